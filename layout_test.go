@@ -58,6 +58,7 @@ var policy = layout{
 		{path: "github.com/gopacket/gopacket", rooms: []string{"pcaps"}},
 		{path: "github.com/google/gopacket", rooms: []string{"pcaps"}},
 		{path: "github.com/klauspost/compress", rooms: []string{"pcaps"}},
+		{path: "github.com/parquet-go/parquet-go", rooms: []string{"pcaps", "cmd"}},
 		{path: "go.yaml.in/yaml/v3", rooms: []string{"experiments"}},
 		{path: "github.com/spf13/cobra", rooms: []string{"cmd"}},
 		{path: "github.com/spf13/pflag", rooms: []string{"cmd"}},

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -10,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tcpwheel/pcaps/capture"
+	"tcpwheel/pcaps/corpus"
 	"tcpwheel/pcaps/track"
 )
 
@@ -22,17 +25,19 @@ type analysis struct {
 	details       bool
 	filter        connFilter
 	maxConns      int
-	reports       reports
+	reports       *reports
+	corpus        corpusFlags
 
 	stdout, stderr io.Writer
 	enc            *json.Encoder
 	csv            *csv.Writer
-	printed        bool // a summary was printed
+	progress       *corpus.Progress // nil for a single file
+	part           *corpus.Part     // with --parquet: what to add records to
 }
 
 func newAnalyze() *cobra.Command {
 	var (
-		a        analysis
+		a        = analysis{reports: &reports{}}
 		from, to string
 		conns    []string
 	)
@@ -48,9 +53,10 @@ func newAnalyze() *cobra.Command {
 			"timer with an exact clock and no floor, or ACKs if any came, would have saved.\n\n" +
 			"With --json it prints a line for each connection and episode, and at last for\n" +
 			"each host and the file; with --csv a table of the episodes, with --csv-conns one\n" +
-			"of the connections. docs/captures.md has the words and the fields.",
+			"of the connections. docs/captures.md has the words and the fields.\n\n" + corpusHelp,
 		Example: "  tcpwheel analyze --conn :443 lossy.pcapng.gz\n" +
-			"  tcpwheel analyze --html page.html --annotate notes.pcapng lossy.pcap",
+			"  tcpwheel analyze --html page.html --annotate notes.pcapng lossy.pcap\n" +
+			"  tcpwheel analyze --parquet tables captures/",
 		RunE: func(cmd *cobra.Command, files []string) error {
 			switch {
 			case len(files) == 0:
@@ -65,6 +71,9 @@ func newAnalyze() *cobra.Command {
 				return usage(cmd, fmt.Errorf("max-conns %d, want at least 1", a.maxConns))
 			}
 			a.asCSV = a.asCSV || a.csvConns
+			if err := a.corpus.check(cmd.Flags().Changed, analyzePrints...); err != nil {
+				return usage(cmd, fmt.Errorf("analyze: %w", err))
+			}
 			err := a.reports.check(cmd.Flags().Changed, files)
 			if err != nil {
 				return usage(cmd, err)
@@ -89,39 +98,84 @@ func newAnalyze() *cobra.Command {
 	f.BoolVar(&a.csvConns, "csv-conns", false, "print the connections as CSV, a line for each\ndirection")
 	f.StringVar(&a.reports.html, "html", "", "write a page with diagrams to this `file` too")
 	f.StringVar(&a.reports.annotate, "annotate", "", "write a copy of the capture to this `file` too, as\npcapng with comments that Wireshark shows")
+	a.corpus.register(f)
 	return cmd
 }
 
-// run analyses the files in order. A file that cannot be read does not stop the run.
-func (a *analysis) run(cmd *cobra.Command, files []string) error {
-	a.enc = newJSONLines(a.stdout)
+// analyzePrints are the flags for what analyze prints, which --parquet replaces.
+var analyzePrints = []string{"json", "csv", "csv-conns", "html", "annotate", "details", "all", "top"}
+
+// run analyses the files, several at a time, and prints in their order. A file that cannot be read
+// does not stop the run.
+func (a *analysis) run(cmd *cobra.Command, args []string) error {
+	objects, err := a.corpus.objects(cmd, args)
+	if err != nil {
+		return err
+	}
+	if a.corpus.parquet != "" {
+		return a.tables(cmd, objects)
+	}
+	if a.reports.annotate != "" && len(objects) != 1 {
+		return usage(cmd, fmt.Errorf("analyze: --annotate copies one file, and there are %d", len(objects)))
+	}
+	separator := "\n"
+	if a.asCSV || a.asJSON {
+		separator = ""
+	}
+	out := newTurns(a.stdout, separator)
 	if a.asCSV {
-		a.csv = csv.NewWriter(a.stdout)
-		if err := a.csv.Write(a.header()); err != nil {
-			return err
+		header := csv.NewWriter(a.stdout)
+		header.Write(a.header())
+		if header.Flush(); header.Error() != nil {
+			return header.Error()
 		}
 	}
-	var failed error
-	for _, name := range files {
-		err := a.file(cmd, name)
-		if cmd.Context().Err() != nil {
-			return cmd.Context().Err()
+	workers := a.corpus.workers()
+	if a.reports.html != "" || a.reports.annotate != "" {
+		workers = 1 // the page is written in order
+	}
+	if len(objects) > 1 {
+		a.progress = &corpus.Progress{}
+		a.progress.Start(objects)
+		defer showProgress(a.stderr, a.progress)()
+	}
+	var (
+		failed error
+		others notCaptures
+	)
+	err = corpus.Each(cmd.Context(), len(objects), workers, func(_ context.Context, i int) error {
+		turn := out.of(i)
+		wrong := a.writingTo(turn).file(cmd, &objects[i])
+		if others.has(&objects[i], wrong) {
+			wrong = nil
 		}
+		lost := turn.done(func() {
+			if wrong != nil && failed != nil {
+				fmt.Fprintf(a.stderr, "tcpwheel: error: %v\n", failed)
+			}
+			failed = cmp.Or(wrong, failed)
+		})
 		var broken *outputError
-		if errors.As(err, &broken) {
+		if errors.As(wrong, &broken) {
 			return broken.err
 		}
-		if err != nil && failed != nil {
-			fmt.Fprintf(cmd.ErrOrStderr(), "tcpwheel: error: %v\n", failed)
-		}
-		if err != nil {
-			failed = err
-		}
+		return lost
+	})
+	if cmd.Context().Err() != nil {
+		return cmd.Context().Err()
 	}
-	if err := a.reports.write(); err != nil && failed == nil {
-		failed = err
+	others.print(a.stderr)
+	if err == nil {
+		err = a.reports.write()
 	}
-	return failed
+	return cmp.Or(failed, err)
+}
+
+// writingTo returns the analysis of one file, which prints to w.
+func (a *analysis) writingTo(w io.Writer) *analysis {
+	one := *a
+	one.stdout, one.enc, one.csv = w, newJSONLines(w), csv.NewWriter(w)
+	return &one
 }
 
 // header returns the columns of CSV.
@@ -137,10 +191,50 @@ type outputError struct{ err error }
 
 func (e *outputError) Error() string { return e.err.Error() }
 
-// file analyses one file. It analyses a truncated file up to the cut, and says so.
-func (a *analysis) file(cmd *cobra.Command, name string) error {
-	s := newSummary(name, a)
-	rep := a.reports.begin(name)
+// file analyses one file. It analyses a truncated file up to the cut, and says so. A panic is an
+// error of the file.
+func (a *analysis) file(cmd *cobra.Command, o *corpus.Object) error {
+	s := newSummary(o.Name, a)
+	rep := a.reports.begin(o.Name)
+	var err error
+	if failed := corpus.Guard(func() error { err = a.read(cmd, o, s, rep); return nil }); failed != nil {
+		err = fmt.Errorf("%s: %w", o.Name, failed)
+	}
+	if a.progress != nil {
+		a.progress.Done()
+	}
+	if cmd.Context().Err() != nil {
+		return cmd.Context().Err()
+	}
+	var broken *outputError
+	if errors.As(err, &broken) {
+		return err
+	}
+	if s.cut = errors.Is(err, capture.ErrCutShort); s.cut {
+		fmt.Fprintf(cmd.ErrOrStderr(), "tcpwheel: %v; what comes before was analysed\n", err)
+		err = nil
+	}
+	if err != nil {
+		s.err = err.Error()
+	}
+	if err != nil && s.stats.Packets == 0 {
+		rep.unread(err)
+		if a.asJSON && !(o.Listed && errors.Is(err, capture.ErrNotCapture)) {
+			return cmp.Or(a.enc.Encode(s.record()), err)
+		}
+		return err // nothing was read
+	}
+	if wrong := s.write(); wrong != nil {
+		return &outputError{wrong}
+	}
+	if failed := a.reports.end(cmd, rep, s, err); err == nil {
+		err = failed
+	}
+	return err
+}
+
+// read passes the connections of a file to its summary and its reports.
+func (a *analysis) read(cmd *cobra.Command, o *corpus.Object, s *summary, rep *fileReport) (err error) {
 	var wrong error
 	tracker := track.New(track.Config{MaxConns: a.maxConns, Event: rep.event(), Reuse: rep == nil, Done: func(c *track.Conn) {
 		skipped := s.skips(c)
@@ -149,32 +243,17 @@ func (a *analysis) file(cmd *cobra.Command, name string) error {
 		}
 		rep.done(c, !skipped, func(e *track.Episode) bool { return a.filter.hasTime(e.Seen, s.first) })
 	}})
-	stats, err := readCaptureAndICMP(cmd, name, tracker.TooBig, func(p *capture.Packet) error {
+	s.stats, err = readCapture(cmd, o, a.progress, tracker.TooBig, func(p *capture.Packet) error {
 		s.first = p.Time.Add(-p.Since)
 		tracker.Add(p)
 		return wrong
 	})
-	if cmd.Context().Err() != nil {
-		return cmd.Context().Err()
+	if s.stats.Packets > 0 {
+		tracker.Close()
 	}
-	if err != nil && stats.Packets == 0 && !errors.Is(err, capture.ErrCutShort) {
-		rep.unread(err)
-		return err // nothing was read
-	}
-	tracker.Close()
-	s.stats, s.evicted = stats, tracker.Evicted()
-	if errors.Is(err, capture.ErrCutShort) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "tcpwheel: %v; what comes before was analysed\n", err)
-		s.cut, err = true, nil
-	}
-	if wrong == nil {
-		wrong = s.write()
-	}
+	s.evicted = tracker.Evicted()
 	if wrong != nil {
 		return &outputError{wrong}
-	}
-	if failed := a.reports.end(cmd, rep, s, err); err == nil {
-		err = failed
 	}
 	return err
 }

@@ -2,19 +2,15 @@ package main
 
 import (
 	"reflect"
-	"slices"
 
 	"tcpwheel/pcaps/track"
 )
 
 // episodeHeader returns the columns of episodes: the fields of an EpisodeRecord without its type.
-func episodeHeader() []string { return columnsOf(reflect.TypeFor[track.EpisodeRecord](), "") }
+func episodeHeader() []string { return columnsOf(reflect.TypeFor[track.EpisodeRecord]()) }
 
-// episodeRecordRow returns the fields of a record. Unknown ones are empty; several packets are
-// separated by blanks.
-func episodeRecordRow(r *track.EpisodeRecord) []string {
-	return fieldsOf(reflect.ValueOf(r).Elem(), nil)
-}
+// episodeRecordRow returns the fields of a record.
+func episodeRecordRow(r *track.EpisodeRecord) []string { return fieldsOf(reflect.ValueOf(r).Elem()) }
 
 // flowRow is a line of the table of connections: the connection's fields, then those of one
 // direction.
@@ -27,20 +23,12 @@ type flowRow struct {
 // flowHeader returns the columns of connections: the fields of a ConnRecord without type and flows,
 // the number of the flow, and the fields of its FlowRecord. The flow's packets are flow_packets. A
 // nested field is a column with both names, such as rtt_min_s. Each kind of episode is a column.
-func flowHeader() []string {
-	names := columnsOf(reflect.TypeFor[flowRow](), "")
-	for i, name := range names {
-		if slices.Contains(names[:i], name) {
-			names[i] = "flow_" + name
-		}
-	}
-	return names
-}
+func flowHeader() []string { return columnsOf(reflect.TypeFor[flowRow]()) }
 
 // flowRows returns the lines of a connection, one for each direction.
 func flowRows(r *track.ConnRecord) (rows [][]string) {
 	for i := range r.Flows {
-		rows = append(rows, fieldsOf(reflect.ValueOf(flowRow{*r, i, r.Flows[i]}), nil))
+		rows = append(rows, fieldsOf(reflect.ValueOf(flowRow{*r, i, r.Flows[i]})))
 	}
 	return rows
 }

@@ -30,6 +30,8 @@ func (r *reports) check(changed func(flag string) bool, files []string) error {
 		return errors.New("analyze: --annotate reads the file twice, which standard input cannot be")
 	case r.annotate != "" && strings.HasPrefix(files[0], samplePrefix):
 		return fmt.Errorf("analyze: --annotate copies a file, and %s is in the program, see tcpwheel samples", files[0])
+	case r.annotate != "" && strings.Contains(files[0], "://"):
+		return fmt.Errorf("analyze: --annotate copies a file, and %s is in a store", files[0])
 	case r.html != "" && r.html == r.annotate:
 		return errors.New("analyze: --html and --annotate name the same file")
 	}

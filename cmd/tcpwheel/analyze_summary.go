@@ -22,6 +22,7 @@ type summary struct {
 
 	stats   capture.Stats
 	cut     bool
+	err     string // why the file, or the rest of it, could not be read
 	evicted int
 
 	conns, lossy    int
@@ -135,6 +136,11 @@ func (s *summary) add(c *track.Conn) error {
 // printConn prints the line of a connection, without its episodes.
 func (s *summary) printConn(c *track.Conn) error {
 	switch {
+	case s.a.part != nil:
+		r := c.Record(s.file)
+		for i := range r.Flows {
+			s.a.part.Add(connectionTable, flowRow{r, i, r.Flows[i]})
+		}
 	case s.a.asJSON:
 		return s.a.enc.Encode(c.Record(s.file))
 	case s.a.csvConns:
@@ -201,6 +207,9 @@ func (s *summary) episode(c *track.Conn, f *track.Flow, e *track.Episode) error 
 		k.undecided++
 	}
 	switch {
+	case s.a.part != nil:
+		s.a.part.Add(episodeTable, f.Record(s.file, e))
+		return nil
 	case s.a.asJSON:
 		return s.a.enc.Encode(f.Record(s.file, e))
 	case s.a.csvConns:
@@ -246,6 +255,7 @@ func (r *episodeRow) length() time.Duration { return max(r.d, r.tRec) }
 //	unrepaired_s      the part of it in losses that the capture does not see repaired
 //	evicted           connections given up to bound memory
 //	cut_short         true if the file is truncated; it is analysed up to there
+//	error             why the file, or the rest of it, could not be read
 type fileRecord struct {
 	Type     string           `json:"type"`
 	File     string           `json:"file"`
@@ -261,6 +271,7 @@ type fileRecord struct {
 	Open     float64          `json:"unrepaired_s,omitempty"`
 	Evicted  int              `json:"evicted,omitempty"`
 	Cut      bool             `json:"cut_short,omitempty"`
+	Error    string           `json:"error,omitempty"`
 }
 
 // write prints the rest of the output.
@@ -273,32 +284,33 @@ func (s *summary) write() error {
 		s.a.csv.Flush()
 		return s.a.csv.Error()
 	case s.a.asJSON:
-		r := fileRecord{
-			Type: "file", File: s.file, Packets: s.stats.Packets, TCP: s.stats.TCP, Conns: s.conns, Lossy: s.lossy, Episodes: s.episodes,
-			Stalls: s.losses.Stalls, Lost: s.losses.TimeLost.Seconds(), Waited: s.losses.TimerWait.Seconds(), Open: s.losses.Unrepaired.Seconds(),
-			Evicted: s.evicted, Cut: s.cut,
-		}
-		for _, why := range capture.Reasons() {
-			if n := s.stats.Skipped[why]; n > 0 {
-				if r.Skipped == nil {
-					r.Skipped = map[string]int64{}
-				}
-				r.Skipped[why.String()] = n
-			}
-		}
 		for _, h := range s.hosts.List() {
 			if err := s.a.enc.Encode(h.Record(s.file)); err != nil {
 				return err
 			}
 		}
-		return s.a.enc.Encode(r)
+		return s.a.enc.Encode(s.record())
 	}
 	var b strings.Builder
-	if s.a.printed {
-		b.WriteByte('\n')
-	}
-	s.a.printed = true
 	s.print(&b)
 	_, err := io.WriteString(s.a.stdout, b.String())
 	return err
+}
+
+// record returns the record of the file.
+func (s *summary) record() fileRecord {
+	r := fileRecord{
+		Type: "file", File: s.file, Packets: s.stats.Packets, TCP: s.stats.TCP, Conns: s.conns, Lossy: s.lossy, Episodes: s.episodes,
+		Stalls: s.losses.Stalls, Lost: s.losses.TimeLost.Seconds(), Waited: s.losses.TimerWait.Seconds(), Open: s.losses.Unrepaired.Seconds(),
+		Evicted: s.evicted, Cut: s.cut, Error: s.err,
+	}
+	for _, why := range capture.Reasons() {
+		if n := s.stats.Skipped[why]; n > 0 {
+			if r.Skipped == nil {
+				r.Skipped = map[string]int64{}
+			}
+			r.Skipped[why.String()] = n
+		}
+	}
+	return r
 }

@@ -13,26 +13,22 @@ import (
 	"github.com/spf13/cobra"
 
 	"tcpwheel/pcaps/capture"
+	"tcpwheel/pcaps/corpus"
 	"tcpwheel/pcaps/samples"
 )
 
-// readCapture passes each TCP segment of a capture to use, which must not keep its payload. The
-// name "-" is standard input; "sample:" is the prefix of samples. It shows the progress on a
-// terminal. On capture.ErrCutShort, use has had all segments before the cut.
-func readCapture(cmd *cobra.Command, name string, use func(*capture.Packet) error) (capture.Stats, error) {
-	return readCaptureAndICMP(cmd, name, nil, use)
-}
-
-// readCaptureAndICMP is readCapture that also calls tooBig, in file order, for ICMP errors about
-// the MTU.
-func readCaptureAndICMP(cmd *cobra.Command, name string, tooBig func(capture.TooBig), use func(*capture.Packet) error) (capture.Stats, error) {
-	r, err := openCapture(cmd, name)
+// readCapture passes each TCP segment of a capture to use, which must not keep its payload, and
+// with tooBig ICMP errors about the MTU, in file order. It shows the progress on a terminal, or
+// counts it in p if that is not nil. On capture.ErrCutShort, use has had all segments before the
+// cut.
+func readCapture(cmd *cobra.Command, o *corpus.Object, p *corpus.Progress, tooBig func(capture.TooBig), use func(*capture.Packet) error) (capture.Stats, error) {
+	r, done, err := openCapture(cmd, o, p)
 	if err != nil {
 		return capture.Stats{}, err
 	}
-	defer r.Close()
+	defer done()
 	r.OnTooBig(tooBig)
-	if talk := cmd.ErrOrStderr(); isTerminal(talk) {
+	if talk := cmd.ErrOrStderr(); p == nil && isTerminal(talk) {
 		defer showReading(talk, r)()
 	}
 	// Stop also between two segments: there may be gigabytes of other packets.
@@ -64,24 +60,42 @@ func sampleCaptures() (names []string) {
 	return names
 }
 
-func openCapture(cmd *cobra.Command, name string) (*capture.Reader, error) {
-	if name == "-" {
-		return capture.NewReader(cmd.InOrStdin(), "standard input")
+// openCapture opens a capture. It counts in p, if that is not nil, what is read. done closes it.
+func openCapture(cmd *cobra.Command, o *corpus.Object, p *corpus.Progress) (r *capture.Reader, done func(), err error) {
+	var in io.ReadCloser
+	name := o.Name
+	switch {
+	case name == "-":
+		in, name = io.NopCloser(cmd.InOrStdin()), "standard input"
+	case strings.HasPrefix(name, samplePrefix):
+		in, err = openSample(name)
+	default:
+		in, err = o.Open(cmd.Context())
 	}
-	if sample, ok := strings.CutPrefix(name, samplePrefix); ok {
-		if i := slices.IndexFunc(samples.List(), func(s samples.Sample) bool { return s.Name == sample }); i >= 0 {
-			sample = samples.List()[i].Captures[0]
-		}
-		f, err := samples.Open(sample)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%s: no such sample, see tcpwheel samples", name)
-		}
-		if err != nil {
-			return nil, err
-		}
-		return capture.NewReader(f, name)
+	if err != nil {
+		return nil, nil, err
 	}
-	return capture.Open(name)
+	var from io.Reader = in
+	if p != nil {
+		from = p.Count(in)
+	}
+	if r, err = capture.NewReader(from, name); err != nil {
+		in.Close()
+		return nil, nil, err
+	}
+	return r, func() { r.Close(); in.Close() }, nil
+}
+
+func openSample(name string) (io.ReadCloser, error) {
+	sample := strings.TrimPrefix(name, samplePrefix)
+	if i := slices.IndexFunc(samples.List(), func(s samples.Sample) bool { return s.Name == sample }); i >= 0 {
+		sample = samples.List()[i].Captures[0]
+	}
+	f, err := samples.Open(sample)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: no such sample, see tcpwheel samples", name)
+	}
+	return f, err
 }
 
 // showReading updates a progress line until stop, which erases it.

@@ -12,6 +12,7 @@ import (
 
 	"tcpwheel/netstack/sim"
 	"tcpwheel/pcaps/capture"
+	"tcpwheel/pcaps/corpus"
 )
 
 // captureOf is a capture of one SYN and one UDP packet.
@@ -36,6 +37,16 @@ func captureOf(t *testing.T) []byte {
 	return file.Bytes()
 }
 
+// objectOf returns the only capture that an argument names.
+func objectOf(t *testing.T, name string) *corpus.Object {
+	t.Helper()
+	all, err := (&corpusFlags{}).objects(&cobra.Command{}, []string{name})
+	if err != nil || len(all) != 1 {
+		t.Fatalf("%s: %d captures, %v", name, len(all), err)
+	}
+	return &all[0]
+}
+
 func TestReadCapture(t *testing.T) {
 	file := captureOf(t)
 	path := filepath.Join(t.TempDir(), "x.pcapng")
@@ -47,7 +58,7 @@ func TestReadCapture(t *testing.T) {
 		cmd.SetContext(context.Background())
 		cmd.SetIn(bytes.NewReader(file))
 		var seen []capture.Packet
-		s, err := readCapture(cmd, name, func(p *capture.Packet) error {
+		s, err := readCapture(cmd, objectOf(t, name), nil, nil, func(p *capture.Packet) error {
 			seen = append(seen, *p)
 			return nil
 		})
@@ -61,14 +72,14 @@ func TestReadCapture(t *testing.T) {
 	cmd := &cobra.Command{}
 	cmd.SetContext(context.Background())
 	full := errors.New("full")
-	if _, err := readCapture(cmd, path, func(*capture.Packet) error { return full }); err != full {
+	if _, err := readCapture(cmd, objectOf(t, path), nil, nil, func(*capture.Packet) error { return full }); err != full {
 		t.Errorf("%v, want that of its user", err)
 	}
 	cmd.SetIn(bytes.NewReader(file[:len(file)-5]))
-	if s, err := readCapture(cmd, "-", func(*capture.Packet) error { return nil }); !errors.Is(err, capture.ErrCutShort) || s.TCP != 1 {
+	if s, err := readCapture(cmd, objectOf(t, "-"), nil, nil, func(*capture.Packet) error { return nil }); !errors.Is(err, capture.ErrCutShort) || s.TCP != 1 {
 		t.Errorf("cut short: %v, %+v", err, s)
 	}
-	if _, err := readCapture(cmd, filepath.Join(t.TempDir(), "none"), nil); !errors.Is(err, os.ErrNotExist) {
+	if _, err := readCapture(cmd, objectOf(t, filepath.Join(t.TempDir(), "none")), nil, nil, nil); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no file: %v", err)
 	}
 }
@@ -98,7 +109,7 @@ func TestReadCaptureIsInterrupted(t *testing.T) {
 	cmd.SetContext(ctx)
 	// After the SYN there is only UDP, in blocks of 60 bytes.
 	cmd.SetIn(&endlessCapture{head: file, packet: file[len(file)-60:]})
-	_, err := readCapture(cmd, "-", func(*capture.Packet) error {
+	_, err := readCapture(cmd, objectOf(t, "-"), nil, nil, func(*capture.Packet) error {
 		cancel()
 		return nil
 	})

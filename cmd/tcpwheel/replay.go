@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"tcpwheel/netstack/tcp/congestion"
+	"tcpwheel/pcaps/capture"
+	"tcpwheel/pcaps/corpus"
 	"tcpwheel/pcaps/replay"
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
@@ -29,11 +31,14 @@ type replaying struct {
 	html          string
 	validating    bool
 	wire          bool
+	corpus        corpusFlags
+	progress      *corpus.Progress // with --parquet
 	stdout        io.Writer
 	stderr        io.Writer
 
 	results  []*replay.Result
 	first    map[string]wheel.Time // packet of each file
+	stats    capture.Stats         // of the last file
 	conns    int
 	lossy    int
 	refusals []refusedConn
@@ -77,7 +82,7 @@ func newReplay() *cobra.Command {
 			"the effect is larger than the oracle's error.\n\n" +
 			"It exits with 0 if there was no loss, nothing to compare or some loss counts,\n" +
 			"with 1 if no connection with a loss could be replayed, and with 3 if no loss\n" +
-			"counts.",
+			"counts.\n\n" + corpusHelp,
 		Example: "  tcpwheel replay --policy linux,per-segment@1ms --conn :443 lossy.pcapng.gz",
 		RunE: func(cmd *cobra.Command, files []string) error {
 			given := len(files) > 0
@@ -119,7 +124,11 @@ func (r *replaying) register(f *pflag.FlagSet, flags *replayFlags) {
 	f.BoolVar(&r.wire, "wire", false, "feed an engine what the captured end received, and\ncompare what it sends (policy: linux)")
 	f.BoolVar(&r.validating, "validate", false, "captures of Linux: how near replays come to them")
 	f.BoolVar(&r.scripts, "scripts", false, "with --json: the scripts of the connections too")
+	r.corpus.register(f)
 }
+
+// replayPrints are the flags for what replay prints, which --parquet replaces.
+var replayPrints = []string{"json", "csv", "html", "details", "top", "wire", "validate", "scripts"}
 
 // check returns what is wrong with the flags. changed reports whether a flag was given.
 func (r *replaying) check(changed func(flag string) bool, files []string) error {
@@ -140,7 +149,13 @@ func (r *replaying) check(changed func(flag string) bool, files []string) error 
 		return fmt.Errorf("max-conns %d, want at least 1", r.maxConns)
 	case !slices.Contains(congestion.Names(), r.study.Control):
 		return fmt.Errorf("control %q, want one of %s", r.study.Control, strings.Join(congestion.Names(), ", "))
-	case changed("html"):
+	case r.corpus.jobs != 0 && r.corpus.parquet == "":
+		return errors.New("replay: --jobs without --parquet: connections are replayed on all processors anyway")
+	}
+	if err := r.corpus.check(changed, replayPrints...); err != nil {
+		return fmt.Errorf("replay: %w", err)
+	}
+	if changed("html") {
 		return checkOutFile("html", r.html, files)
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tcpwheel/pcaps/capture"
+	"tcpwheel/pcaps/corpus"
 	"tcpwheel/pcaps/replay"
 	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
@@ -18,13 +19,26 @@ import (
 
 // run replays the files, and writes the results. A file that cannot be read does not keep the
 // others from it.
-func (r *replaying) run(cmd *cobra.Command, files []string) error {
+func (r *replaying) run(cmd *cobra.Command, args []string) error {
+	objects, err := r.corpus.objects(cmd, args)
+	if err != nil {
+		return err
+	}
+	if r.corpus.parquet != "" {
+		return r.tables(cmd, objects)
+	}
 	r.first = map[string]wheel.Time{}
-	var failed error
-	for _, name := range files {
-		err := r.file(cmd, name)
+	var (
+		failed error
+		others notCaptures
+	)
+	for i := range objects {
+		err := r.file(cmd, &objects[i])
 		if errors.Is(err, context.Canceled) {
 			return err
+		}
+		if others.has(&objects[i], err) {
+			continue
 		}
 		if err != nil && failed != nil {
 			fmt.Fprintf(r.stderr, "tcpwheel: error: %v\n", failed)
@@ -33,10 +47,11 @@ func (r *replaying) run(cmd *cobra.Command, files []string) error {
 			failed = err
 		}
 	}
+	others.print(r.stderr)
 	if failed != nil && r.conns == 0 {
 		return failed
 	}
-	err := r.write()
+	err = r.write()
 	if failed == nil {
 		return err
 	}
@@ -85,10 +100,20 @@ func (r *replaying) verdict() error {
 
 // file replays the connections of a file. If it is cut short, it replays what comes before, and
 // says so.
-func (r *replaying) file(cmd *cobra.Command, name string) error {
+func (r *replaying) file(cmd *cobra.Command, o *corpus.Object) error {
+	err := r.read(cmd, o)
+	if errors.Is(err, capture.ErrCutShort) {
+		fmt.Fprintf(r.stderr, "tcpwheel: %v; what comes before was replayed\n", err)
+		return nil
+	}
+	return err
+}
+
+// read replays the connections of a file, and returns why it could not be read to its end.
+func (r *replaying) read(cmd *cobra.Command, o *corpus.Object) (err error) {
 	begun := false
-	shown := name
-	if name == "-" {
+	shown := o.Name
+	if shown == "-" {
 		shown = "standard input"
 	}
 	before := len(r.results)
@@ -97,7 +122,7 @@ func (r *replaying) file(cmd *cobra.Command, name string) error {
 			r.conn(shown, c, s, err)
 		}
 	}})
-	_, err := readCapture(cmd, name, func(p *capture.Packet) error {
+	r.stats, err = readCapture(cmd, o, r.progress, nil, func(p *capture.Packet) error {
 		if !begun {
 			r.first[shown], begun = p.Time.Add(-p.Since), true
 		}
@@ -107,10 +132,6 @@ func (r *replaying) file(cmd *cobra.Command, name string) error {
 	rec.Close()
 	if n := rec.Evicted(); n > 0 {
 		fmt.Fprintf(r.stderr, "tcpwheel: %s: %s left out to bound memory, see --max-conns\n", shown, plural(int64(n), "connection"))
-	}
-	if errors.Is(err, capture.ErrCutShort) {
-		fmt.Fprintf(r.stderr, "tcpwheel: %v; what comes before was replayed\n", err)
-		err = nil
 	}
 	if wrong := r.replay(cmd.Context(), shown, r.results[before:]); wrong != nil {
 		return wrong
@@ -122,6 +143,9 @@ func (r *replaying) file(cmd *cobra.Command, name string) error {
 func (r *replaying) replay(ctx context.Context, file string, results []*replay.Result) error {
 	if r.wire {
 		return nil // only the open loop runs
+	}
+	if r.progress != nil {
+		return r.study.RunAll(ctx, results, func() {})
 	}
 	var done atomic.Int64
 	status := statusLine{w: r.stderr}

@@ -1,0 +1,94 @@
+package corpus
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Each calls do for the objects 0 to n-1, in this order, so many at a time, and returns the first
+// error. After an error it starts no further object.
+func Each(ctx context.Context, n, workers int, do func(ctx context.Context, i int) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var (
+		wait sync.WaitGroup
+		next atomic.Int64
+	)
+	for range max(1, min(workers, n)) {
+		wait.Go(func() {
+			for ctx.Err() == nil {
+				i := int(next.Add(1)) - 1
+				if i >= n {
+					return
+				}
+				if err := do(ctx, i); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	wait.Wait()
+	return context.Cause(ctx)
+}
+
+// Guard calls f and turns a panic into a PanicError: damage that a parser does not expect must not
+// end a run.
+func Guard(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &PanicError{Value: p, Stack: debug.Stack()}
+		}
+	}()
+	return f()
+}
+
+// PanicError is a panic while an object was read.
+type PanicError struct {
+	Value any
+	Stack []byte
+}
+
+// Error returns the value of the panic.
+func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
+
+// Progress counts what a run has read. The zero value is ready for use.
+type Progress struct {
+	objects, bytes           atomic.Int64 // done
+	totalObjects, totalBytes int64
+	start                    time.Time
+}
+
+// Start begins a run over so many objects and bytes. It must come before all other calls.
+func (p *Progress) Start(objects []Object) {
+	p.totalObjects, p.totalBytes, p.start = int64(len(objects)), 0, time.Now()
+	for i := range objects {
+		p.totalBytes += max(objects[i].Size, 0)
+	}
+}
+
+// Count returns a reader that counts what is read of an object.
+func (p *Progress) Count(r io.Reader) io.Reader { return &counter{p, r} }
+
+type counter struct {
+	p *Progress
+	r io.Reader
+}
+
+func (c *counter) Read(b []byte) (int, error) {
+	n, err := c.r.Read(b)
+	c.p.bytes.Add(int64(n))
+	return n, err
+}
+
+// Done counts an object as done.
+func (p *Progress) Done() { p.objects.Add(1) }
+
+// Now returns how many objects are done and how many bytes are read, of how many, and since when.
+func (p *Progress) Now() (objects, ofObjects, bytes, ofBytes int64, since time.Duration) {
+	return p.objects.Load(), p.totalObjects, p.bytes.Load(), p.totalBytes, time.Since(p.start)
+}
