@@ -3,6 +3,9 @@ package experiments
 import (
 	"fmt"
 	"math"
+	"slices"
+
+	"tcpwheel/experiments/internal/stat"
 )
 
 // Band is the result that a claim expects, set before the run. It decides the verdict and prints
@@ -10,10 +13,15 @@ import (
 type Band struct {
 	text  string
 	judge func(x float64) Verdict
+	edges []float64 // where the verdict may change
+	basis string    // where the numbers come from, "" if the claim must say
 }
 
 // String returns the expected result, as "1250 ± 25 ms".
 func (b Band) String() string { return b.text }
+
+// Basis returns where the band's numbers come from, "" if its claim must say.
+func (b Band) Basis() string { return b.basis }
 
 // MarshalText returns String.
 func (b Band) MarshalText() ([]byte, error) { return []byte(b.text), nil }
@@ -36,11 +44,11 @@ func (b Band) Judge(m Measure) Verdict {
 func (b Band) Has(x float64) bool { return b.judge(x) == Reproduced }
 
 // accept returns a Band without middle ground.
-func accept(text, unit string, ok func(x float64) bool) Band {
+func accept(text, unit string, ok func(x float64) bool, edges ...float64) Band {
 	if unit != "" {
 		text += " " + unit
 	}
-	return Band{text, func(x float64) Verdict { return verdict(ok(x), false) }}
+	return Band{text: text, judge: func(x float64) Verdict { return verdict(ok(x), false) }, edges: edges}
 }
 
 func verdict(reproduced, differs bool) Verdict {
@@ -55,7 +63,9 @@ func verdict(reproduced, differs bool) Verdict {
 
 // Exactly expects x.
 func Exactly(x float64, unit string) Band {
-	return accept("exactly "+Number(x), unit, func(y float64) bool { return y == x })
+	b := accept("exactly "+Number(x), unit, func(y float64) bool { return y == x })
+	b.basis = asStated
+	return b
 }
 
 // Within expects x, or at most tolerance more or less.
@@ -65,7 +75,7 @@ func Within(x, tolerance float64, unit string) Band {
 	}
 	return accept(Number(x)+" ± "+Number(tolerance), unit, func(y float64) bool {
 		return y >= x-tolerance && y <= x+tolerance
-	})
+	}, x-tolerance, x+tolerance)
 }
 
 // WithinPercent expects x, or at most that share of x more or less.
@@ -73,36 +83,71 @@ func WithinPercent(x, percent float64, unit string) Band {
 	tolerance := math.Abs(x) * (percent / 100)
 	return accept(Measured(x, unit).String()+" ± "+Number(percent)+" %", "", func(y float64) bool {
 		return math.Abs(y-x) <= tolerance
-	})
+	}, x-tolerance, x+tolerance)
+}
+
+// printedTolerance is the share of a printed number by which a reproduction may miss it. Papers
+// rarely print an interval, so one rule holds for all studies.
+const printedTolerance = 10.0 // %
+
+const (
+	asStated     = "as stated"
+	printedBasis = "the printed number ± 10 %, the rule of all studies for a number without an interval"
+)
+
+// Printed expects a printed number, ± 10 %: the rule of all studies for a number that is printed
+// without an interval.
+func Printed(x float64, unit string) Band {
+	b := WithinPercent(x, printedTolerance, unit)
+	b.basis = printedBasis
+	return b
+}
+
+// PrintedRange is Printed for several numbers from lo to hi.
+func PrintedRange(lo, hi float64, unit string) Band {
+	const share = printedTolerance / 100
+	b := Between(lo-math.Abs(lo)*share, hi+math.Abs(hi)*share, unit)
+	b.basis = printedBasis
+	return b
+}
+
+// PrintedBound returns a one-sided band for an inequality that is printed.
+func PrintedBound(b Band) Band {
+	b.basis = "the inequality as printed"
+	return b
 }
 
 // Between expects lo to hi, both included.
 func Between(lo, hi float64, unit string) Band {
-	return accept(Number(lo)+" to "+Number(hi), unit, func(y float64) bool { return y >= lo && y <= hi })
+	return accept(Number(lo)+" to "+Number(hi), unit, func(y float64) bool { return y >= lo && y <= hi }, lo, hi)
 }
 
 // AtLeast expects x or more.
 func AtLeast(x float64, unit string) Band {
-	return accept("at least "+Number(x), unit, func(y float64) bool { return y >= x })
+	return accept("at least "+Number(x), unit, func(y float64) bool { return y >= x }, x)
 }
 
 // AtMost expects x or less.
 func AtMost(x float64, unit string) Band {
-	return accept("at most "+Number(x), unit, func(y float64) bool { return y <= x })
+	return accept("at most "+Number(x), unit, func(y float64) bool { return y <= x }, x)
 }
 
 // Above expects more than x.
 func Above(x float64, unit string) Band {
-	return accept("above "+Number(x), unit, func(y float64) bool { return y > x })
+	return accept("above "+Number(x), unit, func(y float64) bool { return y > x }, x)
 }
 
 // Below expects less than x.
 func Below(x float64, unit string) Band {
-	return accept("below "+Number(x), unit, func(y float64) bool { return y < x })
+	return accept("below "+Number(x), unit, func(y float64) bool { return y < x }, x)
 }
 
 // None expects a Tally of at least one case and no exception.
-func None() Band { return accept("none", "", func(y float64) bool { return y == 0 }) }
+func None() Band {
+	b := accept("none", "", func(y float64) bool { return y == 0 })
+	b.basis = asStated
+	return b
+}
 
 // Whether expects a condition, which the text describes. Its verdict does not depend on the
 // Measure.
@@ -114,7 +159,7 @@ func Whether(ok bool, format string, args ...any) Band {
 func (b Band) OrDiffers(wide Band) Band {
 	return Band{b.text + "; " + wide.text + " differs", func(x float64) Verdict {
 		return verdict(b.Has(x), wide.Has(x))
-	}}
+	}, append(slices.Clone(b.edges), wide.edges...), b.basis}
 }
 
 // OrDiffersIf returns b with middle ground: what is outside b differs if the condition holds, which
@@ -125,7 +170,50 @@ func (b Band) OrDiffersIf(ok bool, format string, args ...any) Band {
 
 // Saying returns b with another text, for a band that numbers alone do not explain.
 func (b Band) Saying(format string, args ...any) Band {
-	return Band{fmt.Sprintf(format, args...), b.judge}
+	b.text = fmt.Sprintf(format, args...)
+	return b
+}
+
+// Also returns b with a second condition, which the text describes. Without it nothing is
+// reproduced.
+func (b Band) Also(ok bool, format string, args ...any) Band {
+	judge := b.judge
+	b.text += ", " + fmt.Sprintf(format, args...)
+	b.judge = func(x float64) Verdict {
+		if !ok {
+			return NotReproduced
+		}
+		return judge(x)
+	}
+	return b
+}
+
+// chance returns the probability that chance alone puts a measure with an interval so far from the
+// nearest edge of its verdict, if the truth were on that edge. It takes the measure as normally
+// distributed, with the standard error that the 95 % interval implies. It returns nil without
+// an interval or edge.
+func (b Band) chance(m Measure) *float64 {
+	if m.Lo == nil || m.judged != m.judged {
+		return nil
+	}
+	own, nearest := b.judge(m.judged), math.Inf(1)
+	for _, edge := range b.edges {
+		d := math.Abs(m.judged - edge)
+		// Only an edge where the verdict changes counts.
+		if b.judge(edge-d*1e-6-1e-12) != own || b.judge(edge+d*1e-6+1e-12) != own {
+			nearest = min(nearest, d)
+		}
+	}
+	if math.IsInf(nearest, 1) {
+		return nil
+	}
+	p := 1.0
+	if se := (*m.Hi - *m.Lo) / (2 * 1.96); se > 0 {
+		p = stat.NormalTail(nearest / se)
+	} else if nearest > 0 {
+		p = 0
+	}
+	return &p
 }
 
 // Tally counts the exceptions to a rule among the cases that were looked at. Its Band is None.

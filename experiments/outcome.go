@@ -41,17 +41,35 @@ const (
 	Standard   Tag = "standard" // the text of an RFC
 )
 
+// ClaimClass says what a claim compares its measure with.
+type ClaimClass string
+
+// The classes of claims. Only results of others count in the headline.
+const (
+	OfOthers ClaimClass = "published" // a number or an order that somebody else printed
+	Law      ClaimClass = "law"       // a rule or a band that this project set
+	Check    ClaimClass = "check"     // a definition or self-consistency: a test of the study
+)
+
 // Claim is a published figure, or a law, next to the measured value.
 type Claim struct {
-	Name      string  `json:"name"`                // unique within the study, such as "bsd-mean-wait"
-	Text      string  `json:"text"`                // the claim, one line
-	Published string  `json:"published,omitempty"` // as in the source, with its unit; "" for a shape
-	Source    string  `json:"source"`              // where it is published
-	Tag       Tag     `json:"tag"`
-	Measured  Measure `json:"measured"`
-	Expected  Band    `json:"expected"`
-	Verdict   Verdict `json:"verdict"`       // set by Outcome.Claim
-	Why       string  `json:"why,omitempty"` // why it differs; required unless reproduced
+	Name      string     `json:"name"`                // unique within the study
+	Text      string     `json:"text"`                // the claim, one line
+	Published string     `json:"published,omitempty"` // as in the source; "" for a shape
+	Source    string     `json:"source"`              // where it is published
+	Tag       Tag        `json:"tag"`
+	Class     ClaimClass `json:"class"`
+	Measured  Measure    `json:"measured"`
+	Expected  Band       `json:"expected"`
+	// Basis says where the numbers of Expected come from. "" is the basis of Expected itself.
+	Basis   string  `json:"basis,omitempty"`
+	Verdict Verdict `json:"verdict"`       // set by Outcome.Claim
+	Why     string  `json:"why,omitempty"` // why it differs; required unless reproduced
+	// P is the probability of a measure at least so far from the nearest border of the verdict, if the
+	// truth were on that border. It is nil without an interval. See SettleVerdicts.
+	P *float64 `json:"p,omitempty"`
+	// Unsettled marks a verdict that chance may have decided.
+	Unsettled bool `json:"unsettled,omitempty"`
 	// Otherwise becomes Why if the claim is not reproduced and Why is empty.
 	Otherwise string `json:"-"`
 	// Doubted marks a published figure that this project holds to be wrong: an exact study that does
@@ -62,6 +80,10 @@ type Claim struct {
 // Claim judges a claim by its Measured and Expected, and adds it.
 func (o *Outcome) Claim(c Claim) {
 	c.Verdict = c.Expected.Judge(c.Measured)
+	if c.Basis == "" {
+		c.Basis = c.Expected.basis
+	}
+	c.P = c.Expected.chance(c.Measured)
 	if c.Verdict != Reproduced && c.Why == "" {
 		c.Why = c.Otherwise
 	}
@@ -75,16 +97,23 @@ type Measure struct {
 	Hi    *float64 `json:"hi,omitempty"`
 	Unit  string   `json:"unit,omitempty"`
 	Text  string   `json:"text,omitempty"` // in place of the number
+	// Exact says that nothing in the number was drawn, so no other seed gives another.
+	Exact bool `json:"exact,omitempty"`
 
 	judged float64 // the number that a Band judges, NaN if there is none
 }
 
-// Measured returns an exact number.
+// Measured returns a number without an interval.
 func Measured(value float64, unit string) Measure {
 	return Measure{Value: value, Unit: unit, judged: value}
 }
 
-// MeasuredSpan returns an exact time, in milliseconds.
+// MeasuredExactly returns a number that no seed changes.
+func MeasuredExactly(value float64, unit string) Measure {
+	return Measure{Value: value, Unit: unit, Exact: true, judged: value}
+}
+
+// MeasuredSpan returns a time without an interval, in milliseconds.
 func MeasuredSpan(d time.Duration) Measure { return Measured(d.Seconds()*1e3, "ms") }
 
 // MeasuredWithin returns a number with its interval.
@@ -111,13 +140,16 @@ func (m Measure) String() string {
 	return strings.TrimSpace(Number(m.Value) + " " + m.Unit)
 }
 
-// Interval returns the interval as text: "exact" for a number without one, "" for words.
+// Interval returns the interval as text: "exact" for a number that no seed changes, "" for words
+// and for a number without an interval.
 func (m Measure) Interval() string {
 	switch {
 	case m.Text != "":
 		return ""
-	case m.Lo == nil:
+	case m.Exact:
 		return "exact"
+	case m.Lo == nil:
+		return ""
 	}
 	return Number(*m.Lo) + " to " + Number(*m.Hi)
 }
@@ -170,6 +202,12 @@ func (o *Outcome) Check() error {
 			return fmt.Errorf("claim %s: want text, source and what was expected", c.Name)
 		case c.Tag != FromSource && c.Tag != FromPrint && c.Tag != Computed && c.Tag != Standard:
 			return fmt.Errorf("claim %s: tag %q", c.Name, c.Tag)
+		case c.Class != OfOthers && c.Class != Law && c.Class != Check:
+			return fmt.Errorf("claim %s: class %q", c.Name, c.Class)
+		case c.Class == OfOthers && c.Tag == Computed:
+			return fmt.Errorf("claim %s: a figure of this project is not published by others", c.Name)
+		case c.Basis == "" && (c.Class == OfOthers || c.Class == Law && len(c.Expected.edges) > 0):
+			return fmt.Errorf("claim %s: want the basis of its band", c.Name)
 		case c.Verdict != Reproduced && c.Verdict != Differs && c.Verdict != NotReproduced:
 			return fmt.Errorf("claim %s: verdict %q", c.Name, c.Verdict)
 		case c.Verdict != Reproduced && c.Why == "":

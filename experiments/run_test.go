@@ -53,7 +53,7 @@ func toy(name string) *Study {
 			}
 			out.Tables = append(out.Tables, table)
 			out.Claim(Claim{
-				Name: "first", Text: "the first is 0", Source: "arithmetic", Tag: Computed, Expected: Exactly(0, ""),
+				Name: "first", Text: "the first is 0", Source: "arithmetic", Tag: Computed, Class: Check, Expected: Exactly(0, ""),
 				Measured:  Measured(float64(cells[0].Square), ""),
 				Otherwise: "it is not",
 			})

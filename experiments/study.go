@@ -32,6 +32,10 @@ type Spec[P, R any] struct {
 	Question string // one line
 	Class    Class
 
+	// Found says what the study found, in one or two sentences. {claim} is the measured value
+	// of a claim, {claim#} for its number alone.
+	Found string
+
 	// Folder is the study's folder below experiments; "" is Name.
 	Folder string
 	// Files has README.md and plan.yaml of the study. They are in the package's folder, or in what
@@ -70,9 +74,9 @@ type LivePart[P any] struct {
 
 // Study is a study with any types of plan and cells. Define makes one.
 type Study struct {
-	ID, Name, Question string
-	Class              Class
-	Folder             string // below experiments
+	ID, Name, Question, Found string
+	Class                     Class
+	Folder                    string // below experiments
 
 	Readme string // the text of README.md
 	Plan   string // the text of plan.yaml
@@ -111,7 +115,7 @@ type LiveWork struct {
 // plan and panics if it is wrong: every run of the program defines all studies. TestStudies of
 // package experiments/all finds both faults.
 func Define[P, R any](s Spec[P, R]) *Study {
-	study := &Study{ID: s.ID, Name: s.Name, Question: s.Question, Class: s.Class, Folder: cmp.Or(s.Folder, s.Name)}
+	study := &Study{ID: s.ID, Name: s.Name, Question: s.Question, Found: s.Found, Class: s.Class, Folder: cmp.Or(s.Folder, s.Name)}
 	_, below, _ := strings.Cut(study.Folder, "/")
 	study.Readme = mustRead(s.Name, s.Files, path.Join(below, "README.md"))
 	study.Plan = mustRead(s.Name, s.Files, path.Join(below, "plan.yaml"))

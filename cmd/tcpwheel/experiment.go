@@ -197,9 +197,13 @@ func openStudy(study, text string, quick bool) (*experiments.Job, error) {
 	return s.OpenPlan(f, quick)
 }
 
+func isPlanFile(arg string) bool {
+	return strings.HasSuffix(arg, ".yaml") || strings.HasSuffix(arg, ".yml")
+}
+
 // openArgument opens a study by name, or a plan by its file.
 func openArgument(cmd *cobra.Command, arg string, quick bool) (*experiments.Job, error) {
-	if !strings.HasSuffix(arg, ".yaml") && !strings.HasSuffix(arg, ".yml") {
+	if !isPlanFile(arg) {
 		s, err := findStudy(cmd, arg)
 		if err != nil {
 			return nil, err

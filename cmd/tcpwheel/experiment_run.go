@@ -16,6 +16,7 @@ import (
 
 	"tcpwheel/experiments"
 	studies "tcpwheel/experiments/all"
+	"tcpwheel/experiments/plan"
 	findings "tcpwheel/experiments/report"
 )
 
@@ -24,6 +25,7 @@ type runFlags struct {
 	all, quick, live, asJSON bool
 	out, shard               string
 	workers                  int
+	set                      []string
 }
 
 func newExperimentRun() *cobra.Command {
@@ -35,6 +37,8 @@ func newExperimentRun() *cobra.Command {
 			"tables and claims. With --out it writes a report instead: a page that needs no\n" +
 			"network, and claims.json, tables, figures, plans and the result of each cell.\n" +
 			"It replaces an earlier report, and nothing else.\n\n" +
+			"--set changes a value of one study's plan; 'experiment show STUDY --plan' lists\n" +
+			"the keys. Lists are written [a, b].\n\n" +
 			"With --shard i/n it runs part i of n, counted from 0, and writes\n" +
 			"DIR/shard-i-of-n.jsonl for 'experiment merge'. --shard auto takes i and n from\n" +
 			"the variables of a Slurm array; auto/n takes i from those or a Kubernetes\n" +
@@ -42,6 +46,7 @@ func newExperimentRun() *cobra.Command {
 			"It exits with 3 if a claim of an exact study is not reproduced, unless the\n" +
 			"study says that the published result is wrong.",
 		Example: "  tcpwheel experiment run expiry --quick\n" +
+			"  tcpwheel experiment run incast --quick --set service=1ms --set 'floors=[300ms, 10ms, 1ms]'\n" +
 			"  tcpwheel experiment run --all --out report\n" +
 			"  tcpwheel experiment run --all --shard 2/8 --out shards",
 		Args: cobra.ArbitraryArgs, // openAll checks them
@@ -49,6 +54,7 @@ func newExperimentRun() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&f.all, "all", false, "run all studies")
 	cmd.Flags().BoolVar(&f.quick, "quick", false, "use the smaller plans")
+	cmd.Flags().StringArrayVar(&f.set, "set", nil, "KEY=VALUE: change a value of the study's plan; may be repeated")
 	cmd.Flags().BoolVar(&f.live, "live", false, "also run the parts that time this machine")
 	cmd.Flags().StringVar(&f.out, "out", "", "write a report to this directory, or a shard's results")
 	cmd.Flags().StringVar(&f.shard, "shard", "", "run a part only: i/n, auto or auto/n")
@@ -72,7 +78,7 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 	case f.shard != "" && f.asJSON:
 		return usage(cmd, fmt.Errorf("%s--json with --shard: one shard has no results of its own", commandPrefix(cmd)))
 	}
-	jobs, err := openAll(cmd, args, f.all, f.quick)
+	jobs, err := f.open(cmd, args)
 	if err != nil {
 		return err
 	}
@@ -113,6 +119,37 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 		fmt.Fprintf(cmd.ErrOrStderr(), "tcpwheel: ran for %v\n", time.Since(begun).Round(time.Second))
 	}
 	return printReport(cmd, r, f.out, f.asJSON)
+}
+
+// open opens the studies, or with --set one study with those values.
+func (f *runFlags) open(cmd *cobra.Command, args []string) ([]*experiments.Job, error) {
+	if len(f.set) == 0 {
+		return openAll(cmd, args, f.all, f.quick)
+	}
+	if f.all || len(args) != 1 || isPlanFile(args[0]) {
+		return nil, usage(cmd, fmt.Errorf("%s--set changes the plan of one study: want its name, and no other", commandPrefix(cmd)))
+	}
+	s, err := findStudy(cmd, args[0])
+	if err != nil {
+		return nil, err
+	}
+	text := "study: " + s.Name + "\n"
+	for _, assignment := range f.set {
+		key, value, ok := strings.Cut(assignment, "=")
+		if !ok || key == "" || value == "" || strings.ContainsAny(assignment, "\n") {
+			return nil, usage(cmd, fmt.Errorf("%s--set %q, want KEY=VALUE", commandPrefix(cmd), assignment))
+		}
+		text += key + ": " + value + "\n"
+	}
+	source, err := plan.Parse("--set", []byte(text))
+	if err != nil {
+		return nil, usage(cmd, err)
+	}
+	j, err := s.OpenPlan(source, f.quick)
+	if err != nil {
+		return nil, usage(cmd, err)
+	}
+	return []*experiments.Job{j}, nil
 }
 
 // newReport judges the results of a run.

@@ -100,6 +100,12 @@ func writeClaim(b *bytes.Buffer, study string, c experiments.Claim) {
 		text += "; published " + c.Published
 	}
 	text += fmt.Sprintf("; expected %s; %s", c.Expected, c.Source)
+	if c.Class != experiments.OfOthers {
+		text += "; a " + string(c.Class) + " of this project"
+	}
+	if c.Unsettled {
+		text += "; chance may have decided the verdict"
+	}
 	writeWrapped(b, "    ", "    "+text)
 	if c.Why != "" {
 		writeWrapped(b, "    ", "    "+c.Why)

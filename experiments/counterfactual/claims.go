@@ -33,7 +33,7 @@ func fidelityClaims(found map[string]*replay.Validation) (all []experiments.Clai
 		{"hold-out", holdOut, "so does a replay with parameters of other connections"},
 	} {
 		if v := found[c.check]; v != nil {
-			all = append(all, experiments.Claim{Name: c.name, Text: c.text, Source: bandsSource, Tag: experiments.Computed, Measured: experiments.MeasuredText("%s", summary(v)),
+			all = append(all, experiments.Claim{Name: c.name, Class: experiments.Check, Text: c.text, Source: bandsSource, Tag: experiments.Computed, Measured: experiments.MeasuredText("%s", summary(v)),
 				Expected:  experiments.Whether(v.Passes(), "%s", bandsText).OrDiffersIf(v.Median <= 0.05, "median within 5 %%"),
 				Otherwise: "congestion control in recovery, and the rounding of the kernel's timers, are models: see Replays in docs/captures.md"})
 		}
@@ -48,7 +48,7 @@ func controlClaims(found map[string]*replay.Validation) []experiments.Claim {
 		return nil
 	}
 	outside := !floor.Passes() && !bsd.Passes() && floor.Median > v.Median && bsd.Median > v.Median
-	return []experiments.Claim{{Name: "negative-control", Text: "replays under timers that the kernels do not have fail", Source: bandsSource, Tag: experiments.Computed,
+	return []experiments.Claim{{Name: "negative-control", Class: experiments.Check, Text: "replays under timers that the kernels do not have fail", Source: bandsSource, Tag: experiments.Computed,
 		Measured:  experiments.MeasuredText("floor: %s; 4.4BSD: %s", summary(floor), summary(bsd)),
 		Expected:  experiments.Whether(outside && v.Passes(), "both outside the bands, and the kernels' own within").OrDiffersIf(outside, "both outside and further off than the kernels' own"),
 		Otherwise: "the others are further off, but the kernels' own timers are outside the bands too, so being within them shows nothing yet"}}
@@ -85,7 +85,7 @@ func signClaims(p *Plan, cells []Cell) (all []experiments.Claim) {
 			right = right || c.sign*in.Value > 0
 			texts = append(texts, fmt.Sprintf("by %s %s", replay.Key(k), percent(in)))
 		}
-		all = append(all, experiments.Claim{Name: c.name, Text: c.text, Source: "aim of this project", Tag: experiments.Computed,
+		all = append(all, experiments.Claim{Name: c.name, Class: experiments.Law, Text: c.text, Source: "aim of this project", Tag: experiments.Computed,
 			Measured: experiments.MeasuredText("%s", strings.Join(texts, ", ")),
 			Expected: experiments.Whether(sure, "%s by each key, with its interval", c.expected).
 				OrDiffersIf(right && c.sign*by[replay.ByRange].Value > 0, "%s by range", c.expected),

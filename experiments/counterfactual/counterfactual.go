@@ -80,6 +80,7 @@ type Overall struct {
 // Study is the study.
 var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 	ID: "C1", Name: "counterfactual", Class: experiments.Shape, Files: files,
+	Found:    "On the sample captures, a timer for each segment saves {per-segment-saves}: whether it helps cannot be told. 4.4BSD's timers would have cost time: {bsd-costs}.",
 	Question: "What would the losses of real captures have cost with other timers?",
 	Check:    check,
 	Cells:    cells,

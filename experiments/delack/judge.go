@@ -70,22 +70,24 @@ func arrivalClaims(p *Plan, cells []Cell) (all []experiments.Claim) {
 	if len(odd) > 0 {
 		const why = "the segments do not arrive at random"
 		holds := beyond.Exceptions == 0 && float64(uneven) <= max(0.05*float64(len(odd)), 1)
-		all = append(all, experiments.Claim{Name: "even", Text: "a heartbeat delays the ACKs of random segments by an even share of a beat", Published: fmt.Sprintf("(0, %v] ms", beat),
+		all = append(all, experiments.Claim{Name: "even", Class: experiments.Law, Text: "a heartbeat delays the ACKs of random segments by an even share of a beat", Published: fmt.Sprintf("(0, %v] ms", beat),
 			Measured: experiments.MeasuredText("%d of %d samples differ at p ≤ 0.01, %d exceed a beat", uneven, len(odd), beyond.Exceptions),
 			Expected: experiments.Whether(holds, "at most 5 %%, and none"), Otherwise: why + ", or the beat is not regular"},
-			experiments.Claim{Name: "mean", Text: "half a beat in the mean", Published: fmt.Sprintf("%v ms", beat/2),
+			experiments.Claim{Name: "mean", Class: experiments.Law, Text: "half a beat in the mean", Published: fmt.Sprintf("%v ms", beat/2),
 				Measured: experiments.MeasuredWithin(experiments.MeanOf(odd, func(c *Cell) float64 { return c.Mean }), "ms"),
+				Basis:    "2 % of half a beat, set for this project",
 				Expected: experiments.Within(0.5*beat, 0.02*beat, "ms").OrDiffers(experiments.Within(0.5*beat, 0.1*beat, "ms")), Otherwise: why},
-			experiments.Claim{Name: "p99", Text: "99 % of a beat at the 99th percentile", Published: fmt.Sprintf("%v ms", experiments.Number(0.99*beat)),
+			experiments.Claim{Name: "p99", Class: experiments.Law, Text: "99 % of a beat at the 99th percentile", Published: fmt.Sprintf("%v ms", experiments.Number(0.99*beat)),
 				Measured: experiments.MeasuredWithin(experiments.MeanOf(odd, func(c *Cell) float64 { return c.P99 }), "ms"),
+				Basis:    "a percentile either way",
 				Expected: experiments.Between(0.98*beat, beat, "ms").OrDiffers(experiments.Between(0.95*beat, beat, "ms")), Otherwise: why})
 	}
 	if fixed.Cases > 0 {
-		all = append(all, experiments.Claim{Name: "fixed", Text: "a timer per connection delays it by its interval", Published: listed(p.Delays),
+		all = append(all, experiments.Claim{Name: "fixed", Class: experiments.Law, Text: "a timer per connection delays it by its interval", Published: listed(p.Delays),
 			Measured: fixed.Measure("runs off"), Expected: experiments.None(), Otherwise: "something other than the timer sends the ACK"})
 	}
 	if even.Cases > 0 {
-		all = append(all, experiments.Claim{Name: "pairs", Text: "the ACK of an even burst leaves at once", Published: "0", Source: "RFC 5681 §4.2: an ACK for at least every second full-sized segment",
+		all = append(all, experiments.Claim{Name: "pairs", Class: experiments.Law, Text: "the ACK of an even burst leaves at once", Published: "0", Source: "RFC 5681 §4.2: an ACK for at least every second full-sized segment",
 			Measured: even.Measure("runs off"), Expected: experiments.None(), Otherwise: "the receiver counts otherwise"})
 	}
 	return all
@@ -98,7 +100,7 @@ func lockClaim(p *Plan, cells []Cell) experiments.Claim {
 		off.Add((c.Period - lawPeriod(p, &c)).Abs() <= testbed.Exact)
 	}
 	beat := ms(p.Heartbeat)
-	return experiments.Claim{Name: "lock", Text: "a sender that waits for each ACK locks to the heartbeat; with a timer its period is RTT + delay", Published: fmt.Sprintf("%v ms·⌈RTT/%v ms⌉", beat, beat),
+	return experiments.Claim{Name: "lock", Class: experiments.Law, Text: "a sender that waits for each ACK locks to the heartbeat; with a timer its period is RTT + delay", Published: fmt.Sprintf("%v ms·⌈RTT/%v ms⌉", beat, beat),
 		Measured: off.Measure("runs off; %s", rates(p, cells)), Expected: experiments.None().Saying("none; 5.0, 4.98 and 24.4 segments/s at 1 ms"),
 		Otherwise: "the next segment does not leave just after the beat"}
 }
@@ -122,10 +124,10 @@ func ruleClaims(cells []Cell) (all []experiments.Claim) {
 			}
 		}
 	}
-	all = append(all, experiments.Claim{Name: "rule", Text: "a tail has a spurious retransmission just if its timer expires before RTT + delay", Published: "RTO < RTT + delay",
+	all = append(all, experiments.Claim{Name: "rule", Class: experiments.Law, Text: "a tail has a spurious retransmission just if its timer expires before RTT + delay", Published: "RTO < RTT + delay",
 		Measured: against.Measure("tails off"), Expected: experiments.None(), Otherwise: "another timer, or another ACK, is involved"})
 	if missed.Cases > 0 {
-		all = append(all, experiments.Claim{Name: "diagonal", Text: "with the floor on the variation, lone segments have spurious retransmissions below the diagonal, where the floor is less than the delay, and never above it",
+		all = append(all, experiments.Claim{Name: "diagonal", Class: experiments.Law, Text: "with the floor on the variation, lone segments have spurious retransmissions below the diagonal, where the floor is less than the delay, and never above it",
 			Measured:  experiments.MeasuredText("%d spurious above; %d of %d not spurious below", above, missed.Exceptions, missed.Cases),
 			Expected:  experiments.Whether(above == 0 && missed.Exceptions == 0, "none"),
 			Otherwise: "RTTVAR has not decayed, or the floor is another"})
@@ -152,10 +154,10 @@ func remedyClaims(p *Plan, cells []Cell) []experiments.Claim {
 	}
 	const source = "Linux commit bbf80d7, and definition"
 	return []experiments.Claim{
-		{Name: "remedy", Text: "none is spurious where the peer delays by a tick less than the floor on the variation", Published: "0", Source: source,
+		{Name: "remedy", Class: experiments.Law, Text: "none is spurious where the peer delays by a tick less than the floor on the variation", Published: "0", Source: source,
 			Measured: experiments.MeasuredText("%d of %d", variation.Exceptions, variation.Cases),
 			Expected: experiments.Whether(variation.Exceptions == 0 && variation.Cases > 0, "none"), Otherwise: "the floor is not on the variation"},
-		{Name: "remedy-timeout", Text: "none is spurious where the peer delays by a tick less than the floor on the timeout", Published: "0", Source: source,
+		{Name: "remedy-timeout", Class: experiments.Law, Text: "none is spurious where the peer delays by a tick less than the floor on the timeout", Published: "0", Source: source,
 			Measured: experiments.MeasuredText("%d of %d", timeout.Exceptions, timeout.Cases),
 			Expected: experiments.Whether(timeout.Exceptions == 0, "none").OrDiffersIf(timeout.Exceptions < timeout.Cases, "not all"),
 			Otherwise: fmt.Sprintf("a floor on the timeout, as in RFC 6298 §2 (2.4), includes the round trip of %v: the ACK arrives at RTT + floor - tick. The remedy works with Linux's floor, "+

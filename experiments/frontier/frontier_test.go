@@ -77,13 +77,13 @@ const small = "study: frontier\nseeds: 3\nconnections: 40\nrounds: 100\nprocesse
 
 func TestClaims(t *testing.T) {
 	out := studytest.Run(t, Study, small)
-	studytest.Want(t, out, experiments.Reproduced, "wait-falls", "bad-rises", "order-wait", "order-bad")
+	studytest.Want(t, out, experiments.Reproduced, "wait-falls", "bad-rises", "order")
 	// A coarse tick is a floor, so the published order does not hold without one.
-	studytest.Want(t, out, experiments.Differs, "order-wait-anywhere", "fine-ticks")
+	studytest.Want(t, out, experiments.Differs, "order-anywhere", "fine-ticks")
 }
 
 // TestFalsifier checks that the gains matter more than floors that are almost 0.
 func TestFalsifier(t *testing.T) {
 	out := studytest.Run(t, Study, small+"floors: [0s, 1ms, 2ms]\n")
-	studytest.Want(t, out, experiments.NotReproduced, "order-wait", "order-bad", "fine-ticks")
+	studytest.Want(t, out, experiments.NotReproduced, "order", "fine-ticks")
 }

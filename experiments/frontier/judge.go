@@ -78,10 +78,10 @@ func (r results) monotoneClaims(p *Plan) []experiments.Claim {
 		}
 	}
 	return []experiments.Claim{
-		{Name: "wait-falls", Text: "the lower the floor, the shorter losses wait", Source: shape, Tag: experiments.Computed,
+		{Name: "wait-falls", Class: experiments.Law, Text: "the lower the floor, the shorter losses wait", Source: shape, Tag: experiments.Computed,
 			Measured: experiments.MeasuredText("%d of %d steps of the floor", falls, steps), Expected: experiments.Whether(falls == steps, "all"),
 			Otherwise: "the floor has no effect"},
-		{Name: "bad-rises", Text: "the lower the floor, the more timeouts are bad", Source: shape, Tag: experiments.Computed,
+		{Name: "bad-rises", Class: experiments.Law, Text: "the lower the floor, the more timeouts are bad", Source: shape, Tag: experiments.Computed,
 			Measured:  experiments.MeasuredText("%d of %d steps of the floor; both hold in %d of %d steps of single processes", rises, steps, each, all),
 			Expected:  experiments.Whether(rises == steps, "all steps of the floor"),
 			Otherwise: "no round trip is between the floors"},
@@ -200,11 +200,19 @@ func overGroups(all []Tally, size int, value func(Tally) float64, compare func(l
 // the published study has its clocks, and over all levels.
 func (r results) orderClaims(p *Plan, standard, anywhere [4]effect, top time.Duration) []experiments.Claim {
 	wait, share := func(e effect) float64 { return e.wait.Value }, func(e effect) float64 { return e.share.Value }
-	claim := func(name, text string, e [4]effect, of func(effect) float64, unit, why string) experiments.Claim {
-		floor, tick, gains := of(e[byFloor]), of(e[byTick]), of(e[byGains])
-		return experiments.Claim{Name: name, Text: text + ", then by the granularity, then by the gains", Source: paper, Tag: experiments.FromPrint,
-			Measured:  experiments.MeasuredText("floor %s, granularity %s, gains %s %s", experiments.Number(floor), experiments.Number(tick), experiments.Number(gains), unit),
-			Expected:  experiments.Whether(floor > tick && tick > gains, "falling").OrDiffersIf(gains < floor, "gains below the floor"),
+	claim := func(name, text string, e [4]effect, why string) experiments.Claim {
+		falling, first := true, true
+		for _, of := range []func(effect) float64{wait, share} {
+			floor, tick, gains := of(e[byFloor]), of(e[byTick]), of(e[byGains])
+			falling, first = falling && floor > tick && tick > gains, first && gains < floor
+		}
+		say := func(of func(effect) float64) string {
+			return fmt.Sprintf("floor %s, granularity %s, gains %s", experiments.Number(of(e[byFloor])), experiments.Number(of(e[byTick])), experiments.Number(of(e[byGains])))
+		}
+		return experiments.Claim{Name: name, Class: experiments.OfOthers, Text: text + ": wait and share of bad timeouts are changed most by the floor, then by the granularity, hardly by the gains",
+			Published: "dominated by the minimum, to a lesser extent by the granularity, virtually unaffected by the EWMA's parameters", Source: paper, Tag: experiments.FromPrint,
+			Measured: experiments.MeasuredText("wait: %s times; bad: %s points", say(wait), say(share)),
+			Expected: experiments.Whether(falling, "falling, both").OrDiffersIf(first, "gains below the floor"), Basis: "the order as printed, without numbers",
 			Otherwise: why}
 	}
 	const (
@@ -212,7 +220,6 @@ func (r results) orderClaims(p *Plan, standard, anywhere [4]effect, top time.Dur
 		points = "percentage points from least to greatest"
 		gains  = "one of the gains tried is far from those of RFC 6298"
 	)
-	alone := fmt.Sprintf("one at a time next to RFC 6298's estimator with a floor of %v and exact clocks: ", top)
 	apart, about := r.apart(p)
 	coarse := func(of func(effect) float64, unit string) string {
 		const why = "a clock with a tick makes the timeout at least that: where the floor is lower, the granularity is the floor, and the two are one factor"
@@ -227,10 +234,8 @@ func (r results) orderClaims(p *Plan, standard, anywhere [4]effect, top time.Dur
 		return text
 	}
 	return []experiments.Claim{
-		claim("order-wait", alone+"the wait is changed most by the floor", standard, wait, times, gains),
-		claim("order-bad", alone+"the share of bad timeouts is changed most by the floor", standard, share, points, gains),
-		claim("order-wait-anywhere", "over all levels of the others: the wait is changed most by the floor", anywhere, wait, times, coarse(wait, times)),
-		claim("order-bad-anywhere", "over all levels of the others: the share of bad timeouts is changed most by the floor", anywhere, share, points, coarse(share, points)),
+		claim("order", fmt.Sprintf("one at a time next to RFC 6298's estimator with a floor of %v and exact clocks", top), standard, gains),
+		claim("order-anywhere", "over all levels of the others", anywhere, "wait: "+coarse(wait, times)+". Bad timeouts: "+coarse(share, points)),
 	}
 }
 
@@ -240,7 +245,7 @@ func (r results) samplingClaims(p *Plan, standard, anywhere [4]effect, top time.
 	claim := func(name, where string, e [4]effect) experiments.Claim {
 		s := e[bySampling]
 		less := s.wait.Value < e[byTick].wait.Value && s.share.Value < e[byFloor].share.Value
-		return experiments.Claim{Name: name, Text: where + ", how often round trips are measured changes the wait less than the granularity does, and bad timeouts less than the floor does",
+		return experiments.Claim{Name: name, Class: experiments.OfOthers, Published: "virtually unaffected by how often RTT measurements are made", Basis: "the order as printed: less than the factors before it", Text: where + ", how often round trips are measured changes the wait less than the granularity does, and bad timeouts less than the floor does",
 			Source: paper, Tag: experiments.FromPrint,
 			Measured: experiments.MeasuredText("wait %s times, bad timeouts %s percentage points", experiments.Number(s.wait.Value), experiments.Number(s.share.Value)),
 			Expected: experiments.Whether(less, "less than %s times and %s points", experiments.Number(e[byTick].wait.Value), experiments.Number(e[byFloor].share.Value)),
@@ -292,7 +297,7 @@ func (r results) fineClaim(p *Plan) experiments.Claim {
 			}
 		}
 	}
-	return experiments.Claim{Name: "fine-ticks", Text: "losses wait as long with clocks of up to 100 ms as with exact ones",
+	return experiments.Claim{Name: "fine-ticks", Class: experiments.Law, Text: "losses wait as long with clocks of up to 100 ms as with exact ones",
 		Published: "clocks of 100 ms and less perform somewhat better than coarser ones", Source: "RFC 6298 §4", Tag: experiments.Standard,
 		Measured: experiments.MeasuredText("within %s %% with a floor of %v; within %s %% with any, the most at %v",
 			experiments.Number(100*atTop), top, experiments.Number(100*worst), worstFloor),
@@ -331,7 +336,7 @@ func (r results) kneeClaim(p *Plan) experiments.Claim {
 		}
 	}
 	ms := func(d time.Duration) float64 { return d.Seconds() * 1e3 }
-	return experiments.Claim{Name: "knee", Text: "the frontier bends most at a floor of a few hundred milliseconds", Source: shape, Tag: experiments.Computed,
+	return experiments.Claim{Name: "knee", Class: experiments.Law, Basis: "expected beforehand for this project", Text: "the frontier bends most at a floor of a few hundred milliseconds", Source: shape, Tag: experiments.Computed,
 		Measured:  experiments.MeasuredSpan(at),
 		Expected:  experiments.Between(ms(kneeLeast), ms(kneeMost), "ms").OrDiffers(experiments.Between(ms(p.Floors[1]), ms(p.Floors[n-1]), "ms")),
 		Otherwise: "the bend depends on the length and the variation of round trips"}

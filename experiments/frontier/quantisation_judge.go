@@ -47,20 +47,20 @@ func errorClaims(cells []quantCell) []experiments.Claim {
 	mean := func(sum int) float64 { return float64(sum) / float64(len(cells)*phases*phases*phases) }
 	const law = "definition of a clock that is read"
 	return []experiments.Claim{
-		{Name: "exact", Text: "an exact clock has no error", Source: law, Tag: experiments.Computed,
+		{Name: "exact", Class: experiments.Check, Text: "an exact clock has no error", Source: law, Tag: experiments.Computed,
 			Measured: experiments.Tally{Exceptions: exact, Cases: len(cells) * phases * phases}.Measure("measurements"), Expected: experiments.None(),
 			Otherwise: "Measure rounds where there is no tick"},
-		{Name: "unbiased", Text: "the errors of a clock that is read add up to 0 over the phases of its tick", Published: "0", Source: law, Tag: experiments.Computed,
+		{Name: "unbiased", Class: experiments.Law, Text: "the errors of a clock that is read add up to 0 over the phases of its tick", Published: "0", Source: law, Tag: experiments.Computed,
 			Measured: experiments.MeasuredText("%d of %d round trips are biased; mean error over all round trips from 0 to 1 tick: %s ticks",
 				biased.Exceptions, biased.Cases, experiments.Number(mean(read))),
 			Expected: experiments.Whether(biased.Exceptions == 0 && read == 0, "none, and 0"), Otherwise: "the clock rounds one of the instants otherwise"},
-		{Name: "variance", Text: "their variance is G²·p·(1-p), where p is the part of a tick beyond whole ones", Published: "G²·p·(1-p)", Source: law, Tag: experiments.Computed,
+		{Name: "variance", Class: experiments.Law, Text: "their variance is G²·p·(1-p), where p is the part of a tick beyond whole ones", Published: "G²·p·(1-p)", Source: law, Tag: experiments.Computed,
 			Measured: variances.Measure("round trips have another"), Expected: experiments.None(), Otherwise: "the clock does not count ticks crossed"},
-		{Name: "rounding-up", Text: "a clock that rounds the difference up is half a tick too long in the mean over round trips", Published: "G/2", Source: "definition of rounding up", Tag: experiments.Computed,
-			Measured: experiments.Measured(mean(up), "ticks"), Expected: experiments.Whether(2*up == len(cells)*phases*phases*(phases-1), "0.4995: half of 0 to 999 thousandths"),
+		{Name: "rounding-up", Class: experiments.Law, Text: "a clock that rounds the difference up is half a tick too long in the mean over round trips", Published: "G/2", Source: "definition of rounding up", Tag: experiments.Computed,
+			Measured: experiments.MeasuredExactly(mean(up), "ticks"), Expected: experiments.Whether(2*up == len(cells)*phases*phases*(phases-1), "0.4995: half of 0 to 999 thousandths"),
 			Otherwise: "the sum is wrong"},
-		{Name: "from-one", Text: "4.4BSD's first average, which counts from 1, is a tick too long in the mean", Published: "G", Source: "4.4BSD, tcp_xmit_timer", Tag: experiments.FromPrint,
-			Measured: experiments.Measured(mean(bsd), "ticks"), Expected: experiments.Exactly(1, "ticks"), Otherwise: "the estimator subtracts the 1 at once"},
+		{Name: "from-one", Class: experiments.Law, Text: "4.4BSD's first average, which counts from 1, is a tick too long in the mean", Published: "G", Source: "4.4BSD, tcp_xmit_timer", Tag: experiments.FromPrint,
+			Measured: experiments.MeasuredExactly(mean(bsd), "ticks"), Expected: experiments.Exactly(1, "ticks"), Otherwise: "the estimator subtracts the 1 at once"},
 	}
 }
 
@@ -71,7 +71,7 @@ func timeoutClaim(cells []quantCell) experiments.Claim {
 			below.Add(t.Least >= c.Tick)
 		}
 	}
-	return experiments.Claim{Name: "at-least-g", Text: "no timeout is below G, however short the round trip", Published: "RTO = SRTT + max(G, K·RTTVAR)", Source: "RFC 6298 §2", Tag: experiments.Standard,
+	return experiments.Claim{Name: "at-least-g", Class: experiments.Check, Text: "no timeout is below G, however short the round trip", Published: "RTO = SRTT + max(G, K·RTTVAR)", Source: "RFC 6298 §2", Tag: experiments.Standard,
 		Measured: below.Measure("runs have one below"), Expected: experiments.None(), Otherwise: "the estimator does not use its clock's tick"}
 }
 

@@ -1,10 +1,10 @@
 package incast
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -15,38 +15,85 @@ import (
 
 // subject is a TCP that serves the queries.
 type subject struct {
-	text    string // its timers, and its window or port if they are not the plan's
+	text    string // its timers, and what is varied
+	base    string // its timers, "" if they are text
 	classic bool
 	queries int
+	seeds   int // 0 is the plan's
 	servers []int
-	window  int     // the client's receive window in bytes; 0 is the engine's own
-	buffer  int     // packets that the port holds; 0 is the plan's
-	varied  bool    // explains a result, and is not compared
-	gvisor  *gvisor // gVisor's own TCP in the place of timers, if not nil
+	variant
+	gvisor *gvisor // gVisor's own TCP in the place of timers, if not nil
 }
 
 // timers returns the text of its timers.
-func (s *subject) timers() string {
-	text, _, _ := strings.Cut(s.text, windowed)
-	text, _, _ = strings.Cut(text, buffered)
-	return text
+func (s *subject) timers() string { return cmp.Or(s.base, s.text) }
+
+// variant is one change of the plan. It explains results and is not compared with other TCPs. A
+// zero field is the plan's own value.
+type variant struct {
+	suffix         string // of the text of the timers
+	what           string // in tables
+	window         int    // the client's receive window in bytes
+	buffer         int    // packets that the port holds
+	service, think time.Duration
+	words          string // options of the timers
 }
 
-// Separators of the timers from the window or the port in a subject's text.
-const (
-	windowed = " window="
-	buffered = " buffer="
-)
+func (v *variant) varied() bool { return v.suffix != "" }
 
-// windowed returns the text of the classic TCP with the greatest floor and a client with that
-// receive window, in bytes.
-func (p *Plan) windowed(window int, delack string) string {
-	return p.timers(p.coarse(), delack) + windowed + strconv.Itoa(window)
+func windowOf(bytes int) variant {
+	return variant{window: bytes, suffix: fmt.Sprintf(" window=%d", bytes), what: fmt.Sprintf("receive window of %d bytes", bytes)}
 }
 
-// buffered returns the text of the same through a port of so many packets.
-func (p *Plan) buffered(buffer int, delack string) string {
-	return p.timers(p.coarse(), delack) + buffered + strconv.Itoa(buffer)
+func bufferOf(packets int) variant {
+	return variant{buffer: packets, suffix: fmt.Sprintf(" buffer=%d", packets), what: fmt.Sprintf("port of %d packets", packets)}
+}
+
+func serviceOf(spread time.Duration) variant {
+	return variant{service: spread, suffix: fmt.Sprintf(" service=%v", spread), what: fmt.Sprintf("service times up to %v", spread)}
+}
+
+func thinkOf(longest time.Duration) variant {
+	return variant{think: longest, suffix: fmt.Sprintf(" think=%v", longest), what: fmt.Sprintf("pauses up to %v, which end the carried-over window", longest)}
+}
+
+var withoutSACK = variant{words: " -sack", suffix: " -sack", what: "no SACK"}
+
+// variants returns the changes that are tried one by one at the greatest floor.
+func (p *Plan) variants() (all []variant) {
+	for _, window := range p.Windows {
+		all = append(all, windowOf(window))
+	}
+	for _, buffer := range p.Buffers {
+		all = append(all, bufferOf(buffer))
+	}
+	for _, think := range p.Thinks {
+		all = append(all, thinkOf(think))
+	}
+	if len(all) > 0 {
+		all = append(all, withoutSACK)
+	}
+	return all
+}
+
+// with returns the text of the classic TCP with a floor, a delay of ACKs and a change.
+func (p *Plan) with(v variant, floor time.Duration, delack string) string {
+	return p.timers(floor, delack) + v.suffix
+}
+
+// changed returns the subject of with.
+func (p *Plan) changed(v variant, floor time.Duration, delack string) subject {
+	return subject{text: p.with(v, floor, delack), base: p.timers(floor, delack) + v.words, classic: true, queries: p.Fewer, seeds: p.VariedSeeds, servers: p.Servers, variant: v}
+}
+
+// spreadFloors returns the floors at which other spreads of service times are tried.
+func (p *Plan) spreadFloors() (all []time.Duration) {
+	for _, floor := range p.Floors {
+		if floor == p.coarse() || floor == p.Fine || floor == fineEnough {
+			all = append(all, floor)
+		}
+	}
+	return all
 }
 
 // repaired returns the text of the same with a means that repairs losses before the timer.
@@ -121,23 +168,23 @@ func (p *Plan) subjects() (all []subject) {
 	for _, g := range p.gvisors() {
 		all = append(all, subject{text: g.String(), queries: p.Fewer, servers: p.Servers, gvisor: &g})
 	}
-	for _, window := range p.Windows {
+	for _, v := range p.variants() {
 		for _, delack := range p.DelAcks {
-			all = append(all, subject{text: p.windowed(window, delack), classic: true, queries: p.Fewer, servers: p.Servers, window: window, varied: true})
+			all = append(all, p.changed(v, p.coarse(), delack))
 		}
 	}
-	for _, buffer := range p.Buffers {
-		for _, delack := range p.DelAcks {
-			all = append(all, subject{text: p.buffered(buffer, delack), classic: true, queries: p.Fewer, servers: p.Servers, buffer: buffer, varied: true})
+	for _, spread := range p.Services {
+		for _, floor := range p.spreadFloors() {
+			all = append(all, p.changed(serviceOf(spread), floor, p.DelAcks[0]))
 		}
 	}
 	for _, repair := range p.Repairs {
 		for _, delack := range p.DelAcks {
-			all = append(all, subject{text: p.repaired(repair, delack), classic: true, queries: p.Fewer, servers: p.Repaired, varied: true})
+			all = append(all, subject{text: p.repaired(repair, delack), classic: true, queries: p.Fewer, servers: p.Repaired, variant: variant{suffix: " " + repair}})
 		}
 	}
 	for _, floor := range p.blindFloors() {
-		all = append(all, subject{text: p.blind(floor), classic: true, queries: p.Fewer, servers: p.most(), varied: true})
+		all = append(all, subject{text: p.blind(floor), classic: true, queries: p.Fewer, servers: p.most(), variant: variant{suffix: " blind"}})
 	}
 	return all
 }
@@ -145,14 +192,14 @@ func (p *Plan) subjects() (all []subject) {
 func cells(p *Plan) (all []experiments.Cell[Cell]) {
 	for _, s := range p.subjects() {
 		for _, n := range s.servers {
-			seeds, run, cost := p.Seeds, run, 1e-9
+			seeds, run, cost := cmp.Or(s.seeds, p.Seeds), run, 1e-9
 			if s.gvisor != nil {
 				seeds, run, cost = p.GVisorSeeds, runGVisor, 1e-8
 			}
 			for seed := 1; seed <= seeds; seed++ {
 				all = append(all, experiments.Cell[Cell]{
 					Name: fmt.Sprintf("timers=%q servers=%d seed=%d", s.text, n, seed),
-					Cost: cost * float64((s.queries+p.Warmup)*(p.Bytes+5000*n)),
+					Cost: cost * float64((s.queries+p.Warmup)*(n*p.response(n)+5000*n)),
 					Run:  func(context.Context) (Cell, error) { return run(p, s, n, seed) },
 				})
 			}
@@ -173,7 +220,12 @@ func (p *Plan) links(s *subject) (link, port sim.LinkConfig) {
 }
 
 // response returns the bytes of the answer of each of n servers.
-func (p *Plan) response(n int) int { return (p.Bytes + n - 1) / n }
+func (p *Plan) response(n int) int {
+	if p.Fragment > 0 {
+		return p.Fragment
+	}
+	return (p.Bytes + n - 1) / n
+}
 
 // add counts a query.
 func (c *Cell) add(q testbed.Query) {
@@ -212,7 +264,7 @@ func run(p *Plan, s subject, n, seed int) (Cell, error) {
 	}
 	queries, err := testbed.FanIn{
 		Seed: testbed.Key(uint64(seed), uint64(n)), Request: uint32(p.Request), Response: uint32(p.response(n)),
-		Queries: s.queries, Warmup: p.Warmup, Service: p.Service, Think: p.Think, Limit: 100 * time.Hour,
+		Queries: s.queries, Warmup: p.Warmup, Service: cmp.Or(s.service, p.Service), Think: cmp.Or(s.think, p.Think), Limit: 100 * time.Hour,
 	}.Run(star)
 	if err != nil {
 		return c, err

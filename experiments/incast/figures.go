@@ -37,7 +37,7 @@ func (r *results) figures(out *experiments.Outcome) {
 	if len(r.Windows) > 0 {
 		lines := []line{{"the engine's own", r.timers(r.coarse(), r.DelAcks[0])}}
 		for _, window := range r.Windows {
-			lines = append(lines, line{fmt.Sprintf("%d bytes", window), r.windowed(window, r.DelAcks[0])})
+			lines = append(lines, line{fmt.Sprintf("%d bytes", window), r.with(windowOf(window), r.coarse(), r.DelAcks[0])})
 		}
 		r.panels(out, "incast-windows", fmt.Sprintf("Incast by receive window, floor %v", r.coarse()), lines,
 			"As long as the windows of all servers fit into the port, nothing is lost under any timers. Timeouts begin where they no longer fit.")
@@ -52,7 +52,7 @@ func (r *results) panels(out *experiments.Outcome, name, title string, lines []l
 	time := figure.Figure{
 		Name: name + "-time", Title: title + ": mean time of a query",
 		X: figure.Axis{Label: "servers"}, Y: figure.Axis{Label: "mean time of a query, ms", Log: true},
-		Marks:   []figure.Mark{{Label: "8 ms, the least", At: 8e3 * float64(r.Bytes) / float64(r.Rate)}, {Label: "10 servers", At: 10, Vertical: true}},
+		Marks:   []figure.Mark{{Label: "8 ms, the least", At: r.wire(1)}, {Label: "10 servers", At: 10, Vertical: true}},
 		Caption: caption,
 	}
 	share := figure.Figure{

@@ -18,6 +18,7 @@ var files embed.FS
 // Plan is the plan of the study.
 type Plan struct {
 	Bytes     int           `plan:"bytes" unit:"size" min:"1000" max:"100000000"`
+	Fragment  int           `plan:"fragment" unit:"size" min:"0" max:"10000000"`
 	Request   int           `plan:"request" min:"1" max:"1460"`
 	Servers   []int         `plan:"servers" min:"1" max:"1000"`
 	Rate      int           `plan:"rate" unit:"rate" min:"1000000" max:"100000000000"`
@@ -27,16 +28,19 @@ type Plan struct {
 	Service   time.Duration `plan:"service" min:"0s" max:"1s"`
 	Think     time.Duration `plan:"think" min:"0s" max:"10s"`
 
-	Classic testbed.Timers   `plan:"classic"`
-	Window  int              `plan:"initial_window" min:"536" max:"65535"`
-	Floors  []time.Duration  `plan:"floors" min:"100us" max:"10s"`
-	DelAcks []string         `plan:"delacks"`
-	Fine    time.Duration    `plan:"fine" min:"100us" max:"10s"`
-	Ticks   []time.Duration  `plan:"ticks" min:"1us" max:"500ms"`
-	Ticked  []int            `plan:"ticked_servers" min:"1" max:"1000"`
-	Others  []testbed.Timers `plan:"others" optional:"true"`
-	Windows []int            `plan:"receive_windows" min:"2896" max:"1000000" optional:"true"`
-	Buffers []int            `plan:"buffers" min:"1" max:"100000" optional:"true"`
+	Classic     testbed.Timers   `plan:"classic"`
+	Window      int              `plan:"initial_window" min:"536" max:"65535"`
+	Floors      []time.Duration  `plan:"floors" min:"100us" max:"10s"`
+	DelAcks     []string         `plan:"delacks"`
+	Fine        time.Duration    `plan:"fine" min:"100us" max:"10s"`
+	Ticks       []time.Duration  `plan:"ticks" min:"1us" max:"500ms"`
+	Ticked      []int            `plan:"ticked_servers" min:"1" max:"1000"`
+	Others      []testbed.Timers `plan:"others" optional:"true"`
+	Windows     []int            `plan:"receive_windows" min:"2896" max:"1000000" optional:"true"`
+	Buffers     []int            `plan:"buffers" min:"1" max:"100000" optional:"true"`
+	Thinks      []time.Duration  `plan:"thinks" min:"1us" max:"1m" optional:"true"`
+	Services    []time.Duration  `plan:"services" min:"1us" max:"1s" optional:"true"`
+	VariedSeeds int              `plan:"varied_seeds" min:"1" max:"1000"`
 
 	Repairs  []string `plan:"repairs" optional:"true"`
 	Repaired []int    `plan:"repaired_servers" min:"1" max:"1000" optional:"true"`
@@ -73,6 +77,8 @@ type Cell struct {
 // Study is the study.
 var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 	ID: "E15", Name: "incast", Class: experiments.Published, Files: files,
+	Found: "At a floor of 300 ms incast leaves {collapse}; up to 90 % lost was published. Timeouts begin at {onset}; above 10 was published, and receive window, buffer and the spread of " +
+		"service times decide it. A floor of 1 ms keeps {no-collapse}.",
 	Question: "When many servers answer at once, what do the floor and the granularity of the timeout cost?",
 	Check: func(p *Plan) error {
 		if !slices.Contains(p.Floors, p.Fine) || p.Fine == p.coarse() {

@@ -3,12 +3,13 @@ package incast
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"tcpwheel/experiments"
 )
 
 func (r *results) tables(out *experiments.Outcome) {
-	out.Tables = append(out.Tables, r.stacks(), r.onsets(), r.causes(), r.undoing(), r.ticks(), r.bounds(), r.data())
+	out.Tables = append(out.Tables, r.stacks(), r.onsets(), r.spreadTable(), r.causes(), r.undoing(), r.ticks(), r.bounds(), r.data())
 }
 
 func (r *results) data() experiments.Table {
@@ -44,7 +45,7 @@ func (r *results) stacks() experiments.Table {
 		}
 	}
 	for _, s := range r.subjects() {
-		if len(s.servers) < len(r.Servers) || s.varied {
+		if len(s.servers) < len(r.Servers) || s.varied() {
 			continue
 		}
 		row := []any{s.text}
@@ -91,28 +92,58 @@ func (r *results) bounds() experiments.Table {
 			if g.least > 0 {
 				best = r.goodput(float64(g.least) / 1e6)
 			}
-			bound := r.goodput(8e3*float64(r.Bytes)/float64(r.Rate) + float64(floor)/1e6)
+			bound := r.goodput(r.wire(r.last()) + float64(floor)/1e6)
 			t.Add(float64(floor)/1e6, delack, bound, r.goodput(g.mean.Value), best)
 		}
 	}
 	return t
 }
 
-// onsets shows where timeouts begin.
+// onsets shows where timeouts begin if one thing is changed.
 func (r *results) onsets() experiments.Table {
 	t := experiments.Table{
-		Name: "windows", Title: fmt.Sprintf("Where timeouts begin, by the client's receive window and the port's buffer, floor %v", r.coarse()),
-		Columns: []string{"window, bytes", "port, packets", "ACKs wait", "servers whose windows the port holds", "servers at which one query in ten has a timeout"},
+		Name: "variants", Title: fmt.Sprintf("Where timeouts begin, and how fast they rise, if one thing is changed: floor %v", r.coarse()),
+		Columns: []string{"changed", "ACKs wait", "servers at which one query in ten has a timeout", "95 % from", "to", "servers at nine in ten, relative", "goodput left at most servers, %"},
 	}
-	const own = "1 MiB and more"
+	row := func(what, delack, timers string) {
+		in := r.reaching(timers, onsetShare)
+		t.Add(what, delack, in.Value, in.Lo, in.Hi, r.rise(timers).Value, 100*r.mean(timers, r.Servers[0])/r.mean(timers, r.last()))
+	}
 	for _, delack := range r.DelAcks {
-		for _, window := range r.Windows {
-			t.Add(window, r.Buffer, delack, r.fit(window), r.onset(r.windowed(window, delack)))
+		row("nothing", delack, r.timers(r.coarse(), delack))
+		for _, v := range r.variants() {
+			row(v.what, delack, r.with(v, r.coarse(), delack))
 		}
-		t.Add(own, r.Buffer, delack, 0, r.onset(r.timers(r.coarse(), delack)))
-		for _, buffer := range r.Buffers {
-			t.Add(own, buffer, delack, 0, r.onset(r.buffered(buffer, delack)))
+		if delack == r.DelAcks[0] {
+			for _, v := range r.spreads() {
+				row(v.what, delack, r.with(v, r.coarse(), delack))
+			}
 		}
+	}
+	return t
+}
+
+// spreadTable shows what the claims would be at other spreads of service times.
+func (r *results) spreadTable() experiments.Table {
+	t := experiments.Table{
+		Name: "services", Title: fmt.Sprintf("The figures of the claims by the spread of service times, ACKs wait %s", r.DelAcks[0]),
+		Columns: []string{"service times up to, ms", "timeouts begin, servers", "95 % from", "to", fmt.Sprintf("time at %v / at %v, worst past 20", r.Fine, r.coarse()),
+			"goodput left at most servers, %", fmt.Sprintf("goodput at 1 ms and %d servers, %% of one server's", r.upTo(fineServers))},
+	}
+	row := func(spread time.Duration, v variant) {
+		coarse := r.with(v, r.coarse(), r.DelAcks[0])
+		in := r.reaching(coarse, onsetShare)
+		worst, _ := r.worstRatio(r.with(v, r.Fine, r.DelAcks[0]), coarse, 0)
+		cells := []any{float64(spread) / 1e6, in.Value, in.Lo, in.Hi, worst, 100 * r.mean(coarse, r.Servers[0]) / r.mean(coarse, r.last()), ""}
+		if slices.Contains(r.Floors, fineEnough) {
+			fine := r.with(v, fineEnough, r.DelAcks[0])
+			cells[6] = 100 * r.mean(fine, r.Servers[0]) / r.mean(fine, r.upTo(fineServers))
+		}
+		t.Add(cells...)
+	}
+	row(r.Service, variant{})
+	for i, v := range r.spreads() {
+		row(r.Services[i], v)
 	}
 	return t
 }

@@ -32,10 +32,15 @@ func combCells(p *combPlan) (all []experiments.Cell[combCell]) {
 			}
 			all = append(all, experiments.Cell[combCell]{
 				Name: name, Cost: 4e-5 * float64(p.Connections),
-				Run: func(context.Context) (combCell, error) { return combOutage(p, tm, straddles, seed) },
+				Run: func(context.Context) (combCell, error) {
+					return combOutage(p, tm, combCell{Straddles: straddles, Seed: seed})
+				},
 			})
 		}
 	}
+	all = append(all, experiments.Cell[combCell]{Name: "mixed", Cost: 5e-5 * float64(p.Connections), Run: func(context.Context) (combCell, error) {
+		return combOutage(p, p.Timers[0], combCell{Mixed: true, Seed: 1})
+	}})
 	add(p.Timers[0], true)
 	for _, tm := range p.Timers {
 		add(tm, false)
@@ -56,7 +61,11 @@ type combAction struct {
 // combSchedule returns the actions in order: each connection opens, sends a segment in a later
 // tick, and one in the outage. The first two happen within a tick, so that 4.4BSD counts no tick in
 // a round trip. The random numbers are the same for all timers.
-func combSchedule(p *combPlan, start wheel.Time, seed int) (all []combAction) {
+//
+// If mixed, a third of the connections has its last sample cross a tick, which leaves 4.4BSD's
+// estimator at a timeout of 5 ticks. Another third has a sample within a tick after that one, which
+// leaves it at 4.
+func combSchedule(p *combPlan, start wheel.Time, seed int, mixed bool) (all []combAction) {
 	const slow = tcptimers.SlowTick
 	draw := func(conn, what int) float64 { return testbed.Uniform(uint64(seed), 0xe19, uint64(conn), uint64(what)) }
 	for conn := range p.Connections {
@@ -64,10 +73,23 @@ func combSchedule(p *combPlan, start wheel.Time, seed int) (all []combAction) {
 			room := slow - 3*p.RTT // the link's transmission time adds to the round trip
 			return wheel.Time(time.Duration(tick)*slow + p.RTT/2 + time.Duration(draw(conn, what)*float64(room)))
 		}
+		across := func(tick int) wheel.Time {
+			return wheel.Time(time.Duration(tick+1)*slow - time.Duration((0.1+0.8*draw(conn, 5))*float64(p.RTT)))
+		}
 		opens := int(draw(conn, 0) * combWarmTicks / 2)
+		last := within(opens+combWarmTicks/2, 2)
+		all = append(all, combAction{within(opens, 1), conn, true})
+		if mixed {
+			all = append(all, combAction{within(opens+2, 4), conn, false}) // the estimator comes to rest
+			switch conn % 3 {
+			case 1:
+				all = append(all, combAction{across(opens + 4), conn, false})
+			case 2:
+				last = across(opens + combWarmTicks/2)
+			}
+		}
 		all = append(all,
-			combAction{within(opens, 1), conn, true},
-			combAction{within(opens+combWarmTicks/2, 2), conn, false},
+			combAction{last, conn, false},
 			combAction{start.Add(time.Duration(draw(conn, 3) * float64(p.Outage))), conn, false})
 	}
 	slices.SortStableFunc(all, func(a, b combAction) int { return cmp.Compare(a.at, b.at) })
@@ -156,15 +178,16 @@ func combConfig(tm testbed.Timers) tcp.Config {
 	return cfg
 }
 
-func combOutage(p *combPlan, tm testbed.Timers, straddles bool, seed int) (combCell, error) {
-	c := combCell{Timers: tm.Text, Straddles: straddles, Seed: seed}
+// combOutage runs the connections of a cell through the outage.
+func combOutage(p *combPlan, tm testbed.Timers, c combCell) (combCell, error) {
+	c.Timers = tm.Text
 	start := combBegins
-	if straddles {
+	if c.Straddles {
 		start = start.Add(tcptimers.SlowTick / 2)
 	}
 	cfg := combConfig(tm)
 	lossy, link := p.links(start)
-	pair, err := testbed.NewPair(testbed.PairPlan{Seed: uint64(seed), Client: cfg, Server: cfg, Up: lossy, Down: link})
+	pair, err := testbed.NewPair(testbed.PairPlan{Seed: uint64(c.Seed), Client: cfg, Server: cfg, Up: lossy, Down: link})
 	if err != nil {
 		return c, err
 	}
@@ -180,7 +203,7 @@ func combOutage(p *combPlan, tm testbed.Timers, straddles bool, seed int) (combC
 	}
 	sessions := make([]*host.Session, p.Connections)
 	rtos := map[time.Duration]bool{}
-	for _, a := range combSchedule(p, start, seed) {
+	for _, a := range combSchedule(p, start, c.Seed, c.Mixed) {
 		pair.Run(a.at)
 		switch s := sessions[a.conn]; {
 		case a.open:

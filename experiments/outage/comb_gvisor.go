@@ -71,7 +71,7 @@ func (g combGvisor) outage(p *combPlan, seed int) (combCell, error) {
 	}
 	s.Serve(func(*sockets.Conn) error { return nil })
 	conns := make([]*sockets.Conn, p.Connections)
-	for _, a := range combSchedule(p, combBegins, seed) {
+	for _, a := range combSchedule(p, combBegins, seed, false) {
 		if err = s.Run(a.at, nil); err != nil {
 			break
 		}

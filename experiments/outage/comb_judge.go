@@ -116,6 +116,8 @@ func (p *combPlan) claimed(all, gvisors []combGroup) combRows {
 }
 
 func combJudge(p *combPlan, cells []combCell) (*experiments.Outcome, error) {
+	mixed := experiments.Select(cells, func(c *combCell) bool { return c.Mixed })
+	cells = experiments.Select(cells, func(c *combCell) bool { return !c.Mixed })
 	all, gvisors := combGroups(p, cells), combGvisorGroups(cells)
 	out := &experiments.Outcome{Tables: []experiments.Table{combTable(append(all[:len(all):len(all)], gvisors...))}, Figures: combFigures(p, all)}
 	r := p.claimed(all, gvisors)
@@ -123,6 +125,9 @@ func combJudge(p *combPlan, cells []combCell) (*experiments.Outcome, error) {
 	for _, c := range claims {
 		c.Source, c.Tag = "definition of the timers", experiments.Computed
 		out.Claim(c)
+	}
+	for i := range mixed {
+		combMixed(p, &mixed[i], out)
 	}
 	out.Notes = append(out.Notes, fmt.Sprintf("The retransmissions that the queue drops meet again, as all have the same timeout and double it together: %s of %d connections are not "+
 		"repaired after %v under 4.4BSD's sweep.", combNumber(r.bsd.mean(func(c *combCell) float64 { return float64(c.Unrepaired) })), p.Connections, p.Watch))
@@ -133,17 +138,17 @@ func combJudge(p *combPlan, cells []combCell) (*experiments.Outcome, error) {
 func (r *combRows) binClaims(p *combPlan) []experiments.Claim {
 	n, share := p.Connections, p.perMillisecond()
 	spread := func(name, text string, g *combGroup) experiments.Claim {
-		return experiments.Claim{Name: name, Text: text, Published: experiments.Number(share) + " per ms",
+		return experiments.Claim{Name: name, Class: experiments.Law, Basis: "2 % set for this project", Text: text, Published: experiments.Number(share) + " per ms",
 			Measured:  experiments.MeasuredWithin(g.mean(combDensity), "per ms"),
 			Expected:  experiments.WithinPercent(share, 2, "per ms").OrDiffers(experiments.WithinPercent(share, 20, "per ms")),
 			Otherwise: "something other than the timers bunches or spreads them"}
 	}
 	return []experiments.Claim{
-		{Name: "one-bin", Text: "under 4.4BSD's sweep all retransmissions fall into one bin of a millisecond", Published: fmt.Sprintf("%d in one", n),
+		{Name: "one-bin", Class: experiments.Law, Text: "under 4.4BSD's sweep all retransmissions fall into one bin of a millisecond", Published: fmt.Sprintf("%d in one", n),
 			Measured:  experiments.MeasuredText("%s at the peak; bins with any: %s", combNumber(r.bsd.mean(combPeak)), combNumber(r.bsd.mean(combBins))),
 			Expected:  experiments.Whether(r.bsd.all(func(c *combCell) bool { return c.Bins == 1 && c.Peak == n && c.RTOs == 1 }), "all, in one"),
 			Otherwise: "the timeouts of the connections differ by a tick, or there is more than one sweep"},
-		{Name: "two-bins", Text: "where the outage straddles a sweep they fall into two", Published: "2 bins",
+		{Name: "two-bins", Class: experiments.Law, Text: "where the outage straddles a sweep they fall into two", Published: "2 bins",
 			Measured:  experiments.MeasuredText("%s bins", combNumber(r.straddled.mean(combBins))),
 			Expected:  experiments.Whether(r.straddled.all(func(c *combCell) bool { return c.Bins == 2 && c.Second == n }), "2"),
 			Otherwise: "there is more than one sweep"},
@@ -156,13 +161,13 @@ func (r *combRows) binClaims(p *combPlan) []experiments.Claim {
 func (r *combRows) peakClaims(p *combPlan) []experiments.Claim {
 	density := r.fine.mean(combDensity).Value
 	return []experiments.Claim{
-		{Name: "ratio", Text: "4.4BSD's peak is 500 times the rate of fine timers, per millisecond", Published: "500",
+		{Name: "ratio", Class: experiments.Law, Basis: "set for this project", Text: "4.4BSD's peak is 500 times the rate of fine timers, per millisecond", Published: "500",
 			Measured: experiments.Measured(r.bsd.mean(combPeak).Value/density, "times"),
 			Expected: experiments.Within(500, 10, "times").OrDiffers(experiments.AtLeast(100, "")), Otherwise: "the outage is shorter than a tick"},
-		{Name: "ratio-straddling", Text: "where it straddles, the peak is 250 times that rate, or more", Published: "250 and more",
+		{Name: "ratio-straddling", Class: experiments.Law, Basis: "set for this project", Text: "where it straddles, the peak is 250 times that rate, or more", Published: "250 and more",
 			Measured: experiments.Measured(r.straddled.mean(combPeak).Value/density, "times"),
 			Expected: experiments.AtLeast(245, "times").OrDiffers(experiments.AtLeast(100, "")), Otherwise: "the sweep is not in the middle of the outage"},
-		{Name: "peaks", Text: "4.4BSD's peak is also hundreds of times the peak of fine timers, where chance bunches most",
+		{Name: "peaks", Class: experiments.Law, Basis: "set for this project", Text: "4.4BSD's peak is also hundreds of times the peak of fine timers, where chance bunches most",
 			Measured: experiments.Measured(r.bsd.mean(combPeak).Value/r.fine.mean(combPeak).Value, "times"),
 			Expected: experiments.AtLeast(100, "times"), Otherwise: "the comb of the sweep is not there"},
 	}
@@ -170,16 +175,16 @@ func (r *combRows) peakClaims(p *combPlan) []experiments.Claim {
 
 // toothClaims are the teeth of shared ticks, and the queue.
 func (r *combRows) toothClaims(p *combPlan) []experiments.Claim {
-	all := []experiments.Claim{{Name: "teeth", Text: "a tick that timers share has a tooth for each tick of the outage: the peak grows with the tick", Published: "⌈500 ms/tick⌉ teeth",
+	all := []experiments.Claim{{Name: "teeth", Class: experiments.Law, Text: "a tick that timers share has a tooth for each tick of the outage: the peak grows with the tick", Published: "⌈500 ms/tick⌉ teeth",
 		Measured: r.teeth.Measure("runs off"), Expected: experiments.None(), Otherwise: "deadlines do not round up to the tick"}}
 	if r.own != nil {
-		all = append(all, experiments.Claim{Name: "phase", Text: "a tick of the same size with its own phase for each timer has no comb",
+		all = append(all, experiments.Claim{Name: "phase", Class: experiments.Law, Basis: "set for this project", Text: "a tick of the same size with its own phase for each timer has no comb",
 			Measured: experiments.Measured(r.own.mean(combPeak).Value/r.fine.mean(combPeak).Value, "times the peak of fine timers"),
 			Expected: experiments.Within(1, 0.1, "").OrDiffers(experiments.Between(0.5, 2, "")), Otherwise: "the phases are not those of the starts"})
 	}
 	dropped := max(p.Connections-p.Queue-1, 0)
 	holds := r.bsd.all(func(c *combCell) bool { return c.Dropped == dropped }) && r.fine.all(func(c *combCell) bool { return c.Dropped == 0 })
-	return append(all, experiments.Claim{Name: "drops", Text: "the queue drops the part of a full tooth that it cannot hold; it drops none of fine timers", Published: "N - queue - 1, and 0",
+	return append(all, experiments.Claim{Name: "drops", Class: experiments.Law, Text: "the queue drops the part of a full tooth that it cannot hold; it drops none of fine timers", Published: "N - queue - 1, and 0",
 		Measured: experiments.MeasuredText("%s of %d, and %s", combNumber(r.bsd.mean(combDropped)), p.Connections, combNumber(r.fine.mean(combDropped))),
 		Expected: experiments.Whether(holds, "%d, and 0", p.Connections-p.Queue-1), Otherwise: "the link does not send what the teeth need"})
 }

@@ -35,7 +35,7 @@ func TestComb(t *testing.T) {
 // rest meet again.
 func TestCombTooth(t *testing.T) {
 	p := combSmall()
-	c, err := combOutage(p, p.Timers[0], false, 1)
+	c, err := combOutage(p, p.Timers[0], combCell{Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,8 +57,11 @@ func TestCombFalsifier(t *testing.T) {
 	p := combSmall()
 	all := studytest.Cells(t, combCells(p))
 	fine := all[len(all)-2-len(combGvisors)]
+	if fine.Mixed || fine.Straddles {
+		t.Fatalf("%+v is no cell of fine timers", fine)
+	}
 	for i := range all {
-		if all[i].Timers == "bsd" {
+		if all[i].Timers == "bsd" && !all[i].Mixed {
 			straddles := all[i].Straddles
 			all[i] = fine
 			all[i].Timers, all[i].Straddles = "bsd", straddles

@@ -197,13 +197,13 @@ func judgeGVisor(p *deadPlan, cells []deadCell, out *experiments.Outcome) {
 	}
 	out.Tables = append(out.Tables, t)
 	out.Claim(experiments.Claim{
-		Name: "gvisor", Text: fmt.Sprintf("gVisor's own TCP notices after 7875 s, and under keepalive of %v, %v and %d after their sum", p.FastIdle, p.FastInterval, p.FastCount),
+		Name: "gvisor", Class: experiments.Law, Text: fmt.Sprintf("gVisor's own TCP notices after 7875 s, and under keepalive of %v, %v and %d after their sum", p.FastIdle, p.FastInterval, p.FastCount),
 		Published: "7200 s + 9·75 s", Source: "gVisor, tcp/endpoint.go", Tag: experiments.FromPrint,
 		Measured: experiments.MeasuredText("%d of %d", keeps.Cases-keeps.Exceptions, keeps.Cases),
 		Expected: experiments.Whether(keeps.Cases > 0 && keeps.Exceptions == 0, "both within a millisecond"), Otherwise: "its timers are others"})
 	probe := 2*p.RTT + maxAckDelay
 	out.Claim(experiments.Claim{
-		Name: "gvisor-user-timeout", Text: "with data in flight the user timeout decides for gVisor's own TCP, too", Source: "RFC 9293 §3.8.3 and RFC 5482", Tag: experiments.Standard,
+		Name: "gvisor-user-timeout", Class: experiments.Law, Text: "with data in flight the user timeout decides for gVisor's own TCP, too", Source: "RFC 9293 §3.8.3 and RFC 5482", Tag: experiments.Standard,
 		Measured: users.Measure("off, by %v at most", worst.Round(time.Millisecond)),
 		Expected: experiments.None().Saying("within a millisecond").OrDiffersIf(users.Cases > 0 && worst < probe+time.Millisecond, "within a probe timeout"),
 		Otherwise: fmt.Sprintf("at its first timeout it checks when the first segment in flight was last sent, and its tail loss probe has retransmitted that by then, 2·SRTT + 200 ms "+

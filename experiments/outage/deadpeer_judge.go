@@ -76,7 +76,7 @@ func ruleClaims(p *deadPlan, all []deadRow, out *experiments.Outcome) {
 		}
 		m := off.Measure("off")
 		m.Text = measured + "; " + m.Text
-		out.Claim(experiments.Claim{Name: name, Text: text, Published: published, Source: source, Tag: tag, Measured: m,
+		out.Claim(experiments.Claim{Name: name, Class: experiments.Law, Text: text, Published: published, Source: source, Tag: tag, Measured: m,
 			Expected: experiments.None().Saying("%s", expected), Otherwise: "a timer of the connection is not that of the rule"})
 	}
 	seconds := func(name string) string { return experiments.Number(findDeath(all, name).took) + " s" }
@@ -102,7 +102,7 @@ func ruleClaims(p *deadPlan, all []deadRow, out *experiments.Outcome) {
 // otherClaims judges R2 by RFC 9293, and the phases.
 func otherClaims(all []deadRow, out *experiments.Outcome) {
 	r2, syn := findDeath(all, "R2, default"), findDeath(all, "SYN, default")
-	out.Claim(experiments.Claim{Name: "rfc9293", Text: "the default's R2 is at least 100 s, and 3 minutes for a SYN", Published: "100 s; 3 min", Source: "RFC 9293 §3.8.3 (MUST-23)", Tag: experiments.Standard,
+	out.Claim(experiments.Claim{Name: "rfc9293", Class: experiments.Law, Text: "the default's R2 is at least 100 s, and 3 minutes for a SYN", Published: "100 s; 3 min", Source: "RFC 9293 §3.8.3 (MUST-23)", Tag: experiments.Standard,
 		Measured: experiments.MeasuredText("%s s; %s s", experiments.Number(r2.took), experiments.Number(syn.took)),
 		Expected: experiments.Whether(r2.took >= 100 && syn.took >= (3*time.Minute).Seconds(), "at least that"), Otherwise: "the policy gives up too soon"})
 	uneven, samples := 0, 0
@@ -111,7 +111,7 @@ func otherClaims(all []deadRow, out *experiments.Outcome) {
 			uneven, samples = uneven+r.uneven, samples+len(r.cells)
 		}
 	}
-	out.Claim(experiments.Claim{Name: "even", Text: "random phases make the excess over the rule an even share of a tick", Published: "[0, G); 4.4BSD (-G, 0]", Source: "definition of the timers", Tag: experiments.Computed,
+	out.Claim(experiments.Claim{Name: "even", Class: experiments.Law, Text: "random phases make the excess over the rule an even share of a tick", Published: "[0, G); 4.4BSD (-G, 0]", Source: "definition of the timers", Tag: experiments.Computed,
 		Measured: experiments.MeasuredText("%d of %d samples differ at p ≤ 0.01", uneven, samples),
 		Expected: experiments.Whether(samples > 0 && float64(uneven) <= max(0.05*float64(samples), 1), "as few as chance gives: at most 5 %%"), Otherwise: "the phases do not decide"})
 }

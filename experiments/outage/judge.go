@@ -44,23 +44,23 @@ func claims(cells []Cell, out *experiments.Outcome) {
 	}
 	for _, c := range []experiments.Claim{
 		{
-			Name: "one-event", Text: "the timers of a flight make one timeout and one backoff", Source: "RFC 6298 §5 and RFC 5681 §3.1", Tag: experiments.Standard,
+			Name: "one-event", Class: experiments.Law, Text: "the timers of a flight make one timeout and one backoff", Source: "RFC 6298 §5 and RFC 5681 §3.1", Tag: experiments.Standard,
 			Measured:  once.Measure("flights have more"),
 			Otherwise: "the engine takes the timers of one flight for separate events",
 		}, {
-			Name: "ssthresh", Text: "ssthresh is the same as with one timer", Source: "RFC 5681 §3.1", Tag: experiments.Standard,
+			Name: "ssthresh", Class: experiments.Law, Text: "ssthresh is the same as with one timer", Source: "RFC 5681 §3.1", Tag: experiments.Standard,
 			Measured:  ssthresh.Measure("flights have another"),
 			Otherwise: "each timer cuts the window",
 		}, {
-			Name: "bytes", Text: "no more bytes leave in the first round trip after the timeout than with one timer", Source: "computed from RFC 5681 §3.1", Tag: experiments.Computed,
+			Name: "bytes", Class: experiments.Law, Text: "no more bytes leave in the first round trip after the timeout than with one timer", Source: "computed from RFC 5681 §3.1", Tag: experiments.Computed,
 			Measured:  bytes.Measure("flights send more"),
 			Otherwise: "the window does not hold the segments back whose timers expire",
 		}, {
-			Name: "wait", Text: "no segment is retransmitted within an RTO of its last transmission", Source: "RFC 6298 §5", Tag: experiments.Standard,
+			Name: "wait", Class: experiments.Law, Text: "no segment is retransmitted within an RTO of its last transmission", Source: "RFC 6298 §5", Tag: experiments.Standard,
 			Measured:  waits.Measure("flights are earlier; the least wait is the RTO and %v", spare),
 			Otherwise: "a segment leaves on the timeout of another one",
 		}, {
-			Name: "blind", Text: "during an outage, one segment leaves for each timeout", Source: "RFC 6298 §5", Tag: experiments.Standard,
+			Name: "blind", Class: experiments.Law, Text: "during an outage, one segment leaves for each timeout", Source: "RFC 6298 §5", Tag: experiments.Standard,
 			Measured:  blind.Measure("flights send more"),
 			Otherwise: "the timers of a flight continue independently",
 		},

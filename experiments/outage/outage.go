@@ -67,6 +67,7 @@ type Retransmission struct {
 // Study is the study.
 var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 	ID: "E24", Name: "outage", Class: experiments.Exact, Files: files,
+	Found:    "A timer per segment makes one timeout and one backoff of a flight, as one timer does: {one-event}.",
 	Question: "Does a timer per segment make one timeout into many?",
 	Cells:    cells,
 	Judge:    judge,

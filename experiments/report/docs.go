@@ -37,7 +37,7 @@ func (r *Report) WriteDocs(root string) error {
 			return fmt.Errorf("study %s ran with the plan of a user: documents show the studies' own", j.Study.Name)
 		}
 	}
-	if err := r.checkHeadlines(); err != nil {
+	if err := r.checkFound(); err != nil {
 		return err
 	}
 	var all []file
@@ -147,15 +147,15 @@ func (s *Study) result() string {
 		n Counts
 	)
 	n.add(s.Outcome)
-	prose(&b, "", fmt.Sprintf("**Result.** %s. %s cells; plan `%s`, results `%s` by their SHA-256.",
-		n, experiments.Text(len(s.Job.Cells)), s.Job.Hash()[:12], s.Job.Digest(s.Results)[:12]))
-	b.WriteString("\n")
-	writeClaims(&b, s.Outcome.Claims)
+	prose(&b, "", fmt.Sprintf("**Result.** %s %s. %s cells; plan `%s`, results `%s` by their SHA-256.",
+		s.Found(), n, experiments.Text(len(s.Job.Cells)), s.Job.Hash()[:12], s.Job.Digest(s.Results)[:12]))
+	for _, class := range claimClasses {
+		writeClaims(&b, class, s.Outcome.Claims)
+	}
 	for _, c := range s.Outcome.Claims {
 		if c.Verdict != experiments.Reproduced {
 			b.WriteString("\n")
-			prose(&b, "", fmt.Sprintf("%s, *%s*: %s",
-				capital(string(c.Verdict)), inTable(c.Text), sentence(c.Why)))
+			prose(&b, "", fmt.Sprintf("%s, *%s*: %s", capital(verdictText(c)), inTable(c.Text), sentence(c.Why)))
 		}
 	}
 	s.writeDetails(&b)
@@ -199,34 +199,80 @@ func (r *Report) Markdown() string {
 	b.WriteString("# Results of the studies\n\n")
 	prose(&b, "", fmt.Sprintf("Reproduce them with `%s`, and this page with `tcpwheel experiment docs DIR`. "+
 		"Each study's README has its method, sources, expected bands, tables and figures, and says why a claim differs.", r.Command()))
-	fmt.Fprintf(&b, "\n**%s.**\n", r.Count())
+	n := r.Count()
+	fmt.Fprintf(&b, "\n**%s.**\n\n", n)
+	prose(&b, "", "A published result is a number or an order that somebody else printed. Laws are rules that this project set, from a "+
+		"source's model or a standard; checks test the studies themselves. A printed number counts as reproduced within 10 %. "+
+		fmt.Sprintf("Of verdicts that come from an interval, %d of the published ones are unsettled at a false discovery rate of 5 %% "+
+			"(Benjamini and Yekutieli, over all claims with an interval).", n.Unsettled))
+	r.writeComparisons(&b, "Published results that were not reproduced, or differ", func(c *experiments.Claim) bool { return c.Verdict != experiments.Reproduced })
 	r.writeHeadlines(&b)
-	b.WriteString("\n## All claims\n\n✓ means reproduced within the band that was set before the run.\n")
-	for i := range r.Studies {
-		r.Studies[i].writeRows(&b)
-	}
+	r.writeComparisons(&b, "Published results that were reproduced", func(c *experiments.Claim) bool { return c.Verdict == experiments.Reproduced })
+	r.writeOpenLaws(&b)
+	r.writeStudies(&b)
 	return b.String()
 }
 
-// longestMeasure is the longest measured value that a row of docs/results.md shows, in bytes.
-const longestMeasure = 48
+// longestMeasure is the most characters of a measure in results.md; README has the longer ones.
+const longestMeasure = 80
 
-// writeRows writes the study's claims, one row each.
-func (s *Study) writeRows(b *strings.Builder) {
-	j := s.Job
-	fmt.Fprintf(b, "\n### [%s %s](../experiments/%s/README.md)\n\nResults `%s`.\n\n| claim | measured | |\n|---|---|---|\n",
-		j.Study.ID, j.Study.Name, j.Study.Folder, j.Digest(s.Results)[:12])
-	for _, c := range s.Outcome.Claims {
-		value := inTable(c.Measured.String())
-		if len(value) > longestMeasure {
-			value = "see README"
+// writeComparisons writes a row for each published claim that want accepts.
+func (r *Report) writeComparisons(b *strings.Builder, title string, want func(*experiments.Claim) bool) {
+	fmt.Fprintf(b, "\n## %s\n\n| study | claim | published | measured | verdict |\n|---|---|---|---|---|\n", title)
+	for _, verdict := range []experiments.Verdict{experiments.NotReproduced, experiments.Differs, experiments.Reproduced} {
+		for i := range r.Studies {
+			s := &r.Studies[i]
+			for _, c := range s.Outcome.Claims {
+				if c.Class == experiments.OfOthers && c.Verdict == verdict && want(&c) {
+					fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", s.link(), inTable(c.Text), inTable(orDash(c.Published)), shortMeasure(c), verdictText(c))
+				}
+			}
 		}
-		verdict := string(c.Verdict)
-		if c.Verdict == experiments.Reproduced {
-			verdict = "✓"
-		}
-		fmt.Fprintf(b, "| %s | %s | %s |\n", inTable(c.Text), value, verdict)
 	}
+}
+
+// writeOpenLaws writes the laws and checks that do not hold.
+func (r *Report) writeOpenLaws(b *strings.Builder) {
+	b.WriteString("\n## Own laws that do not hold\n\n| study | law | measured | verdict |\n|---|---|---|---|\n")
+	for _, o := range r.Open() {
+		if o.Claim.Class != experiments.OfOthers {
+			fmt.Fprintf(b, "| %s | %s | %s | %s |\n", o.Study.link(), inTable(o.Claim.Text), shortMeasure(o.Claim), verdictText(o.Claim))
+		}
+	}
+}
+
+// writeStudies writes a row for each study.
+func (r *Report) writeStudies(b *strings.Builder) {
+	b.WriteString("\n## All studies\n\n| study | question | claims | results |\n|---|---|---|---|\n")
+	for i := range r.Studies {
+		s := &r.Studies[i]
+		fmt.Fprintf(b, "| %s | %s | %s | `%s` |\n", s.link(), inTable(s.Job.Study.Question), CountOf(s.Outcome), s.Job.Digest(s.Results)[:12])
+	}
+}
+
+// link returns a link from docs to the study's README.
+func (s *Study) link() string {
+	j := s.Job.Study
+	return fmt.Sprintf("[%s %s](../experiments/%s/README.md)", j.ID, j.Name, j.Folder)
+}
+
+func shortMeasure(c experiments.Claim) string {
+	text := inTable(measured(c))
+	if len(text) > longestMeasure {
+		text = inTable(c.Measured.String())
+	}
+	if len(text) > longestMeasure {
+		return "see README"
+	}
+	return text
+}
+
+// verdictText is the verdict, and a mark if chance may have decided it.
+func verdictText(c experiments.Claim) string {
+	if c.Unsettled {
+		return string(c.Verdict) + ", unsettled"
+	}
+	return string(c.Verdict)
 }
 
 func writeTable(b *strings.Builder, t *experiments.Table) {
@@ -253,19 +299,61 @@ func writeTable(b *strings.Builder, t *experiments.Table) {
 }
 
 // writeClaims writes a table of claims.
-func writeClaims(b *strings.Builder, claims []experiments.Claim) {
-	b.WriteString("| claim | published | source | measured | expected | verdict |\n|---|---|---|---|---|---|\n")
-	for _, c := range claims {
-		published, source := c.Published, c.Source
-		if published == "" {
-			published = "–"
-		}
-		if isComputed(c) {
-			source += " (computed for this project)"
-		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n",
-			inTable(c.Text), inTable(published), inTable(source), inTable(measured(c)), inTable(c.Expected.String()), c.Verdict)
+// writeClaims writes a table of the claims of a class, if there are any.
+func writeClaims(b *strings.Builder, class experiments.ClaimClass, claims []experiments.Claim) {
+	head := map[experiments.ClaimClass]string{
+		experiments.OfOthers: "| published result | published | source | measured | expected | basis of the band | verdict |\n|---|---|---|---|---|---|---|\n",
+		experiments.Law:      "| own law | source | measured | expected | verdict |\n|---|---|---|---|---|\n",
+		experiments.Check:    "| check | measured | expected | verdict |\n|---|---|---|---|\n",
 	}
+	first := true
+	for _, c := range claims {
+		if c.Class != class {
+			continue
+		}
+		if first {
+			b.WriteString("\n" + head[class])
+			first = false
+		}
+		row := []string{c.Text, orDash(c.Published), c.Source, measured(c), c.Expected.String(), c.Basis, verdictText(c)}
+		switch class {
+		case experiments.Law:
+			row = []string{c.Text, source(c), measured(c), expected(c), verdictText(c)}
+		case experiments.Check:
+			row = []string{c.Text, measured(c), c.Expected.String(), verdictText(c)}
+		}
+		for i := range row {
+			row[i] = inTable(row[i])
+		}
+		fmt.Fprintf(b, "| %s |\n", strings.Join(row, " | "))
+	}
+}
+
+// source returns the source of a law, with what the source says and the class of figure.
+func source(c experiments.Claim) string {
+	text := c.Source
+	if c.Published != "" {
+		text += ": " + c.Published
+	}
+	if isComputed(c) {
+		text += " (computed for this project)"
+	}
+	return text
+}
+
+// expected returns the band of a law with its basis.
+func expected(c experiments.Claim) string {
+	if c.Basis == "" || c.Basis == c.Expected.Basis() {
+		return c.Expected.String()
+	}
+	return c.Expected.String() + " (" + c.Basis + ")"
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "–"
+	}
+	return s
 }
 
 // isComputed reports whether this project computed the claim's figure and its source does not say

@@ -75,10 +75,10 @@ type (
 		Notes   []string
 	}
 	studyView struct {
-		ID, Name, Question, Class, Command, Plan string
-		User                                     bool
-		Readme                                   template.HTML
-		Facts                                    []htmlpage.Fact
+		ID, Name, Question, Found, Class, Command, Plan string
+		User                                            bool
+		Readme                                          template.HTML
+		Facts                                           []htmlpage.Fact
 		outcomeView
 	}
 	liveView struct {
@@ -117,8 +117,10 @@ func (r *Report) WritePage(w io.Writer) error {
 		v.Open = append(v.Open, claimViews(o.Study.Job.Study, []experiments.Claim{o.Claim})...)
 	}
 	v.Facts = []htmlpage.Fact{
-		{"studies", fmt.Sprint(len(r.Studies))}, {"claims", fmt.Sprint(n.All)}, {"reproduced", fmt.Sprint(n.Reproduced)},
-		{"differ", fmt.Sprint(n.Differs)}, {"not reproduced", fmt.Sprint(n.NotReproduced)}, {"run", run}, {"cells", experiments.Text(cells)},
+		{"studies", fmt.Sprint(len(r.Studies))}, {"published results", fmt.Sprint(n.Published)}, {"reproduced", fmt.Sprint(n.Reproduced)},
+		{"differ", fmt.Sprint(n.Differs)}, {"not reproduced", fmt.Sprint(n.NotReproduced)},
+		{"own laws that hold", fmt.Sprintf("%d of %d", n.LawsHeld, n.Laws)}, {"checks that pass", fmt.Sprintf("%d of %d", n.ChecksPassed, n.Checks)},
+		{"run", run}, {"cells", experiments.Text(cells)},
 		{"program", r.Program},
 	}
 	if m := r.Machine; m != nil {
@@ -152,7 +154,7 @@ func (s *Study) view() studyView {
 	j := s.Job
 	rec := s.record()
 	v := studyView{
-		ID: j.Study.ID, Name: j.Study.Name, Question: j.Study.Question, Class: sentence(classText[j.Study.Class]), Command: s.Command(), Plan: j.Plan,
+		ID: j.Study.ID, Name: j.Study.Name, Question: j.Study.Question, Found: s.Found(), Class: sentence(classText[j.Study.Class]), Command: s.Command(), Plan: j.Plan,
 		User: j.User, Readme: markdown(j.Study.Readme),
 		Facts: []htmlpage.Fact{
 			{"cells", experiments.Text(len(j.Cells))}, {"plan, SHA-256", rec.Plan[:16]}, {"results, SHA-256", rec.Results[:16]},

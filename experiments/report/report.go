@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"tcpwheel/experiments"
 )
@@ -43,6 +44,7 @@ type Machine struct {
 // New judges the results of a run.
 func New(program string, jobs []*experiments.Job, results experiments.Results) (*Report, error) {
 	r := &Report{Program: program}
+	var outcomes []*experiments.Outcome
 	for _, j := range jobs {
 		of := results[j.Study.Name]
 		out, err := j.Judge(of)
@@ -51,7 +53,9 @@ func New(program string, jobs []*experiments.Job, results experiments.Results) (
 		}
 		r.Quick = j.Quick
 		r.Studies = append(r.Studies, Study{Job: j, Results: of, Outcome: out})
+		outcomes = append(outcomes, out)
 	}
+	experiments.SettleVerdicts(outcomes...)
 	return r, nil
 }
 
@@ -89,8 +93,14 @@ func quickFlag(quick bool) string {
 	return ""
 }
 
-// Counts is the number of claims by verdict.
-type Counts struct{ All, Reproduced, Differs, NotReproduced int }
+// Counts is the number of claims by class and verdict. Only comparisons with results of others are
+// counted by verdict: laws and checks test the studies and this project's own rules.
+type Counts struct {
+	Published, Reproduced, Differs, NotReproduced int
+	Unsettled                                     int // of the published ones, by chance
+	Laws, LawsHeld                                int
+	Checks, ChecksPassed                          int
+}
 
 // Count counts the claims, without live parts.
 func (r *Report) Count() (n Counts) {
@@ -108,29 +118,56 @@ func CountOf(o *experiments.Outcome) (n Counts) {
 
 func (n *Counts) add(o *experiments.Outcome) {
 	for _, c := range o.Claims {
-		n.All++
-		switch c.Verdict {
-		case experiments.Reproduced:
-			n.Reproduced++
-		case experiments.Differs:
-			n.Differs++
+		switch {
+		case c.Class == experiments.Law:
+			n.Laws++
+			n.LawsHeld += holds(c)
+		case c.Class == experiments.Check:
+			n.Checks++
+			n.ChecksPassed += holds(c)
 		default:
-			n.NotReproduced++
+			n.published(c)
 		}
 	}
 }
 
-// String returns the counts in words.
+func holds(c experiments.Claim) int {
+	if c.Verdict == experiments.Reproduced {
+		return 1
+	}
+	return 0
+}
+
+func (n *Counts) published(c experiments.Claim) {
+	n.Published++
+	if c.Unsettled {
+		n.Unsettled++
+	}
+	switch c.Verdict {
+	case experiments.Reproduced:
+		n.Reproduced++
+	case experiments.Differs:
+		n.Differs++
+	default:
+		n.NotReproduced++
+	}
+}
+
+// String returns the counts in words, published comparisons first.
 func (n Counts) String() string {
-	claims := "claims"
-	if n.All == 1 {
-		claims = "claim"
+	var parts []string
+	add := func(count int, one, many, format string, args ...any) {
+		if count > 0 {
+			if count > 1 {
+				one = many
+			}
+			parts = append(parts, fmt.Sprintf("%d %s: ", count, one)+fmt.Sprintf(format, args...))
+		}
 	}
-	differ := "differ"
-	if n.Differs == 1 {
-		differ = "differs"
-	}
-	return fmt.Sprintf("%d %s: %d reproduced, %d %s, %d not reproduced", n.All, claims, n.Reproduced, n.Differs, differ, n.NotReproduced)
+	add(n.Published, "published result", "published results", "%d reproduced, %d differ, %d not reproduced", n.Reproduced, n.Differs, n.NotReproduced)
+	add(n.Laws, "own law", "own laws", "%d hold", n.LawsHeld)
+	add(n.Checks, "check", "checks", "%d pass", n.ChecksPassed)
+	return strings.Join(parts, "; ")
 }
 
 // OpenClaim is a claim that was not reproduced, or differs.
@@ -139,20 +176,24 @@ type OpenClaim struct {
 	Claim experiments.Claim
 }
 
-// Open returns the claims that were not reproduced, followed by the claims that differ, each in the
-// order of the studies.
+// Open returns the claims that were not reproduced, followed by the claims that differ. Comparisons
+// with results of others come first, each in the order of the studies.
 func (r *Report) Open() (all []OpenClaim) {
-	for _, verdict := range []experiments.Verdict{experiments.NotReproduced, experiments.Differs} {
-		for i := range r.Studies {
-			for _, c := range r.Studies[i].Outcome.Claims {
-				if c.Verdict == verdict {
-					all = append(all, OpenClaim{&r.Studies[i], c})
+	for _, class := range claimClasses {
+		for _, verdict := range []experiments.Verdict{experiments.NotReproduced, experiments.Differs} {
+			for i := range r.Studies {
+				for _, c := range r.Studies[i].Outcome.Claims {
+					if c.Verdict == verdict && c.Class == class {
+						all = append(all, OpenClaim{&r.Studies[i], c})
+					}
 				}
 			}
 		}
 	}
 	return all
 }
+
+var claimClasses = []experiments.ClaimClass{experiments.OfOthers, experiments.Law, experiments.Check}
 
 // Violations names the claims of exact studies that were not reproduced, except doubted claims.
 // Exact claims hold to the last digit, or something is broken.

@@ -40,7 +40,7 @@ const hostile = `<script>alert("1")</script> & 'more' | **not bold**`
 func toy(name string, class experiments.Class) *experiments.Study {
 	readme := "# T: a toy\n\n**Question.** Is `a < b`? [See](x.md) and [there](https://example.org/).\n\n- one\n- *two*\n\n**What would change our mind.** Nothing.\n"
 	return experiments.Define(experiments.Spec[toyPlan, toyCell]{
-		ID: "T" + name, Name: name, Question: "what is " + name + "?", Class: class,
+		ID: "T" + name, Name: name, Question: "what is " + name + "?", Class: class, Found: "The first is {claim-0#}.",
 		Files: fstest.MapFS{"README.md": {Data: []byte(readme)}, "plan.yaml": {Data: []byte("study: " + name + "\ncells: 5\nshift: 0\nquick:\n  cells: 2\n")}},
 		Cells: func(p *toyPlan) (all []experiments.Cell[toyCell]) {
 			for i := range p.Cells {
@@ -65,7 +65,8 @@ func toy(name string, class experiments.Class) *experiments.Study {
 			out.Tables, out.Figures = append(out.Tables, t, data), append(out.Figures, f)
 			for i, v := range []experiments.Verdict{experiments.Reproduced, experiments.Differs, experiments.NotReproduced} {
 				out.Claim(experiments.Claim{
-					Name: fmt.Sprintf("claim-%d", i), Text: hostile, Source: "arithmetic", Tag: experiments.Computed, Expected: experiments.Whether(v == experiments.Reproduced, "").OrDiffersIf(v == experiments.Differs, "").Saying("0"), Published: "0 ms",
+					Name: fmt.Sprintf("claim-%d", i), Text: hostile, Source: "arithmetic", Tag: experiments.FromPrint, Class: experiments.OfOthers, Basis: "the print",
+					Expected: experiments.Whether(v == experiments.Reproduced, "").OrDiffersIf(v == experiments.Differs, "").Saying("0"), Published: "0 ms",
 					Measured:  experiments.Measured(cells[0].X, "ms"),
 					Otherwise: "because " + hostile,
 				})
@@ -186,7 +187,7 @@ func TestClaimsFile(t *testing.T) {
 	if len(got.Claims) != 3 || got.Claims[2].Verdict != "not reproduced" || got.Claims[2].Study != "a" || got.Claims[1].Text != hostile || !got.Quick || got.Studies[0].Cells != 2 {
 		t.Errorf("claims.json: %s", b.String())
 	}
-	if c := r.Count(); c.String() != "3 claims: 1 reproduced, 1 differs, 1 not reproduced" {
+	if c := r.Count(); c.String() != "3 published results: 1 reproduced, 1 differ, 1 not reproduced" {
 		t.Errorf("counted %s", c)
 	}
 }
@@ -283,7 +284,7 @@ func TestDocs(t *testing.T) {
 	}
 	all := tree(t, root)
 	readme := all["experiments/a/README.md"]
-	if strings.Count(readme, "**Result.**") != 1 || strings.Index(readme, "3 claims: 1 reproduced") > strings.Index(readme, "**What would change our mind.**") {
+	if strings.Count(readme, "**Result.**") != 1 || strings.Index(readme, "3 published results: 1 reproduced") > strings.Index(readme, "**What would change our mind.**") {
 		t.Errorf("README.md:\n%s", readme)
 	}
 	if WithoutResult(readme) != study.Readme {
@@ -293,13 +294,13 @@ func TestDocs(t *testing.T) {
 		t.Error("figures that are not there, or still are")
 	}
 	results := all["docs/results.md"]
-	for _, want := range []string{"[Ta a](../experiments/a/README.md)", "**3 claims: 1 reproduced", "| not reproduced |", "`tcpwheel experiment run a --out DIR`"} {
+	for _, want := range []string{"[Ta a](../experiments/a/README.md)", "## Published results that were not reproduced", "**3 published results: 1 reproduced", "| not reproduced |", "`tcpwheel experiment run a --out DIR`"} {
 		if !strings.Contains(results, want) {
 			t.Errorf("results.md has no %q", want)
 		}
 	}
 
-	for _, want := range []string{"(../../docs/figures/a-values.svg)", `&lt;script>alert("1")`, `\| **not`} {
+	for _, want := range []string{"(../../docs/figures/a-values.svg)", `&lt;script>alert("1")`, `\| **not`, "**Result.** The first is 0."} {
 		if !strings.Contains(readme, want) {
 			t.Errorf("README.md has no %q", want)
 		}

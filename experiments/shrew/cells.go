@@ -21,7 +21,7 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 				Name: fmt.Sprintf("timers=%q pulse=%v period=%v seed=%d", timers.Text, pulse, period, seed),
 				Cost: 1e-6 * p.packets(pulse, period),
 				Run: func(context.Context) (Cell, error) {
-					return run(p, timers, Cell{Timers: timers.Text, Pulse: pulse, Period: period, Seed: seed})
+					return run(p, timers, []time.Duration{p.RoundTrip}, Cell{Timers: timers.Text, Pulse: pulse, Period: period, Seed: seed})
 				},
 			})
 		}
@@ -36,6 +36,18 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 			}
 			for _, period := range p.Periods {
 				add(timers, pulse, period)
+			}
+		}
+	}
+	if len(p.FlowTrips) > 0 {
+		for _, period := range append([]time.Duration{0}, p.Periods...) {
+			for seed := 1; seed <= p.FlowSeeds; seed++ {
+				c := Cell{Timers: p.Timers[0].Text, Pulse: p.Pulses[0], Period: period, Seed: seed, Several: true}
+				all = append(all, experiments.Cell[Cell]{
+					Name: fmt.Sprintf("flows=%d period=%v seed=%d", len(p.FlowTrips), period, seed),
+					Cost: 2e-6 * p.packets(c.Pulse, period),
+					Run:  func(context.Context) (Cell, error) { return run(p, p.Timers[0], p.FlowTrips, c) },
+				})
 			}
 		}
 	}
@@ -61,48 +73,71 @@ func (p *Plan) share(bytes uint64) float64 {
 	return 8 * float64(bytes) / p.Duration.Seconds() / float64(p.Rate)
 }
 
-// run runs one flow against the pulses of a cell.
-func run(p *Plan, timers testbed.Timers, c Cell) (Cell, error) {
+// run runs flows, one for each round trip, against the pulses of a cell.
+func run(p *Plan, timers testbed.Timers, trips []time.Duration, c Cell) (Cell, error) {
 	w, err := host.NewWorld(sim.Config{Seed: uint64(c.Seed)})
 	if err != nil {
 		return c, err
 	}
-	var hosts [2]*host.Host
-	for side := range hosts {
-		hosts[side], err = w.NewHost(netip.AddrFrom4([4]byte{10, 0, 0, byte(side + 1)}), tcp.EngineConfig{
-			Conn: timers.Config(), Seed: testbed.Key(uint64(c.Seed), uint64(side)), Key: [16]byte{0: byte(side + 1), 1: byte(c.Seed)},
+	newHost := func(number int) *host.Host {
+		h, failed := w.NewHost(netip.AddrFrom4([4]byte{10, 0, 0, byte(number + 1)}), tcp.EngineConfig{
+			Conn: timers.Config(), Seed: testbed.Key(uint64(c.Seed), uint64(number)), Key: [16]byte{0: byte(number + 1), 1: byte(c.Seed)},
 		})
-		if err != nil {
-			return c, err
+		if failed != nil {
+			err = failed
 		}
+		return h
 	}
-	attack := &pulses{train: p.train(&c)}
-	built, err := sim.Build(w.Net, sim.TopologyConfig{Kind: "dumbbell", Senders: 2, Bottleneck: p.bottleneck()},
-		[]sim.Node[host.Body]{hosts[0], attack}, []sim.Node[host.Body]{hosts[1], sink{}})
+	var from, to []*host.Host
+	var senders, receivers []sim.Node[host.Body]
+	plan := sim.TopologyConfig{Kind: "dumbbell", Senders: len(trips) + 1, Bottleneck: p.bottleneck()}
+	for i, trip := range trips {
+		from, to = append(from, newHost(2*i)), append(to, newHost(2*i+1))
+		senders, receivers = append(senders, from[i]), append(receivers, to[i])
+		plan.Access = append(plan.Access, sim.LinkConfig{Delay: (trip - p.RoundTrip) / 4})
+	}
 	if err != nil {
 		return c, err
 	}
-	if err := w.Attach(hosts[0], built.Senders[0], built.SenderOut[0]); err != nil {
+	attack := &pulses{train: p.train(&c)}
+	plan.Access = append(plan.Access, sim.LinkConfig{})
+	built, err := sim.Build(w.Net, plan, append(senders, attack), append(receivers, sink{}))
+	if err != nil {
 		return c, err
 	}
-	if err := w.Attach(hosts[1], built.Receivers[0], built.ReceiverOut[0]); err != nil {
-		return c, err
-	}
-	if err := hosts[1].Listen(80, tcp.ListenConfig{Backlog: 1}, func() host.App { return &host.Sink{} }); err != nil {
-		return c, err
-	}
-	if _, err := hosts[0].Dial(hosts[1], 80, nil, &host.Bulk{}); err != nil {
-		return c, err
+	for i := range trips {
+		if err := w.Attach(from[i], built.Senders[i], built.SenderOut[i]); err != nil {
+			return c, err
+		}
+		if err := w.Attach(to[i], built.Receivers[i], built.ReceiverOut[i]); err != nil {
+			return c, err
+		}
+		if err := to[i].Listen(80, tcp.ListenConfig{Backlog: 1}, func() host.App { return &host.Sink{} }); err != nil {
+			return c, err
+		}
+		if _, err := from[i].Dial(to[i], 80, nil, &host.Bulk{}); err != nil {
+			return c, err
+		}
 	}
 	begin := wheel.Time(p.Settle)
 	if c.Period > 0 {
 		attack.start(w.Net, built)
 	}
 	w.Net.Run(begin)
-	before, timeouts := hosts[1].Counts().Readable, hosts[0].Counters().TCPTimeouts
+	before := make([]uint64, len(trips))
+	timeouts := uint64(0)
+	for i := range trips {
+		before[i], timeouts = to[i].Counts().Readable, timeouts+from[i].Counters().TCPTimeouts
+	}
 	w.Net.Run(begin.Add(p.Duration))
-	c.Share = p.share(hosts[1].Counts().Readable - before)
-	c.Timeouts = hosts[0].Counters().TCPTimeouts - timeouts
+	for i := range trips {
+		share := p.share(to[i].Counts().Readable - before[i])
+		c.Share, c.Timeouts = c.Share+share, c.Timeouts+from[i].Counters().TCPTimeouts
+		if c.Several {
+			c.Flows = append(c.Flows, share)
+		}
+	}
+	c.Timeouts -= timeouts
 	if faults := w.Faults(); len(faults) > 0 {
 		return c, faults[0]
 	}
@@ -121,8 +156,9 @@ type pulses struct {
 
 // start starts the pulses.
 func (a *pulses) start(net *sim.Network[host.Body], built *sim.Topology) {
-	a.net, a.out = net, built.SenderOut[1]
-	a.dg.From, a.dg.To, a.dg.Size = built.Senders[1], built.Receivers[1], a.size
+	last := len(built.Senders) - 1
+	a.net, a.out = net, built.SenderOut[last]
+	a.dg.From, a.dg.To, a.dg.Size = built.Senders[last], built.Receivers[last], a.size
 	a.timer = net.NewTimer(a)
 	net.StartTimer(a.timer, a.at(0))
 }

@@ -32,13 +32,17 @@ type results struct {
 
 func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 	r := &results{p, map[key][]float64{}, map[key]float64{}}
+	several := experiments.Select(cells, func(c *Cell) bool { return c.Several })
+	cells = experiments.Select(cells, func(c *Cell) bool { return !c.Several })
 	for _, g := range experiments.GroupBy(cells, func(c *Cell) key { return key{c.Timers, c.Pulse, c.Period} }) {
 		r.shares[g.Key] = experiments.Values(g.Items, func(c *Cell) float64 { return c.Share })
 		r.timeouts[g.Key] = stat.Mean(experiments.Values(g.Items, func(c *Cell) float64 { return float64(c.Timeouts) }))
 	}
 	out := &experiments.Outcome{Tables: r.tables(), Figures: r.figures()}
 	r.nullClaims(out)
+	r.conditionClaim(out)
 	r.otherClaims(out)
+	r.severalClaim(several, out)
 	r.gvisorClaim(out)
 	out.Notes = append(out.Notes,
 		"In the model, the flow sends at full rate from each timeout that meets no pulse to the next pulse, and not otherwise: "+
@@ -170,7 +174,8 @@ func noThroughput() experiments.Band {
 // nullClaims judges where pulses shut a flow out.
 func (r *results) nullClaims(out *experiments.Outcome) {
 	claim := func(name, published, timers string, period, floor time.Duration) {
-		out.Claim(experiments.Claim{Name: name, Text: fmt.Sprintf("pulses each %v shut out a flow with a floor of %v", period, floor), Published: published,
+		out.Claim(experiments.Claim{Name: name, Class: experiments.OfOthers, Basis: "ours: the paper says nearly zero, without a number",
+			Text: fmt.Sprintf("pulses of %v each %v, at least the queued round trip of %v, shut out a flow with a floor of %v", r.Pulses[0], period, r.queued(), floor), Published: published,
 			Source: paper, Tag: experiments.FromPrint, Measured: experiments.MeasuredWithin(r.share(timers, period).Times(100), "% of the rate"), Expected: noThroughput(), Otherwise: between})
 	}
 	first, fine := r.Timers[0].Text, r.Timers[1].Text
@@ -186,28 +191,90 @@ func (r *results) nullClaims(out *experiments.Outcome) {
 	if len(odd) > 0 {
 		which = ": " + strings.Join(odd, ", ")
 	}
-	out.Claim(experiments.Claim{Name: "nowhere-else", Text: "there is no null where the floor predicts none", Source: paper, Tag: experiments.FromPrint,
+	out.Claim(experiments.Claim{Name: "nowhere-else", Class: experiments.Law, Text: "there is no null where the floor predicts none", Source: paper, Tag: experiments.FromPrint,
 		Measured: experiments.MeasuredText("%d of %d periods%s", len(odd), len(r.Periods), which), Expected: experiments.Whether(len(odd) == 0, "none where the model leaves %v %% or more", 100*elsewhere),
 		Otherwise: "the flow's timeout is longer than its floor, or slow start is too slow between two pulses"})
 	one, half := r.share(fine, r.floor()), r.share(fine, r.floor()/2)
-	out.Claim(experiments.Claim{Name: "moves", Text: fmt.Sprintf("a floor of %v has no null at %v and %v", r.Timers[1].Policy.Bounds.Min, r.floor(), r.floor()/2), Published: published, Source: paper, Tag: experiments.FromPrint,
+	out.Claim(experiments.Claim{Name: "moves", Class: experiments.Law, Text: fmt.Sprintf("a floor of %v has no null at %v and %v", r.Timers[1].Policy.Bounds.Min, r.floor(), r.floor()/2), Published: published, Source: paper, Tag: experiments.FromPrint,
 		Measured: experiments.MeasuredText("%s and %s %% of the rate", experiments.Number(100*one.Value), experiments.Number(100*half.Value)).Judging(100 * min(one.Value, half.Value)),
-		Expected: experiments.Above(100*null, "% at both"), Otherwise: "something other than the floor makes the null"})
+		Basis:    "the band of a null", Expected: experiments.Above(100*null, "% at both"), Otherwise: "something other than the floor makes the null"})
 	if fineFloor := r.Timers[1].Policy.Bounds.Min; slices.Contains(r.Periods, fineFloor) {
 		claim("moves-to", "throughput ≈ 0 at minRTO", fine, fineFloor, fineFloor)
 	}
+}
+
+// queued returns the round trip with a full queue. A pulse as long loses all packets of a flight.
+func (p *Plan) queued() time.Duration {
+	return p.RoundTrip + time.Duration(8e9*float64(p.Buffer)/float64(p.Rate))
+}
+
+// spared returns the length of a pulse that cannot lose all packets of a flight: the time to fill
+// the queue and an idle round trip.
+func (p *Plan) spared() time.Duration {
+	return p.RoundTrip + time.Duration(8e9*float64(p.Buffer)/float64(p.PulseRate-p.Rate))
+}
+
+// conditionClaim judges the theory of when the nulls are there.
+func (r *results) conditionClaim(out *experiments.Outcome) {
+	if len(r.Pulses) < 2 {
+		return
+	}
+	holds := true
+	var texts []string
+	for _, pulse := range slices.Sorted(slices.Values(r.Pulses)) {
+		at := func(period time.Duration) float64 { return stat.Mean(r.shares[key{r.Timers[0].Text, pulse, period}]) }
+		one, half := at(r.floor()), at(r.floor()/2)
+		holds = holds && (pulse < r.queued() || max(one, half) < null) && (pulse > r.spared() || min(one, half) >= null)
+		texts = append(texts, fmt.Sprintf("%v %s and %s", pulse, experiments.Number(100*one), experiments.Number(100*half)))
+	}
+	out.Claim(experiments.Claim{Name: "condition", Class: experiments.Law,
+		Text: fmt.Sprintf("both nulls are there where pulses last at least the round trip with a full queue, %v, and not where they last at most %v, the time to fill the queue and an idle round trip",
+			r.queued(), r.spared().Round(time.Millisecond)),
+		Source:   "computed: a shorter pulse leaves packets of the flight that cause duplicate ACKs",
+		Tag:      experiments.Computed,
+		Measured: experiments.MeasuredText("%% of the rate at %v and %v, by pulse: %s", r.floor(), r.floor()/2, strings.Join(texts, ", ")),
+		Expected: experiments.Whether(holds, "below 10 %% and above; in between either"), Basis: "the band of a null",
+		Otherwise: "the window of the flow at the pulse decides too, not only the length of the pulse"})
+}
+
+// severalClaim judges flows of several round trips.
+func (r *results) severalClaim(cells []Cell, out *experiments.Outcome) {
+	if len(cells) == 0 {
+		return
+	}
+	t := experiments.Table{Name: "flows", Title: fmt.Sprintf("Shares of several flows, in %% of the rate, with pulses of %v: by round trip", r.Pulses[0]), Columns: []string{"period, ms", "all", "95 % from", "to"}}
+	for _, trip := range r.FlowTrips {
+		t.Columns = append(t.Columns, trip.String())
+	}
+	var at stat.Interval
+	for _, g := range experiments.GroupBy(cells, func(c *Cell) time.Duration { return c.Period }) {
+		in := experiments.MeanOf(g.Items, func(c *Cell) float64 { return 100 * c.Share })
+		if g.Key == r.floor() {
+			at = in
+		}
+		row := []any{float64(g.Key) / 1e6, in.Value, in.Lo, in.Hi}
+		for i := range r.FlowTrips {
+			row = append(row, 100*stat.Mean(experiments.Values(g.Items, func(c *Cell) float64 { return c.Flows[i] })))
+		}
+		t.Add(row...)
+	}
+	out.Tables = append(out.Tables, t)
+	out.Claim(experiments.Claim{Name: "flows", Class: experiments.Law, Source: "definition of the attack: the floor is the same for all flows", Tag: experiments.Computed,
+		Text:     fmt.Sprintf("%d flows with round trips of %v to %v are shut out together at a period of %v", len(r.FlowTrips), r.FlowTrips[0], r.FlowTrips[len(r.FlowTrips)-1], r.floor()),
+		Measured: experiments.MeasuredWithin(at, "% of the rate"), Expected: noThroughput(), Basis: "the band of a null",
+		Otherwise: "flows with longer round trips have packets in flight after the pulse, and repair without a timeout"})
 }
 
 // otherClaims judges timers without a floor, and 4.4BSD's.
 func (r *results) otherClaims(out *experiments.Outcome) {
 	floor := r.floor()
 	least, at := r.leastFrom(r.Timers[2].Text, floor/2, false)
-	out.Claim(experiments.Claim{Name: "no-floor", Text: fmt.Sprintf("with nearly no floor there is no null from %v up", floor/2), Source: "definition of the attack", Tag: experiments.Computed,
+	out.Claim(experiments.Claim{Name: "no-floor", Class: experiments.Law, Text: fmt.Sprintf("with nearly no floor there is no null from %v up", floor/2), Source: "definition of the attack", Tag: experiments.Computed,
 		Measured: experiments.MeasuredText("%s %% of the rate, least, at %v", experiments.Number(100*least), at).Judging(100 * least),
-		Expected: experiments.Above(100*null, "% at each period"), Otherwise: "the estimator makes the timeout as long as a period"})
+		Basis:    "the band of a null", Expected: experiments.Above(100*null, "% at each period"), Otherwise: "the estimator makes the timeout as long as a period"})
 	one, half := r.share(r.BSD.Text, floor), r.share(r.BSD.Text, floor/2)
 	spread := r.shares[key{r.BSD.Text, r.Pulses[0], floor}]
-	out.Claim(experiments.Claim{Name: "bsd-smear", Text: "4.4BSD's nulls are smeared: the phase of the pulses relative to its ticks decides", Source: "definition of 4.4BSD's timers", Tag: experiments.Computed,
+	out.Claim(experiments.Claim{Name: "bsd-smear", Class: experiments.Law, Text: "4.4BSD's nulls are smeared: the phase of the pulses relative to its ticks decides", Source: "definition of 4.4BSD's timers", Tag: experiments.Computed,
 		Measured: experiments.MeasuredText("%s and %s %% of the rate at %v and %v; %s to %s %% by phase at %v", experiments.Number(100*one.Value), experiments.Number(100*half.Value),
 			floor, floor/2, experiments.Number(100*slices.Min(spread)), experiments.Number(100*slices.Max(spread)), floor),
 		Expected:  experiments.Whether(one.Value >= null && slices.Min(spread) < null, "no null in the mean of the phases at minRTO, but in some"),
@@ -226,10 +293,10 @@ func (r *results) gvisorClaim(out *experiments.Outcome) {
 		return 100 * r.share(text, floor).Value, 100 * r.share(text, floor/2).Value
 	}
 	at, half := left(true)
-	out.Claim(experiments.Claim{Name: "gvisor", Text: fmt.Sprintf("pulses each %v and each %v shut out gVisor's own TCP with a floor of %v, without RACK and probes", floor, floor/2, floor), Published: published,
+	out.Claim(experiments.Claim{Name: "gvisor", Class: experiments.Law, Text: fmt.Sprintf("pulses each %v and each %v shut out gVisor's own TCP with a floor of %v, without RACK and probes", floor, floor/2, floor), Published: published,
 		Source: paper, Tag: experiments.FromPrint,
 		Measured: experiments.MeasuredText("%s and %s %% of the rate", experiments.Number(at), experiments.Number(half)).Judging(max(at, half)),
-		Expected: noThroughput(), Otherwise: "a means other than the timer repairs the losses of a pulse"})
+		Expected: noThroughput(), Basis: "the band of a null", Otherwise: "a means other than the timer repairs the losses of a pulse"})
 	at, half = left(false)
 	out.Notes = append(out.Notes, fmt.Sprintf("With RACK and its tail loss probe, gVisor's own TCP keeps %s and %s %% of the rate at %v and %v with the same floor. The reason "+
 		"was not examined.", experiments.Number(at), experiments.Number(half), floor, floor/2))

@@ -32,6 +32,9 @@ type Plan struct {
 	Duration time.Duration `plan:"duration" min:"1s" max:"1h"`
 	Seeds    int           `plan:"seeds" min:"1" max:"1000"`
 
+	FlowTrips []time.Duration `plan:"flow_round_trips" min:"1ms" max:"1s" optional:"true"`
+	FlowSeeds int             `plan:"flow_seeds" min:"1" max:"1000"`
+
 	GVisorFloors []time.Duration `plan:"gvisor_floors" min:"1ms" max:"1m" optional:"true"`
 	GVisorSeeds  int             `plan:"gvisor_seeds" min:"1" max:"1000"`
 }
@@ -45,11 +48,16 @@ type Cell struct {
 
 	Share    float64 `json:"share"`    // of the bottleneck's rate, data that arrived
 	Timeouts uint64  `json:"timeouts"` // of the sender
+
+	Several bool      `json:"several,omitempty"` // the plan's flows of several round trips
+	Flows   []float64 `json:"flows,omitempty"`   // the share of each
 }
 
 // Study is the study.
 var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 	ID: "E20", Name: "shrew", Class: experiments.Published, Files: files,
+	Found: "Pulses of 100 ms at a period of minRTO leave {null#} % of the rate, at half of it {null-half#} %. That needs pulses at least as long as the queued round trip ({condition}); fine timers without a floor " +
+		"have no such null.",
 	Question: "Do pulses at the period of the retransmission timeout shut a flow out?",
 	Check: func(p *Plan) error {
 		switch {
@@ -57,6 +65,9 @@ var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 			return fmt.Errorf("timers: %d, want 3 or more", len(p.Timers))
 		case !slices.IsSorted(p.Periods) || p.Periods[0] <= slices.Max(p.Pulses):
 			return fmt.Errorf("periods: %v, want rising values above the longest pulse", p.Periods)
+		}
+		if len(p.FlowTrips) > 0 && slices.Min(p.FlowTrips) < p.RoundTrip {
+			return fmt.Errorf("flow_round_trips: %v, want none below round_trip, %v", p.FlowTrips, p.RoundTrip)
 		}
 		floor := p.Timers[0].Policy.Bounds.Min
 		for _, period := range []time.Duration{floor, floor / 2} {

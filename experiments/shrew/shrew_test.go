@@ -15,7 +15,7 @@ import (
 func TestPulses(t *testing.T) {
 	p := studytest.Own[Plan](t, Study)
 	share := func(timers string, period time.Duration) Cell {
-		c, err := run(p, testbed.MustTimers(timers), Cell{Pulse: 100 * time.Millisecond, Period: period, Seed: 1})
+		c, err := run(p, testbed.MustTimers(timers), []time.Duration{p.RoundTrip}, Cell{Pulse: 100 * time.Millisecond, Period: period, Seed: 1})
 		if err != nil {
 			t.Fatal(err)
 		}

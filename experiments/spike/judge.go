@@ -177,16 +177,16 @@ func tradeOffClaims(p *Plan, all []row, out *experiments.Outcome) {
 	}
 	const law = "definition of the timers"
 	finest, coarsest := ticks[0], ticks[len(ticks)-1]
-	out.Claim(experiments.Claim{Name: "hidden", Text: "a rise of the round trip below the granularity, or the floor on the variation, makes no timer expire", Source: law, Tag: experiments.Computed,
+	out.Claim(experiments.Claim{Name: "hidden", Class: experiments.Law, Text: "a rise of the round trip below the granularity, or the floor on the variation, makes no timer expire", Source: law, Tag: experiments.Computed,
 		Measured: seen.Measure("spikes caused retransmissions"), Expected: experiments.None(), Otherwise: "the timeout is not a granularity above the round trip"})
-	out.Claim(experiments.Claim{Name: "fewer", Text: "the coarser the timers, the fewer spurious retransmissions in the greatest spike", Source: law, Tag: experiments.Computed,
+	out.Claim(experiments.Claim{Name: "fewer", Class: experiments.Law, Text: "the coarser the timers, the fewer spurious retransmissions in the greatest spike", Source: law, Tag: experiments.Computed,
 		Measured:  experiments.MeasuredText("%s segments at %s, %s at %s", experiments.Number(finest.spurious.Value), finest.name, experiments.Number(coarsest.spurious.Value), coarsest.name),
 		Expected:  experiments.Whether(falls && coarsest.spurious.Value <= finest.spurious.Value/2, "never more than at the next finer, except by chance; the coarsest at most half of the finest"),
 		Otherwise: "a coarse clock makes timeouts of its own"})
-	out.Claim(experiments.Claim{Name: "price", Text: "the coarser the timers, the longer the wait of a lost segment", Source: law, Tag: experiments.Computed,
+	out.Claim(experiments.Claim{Name: "price", Class: experiments.Law, Text: "the coarser the timers, the longer the wait of a lost segment", Source: law, Tag: experiments.Computed,
 		Measured: experiments.MeasuredText("%s ms at %s, %s ms at %s", experiments.Number(finest.wait.Value), finest.name, experiments.Number(coarsest.wait.Value), coarsest.name),
 		Expected: experiments.Whether(rises, "more at each step"), Otherwise: "the wait does not follow the granularity"})
-	out.Claim(experiments.Claim{Name: "trade-off", Text: "so granularity trades spurious retransmissions for waiting", Source: "shape, after Allman and Paxson 1999 (abstract) for the floor", Tag: experiments.FromPrint,
+	out.Claim(experiments.Claim{Name: "trade-off", Class: experiments.Law, Basis: "set for this project", Text: "so granularity trades spurious retransmissions for waiting", Source: "shape, after Allman and Paxson 1999 (abstract) for the floor", Tag: experiments.FromPrint,
 		Measured: experiments.Measured(ranks(waits, spurious), "rank correlation"), Expected: experiments.AtMost(-0.8, "").OrDiffers(experiments.AtMost(-0.3, "")), Otherwise: "neighbours are alike"})
 }
 
@@ -201,13 +201,13 @@ var undoings = []struct{ response, name, source, why string }{
 // responseClaims judges the window after spikes.
 func responseClaims(p *Plan, all []row, out *experiments.Outcome) {
 	without := rescues(p, all, none)
-	out.Claim(experiments.Claim{Name: "harm", Text: "without a response, the window stays where a spurious timeout put it", Source: "RFC 5681 §3.1", Tag: experiments.Standard,
+	out.Claim(experiments.Claim{Name: "harm", Class: experiments.Law, Text: "without a response, the window stays where a spurious timeout put it", Source: "RFC 5681 §3.1", Tag: experiments.Standard,
 		Measured:  experiments.MeasuredText("back in %d of %d spikes, %.0f %% of it in the mean", without.back, without.n, 100*without.window/float64(without.n)),
 		Expected:  experiments.Whether(without.n > 0 && float64(without.back) <= 0.05*float64(without.n), "back in at most 5 %%"),
 		Otherwise: "the window grows back before it is measured"})
 	for _, x := range undoings {
 		r := rescues(p, all, x.response)
-		out.Claim(experiments.Claim{Name: x.name, Text: x.response + " restores the window", Source: x.source, Tag: experiments.Standard,
+		out.Claim(experiments.Claim{Name: x.name, Class: experiments.Law, Text: x.response + " restores the window", Source: x.source, Tag: experiments.Standard,
 			Measured: experiments.MeasuredText("back in %d of %d spikes, %.0f %% of it in the mean; in %d of %d with no second timeout", r.back, r.n, 100*r.window/float64(r.n), r.singleBack, r.single),
 			Expected: experiments.Whether(float64(r.back)/float64(r.n) >= 0.95, "back in 95 %%").OrDiffersIf(r.window > without.window, "a greater window"), Otherwise: x.why})
 	}

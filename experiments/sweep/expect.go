@@ -147,7 +147,7 @@ func (p *Plan) claims(out *experiments.Outcome, rows []*row) {
 func (e *Expectation) claim(name string, rows []*row) experiments.Claim {
 	m := metricsOf[slices.IndexFunc(metricsOf, func(m metric) bool { return m.name == e.Metric })]
 	c := experiments.Claim{
-		Name: name, Text: e.Text, Published: e.Published, Source: e.Source, Tag: experiments.Computed, Otherwise: e.Why,
+		Name: name, Text: e.Text, Published: e.Published, Source: e.Source, Tag: experiments.Computed, Class: experiments.Law, Basis: "the plan", Otherwise: e.Why,
 	}
 	if c.Text == "" {
 		c.Text = strings.TrimSuffix(strings.TrimSpace(fmt.Sprintf("%s, %s", e.Metric, &e.Where)), ",")
@@ -159,7 +159,7 @@ func (e *Expectation) claim(name string, rows []*row) experiments.Claim {
 		c.Otherwise = "the plan gives no reason"
 	}
 	if e.Published != "" {
-		c.Tag = experiments.FromPrint
+		c.Tag, c.Class = experiments.FromPrint, experiments.OfOthers
 	}
 	c.Measured, c.Expected = e.judge(m, rows)
 	return c

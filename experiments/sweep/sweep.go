@@ -69,6 +69,7 @@ type Plan struct {
 // Study is study U1.
 var Study = experiments.Define(experiments.Spec[Plan, testbed.Result]{
 	ID: "U1", Name: "sweep", Class: experiments.Shape, Files: files,
+	Found:    "The study of a user's own plan; its own compares policies, ticks and floors over one path.",
 	Question: "What do your timers do to your work over your path?",
 	Check:    check,
 	Cells:    cells,

@@ -97,7 +97,7 @@ func kernel(ctx context.Context, p *Plan) (*experiments.Outcome, error) {
 		out.Notes = append(out.Notes, fmt.Sprintf("%d settings are left out: this machine was too busy to ask its kernel in time for SRTT and RTO.", unasked))
 	}
 	out.Claim(experiments.Claim{
-		Name: "kernel", Text: "the kernel retransmits a lone lost segment by the rule of probe and timer, with its own SRTT and RTO", Source: "RFC 8985 §7.2",
+		Name: "kernel", Class: experiments.Law, Text: "the kernel retransmits a lone lost segment by the rule of probe and timer, with its own SRTT and RTO", Source: "RFC 8985 §7.2",
 		Tag: experiments.Standard, Measured: experiments.MeasuredText("the median off in %d of %d settings; %d of %d tails within", off, settings, within, tails),
 		Expected: experiments.Whether(off == 0 && tails > 0, "the median of each setting is between the earliest and the latest instant that its jiffies and its wheel allow"),
 		Otherwise: fmt.Sprintf("this machine was busy, or its kernel has another rule: a goroutine that slept for a millisecond woke %s ms late in the median, and at most %s ms late. Run it again "+

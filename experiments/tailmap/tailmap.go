@@ -76,6 +76,7 @@ type Sent struct {
 // Study is the study.
 var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 	ID: "E17", Name: "tailmap", Class: experiments.Exact, Files: files,
+	Found:    "Which repairs a lost tail first, a timer per segment or a probe, depends on RTT and loss: a probe from two lost segments on and below 100 ms. This stack's default has both and is never later than either ({default}).",
 	Question: "Which rule repairs a lost tail first: one timer, RTO restart, a timer per segment, or the probe?",
 	Check: func(p *Plan) error {
 		for _, j := range append([]int{p.LadderLost}, p.Lost...) {

@@ -56,9 +56,9 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 		for seed := 1; seed <= p.Seeds; seed++ {
 			all = append(all, experiments.Cell[Cell]{
 				Name: fmt.Sprintf("anchor rtt=%v seed=%d", rtt, seed),
-				Cost: 1.3e-5 * float64(p.Losses*(p.Between+1)),
+				Cost: 1.3e-5 * float64(p.AnchorLosses*(p.Between+1)),
 				Run: func(context.Context) (Cell, error) {
-					f, err := flow{plan: p, timers: p.Coarse, rtt: rtt, kind: kindAlone, key: flowKey(seed, rtt, kindAlone)}.run()
+					f, err := flow{plan: p, timers: p.Coarse, rtt: rtt, kind: kindAlone, anchor: true, key: flowKey(seed, rtt, kindAlone)}.run()
 					return Cell{Timers: p.Coarse.Text, RTT: rtt, Seed: seed, Anchor: true, Flows: []Flow{f}}, err
 				},
 			})
@@ -105,12 +105,16 @@ type flow struct {
 	rtt    time.Duration
 	kind   int // index of kinds
 	still  bool
+	anchor bool
 	key    uint64
 }
 
 func (f *flow) losses() int {
-	if f.still {
+	switch {
+	case f.still:
 		return f.plan.StillLosses
+	case f.anchor:
+		return f.plan.AnchorLosses
 	}
 	return f.plan.Losses
 }

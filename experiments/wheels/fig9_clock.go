@@ -43,19 +43,19 @@ func fig9Clock(ctx context.Context, p *fig9Plan) (*experiments.Outcome, error) {
 		ratio := at[fig9Key{k.about, last}].Value / at[fig9Key{k.about, first}].Value
 		if k.name == "callout" {
 			r2 := at.fit(p, k.about)
-			out.Claim(experiments.Claim{Name: "callout-line", Text: k.about + ": the time is a line in n", Published: "linear in n", Source: fig9Paper, Tag: experiments.FromSource,
+			out.Claim(experiments.Claim{Name: "callout-line", Class: experiments.OfOthers, Basis: "the shape as printed; R² set for this project", Text: k.about + ": the time is a line in n", Published: "linear in n", Source: fig9Paper, Tag: experiments.FromSource,
 				Measured: experiments.MeasuredText("R² %.4f, %s times as long at n = %d", r2, experiments.Number(ratio), last).Judging(r2),
 				Expected: experiments.Above(fig9WantR2, "").Saying("R² above %v", fig9WantR2), Otherwise: "caches, or other work on this machine, bend the line"})
 		}
 		if k.linear == 0 {
-			out.Claim(experiments.Claim{Name: k.name + "-ratio", Text: fmt.Sprintf("%s: as fast with %d others as with %d", k.about, last, first),
+			out.Claim(experiments.Claim{Name: k.name + "-ratio", Class: experiments.Law, Basis: "set for this project", Text: fmt.Sprintf("%s: as fast with %d others as with %d", k.about, last, first),
 				Published: map[bool]string{true: "flat in n"}[k.scheme == "scheme6-list"], Source: fig9Paper, Tag: experiments.FromSource,
 				Measured: experiments.Measured(ratio, "times as long"), Expected: experiments.AtMost(fig9WantRatio, "").OrDiffers(experiments.AtMost(2, "")),
 				Otherwise: "the caches hold the records of fewer timers, or other work ran on this machine"})
 		}
 	}
 	lookup, handle := at[fig9Key{fig9Kernels[1].about, last}].Value, at[fig9Key{fig9Kernels[2].about, last}].Value
-	out.Claim(experiments.Claim{Name: "handles", Text: "handles are better than a lookup of func and arg", Published: "very slightly better", Source: fig9Paper, Tag: experiments.FromSource,
+	out.Claim(experiments.Claim{Name: "handles", Class: experiments.OfOthers, Basis: "the order as printed", Text: "handles are better than a lookup of func and arg", Published: "very slightly better", Source: fig9Paper, Tag: experiments.FromSource,
 		Measured: experiments.MeasuredText("%s ns against %s ns at n = %d", experiments.Number(handle), experiments.Number(lookup), last),
 		Expected: experiments.Whether(handle < lookup, "handles take less"), Otherwise: "the lookup costs nothing here"})
 	return out, nil

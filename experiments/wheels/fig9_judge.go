@@ -85,14 +85,14 @@ func (k *fig9Kernel) linearClaim(p *fig9Plan, at map[fig9Key]fig9Cell) experimen
 	}
 	most := p.Outstanding[len(p.Outstanding)-1]
 	c := experiments.Claim{
-		Name: k.name + "-linear", Text: fmt.Sprintf("%s: %d·n records per iteration", k.about, k.linear),
+		Name: k.name + "-linear", Class: experiments.Law, Text: fmt.Sprintf("%s: %d·n records per iteration", k.about, k.linear),
 		Source: "definition of the list, counted", Tag: experiments.Computed,
 		Measured:  experiments.MeasuredText("%s at n = %d", experiments.Number(at[fig9Key{k.name, most}].visits()), most),
 		Expected:  experiments.Whether(exact, "%d·n·%d at each n, exactly", k.linear, p.Iterations),
 		Otherwise: "the list is not searched like 4.4BSD's",
 	}
 	if k.name == "callout" {
-		c.Source, c.Tag, c.Published = fig9Paper, experiments.FromSource, "linear in n"
+		c.Source, c.Tag, c.Published, c.Class, c.Basis = fig9Paper, experiments.FromSource, "linear in n", experiments.OfOthers, "the shape as printed, counted"
 	}
 	return c
 }
@@ -107,14 +107,14 @@ func (k *fig9Kernel) flatClaim(p *fig9Plan, at map[fig9Key]fig9Cell) experiments
 	slope, _, _ := stat.Line(x, y)
 	iterations := float64(p.Iterations)
 	c := experiments.Claim{
-		Name: k.name + "-flat", Text: fmt.Sprintf("%s: visits do not grow with n", k.about),
+		Name: k.name + "-flat", Class: experiments.Law, Text: fmt.Sprintf("%s: visits do not grow with n", k.about),
 		Source: "Table II: START and STOP are O(1)", Tag: experiments.FromSource,
 		Measured:  experiments.MeasuredText("%s at most, to n = %s", experiments.Number(most), experiments.Number(x[len(x)-1])),
 		Expected:  experiments.Whether(most <= iterations && slope <= 1e-3*iterations, "at most a record per iteration at each n, slope below 1e-3 of %d per timer", p.Iterations),
 		Otherwise: "START or STOP searches",
 	}
-	if k.scheme == "scheme6-list" {
-		c.Source, c.Published = fig9Paper, "flat in n"
+	if k.name == "wheel-handle" {
+		c.Source, c.Published, c.Class, c.Basis = fig9Paper, "flat in n", experiments.OfOthers, "the shape as printed, counted"
 	}
 	if k.name == "heap" {
 		c.Text += ", as the farthest timer belongs at the end"

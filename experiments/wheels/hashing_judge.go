@@ -114,25 +114,25 @@ func hashingClaims(p *hashingPlan, all []hashingRuns, out *experiments.Outcome) 
 			far.Add(greatest / float64(p.Timers))
 		}
 	}
-	out.Claim(experiments.Claim{Name: "mean", Text: "the mean cost of a tick is n/M, whatever the spread", Published: "n/TableSize", Source: hashingPaper, Tag: experiments.FromSource,
+	out.Claim(experiments.Claim{Name: "mean", Class: experiments.OfOthers, Text: "the mean cost of a tick is n/M, whatever the spread", Published: "n/TableSize", Source: hashingPaper, Tag: experiments.FromSource,
 		Measured: means.Measure("runs have another mean"), Expected: experiments.None(), Otherwise: "a rotation skips timers, or visits them twice"})
 	if far := worst["random"]; far != nil {
-		out.Claim(experiments.Claim{Name: "random-variance", Text: "a random spread has the variance of a binomial distribution", Source: "definition, computed", Tag: experiments.Computed,
-			Measured: experiments.Measured(dispersion.Ratio, "of it, at the M farthest from 1"), Expected: experiments.Within(1, 0.1, ""),
+		out.Claim(experiments.Claim{Name: "random-variance", Class: experiments.Law, Text: "a random spread has the variance of a binomial distribution", Source: "definition, computed", Tag: experiments.Computed,
+			Measured: experiments.Measured(dispersion.Ratio, "of it, at the M farthest from 1"), Expected: experiments.Within(1, 0.1, ""), Basis: "set for this project",
 			Otherwise: "the slots are not hit at random"})
-		out.Claim(experiments.Claim{Name: "random-worst", Text: "its worst tick is that of a Poisson distribution", Source: "mean of the greatest of M Poisson draws, computed", Tag: experiments.Computed,
-			Measured: experiments.Measured(far.Ratio, "of it, at the M farthest from 1"), Expected: experiments.Within(1, 0.1, ""),
+		out.Claim(experiments.Claim{Name: "random-worst", Class: experiments.Law, Text: "its worst tick is that of a Poisson distribution", Source: "mean of the greatest of M Poisson draws, computed", Tag: experiments.Computed,
+			Measured: experiments.Measured(far.Ratio, "of it, at the M farthest from 1"), Expected: experiments.Within(1, 0.1, ""), Basis: "set for this project",
 			Otherwise: "the slots are not hit at random"})
 	}
 	if far := worst["one"]; far != nil {
-		out.Claim(experiments.Claim{Name: "one-worst", Text: "timers that share a slot cost n in its tick", Published: "O(n) worst", Source: hashingPaper, Tag: experiments.FromSource,
+		out.Claim(experiments.Claim{Name: "one-worst", Class: experiments.Law, Text: "timers that share a slot cost n in its tick", Published: "O(n) worst", Source: hashingPaper, Tag: experiments.FromSource,
 			Measured: experiments.Measured(far.Ratio, "of n"), Expected: experiments.Exactly(1, ""), Otherwise: "a tick visits a part of its slot"})
 	}
 	if far := worst["even"]; far != nil {
-		out.Claim(experiments.Claim{Name: "even-worst", Text: "an even spread has no tick above n/M, rounded up", Source: "definition, computed", Tag: experiments.Computed,
+		out.Claim(experiments.Claim{Name: "even-worst", Class: experiments.Law, Text: "an even spread has no tick above n/M, rounded up", Source: "definition, computed", Tag: experiments.Computed,
 			Measured: experiments.Measured(far.Ratio, "of it"), Expected: experiments.Exactly(1, ""), Otherwise: "the slots are not hit in turn"})
 	}
-	out.Claim(experiments.Claim{Name: "layouts", Text: "all layouts of Scheme 6 pay the same in each tick", Source: "contract of package wheel", Tag: experiments.Computed,
+	out.Claim(experiments.Claim{Name: "layouts", Class: experiments.Check, Text: "all layouts of Scheme 6 pay the same in each tick", Source: "contract of package wheel", Tag: experiments.Computed,
 		Measured: layouts.Measure("runs differ"), Expected: experiments.None(), Otherwise: "a layout visits other timers"})
 }
 

@@ -57,6 +57,7 @@ func (r *hierarchyRun) rotations() float64 {
 // Hierarchy is the study.
 var Hierarchy = experiments.Define(experiments.Spec[hierarchyPlan, hierarchyCell]{
 	ID: "E3", Name: "hierarchy", Class: experiments.Exact, Folder: "wheels/hierarchy", Files: files,
+	Found:    "A timer costs Scheme 6 T/M + ½ visits, not T/M, and never less than one. So a hierarchy wins above m·c7/c6 - ½ rotations: {crossover-whole}.",
 	Question: "When does a hierarchy of wheels beat a hashed wheel?",
 	Cells:    hierarchyCells,
 	Judge:    hierarchyJudge,

@@ -44,6 +44,7 @@ type interruptsRun struct {
 // Interrupts is the study.
 var Interrupts = experiments.Define(experiments.Spec[interruptsPlan, interruptsCell]{
 	ID: "E6", Name: "interrupts", Class: experiments.Exact, Folder: "wheels/interrupts", Files: files,
+	Found:    "With empty slots skipped, Scheme 6 wakes the host ⌊(j-1)/M⌋+1 times for a timer and Scheme 7 at most m times, or m+1 across the end of its last wheel.",
 	Question: "How often must a host wake up for its timers if empty slots cost nothing?",
 	Cells:    interruptsCells,
 	Judge:    interruptsJudge,

@@ -52,6 +52,7 @@ type locksSchedule struct {
 // Locks is the study.
 var Locks = experiments.Define(experiments.Spec[locksPlan, locksCell]{
 	ID: "E7", Name: "locks", Class: experiments.Exact, Folder: "wheels/locks", Files: files,
+	Found:    "Scheme 2 holds its lock for {scheme2-hold}, Schemes 6 and 7 for {constant-hold}. Under one lock, 8 processors with Scheme 2 do the work of {scheme2-speedup#}.",
 	Question: "How long does a processor hold the lock that the others wait for?",
 	Check: func(p *locksPlan) error {
 		if p.Processors[0] != 1 {

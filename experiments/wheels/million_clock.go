@@ -71,7 +71,7 @@ func millionClock(ctx context.Context, p *millionPlan) (*experiments.Outcome, er
 		"The runtime has no tick, and no records that wait. Reset of a random timer takes %s ns.", experiments.Number(reset)))
 	// In whole bytes: the rest is the same for any number of timers.
 	whole := math.Round(most)
-	out.Claim(experiments.Claim{Name: "bytes", Text: fmt.Sprintf("a timer record takes at most %d bytes, slots included", millionWantBytes), Source: "layout of package wheel", Tag: experiments.Computed,
+	out.Claim(experiments.Claim{Name: "bytes", Class: experiments.Law, Basis: "set for this project", Text: fmt.Sprintf("a timer record takes at most %d bytes, slots included", millionWantBytes), Source: "layout of package wheel", Tag: experiments.Computed,
 		Measured: experiments.MeasuredText("%s to %s; Go runtime %s", experiments.Number(least), experiments.Number(most), experiments.Number(bytes)).Judging(whole),
 		Expected: experiments.AtMost(millionWantBytes, "").OrDiffers(experiments.AtMost(2*millionWantBytes, "")),
 		Otherwise: of + " takes the most. The packed Scheme 6 keeps a chunk of 64 bytes ready for each list of a slot, since START never allocates: with as many " +

@@ -41,6 +41,7 @@ type nicholsErrors struct {
 // Nichols is the study.
 var Nichols = experiments.Define(experiments.Spec[nicholsPlan, nicholsCell]{
 	ID: "E5", Name: "nichols", Class: experiments.Exact, Folder: "wheels/nichols", Files: files,
+	Found:    "The paper's 50 % bounds the loss of the interval requested, rounded down ({printed}). Only rounding up is never early.",
 	Question: "How much precision does a hierarchy lose by rounding, and what is the paper's 50 % relative to?",
 	Cells:    nicholsCells,
 	Judge:    nicholsJudge,

@@ -33,7 +33,7 @@ func nicholsJudge(p *nicholsPlan, cells []nicholsCell) (*experiments.Outcome, er
 	}
 	lost := most.Any.OfRequested
 	slots := lost * float64(most.M)
-	out.Claim(experiments.Claim{Name: "one-migration", Text: "with one migration a timer loses less than 1/M of the interval requested", Published: "improved by one migration", Source: nicholsPaper, Tag: experiments.FromSource,
+	out.Claim(experiments.Claim{Name: "one-migration", Class: experiments.Law, Text: "with one migration a timer loses less than 1/M of the interval requested", Published: "improved by one migration", Source: nicholsPaper, Tag: experiments.FromSource,
 		Measured: experiments.MeasuredText("at most %.4f %%, %.3f of 1/M", 100*lost, slots), Expected: experiments.Whether(slots > 0 && slots < 1, "below 1/M"),
 		Otherwise: "a timer is rounded to the coarser of the two levels"})
 	return out, nil
@@ -74,15 +74,20 @@ func nicholsShow(p *nicholsPlan, cells []nicholsCell, out *experiments.Outcome) 
 
 // nicholsLossClaims compares the losses with those computed, and with the printed one.
 func nicholsLossClaims(cells []nicholsCell, byRounding map[string]nicholsCell, out *experiments.Outcome) {
-	for _, rounding := range []string{"nearest", "down", "up"} {
+	within, text := true, ""
+	for i, rounding := range []string{"nearest", "down", "up"} {
 		c, want := byRounding[rounding], nicholsMinutes[rounding]
 		got := c.Boundary
-		out.Claim(experiments.Claim{Name: "loss-" + rounding, Text: fmt.Sprintf("rounding %s loses %.1f %% of the interval requested at worst, or %.1f %% of the one set", rounding, 100*want.ofRequested, 100*want.ofSet),
-			Source: "slots of 60 ticks, computed", Tag: experiments.Computed,
-			Measured:  experiments.MeasuredText("%.1f %% and %.1f %%, slots of %d", 100*got.OfRequested, 100*got.OfSet, c.M),
-			Expected:  experiments.Whether(math.Abs(got.OfRequested/want.ofRequested-1) <= nicholsBand && math.Abs(got.OfSet/want.ofSet-1) <= nicholsBand, "each ± %v %%", 100*nicholsBand),
-			Otherwise: "slots of this plan are not about 60 ticks wide, or the facility rounds otherwise"})
+		within = within && math.Abs(got.OfRequested/want.ofRequested-1) <= nicholsBand && math.Abs(got.OfSet/want.ofSet-1) <= nicholsBand
+		if i > 0 {
+			text += "; "
+		}
+		text += fmt.Sprintf("%s %.1f (%.1f) %% and %.1f (%.1f) %%", rounding, 100*got.OfRequested, 100*want.ofRequested, 100*got.OfSet, 100*want.ofSet)
 	}
+	out.Claim(experiments.Claim{Name: "losses", Class: experiments.Law, Text: "rounding loses, of the interval requested and of the one set, what slots of 60 ticks (in brackets) make it lose",
+		Source: "slots of 60 ticks, computed", Tag: experiments.Computed,
+		Measured: experiments.MeasuredText("%s", text), Expected: experiments.Whether(within, "each ± %v %%", 100*nicholsBand), Basis: "slots of 64 ticks in the place of 60",
+		Otherwise: "slots of this plan are not about 60 ticks wide, or the facility rounds otherwise"})
 	exact := true
 	for _, c := range cells {
 		if c.Scheme == nicholsSchemes[0].name {
@@ -90,12 +95,13 @@ func nicholsLossClaims(cells []nicholsCell, byRounding map[string]nicholsCell, o
 			exact = exact && math.Abs(c.Boundary.OfRequested-want.ofRequested) < 1e-9 && math.Abs(c.Boundary.OfSet-want.ofSet) < 1e-9
 		}
 	}
-	out.Claim(experiments.Claim{Name: "formulas", Text: "the losses are (g-1)/(g+1), 1/3 and (g-1)/(2g-1) of the interval requested, for slots of g ticks", Source: "computed", Tag: experiments.Computed,
+	out.Claim(experiments.Claim{Name: "formulas", Class: experiments.Law, Text: "the losses are (g-1)/(g+1), 1/3 and (g-1)/(2g-1) of the interval requested, for slots of g ticks", Source: "computed", Tag: experiments.Computed,
 		Measured: experiments.MeasuredText("%v", exact), Expected: experiments.Whether(exact, "for each width and direction, exactly"), Otherwise: "the facility rounds otherwise"})
 	down, half := byRounding["down"].Boundary, experiments.Within(0.5, 0.01, "")
-	out.Claim(experiments.Claim{Name: "printed", Text: "“a loss in precision of up to 50%”, as when 1 min 30 s becomes 1 min", Published: "50 %", Source: nicholsPaper, Tag: experiments.FromSource,
+	out.Claim(experiments.Claim{Name: "printed", Class: experiments.OfOthers, Text: "“a loss in precision of up to 50%”, as when 1 min 30 s becomes 1 min", Published: "50 %", Source: nicholsPaper, Tag: experiments.FromSource,
 		Measured:  experiments.MeasuredText("down: %.1f %% of the interval requested, %.1f %% of the one set", 100*down.OfRequested, 100*down.OfSet),
 		Expected:  experiments.Whether(half.Has(down.OfSet), "50 ± 1 %% of the interval set, as in the example").OrDiffersIf(half.Has(down.OfRequested), "50 ± 1 %% of the one requested"),
+		Basis:     "the printed 50 %, in either meaning",
 		Otherwise: "30 s are 50 % of the minute set and 33 % of the interval requested. As in the example, the bound is nearly 100 %; 50 % bounds the loss of the interval requested, rounded down"})
 }
 
@@ -108,11 +114,11 @@ func nicholsEarlyClaims(cells []nicholsCell, byRounding map[string]nicholsCell, 
 			timers += c.Any.Timers + c.Boundary.Timers
 		}
 	}
-	out.Claim(experiments.Claim{Name: "up-never-early", Text: "rounded up, no timer expires early", Source: "RFC 6298 §5", Tag: experiments.Standard,
+	out.Claim(experiments.Claim{Name: "up-never-early", Class: experiments.Check, Text: "rounded up, no timer expires early", Source: "RFC 6298 §5", Tag: experiments.Standard,
 		Measured: experiments.MeasuredText("%d early of %s", early, experiments.Number(timers)), Expected: experiments.Whether(early == 0 && timers > 0, "none"), Otherwise: "rounding up does not round up"})
 	nearest, down := byRounding["nearest"].Any, byRounding["down"].Any
 	percent := func(e nicholsErrors) float64 { return 100 * float64(e.Early) / float64(max(e.Timers, 1)) }
-	out.Claim(experiments.Claim{Name: "others-early", Text: "rounded to the nearest or down, timers expire early, which RFC 6298 forbids to retransmission timers", Source: "RFC 6298 §5", Tag: experiments.Standard,
+	out.Claim(experiments.Claim{Name: "others-early", Class: experiments.Law, Text: "rounded to the nearest or down, timers expire early, which RFC 6298 forbids to retransmission timers", Source: "RFC 6298 §5", Tag: experiments.Standard,
 		Measured: experiments.MeasuredText("%.0f %% and %.0f %% early", percent(nearest), percent(down)),
 		Expected: experiments.Whether(nearest.Early > 0 && down.Early > 0, "some of each"), Otherwise: "no interval needed rounding"})
 }

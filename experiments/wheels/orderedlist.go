@@ -35,6 +35,7 @@ type orderedlistCell struct {
 // OrderedList is the study.
 var OrderedList = experiments.Define(experiments.Spec[orderedlistPlan, orderedlistCell]{
 	ID: "E1", Name: "orderedlist", Class: experiments.Exact, Folder: "wheels/orderedlist", Files: files,
+	Found:    "The printed labels of two distributions are interchanged: a search passes {printed}.",
 	Question: "How far does START search an ordered list, and which of the paper's two figures belongs to which distribution?",
 	Cells:    orderedlistCells,
 	Judge:    orderedlistJudge,

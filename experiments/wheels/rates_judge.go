@@ -41,7 +41,7 @@ func linkClaims(p *ratesPlan, single []ratesCell) []experiments.Claim {
 		slow.Add(math.Abs(float64(c.Arrived)-float64(p.packets()*c.Watched.Seconds())) <= 1)
 		retransmissions += int(c.Retransmissions)
 	}
-	return []experiments.Claim{{Name: "full-rate", Text: fmt.Sprintf("the link carries %s full packets a second", experiments.Number(math.Floor(p.packets()))),
+	return []experiments.Claim{{Name: "full-rate", Class: experiments.Law, Text: fmt.Sprintf("the link carries %s full packets a second", experiments.Number(math.Floor(p.packets()))),
 		Source: "1538 bytes each, computed", Tag: experiments.Computed,
 		Measured:  experiments.MeasuredText("%d of %d flows differ, %d retransmissions", slow.Exceptions, slow.Cases, retransmissions),
 		Expected:  experiments.Whether(slow.Exceptions == 0 && retransmissions == 0, "each flow within one packet, no retransmission"),
@@ -62,7 +62,7 @@ func conservationClaims(cells []ratesCell) []experiments.Claim {
 			}
 		}
 	}
-	return []experiments.Claim{{Name: "conservation", Text: "timers that ran at first plus starts equal stops plus expiries plus timers that still run", Source: "definition, counted", Tag: experiments.Computed,
+	return []experiments.Claim{{Name: "conservation", Class: experiments.Check, Text: "timers that ran at first plus starts equal stops plus expiries plus timers that still run", Source: "definition, counted", Tag: experiments.Computed,
 		Measured:  experiments.MeasuredText("%d kinds of timers do not balance; %d wheels count otherwise", unbalanced, disagree),
 		Expected:  experiments.Whether(unbalanced == 0 && disagree == 0, "each kind on either side, exactly; and the wheel counts the same"),
 		Otherwise: "a timer is lost, or counted twice"}}
@@ -91,15 +91,15 @@ func perSegmentClaims(p *ratesPlan, single []ratesCell) []experiments.Claim {
 		return nil
 	}
 	return []experiments.Claim{
-		{Name: "per-segment", Text: "with a timer per segment each segment starts one, and an ACK stops it", Source: "definition, counted", Tag: experiments.Computed,
+		{Name: "per-segment", Class: experiments.Law, Text: "with a timer per segment each segment starts one, and an ACK stops it", Source: "definition, counted", Tag: experiments.Computed,
 			Measured:  experiments.MeasuredText("%d of %d flows, %d expiries", starts.Cases-starts.Exceptions, starts.Cases, expired),
 			Expected:  experiments.Whether(starts.Exceptions == 0 && expired == 0, "as many starts as segments in each, exactly; no expiry"),
 			Otherwise: "a segment has no timer, or more than one"},
-		{Name: "little", Text: "Little's law: the timers that run are the rate of starts times the mean time that each runs", Source: "J. D. C. Little, 1961, computed", Tag: experiments.Computed,
-			Measured: experiments.Measured(little.Ratio, "of the law, farthest from 1"), Expected: experiments.Within(1, 0.005, ""),
+		{Name: "little", Class: experiments.Law, Text: "Little's law: the timers that run are the rate of starts times the mean time that each runs", Source: "J. D. C. Little, 1961, computed", Tag: experiments.Computed,
+			Measured: experiments.Measured(little.Ratio, "of the law, farthest from 1"), Expected: experiments.Within(1, 0.005, ""), Basis: "the ends of the watch",
 			Otherwise: "a timer runs for longer than was recorded"},
-		{Name: "outstanding", Text: fmt.Sprintf("%s timers run at a round trip of %v", experiments.Number(math.Round(law)), longest), Source: "rate × round trip, computed", Tag: experiments.Computed,
-			Measured: experiments.Measured(atLongest, "of it"), Expected: experiments.Within(1, 0.01, "").OrDiffers(experiments.Within(1, 0.1, "")),
+		{Name: "outstanding", Class: experiments.Law, Text: fmt.Sprintf("%s timers run at a round trip of %v", experiments.Number(math.Round(law)), longest), Source: "rate × round trip, computed", Tag: experiments.Computed,
+			Measured: experiments.Measured(atLongest, "of it"), Expected: experiments.Within(1, 0.01, "").OrDiffers(experiments.Within(1, 0.1, "")), Basis: "set for this project",
 			Otherwise: "a queue adds to the round trip"},
 	}
 }
@@ -119,13 +119,13 @@ func ackClaims(single []ratesCell) (all []experiments.Claim) {
 	}
 	near := experiments.Within(1, 0.01, "")
 	if moves.Cases > 0 {
-		all = append(all, experiments.Claim{Name: "one-timer", Text: "each ACK moves the one timer once, for half of the packets", Published: "restart the timer when an ACK acknowledges new data",
+		all = append(all, experiments.Claim{Name: "one-timer", Class: experiments.Law, Text: "each ACK moves the one timer once, for half of the packets", Published: "restart the timer when an ACK acknowledges new data",
 			Source: "RFC 6298 §5 (5.3)", Tag: experiments.Standard,
 			Measured:  experiments.MeasuredText("%d of %d flows by each ACK; %s of half of the packets", moves.Cases-moves.Exceptions, moves.Cases, experiments.Number(share.Ratio)),
 			Expected:  experiments.Whether(moves.Exceptions == 0 && near.Has(share.Ratio), "each flow; %v of half", near),
 			Otherwise: "ACKs are thinned, or cover more or less than two segments"})
 	}
-	return append(all, experiments.Claim{Name: "delayed-ack", Text: "the receiver starts its delayed-ACK timer as often as it sends ACKs", Published: "an ACK for every second segment",
+	return append(all, experiments.Claim{Name: "delayed-ack", Class: experiments.Law, Text: "the receiver starts its delayed-ACK timer as often as it sends ACKs", Published: "an ACK for every second segment",
 		Source: "RFC 5681 §4.2", Tag: experiments.Standard,
 		Measured:  experiments.MeasuredText("%d of %d flows; %s of half of the packets", delayed.Cases-delayed.Exceptions, delayed.Cases, experiments.Number(acks.Ratio)),
 		Expected:  experiments.Whether(delayed.Exceptions == 0 && near.Has(acks.Ratio), "each flow, except for one timer that still runs; %v of half", near),
@@ -148,11 +148,11 @@ func paperClaims(p *ratesPlan, busy []ratesCell) []experiments.Claim {
 	}
 	most := 3 * p.Connections
 	return []experiments.Claim{
-		{Name: "six-hundred", Text: fmt.Sprintf("%d connections with three timers each", p.Connections), Published: "200 × 3 = 600 timers", Source: "Varghese & Lauck", Tag: experiments.FromSource,
+		{Name: "six-hundred", Class: experiments.Check, Text: fmt.Sprintf("the host has the paper's %d connections with three timers each, an input", p.Connections), Source: "Varghese & Lauck", Tag: experiments.FromSource,
 			Measured:  experiments.MeasuredText("at most %d at once, %s or more in the mean", peak, experiments.Number(leastMean)),
 			Expected:  experiments.Whether(peak <= most && leastMean >= float64(2*p.Connections), "%d to %d at once", 2*p.Connections, most),
 			Otherwise: "timers of other kinds run, or connections are idle"},
-		{Name: "paper-rate", Text: "a host that handles the packets of the paper", Published: "25,000 to 40,000 packets/s", Source: "Varghese & Lauck", Tag: experiments.FromSource,
+		{Name: "paper-rate", Class: experiments.Check, Text: "the host handles about the 25,000 to 40,000 packets/s of the paper, an input", Source: "Varghese & Lauck", Tag: experiments.FromSource,
 			Measured:  experiments.MeasuredText("%s to %s packets/s in and out", experiments.Number(math.Round(leastPackets)), experiments.Number(math.Round(mostPackets))),
 			Expected:  experiments.Whether(leastPackets >= 20_000 && mostPackets <= 60_000, "20,000 to 60,000, ACKs included"),
 			Otherwise: "the links are not full"},
