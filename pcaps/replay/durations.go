@@ -29,7 +29,9 @@ const (
 	hostLag = 50 * time.Microsecond
 	// the ticks of one host differ by less, by two of its addresses
 	sameTicks = 100 * time.Microsecond
-	overtime  = 10 * time.Minute     // how much longer than the capture a replay may go on
-	lingering = time.Second          // and how long once all is done
-	jiffy     = 4 * time.Millisecond // of Linux with HZ 250
+	// a captured timer is later than another of the same length by less
+	timerSlack = time.Millisecond
+	overtime   = 10 * time.Minute     // how much longer than the capture a replay may go on
+	lingering  = time.Second          // and how long once all is done
+	jiffy      = 4 * time.Millisecond // of Linux with HZ 250
 )

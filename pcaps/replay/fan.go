@@ -14,6 +14,14 @@ type fan struct {
 	now                 wheel.Time
 	all                 []tcptimers.Estimator
 	policies            []tcptimers.Policy
+	expired             []expiry // by policy
+	resent              wheel.Time
+}
+
+// expiry is what a policy's own timer would have done while the captured sender waited.
+type expiry struct {
+	last wheel.Time // when it expired last
+	syn  bool       // waiting for the handshake
 }
 
 func newFan(group []*contender) *fan {
@@ -23,7 +31,35 @@ func newFan(group []*contender) *fan {
 		f.all, f.policies = append(f.all, p.NewEstimator()), append(f.policies, p)
 	}
 	f.Estimator = f.all[0]
+	f.expired = make([]expiry, len(f.all))
 	return f
+}
+
+// retransmitted hears of a captured retransmission at now, of what waited since then. RFC 6298 §5
+// (5.5): a policy backs off once if its own timer would have expired by now.
+func (f *fan) retransmitted(now, since wheel.Time, syn bool) {
+	if now == f.resent {
+		return // another segment of one burst
+	}
+	f.resent = now
+	for i, est := range f.all {
+		x := &f.expired[i]
+		due := max(since, x.last).Add(est.RTO())
+		if early := max(f.policies[i].Tick, timerSlack); due.After(now.Add(early)) {
+			continue
+		}
+		x.last, x.syn = due, x.syn || syn
+		est.Backoff()
+	}
+}
+
+// opened hears that the handshake is complete.
+func (f *fan) opened() {
+	for i, est := range f.all {
+		if f.expired[i].syn {
+			est.SynTimedOut()
+		}
+	}
 }
 
 // Sample implements tcptimers.Estimator: each policy measures with its own clock.

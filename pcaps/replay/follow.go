@@ -91,6 +91,9 @@ func (f *follower) hear(d int, x *delivery) {
 	f.feeders[d].deliver(x.at, x)
 	if e.conn != nil && e.acked() > was {
 		f.acked[d] = x.at
+		if was == 0 {
+			f.fans[d].opened()
+		}
 	}
 }
 
@@ -101,6 +104,8 @@ func (f *follower) send(e *end, x *send) {
 		e.dial(x.at)
 	case e.conn == nil:
 	case x.try > 1:
+		since := max(f.acked[e.side], f.script.Paths[e.side].try(x.start, 1).Sent)
+		f.fans[e.side].retransmitted(x.at, since, x.start == 0)
 		e.resend(x.at, x.start, x.end, x.try)
 	case x.end > 1:
 		e.app.copyTo(x.at, x.end)
