@@ -2,6 +2,7 @@ package replay
 
 import (
 	"slices"
+	"time"
 
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/wheel"
@@ -36,7 +37,7 @@ func (b *builder) endpoint(d int) Endpoint {
 		}
 	}
 	e.DelayedACKs, e.ACKFit = b.delayedACKs(d)
-	w := writeFinder{b: b, d: d, size: b.paths[d].size, short: true, wroteAt: b.opened(d)}
+	w := writeFinder{b: b, d: d, size: b.paths[d].size, rtt: b.roundTrip(), short: true, wroteAt: b.opened(d)}
 	e.Writes, e.FirstFlight = w.find()
 	e.SendLimits = b.sendLimits(d, e.Writes)
 	e.Timed = b.timed(d)
@@ -50,10 +51,12 @@ type writeFinder struct {
 	d    int
 	size int64
 	all  []Write
+	rtt  time.Duration
 
 	next    int64 // what is not sent yet
 	short   bool  // the last segment was not full: no more was written by then
 	wroteAt wheel.Time
+	busyAt  wheel.Time // when the last packet came or went
 
 	// What the peer says.
 	acked    int64
@@ -77,6 +80,8 @@ func (w *writeFinder) find() ([]Write, uint32) {
 	w.next = 1
 	for i := range w.b.events[w.d] {
 		x := &w.b.events[w.d][i]
+		idle := x.at.Sub(w.busyAt)
+		w.busyAt = x.at
 		switch {
 		case !x.sends && !x.reset:
 			w.receive(x)
@@ -84,7 +89,7 @@ func (w *writeFinder) find() ([]Write, uint32) {
 			w.add(x, 0, false)
 			return w.all, w.firstWindow()
 		case x.sends && x.data && x.first && x.end > w.next:
-			w.send(x)
+			w.send(x, idle)
 		}
 	}
 	return w.all, w.firstWindow()
@@ -116,13 +121,16 @@ func (w *writeFinder) receive(x *endEvent) {
 	}
 }
 
-func (w *writeFinder) send(x *endEvent) {
+// send takes in new bytes that leave, after so long without a packet.
+func (w *writeFinder) send(x *endEvent, idle time.Duration) {
 	bytes := x.end - w.next // with what is missing before it, which was written no later
 	if x.fin {
 		bytes--
 	}
 	// An ACK made room for it.
 	room := w.inFlight && w.ackBare && x.at.Sub(w.ackedAt) <= answerTime && x.at >= w.ackedAt && w.acked > 1
+	// Bytes that waited for an ACK do not leave without one, but for a probe two round trips later.
+	w.short = w.short || idle > max(3*w.rtt, usualACKDelay)
 	n := len(w.all)
 	switch {
 	case n > 0 && bytes > 0 && !w.all[n-1].FIN && (!w.short || room && w.b.paths[w.d].fullBefore(x.start)):
