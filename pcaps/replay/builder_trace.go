@@ -177,7 +177,7 @@ func (p *pathBuilder) inOrder() []int {
 	return order
 }
 
-// countLosses counts transmissions, and finds the spans within which nothing arrived.
+// countLosses counts transmissions, and finds the spans of losses with no arrival between them.
 func (b *builder) countLosses(p *pathBuilder, t *PathTrace) {
 	lost := make([]bool, len(p.segments))
 	for i := range p.ranges {
@@ -186,23 +186,20 @@ func (b *builder) countLosses(p *pathBuilder, t *PathTrace) {
 			lost[n] = lost[n] || r.fates[k] == Lost
 		}
 	}
-	before, open := b.virtual(b.packets[0].at)-1, false
+	open := false
 	for _, n := range p.inOrder() {
 		at := b.virtual(p.segments[n].at.Add(-p.near / 2))
 		t.Transmissions++
 		t.LostByIndex, t.left = append(t.LostByIndex, lost[n]), append(t.left, at)
-		if lost[n] {
-			t.Lost++
-			open = true
-			continue
+		switch {
+		case !lost[n]:
+		case open:
+			t.LossSpans[len(t.LossSpans)-1].To = at
+		default:
+			t.LossSpans = append(t.LossSpans, Span{at, at})
 		}
-		if open && at > before+1 {
-			t.LossSpans = append(t.LossSpans, Span{before + 1, at - 1})
-		}
-		before, open = at, false
-	}
-	if open {
-		t.LossSpans = append(t.LossSpans, Span{before + 1, b.virtual(b.packets[len(b.packets)-1].at)})
+		t.Lost += count(lost[n])
+		open = lost[n]
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 type PathTrace struct {
 	Ranges        []Range       `json:"ranges"`         // in order, disjoint
 	Delays        []DelaySample `json:"delays"`         // in order of Sent
-	LossSpans     []Span        `json:"loss_spans"`     // nothing arrived that was sent within
+	LossSpans     []Span        `json:"loss_spans"`     // of packets lost in a row
 	ACKLossSpans  []Span        `json:"ack_loss_spans"` // ACKs sent within were lost unseen
 	Base          time.Duration `json:"base_ns"`        // the least delay
 	Transmissions int           `json:"transmissions"`  // of bytes, SYN and FIN

@@ -19,9 +19,9 @@ const (
 	// policy that retransmits sooner, if what lost the first copies would have lost more of them.
 	ByRange Key = iota
 
-	// ByTime: a transmission fares as what left then did. Where something was lost, so is all that
-	// leaves between the last packet before that arrived and the next one that did. It is hard on a
-	// policy that retransmits sooner.
+	// ByTime: a transmission fares as what left then did. Of packets that were lost one after the
+	// other, all that leaves from the first to the last is lost. After the last of them the capture
+	// does not show how long the path still lost: that is taken to be no longer.
 	ByTime
 
 	// ByIndex: the n-th packet with data fares as the n-th captured one did.
