@@ -93,6 +93,16 @@ func ParseChoice(text string) (Choice, error) {
 	return c, nil
 }
 
+// Timers returns the policy. The captured timers, which are others for each connection, are Linux's
+// here.
+func (c *Choice) Timers() tcptimers.Policy {
+	p, _, err := c.policy("linux", track.SYNUnknown)
+	if err != nil {
+		panic("BUG: " + err.Error()) // ParseChoice has checked it
+	}
+	return p
+}
+
 // policy makes the policy. model is what means captured timers, and syns how these, and those
 // of linux-jiffies, retransmit SYNs. ok is false if the captured timers are wanted and there is no
 // model of them.

@@ -96,6 +96,38 @@ type Loss struct {
 // the capture shows, and repaired it.
 func (l *Loss) Needed() bool { return l.TRec > 0 && !l.Acked && l.Verdict != track.Spurious }
 
+// doubt returns how far the wait for a repair may be off that was not captured at its sender. heard
+// is what ACKs alone would have done.
+func (s *Script) doubt(l *Loss, heard *Recovery) (d time.Duration) {
+	if s.Ends[l.Flow].Half == 0 {
+		return 0
+	}
+	// The sender had those ACKs later, or other ones, or its first retransmission was lost unseen.
+	if heard.Retransmissions > 0 && heard.D < l.D {
+		d = l.D - heard.D
+	}
+	p := &s.Paths[l.Flow]
+	i, t := p.find(int64(l.Start)), p.try(int64(l.Start), l.Try)
+	if t == nil || !t.Unseen {
+		return d
+	}
+	// It left between its neighbours in the stream, and before its retransmission.
+	first, last := s.Begin, l.Sent.Add(l.D)
+	for k := i - 1; k >= 0; k-- {
+		if before := &p.Ranges[k].Tries[0]; !before.Unseen {
+			first = before.Sent
+			break
+		}
+	}
+	for k := i + 1; k < len(p.Ranges); k++ {
+		if after := &p.Ranges[k].Tries[0]; !after.Unseen {
+			last = min(last, after.Sent)
+			break
+		}
+	}
+	return d + max(l.Sent.Sub(first), last.Sub(l.Sent), 0)
+}
+
 // Log returns the packets as the point of capture saw them, super-packets cut into segments,
 // without keepalives.
 func (s *Script) Log() []Event { return s.log }

@@ -18,6 +18,7 @@ import (
 type Study struct {
 	Choices []Choice
 	Control string // of congestion; "" is newreno
+	Fewest  int    // losses for a verdict; 0 is fewestLosses
 }
 
 // Result is what a study has found of a connection.
@@ -29,9 +30,10 @@ type Result struct {
 	SYNs           track.SYNTimeouts
 	Script         *Script
 
-	Oracle   []Recovery     // of each loss, with the captured retransmission times
-	Gates    []Gate         // whether each loss counts
-	Policies []PolicyResult // by choice
+	Oracle   []Recovery      // of each loss, with the captured retransmission times
+	Gates    []Gate          // whether each loss counts
+	Doubts   []time.Duration // how far the oracle's recovery times may be off
+	Policies []PolicyResult  // by choice
 }
 
 // PolicyResult is what became of a connection under a choice.
@@ -86,7 +88,8 @@ func (st *Study) RunAgain(r *Result) error {
 	base := tcptimers.MustPolicy("per-segment")
 	oracle := &contender{decider: times{script: r.Script, part: 1, measures: base}, keys: 1}
 	early := &contender{decider: times{script: r.Script, part: sooner, measures: base}, keys: 1}
-	all := []*contender{oracle, early}
+	heard := &contender{decider: timers{byACKs()}, keys: 1}
+	all := []*contender{oracle, early, heard}
 	r.Policies = make([]PolicyResult, len(st.Choices))
 	tried := make([]*contender, len(st.Choices))
 	var tasks []func() error
@@ -111,9 +114,11 @@ func (st *Study) RunAgain(r *Result) error {
 	if err := together(tasks, processors); err != nil {
 		return err
 	}
-	r.Oracle, r.Gates = oracle.recoveries[0], make([]Gate, len(r.Script.Losses))
+	r.Oracle, r.Gates, r.Doubts = oracle.recoveries[0], make([]Gate, len(r.Script.Losses)), make([]time.Duration, len(r.Script.Losses))
 	for i := range r.Gates {
-		r.Gates[i] = gate(&r.Script.Losses[i], oracle.followed[i], &oracle.recoveries[0][i], &early.recoveries[0][i])
+		l := &r.Script.Losses[i]
+		r.Gates[i] = gate(l, oracle.followed[i], &oracle.recoveries[0][i], &early.recoveries[0][i])
+		r.Doubts[i] = (oracle.recoveries[0][i].TRec - l.TRec).Abs() + r.Script.doubt(l, &heard.recoveries[0][i])
 	}
 	for i, c := range tried {
 		if c != nil {
@@ -121,6 +126,13 @@ func (st *Study) RunAgain(r *Result) error {
 		}
 	}
 	return nil
+}
+
+// byACKs returns a policy whose timers never expire: it finds losses by three ACKs alone.
+func byACKs() tcptimers.Policy {
+	p := tcptimers.MustPolicy("rfc6298")
+	p.Bounds = tcptimers.Bounds{Initial: time.Hour, Min: time.Hour, Max: time.Hour}
+	return p
 }
 
 // processors has a place for each replay that runs.

@@ -93,8 +93,8 @@ func TestSummaries(t *testing.T) {
 	}
 }
 
-// TestVerdicts: a verdict needs enough losses, an interval on one side of 0, keys that agree, and
-// more than the oracle's error.
+// TestVerdicts: a verdict needs enough losses, an interval that is on one side of 0 by more than
+// the oracle's error, and keys that agree.
 func TestVerdicts(t *testing.T) {
 	const sec = time.Second
 	of := [Keys]time.Duration{100 * sec, 100 * sec, 100 * sec}
@@ -110,10 +110,10 @@ func TestVerdicts(t *testing.T) {
 		{"few", Summary{Saved: [Keys]time.Duration{9 * sec, 8 * sec, 7 * sec}, N: 3}, CannotTell, "3 losses count under it, too few for an interval: want 5"},
 		{"spread", Summary{Saved: [Keys]time.Duration{9 * sec, 8 * sec, 7 * sec}, Low: -sec, High: 12 * sec, HasInterval: true}, CannotTell, "its interval, -1.00 s to 12.0 s, includes 0"},
 		{"keys", Summary{Saved: [Keys]time.Duration{9 * sec, -8 * sec, 7 * sec}, Low: 5 * sec, High: 12 * sec, HasInterval: true}, CannotTell, "the capture does not show whether retransmissions at other times would arrive"},
-		{"error", Summary{Saved: [Keys]time.Duration{9 * sec, 8 * sec, 7 * sec}, Low: 5 * sec, High: 12 * sec, HasInterval: true, OracleError: 10 * sec}, CannotTell, "the replay itself is wrong by more"},
+		{"error", Summary{Saved: [Keys]time.Duration{9 * sec, 8 * sec, 7 * sec}, Low: 5 * sec, High: 12 * sec, HasInterval: true, OracleError: 6 * sec}, CannotTell, "its interval, 5.00 s to 12.0 s, is nearer to 0 than the replay may be wrong by, 6.00 s"},
 	} {
 		test.s.Of = of
-		if test.s.judge(); test.s.Verdict != test.want || test.s.Why != test.why {
+		if test.s.judge(fewestLosses); test.s.Verdict != test.want || test.s.Why != test.why {
 			t.Errorf("%s: %v, %q, want %v, %q", test.name, test.s.Verdict, test.s.Why, test.want, test.why)
 		}
 	}

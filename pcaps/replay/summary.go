@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -43,8 +44,7 @@ type Summary struct {
 	Low, High   time.Duration
 	HasInterval bool
 
-	// OracleError is how far the oracle's recovery times are from the captured ones in sum, of the
-	// losses by range.
+	// OracleError is how far the oracle's recovery times may be off in sum, of the losses by range.
 	OracleError time.Duration
 
 	Verdict Verdict
@@ -112,7 +112,7 @@ func SummarizeOracle(results []*Result) Summary {
 			l, rec := &r.Script.Losses[i], &r.Oracle[i]
 			all = append(all, rec.TRec)
 			s.Waiting += max(rec.TRec-l.RTT, 0)
-			s.OracleError += (rec.TRec - l.TRec).Abs()
+			s.OracleError += r.Doubts[i]
 		}
 	}
 	s.quantiles(all)
@@ -159,7 +159,7 @@ func (st *Study) Summarize(results []*Result, choice int) Summary {
 				case ok:
 					all = append(all, rec.TRec)
 					s.Waiting += max(rec.TRec-l.RTT, 0)
-					s.OracleError += (oracle - l.TRec).Abs()
+					s.OracleError += r.Doubts[i]
 					conn = append(conn, saving{oracle - rec.TRec, oracle})
 				case rec == nil:
 					s.Unknown++
@@ -175,8 +175,9 @@ func (st *Study) Summarize(results []*Result, choice int) Summary {
 		}
 	}
 	s.quantiles(all)
-	s.Low, s.High, s.HasInterval = interval(conns)
-	s.judge()
+	fewest := cmp.Or(st.Fewest, fewestLosses)
+	s.Low, s.High, s.HasInterval = interval(conns, fewest)
+	s.judge(fewest)
 	return s
 }
 
@@ -197,7 +198,7 @@ const (
 // interval returns the bounds of 95 % of the sum of savings: it draws connections again and again
 // with replacement, as losses of one connection are not independent; or losses, if there are few
 // connections.
-func interval(conns [][]saving) (low, high time.Duration, ok bool) {
+func interval(conns [][]saving, fewest int) (low, high time.Duration, ok bool) {
 	units := conns
 	if len(conns) < fewestConns {
 		units = nil
@@ -207,7 +208,7 @@ func interval(conns [][]saving) (low, high time.Duration, ok bool) {
 			}
 		}
 	}
-	if len(units) < fewestLosses {
+	if len(units) < fewest {
 		return 0, 0, false
 	}
 	sums := make([]time.Duration, len(units))
@@ -231,8 +232,8 @@ func interval(conns [][]saving) (low, high time.Duration, ok bool) {
 const negligible = 0.01
 
 // judge finds the verdict. A policy saves, or costs, if the interval of what it saves is above, or
-// below, 0, all keys agree on that, and it is more than the oracle is wrong by.
-func (s *Summary) judge() {
+// below, 0 by more than the oracle may be wrong by, and all keys agree on that.
+func (s *Summary) judge(fewest int) {
 	saved := s.Saved[ByRange]
 	small := func(d, of time.Duration) bool { return math.Abs(float64(d)) <= negligible*float64(of) }
 	same := small(s.Low, s.Of[ByRange]) && small(s.High, s.Of[ByRange])
@@ -245,9 +246,9 @@ func (s *Summary) judge() {
 	case s.Unknown > 0 && s.N == 0:
 		s.Why = "the captured timers are not known"
 	case !s.HasInterval:
-		s.Why = fmt.Sprintf("%d losses count under it, too few for an interval: want %d", s.N, fewestLosses)
+		s.Why = fmt.Sprintf("%d losses count under it, too few for an interval: want %d", s.N, fewest)
 		if s.N == 1 {
-			s.Why = fmt.Sprintf("one loss counts under it, too few for an interval: want %d", fewestLosses)
+			s.Why = fmt.Sprintf("one loss counts under it, too few for an interval: want %d", fewest)
 		}
 	case same:
 		s.Verdict = NoDifference
@@ -255,8 +256,8 @@ func (s *Summary) judge() {
 		s.Why = fmt.Sprintf("its interval, %s to %s, includes 0", spanText(s.Low), spanText(s.High))
 	case !agree:
 		s.Why = "the capture does not show whether retransmissions at other times would arrive"
-	case saved.Abs() <= s.OracleError:
-		s.Why = "the replay itself is wrong by more"
+	case min(s.Low.Abs(), s.High.Abs()) <= s.OracleError:
+		s.Why = fmt.Sprintf("its interval, %s to %s, is nearer to 0 than the replay may be wrong by, %s", spanText(s.Low), spanText(s.High), spanText(s.OracleError))
 	case saved > 0:
 		s.Verdict = Saves
 	default:
