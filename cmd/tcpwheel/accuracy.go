@@ -20,6 +20,7 @@ import (
 // assessment is a run of accuracy.
 type assessment struct {
 	simulated   int
+	captures    string
 	kernel      time.Duration
 	seed        uint64
 	keep        string
@@ -30,6 +31,7 @@ type assessment struct {
 	stdout, stderr io.Writer
 	tshark         string // the program, or ""
 	origins        []*origin
+	replays        []*replayOrigin
 }
 
 // origin is a source of captures with known truth.
@@ -45,17 +47,23 @@ func newAccuracy() *cobra.Command {
 	var a assessment
 	cmd := &cobra.Command{
 		Use:   "accuracy [DIR...]",
-		Short: "check analyze against connections with known truth",
+		Short: "check analyze and replay against connections with known truth",
 		Long: "Accuracy compares analyze's findings with known truth: the link knows the fate\n" +
 			"of each packet, and the sender the cause of each retransmission. It simulates\n" +
 			"some hundred connections and reads the samples; or it reads only DIRs, in the\n" +
 			"form that samples writes. With --kernel, as root, it also lets two kernels\n" +
 			"talk in random scenarios for that long. If tshark is installed, it also counts\n" +
 			"tshark's labels.\n\n" +
+			"It also replays simulated captures, and with --kernel captures of kernels. The\n" +
+			"same connections then run under other timers with the same losses, and a\n" +
+			"verdict is false if these really save what replay says they cost, or the other\n" +
+			"way round. Of the captures below --captures no truth is known: there the oracle\n" +
+			"is compared with the capture.\n\n" +
 			"Intervals are 95% confidence intervals; they count only independent episodes.\n\n" +
 			"It exits with 3 below 99% right kinds at the sender, 97% at the receiver with\n" +
 			"timestamps, or 99% right verdicts with DSACK, unless only one is wrong. A\n" +
-			"probe sent at the instant of a timeout may count as the timeout.",
+			"probe sent at the instant of a timeout may count as the timeout. It also exits\n" +
+			"with 3 above 1% false verdicts of replay, unless only one is false.",
 		Example: "  tcpwheel accuracy\n  tcpwheel accuracy --kernel 5m",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, dirs []string) error {
@@ -64,6 +72,8 @@ func newAccuracy() *cobra.Command {
 				return usage(cmd, fmt.Errorf("simulated %d, want 0 to %d", a.simulated, maxSimulated))
 			case a.kernel > 0 && len(dirs) > 0:
 				return usage(cmd, errors.New("accuracy: --kernel and directories, want one of them"))
+			case a.captures != "" && !isDir(a.captures):
+				return usage(cmd, fmt.Errorf("accuracy: captures %q, want a directory", a.captures))
 			case a.keep != "" && a.kernel == 0:
 				return usage(cmd, errors.New("accuracy: --keep without --kernel"))
 			}
@@ -75,7 +85,8 @@ func newAccuracy() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.IntVar(&a.simulated, "simulated", 2, "simulate this many `times` 540 connections; 0 for none")
+	f.IntVar(&a.simulated, "simulated", 2, "simulate this many `times` 540 connections and the\ncaptures of 90 trials of replay; 0 for none")
+	f.StringVar(&a.captures, "captures", "", "also replay all captures below this `directory`")
 	durationFlag(f, &a.kernel, "kernel", "", "run random scenarios between kernels for so long, as root")
 	f.Uint64Var(&a.seed, "seed", 1, "seed of the first random scenario")
 	f.StringVar(&a.keep, "keep", "", "`directory` for captures and truth")
@@ -96,9 +107,15 @@ func (a *assessment) run(ctx context.Context, dirs []string) error {
 		if err = a.simulate(ctx); err == nil {
 			err = a.samples(ctx)
 		}
+		if err == nil {
+			err = a.replayTrials(ctx)
+		}
 		if err == nil && a.kernel > 0 {
 			err = a.draw(ctx)
 		}
+	}
+	if err == nil && a.captures != "" {
+		err = a.replayCaptures(ctx)
 	}
 	if ctx.Err() != nil {
 		return ctx.Err() // not tshark's error from the same signal
@@ -158,7 +175,7 @@ func (a *assessment) directories(ctx context.Context, dirs []string) error {
 	return nil
 }
 
-// draw runs random scenarios between kernels until the time is over, at least one.
+// draw runs random scenarios between kernels for half of the time, at least one, and then twins.
 func (a *assessment) draw(ctx context.Context) error {
 	o := a.origin("kernels", "scenarios")
 	keep := a.keep
@@ -170,7 +187,8 @@ func (a *assessment) draw(ctx context.Context) error {
 		defer os.RemoveAll(dir)
 		keep = dir
 	}
-	end := time.Now().Add(a.kernel)
+	start := time.Now()
+	end := start.Add(a.kernel / 2)
 	for seed := a.seed; seed == a.seed || time.Now().Before(end); seed++ {
 		s := kerneltruth.Random(seed)
 		dir := filepath.Join(keep, s.Name)
@@ -186,7 +204,7 @@ func (a *assessment) draw(ctx context.Context) error {
 			}
 		}
 	}
-	return nil
+	return a.drawTwins(ctx, keep, start.Add(a.kernel))
 }
 
 // judgeScenario judges one scenario.

@@ -86,11 +86,14 @@ func (a *assessment) write() error {
 				}
 			}
 		}
-		return nil
+		return a.writeReplaysJSON(enc)
 	}
 	var b bytes.Buffer
 	for _, o := range a.origins {
 		writeOrigin(&b, o)
+	}
+	for _, o := range a.replays {
+		o.write(&b)
 	}
 	for _, o := range a.origins {
 		for _, v := range views {
@@ -141,6 +144,11 @@ func (a *assessment) judge() error {
 			if p := min(t.Verdicts.Precision(), t.Verdicts.Recall()); v.dsack && p < leastVerdicts {
 				return &violation{fmt.Errorf("%s, %s: %.2f %% of the verdicts with DSACK, want %v %%", o.name, v.name, p, leastVerdicts)}
 			}
+		}
+	}
+	for _, o := range a.replays {
+		if err := o.judge(); err != nil {
+			return err
 		}
 	}
 	return nil

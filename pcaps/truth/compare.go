@@ -1,8 +1,6 @@
 package truth
 
 import (
-	"errors"
-	"io"
 	"net/netip"
 	"time"
 
@@ -66,17 +64,6 @@ func (k *Kernels) Compare(point int, note func(format string, args ...any)) (tal
 	if note == nil {
 		note = func(string, ...any) {}
 	}
-	name := pointNames[point] + ".pcapng.gz"
-	in, err := k.dir.Open(name)
-	if err != nil {
-		return tallies, err
-	}
-	defer in.Close()
-	r, err := capture.NewReader(in, name)
-	if err != nil {
-		return tallies, err
-	}
-	defer r.Close()
 	stamps := []wheel.Time{0} // by packet number
 	found := map[[2]netip.AddrPort]*track.Flow{}
 	options := map[[2]netip.AddrPort]Class{}
@@ -89,18 +76,14 @@ func (k *Kernels) Compare(point int, note func(format string, args ...any)) (tal
 			options[ends] = Class{SACK: a.SACKPermitted && b.SACKPermitted, Timestamps: a.HasTimestamps && b.HasTimestamps}
 		}
 	}})
-	for {
-		p, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return tallies, err
-		}
+	err = k.read(point, func(p *capture.Packet) {
 		for int64(len(stamps)) <= p.Number {
 			stamps = append(stamps, p.Time)
 		}
 		tr.Add(p)
+	})
+	if err != nil {
+		return tallies, err
 	}
 	tr.Close()
 	for ends, f := range k.Flows {

@@ -23,14 +23,22 @@ func (s *Tally) shares() (f FlowShares) {
 // Share is a percentage with its interval of 95 % confidence.
 type Share struct{ Percent, Low, High float64 }
 
-// Share returns the part over all flows. The interval is Wilson's (1927) for the effective sample
-// size: the sample divided by the design effect of clusters (Kish 1965), if above 1. Nothing counts
-// as 100 % with the interval 0 to 100.
+// Share returns the part over all flows.
 func (s *Tally) Share(of func(*FlowShares) Part) Share {
+	parts := make([]Part, len(s.Flows))
+	for i := range s.Flows {
+		parts[i] = of(&s.Flows[i])
+	}
+	return shareOf(parts)
+}
+
+// shareOf returns the sum of parts of one flow, or one trial, each. The interval is Wilson's (1927)
+// for the effective sample size: the sample divided by the design effect of clusters (Kish 1965),
+// if above 1. Nothing counts as 100 % with the interval 0 to 100.
+func shareOf(parts []Part) Share {
 	var sum Part
 	flows := 0
-	for i := range s.Flows {
-		p := of(&s.Flows[i])
+	for _, p := range parts {
 		sum.Right, sum.All = sum.Right+p.Right, sum.All+p.All
 		if p.All > 0 {
 			flows++
@@ -44,8 +52,7 @@ func (s *Tally) Share(of func(*FlowShares) Part) Share {
 	effect := n / float64(flows) // if each flow is all right or all wrong
 	if flows > 1 && p*(1-p) > 0 {
 		squares := 0.0
-		for i := range s.Flows {
-			f := of(&s.Flows[i])
+		for _, f := range parts {
 			d := float64(f.Right) - p*float64(f.All)
 			squares += d * d
 		}

@@ -260,6 +260,11 @@ func (w *Simulated) capture(point int, now wheel.Time, d *host.Datagram) {
 		}
 	}
 	w.Packets[point] = append(w.Packets[point], p)
+	if h := &p.Header; point == AtA && p.Dst.Addr() == w.Scenario.Sender && h.Flags.Has(tcp.ACK) {
+		if n := len(w.reports); n == 0 || h.Ack.After(w.reports[n-1].una) {
+			w.reports = append(w.reports, ackNews{at: p.Time, una: h.Ack})
+		}
+	}
 	if file := w.Scenario.Files[point]; file != nil && w.err == nil {
 		w.buf = w.net.Serializer().Serialize(w.buf[:0], d)
 		w.err = file.WritePacket(0, p.Time, w.buf[:min(len(w.buf), snapLen)], d.Size, "")

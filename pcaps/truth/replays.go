@@ -1,0 +1,299 @@
+package truth
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"tcpwheel/pcaps/capture"
+	"tcpwheel/pcaps/replay"
+	"tcpwheel/pcaps/track"
+)
+
+// Replays is how right replays of captures are. Replays add up.
+type Replays struct {
+	Sides    [Sides]ReplaySide
+	Verdicts []Judged
+}
+
+// ReplaySide is about the captures made on one side of the losses.
+type ReplaySide struct {
+	Needed, Passed int            // losses, and the ones through the gate
+	Gates          map[string]int // needed losses by why they do not count
+
+	Oracle   []float64 // by which part of the captured recovery time the oracle is off
+	Policies []float64 // by which part of the true recovery time a policy is off
+
+	conns []Part // of each connection, through the gate of needed
+}
+
+// Share returns the share of the needed losses that pass the gate.
+func (s *ReplaySide) Share() Share { return shareOf(s.conns) }
+
+// Judged is a verdict of a replay on a policy, and what the policy really saves: in the same
+// connections, on the same path, with the same fates, under that policy.
+type Judged struct {
+	Trial    string `json:"trial"` // a capture
+	Captured string `json:"captured"`
+	Policy   string `json:"policy"`
+	Side     Side   `json:"side"`
+	Verdict  string `json:"verdict"`
+	Why      string `json:"why,omitempty"`
+	Losses   int    `json:"losses"`   // that the verdict rests on
+	Compared int    `json:"compared"` // of these, losses that the policy really has too
+
+	// Saved is by the replay, and Low and High are its interval. Really is over the compared losses.
+	Saved  time.Duration `json:"saved_ns"`
+	Low    time.Duration `json:"low_ns"`
+	High   time.Duration `json:"high_ns"`
+	Really time.Duration `json:"really_ns"`
+
+	Missing time.Duration `json:"missing_ns"` // what the replay saves or costs by the other losses
+}
+
+// mostMissing is the part of a verdict, one in so many, that may rest on losses that the policy
+// really lacks. Beyond that the truth is not known.
+const mostMissing = 5
+
+// decided reports whether the verdict is that the policy saves or costs.
+func (j *Judged) decided() bool {
+	return j.Verdict == replay.Saves.String() || j.Verdict == replay.Costs.String()
+}
+
+// Known reports whether there is a verdict of saving or costing, and the truth is known.
+func (j *Judged) Known() bool {
+	return j.decided() && (j.Losses-j.Compared)*mostMissing <= j.Losses && j.Missing*mostMissing <= j.Saved.Abs()
+}
+
+// False reports whether the truth has the other sign than the verdict.
+func (j *Judged) False() bool {
+	return j.Known() && (j.Verdict == replay.Saves.String() && j.Really < 0 || j.Verdict == replay.Costs.String() && j.Really > 0)
+}
+
+// Wrong counts the verdicts whose truth is known, and the false ones. The interval takes the
+// verdicts on one capture together, as they are not independent.
+func (r *Replays) Wrong() (wrong, known int, share Share) {
+	parts := map[string]Part{}
+	for i := range r.Verdicts {
+		j := &r.Verdicts[i]
+		if !j.Known() {
+			continue
+		}
+		p := parts[j.Trial]
+		p.All++
+		if j.False() {
+			p.Right++ // of the shares of false ones
+		}
+		parts[j.Trial] = p
+	}
+	var all []Part
+	for _, p := range parts {
+		all = append(all, p)
+		wrong, known = wrong+p.Right, known+p.All
+	}
+	return wrong, known, shareOf(all)
+}
+
+// Add adds o.
+func (r *Replays) Add(o *Replays) {
+	for i := range r.Sides {
+		s, t := &r.Sides[i], &o.Sides[i]
+		s.Needed, s.Passed = s.Needed+t.Needed, s.Passed+t.Passed
+		for why, n := range t.Gates {
+			s.count(why, n)
+		}
+		s.Oracle, s.Policies, s.conns = append(s.Oracle, t.Oracle...), append(s.Policies, t.Policies...), append(s.conns, t.conns...)
+	}
+	r.Verdicts = append(r.Verdicts, o.Verdicts...)
+}
+
+func (s *ReplaySide) count(why string, n int) {
+	if s.Gates == nil {
+		s.Gates = map[string]int{}
+	}
+	s.Gates[why] += n
+}
+
+// sideOf returns the side of a loss on which its connection was captured.
+func sideOf(s *replay.Script, l *replay.Loss) Side {
+	switch {
+	case s.Ends[l.Flow].Half == 0:
+		return SenderSide
+	case s.Ends[1-l.Flow].Half == 0:
+		return ReceiverSide
+	}
+	return OnTheWay
+}
+
+// oracle counts the losses of a replayed connection by the gate, and how far the oracle is off.
+func (r *Replays) oracle(x *replay.Result) {
+	var parts [Sides]Part
+	for i := range x.Script.Losses {
+		l := &x.Script.Losses[i]
+		if !l.Needed() {
+			continue
+		}
+		side := sideOf(x.Script, l)
+		s := &r.Sides[side]
+		s.Needed++
+		parts[side].All++
+		if gate := x.Gates[i]; gate == replay.Passed {
+			s.Passed++
+			parts[side].Right++
+		} else {
+			s.count(gate.String(), 1)
+		}
+		s.Oracle = append(s.Oracle, offBy(x.Oracle[i].TRec, l.TRec, x.Oracle[i].Repaired))
+	}
+	for side, p := range parts {
+		if p.All > 0 {
+			r.Sides[side].conns = append(r.Sides[side].conns, p)
+		}
+	}
+}
+
+// offBy returns by which part of the truth a recovery time is off, 1 if there is none.
+func offBy(took, truth time.Duration, repaired bool) float64 {
+	if !repaired || truth <= 0 {
+		return 1
+	}
+	return float64((took - truth).Abs()) / float64(truth)
+}
+
+// AddCapture replays the connections of a capture whose truth is not known, as r names it: the
+// oracle, and as a policy the timers that explain the captured ones, against the capture itself. A
+// file that is cut short counts up to there.
+func (r *Replays) AddCapture(in io.Reader, name string) error {
+	study := captured()
+	var failed error
+	rec := replay.NewRecorder(replay.Config{Done: func(c *track.Conn, s *replay.Script, err error) {
+		if s == nil || failed != nil {
+			return
+		}
+		x, err := study.Run(name, c, s)
+		if failed = err; failed != nil {
+			return
+		}
+		r.oracle(x)
+		for i := range s.Losses {
+			if y, ok := x.Recovery(i, 0, replay.ByRange); ok {
+				side := &r.Sides[sideOf(s, &s.Losses[i])]
+				side.Policies = append(side.Policies, offBy(y.TRec, s.Losses[i].TRec, true))
+			}
+		}
+	}})
+	err := readCapture(in, name, rec.Add)
+	rec.Close()
+	if err != nil && !errors.Is(err, capture.ErrCutShort) {
+		return err
+	}
+	return failed
+}
+
+// captured returns a study of the timers that explain a capture.
+func captured() *replay.Study {
+	c, err := replay.ParseChoice(replay.Captured)
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return &replay.Study{Choices: []replay.Choice{c}}
+}
+
+// twins are the flows of one capture: the senders' as captured, and as they really are under each
+// choice.
+type twins struct {
+	name     string
+	captured string // policy
+	study    *replay.Study
+	flow     []*Flow   // by result
+	under    [][]*Flow // by choice and result
+}
+
+// judge compares replays of the capture on a side with the truth.
+func (t *twins) judge(r *Replays, side Side, results []*replay.Result) {
+	for _, x := range results {
+		r.oracle(x)
+	}
+	for choice := range t.study.Choices {
+		sum := t.study.Summarize(results, choice)
+		j := Judged{
+			Trial: t.name, Captured: t.captured, Policy: sum.Policy, Side: side, Verdict: sum.Verdict.String(), Why: sum.Why, Losses: sum.N,
+			Saved: sum.Saved[replay.ByRange], Low: sum.Low, High: sum.High,
+		}
+		for n, x := range results {
+			for i := range x.Script.Losses {
+				y, ok := x.Recovery(i, choice, replay.ByRange)
+				if !ok {
+					continue
+				}
+				was, is, ok := t.really(x, n, i, choice)
+				if !ok {
+					j.Missing += (x.Oracle[i].TRec - y.TRec).Abs()
+					continue
+				}
+				j.Compared++
+				j.Really += was - is
+				r.Sides[side].Policies = append(r.Sides[side].Policies, offBy(y.TRec, is, true))
+			}
+		}
+		r.Verdicts = append(r.Verdicts, j)
+	}
+}
+
+// really returns the true recovery times of a loss of the n-th result: captured, and under a
+// choice.
+func (t *twins) really(x *replay.Result, n, loss, choice int) (was, is time.Duration, ok bool) {
+	l := &x.Script.Losses[loss]
+	from := x.Client
+	if l.Flow == 1 {
+		from = x.Server
+	}
+	f, g := t.flow[n], t.under[choice][n]
+	if l.Try != 1 || f.Src.Addr() != from.Addr() {
+		return 0, 0, false
+	}
+	was, ok = f.recovery(l.Start, l.End)
+	if !ok {
+		return 0, 0, false
+	}
+	is, ok = g.recovery(l.Start, l.End)
+	return was, is, ok
+}
+
+// recovery returns how long after their first transmission the sender had the ACK of the bytes
+// [start, end) of its stream, where the SYN is 0. ok is false if that transmission arrived, or no
+// ACK came.
+func (f *Flow) recovery(start, end uint64) (took time.Duration, ok bool) {
+	if len(f.Sent) == 0 {
+		return 0, false
+	}
+	first, last := f.Sent[0].Seq.Add(uint32(start)), f.Sent[0].Seq.Add(uint32(end))
+	i := slices.IndexFunc(f.Sent, func(t Sent) bool { return t.Seq.AtOrBefore(first) && t.End.After(first) })
+	if i < 0 || f.Sent[i].Arrived {
+		return 0, false
+	}
+	for _, a := range f.reports {
+		if a.una.AtOrAfter(last) {
+			return a.at.Sub(f.Sent[i].At), true
+		}
+	}
+	return 0, false
+}
+
+// resultOf makes a script of the one connection in what feed adds, and replays it. It returns nil
+// if the connection has no loss or cannot be replayed.
+func resultOf(study *replay.Study, name string, feed func(add func(*capture.Packet)) error) (x *replay.Result, err error) {
+	rec := replay.NewRecorder(replay.Config{Done: func(c *track.Conn, s *replay.Script, _ error) {
+		if s != nil && x == nil && err == nil {
+			x, err = study.Run(name, c, s)
+		}
+	}})
+	fed := feed(rec.Add)
+	rec.Close()
+	if err = errors.Join(fed, err); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return x, nil
+}
