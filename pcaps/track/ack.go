@@ -370,17 +370,17 @@ func (f *Flow) advanceUna(a *ack, m *ackRTT) {
 		m.bytes += min(s.end, a.pos) - s.start
 		if part {
 			if s.transmissions > 0 && s.start == 0 { // a SYN whose data was not accepted
-				taken := *s
-				taken.end = a.pos
-				f.acknowledged.add(&taken)
+				f.board.split(0, a.pos)
+				f.board.at(0).kept = true
+				f.board.pop()
+			} else {
+				s.start = a.pos
 			}
-			s.start = a.pos
 			break
 		}
-		if s.provedLost = proved && !s.sacked; !s.sacked || !proved {
-			f.acknowledged.add(s) // of a flight with holes only these are retransmitted
-		}
-		proved = proved && v.hasSACK // without SACK, duplicate ACKs prove only the first one lost
+		s.provedLost = proved && !s.sacked
+		s.kept = !s.sacked || !proved // of a flight with holes only these are retransmitted
+		proved = proved && v.hasSACK  // without SACK, duplicate ACKs prove only the first one lost
 		f.board.pop()
 	}
 	f.una = max(f.una, a.pos)

@@ -34,13 +34,13 @@ func (c *copies) set(mark uint64) *[4]copyRecord {
 	return &c.all[mark>>32%uint64(len(c.all))]
 }
 
-// grow makes room for more records: from few to 16 sets, then four times as many each time.
+// grow makes room for four times as many records.
 func (c *copies) grow() {
 	old := c.all
 	if old == nil {
 		old = [][4]copyRecord{c.few}
 	}
-	c.all = make([][4]copyRecord, max(4*len(old), 16))
+	c.all = make([][4]copyRecord, 4*len(old))
 	for i := range old {
 		for _, m := range old[i] {
 			if m.mark != 0 {

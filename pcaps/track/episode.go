@@ -88,7 +88,10 @@ func (f *Flow) addToEpisode(r *Retransmission, first, last int) {
 	if len(f.recent) >= maxRexmits {
 		f.recent = append(f.recent[:0], f.recent[maxRexmits/2:]...)
 	}
-	f.recent = append(f.recent, r)
+	if len(f.waiting) >= maxRexmits {
+		f.waiting = append(f.waiting[:0], f.waiting[maxRexmits/2:]...)
+	}
+	f.recent, f.waiting = append(f.recent, r), append(f.waiting, r)
 }
 
 // openEpisode begins an episode with r.
@@ -100,7 +103,7 @@ func (f *Flow) openEpisode(r *Retransmission, first, last int) *Episode {
 	e.D = span(r.PrevSent, r.Sent)
 	e.RTT = f.medianRTT(r.PrevSent)
 	if f.RTT.Samples > 0 {
-		e.IdealD, e.HasIdealD = f.fitting.idealRTO(f), true
+		e.IdealD, e.HasIdealD = f.fit().idealRTO(), true
 	}
 	if first < last {
 		s := f.board.at(first)
@@ -196,6 +199,6 @@ func (f *Flow) finish() {
 		}
 		e.last = nil
 	}
-	f.board, f.pending, f.recent, f.episode, f.rtts, f.jumps = scoreboard{}, acks{}, nil, nil, samples{}, ackJumps{}
-	f.acknowledged, f.copies = ackedRing{}, copies{}
+	f.board, f.pending, f.recent, f.waiting, f.episode, f.rtts, f.jumps = scoreboard{}, acks{}, nil, nil, nil, samples{}, ackJumps{}
+	f.copies = copies{}
 }

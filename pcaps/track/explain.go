@@ -56,7 +56,7 @@ var rules = []rule{
 func (f *Flow) explain(r *Retransmission, first, last int, h *tcp.Header) {
 	if h.Flags.Has(tcp.SYN) || r.start == 0 && f.HasSYN {
 		r.Kind, r.ByTimer = SYN, true
-		f.fitting.handshake(f, r, !f.synacked)
+		f.fit().handshake(f, r, !f.synacked)
 		return
 	}
 	if first == last {
@@ -93,7 +93,7 @@ func kind(k Kind) func(*Flow, *clue) { return func(_ *Flow, c *clue) { c.r.Kind 
 func byTimer(sure Kind) func(*Flow, *clue) {
 	return func(f *Flow, c *clue) {
 		c.r.ByTimer, c.r.ambiguous = true, sure == Unknown
-		c.r.Kind = f.fitting.expired(f, c.r, c.s, sure)
+		c.r.Kind = f.fit().expired(f, c.r, c.s, sure)
 	}
 }
 
@@ -107,7 +107,7 @@ func followsTimeout(_ *Flow, c *clue) { c.r.Kind, c.r.GoBack = RTO, true }
 
 func timerOrRACK(f *Flow, c *clue) {
 	c.r.ByTimer, c.r.ambiguous = true, true
-	c.r.Kind = f.fitting.timerOrRACK(f, c.r, c.s, f.rackTimer(c.s, c.r.Sent))
+	c.r.Kind = f.fit().timerOrRACK(f, c.r, c.s, f.rackTimer(c.s, c.r.Sent))
 }
 
 func endedSilence(_ *Flow, c *clue) { c.r.Kind, c.r.ByTimer = RTO, true }
@@ -277,8 +277,7 @@ func (f *Flow) rackTimer(s *segment, now wheel.Time) float64 {
 	if !f.view.hasSACK {
 		return -noFit
 	}
-	f.fitting.begin(f)
-	srtt := f.fitting.exact.SRTT()
+	srtt := f.fit().exact.SRTT()
 	if wait > 0 {
 		wait = max(wait-rackJiffies, 0)
 	}

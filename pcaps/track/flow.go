@@ -71,15 +71,14 @@ type Flow struct {
 	ackedUnseen seqSpan // the last bytes that were acknowledged before they were captured
 	claim       seqSpan // the same, and when: the ACK may be damaged, see refutes
 
-	board        scoreboard
-	acknowledged ackedRing
-	pending      acks
-	stamps       tsLog
-	clock        senderClock
-	lastSent     wheel.Time // when Src last sent anything
-	lastEcho     uint32     // timestamp echoed in that packet
-	overdueTS    uint32     // timestamp of the last ACK that Src must have got and had not echoed
-	staleEchoes  uint8      // packets in a row that repeat an older echo
+	board       scoreboard
+	pending     acks
+	stamps      tsLog
+	clock       senderClock
+	lastSent    wheel.Time // when Src last sent anything
+	lastEcho    uint32     // timestamp echoed in that packet
+	overdueTS   uint32     // timestamp of the last ACK that Src must have got and had not echoed
+	staleEchoes uint8      // packets in a row that repeat an older echo
 
 	hasEcho, hasOverdue bool // lastEcho and overdueTS are set
 
@@ -88,10 +87,11 @@ type Flow struct {
 	sourceRTT leastRTT // between the point of capture and Src
 	window    window
 	view      senderView
-	fitting   timerFitting
+	fitting   *timerFitting // nil until a timer expires
 	rtts      samples
 	episode   *Episode // the open one, or nil
 	recent    []*Retransmission
+	waiting   []*Retransmission // of recent, those whose bytes no ACK has covered yet
 	jumps     ackJumps
 	clues     vantageClues
 	ipIDs     ipIDs

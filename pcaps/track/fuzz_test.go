@@ -16,10 +16,10 @@ import (
 // check verifies the invariants of an open connection.
 func (c *Conn) check(t *testing.T) {
 	t.Helper()
-	if c.held != (c.Flows == nil) {
-		t.Fatalf("connection %d holds a SYN: %t, has flows: %t", c.ID, c.held, c.Flows != nil)
+	if (c.syn != nil) != (c.Flows == nil) {
+		t.Fatalf("connection %d holds a SYN: %t, has flows: %t", c.ID, c.syn != nil, c.Flows != nil)
 	}
-	if c.held {
+	if c.syn != nil {
 		return
 	}
 	for i := range c.Flows {

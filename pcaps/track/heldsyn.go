@@ -7,10 +7,7 @@ import (
 
 // heldSYN is the SYN of a connection that has sent nothing else. Such a connection has no flows,
 // which saves memory in a SYN flood.
-type heldSYN struct {
-	held bool
-	syn  capture.Packet
-}
+type heldSYN struct{ syn *capture.Packet } // nil if it holds none
 
 // mayHoldSYN reports whether p is a SYN that a new connection may hold: no caller needs an event
 // for it.
@@ -20,14 +17,16 @@ func (t *Tracker) mayHoldSYN(p *capture.Packet) bool {
 
 // holdSYN stores p, the first packet of c.
 func (c *Conn) holdSYN(p *capture.Packet) {
-	c.held, c.syn = true, *p
+	c.syn = c.free.takeSYN()
+	*c.syn = *p
 	c.syn.Payload = nil
 }
 
 // releaseSYN handles the held SYN, if there is one.
 func (c *Conn) releaseSYN() {
-	if c.held {
-		c.held = false
-		c.addWithChecksum(&c.syn, 0, false)
+	if p := c.syn; p != nil {
+		c.syn = nil
+		c.addWithChecksum(p, 0, false)
+		c.free.syn = p
 	}
 }

@@ -68,12 +68,14 @@ func (h *Hosts) Add(c *Conn) {
 				g.Stalls++
 			}
 		}
-		g.Gaps += f.Timers.scored
-		for k := range models {
-			g.votes[k].score += f.Timers.votes[k].score
-			g.votes[k].explained += f.Timers.votes[k].explained
+		if fit := f.Timers.gaps; fit != nil {
+			g.Gaps += fit.scored
+			for k := range models {
+				g.votes[k].score += fit.votes[k].score
+				g.votes[k].explained += fit.votes[k].explained
+			}
+			g.expiries = append(g.expiries, fit.expiries[:min(len(fit.expiries), maxHostExpiries-len(g.expiries))]...)
 		}
-		g.expiries = append(g.expiries, f.Timers.expiries[:min(len(f.Timers.expiries), maxHostExpiries-len(g.expiries))]...)
 	}
 }
 

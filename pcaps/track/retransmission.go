@@ -137,7 +137,7 @@ func (f *Flow) newRetransmission(p *capture.Packet, at, now wheel.Time, start, e
 		if f.view.unaMoved != 0 {
 			r.PrevSent = min(at, f.view.unaMoved)
 		}
-		if s := f.acknowledged.find(start); s != nil {
+		if s := f.board.acked(start); s != nil {
 			r.PrevSent, r.originalSeen, r.estimated = s.sent, s.transmissions > 0, false
 			r.FirstPacket = s.packet
 			r.provedLost = s.provedLost

@@ -119,16 +119,18 @@ func (f *Flow) sample(sent, acked wheel.Time) {
 		r.round = f.max
 	}
 	r.last = acked
+	if f.fitting != nil {
+		f.fitting.feed(s)
+	}
 	if len(r.ring) < maxSamples {
 		r.ring = append(r.ring, s)
 		if len(r.ring) == maxSamples {
-			f.fitting.begin(f)
+			f.fit() // it needs the first ones, which the ring forgets
 		}
 	} else {
 		r.ring[r.next] = s
 		r.next = (r.next + 1) % maxSamples
 	}
-	f.fitting.sample(s)
 }
 
 // medianRTT returns the median RTT of medianWithin before a time; without samples there, of all

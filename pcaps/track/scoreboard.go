@@ -25,6 +25,7 @@ type segment struct {
 	filledLate bool // was missing, then retransmitted
 	probe      bool // the byte of a window probe
 	provedLost bool // acknowledged, after ACKs had shown that it was lost
+	kept       bool // acknowledged, and may still be retransmitted
 	denied     bool // captured, and yet ACKs ask for it: see noteDenial
 }
 
@@ -36,51 +37,62 @@ func (s *segment) earliest() wheel.Time {
 	return s.sent
 }
 
-// ackedRing keeps the last acknowledged segments, for retransmissions that still follow.
-type ackedRing struct {
-	ring *[8]segment // allocated on first use
-	next uint8
-}
-
-func (h *ackedRing) add(s *segment) {
-	if h.ring == nil {
-		h.ring = new([8]segment)
-	}
-	h.ring[h.next] = *s
-	h.next = (h.next + 1) % uint8(len(h.ring))
-}
-
-// find returns the segment that contains pos, or nil.
-func (h *ackedRing) find(pos int64) *segment {
-	if h.ring == nil {
-		return nil
-	}
-	for i := range h.ring {
-		if s := &h.ring[i]; s.start <= pos && pos < s.end {
-			return s
-		}
-	}
-	return nil
-}
-
-// scoreboard holds the segments from SND.UNA to SND.NXT, adjacent and in order (RFC 6675 §4).
+// scoreboard holds the segments from SND.UNA to SND.NXT, adjacent and in order (RFC 6675 §4). In
+// front of them are some that were acknowledged.
 type scoreboard struct {
 	all    []segment
 	head   int
 	sacked int // number of SACKed segments
 }
 
+const (
+	// ackedKept is the number of acknowledged segments that find their retransmissions.
+	ackedKept = 8
+	// ackedMost is the number of segments in front of SND.UNA at which push drops the others.
+	ackedMost = 24
+)
+
 func (b *scoreboard) len() int          { return len(b.all) - b.head }
 func (b *scoreboard) at(i int) *segment { return &b.all[b.head+i] }
 
 // push appends a segment.
 func (b *scoreboard) push(s segment) *segment {
-	if b.head >= 64 && b.head >= len(b.all)/2 {
-		n := copy(b.all, b.all[b.head:])
-		b.all, b.head = b.all[:n], 0
+	if b.head >= ackedMost && b.head >= len(b.all)/2 {
+		b.forget()
 	}
 	b.all = append(b.all, s)
 	return &b.all[len(b.all)-1]
+}
+
+// forget drops the acknowledged segments but for the last ones that acked finds.
+func (b *scoreboard) forget() {
+	var last [ackedKept]int
+	n := 0
+	for i := b.head - 1; i >= 0 && n < ackedKept; i-- {
+		if b.all[i].kept {
+			last[n] = i
+			n++
+		}
+	}
+	for i := range n {
+		b.all[i] = b.all[last[n-1-i]]
+	}
+	b.all = b.all[:n+copy(b.all[n:], b.all[b.head:])]
+	b.head = n
+}
+
+// acked returns the acknowledged segment that contains pos, nil if it is not among the last ones.
+func (b *scoreboard) acked(pos int64) *segment {
+	n := 0
+	for i := b.head - 1; i >= 0 && n < ackedKept; i-- {
+		if s := &b.all[i]; s.kept {
+			if s.start <= pos && pos < s.end {
+				return s
+			}
+			n++
+		}
+	}
+	return nil
 }
 
 // pop removes the first segment.
@@ -89,9 +101,6 @@ func (b *scoreboard) pop() {
 		b.sacked--
 	}
 	b.head++
-	if b.head == len(b.all) {
-		b.all, b.head = b.all[:0], 0
-	}
 }
 
 // find returns the index of the first segment that ends after pos, or len.

@@ -48,10 +48,12 @@ func (f *Flow) dsackTarget(b block, at wheel.Time) *Retransmission {
 // judgeAcked judges the retransmissions whose bytes the ACK is the first to acknowledge. SND.UNA
 // has not moved yet.
 func (f *Flow) judgeAcked(a *ack) {
+	if len(f.waiting) == 0 {
+		return
+	}
 	var over []*Retransmission
-	for i := len(f.recent) - 1; i >= 0; i-- {
-		r := f.recent[i]
-		if r.acked || r.end > a.pos {
+	for _, r := range slices.Backward(f.waiting) {
+		if r.end > a.pos {
 			continue
 		}
 		r.acked = true
@@ -83,6 +85,7 @@ func (f *Flow) judgeAcked(a *ack) {
 			r.judge(Necessary, ByTiming)
 		}
 	}
+	f.waiting = slices.DeleteFunc(f.waiting, func(r *Retransmission) bool { return r.acked })
 	if len(over) > 0 {
 		slices.Reverse(over) // in the order of transmission
 		if f.view.plainDup.Sub(over[0].Sent) < f.RTT.Min*15/16 {
@@ -106,8 +109,8 @@ func (f *Flow) judgeSACKed(s *segment, a *ack) {
 	if s.transmissions < 2 && !s.filledLate || f.RTT.Samples == 0 {
 		return
 	}
-	for i := len(f.recent) - 1; i >= 0; i-- {
-		if r := f.recent[i]; r.start <= s.start && s.start < r.end && !r.acked {
+	for _, r := range slices.Backward(f.waiting) {
+		if r.start <= s.start && s.start < r.end {
 			if span(r.Sent, a.at) < f.leastAnswer() {
 				r.judge(Spurious, ByTiming)
 			} else {
@@ -121,7 +124,7 @@ func (f *Flow) judgeSACKed(s *segment, a *ack) {
 // finishVerdict sets the final verdict, and the kind if the timer model decides it.
 func (f *Flow) finishVerdict(r *Retransmission) {
 	if r.ambiguous {
-		r.Kind = r.byModel.of(f.fitting.best())
+		r.Kind = r.byModel.of(f.fit().best())
 	}
 	switch {
 	case !r.originalSeen && (f.lag() > 0 || f.Vantage == AtReceiver):

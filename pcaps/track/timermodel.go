@@ -119,6 +119,11 @@ type Fit struct {
 
 	SYNs SYNTimeouts
 
+	gaps *fittedGaps // nil without gaps
+}
+
+// fittedGaps is what the fit of a host needs of a flow.
+type fittedGaps struct {
 	scored   int // gaps less gaps that RACK may have ended
 	votes    [maxModels]vote
 	expiries []expiry
@@ -130,9 +135,8 @@ type vote struct {
 	explained int     // gaps
 }
 
-// timerFitting scores the models on a flow. It holds nothing until a timer expires.
+// timerFitting scores the models on a flow.
 type timerFitting struct {
-	begun   bool
 	est     [maxModels]tcptimers.Estimator
 	exact   tcptimers.Estimator
 	score   [maxModels]float64
@@ -143,27 +147,22 @@ type timerFitting struct {
 	syns    synFitting
 }
 
-// begin creates the estimators and feeds them the RTTs so far.
-func (m *timerFitting) begin(f *Flow) {
-	if m.begun {
-		return
+// fit returns the flow's fitting. At first it creates it and feeds it the RTTs so far.
+func (f *Flow) fit() *timerFitting {
+	if f.fitting != nil {
+		return f.fitting
 	}
-	m.begun = true
+	m := &timerFitting{exact: fineRTO()}
+	f.fitting = m
 	for i := range models {
 		m.score[i] = -models[i].penalty
 		m.est[i] = models[i].policy.NewEstimator()
 	}
-	m.exact = fineRTO()
 	r := &f.rtts
 	for i := range r.ring {
 		m.feed(r.ring[(r.next+i)%len(r.ring)])
 	}
-}
-
-func (m *timerFitting) sample(s sample) {
-	if m.begun {
-		m.feed(s)
-	}
+	return m
 }
 
 func (m *timerFitting) feed(s sample) {
@@ -197,8 +196,7 @@ func (m *timerFitting) record(e expiry) {
 }
 
 // idealRTO returns the timeout with an exact clock and no floor.
-func (m *timerFitting) idealRTO(f *Flow) time.Duration {
-	m.begin(f)
+func (m *timerFitting) idealRTO() time.Duration {
 	return m.exact.RTO() >> min(m.exact.Backoffs(), 62)
 }
 
@@ -207,7 +205,6 @@ func (m *timerFitting) handshake(f *Flow, r *Retransmission, active bool) {
 	if r.PrevSent == r.Sent || f.RTT.Samples > 0 {
 		return
 	}
-	m.begin(f)
 	m.gaps++
 	m.record(expiry{wait: r.Sent.Sub(r.PrevSent), backoffs: m.syns.n, syn: true})
 	linux := 0.0
@@ -229,7 +226,6 @@ func (m *timerFitting) handshake(f *Flow, r *Retransmission, active bool) {
 // Unknown. Then a single segment is in flight, which both a probe and a timeout retransmit, and the
 // best model decides.
 func (m *timerFitting) expired(f *Flow, r *Retransmission, s *segment, sure Kind) Kind {
-	m.begin(f)
 	m.gaps++
 	v := &f.view
 	explained := false
@@ -285,7 +281,6 @@ func (m *timerFitting) expired(f *Flow, r *Retransmission, s *segment, sure Kind
 // timerOrRACK decides between the retransmission timer and RACK's reordering timer, whose log
 // density is other. It returns RTO or Fast, as of now.
 func (m *timerFitting) timerOrRACK(f *Flow, r *Retransmission, s *segment, other float64) Kind {
-	m.begin(f)
 	m.gaps++
 	if other > ambiguousFit {
 		m.unclear++
@@ -429,7 +424,7 @@ func (m *timerFitting) best() int {
 
 // result returns the fit.
 func (m *timerFitting) result() Fit {
-	if m.gaps == 0 {
+	if m == nil || m.gaps == 0 {
 		return Fit{}
 	}
 	best, syns := m.best(), m.syns.result()
@@ -439,9 +434,9 @@ func (m *timerFitting) result() Fit {
 			second = i
 		}
 	}
-	fit := Fit{Gaps: m.gaps, PerGap: m.score[best] / float64(m.gaps), SYNs: syns, scored: m.gaps - m.unclear, expiries: m.log}
+	fit := Fit{Gaps: m.gaps, PerGap: m.score[best] / float64(m.gaps), SYNs: syns, gaps: &fittedGaps{scored: m.gaps - m.unclear, expiries: m.log}}
 	for i := range models {
-		fit.votes[i] = vote{m.score[i] + models[i].penalty, m.fits[i]}
+		fit.gaps.votes[i] = vote{m.score[i] + models[i].penalty, m.fits[i]}
 	}
 	if m.score[best] >= leastPerGap*float64(m.gaps) {
 		fit.Best, fit.RunnerUp, fit.Margin = models[best].name, models[second].name, m.score[best]-m.score[second]

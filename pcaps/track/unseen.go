@@ -43,9 +43,10 @@ func (f *Flow) retract(pos int64) {
 	f.abandonEpisode()
 	for n := len(f.Episodes) - 1; n >= 0 && f.Episodes[n].Seen >= f.claim.at; n-- {
 		f.Retransmissions -= int64(f.Episodes[n].Total)
+		f.Episodes[n].settled = true // Config.Settled does not get it
 		f.Episodes = f.Episodes[:n]
 	}
-	f.board, f.pending, f.acknowledged = scoreboard{}, acks{}, ackedRing{}
+	f.board, f.pending = scoreboard{}, acks{}
 	f.claim, f.ackedUnseen = seqSpan{}, seqSpan{}
 	f.max, f.una, f.seenUna, f.offered = pos, pos, pos, 0
 	v := &f.view
