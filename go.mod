@@ -7,14 +7,14 @@ require (
 	github.com/google/gopacket v1.1.19 // a twin in the tests of pcaps/capture
 	github.com/klauspost/compress v1.20.3 // captures that are compressed with gzip or zstd: package pcaps/capture
 	github.com/parquet-go/parquet-go v0.32.0 // tables of corpora: package pcaps/corpus
-	github.com/prometheus/client_golang v1.25.0 // /metrics of tcpwheel up: package tun/up
+	github.com/prometheus/client_golang v1.25.0 // /metrics of tcpwheel up and watch: packages tun/up and pcaps/watch
 	github.com/rogpeppe/go-internal v1.16.0 // testscript: the tests of cmd/tcpwheel
 	github.com/spf13/cobra v1.10.2 // the command line of cmd/tcpwheel
 	github.com/spf13/pflag v1.0.10 // kinds of flags of cmd/tcpwheel
 	github.com/vishvananda/netlink v1.3.1 // the kernel's addresses, routes and link state: package tun
 	go.yaml.in/yaml/v3 v3.0.6 // plans of studies: package experiments/plan
-	golang.org/x/net v0.60.0 // nettest, what is asked of a net.Conn: the tests of netstack/sockets
-	golang.org/x/sys v0.48.0 // system calls on TUN devices and network namespaces: package tun
+	golang.org/x/net v0.60.0 // nettest, what is asked of a net.Conn: the tests of netstack/sockets; kernel filters: package pcaps/watch
+	golang.org/x/sys v0.48.0 // system calls on TUN devices and network namespaces: package tun; packet sockets: package pcaps/watch
 	gvisor.dev/gvisor v0.0.0-20260905035102-160fafc42237 // the network stack that package netstack plugs into
 )
 

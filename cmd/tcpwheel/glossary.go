@@ -39,6 +39,8 @@ var glossary = []glossaryPart{
 		{"evidence", "what decided a verdict: dsack, capture, eifel, dupack or timing"},
 		{"ambiguous", "another stack's timers would give the episode another kind"},
 		{"vantage", "point of capture: sender, receiver, middle, both or unknown"},
+		{"settled", "an episode with its final values: one second after its end in watch, at the end of its connection in files"},
+		{"uncertain", "an episode that may be none: the kernel dropped packets meanwhile, or its connection was forgotten"},
 		{"gate", "a threshold that accuracy and replay --validate must pass, or they exit with 3"},
 	}},
 	{"Replays", []glossaryTerm{

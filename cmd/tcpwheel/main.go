@@ -131,6 +131,7 @@ func newRoot(stdin io.Reader, stdout, stderr io.Writer) *cobra.Command {
 		newDemo(),
 		newAnalyze(),
 		newReplay(),
+		newWatch(),
 		newSamples(),
 		newAccuracy(),
 		newUp(),

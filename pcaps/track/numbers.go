@@ -140,8 +140,8 @@ const (
 	clockTicks  = 16
 	clockGiveUp = time.Minute
 
-	// keepClosed is how long an ended connection waits for late packets: TIME-WAIT in Linux.
-	// ½, 2×: nothing.
+	// keepClosed is by default how long an ended connection waits for late packets: TIME-WAIT in
+	// Linux. ½, 2×: nothing.
 	keepClosed = time.Minute
 
 	// settleAfter is how long after its end an episode is settled for Config.Settled: a DSACK comes

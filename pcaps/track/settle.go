@@ -56,7 +56,7 @@ func (t *Tracker) Advance(now wheel.Time) {
 		*u = unsettled{}
 		s.head++
 	}
-	for t.closed.first != nil && s.now.Sub(t.closed.first.Last) > keepClosed {
+	for t.closed.first != nil && s.now.Sub(t.closed.first.Last) > t.cfg.KeepClosed {
 		t.finish(t.closed.first)
 	}
 }

@@ -32,7 +32,10 @@ type Config struct {
 	// one is completed early: ended ones first, then half-open ones, then others. Half-open
 	// connections may take a quarter of it, so that a SYN flood evicts only itself. A connection
 	// takes 4 KB and its segments in flight, or 0.5 KB while only its SYN was seen.
-	MaxConns    int
+	MaxConns int
+	// KeepClosed is how long an ended connection waits for late packets; 0 means one minute.
+	KeepClosed time.Duration
+
 	MaxSegments int // unacknowledged segments per direction; 0 means 1<<15
 	MaxEpisodes int // episodes kept per direction, more are counted; 0 means 1<<12
 }
@@ -71,6 +74,9 @@ func New(cfg Config) *Tracker {
 	or(&cfg.MaxConns, defaultConns)
 	or(&cfg.MaxSegments, defaultSegments)
 	or(&cfg.MaxEpisodes, defaultEpisodes)
+	if cfg.KeepClosed <= 0 {
+		cfg.KeepClosed = keepClosed
+	}
 	return &Tracker{cfg: cfg, conns: newDirectory()}
 }
 
@@ -94,7 +100,7 @@ func (t *Tracker) Add(p *capture.Packet) {
 		c.in.remove(c)
 		l.append(c)
 	}
-	for t.closed.first != nil && c.Last.Sub(t.closed.first.Last) > keepClosed {
+	for t.closed.first != nil && c.Last.Sub(t.closed.first.Last) > t.cfg.KeepClosed {
 		t.finish(t.closed.first)
 	}
 }

@@ -48,7 +48,11 @@ type world struct {
 
 // Run runs the scenario and writes the files to the directory, which it makes. It takes as long as
 // the turns do. It overwrites existing files.
-func Run(ctx context.Context, s Scenario, dir string) (err error) {
+func Run(ctx context.Context, s Scenario, dir string) error { return RunObserved(ctx, s, dir, nil) }
+
+// RunObserved is Run that calls observe, if it is not nil, before the connections begin, with a's
+// namespace and the name of its device, and calls its result after they have ended.
+func RunObserved(ctx context.Context, s Scenario, dir string, observe func(a *tun.Namespace, device string) (stop func() error, err error)) (err error) {
 	if err := s.Check(); err != nil {
 		return err
 	}
@@ -61,8 +65,12 @@ func Run(ctx context.Context, s Scenario, dir string) (err error) {
 	}
 	defer os.RemoveAll(w.raw)
 	err = w.setUp()
+	stop := func() error { return nil }
+	if err == nil && observe != nil {
+		stop, err = observe(w.spaces[0], w.links[0].Device(0).Name())
+	}
 	if err == nil {
-		err = w.happen(ctx)
+		err = errors.Join(w.happen(ctx), stop())
 	}
 	kernel, e := w.truth()
 	if err == nil {

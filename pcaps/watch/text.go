@@ -1,0 +1,110 @@
+package watch
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"tcpwheel/pcaps/report"
+)
+
+// spanText writes a duration, "0" for none.
+func spanText(d time.Duration) string {
+	if d == 0 {
+		return "0"
+	}
+	return report.SpanText(d)
+}
+
+func secondsText(s float64) string { return spanText(time.Duration(s * float64(time.Second))) }
+
+// Line returns the last minute as one line.
+func (s *Snapshot) Line() string {
+	a := &s.Minute.All
+	line := fmt.Sprintf("%s %s: %d recoveries in %s, %s lost, %s of it waiting for timers", s.Time, s.Interface, a.Episodes,
+		secondsText(s.Minute.Span), secondsText(a.TimeLost), secondsText(a.TimerWait))
+	if a.P50 != nil {
+		line += fmt.Sprintf(", T_rec p50 %s p95 %s p99 %s", secondsText(*a.P50), secondsText(*a.P95), secondsText(*a.P99))
+	}
+	return line + fmt.Sprintf(", %d spurious, %d uncertain; %d recovering; %.0f packets/s, %d dropped by the kernel", a.Spurious, s.UncertainMinute,
+		s.Recovering, s.PacketRate, s.KernelDropped)
+}
+
+// Screen returns the last minute as lines for a terminal of 79 columns.
+func (s *Snapshot) Screen() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %.0f packets/s, %s, %d recovering\n", s.Interface, s.PacketRate, count(s.Connections, "connection"), s.Recovering)
+	s.writeDoubts(&b, s.UncertainMinute, "in the last minute")
+	fmt.Fprintf(&b, "\nThe last %.0f s:\n", s.Minute.Span)
+	s.Minute.write(&b)
+	return b.String()
+}
+
+// Summary returns the whole run as text: a sentence, and the table.
+func (s *Snapshot) Summary() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s in %s, %s\n", s.Interface, count(int(s.Packets), "TCP packet"), secondsText(s.Duration), report.BytesText(s.Bytes))
+	if s.Sentence != "" {
+		fmt.Fprintf(&b, "%s\n", s.Sentence)
+	}
+	s.writeDoubts(&b, s.Uncertain, "in all")
+	if s.Total.All.Episodes > 0 {
+		b.WriteString("\n")
+		s.Total.write(&b)
+	}
+	return b.String()
+}
+
+// writeDoubts says what makes the numbers uncertain, if anything does.
+func (s *Snapshot) writeDoubts(b *strings.Builder, uncertain int, when string) {
+	if s.KernelDropped > 0 {
+		fmt.Fprintf(b, "The kernel dropped %s: they came too fast to be read.\n", count(int(s.KernelDropped), "packet"))
+	}
+	if s.Evicted > 0 {
+		fmt.Fprintf(b, "%s evicted to bound memory: --max-conns allows more.\n", count(s.Evicted, "connection"))
+	}
+	if uncertain > 0 {
+		fmt.Fprintf(b, "%s uncertain %s, and not counted.\n", count(uncertain, "recovery"), when)
+	}
+}
+
+// write writes the tables of a tally.
+func (t *Tally) write(b *strings.Builder) {
+	fmt.Fprintf(b, "%-8s %10s %8s %10s %9s %9s %9s %9s\n", "kind", "recoveries", "spurious", "unrepaired", "p50", "p95", "p99", "lost")
+	for _, k := range append(t.Kinds, t.All) {
+		quantile := func(q *float64) string {
+			if q == nil {
+				return "-"
+			}
+			return secondsText(*q)
+		}
+		fmt.Fprintf(b, "%-8s %10d %8d %10d %9s %9s %9s %9s\n", k.Kind, k.Episodes, k.Spurious, k.Unrepaired, quantile(k.P50), quantile(k.P95),
+			quantile(k.P99), secondsText(k.TimeLost))
+	}
+	if len(t.Hosts) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n%-40s %10s %9s   %-6s %9s\n", "most lost with host", "recoveries", "lost", "port", "lost")
+	for i := range max(len(t.Hosts), len(t.Ports)) {
+		line := strings.Repeat(" ", 61)
+		if i < len(t.Hosts) {
+			h := &t.Hosts[i]
+			line = fmt.Sprintf("%-40s %10d %9s", h.Name, h.Episodes, secondsText(h.TimeLost))
+		}
+		if i < len(t.Ports) {
+			line += fmt.Sprintf("   %-6s %9s", t.Ports[i].Name, secondsText(t.Ports[i].TimeLost))
+		}
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+}
+
+// count writes a number with its noun.
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	if stem, ok := strings.CutSuffix(noun, "y"); ok {
+		return fmt.Sprintf("%d %sies", n, stem)
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
