@@ -94,7 +94,7 @@ func newDemo() *cobra.Command {
 var demoConditions = []string{"delay", "rate", "loss", "burst", "tick", "floor", "delack"}
 
 var demoAbout = map[string]string{
-	"delay": "one-way delay (default 20ms)", "rate": "rate of the link (default 10Mbit)",
+	"delay": "one-way delay (default 20ms)", "rate": "rate of the link, or trace:FILE (default 10Mbit)",
 	"loss":  "loss of data packets (default 2%)",
 	"burst": "neighbouring segments that are lost together (default 1)",
 	"tick":  "granularity of timers (default: the policy's)",

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -12,6 +13,25 @@ import (
 	"tcpwheel/tun/link"
 )
 
+func init() { sim.TraceFile = readTrace }
+
+// maxTrace bounds the file of a trace in bytes.
+const maxTrace = 64 << 20
+
+// readTrace returns the content of the file of a trace.
+func readTrace(name string) (string, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxTrace+1))
+	if err == nil && len(text) > maxTrace {
+		err = fmt.Errorf("%s: longer than %d bytes", name, maxTrace)
+	}
+	return string(text), err
+}
+
 // linkFields are the fields of sim.LinkConfig with a flag.
 var linkFields = []struct{ name, kind, about string }{
 	{"delay", "duration", "time that a packet takes"},
@@ -20,7 +40,7 @@ var linkFields = []struct{ name, kind, about string }{
 	{"reorder", "probability", "probability that a packet overtakes"},
 	{"duplicate", "probability", "probability that a packet arrives twice"},
 	{"corrupt", "probability", "probability that a bit is flipped"},
-	{"rate", "rate", "bit/s, such as 100Mbit (default none)"},
+	{"rate", "rate", "bit/s, as 100Mbit, or trace:FILE (default none)"},
 	{"queue", "limit", "packets that wait, or bytes as 64KiB (default 2^24)"},
 }
 

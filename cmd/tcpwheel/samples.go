@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tcpwheel/netstack/sim"
 	"tcpwheel/pcaps/samples"
 	"tcpwheel/pcaps/truth"
 	"tcpwheel/tun/kerneltruth"
@@ -28,12 +29,14 @@ func newSamples() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "samples [DIR]",
-		Short: "list the built-in captures, or write them to files",
-		Long: "Samples lists the captures that are part of the program, or writes them into\n" +
-			"DIR. Two kernels made them, and for each packet the truth is known: whether it\n" +
+		Short: "list the built-in captures and traces, or write them to files",
+		Long: "Samples lists the captures and the traces of links that are part of the\n" +
+			"program, or writes them into DIR. Two kernels made them, and for each packet the truth is known: whether it\n" +
 			"was lost, and why the kernel retransmitted it. Other commands take\n" +
 			"sample:NAME, or sample:NAME/a.pcapng.gz for one point of capture: a, b or\n" +
-			"middle.",
+			"middle.\n\n" +
+			"Traces are rates that vary, in mahimahi's format. The program draws them from\n" +
+			"a seed. Links take --rate trace:sample:NAME, or --rate trace:FILE.",
 		Example: "  tcpwheel samples kernels\n  tcpwheel analyze sample:burst",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
@@ -101,9 +104,58 @@ func listSamples(w io.Writer, asJSON bool) error {
 		rows = append(rows, []string{s.Name, strings.Join(points, " "), s.About})
 	}
 	if asJSON {
+		return listTraces(w, true)
+	}
+	if err := writeColumns(w, []string{"sample", "at", "what happens"}, rows, nil); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(w); err != nil {
+		return err
+	}
+	return listTraces(w, false)
+}
+
+// listTraces prints the traces of links.
+func listTraces(w io.Writer, asJSON bool) error {
+	var rows [][]string
+	enc := newJSONLines(w)
+	for _, s := range sim.SampleTraces {
+		rows = append(rows, []string{s.Name, s.About})
+		if !asJSON {
+			continue
+		}
+		err := enc.Encode(struct {
+			Type  string `json:"type"`
+			Name  string `json:"name"`
+			About string `json:"about"`
+		}{"trace", s.Name, s.About})
+		if err != nil {
+			return err
+		}
+	}
+	if asJSON {
 		return nil
 	}
-	return writeColumns(w, []string{"sample", "at", "what happens"}, rows, nil)
+	return writeColumns(w, []string{"trace", "what it is"}, rows, nil)
+}
+
+// writeTraces writes the traces of links as DIR/traces/NAME.trace.
+func writeTraces(dir string) error {
+	return makeWhole(filepath.Join(dir, "traces"), func(part string) error {
+		if err := os.MkdirAll(part, 0o777); err != nil {
+			return err
+		}
+		for _, s := range sim.SampleTraces {
+			t, err := sim.SampleTrace(s.Name)
+			if err == nil {
+				err = os.WriteFile(filepath.Join(part, s.Name+".trace"), []byte(t.Text()), 0o666)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // prefixed returns samples' file names as commands take them.
@@ -125,17 +177,21 @@ func writeSamples(dir string) error {
 			return err
 		}
 	}
-	return nil
+	return writeTraces(dir)
 }
 
-// copyWhole makes a complete copy of a directory or none: it copies to a temporary one and renames
-// that.
+// copyWhole makes a complete copy of a directory or none.
 func copyWhole(name string, from fs.FS) error {
+	return makeWhole(name, func(part string) error { return os.CopyFS(part, from) })
+}
+
+// makeWhole makes a complete directory or none: fill makes a temporary one, which it then renames.
+func makeWhole(name string, fill func(part string) error) error {
 	if _, err := os.Lstat(name); err == nil {
 		return fmt.Errorf("%s: %w", name, fs.ErrExist)
 	}
 	part := partOf(name)
-	err := os.CopyFS(part, from)
+	err := fill(part)
 	if err == nil {
 		err = os.Rename(part, name)
 	}

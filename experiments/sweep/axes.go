@@ -39,7 +39,7 @@ func (p *Plan) axes() []axis {
 		number("bytes", false, "bytes", p.Bytes, func(n uint64) float64 { return float64(n) }),
 		number("flows", false, "", p.Flows, func(n int) float64 { return float64(n) }),
 		spans("rtt", false, p.RTT),
-		number("rate", false, "Mbit/s", p.Rate, func(r sim.Rate) float64 { return float64(r) / 1e6 }),
+		rates(p.Rate),
 		number("queue", false, "packets", p.Queue, func(n int) float64 { return float64(n) }),
 		spans("jitter", false, p.Jitter),
 		number("reorder", false, "%", p.Reorder, func(x float64) float64 { return 100 * x }),
@@ -84,6 +84,16 @@ func number[T any](key string, sender bool, unit string, all []T, value func(T) 
 		a.values = append(a.values, value(x))
 	}
 	return a
+}
+
+// rates returns numbers if no rate is that of a trace.
+func rates(all []sim.LinkRate) axis {
+	for _, r := range all {
+		if r.Trace != nil {
+			return words("rate", false, all)
+		}
+	}
+	return number("rate", false, "Mbit/s", all, func(r sim.LinkRate) float64 { return float64(r.Fixed) / 1e6 })
 }
 
 // losses returns numbers if all losses are plain probabilities.

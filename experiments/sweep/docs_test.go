@@ -126,8 +126,8 @@ func mayBe(kind reflect.Type, tag reflect.StructTag) string {
 		return "timers, see below"
 	case tag.Get("plan") == "loss" || tag.Get("plan") == "ack_loss":
 		return "losses, see below"
-	case kind == reflect.TypeFor[sim.Rate]():
-		return new(sim.Rate).Allowed()
+	case kind == reflect.TypeFor[sim.LinkRate]():
+		return new(sim.LinkRate).Allowed()
 	case kind == reflect.TypeFor[time.Duration]():
 		return "duration" + bounds
 	case kind == reflect.TypeFor[Where]():

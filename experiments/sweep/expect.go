@@ -66,7 +66,7 @@ func (w *Where) labels() (all []string) {
 func asLabel(key, text string) string {
 	switch key {
 	case "rate":
-		if r, err := sim.ParseRate(text); err == nil {
+		if r, err := sim.ParseLinkRate(text); err == nil {
 			return r.String()
 		}
 	case "bytes":

@@ -41,7 +41,7 @@ type Plan struct {
 
 	Peer    []testbed.Timers `plan:"peer" about:"timers of the receivers with their delayed ACKs, such as linux delack=200ms"`
 	RTT     []time.Duration  `plan:"rtt" min:"10us" max:"10s" about:"RTT of the path without queues"`
-	Rate    []sim.Rate       `plan:"rate" about:"of the shared link towards the receivers"`
+	Rate    []sim.LinkRate   `plan:"rate" about:"of the shared link towards the receivers"`
 	Queue   []int            `plan:"queue" min:"0" max:"1000000" about:"most packets that wait for the shared link; 0 is no bound"`
 	Jitter  []time.Duration  `plan:"jitter" min:"0s" max:"5s" about:"uniform variation of the delay towards the receivers, up or down, at most half the RTT; packets keep their order"`
 	Reorder []float64        `plan:"reorder" unit:"probability" min:"0" max:"1" about:"share of packets that are late by reorder_by, so others overtake them"`
@@ -211,7 +211,7 @@ func (p *Plan) spec(c combination, seed int) *testbed.Spec {
 	timers, _ := p.timers(c) // check found the error
 	rtt, jitter := pick(p.RTT, c, "rtt"), pick(p.Jitter, c, "jitter")
 	data := sim.LinkConfig{
-		Delay: rtt - rtt/2, Rate: uint64(pick(p.Rate, c, "rate")), Queue: sim.Limit{Packets: uint32(pick(p.Queue, c, "queue"))},
+		Delay: rtt - rtt/2, Rate: uint64(pick(p.Rate, c, "rate").Fixed), Trace: pick(p.Rate, c, "rate").Trace, Queue: sim.Limit{Packets: uint32(pick(p.Queue, c, "queue"))},
 		Jitter: sim.Jitter{Amount: jitter, Hold: p.JitterHold},
 	}
 	if share := pick(p.Reorder, c, "reorder"); share > 0 {

@@ -75,8 +75,9 @@ type Link struct {
 
 	// The sender is idle from free + frac/Rate ns on. The fraction keeps a busy link at exactly
 	// Rate.
-	free wheel.Time
-	frac uint64
+	free   wheel.Time
+	frac   uint64
+	cursor traceCursor // with a trace
 
 	last     wheel.Time // arrival of the last packet that was not reordered
 	droppers []Dropper
@@ -103,9 +104,35 @@ func NewLink(cfg LinkConfig, key uint64) (*Link, error) {
 	for i, m := range cfg.Loss {
 		l.droppers = append(l.droppers, m.Start(Mix64(key+uint64(i))))
 	}
+	l.setLimits()
+	return l, nil
+}
+
+func (l *Link) setLimits() {
 	l.cfg.Queue = l.cfg.Queue.or(Limit{maxPackets, maxBytes})
 	l.cfg.Mark = l.cfg.Mark.or(Limit{1<<32 - 1, 1<<64 - 1})
-	return l, nil
+}
+
+// SetRate changes the rate and the delay for packets from now on. Packets of before keep their
+// fate, and waiting ones keep their place. The error is that of LinkConfig.Check.
+func (l *Link) SetRate(r LinkRate, delay time.Duration) error {
+	cfg := l.cfg
+	cfg.Rate, cfg.Trace, cfg.Delay = uint64(r.Fixed), r.Trace, delay
+	if cfg.Trace != nil {
+		cfg.Rate = 0
+	}
+	check := LinkConfig{Rate: cfg.Rate, Trace: cfg.Trace, Delay: delay, Jitter: cfg.Jitter}
+	if err := check.Check(); err != nil {
+		return err
+	}
+	if cfg.Trace != l.cfg.Trace {
+		l.cursor = traceCursor{}
+		if cfg.Trace != nil {
+			l.cursor.skip(cfg.Trace, l.free)
+		}
+	}
+	l.cfg = cfg
+	return nil
 }
 
 const earliest wheel.Time = -1 << 63
@@ -136,7 +163,7 @@ func (l *Link) Send(now wheel.Time, p *Packet) (f Fate) {
 		}
 	}
 	sent := now
-	if l.cfg.Rate != 0 {
+	if l.cfg.Rate != 0 || l.cfg.Trace != nil {
 		var waited, ok bool
 		if sent, waited, ok = l.serialise(now, p.Size); !ok {
 			l.counts.QueueDropped++
@@ -170,6 +197,9 @@ func (l *Link) Send(now wheel.Time, p *Packet) (f Fate) {
 // whether it waits first. ok is false if the queue is full.
 func (l *Link) serialise(now wheel.Time, size uint32) (sent wheel.Time, waits, ok bool) {
 	l.queue.removeStarted(now)
+	if l.cfg.Trace != nil {
+		return l.serveByTrace(now, size)
+	}
 	if now > l.free {
 		l.free, l.frac = now, 0
 	}

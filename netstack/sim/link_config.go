@@ -11,6 +11,9 @@ import (
 type LinkConfig struct {
 	// Rate is the data rate in bit/s, up to 10^15. The default 0 is no limit.
 	Rate uint64
+	// Trace, if not nil, replaces Rate. In JSON it is the rate "trace:FILE". Each packet waits, so
+	// that Mark counts it; one that finds the queue empty is never dropped.
+	Trace *RateTrace
 	// Overhead is the bytes that each packet takes on the wire in addition to its own, up to 65535:
 	// 38 for Ethernet (preamble, header, check sequence, gap). The default is 0.
 	Overhead uint32
@@ -78,6 +81,9 @@ const (
 func (c *LinkConfig) Check() error {
 	if c.Rate > maxRate {
 		return fmt.Errorf("sim: rate %d bit/s, want 0 to %d", c.Rate, uint64(maxRate))
+	}
+	if c.Rate != 0 && c.Trace != nil {
+		return fmt.Errorf("sim: rate %d bit/s and a trace, want one of them", c.Rate)
 	}
 	if c.Overhead > maxOverhead {
 		return fmt.Errorf("sim: overhead %d bytes, want 0 to %d", c.Overhead, maxOverhead)

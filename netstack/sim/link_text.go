@@ -14,7 +14,7 @@ import (
 // linkFields sets a field of a LinkConfig from text, by its name in JSON. Fields of nested objects
 // have a dot.
 var linkFields = map[string]func(c *LinkConfig, text string) error{
-	"rate":                linkField(parseBitRate, func(c *LinkConfig) *uint64 { return &c.Rate }),
+	"rate":                setLinkRate,
 	"overhead":            linkField(parseUint32, func(c *LinkConfig) *uint32 { return &c.Overhead }),
 	"queue":               linkField(parseLimit, func(c *LinkConfig) *Limit { return &c.Queue }),
 	"queue.packets":       linkField(parseUint32, func(c *LinkConfig) *uint32 { return &c.Queue.Packets }),
@@ -47,9 +47,12 @@ func linkField[T any](parse func(string) (T, error), at func(*LinkConfig) *T) fu
 	}
 }
 
-func parseBitRate(text string) (uint64, error) {
-	r, err := ParseRate(text)
-	return uint64(r), err
+func setLinkRate(c *LinkConfig, text string) error {
+	r, err := ParseLinkRate(text)
+	if err == nil {
+		c.Rate, c.Trace = uint64(r.Fixed), r.Trace
+	}
+	return err
 }
 
 func parseBytes(text string) (uint64, error) {
@@ -101,7 +104,7 @@ func (c *LinkConfig) Set(name, text string) error {
 
 // linkJSON is the JSON form of LinkConfig, for writing.
 type linkJSON struct {
-	Rate      uint64       `json:"rate,omitempty"`
+	Rate      any          `json:"rate,omitempty"` // a number, or the text of a trace
 	Overhead  uint32       `json:"overhead,omitempty"`
 	Queue     Limit        `json:"queue,omitzero"`
 	Mark      Limit        `json:"mark,omitzero"`
@@ -128,7 +131,13 @@ type reorderJSON struct {
 
 // MarshalJSON writes c without its zero fields.
 func (c LinkConfig) MarshalJSON() ([]byte, error) {
-	return json.Marshal(linkJSON{c.Rate, c.Overhead, c.Queue, c.Mark, DurationText(c.Delay),
+	var rate any
+	if c.Trace != nil {
+		rate = LinkRate{Trace: c.Trace}.String()
+	} else if c.Rate != 0 {
+		rate = c.Rate
+	}
+	return json.Marshal(linkJSON{rate, c.Overhead, c.Queue, c.Mark, DurationText(c.Delay),
 		jitterJSON{DurationText(c.Jitter.Amount), c.Jitter.Normal, c.Jitter.Overtake, DurationText(c.Jitter.Hold)}, c.Loss,
 		reorderJSON{c.Reorder.Probability, c.Reorder.Gap, DurationText(c.Reorder.Extra)}, c.Duplicate, c.Corrupt})
 }

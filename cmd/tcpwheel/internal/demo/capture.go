@@ -87,5 +87,3 @@ func (r *ring) write(w io.Writer, lane string) error {
 func itoa(n int) string { return strconv.Itoa(n) }
 
 func percent(p float64) string { return strconv.FormatFloat(p*100, 'f', -1, 64) + "%" }
-
-func rateText(rate uint64) string { return sim.Rate(rate).String() }

@@ -13,7 +13,7 @@ import (
 // Conditions is what all lanes have in common. An action may change it at any time.
 type Conditions struct {
 	Delay  time.Duration // one way, 0 to 2 s
-	Rate   uint64        // bit/s in each direction, 1e5 to 1e9
+	Rate   sim.LinkRate  // of each direction: 1e5 to 1e9 bit/s, or a trace
 	Loss   float64       // of data packets, 0 to 0.5
 	Burst  int           // neighbouring segments that share a fate, 1 to 20
 	Tick   time.Duration // of timers, 0 for each policy's own; not for bsd and gVisor
@@ -23,7 +23,7 @@ type Conditions struct {
 
 // DefaultConditions returns 20 ms one way, 10 Mbit/s and 2 % loss.
 func DefaultConditions() Conditions {
-	return Conditions{Delay: 20 * time.Millisecond, Rate: 10e6, Loss: 0.02, Burst: 1}
+	return Conditions{Delay: 20 * time.Millisecond, Rate: sim.LinkRate{Fixed: 10e6}, Loss: 0.02, Burst: 1}
 }
 
 // Set changes one field by its name in lower case. The error says what is accepted.
@@ -46,11 +46,14 @@ func (c *Conditions) Set(name, text string) (err error) {
 	case "delack":
 		return span(&c.DelAck, time.Millisecond, 500*time.Millisecond)
 	case "rate":
-		rate, err := sim.ParseRate(text)
-		if err != nil || rate < 1e5 || rate > 1e9 {
-			return fmt.Errorf("rate: %q, want 100kbit to 1Gbit", text)
+		rate, err := sim.ParseLinkRate(text)
+		if strings.HasPrefix(text, "trace:") && err != nil {
+			return fmt.Errorf("rate: %w", err)
 		}
-		c.Rate = uint64(rate)
+		if err != nil || rate.Trace == nil && (rate.Fixed < 1e5 || rate.Fixed > 1e9) {
+			return fmt.Errorf("rate: %q, want 100kbit to 1Gbit, or trace:FILE", text)
+		}
+		c.Rate = rate
 	case "loss":
 		p, err := sim.ParseProbability(text)
 		if err != nil || p > 0.5 {

@@ -187,7 +187,7 @@ func (l *Lane) watch() *recorder {
 
 // text returns the conditions as NAME=VALUE.
 func (c *Conditions) text(separator string) string {
-	parts := []string{"delay=" + c.Delay.String(), "rate=" + rateText(c.Rate), "loss=" + percent(c.Loss)}
+	parts := []string{"delay=" + c.Delay.String(), "rate=" + c.Rate.String(), "loss=" + percent(c.Loss)}
 	if c.Burst > 1 {
 		parts = append(parts, "burst="+itoa(c.Burst))
 	}

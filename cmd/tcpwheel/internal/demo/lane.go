@@ -79,6 +79,9 @@ type timerLog struct{ started, stopped, expired uint64 }
 func newLane(r *Run, index int, name string) (*Lane, error) {
 	l := &Lane{Name: name, index: index, gvisor: name == gvisorLane, run: r, ports: map[*netstack.Endpoint]int{}}
 	l.wire = &wire{lane: l, flows: map[flowKey]*flow{}}
+	if err := l.wire.setLinks(&r.conditions); err != nil {
+		return nil, err
+	}
 	var ends [2]virtual.TCP
 	for i := range ends {
 		ends[i] = virtual.TCP{GVisor: l.gvisor}
@@ -153,6 +156,9 @@ func (l *Lane) Stats() Stats {
 
 // apply brings the conditions of the run to the connections.
 func (l *Lane) apply() error {
+	if err := l.wire.setLinks(&l.run.conditions); err != nil {
+		return err
+	}
 	if l.gvisor {
 		floor := tcpip.TCPMinRTOOption(200 * time.Millisecond)
 		if f := l.run.conditions.Floor; f > 0 {

@@ -3,6 +3,7 @@ package demo
 import (
 	"time"
 
+	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/virtual"
 	"tcpwheel/wheel"
 )
@@ -49,10 +50,25 @@ type loss struct {
 // wire is the link of a lane. It implements virtual.Wire.
 type wire struct {
 	lane  *Lane
-	busy  [2]wheel.Time // until when each direction transmits
+	links [2]*sim.Link // of each direction: rate, queue and delay
 	flows map[flowKey]*flow
 	n     uint64
 	last  virtual.Counts // of the server, for gVisor's causes
+}
+
+// setLinks gives both directions the conditions' rate and delay.
+func (w *wire) setLinks(c *Conditions) (err error) {
+	for i := range w.links {
+		if w.links[i] == nil {
+			if w.links[i], err = sim.NewLink(sim.LinkConfig{Queue: sim.Limit{Packets: queuePackets}}, 0); err != nil {
+				return err
+			}
+		}
+		if err := w.links[i].SetRate(c.Rate, c.Delay); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (w *wire) flow(k flowKey) *flow {
@@ -66,18 +82,14 @@ func (w *wire) flow(k flowKey) *flow {
 
 // Send implements virtual.Wire.
 func (w *wire) Send(now wheel.Time, from int, p *virtual.Packet) (took time.Duration, ok bool) {
-	c := &w.lane.run.conditions
-	start := max(now, w.busy[from])
-	w.busy[from] = start.Add(time.Duration(uint64(p.Size) * 8 * uint64(time.Second) / c.Rate))
-	took = w.busy[from].Sub(now) + c.Delay
-	x := Transmission{Seq: w.n, At: now, Arrive: now.Add(took), From: from, Conn: int(p.Header.DstPort)}
+	fate := w.links[from].Send(now, &sim.Packet{Size: p.Size})
+	x := Transmission{Seq: w.n, At: now, Arrive: fate.At, From: from, Conn: int(p.Header.DstPort)}
 	w.n++
 	if from == client {
 		x.Conn = int(p.Header.SrcPort)
 	}
-	if start.Sub(now) > time.Duration(queuePackets*12000*uint64(time.Second)/c.Rate) {
-		w.busy[from] = start
-		x.Lost = "queue"
+	if fate.Outcome != sim.Delivered {
+		x.Arrive, x.Lost = now.Add(w.lane.run.conditions.Delay), "queue"
 	}
 	if p.Segment && p.End > p.Start {
 		w.sendData(now, p, &x)
@@ -85,7 +97,7 @@ func (w *wire) Send(now wheel.Time, from int, p *virtual.Packet) (took time.Dura
 		w.sendAck(p, &x)
 	}
 	w.lane.record(&x, p)
-	return took, x.Lost == ""
+	return x.Arrive.Sub(now), x.Lost == ""
 }
 
 // sendData decides the fate of data and keeps account of it.
