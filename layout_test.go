@@ -47,7 +47,7 @@ var policy = layout{
 	},
 
 	// Modules of their own, whose dependencies users of this module do not inherit.
-	nested: []string{"wheel/peers", "netstack/programs"},
+	nested: []string{"wheel/peers", "netstack/programs", "pcaps/corpus/peers"},
 
 	deps: []dependency{
 		{path: "gvisor.dev/gvisor", rooms: []string{"netstack", "tun", "cmd"}},
@@ -59,6 +59,8 @@ var policy = layout{
 		{path: "github.com/gopacket/gopacket", rooms: []string{"pcaps"}},
 		{path: "github.com/google/gopacket", rooms: []string{"pcaps"}},
 		{path: "github.com/klauspost/compress", rooms: []string{"pcaps"}},
+		{path: "github.com/minio/minio-go", rooms: []string{"pcaps"}},
+		{path: "github.com/Azure/azure-sdk-for-go", rooms: []string{"pcaps"}},
 		{path: "github.com/parquet-go/parquet-go", rooms: []string{"pcaps", "cmd"}},
 		{path: "go.yaml.in/yaml/v3", rooms: []string{"experiments"}},
 		{path: "github.com/spf13/cobra", rooms: []string{"cmd"}},

@@ -47,12 +47,12 @@ func (r Retry) do(ctx context.Context, f func() error) error {
 		switch {
 		case err == nil:
 			return nil
-		case errors.As(err, &local):
-			return err // the local file system says the same again
+		case errors.As(err, &local), errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrNotExist):
+			return err // another attempt finds the same
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case errors.As(err, &final):
-			return final.err
+			return final.err // without its mark
 		case try >= r.Attempts:
 			return fmt.Errorf("%w (%d attempts)", err, try)
 		}
@@ -82,8 +82,12 @@ type stream struct {
 	o    *Object
 	at   int64
 	body io.ReadCloser // nil between two connections
+	stop func()        // ends the connection
 	err  error
 }
+
+// longestSilence is how long a connection may bring nothing. Then it counts as broken.
+const longestSilence = time.Minute
 
 func openStream(ctx context.Context, o *Object) (io.ReadCloser, error) {
 	s := &stream{ctx: ctx, o: o}
@@ -95,11 +99,13 @@ func openStream(ctx context.Context, o *Object) (io.ReadCloser, error) {
 
 // connect opens the rest of the object.
 func (s *stream) connect() (err error) {
-	s.body, err = s.o.store.open(s.ctx, s.o.key, s.at, s.o.Tag)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = &permanent{err}
+	ctx, stop := context.WithCancel(s.ctx)
+	if s.body, err = s.o.store.open(ctx, s.o.key, s.at, s.o.Tag); err != nil {
+		stop()
+		return err
 	}
-	return err
+	s.stop = stop
+	return nil
 }
 
 // Read reads on over a new connection when one breaks. Attempts count from the last byte that
@@ -114,7 +120,9 @@ func (s *stream) Read(b []byte) (n int, err error) {
 				return err
 			}
 		}
+		silence := time.AfterFunc(longestSilence, s.stop)
 		n, err = s.body.Read(b)
+		silence.Stop()
 		if n > 0 || err == nil {
 			return nil
 		}
@@ -124,8 +132,7 @@ func (s *stream) Read(b []byte) (n int, err error) {
 		if err == io.EOF {
 			err = io.ErrUnexpectedEOF
 		}
-		s.body.Close()
-		s.body = nil
+		s.disconnect()
 		return err
 	})
 	s.at += int64(n)
@@ -136,11 +143,17 @@ func (s *stream) Read(b []byte) (n int, err error) {
 	return n, err
 }
 
+func (s *stream) disconnect() {
+	if s.body != nil {
+		s.stop()
+		s.body.Close()
+		s.body = nil
+	}
+}
+
 // Close ends the connection.
 func (s *stream) Close() error {
 	s.err = fs.ErrClosed
-	if s.body == nil {
-		return nil
-	}
-	return s.body.Close()
+	s.disconnect()
+	return nil
 }

@@ -41,7 +41,9 @@ type Options struct {
 }
 
 // schemes open the stores of a URL's scheme, given the bucket.
-var schemes = map[string]func(ctx context.Context, bucket string, o Options) (store, error){}
+var schemes = map[string]func(ctx context.Context, bucket string, o Options) (store, error){
+	"s3": openS3, "gs": openGS, "azblob": openAzure,
+}
 
 // place is a location in a store: of an object, a folder or a pattern.
 type place struct {

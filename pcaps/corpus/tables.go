@@ -207,26 +207,25 @@ func (t *Tables) Tidy(ctx context.Context, o *Object) error {
 // put writes a file of the tables. One that exists with the same content is left alone: another
 // attempt was here. One with another content is replaced: that attempt did not finish.
 func (t *Tables) put(ctx context.Context, key string, body []byte) error {
-	return t.retry.do(ctx, func() error {
-		err := t.store.put(ctx, key, body, false)
-		if !errors.Is(err, fs.ErrExist) {
-			return err
-		}
+	write := func(replace bool) error {
+		return t.retry.do(ctx, func() error { return t.store.put(ctx, key, body, replace) })
+	}
+	err := write(false)
+	if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	var have []byte
+	err = t.retry.do(ctx, func() error {
 		r, err := t.store.open(ctx, key, 0, "")
-		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%s: appeared and vanished: %w", key, err)
-		}
 		if err != nil {
 			return err
 		}
-		have, err := io.ReadAll(r)
-		r.Close()
-		if err != nil {
-			return err
-		}
-		if bytes.Equal(have, body) {
-			return nil
-		}
-		return t.store.put(ctx, key, body, true)
+		defer r.Close()
+		have, err = io.ReadAll(r)
+		return err
 	})
+	if err != nil || bytes.Equal(have, body) {
+		return err
+	}
+	return write(true)
 }

@@ -1,0 +1,57 @@
+// Package peers, for the tests below it, builds the command and collects captures.
+package peers
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// Root is the root of the repository, from a package of this module.
+const Root = "../../../.."
+
+// Build builds tcpwheel in the repository's own module and returns the binary.
+func Build(t testing.TB) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "tcpwheel")
+	c := exec.Command("go", "-C", Root, "build", "-trimpath", "-buildvcs=false", "-o", binary, "./cmd/tcpwheel")
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return binary
+}
+
+// Captures returns the sample captures of the repository, and the public ones next to it if they
+// are there.
+func Captures(t testing.TB) (names []string) {
+	t.Helper()
+	for _, pattern := range []string{"pcaps/samples/*/*.pcapng.gz", "../shared/captures/*.pcap*", "../shared/captures/second/*.*"} {
+		some, err := filepath.Glob(filepath.Join(Root, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, some...)
+	}
+	if len(names) < 30 {
+		t.Fatalf("%d captures, want the samples at least", len(names))
+	}
+	return names
+}
+
+// Run runs a command and returns its standard output. It fails unless it ends with the wanted
+// status.
+func Run(t testing.TB, want int, env []string, name string, args ...string) string {
+	t.Helper()
+	c := exec.Command(name, args...)
+	c.Env = append(os.Environ(), env...)
+	var out, talk bytes.Buffer
+	c.Stdout, c.Stderr = &out, &talk
+	err := c.Run()
+	if c.ProcessState == nil || c.ProcessState.ExitCode() != want {
+		t.Fatalf("%s %q: %v, want status %d\n%s%s", filepath.Base(name), args, err, want, &out, &talk)
+	}
+	return out.String() + fmt.Sprint(talk.String())
+}
