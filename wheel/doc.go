@@ -83,6 +83,9 @@
 //
 // # Concurrency
 //
+// An Of has its records inside the values that they time, as fields, and no handles. It keeps the
+// same contract, in the layout of scheme7-lazy.
+//
 // A Facility is not safe for concurrent use. Sharded is one facility per shard, each behind a lock
 // (Appendix B). Multiple goroutines may invoke methods on a Realtime.
 //

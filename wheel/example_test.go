@@ -106,3 +106,32 @@ func ExampleRealtimeStats() {
 	// running 1
 	// running 0
 }
+
+// A program's own type holds its timers. Owner leads from an expired timer back to it.
+func ExampleOf() {
+	type session struct {
+		name string
+		idle wheel.Entry[*session]
+	}
+	w, err := wheel.NewOf[*session](wheel.Config{Tick: time.Millisecond})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	open := func(name string) *session {
+		s := &session{name: name}
+		s.idle.Owner = s
+		w.Schedule(&s.idle, w.Now().Add(30*time.Second))
+		return s
+	}
+	a, b := open("a"), open("b")
+	w.Advance(w.Now().Add(20*time.Second), 0, nil)
+	w.Schedule(&a.idle, w.Now().Add(30*time.Second)) // a has been heard of
+	w.Advance(w.Now().Add(20*time.Second), 0, func(e *wheel.Entry[*session]) {
+		fmt.Println(e.Owner.name, "was idle until", w.Now())
+	})
+	fmt.Println(w.Remove(&a.idle), w.Remove(&b.idle))
+	// Output:
+	// b was idle until 30s
+	// true false
+}

@@ -196,11 +196,19 @@ func New(scheme string, cfg Config) (Facility, error) {
 	if b == nil {
 		return nil, fmt.Errorf("wheel: unknown scheme %q, want one of %s", scheme, strings.Join(Schemes(), ", "))
 	}
+	if err := b.complete(&cfg); err != nil {
+		return nil, err
+	}
+	return b.build(scheme, cfg), nil
+}
+
+// complete sets defaults. Its error names the field, its value and the bound it breaks.
+func (b *builder) complete(cfg *Config) error {
 	if cfg.Tick == 0 {
 		cfg.Tick = time.Millisecond
 	}
 	if cfg.Tick < 0 || cfg.Tick > maxTick {
-		return nil, fmt.Errorf("wheel: tick %v, want 1ns to %v", cfg.Tick, maxTick)
+		return fmt.Errorf("wheel: tick %v, want 1ns to %v", cfg.Tick, maxTick)
 	}
 	if cfg.Slots == 0 {
 		cfg.Slots = max(b.slots, 2)
@@ -210,18 +218,18 @@ func New(scheme string, cfg Config) (Facility, error) {
 		most = maxSlots
 	}
 	if cfg.Slots < 2 || cfg.Slots > most {
-		return nil, fmt.Errorf("wheel: slots %d, want 2 to %d for %s", cfg.Slots, most, scheme)
+		return fmt.Errorf("wheel: slots %d, want 2 to %d for %s", cfg.Slots, most, b.name)
 	}
 	if cfg.Slots&(cfg.Slots-1) != 0 {
-		return nil, fmt.Errorf("wheel: slots must be a power of two: %d", cfg.Slots)
+		return fmt.Errorf("wheel: slots must be a power of two: %d", cfg.Slots)
 	}
 	if cfg.Levels < 0 || cfg.Levels > 8 {
-		return nil, fmt.Errorf("wheel: levels %d, want 1 to 8, or 0 for as many as are needed", cfg.Levels)
+		return fmt.Errorf("wheel: levels %d, want 1 to 8, or 0 for as many as are needed", cfg.Levels)
 	}
 	if int(cfg.Rounding) >= len(roundings) {
-		return nil, fmt.Errorf("wheel: rounding %d, want RoundUp, RoundNearest or RoundDown", cfg.Rounding)
+		return fmt.Errorf("wheel: rounding %d, want RoundUp, RoundNearest or RoundDown", cfg.Rounding)
 	}
-	return b.build(scheme, cfg), nil
+	return nil
 }
 
 // MustNew is New for constant configurations. It panics on an error.

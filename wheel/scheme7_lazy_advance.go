@@ -173,11 +173,16 @@ func (w *lazyHierarchy) nextSlot(level uint8) uint64 {
 	return noTick
 }
 
-// gap returns how many slots after slot n of a level the next busy one lies, up to a rotation, or
-// 0 if none is busy.
+// gap is nextBusy on a level.
 func (w *lazyHierarchy) gap(level uint8, n uint64) uint64 {
-	busy, words := w.bitsOf(level), uint64(w.words)
-	from := (n + 1) & w.mask
+	return nextBusy(w.bitsOf(level), n, w.mask)
+}
+
+// nextBusy returns how many slots after slot n of a ring the next busy one lies, up to a rotation,
+// or 0 if none is busy. The ring has mask+1 slots, and a bit for each in whole words.
+func nextBusy(busy []uint64, n, mask uint64) uint64 {
+	words := uint64(len(busy))
+	from := (n + 1) & mask
 	// The word of slot from comes first with the slots from there on, and last with those before.
 	for k := range words + 1 {
 		i := (from>>6 + k) & (words - 1)
@@ -190,7 +195,7 @@ func (w *lazyHierarchy) gap(level uint8, n uint64) uint64 {
 		}
 		if m != 0 {
 			slot := i<<6 + uint64(bits.TrailingZeros64(m))
-			return 1 + (slot-from)&w.mask
+			return 1 + (slot-from)&mask
 		}
 	}
 	return 0

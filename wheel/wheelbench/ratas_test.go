@@ -33,6 +33,13 @@ func TestRatasDoesTheSameWorkOnEveryScheme(t *testing.T) {
 			}
 		}
 	}
+	m, err := runOfMix(2, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.messages != want || m.deadlines != 0 || m.w.Len() != 0 {
+		t.Errorf("wheel.Of: %d messages, %d deadlines missed, %d timers left, want %d, 0, 0", m.messages, m.deadlines, m.w.Len(), want)
+	}
 	// The C++ original counts 23,000 messages a pair: 180 s of requests that take 1.0256 s each,
 	// and up to 100 ticks more.
 	if perPair := want / int64(pairs); perPair < 22_300 || perPair > 23_100 {
@@ -44,6 +51,17 @@ func TestRatasDoesTheSameWorkOnEveryScheme(t *testing.T) {
 // such a run for the same number of units.
 func BenchmarkRatas(b *testing.B) {
 	for _, units := range []int{1 << 4, 1 << 10, 1 << 15} {
+		b.Run(fmt.Sprintf("impl=of/units=%d", units), func(b *testing.B) {
+			var messages int64
+			for b.Loop() {
+				m, err := runOfMix(units, 1)
+				if err != nil {
+					b.Fatal(err)
+				}
+				messages += m.messages
+			}
+			reportMessages(b, messages)
+		})
 		for _, scheme := range []string{"scheme6", "scheme6-eager", "scheme6-list", "scheme7", "scheme7-lazy"} {
 			b.Run(fmt.Sprintf("impl=%s/units=%d", scheme, units), func(b *testing.B) {
 				var messages int64
@@ -58,9 +76,13 @@ func BenchmarkRatas(b *testing.B) {
 					}
 					messages += m.messages
 				}
-				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(messages), "ns/message")
-				b.ReportMetric(float64(messages)/float64(b.N), "messages")
+				reportMessages(b, messages)
 			})
 		}
 	}
+}
+
+func reportMessages(b *testing.B, messages int64) {
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(messages), "ns/message")
+	b.ReportMetric(float64(messages)/float64(b.N), "messages")
 }

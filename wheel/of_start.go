@@ -1,0 +1,145 @@
+package wheel
+
+import (
+	"fmt"
+	"math/bits"
+)
+
+// Schedule is START_TIMER: e expires at the first tick not before deadline. See Facility.
+func (w *Of[O]) Schedule(e *Entry[O], deadline Time) {
+	d := uint64(deadline) - uint64(w.first)
+	if e.next == nil {
+		if d < w.reach {
+			k, _ := bits.Mul64(d, w.scale) // ticks after the next one
+			e.deadline, e.from = w.now+2+d, w.now+1+k*uint64(w.size)
+			w.started++
+			l := (w.next + k) & w.mask
+			w.inner[l>>6&(lazySlots/64-1)] |= 1 << (l & 63)
+			w.append(&w.lists[l], e)
+			return
+		}
+	} else if n := w.now + 1 + d; d < w.span && n >= e.from {
+		if e.deadline == 0 {
+			w.started++
+		}
+		e.deadline = n + 1
+		return
+	}
+	w.start(e, w.since(deadline))
+}
+
+// start is START_TIMER in all cases, with a deadline in ns after the origin.
+func (w *Of[O]) start(e *Entry[O], deadline uint64) {
+	if e.deadline == 0 {
+		w.started++
+	}
+	e.deadline = deadline + 1
+	switch {
+	case e.next != nil && deadline >= e.from && deadline > w.now:
+		return
+	case e.next != nil:
+		w.leave(e)
+	}
+	if deadline <= w.now {
+		e.deadline, e.from = w.now+1, inLate
+		w.append(w.list(lazyLate), e)
+		return
+	}
+	w.place(e)
+}
+
+// place puts a running timer, which is in no list and due after now, into a list that comes up in
+// time.
+func (w *Of[O]) place(e *Entry[O]) {
+	tick, shift := w.up(e.deadline-1), uint8(0)
+	for level := range w.levels {
+		if n := tick >> shift; n-w.cur>>shift <= w.mask {
+			slot := uint32(n & w.mask)
+			w.bitsOf(level)[slot>>6] |= 1 << (slot & 63)
+			if level > 0 {
+				w.coming = min(w.coming, n<<shift)
+			}
+			w.appendAt(&w.lists[uint32(level)<<w.bits|slot], n<<shift, e)
+			return
+		}
+		shift += w.bits
+	}
+	start := tick >> shift << shift // the level wraps around, and reaches the tick from there
+	w.wrap = min(w.wrap, start)
+	w.coming = min(w.coming, start)
+	w.appendAt(w.list(lazyBeyond), start, e)
+}
+
+// bitsOf returns the words with the bits of a level's busy slots.
+func (w *Of[O]) bitsOf(level uint8) []uint64 {
+	if level == 0 {
+		return w.inner[:w.words]
+	}
+	return w.busy[uint32(level-1)*w.words:][:w.words]
+}
+
+// appendAt appends e to a list that comes up at the given tick.
+func (w *Of[O]) appendAt(list *Entry[O], tick uint64, e *Entry[O]) {
+	e.from = (tick-1)*uint64(w.size) + 1
+	w.append(list, e)
+}
+
+func (*Of[O]) append(list, e *Entry[O]) {
+	last := list.prev
+	e.next, e.prev = list, last
+	list.prev, last.next = e, e
+}
+
+// leave takes e out of its list.
+func (w *Of[O]) leave(e *Entry[O]) {
+	prev, next := e.prev, e.next
+	e.next, e.prev = nil, nil
+	next.prev = prev
+	if e == w.due {
+		w.due = next // prev may be anywhere by now
+		return
+	}
+	prev.next = next
+	if prev != next {
+		return
+	}
+	// The list is empty. Level and slot follow from the tick at which it comes up.
+	tick := w.div(e.from-1) + 1
+	for level := range w.levels {
+		slot := tick >> (level * w.bits) & w.mask
+		if prev == &w.lists[uint64(level)<<w.bits|slot] {
+			w.bitsOf(level)[slot>>6] &^= 1 << (slot & 63)
+			return
+		}
+	}
+}
+
+// ScheduleRange is START_TIMER with a choice between earliest and latest: see Facility.
+func (w *Of[O]) ScheduleRange(e *Entry[O], earliest, latest Time) {
+	n := e.deadline - 1
+	lo, hi := uint64(earliest)-uint64(w.origin), uint64(latest)-uint64(w.origin)
+	if n >= lo && hi-n >= uint64(w.size) && hi >= n && int64(hi) >= 0 && earliest >= w.origin {
+		return // in the range, also after rounding up by less than a tick
+	}
+	if latest < earliest {
+		panic(fmt.Sprintf("BUG: wheel: range ends at %v before it begins at %v", latest, earliest))
+	}
+	first := w.ceil(earliest)
+	final := max(first, w.floor(latest))
+	if tick := w.up(n); e.deadline != 0 && first <= tick && tick <= final {
+		return
+	}
+	w.Schedule(e, w.time(w.choose(first, final)))
+}
+
+// choose follows Ratas, as scheme7.choose does: the latest tick on a slot boundary of the coarsest
+// level that has one in the range.
+func (w *Of[O]) choose(lo, hi uint64) uint64 {
+	for level := w.levels; level > 0 && hi > w.cur; level-- {
+		shift := level * w.bits
+		if tick := hi >> shift << shift; tick >= max(lo, w.cur+1) {
+			return tick
+		}
+	}
+	return hi
+}

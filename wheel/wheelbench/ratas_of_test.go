@@ -1,0 +1,150 @@
+package wheelbench
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"tcpwheel/wheel"
+)
+
+// ofMix is ratasMix on a wheel.Of: each unit has its timers inside it, as the C++ original has.
+type ofMix struct {
+	pairs     int
+	messages  int64
+	deadlines int64
+
+	w      *wheel.Of[*ofUnit]
+	random *rand.Rand
+	units  []ofUnit
+	expire func(*wheel.Entry[*ofUnit])
+}
+
+type ofUnit struct {
+	other    *ofUnit
+	toSend   int32
+	quota    int32
+	received uint32
+	closing  bool
+	waiting  bool
+	gone     bool
+	interval time.Duration
+
+	idle, pace, requests, deadline, close wheel.Entry[*ofUnit]
+}
+
+// runOfMix runs the whole mix, as runRatas does, with ranges.
+func runOfMix(pairs int, seed uint64) (*ofMix, error) {
+	w, err := wheel.NewOf[*ofUnit](wheel.Config{Tick: ratasTick})
+	if err != nil {
+		return nil, err
+	}
+	m := &ofMix{w: w, random: rand.New(rand.NewPCG(seed, 0))}
+	m.units = make([]ofUnit, 2*pairs+pairs/32+32)
+	m.expire = m.expired
+	progress, perTick := 0.0, 2*float64(pairs)/float64(time.Second/ratasTick)
+	for w.Now() < wheel.Time(time.Second) {
+		for progress += m.random.Float64() * perTick; progress > 1; progress-- {
+			m.addPair(ratasInterval + time.Duration(m.random.IntN(100))*ratasTick)
+		}
+		w.Advance(w.Now().Add(ratasTick), 0, m.expire)
+	}
+	if m.pairs == 0 {
+		m.addPair(ratasInterval)
+	}
+	for now := w.Now(); now < wheel.Time(ratasEnd); {
+		now = now.Add(100 * time.Millisecond)
+		w.Advance(now, 0, m.expire)
+	}
+	return m, nil
+}
+
+func (m *ofMix) addPair(interval time.Duration) {
+	if 2*m.pairs+2 > len(m.units) {
+		return
+	}
+	server, client := &m.units[2*m.pairs], &m.units[2*m.pairs+1]
+	m.pairs++
+	for _, u := range []*ofUnit{server, client} {
+		for _, e := range u.entries() {
+			e.Owner = u
+		}
+		u.quota = 1
+		m.w.Schedule(&u.close, m.w.Now().Add(ratasLife))
+	}
+	server.other, client.other = client, server
+	server.interval, client.interval = ratasInterval, interval
+	m.request(client, m.w.Now())
+}
+
+func (u *ofUnit) entries() [ratasTimers]*wheel.Entry[*ofUnit] {
+	return [...]*wheel.Entry[*ofUnit]{&u.idle, &u.pace, &u.requests, &u.deadline, &u.close}
+}
+
+// expired is EXPIRY_PROCESSING. Nearly all expiries are those of pace timers.
+func (m *ofMix) expired(e *wheel.Entry[*ofUnit]) {
+	u, now := e.Owner, m.w.Now()
+	switch {
+	case e == &u.pace:
+		if u.toSend > 0 {
+			u.quota = 1
+			m.deliver(u, now)
+		}
+	case e == &u.requests:
+		m.request(u, now)
+	case e == &u.deadline:
+		m.deadlines++
+	case e == &u.close && !u.closing:
+		u.closing = true
+		m.w.Schedule(e, now.Add(ratasLinger))
+	default:
+		m.drop(u)
+	}
+}
+
+func (m *ofMix) request(u *ofUnit, now wheel.Time) {
+	if u.closing {
+		return
+	}
+	m.w.Schedule(&u.deadline, now+wheel.Time(4*ratasResponse*ratasPace))
+	u.waiting = true
+	u.other.toSend += ratasResponse
+	m.deliver(u.other, now)
+}
+
+func (m *ofMix) deliver(u *ofUnit, now wheel.Time) {
+	other := u.other
+	n := min(u.quota, u.toSend)
+	u.quota -= n
+	u.toSend -= n
+	if other.received++; other.waiting || other.received%ratasResponse == 0 {
+		m.receive(other, now)
+	}
+	if u.quota == 0 {
+		m.w.Schedule(&u.pace, now+wheel.Time(ratasPace))
+	}
+	at := now + wheel.Time(ratasIdle)
+	m.w.ScheduleRange(&u.idle, at, at+wheel.Time(ratasSlack))
+	m.w.ScheduleRange(&other.idle, at, at+wheel.Time(ratasSlack))
+}
+
+func (m *ofMix) receive(u *ofUnit, now wheel.Time) {
+	if u.waiting {
+		m.w.Schedule(&u.deadline, now+wheel.Time(2*ratasResponse*ratasPace))
+		u.waiting = false
+	}
+	if u.received%ratasResponse == 0 {
+		m.w.Stop(&u.deadline)
+		m.w.Schedule(&u.requests, now.Add(u.interval))
+	}
+}
+
+func (m *ofMix) drop(u *ofUnit) {
+	if u.gone {
+		return
+	}
+	u.gone = true
+	for _, e := range u.entries() {
+		m.w.Stop(e)
+	}
+	m.messages += int64(u.received)
+}
