@@ -104,4 +104,5 @@ var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 	},
 	Cells: cells,
 	Judge: judge,
+	Live:  []experiments.LivePart[Plan]{{Name: "kernel", Needs: needsRoot, Run: serviceTimes}},
 })

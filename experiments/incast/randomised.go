@@ -2,6 +2,7 @@ package incast
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"tcpwheel/experiments"
@@ -25,6 +26,11 @@ type randomisedPlan struct {
 	Floors []time.Duration `plan:"floors" min:"100us" max:"1s"`
 	Jitter float64         `plan:"jitter" min:"0.01" max:"1"`
 
+	// Other spreads of service times, for SpreadServers, under fewer seeds.
+	Services      []time.Duration `plan:"services" min:"1us" max:"1s" optional:"true"`
+	SpreadServers int             `plan:"spread_servers" min:"1" max:"10000"`
+	SpreadSeeds   int             `plan:"spread_seeds" min:"1" max:"1000"`
+
 	Queries   int `plan:"queries" min:"2" max:"1000"`
 	Unsettled int `plan:"unsettled" min:"1" max:"1000"`
 	Seeds     int `plan:"seeds" min:"1" max:"1000"`
@@ -32,6 +38,8 @@ type randomisedPlan struct {
 
 // randomisedCell is the queries of one seed.
 type randomisedCell struct {
+	// Greatest time until an answer begins; 0 is the plan's.
+	Service time.Duration `json:"service,omitempty"`
 	Network int           `json:"network"` // index of Rates
 	Floor   time.Duration `json:"floor"`
 	Jitter  bool          `json:"jitter"`
@@ -65,6 +73,9 @@ var Randomised = experiments.Define(experiments.Spec[randomisedPlan, randomisedC
 		}
 		if p.Servers[len(p.Servers)-1] <= randomisedMany {
 			return fmt.Errorf("servers: %v, want the last above %d", p.Servers, randomisedMany)
+		}
+		if len(p.Services) > 0 && !slices.Contains(p.Servers, p.SpreadServers) {
+			return fmt.Errorf("spread_servers: %d, want one of servers, %v", p.SpreadServers, p.Servers)
 		}
 		for _, floor := range p.Floors {
 			if _, err := testbed.ParseTimers(p.text(floor, true)); err != nil {

@@ -1,6 +1,7 @@
 package incast
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -22,19 +23,33 @@ func (p *randomisedPlan) text(floor time.Duration, jitter bool) string {
 }
 
 func randomisedCells(p *randomisedPlan) (all []experiments.Cell[randomisedCell]) {
+	add := func(c randomisedCell, seeds int) {
+		for seed := 1; seed <= seeds; seed++ {
+			for _, jitter := range []bool{false, true} {
+				c := c // of this cell
+				c.Seed, c.Jitter = seed, jitter
+				name := fmt.Sprintf("rate=%d timers=%q servers=%d seed=%d", p.Rates[c.Network], p.text(c.Floor, jitter), c.Servers, seed)
+				if c.Service > 0 {
+					name += fmt.Sprintf(" service=%v", c.Service)
+				}
+				all = append(all, experiments.Cell[randomisedCell]{
+					Name: name, Cost: 1e-8 * float64(p.Queries*c.Servers*(2000+p.Bytes)),
+					Run: func(context.Context) (randomisedCell, error) { return randomisedRun(p, c) },
+				})
+			}
+		}
+	}
 	for network := range p.Rates {
 		for _, floor := range p.Floors {
 			for _, n := range p.Servers {
-				for seed := 1; seed <= p.Seeds; seed++ {
-					for _, jitter := range []bool{false, true} {
-						c := randomisedCell{Network: network, Floor: floor, Jitter: jitter, Servers: n, Seed: seed}
-						all = append(all, experiments.Cell[randomisedCell]{
-							Name: fmt.Sprintf("rate=%d timers=%q servers=%d seed=%d", p.Rates[network], p.text(floor, jitter), n, seed),
-							Cost: 1e-8 * float64(p.Queries*n*(2000+p.Bytes)),
-							Run:  func(context.Context) (randomisedCell, error) { return randomisedRun(p, c) },
-						})
-					}
-				}
+				add(randomisedCell{Network: network, Floor: floor, Servers: n}, p.Seeds)
+			}
+		}
+	}
+	for network := range p.Rates {
+		for _, floor := range p.Floors {
+			for _, service := range p.Services {
+				add(randomisedCell{Service: service, Network: network, Floor: floor, Servers: p.SpreadServers}, p.SpreadSeeds)
 			}
 		}
 	}
@@ -67,7 +82,7 @@ func randomisedRun(p *randomisedPlan, c randomisedCell) (randomisedCell, error) 
 	}
 	queries, err := testbed.FanIn{
 		Seed: testbed.Key(uint64(c.Seed), uint64(c.Servers)), Request: uint32(p.Request), Response: uint32(p.Bytes),
-		Queries: p.Queries, Service: p.Service, Think: p.Think, Limit: 100 * time.Hour,
+		Queries: p.Queries, Service: cmp.Or(c.Service, p.Service), Think: p.Think, Limit: 100 * time.Hour,
 	}.Run(star)
 	if err != nil {
 		return c, err

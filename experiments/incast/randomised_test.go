@@ -38,7 +38,7 @@ func randomisedVerdicts(t *testing.T, text string) (vasudevan, chen experiments.
 // TestRandomisedFalsifiers checks where each position must be wrong: Vasudevan's if the port holds
 // all packets, Chen's in lockstep.
 func TestRandomisedFalsifiers(t *testing.T) {
-	const small = "seeds: 1\nqueries: 2\nunsettled: 1\nrates: [1000000000]\nround_trips: [100us]\nfloors: [10ms]\nservers: [1001]\n"
+	const small = "seeds: 1\nqueries: 2\nunsettled: 1\nrates: [1000000000]\nround_trips: [100us]\nfloors: [10ms]\nservers: [1001]\nservices: []\n"
 	if v, c := randomisedVerdicts(t, small+"bytes: 100\nbuffer: 10000\n"); v != experiments.NotReproduced || c != experiments.Reproduced {
 		t.Errorf("a port that holds all: Vasudevan %q, Chen %q", v, c)
 	}
