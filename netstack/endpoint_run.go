@@ -317,6 +317,7 @@ const maxWrotePerStep = 2 * pieceSize
 func (e *Endpoint) applyCalls(now wheel.Time, o *tcp.Output) {
 	t := e.calls
 	e.calls = pendingCalls{}
+	e.conn.SetWriterWaits(e.writerWaits)
 	if e.opening == openingConnect {
 		e.opening = openingDone
 		e.conn.Connect(now, o)

@@ -286,7 +286,7 @@ func (e *Endpoint) tcpInfo() (info tcpip.TCPInfoOption) {
 	}
 	i := e.conn.Info(e.now)
 	info.RTT, info.RTTVar, info.RTO = i.SRTT, i.RTTVar, i.RTO
-	info.SndCwnd, info.SndSsthresh, info.ReorderSeen = i.CwndSegs, i.SsthreshSegs, i.Reordering
+	info.SndCwnd, info.SndSsthresh, info.ReorderSeen = i.CwndSegs, i.SsthreshSegs, i.ReorderingSeen > 0
 	info.CcState = [...]tcpip.CongestionControlState{
 		tcp.CAOpen: tcpip.Open, tcp.CADisorder: tcpip.Disorder, tcp.CACWR: tcpip.Open, tcp.CARecovery: tcpip.FastRecovery, tcp.CALoss: tcpip.RTORecovery,
 	}[i.CAState]

@@ -54,6 +54,7 @@ type Conn struct {
 	hasSndSml       bool // sndSml is valid
 	rcvUrgent       bool // RCV.UP is valid
 	msgMore         bool // the last write had MSG_MORE
+	writerWaits     bool // the application waits for room in the send buffer
 	corkExpired     bool // the cork, or the small window, has waited long enough
 	persistIsCork   bool // the persist timer, if running, times the cork or the small window
 	advertisedZero  bool // the last advertised window was 0
@@ -107,7 +108,8 @@ type Conn struct {
 	cc  congestion.Controller // nil before ESTABLISHED
 	rec recovery
 
-	rare *rareState // allocated on first use
+	rare  *rareState // allocated on first use
+	meter *sendMeter // allocated when data is first written
 
 	// Statistics, for Info.
 	bytesSent, bytesRexmit          uint64

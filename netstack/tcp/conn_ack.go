@@ -23,14 +23,15 @@ type ackFacts struct {
 	byTimer            bool   // not an ACK: RACK's reordering timer expired
 	dsackProbe         bool   // a DSACK covers the loss probe
 	dsack              bool
-	ece                bool // it has the ECN-Echo flag
-	syn                bool // it acknowledges our SYN
-	startedReorder     bool // it started RACK's reordering timer
-	reordered          bool // a segment was overtaken by later ones
-	duplicate          bool // RFC 5681 §2, or RFC 6675 §2
-	ackedRexmit        bool // a retransmitted segment is acknowledged
-	ackedOriginal      bool // something not retransmitted since the timeout is acknowledged or SACKed
-	sackedAboveRecover bool // something sent after the timeout is SACKed
+	ece                bool   // it has the ECN-Echo flag
+	syn                bool   // it acknowledges our SYN
+	startedReorder     bool   // it started RACK's reordering timer
+	reordered          bool   // a segment was overtaken by later ones
+	distance           uint32 // by which, if reordered, bytes
+	duplicate          bool   // RFC 5681 §2, or RFC 6675 §2
+	ackedRexmit        bool   // a retransmitted segment is acknowledged
+	ackedOriginal      bool   // it delivers a segment sent once that later ones overtook
+	sackedAboveRecover bool   // a segment not retransmitted since the timeout is delivered
 
 	rtt          time.Duration // of the first acknowledged segment sent once
 	sackRTT      time.Duration // of the first SACKed segment sent once
@@ -72,10 +73,11 @@ func (c *Conn) takeAck(now wheel.Time, in *Inbound, o *Output) {
 		// moves the cumulative acknowledgment point".
 		a.duplicate = a.duplicate || a.sacked > 0
 	}
-	if a.reordered {
-		o.Counters.TCPSACKReorder++
-	}
+	c.noteReordering(&a, o)
 	c.sampleRTT(now, h, &a)
+	if a.delivered > 0 {
+		c.meterAck(now, &a)
+	}
 	c.noteDelAckEvidence(now, in, &a)
 	if c.synLost && a.una == c.iss {
 		// RFC 6298 §5 (5.7): "the RTO MUST be re-initialized to 3 seconds when data transmission
@@ -194,7 +196,9 @@ func (c *Conn) noteDelivered(now wheel.Time, s *sentSegment, h *Header, a *ackFa
 		}
 	}
 	if c.cfg.Policy.RACK && c.sackOn {
-		a.reordered = c.rec.rack.Delivered(now, s, stale, c.timingSlack()) || a.reordered
+		if c.rec.rack.Delivered(now, s, stale, c.timingSlack()) {
+			a.reordered, a.distance = true, max(a.distance, c.rec.rack.fack.Sub(s.Seq))
+		}
 	}
 }
 

@@ -51,6 +51,9 @@ func (c *Conn) sendBurst(now wheel.Time, o *Output) {
 		}
 		c.sndNxt = c.sndNxt.Add(mss)
 	}
+	if sent > 0 {
+		c.meterSent(now, c.sndNxt)
+	}
 	c.segsOut += sent
 	c.dataOut += sent
 	c.bytesSent += uint64(sent) * uint64(mss)

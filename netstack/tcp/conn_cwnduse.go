@@ -12,7 +12,10 @@ type windowUse struct {
 // keeps the strongest signal of each window of data, as Linux's tcp_cwnd_validate does. A window
 // that the application has just filled is full, even if nothing more waits.
 func (c *Conn) noteWindowUse() {
-	u := &c.rec.use
+	if c.fl == &atRest {
+		return
+	}
+	u := &c.fl.use
 	full := c.rec.cwndHeld || uint64(c.pipe())+uint64(c.mss) > uint64(c.cc.Cwnd())
 	flight := c.fl.sent.Outstanding().Bytes
 	if full || c.sndUna.AtOrAfter(u.end) || !u.full && flight > u.most {
@@ -25,6 +28,6 @@ func (c *Conn) noteWindowUse() {
 // also grows to twice the largest flight, as in Linux (tcp_is_cwnd_limited). Otherwise the ACKs
 // after the one that makes room would count for nothing.
 func (c *Conn) cwndLimited() bool {
-	u := &c.rec.use
+	u := &c.fl.use
 	return u.full || c.cc.InSlowStart() && uint64(c.cc.Cwnd()) < 2*uint64(u.most)
 }

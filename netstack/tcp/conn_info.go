@@ -15,7 +15,7 @@ func (c *Conn) Info(now wheel.Time) Info {
 
 		Unacked: c.fl.sent.Outstanding().Segments, Sacked: c.fl.sent.Sacked().Segments,
 		Lost: c.fl.sent.Lost().Segments, Retrans: c.fl.sent.RetransOut().Segments, TotalRetrans: uint64(c.rexmits),
-		Reordering: c.rec.rack.ReorderingSeen(), ReoWnd: c.rec.rack.ReoWnd(),
+		Reordering: dupThresh, ReoWnd: c.rec.rack.ReoWnd(),
 
 		Delivered: uint64(c.delivered), DeliveredCE: uint64(c.deliveredCE),
 		SegsIn: uint64(c.segsIn), SegsOut: uint64(c.segsOut), DataSegsIn: uint64(c.dataIn), DataSegsOut: uint64(c.dataOut),
@@ -44,6 +44,9 @@ func (c *Conn) Info(now wheel.Time) Info {
 	if c.state >= StateSynReceived {
 		i.RcvWnd, i.RcvSpace = c.win.Wnd(c.rq.Nxt()), c.win.Buff()
 		i.RcvNxt = c.rq.Nxt() - c.irs
+	}
+	if c.meter != nil {
+		c.meter.fillInfo(now, &i)
 	}
 	if c.cc != nil {
 		i.Control = c.cc.State()

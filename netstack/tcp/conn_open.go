@@ -274,7 +274,7 @@ func (c *Conn) establish(now wheel.Time, h *Header, o *Output) {
 		panic("BUG: " + err.Error())
 	}
 	c.cc = cc
-	c.rec.recover, c.rec.use.end = c.sndNxt, c.sndNxt
+	c.rec.recover = c.sndNxt
 	c.setState(StateEstablished, o)
 	o.Events |= EventConnected | EventWritable
 	if c.opts.Keepalive {

@@ -14,7 +14,6 @@ type recovery struct {
 	dup   dupAckCounter
 	eifel congestion.Eifel
 	dsack congestion.DSACK
-	use   windowUse
 
 	recover    Seq   // SND.NXT when the episode began
 	tooBigEnd  Seq   // SND.NXT at the last ICMP Packet Too Big
@@ -25,6 +24,7 @@ type recovery struct {
 	rtoEpisode bool // the episode began with a timeout
 	spurious   bool // the next RTT sample belongs to data sent after a spurious timeout
 	cwndHeld   bool // the congestion window holds data back
+	rwndHeld   bool // the peer's window holds data back
 	appLimited bool // the application has no more to send
 	forceFirst bool // the first retransmission of the episode is still to be sent
 	probeDue   bool // reschedule the loss probe

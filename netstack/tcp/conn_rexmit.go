@@ -93,6 +93,7 @@ func (c *Conn) retransmit(now wheel.Time, id segmentID, o *Output) {
 	seq, payload, fin := s.Seq, s.payload(), s.Flags&sentFIN != 0
 	c.fl.sent.Retransmit(now, id)
 	c.armRexmit(now, id, o)
+	c.meterRetransmit(seq, c.fl.sent.seg(id).End())
 
 	flags := Flags(0)
 	if fin {

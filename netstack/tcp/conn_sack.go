@@ -65,9 +65,7 @@ func (c *Conn) takeOldSACK(now wheel.Time, h *Header, o *Output) {
 	if a.sacked == 0 && !a.dsack {
 		return
 	}
-	if a.reordered {
-		o.Counters.TCPSACKReorder++
-	}
+	c.noteReordering(&a, o)
 	a.duplicate = a.sacked > 0
 	c.respond(now, h, &a, o)
 }

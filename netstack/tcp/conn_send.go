@@ -37,7 +37,7 @@ func (c *Conn) CanWrite() bool {
 // no other segment carried it. It also starts the timers that watch unsent data.
 func (c *Conn) output(now wheel.Time, o *Output) {
 	if c.state >= StateEstablished && c.state != StateTimeWait {
-		c.rec.cwndHeld, c.rec.appLimited = false, false
+		c.rec.cwndHeld, c.rec.rwndHeld, c.rec.appLimited = false, false, false
 		before := c.dataOut
 		if c.fl.sent.pendingRexmits() > 0 || c.caState == CARecovery {
 			c.sendLost(now, o)
@@ -50,12 +50,15 @@ func (c *Conn) output(now wheel.Time, o *Output) {
 		if c.dataOut != before || c.rec.cwndHeld {
 			c.noteWindowUse()
 		}
-		if c.rec.appLimited && c.caState == CAOpen && !c.rec.use.full {
+		if c.rec.appLimited && c.caState == CAOpen && !c.fl.use.full {
 			c.cc.OnApplicationLimited(now)
 		}
 		if c.rec.probeDue {
 			c.scheduleProbe(now, o)
 		}
+	}
+	if c.state >= StateEstablished {
+		c.updateMeter(now)
 	}
 	if c.ackDue && c.state >= StateEstablished {
 		c.sendAck(now, o)
@@ -131,6 +134,7 @@ func (c *Conn) sendNew(now wheel.Time, o *Output) {
 		case hold == holdCork:
 			c.startCorkTimer(now, o)
 		case hold == holdWindow:
+			c.rec.rwndHeld = true
 			switch {
 			case c.fl.sent.Len() > 0: // its ACK opens the window
 				c.stop(o, tcptimers.Persist)
@@ -229,6 +233,7 @@ func (c *Conn) sendData(now wheel.Time, n uint32, fin bool, o *Output) bool {
 	}
 	seq := c.sndNxt
 	c.needFlight(o)
+	c.meterSent(now, seq.Add(length))
 	id, ok := c.fl.sent.Push(now, seq, length, segFlags)
 	if !ok {
 		return false

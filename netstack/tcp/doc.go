@@ -41,8 +41,9 @@
 //	conn_timers.go, conn_timeout.go, conn_probe.go, conn_losstimer.go
 //	                             starting, stopping and expiry; the retransmission timeout; loss
 //	                             and window probes; Linux's shared loss timer
-//	conn_icmp.go, conn_reconfig.go, conn_info.go, conn_check.go
-//	                             ICMP; changing the configuration; TCP_INFO; invariants
+//	conn_icmp.go, conn_reconfig.go, conn_check.go
+//	                             ICMP; changing the configuration; invariants
+//	conn_info.go, conn_meter.go  TCP_INFO; delivery rate, and what limits the sender
 //	flight.go                    state needed only while data is in flight
 //	sent*.go                     the segments in flight; rack.go and tlp.go detect losses;
 //	                             loss6675.go and dupack.go do without RACK

@@ -240,6 +240,13 @@ func (e *Engine) Wrote(now wheel.Time, s *Socket, n uint32, flags WriteFlags) {
 	}
 }
 
+// SetWriterWaits is Conn.SetWriterWaits.
+func (e *Engine) SetWriterWaits(s *Socket, waits bool) {
+	if s.open() {
+		s.conn.SetWriterWaits(waits)
+	}
+}
+
 // Consumed is Conn.Consumed.
 func (e *Engine) Consumed(now wheel.Time, s *Socket, n uint32) {
 	if now = e.setNow(now); s.open() {

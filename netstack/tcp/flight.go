@@ -16,6 +16,7 @@ type flight struct {
 	l6675      loss6675
 	prr        congestion.PRR
 	frto       congestion.FRTO
+	use        windowUse
 	sndcnt     uint32 // bytes that PRR still allows
 	rexmitHint Seq    // no segment below it waits to be retransmitted
 

@@ -50,13 +50,15 @@ type Info struct {
 	Ssthresh     uint32 `json:"ssthresh"`  // bytes
 	SsthreshSegs uint32 `json:"ssthresh_segs"`
 
-	Unacked      uint32        `json:"unacked"` // segments
-	Sacked       uint32        `json:"sacked"`  // of Unacked
-	Lost         uint32        `json:"lost"`    // of Unacked, deemed lost
-	Retrans      uint32        `json:"retransmissions_in_flight"`
-	TotalRetrans uint64        `json:"retransmissions"` // of the whole connection
-	Reordering   bool          `json:"reordering"`      // reordering was seen
-	ReoWnd       time.Duration `json:"reo_wnd_ns"`      // RACK's reordering window
+	Unacked      uint32 `json:"unacked"` // segments
+	Sacked       uint32 `json:"sacked"`  // of Unacked
+	Lost         uint32 `json:"lost"`    // of Unacked, deemed lost
+	Retrans      uint32 `json:"retransmissions_in_flight"`
+	TotalRetrans uint64 `json:"retransmissions"` // of the whole connection
+
+	Reordering     uint32        `json:"reordering"`      // largest overtaking, segments, 3..300
+	ReorderingSeen uint32        `json:"reordering_seen"` // ACKs that showed reordering
+	ReoWnd         time.Duration `json:"reo_wnd_ns"`      // RACK's reordering window
 
 	Delivered     uint64 `json:"delivered"`    // segments
 	DeliveredCE   uint64 `json:"delivered_ce"` // of Delivered, those whose ACK had ECN-Echo
@@ -70,6 +72,17 @@ type Info struct {
 	BytesReceived uint64 `json:"bytes_received"` // bytes that became readable
 	NotSent       uint64 `json:"notsent_bytes"`  // written bytes never sent
 	DSACKDups     uint64 `json:"dsack_dups"`     // DSACKs received
+
+	// DeliveryRate is the rate at which data was last delivered, bits/s of payload; 0 if unknown.
+	// DeliveryRateAppLimited says that the application had no more to send then.
+	DeliveryRate           uint64 `json:"delivery_rate_bps"`
+	DeliveryRateAppLimited bool   `json:"delivery_rate_app_limited"`
+
+	// BusyTime is how long data was unsent or unacknowledged. RwndLimited and SndbufLimited are the
+	// parts of it during which the peer's window, and the send buffer, limited the sender.
+	BusyTime      time.Duration `json:"busy_time_ns"`
+	RwndLimited   time.Duration `json:"rwnd_limited_ns"`
+	SndbufLimited time.Duration `json:"sndbuf_limited_ns"`
 
 	SndMSS    uint32 `json:"snd_mss"` // bytes, like all below
 	RcvMSS    uint32 `json:"rcv_mss"` // as seen in the peer's segments

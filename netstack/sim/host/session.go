@@ -134,6 +134,10 @@ func (s *Session) Write(n uint32, flags tcp.WriteFlags) {
 	s.host.Flush()
 }
 
+// WaitForRoom says whether the application waits for room in its send buffer: see
+// tcp.Conn.SetWriterWaits.
+func (s *Session) WaitForRoom(waits bool) { s.host.engine.SetWriterWaits(s.socket, waits) }
+
 // Consume reads n bytes, which must be readable.
 func (s *Session) Consume(n uint32) {
 	s.read += uint64(n)

@@ -32,6 +32,7 @@ func (b *Bulk) OnEvents(now wheel.Time, s *Session, ev tcp.Events) {
 		chunk = buffer
 	}
 	room := buffer - min(buffer, s.Unacked())
+	s.WaitForRoom(b.Bytes == 0 || b.Bytes-s.wrote > room)
 	if b.Bytes == 0 && room < buffer/2 {
 		return // enough is left in the buffer
 	}

@@ -243,6 +243,7 @@ func (s *engineSocket) Write(n uint32, flags tcp.WriteFlags) (uint32, string) {
 		return 0, "EPIPE"
 	}
 	k := uint32(min(uint64(n), s.room()))
+	s.host.engine.SetWriterWaits(s.conn, k < n)
 	if k == 0 && n > 0 {
 		return 0, "EAGAIN"
 	}

@@ -77,7 +77,14 @@ var infoFields = map[string]func(*tcp.Info) int64{
 	"tcpi_total_retrans": number64(func(i *tcp.Info) uint64 { return i.TotalRetrans }),
 	"tcpi_snd_cwnd":      number64(func(i *tcp.Info) uint32 { return i.CwndSegs }),
 	"tcpi_snd_ssthresh":  func(i *tcp.Info) int64 { return ssthresh(i, i.SsthreshSegs) },
-	"tcpi_reord_seen":    func(i *tcp.Info) int64 { return truth(i.Reordering) },
+	"tcpi_reord_seen":    number64(func(i *tcp.Info) uint32 { return i.ReorderingSeen }),
+	"tcpi_reordering":    number64(func(i *tcp.Info) uint32 { return i.Reordering }),
+
+	"tcpi_delivery_rate":             func(i *tcp.Info) int64 { return int64(i.DeliveryRate / 8) },
+	"tcpi_delivery_rate_app_limited": func(i *tcp.Info) int64 { return truth(i.DeliveryRateAppLimited) },
+	"tcpi_busy_time":                 usecs(func(i *tcp.Info) time.Duration { return i.BusyTime }),
+	"tcpi_rwnd_limited":              usecs(func(i *tcp.Info) time.Duration { return i.RwndLimited }),
+	"tcpi_sndbuf_limited":            usecs(func(i *tcp.Info) time.Duration { return i.SndbufLimited }),
 
 	"tcpi_delivered":      number64(func(i *tcp.Info) uint64 { return i.Delivered }),
 	"tcpi_delivered_ce":   number64(func(i *tcp.Info) uint64 { return i.DeliveredCE }),
