@@ -3,7 +3,8 @@
 //
 // Results go to standard output, as tables or, with --json, as one JSON object a line. Messages go
 // to standard error. The exit status is 0 on success, 1 on failure, 2 for a wrong call, and 3 if
-// the command found a violation. link exits with the status of a command of its own that fails.
+// the command found a violation. link and up exit with the
+// status of a command of the caller that fails.
 package main
 
 import (
@@ -51,11 +52,26 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 
 // usageError is the caller's mistake, found before anything ran.
 type usageError struct {
-	err  error
-	hint string
+	err    error
+	hint   string
+	failed bool // it is no mistake, but a failure that needs a hint
 }
 
 func (e *usageError) Error() string { return e.err.Error() }
+
+// commandError is the failure of a program that the caller had this one run.
+type commandError struct {
+	name string
+	err  error
+}
+
+func (e *commandError) Error() string { return e.name + ": " + e.err.Error() }
+func (e *commandError) Unwrap() error { return e.err }
+
+// silentStatus is the exit status of a process that has said why it failed.
+type silentStatus int
+
+func (s silentStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 
 // usage returns err as the mistake of the caller of cmd.
 func usage(cmd *cobra.Command, err error) error {
@@ -72,6 +88,9 @@ func report(stderr io.Writer, err error) int {
 	if err == nil {
 		return exitOK
 	}
+	if silent := silentStatus(0); errors.As(err, &silent) {
+		return int(silent)
+	}
 	if errors.Is(err, context.Canceled) {
 		err = errors.New("interrupted")
 	}
@@ -82,13 +101,17 @@ func report(stderr io.Writer, err error) int {
 	)
 	var (
 		command *link.CommandError
+		own     *commandError
 		exit    *exec.ExitError
 	)
 	switch {
-	case errors.As(err, &command) && errors.As(command.Err, &exit):
+	case errors.As(err, &command) && errors.As(command.Err, &exit), errors.As(err, &own) && errors.As(own.err, &exit):
 		return exitStatus(exit)
 	case errors.As(err, &u):
 		fmt.Fprintf(stderr, "tcpwheel: hint: %s\n", u.hint)
+		if u.failed {
+			return exitFailed
+		}
 		return exitUsage
 	case errors.As(err, &v):
 		return exitViolation

@@ -17,6 +17,7 @@ import (
 type upFlags struct {
 	siteFlags
 	expose, forward []string
+	rootless        bool
 }
 
 func newUp() *cobra.Command {
@@ -25,7 +26,7 @@ func newUp() *cobra.Command {
 		f upFlags
 	)
 	cmd := &cobra.Command{
-		Use:   "up",
+		Use:   "up [flags] [-- COMMAND]",
 		Short: "a TCP stack behind a TUN device, with services on it",
 		Long: "Up makes a TUN device, gives the kernel an address on it, and runs a TCP/IP\n" +
 			"stack behind it until SIGINT, SIGTERM or SIGHUP. Then it removes the device\n" +
@@ -49,6 +50,10 @@ func newUp() *cobra.Command {
 			"  --forward [BIND:]PORT:ADDR:PORT\n" +
 			"      the kernel listens, at 127.0.0.1, at BIND, or at all addresses (*), and\n" +
 			"      the stack connects to ADDR: iperf3 -c in front of our TCP\n\n" +
+			"Without root, --rootless makes a user namespace with a network of its own,\n" +
+			"where the kernel's side is COMMAND, or a shell at a terminal. up ends with it,\n" +
+			"with its exit status. The addresses are then 10.7.0.1/24 and 10.7.0.2/24 by\n" +
+			"default. The status server is still reached from outside.\n\n" +
 			"The kernel's side of both is in the network namespace of the command. With\n" +
 			"--netns that is not the device's.\n\n" +
 			"The capture has the packets at the stack's end of the link, with nanoseconds.\n" +
@@ -56,20 +61,35 @@ func newUp() *cobra.Command {
 			"was armed, and how late it was. Super-segments are captured whole. Packets are\n" +
 			"dropped from the capture, counted and reported, if the file is too slow." + "\n\n" +
 			siteHelp,
-		Example: "  tcpwheel up --tun wheel0 --host-addr 10.7.0.1/24 --addr 10.7.0.2/24",
-		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd, c) },
+		DisableFlagsInUseLine: true,
+		Example: "  tcpwheel up --tun wheel0 --host-addr 10.7.0.1/24 --addr 10.7.0.2/24\n" +
+			"  tcpwheel up --rootless --loss 2% -- curl -so page http://10.7.0.2/bytes/9999",
+		Args: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case len(args) > 0 && cmd.ArgsLenAtDash() != 0:
+				return usage(cmd, fmt.Errorf("up: unexpected argument %q", args[0]))
+			case len(args) > 0 && !f.rootless:
+				return usage(cmd, fmt.Errorf("up: a command without --rootless: run it in another terminal"))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, c, args) },
 	}
 	f.registerStack(cmd, &c)
 	cmd.Flags().StringVar(&c.Status, "status", "", "serve the state at this address, as 127.0.0.1:7070")
 	cmd.Flags().StringVar(&c.Trace, "trace", "", "file for the events, lines of JSON")
 	cmd.Flags().StringArrayVar(&f.expose, "expose", nil, "forward a port of the stack to the kernel")
 	cmd.Flags().StringArrayVar(&f.forward, "forward", nil, "forward a port of the kernel through the stack")
+	cmd.Flags().BoolVar(&f.rootless, "rootless", false, "without root: in a user namespace, with COMMAND or a shell")
 	f.registerLink(cmd, &c)
 	return cmd
 }
 
 // run runs the stack until a signal ends it.
-func (f *upFlags) run(cmd *cobra.Command, c up.Config) error {
+func (f *upFlags) run(cmd *cobra.Command, c up.Config, command []string) error {
+	if f.rootless && len(f.addrs)+len(f.hostAddrs) == 0 {
+		f.addrs, f.hostAddrs = []string{"10.7.0.2/24"}, []string{"10.7.0.1/24"}
+	}
 	c.Stdout, c.Page = cmd.OutOrStdout(), demo.NewLive
 	err := f.fill(&c)
 	if err == nil {
@@ -81,12 +101,25 @@ func (f *upFlags) run(cmd *cobra.Command, c up.Config) error {
 	if err != nil {
 		return usage(cmd, fmt.Errorf("up: %w", err))
 	}
+	in, out, talk := cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
+	if f.rootless && !rootless() {
+		return runRootless(c.Status, in, out, talk)
+	}
 	if c.Capture == "-" {
 		signal.Ignore(syscall.SIGPIPE) // the end of the capture's reader ends the stack cleanly
 	}
-	status := &statusLine{w: cmd.ErrOrStderr()}
+	status := &statusLine{w: talk}
 	defer status.stop()
 	c.Log = func(what string) { status.print("tcpwheel: up: " + what) }
+	if f.rootless {
+		if err := enterRootless(&c); err != nil {
+			return err
+		}
+		if len(command) == 0 {
+			command = shellOf(in)
+		}
+		return runInside(cmd.Context(), c, command, in, out, talk, func(s up.Running) { c.Log(s.String()) })
+	}
 	return up.Run(cmd.Context(), c, func(s up.Running) {
 		c.Log(s.String())
 		before := s.Status()

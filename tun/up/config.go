@@ -75,6 +75,10 @@ type Config struct {
 	// the state of the host at: a page, /info, /metrics, /events and /debug/pprof. "" is none.
 	Status string
 
+	// StatusListener, if not nil, is where the status server listens. Status must be set, too. The
+	// host closes it.
+	StatusListener net.Listener
+
 	// Page, if not nil, makes the page of the status server. The default is a page without diagrams.
 	Page func(*Host) Page
 

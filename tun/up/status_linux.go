@@ -23,9 +23,12 @@ type statusServer struct {
 
 // startStatus serves at an address until close.
 func startStatus(h *Host, at string) (*statusServer, error) {
-	l, err := net.Listen("tcp", at)
-	if err != nil {
-		return nil, fmt.Errorf("status: %w", err)
+	l := h.config.StatusListener
+	if l == nil {
+		var err error
+		if l, err = net.Listen("tcp", at); err != nil {
+			return nil, fmt.Errorf("status: %w", err)
+		}
 	}
 	s := &statusServer{listener: l, ended: make(chan struct{})}
 	if h.config.Page != nil {
