@@ -28,9 +28,12 @@ func writeCapture(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // captured returns the capture of 200 kB over a link with these losses and 20 ms in each direction.
-func captured(losses sim.Losses) ([]byte, error) {
-	link := sim.LinkConfig{Rate: 10_000_000, Delay: 20 * time.Millisecond, Loss: losses}
-	f, err := host.NewFlows(host.Plan{Seed: 1, Flows: 1, Bytes: 200_000, Duration: time.Minute, Link: link, Policy: "linux"})
+func captured(losses sim.Losses) ([]byte, error) { return capturedFlows(1, 1, 200_000, losses) }
+
+// capturedFlows is captured with so many connections that send so many bytes each.
+func capturedFlows(seed uint64, flows int, bytesEach uint64, losses sim.Losses) ([]byte, error) {
+	link := sim.LinkConfig{Rate: 10_000_000 * uint64(flows), Delay: 20 * time.Millisecond, Loss: losses}
+	f, err := host.NewFlows(host.Plan{Seed: seed, Flows: flows, Bytes: bytesEach, Duration: time.Hour, Link: link, Policy: "linux"})
 	if err != nil {
 		return nil, err
 	}

@@ -407,25 +407,31 @@ func TestKilledRunsEndWithTheSameTables(t *testing.T) {
 	}
 	begun := time.Now()
 	tcpwheelOf(t, exitOK, "analyze", "-j", "2", "--parquet", whole, dir)
-	took := time.Since(begun)
+	killAndCompare(t, dir, whole, killed, time.Since(begun)/3)
+}
+
+// killAndCompare kills ten runs at random moments, within the first part of each, finishes the
+// tables, and compares them with those of a whole run.
+func killAndCompare(t *testing.T, dir, whole, killed string, within time.Duration) {
+	t.Helper()
 	random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
 	for i := range 10 {
 		c := ownProcess(t, "analyze", "-j", "2", "--parquet", killed, dir)
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
-		pause := time.Duration(random.Int64N(int64(took))) / 3
-		for waited := 0; waited < 500; waited++ { // the process starts, and only then the clock
+		for range 500 { // the process starts, and only then the clock
 			if _, err := os.Stat(filepath.Join(killed, "files")); err == nil {
 				break
 			}
 			time.Sleep(2 * time.Millisecond)
 		}
-		time.Sleep(pause)
+		time.Sleep(time.Duration(random.Int64N(int64(within))))
 		if err := c.Process.Kill(); err != nil && i < 3 {
 			t.Error(err)
 		}
 		_ = c.Wait()
+		t.Logf("killed run %d: %d parts", i, len(rowsOf(t, killed, "files")))
 	}
 	tcpwheelOf(t, exitOK, "analyze", "-j", "2", "--parquet", killed, dir)
 	sameTables(t, killed, whole, "files", "connections", "episodes")
