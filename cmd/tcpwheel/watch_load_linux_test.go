@@ -54,22 +54,15 @@ func seconds(t syscall.Timeval) float64 { return float64(t.Sec) + float64(t.Usec
 
 // sendLoad sends at a rate and prints how many packets it sent, and how fast.
 func sendLoad(rate int, span time.Duration) error {
-	lo, err := net.InterfaceByName("lo")
+	send, err := sendToLoopback()
 	if err != nil {
 		return err
 	}
-	fd, err := syscall.Socket(syscall.AF_PACKET, syscall.SOCK_RAW, 0)
-	if err != nil {
-		return err
-	}
-	defer syscall.Close(fd)
-	to := &syscall.SockaddrLinklayer{Protocol: 8, Ifindex: lo.Index}
 	load := &load{rng: rand.New(rand.NewPCG(1, 2))}
 	began, sent := time.Now(), 0
 	for d := time.Duration(0); d < span; d = time.Since(began) {
 		for due := int(d.Seconds() * float64(rate)); sent < due; sent++ {
-			err := syscall.Sendto(fd, load.next(), 0, to)
-			if err != nil && !errors.Is(err, syscall.ENOBUFS) {
+			if err := send(load.next()); err != nil {
 				return err
 			}
 			if sent%256 == 0 && time.Since(began) >= span {
@@ -81,6 +74,25 @@ func sendLoad(rate int, span time.Duration) error {
 	took := time.Since(began)
 	fmt.Printf("sent %d packets, %.0f a second, %d losses, %d connections\n", sent, float64(sent)/took.Seconds(), load.losses, load.made)
 	return nil
+}
+
+// sendToLoopback returns a function that sends a frame to the loopback device.
+func sendToLoopback() (send func([]byte) error, err error) {
+	lo, err := net.InterfaceByName("lo")
+	if err != nil {
+		return nil, err
+	}
+	fd, err := syscall.Socket(syscall.AF_PACKET, syscall.SOCK_RAW|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	to := &syscall.SockaddrLinklayer{Protocol: 8, Ifindex: lo.Index}
+	return func(frame []byte) error {
+		if err := syscall.Sendto(fd, frame, 0, to); !errors.Is(err, syscall.ENOBUFS) {
+			return err
+		}
+		return nil
+	}, nil
 }
 
 // load makes the packets of 64 connections that take turns. Each sends 20 segments. In one of 20

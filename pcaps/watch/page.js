@@ -27,9 +27,9 @@ function row(cells, tag, name) {
 }
 
 function fillKinds(table, tally) {
-  const rows = [row(["kind", "recoveries", "spurious", "unrepaired", "T_rec p50", "p95", "p99", "lost", "waited"], "th")];
+  const rows = [row(["kind", "lost", "T_rec p50", "p95", "p99", "recoveries", "spurious", "unrepaired", "waited"], "th")];
   for (const k of [...(tally.kinds || []), tally.all]) {
-    rows.push(row([k.kind, k.episodes, k.spurious, k.unrepaired, span(k.p50_s), span(k.p95_s), span(k.p99_s), span(k.time_lost_s), span(k.timer_wait_s)],
+    rows.push(row([k.kind, span(k.time_lost_s), span(k.p50_s), span(k.p95_s), span(k.p99_s), k.episodes, k.spurious, k.unrepaired, span(k.timer_wait_s)],
       "td", k.kind === "all" ? "all" : ""));
   }
   table.replaceChildren(...rows);
