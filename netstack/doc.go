@@ -69,6 +69,10 @@
 // wake-up. Connections are spread over the shards. An expired timer is a message to its connection,
 // which ignores it if the timer was stopped meanwhile.
 //
+// Notifications (waiter.Queue) come from the goroutine that holds the baton. That is the caller of
+// the endpoint's method, the goroutine that delivers a packet, or the timer's. A callback must
+// return soon. It may call the endpoint: the call then only announces work.
+//
 // # Memory
 //
 // Written data is kept in reference-counted chunks. Segments and their retransmissions refer to
@@ -77,21 +81,7 @@
 // # Differences from gVisor
 //
 // Options, errors, states and statistics are gVisor's; tests run the same scripts with both TCPs.
-// These differences are deliberate:
-//
-//   - The congestion control is CUBIC by default; gVisor's NewProtocol uses Reno.
-//   - An accepted socket inherits all options of its listener, as in Linux. gVisor's inherits some.
-//   - TCP_MAXSEG of a connection returns the MSS in use, as in Linux. TCP_WINDOW_CLAMP,
-//     TCP_QUICKACK and TCP_SYNCNT take effect (TCP_SYNCNT from the next handshake on); gVisor only
-//     stores them.
-//   - A port whose connection is in TIME-WAIT is dialed again only if that connection used
-//     timestamps, as in Linux (RFC 6191).
-//   - An ICMP message counts only if it quotes a segment in flight (RFC 5927 §4.1). The error queue
-//     is bounded.
-//   - If the ACK of a SYN cookie was dropped because the accept queue was full, later ACKs of no
-//     connection are dropped for a while, not reset: they may follow that ACK.
-//   - A connection that ends by keepalive, or half-open with its listener, sends a RST.
-//   - TIME-WAIT lasts at most four minutes and the RTO is at most a day, whatever the options say.
+// docs/differences.md lists the deliberate differences.
 //
 // # Limitations
 //

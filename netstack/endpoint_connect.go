@@ -286,7 +286,7 @@ func (e *Endpoint) initConn(iss, least tcp.Seq) {
 	if least != 0 {
 		iss = tcp.ISSAfter(iss, least)
 	}
-	socket := e.opts.socket(&e.ops)
+	socket := e.socketOptions()
 	cfg := e.p.config(e.opts, e.recvBufferFixed, socket, e.recvBuffer())
 	e.conn.Init(cfg, e.path(), iss, e.p.secret.TimestampOffset(local, remote))
 }

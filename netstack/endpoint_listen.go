@@ -150,6 +150,7 @@ func (e *Endpoint) inherit(l *Endpoint) {
 	e.ops.SetKeepAlive(l.ops.GetKeepAlive())
 	e.ops.SetLinger(l.ops.GetLinger())
 	e.ops.SetMark(l.ops.GetMark())
+	e.ops.SetExperimentOptionValue(l.ops.GetExperimentOptionValue())
 	e.ops.SetSendBufferSize(l.ops.GetSendBufferSize(), false)
 	e.ops.SetReceiveBufferSize(l.ops.GetReceiveBufferSize(), false)
 	e.recvBufferFixed, e.sendBufferFixed = l.recvBufferFixed, l.sendBufferFixed

@@ -182,7 +182,7 @@ func (p *protocol) openPassive(wq *waiter.Queue, id stack.TransportEndpointID, s
 	}
 	e := p.newEndpoint(net, wq)
 	e.reg = registration{nets: network(net), nic: pkt.NICID, registered: true}
-	e.opening = openingSYN
+	e.opening, e.connectReported = openingSYN, true
 	prepare(e)
 	e.info.ID, e.info.RegisterNICID = id, pkt.NICID
 	e.setRoute(r)

@@ -15,20 +15,22 @@ func (l *listener) sendCookie(id stack.TransportEndpointID, seg *segment, pkt *s
 		return
 	}
 	local, remote := addrPort(id.LocalAddress, id.LocalPort), addrPort(id.RemoteAddress, id.RemotePort)
-	c := Endpoint{route: r}
+	c := Endpoint{p: p, route: r}
+	c.ops.SetExperimentOptionValue(e.ops.GetExperimentOptionValue())
 	path := c.path()
+	ip := stack.NetworkHeaderParams{ExperimentOptionValue: e.experiment(r)}
 	r.Release()
 
 	e.mu.Lock()
-	cfg := p.config(e.opts, e.recvBufferFixed, e.opts.socket(&e.ops), e.recvBuffer())
-	tos := e.opts.tos
+	cfg := p.config(e.opts, e.recvBufferFixed, e.socketOptions(), e.recvBuffer())
+	ip.TOS = e.opts.tos
 	e.mu.Unlock()
 	h := p.secret.CookieSYNAck(seg.arrived, local, remote, &seg.header, cfg, path)
 	l.mu.Lock()
 	l.backlog.SentCookie(seg.arrived)
 	l.mu.Unlock()
 	p.stats.ListenOverflowSynCookieSent.Increment()
-	if p.reply(pkt, id, h, tos) {
+	if p.reply(pkt, id, h, ip) {
 		e.stats.segmentSent()
 	} else {
 		e.stats.more().SendErrors.SegmentSendToNetworkFailed.Increment()
@@ -40,7 +42,7 @@ func (l *listener) sendCookie(id stack.TransportEndpointID, seg *segment, pkt *s
 func (l *listener) takeCookie(id stack.TransportEndpointID, seg *segment) (taken *tcp.Cookie, action tcp.ListenAction) {
 	p := l.e.p
 	l.e.mu.Lock()
-	cfg := p.config(l.e.opts, l.e.recvBufferFixed, l.e.opts.socket(&l.e.ops), l.e.recvBuffer())
+	cfg := p.config(l.e.opts, l.e.recvBufferFixed, l.e.socketOptions(), l.e.recvBuffer())
 	l.e.mu.Unlock()
 	local, remote := addrPort(id.LocalAddress, id.LocalPort), addrPort(id.RemoteAddress, id.RemotePort)
 	ck, ok := p.secret.TakeCookie(seg.arrived, local, remote, &seg.header, cfg)

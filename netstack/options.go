@@ -56,16 +56,16 @@ func newEndpointOptions(p *protocolOptions) *endpointOptions {
 	}
 }
 
-// socket returns the engine's options.
-func (o *endpointOptions) socket(ops *tcpip.SocketOptions) tcp.SocketOptions {
-	clamp := uint32(0)
+// socketOptions returns the engine's options.
+func (e *Endpoint) socketOptions() tcp.SocketOptions {
+	o, ops, clamp := e.opts, &e.ops, uint32(0)
 	if o.windowClampSet {
 		clamp = o.windowClamp
 	}
 	return tcp.SocketOptions{
 		NoDelay: !ops.GetDelayOption(), Cork: ops.GetCorkOption(),
 		QuickAck: o.socketConfig != nil && o.socketConfig.QuickAck, NoQuickAck: !ops.GetQuickAck(), WindowClamp: clamp,
-		UserTimeout: clampDuration(o.userTimeout, 0), MaxSeg: o.maxSeg, FinWait2: clampDuration(o.linger, 1),
+		UserTimeout: clampDuration(o.userTimeout, 0), MaxSeg: o.maxSeg, FinWait2: clampDuration(o.linger, 1), TimeWait: e.p.timeWaitOption(),
 		Keepalive: ops.GetKeepAlive(), KeepIdle: clampDuration(o.keepIdle, 1), KeepInterval: clampDuration(o.keepInterval, 1), KeepCount: min(max(o.keepCount, 1), 255),
 	}
 }
@@ -195,6 +195,9 @@ func (e *Endpoint) GetSockOptInt(opt tcpip.SockOptInt) (int, tcpip.Error) {
 	case tcpip.IPv6HopLimitOption:
 		return int(o.hopLimit), nil
 	case tcpip.TCPSynCountOption:
+		if own := o.socketConfig; own != nil && !o.synRetriesSet {
+			return int(synRetries(&own.Policy)), nil
+		}
 		return int(o.synRetries), nil
 	case tcpip.TCPWindowClampOption:
 		return int(o.windowClamp), nil

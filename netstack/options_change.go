@@ -17,7 +17,7 @@ func (e *Endpoint) applyOptionCalls(now wheel.Time, t pendingCalls, o *tcp.Outpu
 		e.conn.Reconfigure(now, e.p.share(c), o)
 	}
 	if t.options {
-		e.conn.SetOptions(now, e.opts.socket(&e.ops), o)
+		e.conn.SetOptions(now, e.socketOptions(), o)
 	}
 	if t.resize {
 		if e.connecting() {
@@ -33,6 +33,6 @@ func (e *Endpoint) applyOptionCalls(now wheel.Time, t pendingCalls, o *tcp.Outpu
 func (e *Endpoint) pollQuickAck(o *tcp.Output) {
 	if e.ops.GetQuickAck() == e.quickAckOff {
 		e.quickAckOff = !e.quickAckOff
-		e.conn.SetOptions(e.now, e.opts.socket(&e.ops), o)
+		e.conn.SetOptions(e.now, e.socketOptions(), o)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/header/parse"
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 	"gvisor.dev/gvisor/pkg/tcpip/transport/raw"
+	gtcp "gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
 	"gvisor.dev/gvisor/pkg/waiter"
 
 	"tcpwheel/netstack/tcp"
@@ -56,10 +57,14 @@ type Config struct {
 }
 
 // DefaultConfig returns the configuration of NewProtocol: policy per-segment, CUBIC. As in gVisor's
-// TCP, an unreachable destination ends a handshake.
+// TCP, a SYN is retransmitted six times and an unreachable destination ends a handshake.
+//
+// DEVIATION RFC 9293 §3.8.3 (MUST-23): a SYN is given up after 127 s, as in Linux, not three
+// minutes.
 func DefaultConfig() Config {
 	c := Config{Conn: tcp.DefaultConfig(tcptimers.MustPolicy(tcptimers.DefaultPolicy))}
 	c.Conn.ICMPEndsHandshake = true
+	c.Conn.Policy.SynR2 = synR2(gtcp.DefaultSynRetries, c.Conn.Policy.Bounds)
 	return c
 }
 

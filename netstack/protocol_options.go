@@ -1,6 +1,7 @@
 package netstack
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -69,7 +70,7 @@ func (o *protocolOptions) init(c *tcp.Config) {
 		minRTO:        c.Policy.Bounds.Min,
 		maxRTO:        c.Policy.Bounds.Max,
 		maxRetries:    gtcp.MaxRetries,
-		synRetries:    gtcp.DefaultSynRetries,
+		synRetries:    synRetries(&c.Policy),
 	}
 	if n := c.Policy.MaxRexmits; n > 0 {
 		o.maxRetries = uint32(n)
@@ -81,6 +82,29 @@ func (o *protocolOptions) init(c *tcp.Config) {
 
 // SetOption implements stack.TransportProtocol.
 func (p *protocol) SetOption(option tcpip.SettableTransportProtocolOption) tcpip.Error {
+	err := p.setOption(option)
+	if _, ok := option.(*tcpip.TCPTimeWaitTimeoutOption); ok && err == nil {
+		// As in gVisor, connections that are open already use the new value.
+		for _, e := range p.stack.RegisteredEndpoints() {
+			if e, ok := e.(*Endpoint); ok {
+				e.socketOptionChanged()
+			}
+		}
+	}
+	return err
+}
+
+// timeWaitOption returns the time in TIME-WAIT that a program has set, or 0. RFC 9293 §3.4.2 limits
+// it: twice an MSL of two minutes.
+func (p *protocol) timeWaitOption() time.Duration {
+	o := p.options()
+	if !o.timeWaitSet {
+		return 0
+	}
+	return min(max(o.timeWait, time.Nanosecond), 4*time.Minute)
+}
+
+func (p *protocol) setOption(option tcpip.SettableTransportProtocolOption) tcpip.Error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	o := &p.opts
@@ -221,9 +245,6 @@ func (p *protocol) makeConfig(e *endpointOptions, fixedRecv bool, socket tcp.Soc
 	} else {
 		o.bound(&c.Policy)
 	}
-	if o.timeWaitSet {
-		c.Policy.MSL = min(max(o.timeWait/2, time.Nanosecond), 2*time.Minute) // RFC 9293 §3.4.2
-	}
 	if e.synRetriesSet {
 		c.Policy.SynR2 = synR2(e.synRetries, c.Policy.Bounds)
 	}
@@ -276,6 +297,16 @@ func rexmitBound(n uint32) (rexmits int, r2 time.Duration) {
 		return 0, time.Nanosecond // give up at the first timeout
 	}
 	return int(min(n, 254)), 0 // the engine counts no further
+}
+
+// synRetries returns how often a policy retransmits a SYN, apart from its linear timeouts.
+func synRetries(p *tcptimers.Policy) (n uint8) {
+	est := p.NewEstimator()
+	for at := est.RTO(); n < math.MaxUint8 && at < p.SynR2; at += est.RTO() {
+		est.Backoff()
+		n++
+	}
+	return n
 }
 
 // synR2 returns how long a SYN is retransmitted at most n times: after 1 s, 2 s, 4 s … up to b.Max.

@@ -85,12 +85,13 @@ func (p *protocol) resetStray(id stack.TransportEndpointID, s *segment, pkt *sta
 	in := s.inbound()
 	if rst, ok := tcp.StrayReset(&in); ok {
 		p.count(func(c *tcp.Counters) { c.OutRsts++ })
-		p.reply(pkt, id, rst, stack.DefaultTOS)
+		p.reply(pkt, id, rst, stack.NetworkHeaderParams{TOS: stack.DefaultTOS})
 	}
 }
 
-// reply sends a segment of no connection back to the sender of pkt, and reports success.
-func (p *protocol) reply(pkt *stack.PacketBuffer, id stack.TransportEndpointID, h tcp.Header, tos uint8) bool {
+// reply sends a segment of no connection back to the sender of pkt, and reports success. ip has TOS
+// and the experiment option.
+func (p *protocol) reply(pkt *stack.PacketBuffer, id stack.TransportEndpointID, h tcp.Header, ip stack.NetworkHeaderParams) bool {
 	r, err := p.stack.FindRoute(pkt.NICID, id.LocalAddress, id.RemoteAddress, pkt.NetworkProtocolNumber, false)
 	if err != nil {
 		return false
@@ -98,9 +99,10 @@ func (p *protocol) reply(pkt *stack.PacketBuffer, id stack.TransportEndpointID, 
 	defer r.Release()
 	p.count(func(c *tcp.Counters) { c.OutSegs++ })
 	h.SrcPort, h.DstPort = id.LocalPort, id.RemotePort
-	out := stack.NewPacketBuffer(stack.PacketBufferOptions{ReserveHeaderBytes: h.HeaderLen() + int(r.MaxHeaderLength())})
+	out := stack.NewPacketBuffer(stack.PacketBufferOptions{ReserveHeaderBytes: h.HeaderLen() + int(r.MaxHeaderLength()) + header.IPv6ExperimentHdrLength})
 	defer out.DecRef()
-	return p.write(r, out, &h, stack.GSO{}, stack.NetworkHeaderParams{Protocol: ProtocolNumber, TTL: r.DefaultTTL(), TOS: tos})
+	ip.Protocol, ip.TTL = ProtocolNumber, r.DefaultTTL()
+	return p.write(r, out, &h, stack.GSO{}, ip)
 }
 
 // HandlePacket implements stack.TransportEndpoint. It takes the segment's arrival time before any

@@ -306,7 +306,7 @@ func TestAnyOptionsMakeAConfiguration(t *testing.T) {
 			s.ep.SocketOptions().SetKeepAlive(rng.Intn(2) == 0)
 			e := s.endpoint()
 			e.mu.Lock()
-			socket := e.opts.socket(&e.ops)
+			socket := e.socketOptions()
 			c := e.p.makeConfig(e.opts, e.recvBufferFixed, socket, e.recvBuffer())
 			e.mu.Unlock()
 			if err := errors.Join(c.Check(), socket.Check()); err != nil {

@@ -28,6 +28,8 @@ type packetParams struct {
 	gso      stack.GSO
 	owner    tcpip.PacketOwner
 
+	experiment uint16 // value of the IP experiment option; 0 for none
+
 	rcvUsed, rcvSize int // bytes in the receive buffer, and its size
 }
 
@@ -36,7 +38,7 @@ func (e *Endpoint) packetParams() packetParams {
 	w := packetParams{id: e.info.ID, tos: e.opts.tos, df: e.opts.setsDF(), mark: e.ops.GetMark(), gso: e.gso(), owner: e.opts.owner}
 	w.rcvUsed, w.rcvSize = e.rcvUsed, int(e.ops.GetReceiveBufferSize())
 	if r := e.route; r != nil {
-		w.ttl = e.opts.timeToLive(r)
+		w.ttl, w.experiment = e.opts.timeToLive(r), e.experiment(r)
 	}
 	return w
 }
@@ -44,9 +46,23 @@ func (e *Endpoint) packetParams() packetParams {
 // setRoute sets the route and takes over the reference.
 func (e *Endpoint) setRoute(r *stack.Route) {
 	e.route = r
-	if r.HasHostGSOCapability() {
+	if r.HasHostGSOCapability() && e.experiment(r) == 0 { // links expect IP headers without options
 		e.maxGSO = r.GSOMaxSize()
 	}
+}
+
+// experiment returns the value of the IP experiment option of packets on a route. It is
+// 0 unless the program has set one and the NIC takes part.
+func (e *Endpoint) experiment(r *stack.Route) uint16 {
+	v := e.ops.GetExperimentOptionValue()
+	if v == 0 {
+		return 0
+	}
+	nic, err := e.p.stack.GetNICByID(r.OutgoingNIC())
+	if err != nil || !nic.GetExperimentIPOptionEnabled() {
+		return 0
+	}
+	return v
 }
 
 // gso returns the offload options of the connection's packets, without the MSS.
@@ -66,12 +82,18 @@ func (e *Endpoint) gso() (g stack.GSO) {
 
 // path returns what the engine must know of the route.
 func (e *Endpoint) path() tcp.Path {
-	// The stack's MTU excludes the IP header.
 	const most = 1 << 16
-	if isIPv6(e.route) {
-		return tcp.Path{MTU: int(min(e.route.MTU()+header.IPv6MinimumSize, most)), IPv6: true}
+	v6 := isIPv6(e.route)
+	mtu := e.route.MTU() + header.IPv4MinimumSize // the stack's MTU excludes the IP header
+	if v6 {
+		mtu = e.route.MTU() + header.IPv6MinimumSize
 	}
-	return tcp.Path{MTU: int(min(e.route.MTU()+header.IPv4MinimumSize, most))}
+	if e.experiment(e.route) != 0 {
+		if mtu -= header.IPv4OptionExperimentLength; v6 {
+			mtu -= header.IPv6ExperimentHdrLength - header.IPv4OptionExperimentLength
+		}
+	}
+	return tcp.Path{MTU: int(min(mtu, most)), IPv6: v6}
 }
 
 // maxPacketPayload returns how many bytes of payload the link takes in one packet for it to
@@ -142,20 +164,25 @@ func (e *Endpoint) transmit(s *scratch, r *stack.Route, params *packetParams) {
 		}
 		size := pk.payload.Size()
 		out := stack.NewPacketBuffer(stack.PacketBufferOptions{
-			ReserveHeaderBytes: h.HeaderLen() + int(r.MaxHeaderLength()),
+			ReserveHeaderBytes: h.HeaderLen() + int(r.MaxHeaderLength()) + header.IPv6ExperimentHdrLength,
 			Payload:            pk.payload,
 			Mark:               params.mark,
 		})
 		pk.payload = buffer.Buffer{}
 		out.Owner = s.packetOwner(i, params)
 		gso := params.gso
+		if h.Flags.Has(tcp.SYN) {
+			gso = stack.GSO{} // as in gVisor
+		}
 		if gso.Type != stack.GSONone {
-			// As in gVisor, all packets have GSO options: they also request the checksum.
+			// As in gVisor, all other packets have GSO options: they also request the checksum.
 			if gso.MSS = uint16(min(pk.mss, math.MaxUint16)); size == 0 {
 				gso.MSS = math.MaxUint16
 			}
 		}
-		ip := stack.NetworkHeaderParams{Protocol: ProtocolNumber, TTL: params.ttl, TOS: params.tos, DF: params.df}
+		ip := stack.NetworkHeaderParams{
+			Protocol: ProtocolNumber, TTL: params.ttl, TOS: params.tos, DF: params.df, ExperimentOptionValue: params.experiment,
+		}
 		if seg.ECT {
 			ip.TOS |= 2 // RFC 3168 §5: ECT(0)
 		}

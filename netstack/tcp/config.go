@@ -87,6 +87,10 @@ type SocketOptions struct {
 	// policy's time.
 	FinWait2 time.Duration
 
+	// TimeWait is how long a connection that enters TIME-WAIT stays there, up to 4 min; 0 uses 2·MSL
+	// of the policy.
+	TimeWait time.Duration
+
 	// WindowClamp is an upper bound on the advertised window, bytes (TCP_WINDOW_CLAMP); 0 is no
 	// bound. It never shrinks a window already advertised.
 	WindowClamp uint32
@@ -161,6 +165,8 @@ func (o *SocketOptions) Check() error {
 		return fmt.Errorf("tcp: user timeout %v, want 0s to %v", o.UserTimeout, longest)
 	case o.MaxSeg != 0 && o.MaxSeg < MinMSS:
 		return fmt.Errorf("tcp: largest segment %d, want 0, or %d..65535", o.MaxSeg, MinMSS)
+	case o.TimeWait < 0 || o.TimeWait > 4*time.Minute:
+		return fmt.Errorf("tcp: TIME-WAIT %v, want 0s to 4m0s", o.TimeWait)
 	case o.FinWait2 < 0 || o.FinWait2 > longest:
 		return fmt.Errorf("tcp: FIN-WAIT-2 %v, want 0s to %v", o.FinWait2, longest)
 	case o.KeepIdle <= 0 || o.KeepIdle > longest:

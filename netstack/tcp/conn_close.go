@@ -130,7 +130,11 @@ func (c *Conn) timeWait(now wheel.Time, o *Output) {
 }
 
 func (c *Conn) restartTimeWait(now wheel.Time, o *Output) {
-	c.start(o, tcptimers.TimeWait, c.cfg.Policy.Deadline(now, 2*c.cfg.Policy.MSL))
+	wait := c.opts.TimeWait
+	if wait == 0 {
+		wait = 2 * c.cfg.Policy.MSL
+	}
+	c.start(o, tcptimers.TimeWait, c.cfg.Policy.Deadline(now, wait))
 }
 
 // timedOut closes the connection after a timeout. The error is the last soft error since the peer

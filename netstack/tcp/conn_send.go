@@ -227,7 +227,9 @@ func (c *Conn) sendData(now wheel.Time, n uint32, fin bool, o *Output) bool {
 		length++
 		flags, segFlags = FIN, sentFIN
 	}
-	if n > 0 && n == c.queued() {
+	if n > 0 && n == c.queued() && (!c.msgMore || c.corkExpired || c.finQueued) {
+		// RFC 9293 §3.9.1.2 (MUST-61): PSH is set "in the last buffered segment (i.e., when there is no
+		// more queued data to be sent)". MSG_MORE announces more, until the wait for it is over.
 		flags |= PSH
 		segFlags |= sentPSH
 	}
