@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -26,6 +27,7 @@ type runFlags struct {
 	out, shard               string
 	workers                  int
 	set                      []string
+	captures                 string
 }
 
 func newExperimentRun() *cobra.Command {
@@ -55,6 +57,7 @@ func newExperimentRun() *cobra.Command {
 	cmd.Flags().BoolVar(&f.all, "all", false, "run all studies")
 	cmd.Flags().BoolVar(&f.quick, "quick", false, "use the smaller plans")
 	cmd.Flags().StringArrayVar(&f.set, "set", nil, "KEY=VALUE: change a value of the study's plan; may be repeated")
+	cmd.Flags().StringVar(&f.captures, "captures", "", "DIR: --set captures=DIR, for the studies of captures: field, frontier")
 	cmd.Flags().BoolVar(&f.live, "live", false, "also run the parts that time this machine")
 	cmd.Flags().StringVar(&f.out, "out", "", "write a report to this directory, or a shard's results")
 	cmd.Flags().StringVar(&f.shard, "shard", "", "run a part only: i/n, auto or auto/n")
@@ -123,6 +126,13 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 
 // open opens the studies, or with --set one study with those values.
 func (f *runFlags) open(cmd *cobra.Command, args []string) ([]*experiments.Job, error) {
+	if f.captures != "" {
+		name, err := filepath.Abs(f.captures)
+		if err != nil {
+			return nil, err
+		}
+		f.set = append(f.set, "captures="+strconv.Quote(name))
+	}
 	if len(f.set) == 0 {
 		return openAll(cmd, args, f.all, f.quick)
 	}

@@ -23,7 +23,7 @@ func Studies() []*experiments.Study {
 		// Why losses wait.
 		vegas.Study, vegas.TableIV,
 		// Captures under other timers.
-		counterfactual.Study,
+		counterfactual.Study, counterfactual.Field,
 		// Floor and granularity separately.
 		frontier.Study, frontier.Quantisation, spike.Study, delack.Study,
 		// Incast, and randomised timeouts.

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path"
 	"time"
 
 	"tcpwheel/experiments"
+	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/pcaps/capture"
 	"tcpwheel/pcaps/replay"
 	"tcpwheel/pcaps/samples"
@@ -67,8 +67,35 @@ func has(sample, point string) bool {
 }
 
 // replayed runs the connections of a capture that had losses. It calls refused with the reason for
-// each connection that cannot run.
-func replayed(study *replay.Study, name string, refused func(reason string)) (results []*replay.Result, err error) {
+// each connection that cannot run, and seen, if not nil, for each connection.
+func replayed(study *replay.Study, in *capture.Reader, seen func(*track.Conn), refused func(reason string)) (results []*replay.Result, err error) {
+	var wrong error
+	rec := replay.NewRecorder(replay.Config{Done: func(c *track.Conn, s *replay.Script, err error) {
+		if seen != nil {
+			seen(c)
+		}
+		if s == nil && err == nil || wrong != nil {
+			return // no loss
+		}
+		var r *replay.Result
+		if err == nil {
+			r, err = study.Run(in.Name(), c, s)
+		}
+		if refusal, ok := errors.AsType[*replay.Refusal](err); ok {
+			refused(refusal.Reason)
+		} else if err != nil {
+			wrong = fmt.Errorf("%s: connection %d: %w", in.Name(), c.ID, err)
+		} else {
+			results = append(results, r)
+		}
+	}})
+	err = testbed.Packets(in, rec.Add)
+	rec.Close()
+	return results, errors.Join(err, wrong)
+}
+
+// sampleReplayed is replayed for a file of the samples.
+func sampleReplayed(study *replay.Study, name string, seen func(*track.Conn), refused func(reason string)) ([]*replay.Result, error) {
 	f, err := samples.Open(name)
 	if err != nil {
 		return nil, err
@@ -78,35 +105,7 @@ func replayed(study *replay.Study, name string, refused func(reason string)) (re
 	if err != nil {
 		return nil, err
 	}
-	var wrong error
-	rec := replay.NewRecorder(replay.Config{Done: func(c *track.Conn, s *replay.Script, err error) {
-		if s == nil && err == nil || wrong != nil {
-			return // no loss
-		}
-		var r *replay.Result
-		if err == nil {
-			r, err = study.Run(name, c, s)
-		}
-		if refusal, ok := errors.AsType[*replay.Refusal](err); ok {
-			refused(refusal.Reason)
-		} else if err != nil {
-			wrong = fmt.Errorf("%s: connection %d: %w", name, c.ID, err)
-		} else {
-			results = append(results, r)
-		}
-	}})
-	for {
-		p, err := in.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		rec.Add(p)
-	}
-	rec.Close()
-	return results, wrong
+	return replayed(study, in, seen, refused)
 }
 
 // capturedAt runs one capture under all policies.
@@ -116,32 +115,37 @@ func capturedAt(p *Plan, sample, point string) (Cell, error) {
 		study.Choices = append(study.Choices, c.Choice)
 	}
 	out := Cell{Sample: sample, Point: point, Policies: make([]Overall, len(p.Policies))}
-	results, err := replayed(&study, path.Join(sample, pointFile[point]), func(reason string) { out.Refuse = append(out.Refuse, reason) })
-	if err != nil {
-		return out, err
+	results, err := sampleReplayed(&study, path.Join(sample, pointFile[point]), nil, func(reason string) { out.Refuse = append(out.Refuse, reason) })
+	if err == nil {
+		out.fill(results)
 	}
-	out.Conns = len(results) + len(out.Refuse)
+	return out, err
+}
+
+// fill adds the losses of the connections, and the sums of the policies.
+func (c *Cell) fill(results []*replay.Result) {
+	c.Conns = len(results) + len(c.Refuse)
 	for n, r := range results {
 		for i := range r.Script.Losses {
 			l := &r.Script.Losses[i]
 			loss := Loss{Conn: n, Kind: l.Kind.String(), RTT: l.RTT, Captured: l.TRec, Took: r.Oracle[i].TRec, Count: r.Gates[i] == replay.Passed}
 			if l.Needed() {
-				out.Needed++
+				c.Needed++
 			}
-			for c := range p.Policies {
+			for policy := range c.Policies {
 				var by [replay.Keys]time.Duration
 				for k := range by {
 					by[k] = -1
-					if rec, ok := r.Recovery(i, c, replay.Key(k)); ok {
+					if rec, ok := r.Recovery(i, policy, replay.Key(k)); ok {
 						by[k] = rec.TRec
 					}
 				}
 				loss.By = append(loss.By, by)
 			}
-			out.Losses = append(out.Losses, loss)
+			c.Losses = append(c.Losses, loss)
 		}
-		for c := range p.Policies {
-			o, of := &out.Policies[c], r.Policies[c].Whole
+		for k := range c.Policies {
+			o, of := &c.Policies[k], r.Policies[k].Whole
 			if of == nil {
 				continue // captured, of a connection whose timers are not known
 			}
@@ -151,7 +155,6 @@ func capturedAt(p *Plan, sample, point string) (Cell, error) {
 			o.Spurious += of.Spurious
 		}
 	}
-	return out, nil
 }
 
 // validate runs one check on all samples, captured at their senders. Connections of a capture share
@@ -165,7 +168,7 @@ func validate(ctx context.Context, p *Plan, name, policy string) (Cell, error) {
 	study := replay.Study{Choices: []replay.Choice{c}, Control: checkControl}
 	var all []*replay.Result
 	for _, s := range p.Samples {
-		results, err := replayed(&study, path.Join(s, pointFile["sender"]), func(string) {})
+		results, err := sampleReplayed(&study, path.Join(s, pointFile["sender"]), nil, func(string) {})
 		if err != nil {
 			return out, err
 		}

@@ -1,5 +1,5 @@
-// Package counterfactual is study C1, which replays the losses of the sample captures under other
-// timers.
+// Package counterfactual is the studies of captures: C1, which replays the losses of the samples
+// under other timers, and C2, what losses cost connections in the field.
 package counterfactual
 
 import (
@@ -17,7 +17,7 @@ import (
 	"tcpwheel/tcptimers"
 )
 
-//go:embed README.md plan.yaml
+//go:embed README.md plan.yaml field/README.md field/plan.yaml
 var files embed.FS
 
 // Plan is the plan of the study.
@@ -103,15 +103,20 @@ func check(p *Plan) error {
 	if !slices.Contains(p.Points, "sender") {
 		return errors.New("points: no sender, want it: verdicts use it")
 	}
-	for i, c := range p.Policies {
-		for _, o := range p.Policies[:i] {
+	return checkChoices(p.Policies, p.Control)
+}
+
+// checkChoices finds faults of policies and congestion control.
+func checkChoices(policies []choice, control string) error {
+	for i, c := range policies {
+		for _, o := range policies[:i] {
 			if o.Text == c.Text {
 				return fmt.Errorf("policies: %s is listed twice", c.Text)
 			}
 		}
 	}
-	if !slices.Contains(congestion.Names(), p.Control) {
-		return fmt.Errorf("control: %q, want one of %s", p.Control, strings.Join(congestion.Names(), ", "))
+	if !slices.Contains(congestion.Names(), control) {
+		return fmt.Errorf("control: %q, want one of %s", control, strings.Join(congestion.Names(), ", "))
 	}
 	return nil
 }

@@ -35,7 +35,7 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 			})
 		}
 	}
-	return all
+	return append(all, capturedCells(p)...)
 }
 
 // follow runs a timer over the rounds of a connection and counts its timeouts.
@@ -110,13 +110,13 @@ func newResults(p *Plan, cells []Cell) results {
 }
 
 // bySeed returns the tallies of a configuration in groups of one seed. process "" means all
-// processes.
+// processes but the captured one.
 func (r results) bySeed(c config, process string) (groups [][]Tally) {
 	k, ok := r.places[c]
 	if !ok {
 		panic("BUG: no configuration " + c.String())
 	}
-	cells := experiments.Select(r.cells, func(c *Cell) bool { return process == "" || c.Process == process })
+	cells := experiments.Select(r.cells, func(c *Cell) bool { return c.Process == process || process == "" && c.Process != captured })
 	return experiments.SamplesBySeed(cells, func(c *Cell) int { return c.Seed }, func(c *Cell) []Tally { return c.Tallies[k : k+1] })
 }
 

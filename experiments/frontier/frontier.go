@@ -36,6 +36,9 @@ type Plan struct {
 	Alphas []int           `plan:"alphas" min:"1" max:"1024"`
 	Betas  []int           `plan:"betas" min:"1" max:"1024"`
 
+	Captures string `plan:"captures" optional:"true"` // a directory; "" is none
+	Repeats  int    `plan:"repeats" min:"1" max:"10000"`
+
 	Seeds int `plan:"seeds" min:"1" max:"1000"`
 }
 

@@ -39,6 +39,7 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 		[]experiments.Claim{r.fineClaim(p), r.kneeClaim(p)}) {
 		out.Claim(c)
 	}
+	r.onCaptures(p, top, out)
 	return out, nil
 }
 

@@ -1,0 +1,144 @@
+package counterfactual
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"time"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/internal/testbed"
+	"tcpwheel/pcaps/capture"
+	"tcpwheel/pcaps/replay"
+	"tcpwheel/pcaps/samples"
+	"tcpwheel/pcaps/track"
+)
+
+// fieldPlan is the plan of the study.
+type fieldPlan struct {
+	// A directory; "" is the samples at their senders.
+	Captures string   `plan:"captures" optional:"true"`
+	Policies []choice `plan:"policies"`
+	Control  string   `plan:"control"`
+}
+
+// fieldCell is the result of one capture.
+type fieldCell struct {
+	Cell
+	File     string        `json:"file"`
+	All      int           `json:"all"`      // connections, with losses and without
+	Lifetime time.Duration `json:"lifetime"` // of all, together
+	Kinds    []fieldKind   `json:"kinds,omitempty"`
+}
+
+// fieldKind sums the repaired losses of one kind. Times are as package track defines them.
+type fieldKind struct {
+	Kind     string        `json:"kind"`
+	Losses   int           `json:"losses"`
+	Spurious int           `json:"spurious"` // retransmissions that were unnecessary
+	Lost     time.Duration `json:"lost"`     // the receiver got nothing in it
+	Waited   time.Duration `json:"waited"`   // the part of it that the sender waited for its timers
+	Tax      time.Duration `json:"tax"`      // detection, less the least that RTT and variation allow
+}
+
+// Field is the study.
+var Field = experiments.Define(experiments.Spec[fieldPlan, fieldCell]{
+	ID: "C2", Name: "field", Class: experiments.Shape, Folder: "counterfactual/field", Files: files,
+	Found:    "Connections lost {lost} to losses, and waited for timers in {waited#} % of that. Where the control lets a verdict be, a timer for each segment would have saved {saves}.",
+	Question: "How much time do connections lose to their timers, and what would finer timers have saved?",
+	Check:    func(p *fieldPlan) error { return checkChoices(p.Policies, p.Control) },
+	Cells:    fieldCells,
+	Judge:    fieldJudge,
+})
+
+func fieldCells(p *fieldPlan) (all []experiments.Cell[fieldCell]) {
+	add := func(name string, open func() (*capture.Reader, func(), error)) {
+		all = append(all, experiments.Cell[fieldCell]{Name: "capture=" + name, Cost: 0.02 * float64(len(p.Policies)), Run: func(context.Context) (fieldCell, error) {
+			in, done, err := open()
+			if err != nil {
+				return fieldCell{}, err
+			}
+			defer done()
+			return p.measure(name, in)
+		}})
+	}
+	if p.Captures == "" {
+		for _, s := range samples.List() {
+			add(s.Name, func() (*capture.Reader, func(), error) {
+				f, err := samples.Open(path.Join(s.Name, pointFile["sender"]))
+				if err != nil {
+					return nil, nil, err
+				}
+				in, err := capture.NewReader(f, s.Name)
+				return in, func() { _ = f.Close() }, err
+			})
+		}
+		return all
+	}
+	names, err := testbed.CaptureFiles(p.Captures)
+	if err == nil && len(names) == 0 {
+		err = errors.New("no captures")
+	}
+	if err != nil {
+		// A cell reports the error: a plan that names a directory of another machine can still be opened.
+		add(p.Captures, func() (*capture.Reader, func(), error) { return nil, nil, fmt.Errorf("captures: %w", err) })
+		return all
+	}
+	for _, name := range names {
+		short, err := filepath.Rel(p.Captures, name)
+		if err != nil {
+			short = name
+		}
+		add(short, func() (*capture.Reader, func(), error) {
+			in, err := capture.Open(name)
+			return in, func() { _ = in.Close() }, err
+		})
+	}
+	return all
+}
+
+// measure sums the losses of a capture, and replays them.
+func (p *fieldPlan) measure(name string, in *capture.Reader) (fieldCell, error) {
+	out := fieldCell{File: name, Cell: Cell{Policies: make([]Overall, len(p.Policies))}}
+	study := replay.Study{Control: p.Control}
+	for _, c := range p.Policies {
+		study.Choices = append(study.Choices, c.Choice)
+	}
+	results, err := replayed(&study, in, out.see, func(reason string) { out.Refuse = append(out.Refuse, reason) })
+	out.fill(results)
+	return out, err
+}
+
+// see adds the losses of a connection.
+func (c *fieldCell) see(conn *track.Conn) {
+	c.All++
+	c.Lifetime += conn.Last.Sub(conn.First)
+	if conn.Flows == nil {
+		return
+	}
+	for i := range conn.Flows {
+		for _, e := range conn.Flows[i].Episodes {
+			c.count(e)
+		}
+	}
+}
+
+func (c *fieldCell) count(e *track.Episode) {
+	name, at := e.Kind.String(), 0
+	for at < len(c.Kinds) && c.Kinds[at].Kind != name {
+		at++
+	}
+	if at == len(c.Kinds) {
+		c.Kinds = append(c.Kinds, fieldKind{Kind: name})
+	}
+	k := &c.Kinds[at]
+	k.Losses++
+	k.Spurious += e.SpuriousCount
+	k.Lost += e.TimeLost
+	k.Waited += e.TimerWait
+	if e.Repaired {
+		k.Tax += e.TimerTax
+	}
+}
