@@ -51,12 +51,22 @@ var rules = []rule{
 	{"no rule", func(*Flow, *clue) bool { return true }, kind(Unknown)},
 }
 
+// answeredSYN reports whether a SYN-ACK answers a retransmitted SYN, and shows no timer of its
+// sender: RFC 9293 §3.10.7.4 acknowledges a SYN that comes again.
+func (f *Flow) answeredSYN(r *Retransmission) bool {
+	g := f.other()
+	again := g.view.timerFired
+	return f.synacked && again != 0 && r.Sent >= again && r.Sent.Sub(again) <= f.answerTime()+f.lag()+g.lag()
+}
+
 // explain names the kind of a retransmission, from what its sender knew and how long it had heard
 // nothing.
 func (f *Flow) explain(r *Retransmission, first, last int, h *tcp.Header) {
 	if h.Flags.Has(tcp.SYN) || r.start == 0 && f.HasSYN {
 		r.Kind, r.ByTimer = SYN, true
-		f.fit().handshake(f, r, !f.synacked)
+		if !f.answeredSYN(r) {
+			f.fit().handshake(f, r, !f.synacked)
+		}
 		return
 	}
 	if first == last {
