@@ -225,9 +225,27 @@ func (b *builder) start(d int, s tcp.Seq, syn bool) {
 	}
 }
 
-// farOff is how far from the others a place may be. RFC 7323 §2.3: windows are less than 2^30
-// bytes.
-const farOff = 1 << 30
+// A place may be farOff from the others at most, as windows are less than 2^30 bytes (RFC 7323
+// §2.3). One packet alone proves no step above leap: that is more than most windows.
+const farOff, leap = 1 << 30, 1 << 22
+
+// believes reports whether the n-th packet may be right about a place that is off from what was
+// seen so far. field is the number of a packet that says so: the next packet must agree.
+func (b *builder) believes(n int, off int64, field func(*packet) tcp.Seq) bool {
+	if off > farOff || off < -farOff {
+		return false
+	}
+	if off <= leap && off >= -leap {
+		return true
+	}
+	for i := n + 1; i < len(b.packets); i++ {
+		if next := &b.packets[i]; next.flow == b.packets[n].flow && !next.flags.Has(tcp.RST) {
+			step := int32(field(next) - field(&b.packets[n]))
+			return step > -leap && step < leap
+		}
+	}
+	return false
+}
 
 // read takes in all packets, in the order of the capture.
 func (b *builder) read() {
@@ -244,7 +262,7 @@ func (b *builder) read() {
 		}
 		path := &b.paths[d]
 		start := b.place(d, p.seq)
-		if off := start - path.max; off > farOff || off < -farOff || start < 0 {
+		if start < 0 || !b.believes(i, start-path.max, func(p *packet) tcp.Seq { return p.seq }) {
 			continue
 		}
 		x := endEvent{at: p.at, sends: true, start: start, end: start, n: -1, order: i, p: p, window: uint32(p.window), flags: p.flags}
@@ -259,7 +277,7 @@ func (b *builder) read() {
 			}
 		}
 		if p.flags.Has(tcp.ACK) {
-			x.ack = b.acknowledge(1-d, p)
+			x.ack = b.acknowledge(1-d, i)
 		}
 		b.sends[d] = append(b.sends[d], x)
 		b.logPacket(d, &x, path.size)
@@ -285,12 +303,12 @@ func (b *builder) logPacket(d int, x *endEvent, size int64) {
 	}
 }
 
-// acknowledge takes in what a packet says of the other direction, d, and returns the place that it
-// acknowledges, 0 if that cannot be.
-func (b *builder) acknowledge(d int, p *packet) int64 {
-	path := &b.paths[d]
+// acknowledge takes in what the n-th packet says of the other direction, d, and returns the place
+// that it acknowledges, 0 if that cannot be.
+func (b *builder) acknowledge(d, n int) int64 {
+	p, path := &b.packets[n], &b.paths[d]
 	place := b.place(d, p.ack)
-	if off := place - path.max; off > farOff || off < -farOff || place < 0 {
+	if place < 0 || !b.believes(n, place-path.max, func(p *packet) tcp.Seq { return p.ack }) {
 		return 0
 	}
 	b.last[d] = max(b.last[d], place)
