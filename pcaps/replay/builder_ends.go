@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tcpwheel/netstack/tcp"
+	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
 )
 
@@ -37,7 +38,7 @@ func (b *builder) endpoint(d int) Endpoint {
 		}
 	}
 	e.DelayedACKs, e.ACKFit = b.delayedACKs(d)
-	w := writeFinder{b: b, d: d, size: b.paths[d].size, rtt: b.roundTrip(), short: true, wroteAt: b.opened(d)}
+	w := writeFinder{b: b, d: d, size: b.paths[d].size, quiet: b.quiet(d), short: true, wroteAt: b.opened(d)}
 	e.Writes, e.FirstFlight = w.find()
 	e.SendLimits = b.sendLimits(d, e.Writes)
 	e.Timed = b.timed(d)
@@ -45,13 +46,23 @@ func (b *builder) endpoint(d int) Endpoint {
 	return e
 }
 
+// quiet returns how long an end may be silent between two parts of one write: until an ACK of the
+// first comes, or a probe leaves (RFC 8985 §7.2: two round trips).
+func (b *builder) quiet(d int) time.Duration {
+	trips := 1.5
+	if slices.ContainsFunc(b.conn.Flows[d].Episodes, func(e *track.Episode) bool { return e.Kind == track.TLP }) {
+		trips = 3
+	}
+	return max(time.Duration(trips*float64(b.roundTrip())), usualACKDelay)
+}
+
 // writeFinder finds what an application wrote when, from when its bytes were sent first.
 type writeFinder struct {
-	b    *builder
-	d    int
-	size int64
-	all  []Write
-	rtt  time.Duration
+	b     *builder
+	d     int
+	size  int64
+	all   []Write
+	quiet time.Duration // after longer without a packet new bytes are a new write
 
 	next    int64 // what is not sent yet
 	short   bool  // the last segment was not full: no more was written by then
@@ -129,8 +140,8 @@ func (w *writeFinder) send(x *endEvent, idle time.Duration) {
 	}
 	// An ACK made room for it.
 	room := w.inFlight && w.ackBare && x.at.Sub(w.ackedAt) <= answerTime && x.at >= w.ackedAt && w.acked > 1
-	// Bytes that waited for an ACK do not leave without one, but for a probe two round trips later.
-	w.short = w.short || idle > max(3*w.rtt, usualACKDelay)
+	// Bytes that waited for an ACK do not leave without one, unless they are a probe.
+	w.short = w.short || idle > w.quiet
 	n := len(w.all)
 	switch {
 	case n > 0 && bytes > 0 && !w.all[n-1].FIN && (!w.short || room && w.b.paths[w.d].fullBefore(x.start)):
