@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"time"
 
 	"tcpwheel/netstack/tcp"
@@ -25,11 +26,7 @@ type ackPacer struct {
 // newACKPacer returns the pacer of an end.
 func newACKPacer(e *end) *ackPacer {
 	s := &e.script.Ends[e.side]
-	p := &ackPacer{e: e, script: s.ACKs, late: max(s.DelayedACKs.Delay, s.DelayedACKs.Heartbeat)}
-	if p.late == 0 {
-		p.late = fallbackDelay
-	}
-	return p
+	return &ackPacer{e: e, script: s.ACKs, late: cmp.Or(s.ACKDelay, fallbackDelay)}
 }
 
 // fork returns a copy for an end that is released at now.

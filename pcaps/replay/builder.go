@@ -6,7 +6,6 @@ import (
 
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/pcaps/track"
-	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
 )
 
@@ -22,10 +21,9 @@ type builder struct {
 	epoch   wheel.Time
 	script  *Script
 
-	sends   [2][]endEvent             // what each end sent, by the clock of the capture
-	events  [2][]endEvent             // what each end sent and received, by its own clock
-	delacks [2]tcptimers.DelAckConfig // how each end acknowledges, once known
-	heard   [2][]delivery             // what arrived at each end
+	sends  [2][]endEvent // what each end sent, by the clock of the capture
+	events [2][]endEvent // what each end sent and received, by its own clock
+	heard  [2][]delivery // what arrived at each end
 }
 
 // endEvent is a packet that an end sent or received.
@@ -79,22 +77,13 @@ func build(c *track.Conn, packets []packet) (*Script, error) {
 	b.placeUnseen()
 	s := b.script
 	s.Epoch, s.End, s.IPv6 = b.epoch, b.virtual(last), c.Flows[0].Src.Addr().Is6()
-	// Which ACKs were late on the path, and which their sender delayed, shows only once it is known
-	// how the ends acknowledge: so everything is worked out twice.
-	for pass := range 2 {
-		for d := range b.paths {
-			s.Paths[d] = b.trace(d, rtt)
-		}
-		for d := range b.paths {
-			b.heard[1-d] = b.deliveries(d)
-		}
-		b.mergeEvents()
-		for d := range b.delacks {
-			if pass == 0 {
-				b.delacks[d], _ = b.delayedACKs(d)
-			}
-		}
+	for d := range b.paths {
+		s.Paths[d] = b.trace(d, rtt)
 	}
+	for d := range b.paths {
+		b.heard[1-d] = b.deliveries(d)
+	}
+	b.mergeEvents()
 	for d := range s.Ends {
 		s.Ends[d] = b.endpoint(d)
 	}

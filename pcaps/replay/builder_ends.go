@@ -37,7 +37,7 @@ func (b *builder) endpoint(d int) Endpoint {
 			e.Window = max(e.Window, min(x.window<<scale, 1<<29))
 		}
 	}
-	e.DelayedACKs, e.ACKFit = b.delayedACKs(d)
+	e.ACKDelay = b.ackDelay(d)
 	w := writeFinder{b: b, d: d, size: b.paths[d].size, quiet: b.quiet(d), short: true, wroteAt: b.opened(d)}
 	e.Writes, e.FirstFlight = w.find()
 	e.SendLimits = b.sendLimits(d, e.Writes)

@@ -67,6 +67,7 @@ func (b *builder) delays(d int, t *PathTrace, least time.Duration) []segmentDela
 	p := &b.paths[d]
 	near, far := p.near/2, p.far/2
 	order := p.inOrder()
+	sweep := p.ackedBySweep(least)
 	all := make([]segmentDelay, len(p.segments))
 	for k, i := range order {
 		s := &p.segments[i]
@@ -81,7 +82,7 @@ func (b *builder) delays(d int, t *PathTrace, least time.Duration) []segmentDela
 		case p.far == 0 && !s.unseen:
 			all[i] = segmentDelay{near, true}
 		case !s.acked || s.unseen:
-		case !s.alone || s.start == 0 || !s.isNew || b.promptACK(d, took-least, followed):
+		case !s.alone || s.start == 0 || !s.isNew || wasPrompt(took-least, followed, sweep):
 			// RFC 9293 §3.10.7.4 and RFC 5681 §4.2: the ACKs of a SYN and of what fills a gap are
 			// not delayed.
 			all[i] = segmentDelay{max(near+took-far, t.Base), true}
@@ -134,21 +135,31 @@ func (p *pathBuilder) findLate(order []int, all []segmentDelay) {
 	}
 }
 
-// promptACK reports whether the ACK of a single segment that came so late was late on the path, and
-// not delayed by its sender: no timer is that short, or that long, or the sender delays none.
-func (b *builder) promptACK(d int, late time.Duration, followed bool) bool {
-	policy := &b.delacks[1-d]
+// wasPrompt reports whether the ACK of a single segment that came so late was late on the path, and
+// not delayed by its sender: no timer is that short, or that long, or it would have waited for the
+// segment that followed. A sweep waits for nothing.
+func wasPrompt(late time.Duration, followed, sweep bool) bool {
 	switch {
 	case late <= promptACK, late > longestDelay:
 		return true
-	case policy.Heartbeat > 0:
+	case sweep:
 		return false
-	case followed:
-		return true
-	case policy.Every == 0:
-		return false // not known yet
 	}
-	return late <= shortestDelay || policy.Every == 1
+	return followed || late <= shortestDelay
+}
+
+// ackedBySweep reports whether the delayed ACKs came on the ticks of 4.4BSD's sweep. least is the
+// least time to an ACK.
+func (p *pathBuilder) ackedBySweep(least time.Duration) bool {
+	const enough, most = 3, 100 // how many are looked at
+	var late []Timed
+	for i := range p.segments {
+		if s := &p.segments[i]; s.acked && s.alone && s.isNew && s.start > 0 && s.ackAt.Sub(s.at)-least > shortestDelay && len(late) < most {
+			late = append(late, Timed{At: s.ackAt})
+		}
+	}
+	_, n := densest(late, 200*time.Millisecond)
+	return n >= enough && 4*n > 3*len(late)
 }
 
 // inBurst returns the delay of the k-th segment, which left in a burst with one whose delay is

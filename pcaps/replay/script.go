@@ -6,7 +6,6 @@ import (
 
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/pcaps/track"
-	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
 )
 
@@ -42,12 +41,11 @@ type Endpoint struct {
 	FirstFlight uint32        `json:"first_flight_bytes"` // 0: not known
 	Half        time.Duration `json:"half_ns"`            // from the capture point and back
 
-	DelayedACKs tcptimers.DelAckConfig `json:"delayed_acks"`     // predicts its ACKs best
-	ACKFit      float64                `json:"delayed_acks_fit"` // the share of ACKs predicted
-	ACKs        []ACK                  `json:"acks"`             // when it acknowledged, in order
-	SendLimits  []tcp.SendLimit        `json:"send_limits"`      // bytes allowed in flight
-	Writes      []Write                `json:"writes"`
-	Timed       []Timed                `json:"timed,omitempty"` // caused by a timer
+	ACKDelay   time.Duration   `json:"ack_delay_ns"` // of its delayed ACKs; 0: none was seen
+	ACKs       []ACK           `json:"acks"`         // when it acknowledged, in order
+	SendLimits []tcp.SendLimit `json:"send_limits"`  // bytes allowed in flight
+	Writes     []Write         `json:"writes"`
+	Timed      []Timed         `json:"timed,omitempty"` // caused by a timer
 }
 
 // Write is what an application did: it wrote bytes, or ended writing. It does so After the write

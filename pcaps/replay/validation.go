@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"tcpwheel/pcaps/track"
-	"tcpwheel/tcptimers"
 )
 
 // Validation is how near a replay under the captured timers comes to the capture, over the losses
@@ -213,19 +212,12 @@ func HoldOut(results []*Result) (half []*Result) {
 		learnt = append(learnt, results[i])
 	}
 	known := hostTimers(learnt)
-	acks, flights := habits(learnt)
 	for i := 1; i < len(results); i += 2 {
 		s := *results[i].Script
 		for d := range s.Ends {
 			e := &s.Ends[d]
-			most := 0
-			for _, c := range delACKPolicies { // in a fixed order
-				if n := acks[d][c]; n > most {
-					most, e.DelayedACKs = n, c
-				}
-			}
 			e.Timed = timedOf(results[i].addr(d), s.Epoch, known)
-			e.FirstFlight = Quantile(slices.Clone(flights[d]), 0.5)
+			e.ACKDelay, e.FirstFlight = habits(learnt, d)
 		}
 		x := *results[i]
 		x.Script, x.Policies = &s, nil
@@ -234,18 +226,17 @@ func HoldOut(results []*Result) (half []*Result) {
 	return half
 }
 
-// habits returns how often the clients and the servers of results acknowledge how, and
-// their first flights.
-func habits(results []*Result) (acks [2]map[tcptimers.DelAckConfig]int, flights [2][]uint32) {
-	for d := range acks {
-		acks[d] = map[tcptimers.DelAckConfig]int{}
-		for _, r := range results {
-			e := &r.Script.Ends[d]
-			acks[d][e.DelayedACKs]++
-			if e.FirstFlight > 0 {
-				flights[d] = append(flights[d], e.FirstFlight)
-			}
+// habits returns how long the clients or the servers of results delay ACKs, and their first
+// flights.
+func habits(results []*Result, d int) (delay time.Duration, flight uint32) {
+	var delays []time.Duration
+	var flights []uint32
+	for _, r := range results {
+		e := &r.Script.Ends[d]
+		delays = append(delays, e.ACKDelay)
+		if e.FirstFlight > 0 {
+			flights = append(flights, e.FirstFlight)
 		}
 	}
-	return acks, flights
+	return Quantile(delays, 0.5), Quantile(flights, 0.5)
 }
