@@ -107,15 +107,16 @@ func (a *assessment) drawTwins(ctx context.Context, keep string, end time.Time) 
 
 // runTwins runs the scenarios of a trial.
 func runTwins(ctx context.Context, seed uint64, keep string) ([]truth.KernelRuns, error) {
-	runs := make([]truth.KernelRuns, len(kerneltruth.Settings))
+	settings := kerneltruth.Settings()
+	runs := make([]truth.KernelRuns, len(settings))
 	var tasks []func() error
-	for i, setting := range kerneltruth.Settings {
-		runs[i].Policy = setting.Policy
+	for i, setting := range settings {
+		runs[i].Name, runs[i].Policy = setting.Name, setting.Policy
 		for n := range uint64(twinScenarios) {
 			r := rand.New(rand.NewPCG(seed, n))
 			s := kerneltruth.Twin(seed*twinScenarios+n, truth.LostTransmissions(r, 400_000, 1448, 0.02+0.04*r.Float64()))
 			s.Sysctls = setting.Sysctls
-			dir := filepath.Join(keep, s.Name+"-"+setting.Policy)
+			dir := filepath.Join(keep, fmt.Sprintf("%s-%d", s.Name, i))
 			runs[i].Dirs = append(runs[i].Dirs, os.DirFS(dir))
 			tasks = append(tasks, func() error { return kerneltruth.Run(ctx, s, dir) })
 		}

@@ -51,6 +51,14 @@ type Choice struct {
 	name string
 	tick time.Duration
 	with []string
+	own  *tcptimers.Policy // of NewChoice
+}
+
+// NewChoice returns a choice of a policy that no text names, under a name. The policy must pass its
+// Check.
+func NewChoice(name string, p tcptimers.Policy) Choice {
+	p.Name = name
+	return Choice{Text: name, name: name, own: &p}
 }
 
 // ParseChoice reads the text of a policy. Its error names what is wrong.
@@ -107,6 +115,9 @@ func (c *Choice) Timers() tcptimers.Policy {
 // of linux-jiffies, retransmit SYNs. ok is false if the captured timers are wanted and there is no
 // model of them.
 func (c *Choice) policy(model string, syns track.SYNTimeouts) (p tcptimers.Policy, ok bool, err error) {
+	if c.own != nil {
+		return *c.own, true, nil
+	}
 	name := c.name
 	if name == Captured {
 		if name = model; name == "" {

@@ -8,12 +8,14 @@ import (
 
 	"tcpwheel/pcaps/capture"
 	"tcpwheel/pcaps/replay"
+	"tcpwheel/tcptimers"
 )
 
 // KernelRuns are runs of the same scenarios between kernels, with the same losses, under settings
-// that a policy names.
+// that a policy is nearest to.
 type KernelRuns struct {
-	Policy string
+	Name   string
+	Policy tcptimers.Policy
 	Dirs   []fs.FS // by scenario, as Load reads them
 }
 
@@ -33,17 +35,13 @@ func JudgeKernels(name string, runs []KernelRuns) (*Replays, error) {
 	}
 	r := &Replays{}
 	for i, run := range runs {
-		t := twins{name: fmt.Sprintf("%s %s", run.Policy, name), captured: run.Policy, study: &replay.Study{}}
+		t := twins{name: fmt.Sprintf("%s %s", run.Name, name), captured: run.Name, study: &replay.Study{}}
 		var others []int
 		for k := range runs {
 			if k == i {
 				continue
 			}
-			c, err := replay.ParseChoice(runs[k].Policy)
-			if err != nil {
-				return nil, err
-			}
-			t.study.Choices, others = append(t.study.Choices, c), append(others, k)
+			t.study.Choices, others = append(t.study.Choices, replay.NewChoice(runs[k].Name, runs[k].Policy)), append(others, k)
 		}
 		if err := t.judgeKernels(r, all, i, others); err != nil {
 			return nil, err

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"tcpwheel/pcaps/samples"
+	"tcpwheel/tcptimers"
 )
 
 // trials returns a part of the plan, or all of it with TCPWHEEL_LONG. TCPWHEEL_SEED sets the first
@@ -93,7 +94,7 @@ func TestJudgeKernels(t *testing.T) {
 		}
 		dirs = append(dirs, dir)
 	}
-	r, err := JudgeKernels("samples", []KernelRuns{{"linux", dirs}, {"linux-tlp", dirs}})
+	r, err := JudgeKernels("samples", []KernelRuns{{"linux", tcptimers.MustPolicy("linux"), dirs}, {"per-segment", tcptimers.MustPolicy("per-segment"), dirs}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,21 +3,42 @@ package kerneltruth
 import (
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"time"
 
 	"tcpwheel/netstack/sim"
+	"tcpwheel/tcptimers"
 )
 
-// Settings are what kernels can be told about their timers, by the policy of package tcptimers that
-// comes nearest.
-var Settings = []struct {
-	Policy  string
+// Setting is what kernels are told about their timers.
+type Setting struct {
+	Name    string
+	Policy  tcptimers.Policy // the nearest one
 	Sysctls map[string]string
-}{
-	{"linux", nil},
-	{"linux-tlp", map[string]string{"tcp_early_retrans": "0"}},
-	{"linux-rack", map[string]string{"tcp_recovery": "0"}},
-	{"linux-tlp-rack", map[string]string{"tcp_early_retrans": "0", "tcp_recovery": "0"}},
+}
+
+// Settings returns the settings that twins run under: Linux as it is, without tail loss probes, and
+// with other floors of its timeout. Since 6.17 no setting turns RACK off.
+func Settings() []Setting {
+	linux := func(change func(p *tcptimers.Policy)) tcptimers.Policy {
+		p, err := tcptimers.NewProfile("linux-jiffies")
+		if err != nil {
+			panic("BUG: " + err.Error())
+		}
+		change(&p)
+		return p
+	}
+	floor := func(d time.Duration) Setting {
+		return Setting{"linux-jiffies, floor " + d.String(), linux(func(p *tcptimers.Policy) {
+			p.Bounds.Min, p.MaxAckDelay = d, d // tcp_schedule_loss_probe adds it for a lone segment
+		}), map[string]string{"tcp_rto_min_us": strconv.FormatInt(d.Microseconds(), 10)}}
+	}
+	return []Setting{
+		{"linux-jiffies", linux(func(*tcptimers.Policy) {}), nil},
+		{"linux-jiffies-tlp", linux(func(p *tcptimers.Policy) { p.TLP = false }), map[string]string{"tcp_early_retrans": "0"}},
+		floor(300 * time.Millisecond),
+		floor(500 * time.Millisecond),
+	}
 }
 
 // Twin draws a connection whose path loses these transmissions of a, whatever the settings are. It
