@@ -130,7 +130,7 @@ type policyRecord struct {
 	SavedRange      *float64 `json:"saved_by_range_s,omitempty"`
 	SavedTime       *float64 `json:"saved_by_time_s,omitempty"`
 	SavedIndex      *float64 `json:"saved_by_index_s,omitempty"`
-	Low             *float64 `json:"saved_low_s,omitempty"` // the interval of 95 % by range
+	Low             *float64 `json:"saved_low_s,omitempty"` // the interval of 99 % by range
 	High            *float64 `json:"saved_high_s,omitempty"`
 	OracleError     *float64 `json:"oracle_error_s,omitempty"`
 	Verdict         string   `json:"verdict,omitempty"`

@@ -161,7 +161,7 @@ const policyColumns = 19
 
 // policyTable prints how each policy does over all losses that count.
 func (r *replaying) policyTable(b *strings.Builder, summaries []replay.Summary) {
-	fmt.Fprintf(b, "\n%-*s%4s%8s%8s%9s%19s  %s\n", policyColumns, "policy", "n", "median", "p95", "saved", "95 % interval", "verdict")
+	fmt.Fprintf(b, "\n%-*s%4s%8s%8s%9s%19s  %s\n", policyColumns, "policy", "n", "median", "p95", "saved", "99 % interval", "verdict")
 	row := func(name string, s *replay.Summary, rest string) {
 		line := fmt.Sprintf("%s%4d%s%s%s", policyCell(b, name, policyColumns, 0), s.N, pad(spanOrDash(s.Median, s.N > 0), 8), pad(spanOrDash(s.P95, s.N > 0), 8), rest)
 		b.WriteString(strings.TrimRight(line, " ") + "\n")

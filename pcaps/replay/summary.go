@@ -39,7 +39,7 @@ type Summary struct {
 	Waiting          time.Duration // their sum, less a round trip each
 
 	// Saved is the oracle's recovery times less the policy's, loss by loss, by each key, and Of the
-	// oracle's. Low and High bound Saved by range with 95 %, if HasInterval.
+	// oracle's. Low and High bound Saved by range with 99 %, if HasInterval.
 	Saved, Of   [Keys]time.Duration
 	Low, High   time.Duration
 	HasInterval bool
@@ -128,7 +128,7 @@ func (st *Study) SummarizeAll(results []*Result) []Summary {
 	return all
 }
 
-// Summarize returns how the choice of that number does. It draws 1,000 times as many numbers as
+// Summarize returns how the choice of that number does. It draws 10,000 times as many numbers as
 // there are connections.
 func (st *Study) Summarize(results []*Result, choice int) Summary {
 	s := Summary{Policy: st.Choices[choice].Text}
@@ -190,12 +190,12 @@ func (s *Summary) quantiles(all []time.Duration) {
 type saving struct{ saved, of time.Duration }
 
 const (
-	fewestLosses = 5    // without an interval below
-	fewestConns  = 5    // below, losses are drawn for the interval, and not connections
-	resamples    = 1000 // draws for an interval
+	fewestLosses = 5      // without an interval below
+	fewestConns  = 5      // below, losses are drawn for the interval, and not connections
+	resamples    = 10_000 // draws for an interval
 )
 
-// interval returns the bounds of 95 % of the sum of savings: it draws connections again and again
+// interval returns the bounds of 99 % of the sum of savings: it draws connections again and again
 // with replacement, as losses of one connection are not independent; or losses, if there are few
 // connections.
 func interval(conns [][]saving, fewest int) (low, high time.Duration, ok bool) {
@@ -225,7 +225,7 @@ func interval(conns [][]saving, fewest int) (low, high time.Duration, ok bool) {
 		}
 	}
 	slices.Sort(drawn)
-	return drawn[resamples/40], drawn[resamples-1-resamples/40], true
+	return drawn[resamples/200], drawn[resamples-1-resamples/200], true
 }
 
 // negligible is the part of the oracle's recovery times that makes no difference.

@@ -43,7 +43,7 @@ func (w *saving) words() string {
 		}
 	}
 	if w.interval {
-		words += fmt.Sprintf("; 95 %% between %.1f and %.1f %%", w.lo, w.hi)
+		words += fmt.Sprintf("; 99 %% between %.1f and %.1f %%", w.lo, w.hi)
 	}
 	return words
 }
@@ -149,7 +149,7 @@ func (w *saving) draw(c *htmlpage.Canvas, x htmlpage.Scale, y float64) {
 // savingsCaption explains bars, lines and signs. beyond says that some end outside the figure.
 func (r *Replays) savingsCaption(beyond bool) string {
 	caption := "Bars: the n-th transmission of a range meets the fate that it met in the capture (by range). ◇ a packet meets the fate of the packets captured at that time (by time). △ the n-th packet meets the fate of the n-th captured packet (by index)."
-	caption += " Lines: 95 % intervals by resampling connections, or losses if there are few connections."
+	caption += " Lines: 99 % intervals by resampling connections, or losses if there are few connections."
 	if beyond {
 		caption += " The data has the values beyond the axis."
 	}
