@@ -1,9 +1,14 @@
 package main
 
 import (
+	"bufio"
+	"errors"
 	"fmt"
+	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"tcpwheel/experiments/tail"
 	"tcpwheel/tcptimers"
@@ -16,6 +21,8 @@ type tailCommand struct {
 	beside   []string
 	within   float64
 	asJSON   bool
+	html     string
+	pcap     string
 }
 
 func newTail() *cobra.Command {
@@ -34,6 +41,8 @@ func newTail() *cobra.Command {
 			"The client is the kernel's TCP, and so is Linux's sender, in network namespaces\n" +
 			"that the command makes and removes. That needs root. With --virtual everything\n" +
 			"runs in virtual time, without Linux and root, with the same result each time.\n\n" +
+			"--html writes a page with a figure for each size. --pcap writes the packets of\n" +
+			"the runs with losses. A comment names the timer that sent a packet.\n\n" +
 			"A policy is NAME, NAME@TICK, or either with :FLOOR, another floor on the RTO's\n" +
 			"variation term. With --within it exits with 3 if the first policy takes more\n" +
 			"RTTs than that, or retransmits spuriously.",
@@ -50,6 +59,8 @@ func newTail() *cobra.Command {
 	f.BoolVar(&t.config.DelayAcks, "delay-acks", false, "delay ACKs also where the segment is lost")
 	f.BoolVar(&t.config.Virtual, "virtual", false, "in virtual time")
 	f.Float64Var(&t.within, "within", 0, "exit with 3 above so many RTTs (0: never)")
+	f.StringVar(&t.html, "html", "", "page to write")
+	f.StringVar(&t.pcap, "pcap", "", "pcapng file to write")
 	f.BoolVar(&t.asJSON, "json", false, "print one JSON object per line")
 	return cmd
 }
@@ -69,15 +80,22 @@ func (t *tailCommand) run(cmd *cobra.Command) error {
 	if t.within < 0 || t.within > 0 && len(t.policies) == 0 {
 		return usage(cmd, fmt.Errorf("tail: within %v RTTs of %d policies, want 0 or more, and at least one policy", t.within, len(t.policies)))
 	}
-	var progress func(string)
-	status := statusLine{w: cmd.ErrOrStderr()}
-	if isTerminal(status.w) {
-		progress = status.show
+	for _, out := range []struct{ flag, name string }{{"html", t.html}, {"pcap", t.pcap}} {
+		if out.name != "" {
+			if err := checkOutFile(out.flag, out.name, nil); err != nil {
+				return usage(cmd, fmt.Errorf("tail: %w", err))
+			}
+		}
 	}
-	results, err := tail.Run(cmd.Context(), *c, progress)
-	status.stop()
+	results, err := t.measure(cmd)
 	if err != nil {
 		return err
+	}
+	if t.html != "" {
+		err := writeWhole(t.html, func(w io.Writer) error { return tail.WritePage(w, results, t.command(cmd)) })
+		if err != nil {
+			return err
+		}
 	}
 	write := tail.WriteTable
 	if t.asJSON {
@@ -87,6 +105,41 @@ func (t *tailCommand) run(cmd *cobra.Command) error {
 		return err
 	}
 	return checkWithin(results, t.within)
+}
+
+// command returns the call without the files that it writes.
+func (t *tailCommand) command(cmd *cobra.Command) string {
+	words := []string{cmd.CommandPath()}
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if f.Name != "html" && f.Name != "pcap" && f.Name != "json" {
+			words = append(words, "--"+f.Name+"="+strings.Trim(f.Value.String(), "[]"))
+		}
+	})
+	return strings.Join(words, " ")
+}
+
+// measure runs all senders, and writes the capture if one is wanted.
+func (t *tailCommand) measure(cmd *cobra.Command) (results []tail.Result, err error) {
+	var progress func(string)
+	status := statusLine{w: cmd.ErrOrStderr()}
+	if isTerminal(status.w) {
+		progress = status.show
+	}
+	defer status.stop()
+	if t.pcap == "" {
+		return tail.Run(cmd.Context(), t.config, progress)
+	}
+	err = writeWhole(t.pcap, func(w io.Writer) (err error) {
+		buffered := bufio.NewWriter(w)
+		if t.config.Capture, err = tail.NewCapture(buffered); err != nil {
+			return err
+		}
+		if results, err = tail.Run(cmd.Context(), t.config, progress); err == nil {
+			err = errors.Join(t.config.Capture.Err(), buffered.Flush())
+		}
+		return err
+	})
+	return results, err
 }
 
 // checkWithin returns a violation if the first sender takes more than that many round trips or

@@ -20,6 +20,7 @@ type Config struct {
 	Senders   []string      // GVisor, Linux, or names that Ours returned
 	DelayAcks bool          // the client also delays the ACKs of the response that counts
 	Virtual   bool          // in virtual time, without Linux
+	Capture   *Capture      // of the packets of the runs with losses; may be nil
 }
 
 // Senders other than this module's TCP.

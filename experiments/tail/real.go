@@ -19,9 +19,16 @@ const connectionLimit = 5 * time.Minute
 func (c *Config) runReal(ctx context.Context, sender string, segments int, control bool) (o outcome, err error) {
 	o.watch = newWatch(segments)
 	link := sim.LinkConfig{Delay: c.RTT / 2}
-	cfg := netns.PairConfig{There: link, Back: link,
+	var record recordPacket
+	if !control {
+		record = c.Capture.run(sender, segments)
+	}
+	cfg := netns.PairConfig{Bytes: record != nil, There: link, Back: link,
 		Sent: func(p netns.Packet) {
 			o.watch.sent(p.At, p.FromServer, realSegment(p), p.Fate.Outcome == sim.Lost)
+			if record != nil {
+				record(p.At, p.Bytes, p.Causes, p.Fate.Outcome == sim.Lost)
+			}
 		},
 		Arrived: func(p netns.Packet) { o.watch.arrived(p.At, p.FromServer, realSegment(p)) },
 	}
@@ -33,6 +40,7 @@ func (c *Config) runReal(ctx context.Context, sender string, segments int, contr
 		if err != nil {
 			return o, err
 		}
+		server.Config.Causes = record != nil
 		cfg.Server = &server
 	}
 	pair, err := netns.NewPair(cfg)

@@ -36,6 +36,9 @@ type Result struct {
 	ControlSpurious int           `json:"control_spurious"`
 	ControlDelayP50 time.Duration `json:"control_ack_delay_p50_ns"`
 
+	// Waits are the times from loss to retransmission, in rising order.
+	Waits []time.Duration `json:"-"`
+
 	// Kernels are Linux's state on connections with a loss, in any order; nil for other senders. On a
 	// busy machine some connections are missing.
 	Kernels []Kernel `json:"-"`
@@ -111,6 +114,7 @@ func (r *Result) fill(loss, control *watch, kernels map[uint16]Kernel) error {
 		return fmt.Errorf("%d and %d connections of %s were seen, want %d", len(loss.flows), len(control.flows), r.Sender, r.Count)
 	}
 	r.RetransmitP50, r.RetransmitP95 = quantiles(retransmits)
+	r.Waits = retransmits
 	r.CompleteP50, r.CompleteP95 = quantiles(completes)
 	r.ControlDelayP50, _ = quantiles(delays)
 	r.RetransmitRTTs = float64(r.RetransmitP50) / float64(r.RTT)
@@ -131,15 +135,7 @@ func WriteTable(w io.Writer, results []Result) error {
 			if i > 0 {
 				fmt.Fprintln(tw)
 			}
-			what := "lone segment"
-			if r.Segments > 1 {
-				what = fmt.Sprintf("last of %d segments", r.Segments)
-			}
-			delay := ""
-			if r.DelayAcks {
-				delay = ", delayed ACKs"
-			}
-			fmt.Fprintf(tw, "%s lost, RTT %v, %d times%s\n", what, r.RTT, r.Count, delay)
+			fmt.Fprintln(tw, r.what())
 			fmt.Fprint(tw, "\tretransmitted\t\t\t\tcomplete\tspurious\tACK after\n")
 			fmt.Fprint(tw, "sender\tp50\tp95\tRTTs\tby\tp50\tloss/none\tp50\n")
 		}
@@ -147,6 +143,18 @@ func WriteTable(w io.Writer, results []Result) error {
 			ms(r.CompleteP50), r.Spurious, r.ControlSpurious, ms(r.ControlDelayP50))
 	}
 	return tw.Flush()
+}
+
+// what says what was lost, and how often.
+func (r *Result) what() string {
+	what, delay := "lone segment", ""
+	if r.Segments > 1 {
+		what = fmt.Sprintf("last of %d segments", r.Segments)
+	}
+	if r.DelayAcks {
+		delay = ", delayed ACKs"
+	}
+	return fmt.Sprintf("%s lost, RTT %v, %d times%s", what, r.RTT, r.Count, delay)
 }
 
 func ms(d time.Duration) string { return fmt.Sprintf("%.1fms", float64(d)/float64(time.Millisecond)) }

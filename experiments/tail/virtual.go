@@ -26,7 +26,12 @@ func (c *Config) runVirtual(sender string, segments int, control bool) (outcome,
 	}
 	client := virtual.TCP{Config: netstack.Config{Conn: tcp.DefaultConfig(clientPolicy(control || c.DelayAcks))}, Control: "cubic", StrictClock: true}
 	w := newWatch(segments)
-	n, err := virtual.New(virtual.Config{TCP: [2]virtual.TCP{server, client}, Wire: virtualWire{w, !control, c.RTT / 2}})
+	server.Config.Causes = c.Capture != nil
+	wire := virtualWire{watch: w, lossy: !control, delay: c.RTT / 2}
+	if !control {
+		wire.record = c.Capture.run(sender, segments)
+	}
+	n, err := virtual.New(virtual.Config{TCP: [2]virtual.TCP{server, client}, Wire: wire})
 	if err != nil {
 		return outcome{}, err
 	}
@@ -69,9 +74,10 @@ func clientPolicy(delay bool) tcptimers.Policy {
 
 // virtualWire is the path.
 type virtualWire struct {
-	watch *watch
-	lossy bool
-	delay time.Duration
+	watch  *watch
+	lossy  bool
+	delay  time.Duration
+	record recordPacket // nil without a capture
 }
 
 // Send implements virtual.Wire.
@@ -79,6 +85,9 @@ func (w virtualWire) Send(now wheel.Time, from int, p *virtual.Packet) (time.Dur
 	fromServer := from == serverEnd
 	lost := w.lossy && fromServer && w.watch.loses(segment{p.Header, p.Start, p.End})
 	w.watch.sent(now, fromServer, segment{p.Header, p.Start, p.End}, lost)
+	if w.record != nil {
+		w.record(now, p.Bytes, p.Causes, lost)
+	}
 	return w.delay, !lost
 }
 

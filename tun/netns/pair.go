@@ -1,6 +1,7 @@
 package netns
 
 import (
+	"tcpwheel/netstack"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/netstack/virtual"
@@ -20,6 +21,9 @@ type PairConfig struct {
 	// Sent and Arrived observe each packet as it enters and leaves the link. nil observes nothing.
 	// Calls for one direction do not overlap.
 	Sent, Arrived func(Packet)
+
+	// Bytes gives each Packet of Sent its bytes and causes, which costs a copy.
+	Bytes bool
 }
 
 // Packet is an observed packet on the link of a Pair.
@@ -29,6 +33,9 @@ type Packet struct {
 	Header     tcp.Header // the zero value if the packet is no TCP segment
 	Model      sim.Packet // size and stream offsets, as the link's model sees the packet
 	Fate       sim.Fate
+
+	Bytes  []byte           // the whole packet, with PairConfig.Bytes
+	Causes []netstack.Cause // the timers that sent it, likewise; only of this module's TCP
 }
 
 const (

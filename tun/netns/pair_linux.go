@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"time"
 
 	"gvisor.dev/gvisor/pkg/tcpip"
@@ -55,7 +56,7 @@ func NewPair(cfg PairConfig) (p *Pair, err error) {
 	p.closers = append(p.closers, p.client.Close)
 	o := tun.LinkOptions{There: cfg.There, Back: cfg.Back, Seed: cfg.Seed, Clock: p.clock}
 	if cfg.Sent != nil || cfg.Arrived != nil {
-		o.Tap = tap{p, cfg.Sent, cfg.Arrived}
+		o.Tap = tap{p, cfg.Sent, cfg.Arrived, cfg.Bytes}
 	}
 	if cfg.Server != nil {
 		return p, p.serveStack(cfg.Server, o)
@@ -151,19 +152,20 @@ func (p *Pair) Close() (err error) {
 type tap struct {
 	pair          *Pair
 	sent, arrived func(Packet)
+	bytes         bool
 }
 
 // Sent implements tun.Tap.
 func (t tap) Sent(now wheel.Time, p *tun.LinkPacket, pkt *stack.PacketBuffer) {
-	t.observe(t.sent, now, p, pkt)
+	t.observe(t.sent, now, p, pkt, t.bytes)
 }
 
 // Arrived implements tun.Tap.
 func (t tap) Arrived(now wheel.Time, p *tun.LinkPacket, pkt *stack.PacketBuffer) {
-	t.observe(t.arrived, now, p, pkt)
+	t.observe(t.arrived, now, p, pkt, false)
 }
 
-func (t tap) observe(f func(Packet), now wheel.Time, p *tun.LinkPacket, pkt *stack.PacketBuffer) {
+func (t tap) observe(f func(Packet), now wheel.Time, p *tun.LinkPacket, pkt *stack.PacketBuffer, whole bool) {
 	if f == nil {
 		return
 	}
@@ -172,6 +174,11 @@ func (t tap) observe(f func(Packet), now wheel.Time, p *tun.LinkPacket, pkt *sta
 		if h, _, err := tcp.ParseHeader(pkt.TransportHeader().Slice()); err == nil {
 			seen.Header = h
 		}
+	}
+	if whole {
+		view := pkt.ToView()
+		seen.Bytes, seen.Causes = slices.Clone(view.AsSlice()), netstack.Causes(pkt)
+		view.Release()
 	}
 	f(seen)
 }

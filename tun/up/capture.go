@@ -324,7 +324,7 @@ func (c *capture) write(batch *captured) error {
 				return err
 			}
 		}
-		if err := c.out.WriteDirected(c.iface, c.epoch+p.at, p.heading, b, uint32(p.size), comment(p.at, p.causes)); err != nil {
+		if err := c.out.WriteDirected(c.iface, c.epoch+p.at, p.heading, b, uint32(p.size), netstack.DescribeCauses(p.at, p.causes)); err != nil {
 			return err
 		}
 		c.packets++

@@ -25,7 +25,6 @@ import (
 
 	"tcpwheel/netstack"
 	"tcpwheel/netstack/sim"
-	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
 )
 
@@ -183,40 +182,6 @@ func TestCaptureInVirtualTime(t *testing.T) {
 	}
 	if r := c.report(); r != (CaptureReport{File: "-", Packets: 4, Bytes: r.Bytes, Timed: 3}) || r.Bytes < 4*40 {
 		t.Errorf("report %+v", r)
-	}
-}
-
-func TestComment(t *testing.T) {
-	const ms = wheel.Time(time.Millisecond)
-	cause := netstack.Cause{Kind: tcptimers.Rexmit, PerSegment: true, Armed: 10 * ms, Deadline: 210 * ms, Segments: 1}
-	part := netstack.Cause{Kind: tcptimers.Pacing, Armed: 200 * ms, Deadline: 210 * ms, Segments: 5}
-	for i, test := range []struct {
-		change func(a, b *netstack.Cause)
-		want   string
-	}{
-		{func(a, b *netstack.Cause) {}, "RTO: armed 201ms ago for 200ms, left 1ms late"},
-		{func(a, b *netstack.Cause) { a.Kind = tcptimers.DelAck }, "delayed ACK: armed 201ms ago for 200ms, left 1ms late"},
-		{func(a, b *netstack.Cause) { a.Kind, a.Segments, a.Last = tcptimers.TLP, 2, 1 }, "TLP PTO: armed 201ms ago for 200ms, left 1ms late"},
-		{func(a, b *netstack.Cause) { a.Segments, b.First, b.Last = 5, 1, 3 }, "segment 1 of 5 by RTO: armed 201ms ago for 200ms, left 1ms late; " +
-			"segments 2 to 4 of 5 by pacing: armed 11ms ago for 10ms, left 1ms late"},
-	} {
-		a, b := cause, part
-		test.change(&a, &b)
-		list := []netstack.Cause{a}
-		if b.Last > 0 {
-			list = append(list, b)
-		}
-		if got := comment(211*ms, list); got != test.want {
-			t.Errorf("%d: %q, want %q", i, got, test.want)
-		}
-	}
-	if got := comment(0, nil); got != "" {
-		t.Errorf("%q without a timer, want nothing", got)
-	}
-	for k := range tcptimers.Kind(tcptimers.Kinds) {
-		if name := timerName(&netstack.Cause{Kind: k}); name == "" || strings.Contains(name, "Kind(") {
-			t.Errorf("%v has no name", k)
-		}
 	}
 }
 

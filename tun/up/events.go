@@ -93,7 +93,7 @@ func (e *event) append(b []byte, conn func(*netstack.Endpoint) string) []byte {
 	}
 	if len(e.causes) > 0 {
 		b = append(b, `,"by":"`...)
-		b = append(b, timerName(&e.causes[0])...)
+		b = append(b, e.causes[0].Name()...)
 		b = append(b, '"')
 	}
 	return append(b, "}\n"...)
