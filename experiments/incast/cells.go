@@ -159,11 +159,11 @@ func (p *Plan) subjects() (all []subject) {
 	}
 	for _, tick := range p.Ticks {
 		for _, clock := range []bool{false, true} {
-			all = append(all, subject{text: p.ticked(tick, clock), classic: true, queries: p.Fewer, servers: p.Ticked})
+			all = append(all, subject{text: p.ticked(tick, clock), classic: true, queries: p.Fewer, seeds: p.VariedSeeds, servers: p.Ticked})
 		}
 	}
 	for _, t := range p.Others {
-		all = append(all, subject{text: t.Text, classic: t.Control == "newreno", queries: p.Fewer, servers: p.Servers})
+		all = append(all, subject{text: t.Text, classic: t.Control == "newreno", queries: p.Fewer, seeds: p.VariedSeeds, servers: p.Servers})
 	}
 	for _, g := range p.gvisors() {
 		all = append(all, subject{text: g.String(), queries: p.Fewer, servers: p.Servers, gvisor: &g})
@@ -180,11 +180,11 @@ func (p *Plan) subjects() (all []subject) {
 	}
 	for _, repair := range p.Repairs {
 		for _, delack := range p.DelAcks {
-			all = append(all, subject{text: p.repaired(repair, delack), classic: true, queries: p.Fewer, servers: p.Repaired, variant: variant{suffix: " " + repair}})
+			all = append(all, subject{text: p.repaired(repair, delack), classic: true, queries: p.Fewer, seeds: p.VariedSeeds, servers: p.Repaired, variant: variant{suffix: " " + repair}})
 		}
 	}
 	for _, floor := range p.blindFloors() {
-		all = append(all, subject{text: p.blind(floor), classic: true, queries: p.Fewer, servers: p.most(), variant: variant{suffix: " blind"}})
+		all = append(all, subject{text: p.blind(floor), classic: true, queries: p.Fewer, seeds: p.VariedSeeds, servers: p.most(), variant: variant{suffix: " blind"}})
 	}
 	return all
 }

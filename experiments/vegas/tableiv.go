@@ -33,7 +33,8 @@ type tableivPlan struct {
 	WarmUp time.Duration  `plan:"warm_up" min:"0s" max:"10m"`
 	Short  testbed.Timers `plan:"short"`
 
-	Seeds int `plan:"seeds" min:"1" max:"10000"`
+	Seeds     int `plan:"seeds" min:"1" max:"10000"`
+	LoadSeeds int `plan:"load_seeds" min:"1" max:"10000"`
 }
 
 // claimed returns the senders of the claims, and rows adds the others.

@@ -23,10 +23,10 @@ const tableivPort = 80
 const tableivMss = 1460
 
 func tableivCells(p *tableivPlan) (all []experiments.Cell[tableivCell]) {
-	add := func(senders []testbed.Timers, load float64) {
+	add := func(senders []testbed.Timers, load float64, seeds int) {
 		for _, row := range senders {
 			for _, buffers := range p.Buffers {
-				for seed := 1; seed <= p.Seeds; seed++ {
+				for seed := 1; seed <= seeds; seed++ {
 					all = append(all, experiments.Cell[tableivCell]{
 						Name: fmt.Sprintf("sender=%q load=%v buffers=%d seed=%d", row.Text, load, buffers, seed),
 						Cost: 3e-8 * float64(p.Bytes),
@@ -36,9 +36,9 @@ func tableivCells(p *tableivPlan) (all []experiments.Cell[tableivCell]) {
 			}
 		}
 	}
-	add(p.rows(), p.Load)
+	add(p.rows(), p.Load, p.Seeds)
 	for _, load := range p.Loads {
-		add(p.claimed(), load)
+		add(p.claimed(), load, p.LoadSeeds)
 	}
 	return all
 }
