@@ -29,9 +29,9 @@ type watching struct {
 	maxConns        int
 	ring            sim.Size
 
-	annotate      string
-	annotateFiles int
-	annotateSize  sim.Size
+	annotate     string
+	annotateSize sim.Size
+	rotation     watch.Rotation
 
 	options watch.Options
 	out     *bufio.Writer
@@ -76,7 +76,7 @@ func newWatch() *cobra.Command {
 	f.BoolVar(&w.asJSON, "json", false, "print one JSON object per line")
 	f.StringVar(&w.listen, "listen", "", "serve a page and /metrics at this `address`, as\n127.0.0.1:9100")
 	f.StringVar(&w.annotate, "annotate", "", "write the packets around episodes to this `file`, as\npcapng with comments that Wireshark shows")
-	f.IntVar(&w.annotateFiles, "annotate-files", 4, "keep that many files; older ones are FILE.1 ...")
+	f.IntVar(&w.rotation.Files, "annotate-files", 4, "keep that many files; older ones are FILE.1 ...")
 	quantityFlag(f, &w.annotateSize, sim.ParseSize, "size", "annotate-size", "16MB", "begin another file at this size")
 	f.IntVar(&w.maxConns, "max-conns", 1<<14, "connections at once, to bound memory")
 	quantityFlag(f, &w.ring, sim.ParseSize, "size", "ring", "16MiB", "memory for packets that were not read yet")
@@ -88,22 +88,21 @@ func (w *watching) check(cmd *cobra.Command) (err error) {
 	if w.options.Filter, err = watch.ParseFilter(w.hosts, w.ports); err != nil {
 		return err
 	}
-	const leastRing, mostRing, leastFile = 1 << 20, 1 << 30, 64 << 10
+	w.options.Ring, w.rotation.Size = int(w.ring), int64(w.annotateSize)
+	if err := w.options.Check(); err != nil {
+		return err
+	}
+	if err := w.rotation.Check(); err != nil {
+		return fmt.Errorf("annotate: %w", err)
+	}
 	switch {
 	case w.maxConns < 1:
 		return fmt.Errorf("max-conns %d, want at least 1", w.maxConns)
-	case w.ring < leastRing || w.ring > mostRing:
-		return fmt.Errorf("ring of %d bytes, want %d to %d", w.ring, leastRing, mostRing)
-	case w.annotateFiles < 1 || w.annotateFiles > 1000:
-		return fmt.Errorf("annotate-files %d, want 1 to 1000", w.annotateFiles)
-	case w.annotateSize < leastFile:
-		return fmt.Errorf("annotate-size %d, want at least %d bytes", w.annotateSize, leastFile)
 	case cmd.Flags().Changed("every") && w.every < 100*time.Millisecond:
 		return fmt.Errorf("every %v, want at least 100ms", w.every)
 	case cmd.Flags().Changed("duration") && w.duration <= 0:
 		return fmt.Errorf("duration %v, want more than 0", w.duration)
 	}
-	w.options.Ring = int(w.ring)
 	if w.listen != "" {
 		if _, _, err := net.SplitHostPort(w.listen); err != nil {
 			return fmt.Errorf("listen %q, want an address and a port, as 127.0.0.1:9100", w.listen)
@@ -151,7 +150,7 @@ func (w *watching) run(cmd *cobra.Command, name string) error {
 	}
 	if w.annotate != "" {
 		var err error
-		if c.Recorder, err = watch.Record(w.annotate, w.annotateFiles, int64(w.annotateSize)); err != nil {
+		if c.Recorder, err = watch.Record(w.annotate, w.rotation); err != nil {
 			return err
 		}
 	}

@@ -276,7 +276,7 @@ func TestWatchFiltersInTheKernel(t *testing.T) {
 // TestWatchPutsTagsBack: the kernel takes VLAN tags off. They are in the recorded packets.
 func TestWatchPutsTagsBack(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "tags.pcapng")
-	r, err := watch.Record(name, 1, 1<<24)
+	r, err := watch.Record(name, watch.Rotation{Files: 1, Size: 1 << 24})
 	if err != nil {
 		t.Fatal(err)
 	}

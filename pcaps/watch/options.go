@@ -30,12 +30,31 @@ func (o *Options) ring() int {
 	return o.Ring
 }
 
-func (o *Options) check() error {
+// Check returns an error that names the value that is out of its bounds.
+func (o *Options) Check() error {
 	if n := o.snaplen(); n < leastSnaplen || n > mostSnaplen {
-		return fmt.Errorf("watch: snaplen %d, want %d to %d bytes", n, leastSnaplen, mostSnaplen)
+		return fmt.Errorf("snaplen %d, want %d to %d bytes", n, leastSnaplen, mostSnaplen)
 	}
 	if n := o.ring(); n < leastRing || n > mostRing {
-		return fmt.Errorf("watch: a ring of %d bytes, want %d to %d", n, leastRing, mostRing)
+		return fmt.Errorf("ring of %d bytes, want %d to %d", n, leastRing, mostRing)
+	}
+	return nil
+}
+
+// Rotation says when a Recorder begins another file, and how many it keeps.
+type Rotation struct {
+	Files int   // 1 to 1000
+	Size  int64 // bytes, at least 65,536
+}
+
+// Check returns an error that names the value that is out of its bounds.
+func (r *Rotation) Check() error {
+	const mostFiles, leastSize = 1000, 64 << 10
+	switch {
+	case r.Files < 1 || r.Files > mostFiles:
+		return fmt.Errorf("%d files, want 1 to %d", r.Files, mostFiles)
+	case r.Size < leastSize:
+		return fmt.Errorf("files of %d bytes, want at least %d", r.Size, leastSize)
 	}
 	return nil
 }

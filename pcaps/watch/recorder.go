@@ -22,9 +22,8 @@ import (
 // and one minute of them, until it is known which belong to an episode. Packets of a longer episode
 // that are older are missing in the file.
 type Recorder struct {
-	name  string
-	files int
-	size  int64
+	name     string
+	rotation Rotation
 
 	held     []heldFrame // a ring that begins at first
 	first, n int
@@ -57,21 +56,15 @@ const (
 	around    = 100 * time.Millisecond // of a connection's packets, before and after an episode
 )
 
-// Record creates the file with that name. When it exceeds size bytes it becomes NAME.1.EXT, an
-// older one NAME.2.EXT and so on, at most files in all.
-func Record(name string, files int, size int64) (*Recorder, error) {
-	const mostFiles, leastSize = 1000, 64 << 10
-	switch {
-	case files < 1 || files > mostFiles:
-		return nil, fmt.Errorf("watch: %d files, want 1 to %d", files, mostFiles)
-	case size < leastSize:
-		return nil, fmt.Errorf("watch: files of %d bytes, want at least %d", size, leastSize)
+// Record creates the file with that name. When it is full it becomes NAME.1.EXT, an older one
+// NAME.2.EXT and so on.
+func Record(name string, o Rotation) (*Recorder, error) {
+	if err := o.Check(); err != nil {
+		return nil, fmt.Errorf("watch: %w", err)
 	}
-	r := &Recorder{name: name, files: files, size: size, slab: make([]byte, heldBytes), comments: map[int64]string{}}
+	r := &Recorder{name: name, rotation: o, slab: make([]byte, heldBytes), comments: map[int64]string{}}
 	return r, r.create()
 }
-
-func (*Recorder) hold() time.Duration { return heldTime }
 
 func (r *Recorder) at(i int) *heldFrame { return &r.held[(r.first+i)%len(r.held)] }
 
@@ -144,16 +137,16 @@ func (r *Recorder) release() {
 	r.first, r.n = (r.first+1)%len(r.held), r.n-1
 }
 
-// writeBefore writes the wanted packets before a time.
-func (r *Recorder) writeBefore(at wheel.Time) error {
-	for r.n > 0 && r.at(0).at < at {
+// advance writes the wanted packets that were held long enough at now.
+func (r *Recorder) advance(now wheel.Time) error {
+	for r.n > 0 && now.Sub(r.at(0).at) > heldTime {
 		r.release()
 	}
 	return r.err
 }
 
 func (r *Recorder) write(h *heldFrame) error {
-	if r.written >= r.size {
+	if r.written >= r.rotation.Size {
 		if err := r.rotate(); err != nil {
 			return err
 		}
@@ -200,7 +193,7 @@ func (r *Recorder) rotate() error {
 	if err := r.out.Close(); err != nil {
 		return err
 	}
-	for n := r.files - 1; n > 0; n-- {
+	for n := r.rotation.Files - 1; n > 0; n-- {
 		if err := os.Rename(r.older(n-1), r.older(n)); err != nil && !os.IsNotExist(err) {
 			return err
 		}

@@ -25,7 +25,7 @@ func heldPacket(n int64, size int) (*capture.Packet, *capture.Frame) {
 // TestRecorderHoldsTheLastPackets fills a small slab many times: the packets held are the last
 // ones, in order, and their bytes are theirs.
 func TestRecorderHoldsTheLastPackets(t *testing.T) {
-	r, err := Record(filepath.Join(t.TempDir(), "x.pcapng"), 1, 1<<20)
+	r, err := Record(filepath.Join(t.TempDir(), "x.pcapng"), Rotation{1, 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestRecorderHoldsTheLastPackets(t *testing.T) {
 // TestRecorderRotates writes more than fits: the newest files stay, each a capture.
 func TestRecorderRotates(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "x.pcapng")
-	r, err := Record(name, 3, 64<<10)
+	r, err := Record(name, Rotation{3, 64 << 10})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestRecorderRotates(t *testing.T) {
 		r.add(p, f)
 		r.at(r.n - 1).wanted = true
 	}
-	if err := r.writeBefore(wheel.Time(time.Hour)); err != nil || r.n != 0 {
+	if err := r.advance(wheel.Time(time.Hour)); err != nil || r.n != 0 {
 		t.Fatalf("%v, %d held", err, r.n)
 	}
 	if err := r.close(); err != nil {
@@ -105,7 +105,7 @@ func TestRecordErrors(t *testing.T) {
 		size  int64
 		want  string
 	}{{0, 1 << 20, "want 1 to 1000"}, {1, 1, "want at least 65536"}, {1, 1 << 20, "no such file"}} {
-		if _, err := Record("/nonexistent/x", test.files, test.size); err == nil || !strings.Contains(err.Error(), test.want) {
+		if _, err := Record("/nonexistent/x", Rotation{test.files, test.size}); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%v, want %q", err, test.want)
 		}
 	}
@@ -161,7 +161,7 @@ func TestHistogramQuantiles(t *testing.T) {
 	}
 	h.merge(&g)
 	var got KindTally
-	var want kindSum
+	var want KindTally
 	h.quantiles(&got)
 	want.quantiles(exact)
 	for i, q := range [][2]*float64{{got.P50, want.P50}, {got.P95, want.P95}, {got.P99, want.P99}} {

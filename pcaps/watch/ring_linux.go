@@ -44,8 +44,8 @@ const (
 // Listen opens the interface with that name, or all for "any". Without rights the error wraps
 // os.ErrPermission.
 func Listen(name string, o Options) (l *Listener, err error) {
-	if err := o.check(); err != nil {
-		return nil, err
+	if err := o.Check(); err != nil {
+		return nil, fmt.Errorf("watch: %w", err)
 	}
 	at := unix.SockaddrLinklayer{Protocol: htons(unix.ETH_P_ALL)}
 	if name != "any" {

@@ -113,7 +113,7 @@ func (w *Watcher) Advance(now wheel.Time) {
 	w.tracker.Advance(now)
 	w.rate.note(now, w.packets)
 	if r := w.cfg.Recorder; r != nil {
-		if err := r.writeBefore(now.Add(-r.hold())); w.failed == nil {
+		if err := r.advance(now); w.failed == nil {
 			w.failed = err
 		}
 	}

@@ -259,7 +259,7 @@ func TestSilentPipeSettles(t *testing.T) {
 func TestRecorderKeepsEpisodes(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "ring.pcapng")
 	for _, s := range samples.List() {
-		r, err := Record(name, 2, 1<<20)
+		r, err := Record(name, Rotation{2, 1 << 20})
 		if err != nil {
 			t.Fatal(err)
 		}

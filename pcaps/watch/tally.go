@@ -1,0 +1,139 @@
+package watch
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"time"
+
+	"tcpwheel/pcaps/track"
+)
+
+// measured reports whether T_rec counts: something was lost and repaired.
+func (r *recovery) measured() bool { return r.repaired && r.verdict != track.Spurious }
+
+// add counts a recovery.
+func (k *KindTally) add(r *recovery) {
+	k.Episodes++
+	switch {
+	case r.verdict == track.Spurious:
+		k.Spurious++
+	case !r.repaired:
+		k.Unrepaired++
+	}
+	k.TimeLost += r.lost.Seconds()
+	k.TimerWait += r.waited.Seconds()
+}
+
+func sumOf(kinds *[track.Kinds]KindTally) (all KindTally) {
+	for i := range kinds {
+		k := &kinds[i]
+		all.Episodes += k.Episodes
+		all.Spurious += k.Spurious
+		all.Unrepaired += k.Unrepaired
+		all.TimeLost += k.TimeLost
+		all.TimerWait += k.TimerWait
+	}
+	return all
+}
+
+// quantiles sets the quantiles from durations, which it sorts.
+func (k *KindTally) quantiles(all []time.Duration) {
+	if len(all) == 0 {
+		return
+	}
+	slices.Sort(all)
+	at := func(q float64) *float64 {
+		s := all[int(q*float64(len(all)-1)+0.5)].Seconds()
+		return &s
+	}
+	k.P50, k.P95, k.P99 = at(0.50), at(0.95), at(0.99)
+}
+
+// named returns the tally of a kind, or of all.
+func (k KindTally) named(name string) KindTally {
+	k.Kind = name
+	return k
+}
+
+// loss is the time lost by a host or port.
+type loss struct {
+	episodes int
+	time     time.Duration
+}
+
+func (l loss) plus(r *recovery) loss { return loss{l.episodes + 1, l.time + r.lost} }
+
+const (
+	topLoserCount = 5
+	maxLosers     = 1 << 12
+)
+
+// topLosers returns the ones with the most time lost, if any was.
+func topLosers[K comparable](all map[K]loss, name func(K) string) []Loser {
+	var top []Loser
+	for k, l := range all {
+		if l.time > 0 {
+			top = append(top, Loser{name(k), l.episodes, l.time.Seconds()})
+		}
+	}
+	slices.SortFunc(top, func(a, b Loser) int { return cmp.Or(cmp.Compare(b.TimeLost, a.TimeLost), cmp.Compare(a.Name, b.Name)) })
+	return top[:min(len(top), topLoserCount)]
+}
+
+// noteLoser adds to a bounded map. When it is full the half with less time lost goes.
+func noteLoser[K comparable](all map[K]loss, k K, r *recovery) {
+	if _, known := all[k]; !known && len(all) >= maxLosers {
+		times := make([]time.Duration, 0, len(all))
+		for _, l := range all {
+			times = append(times, l.time)
+		}
+		slices.Sort(times)
+		for key, l := range all {
+			if l.time <= times[len(times)/2] {
+				delete(all, key)
+			}
+		}
+	}
+	all[k] = all[k].plus(r)
+}
+
+// totals sums up the whole run.
+type totals struct {
+	losses    track.Losses
+	uncertain int
+	kinds     [track.Kinds]KindTally
+	spans     [track.Kinds]histogram
+	hosts     map[netip.Addr]loss
+	ports     map[uint16]loss
+}
+
+func (t *totals) add(c *track.Conn, e *track.Episode, r *recovery) {
+	if t.hosts == nil {
+		t.hosts, t.ports = map[netip.Addr]loss{}, map[uint16]loss{}
+	}
+	t.losses.Add(c, e)
+	t.kinds[r.kind].add(r)
+	if r.measured() {
+		t.spans[r.kind].add(r.tRec)
+	}
+	noteLoser(t.hosts, r.host, r)
+	noteLoser(t.ports, r.port, r)
+}
+
+func (t *totals) tally(span time.Duration) Tally {
+	out := Tally{Span: span.Seconds(), Hosts: topLosers(t.hosts, netip.Addr.String), Ports: topLosers(t.ports, portName)}
+	var all histogram
+	for k := range t.kinds {
+		if t.kinds[k].Episodes == 0 {
+			continue
+		}
+		t.spans[k].quantiles(&t.kinds[k])
+		out.Kinds = append(out.Kinds, t.kinds[k].named(track.Kind(k).String()))
+		all.merge(&t.spans[k])
+	}
+	sum := sumOf(&t.kinds)
+	all.quantiles(&sum)
+	out.All = sum.named("all")
+	return out
+}
