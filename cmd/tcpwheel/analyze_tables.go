@@ -83,6 +83,8 @@ type tableRun struct {
 	stdout, stderr io.Writer
 	tables         []*corpus.Table // the first one has a row for each capture
 
+	reading chan struct{} // has a place for each capture that is read at a time
+
 	mu      sync.Mutex
 	read    int
 	packets int64
@@ -116,7 +118,8 @@ func (t *tableRun) run(cmd *cobra.Command, objects []corpus.Object, read func(*c
 	progress.Start(todo)
 	stop := showProgress(t.stderr, progress)
 	begun := time.Now()
-	err = corpus.Each(cmd.Context(), len(todo), t.f.workers(), func(ctx context.Context, i int) error {
+	t.reading = make(chan struct{}, t.f.workers())
+	err = corpus.Each(cmd.Context(), len(todo), perReader*t.f.workers(), func(ctx context.Context, i int) error {
 		defer progress.Done()
 		return t.object(ctx, out, &todo[i], progress, read)
 	})
@@ -127,10 +130,16 @@ func (t *tableRun) run(cmd *cobra.Command, objects []corpus.Object, read func(*c
 	return cmp.Or(t.report(before, time.Since(begun)), err, errors.Join(t.failed...))
 }
 
+// perReader is how many captures are at work for each one that is read: the others wait for the
+// disk or the store to take their parts.
+const perReader = 4
+
 // object reads one capture, and commits its part unless it could not be reached.
 func (t *tableRun) object(ctx context.Context, out *corpus.Tables, o *corpus.Object, p *corpus.Progress, read func(*corpus.Object, *corpus.Part, *corpus.Progress) (*capture.Stats, error)) error {
+	t.reading <- struct{}{}
 	part := out.Begin(o)
 	stats, err := read(o, part, p)
+	<-t.reading
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
