@@ -10,6 +10,8 @@
 #SBATCH --cpus-per-task=2
 #SBATCH --mem=4G
 #SBATCH --time=01:00:00
+#SBATCH --requeue
+#SBATCH --open-mode=append
 #SBATCH --output=studies-%A-%a.log
 set -eu
 
