@@ -117,7 +117,9 @@ func (r *replaying) read(cmd *cobra.Command, o *corpus.Object) (err error) {
 		shown = "standard input"
 	}
 	before := len(r.results)
+	var hosts track.Hosts
 	rec := replay.NewRecorder(replay.Config{MaxConns: r.maxConns, Done: func(c *track.Conn, s *replay.Script, err error) {
+		hosts.Add(c)
 		if cmd.Context().Err() == nil && r.filter.hasConn(c, r.first[shown]) {
 			r.conn(shown, c, s, err)
 		}
@@ -130,6 +132,9 @@ func (r *replaying) read(cmd *cobra.Command, o *corpus.Object) (err error) {
 		return nil
 	})
 	rec.Close()
+	for _, x := range r.results[before:] {
+		x.SetTimers(&hosts)
+	}
 	if n := rec.Evicted(); n > 0 {
 		fmt.Fprintf(r.stderr, "tcpwheel: %s: %s left out to bound memory, see --max-conns\n", shown, plural(int64(n), "connection"))
 	}

@@ -111,6 +111,27 @@ func (c *Choice) Timers() tcptimers.Policy {
 	return p
 }
 
+// of returns the policy for a connection. ok is false if it is that of the captured timers, and they
+// are not known.
+func (c *Choice) of(r *Result) (p tcptimers.Policy, ok bool, err error) {
+	if c.name == Captured && r.Fitted != nil {
+		return c.changed(*r.Fitted), true, nil
+	}
+	return c.policy(r.Model, r.SYNs)
+}
+
+// changed returns a policy with the tick and the switches of the choice.
+func (c *Choice) changed(p tcptimers.Policy) tcptimers.Policy {
+	if c.tick > 0 {
+		p.Tick = c.tick
+	}
+	for _, w := range c.with {
+		p.Switch(w[1:], w[0] == '+')
+	}
+	p.Name = c.Text
+	return p
+}
+
 // policy makes the policy. model is what means captured timers, and syns how these, and those
 // of linux-jiffies, retransmit SYNs. ok is false if the captured timers are wanted and there is no
 // model of them.
@@ -143,12 +164,5 @@ func (c *Choice) policy(model string, syns track.SYNTimeouts) (p tcptimers.Polic
 	if c.name == Captured || p.Phase == tcptimers.PhaseJiffies {
 		syns.Apply(&p)
 	}
-	if c.tick > 0 {
-		p.Tick = c.tick
-	}
-	for _, w := range c.with {
-		p.Switch(w[1:], w[0] == '+')
-	}
-	p.Name = c.Text
-	return p, true, nil
+	return c.changed(p), true, nil
 }

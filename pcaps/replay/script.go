@@ -106,8 +106,8 @@ func (s *Script) doubt(l *Loss, heard *Recovery) (d time.Duration) {
 	}
 	p := &s.Paths[l.Flow]
 	i, t := p.find(int64(l.Start)), p.try(int64(l.Start), l.Try)
-	if t == nil || !t.Unseen {
-		return d
+	if t == nil || !t.Unseen || l.Start == 0 {
+		return d // a SYN-ACK leaves at once
 	}
 	// It left between its neighbours in the stream, and before its retransmission.
 	first, last := s.Begin, l.Sent.Add(l.D)
@@ -120,10 +120,22 @@ func (s *Script) doubt(l *Loss, heard *Recovery) (d time.Duration) {
 	for k := i + 1; k < len(p.Ranges); k++ {
 		if after := &p.Ranges[k].Tries[0]; !after.Unseen {
 			last = min(last, after.Sent)
+			if s.full(l.Flow, &p.Ranges[i]) {
+				first = max(first, after.Sent.Add(-l.RTT)) // more was written then: they are one flight
+			}
 			break
 		}
 	}
 	return d + max(l.Sent.Sub(first), last.Sub(l.Sent), 0)
+}
+
+// full reports whether a range is full segments.
+func (s *Script) full(flow int, r *Range) bool {
+	size := uint64(s.Ends[flow].MSS)
+	if s.Ends[flow].Timestamps {
+		size -= timestampOption
+	}
+	return (r.End-r.Start)%size == 0
 }
 
 // Log returns the packets as the point of capture saw them, super-packets cut into segments,

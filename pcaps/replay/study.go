@@ -27,7 +27,8 @@ type Result struct {
 	File           string
 	ID             int
 	Client, Server netip.AddrPort
-	Model          string // the timers that match the captured ones; "" if none explain them
+	Model          string            // the timers that match the captured ones; "" if none explain them
+	Fitted         *tcptimers.Policy // those timers, if no known stack has them: Model is "fitted"
 	SYNs           track.SYNTimeouts
 	Script         *Script
 
@@ -52,6 +53,31 @@ func Model(c *track.Conn) string {
 		f = g
 	}
 	return f.Timers.Best
+}
+
+// SetTimers takes the captured timers from all connections of the end with the most losses, instead
+// of this one: those of a stack if it is the only one that explains them, else fitted ones, else
+// none.
+func (r *Result) SetTimers(hosts *track.Hosts) {
+	var losses [2]int
+	for i := range r.Script.Losses {
+		losses[r.Script.Losses[i].Flow]++
+	}
+	end := 0
+	if losses[1] > losses[0] {
+		end = 1
+	}
+	r.Model, r.Fitted = "", nil
+	h := hosts.Host(r.addr(end))
+	if h == nil {
+		return
+	}
+	t := h.Timers()
+	if len(t.Stacks) == 1 {
+		r.Model = t.Stacks[0]
+	} else if p, ok := t.Policy(); ok && len(t.Stacks) == 0 {
+		r.Model, r.Fitted = p.Name, &p
+	}
 }
 
 // NewResult returns the result of a connection that is not replayed yet.
@@ -95,7 +121,7 @@ func (st *Study) RunAgain(r *Result) error {
 	tried := make([]*contender, len(st.Choices))
 	var tasks []func() error
 	for i := range st.Choices {
-		p, ok, err := st.Choices[i].policy(r.Model, r.SYNs)
+		p, ok, err := st.Choices[i].of(r)
 		if err != nil {
 			return err
 		}

@@ -145,7 +145,7 @@ func (s *Script) Heard(end int) (all []Event) {
 
 // Wire runs the ends that had losses in open loops, under a choice. What an end cannot do is nil.
 func (st *Study) Wire(r *Result, choice int) (ends [2]*WireOutcome, err error) {
-	p, ok, err := st.Choices[choice].policy(r.Model, r.SYNs)
+	p, ok, err := st.Choices[choice].of(r)
 	if err != nil || !ok || r.Script.CanWire() != nil {
 		return ends, err
 	}
