@@ -83,7 +83,7 @@ func (a *assessment) replayCaptures(ctx context.Context) error {
 
 // twinScenarios are the connections of a trial of kernels, and twinRuns how many of them run at
 // once.
-const twinScenarios, twinRuns = 3, 3
+const twinScenarios, twinRuns = 4, 4
 
 // drawTwins runs the same scenarios between kernels under all settings until end, at least once,
 // and judges the replays of their captures.
@@ -114,7 +114,7 @@ func runTwins(ctx context.Context, seed uint64, keep string) ([]truth.KernelRuns
 		runs[i].Name, runs[i].Policy = setting.Name, setting.Policy
 		for n := range uint64(twinScenarios) {
 			r := rand.New(rand.NewPCG(seed, n))
-			s := kerneltruth.Twin(seed*twinScenarios+n, truth.LostTransmissions(r, 400_000, 1448, 0.02+0.04*r.Float64()))
+			s := kerneltruth.Twin(seed*twinScenarios+n, truth.LostTransmissions(r, 300_000, 1448, 0.05+0.1*r.Float64()))
 			s.Sysctls = setting.Sysctls
 			dir := filepath.Join(keep, fmt.Sprintf("%s-%d", s.Name, i))
 			runs[i].Dirs = append(runs[i].Dirs, os.DirFS(dir))

@@ -111,8 +111,8 @@ func (c *Choice) Timers() tcptimers.Policy {
 	return p
 }
 
-// of returns the policy for a connection. ok is false if it is that of the captured timers, and they
-// are not known.
+// of returns the policy for a connection. ok is false if it is that of the captured timers, and
+// they are not known.
 func (c *Choice) of(r *Result) (p tcptimers.Policy, ok bool, err error) {
 	if c.name == Captured && r.Fitted != nil {
 		return c.changed(*r.Fitted), true, nil
