@@ -26,7 +26,7 @@ type ackPacer struct {
 // newACKPacer returns the pacer of an end.
 func newACKPacer(e *end) *ackPacer {
 	s := &e.script.Ends[e.side]
-	return &ackPacer{e: e, script: s.ACKs, late: cmp.Or(s.ACKDelay, fallbackDelay)}
+	return &ackPacer{e: e, script: s.ACKs, late: cmp.Or(s.ACKDelay, usualACKDelay)}
 }
 
 // fork returns a copy for an end that is released at now.
@@ -88,7 +88,7 @@ func (p *ackPacer) take(now wheel.Time, o *outgoing) bool {
 	}
 	wait := p.late
 	if h.Options.NumSACK > 0 {
-		wait = gapACK
+		wait = answerJitter
 	}
 	for p.next < len(p.script) && p.script[p.next].Bytes <= uint64(count) {
 		wait = p.script[p.next].After

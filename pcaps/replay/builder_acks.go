@@ -38,7 +38,7 @@ func (b *builder) acks(d int, sack bool) (all []ACK) {
 			a := ACK{Bytes: uint64(said.bytes())}
 			k, _ := slices.BinarySearchFunc(got, said.bytes(), func(t delivered, n int64) int { return cmp.Compare(t.bytes, n) })
 			if k < len(got) {
-				if late := x.at.Sub(got[k].at); late > promptACK {
+				if late := x.at.Sub(got[k].at); late > sameInstant {
 					a.After = late
 				}
 			}

@@ -95,19 +95,12 @@ func (b *builder) delays(d int, t *PathTrace, least time.Duration) []segmentDela
 		}
 	}
 	// What the capture does not show lies between its neighbours, and is no later than its own ACK.
-	before := -1 // the last one that is exact
-	for k, i := range order {
+	for _, i := range order {
 		s := &p.segments[i]
 		if all[i].exact {
-			if !s.late {
-				before = k
-			}
 			continue
 		}
 		took := interpolate(t.Delays, b.virtual(s.at.Add(-near)), t.Base)
-		if before >= 0 && s.at.Sub(p.segments[order[before]].at) <= burstSpacing {
-			took = p.inBurst(order, all, before, k)
-		}
 		bound := s.limit
 		if s.acked && (bound == 0 || s.ackAt.Before(bound)) {
 			bound = s.ackAt
@@ -140,7 +133,7 @@ func (p *pathBuilder) findLate(order []int, all []segmentDelay) {
 // segment that followed. A sweep waits for nothing.
 func wasPrompt(late time.Duration, followed, sweep bool) bool {
 	switch {
-	case late <= promptACK, late > longestDelay:
+	case late <= sameInstant, late > longestDelay:
 		return true
 	case sweep:
 		return false
@@ -160,22 +153,6 @@ func (p *pathBuilder) ackedBySweep(least time.Duration) bool {
 	}
 	_, n := densest(late, 200*time.Millisecond)
 	return n >= enough && 4*n > 3*len(late)
-}
-
-// inBurst returns the delay of the k-th segment, which left in a burst with one whose delay is
-// known. They arrive evenly up to the next one that is known, or together.
-func (p *pathBuilder) inBurst(order []int, all []segmentDelay, before, k int) time.Duration {
-	first := order[before]
-	for next := k + 1; next < len(order); next++ {
-		i := order[next]
-		if p.segments[i].at.Sub(p.segments[first].at) > burstSpacing {
-			break
-		}
-		if all[i].exact && !p.segments[i].late {
-			return all[first].took + max(all[i].took-all[first].took, 0)*time.Duration(k-before)/time.Duration(next-before)
-		}
-	}
-	return all[first].took
 }
 
 // inOrder returns the segments by when they were sent.

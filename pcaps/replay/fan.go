@@ -45,7 +45,7 @@ func (f *fan) retransmitted(now, since wheel.Time, syn bool) {
 	for i, est := range f.all {
 		x := &f.expired[i]
 		due := max(since, x.last).Add(est.RTO())
-		if early := max(f.policies[i].Tick, timerSlack); due.After(now.Add(early)) {
+		if early := max(f.policies[i].Tick, sameInstant); due.After(now.Add(early)) {
 			continue
 		}
 		x.last, x.syn = due, x.syn || syn

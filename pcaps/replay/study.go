@@ -27,14 +27,14 @@ type Result struct {
 	File           string
 	ID             int
 	Client, Server netip.AddrPort
-	Model          string            // the timers that match the captured ones; "" if none explain them
-	Fitted         *tcptimers.Policy // those timers, if no known stack has them: Model is "fitted"
+	Model          string            // timers that explain the captured ones; "" for none
+	Fitted         *tcptimers.Policy // if Model is "fitted"
 	SYNs           track.SYNTimeouts
 	Script         *Script
 
 	Oracle   []Recovery      // of each loss, with the captured retransmission times
 	Gates    []Gate          // whether each loss counts
-	Doubts   []time.Duration // how far the oracle's recovery times may be off
+	Doubts   []time.Duration // how far the oracle's times may be off
 	Policies []PolicyResult  // by choice
 }
 

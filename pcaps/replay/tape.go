@@ -187,7 +187,7 @@ func (b *builder) findLosses() {
 				l.Acked = ok && acked < t.Sent
 			}
 			l.Timed = slices.ContainsFunc(s.Ends[d].Timed, func(t Timed) bool {
-				return t.At.Sub(l.At.Add(-b.half[d]/2)).Abs() < quietBefore
+				return t.At.Sub(l.At.Add(-b.half[d]/2)).Abs() < sameInstant
 			})
 			s.Losses = append(s.Losses, l)
 		}
