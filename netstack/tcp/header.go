@@ -30,16 +30,23 @@ type Header struct {
 // With an *OptionError, h has all other fields and the options that could be read, and headerLen is
 // valid. With any other error h is zero and headerLen is 0.
 func ParseHeader(b []byte) (h Header, headerLen int, err error) {
+	headerLen, err = h.Parse(b)
+	return h, headerLen, err
+}
+
+// Parse is ParseHeader into h. After an error that is no *OptionError h is zero.
+func (h *Header) Parse(b []byte) (headerLen int, err error) {
+	*h = Header{}
 	if len(b) < HeaderLen {
-		return Header{}, 0, fmt.Errorf("tcp: segment of %d bytes, want at least %d", len(b), HeaderLen)
+		return 0, fmt.Errorf("tcp: segment of %d bytes, want at least %d", len(b), HeaderLen)
 	}
 	words := int(b[12] >> 4)
 	headerLen = 4 * words
 	switch {
 	case headerLen < HeaderLen:
-		return Header{}, 0, fmt.Errorf("tcp: data offset %d words, want 5..15", words)
+		return 0, fmt.Errorf("tcp: data offset %d words, want 5..15", words)
 	case headerLen > len(b):
-		return Header{}, 0, fmt.Errorf("tcp: data offset %d words, want 5..%d in a segment of %d bytes",
+		return 0, fmt.Errorf("tcp: data offset %d words, want 5..%d in a segment of %d bytes",
 			words, len(b)/4, len(b))
 	}
 	h.SrcPort = binary.BigEndian.Uint16(b)
@@ -51,9 +58,9 @@ func ParseHeader(b []byte) (h Header, headerLen int, err error) {
 	h.Checksum = binary.BigEndian.Uint16(b[16:])
 	h.Urgent = binary.BigEndian.Uint16(b[18:])
 	if bad := h.Options.parse(b[HeaderLen:headerLen]); bad != nil {
-		return h, headerLen, bad
+		return headerLen, bad
 	}
-	return h, headerLen, nil
+	return headerLen, nil
 }
 
 // HeaderLen returns the number of bytes that AppendTo writes: a multiple of 4 from 20 to 60.

@@ -19,7 +19,7 @@ func (d *decoder) segment(b []byte, n int) Reason {
 	p := &d.p
 	var err error
 	if size <= len(b) {
-		p.Header, _, err = tcp.ParseHeader(b)
+		_, err = p.Header.Parse(b)
 		p.Payload = b[size:]
 	} else {
 		p.Header, err = parseCut(b)

@@ -37,12 +37,14 @@ const maxPending = 1 << 12
 func (q *acks) len() int    { return len(q.all) - q.head }
 func (q *acks) first() *ack { return &q.all[q.head] }
 
-func (q *acks) push(a *ack) {
+// push appends a zero ACK and returns it.
+func (q *acks) push() *ack {
 	if q.head >= 64 && q.head >= len(q.all)/2 {
 		n := copy(q.all, q.all[q.head:])
 		q.all, q.head = q.all[:n], 0
 	}
-	q.all = append(q.all, *a)
+	q.all = append(q.all, ack{})
+	return &q.all[len(q.all)-1]
 }
 
 func (q *acks) pop() {
@@ -65,7 +67,11 @@ func (f *Flow) readACK(p *capture.Packet, now wheel.Time) {
 	if f.refutes(pos, now) {
 		f.retract(pos)
 	}
-	var a ack
+	var local ack
+	a, atOnce := &local, f.sourceRTT.known && f.lag() == 0 && f.pending.len() == 0
+	if !atOnce {
+		a = f.pending.push()
+	}
 	a.seen, a.pos, a.number, a.pure = now, pos, p.Number, p.SegLen() == 0
 	o := &h.Options
 	a.ts, a.echo, a.hasTS = o.TSVal, o.TSEcr, o.HasTimestamps
@@ -84,8 +90,8 @@ func (f *Flow) readACK(p *capture.Packet, now wheel.Time) {
 	} else {
 		f.offered = 0
 	}
-	f.readSACK(&a, o)
-	if s := f.probe; s.probe && s.start == f.max && pos >= s.end {
+	f.readSACK(a, o)
+	if s := f.probe; s != nil && s.start == f.max && pos >= s.end {
 		f.Bytes += s.end - s.start
 		f.emit(SentNew, s.packet, s.seen, s.sent, s.start, s.end, nil)
 		f.acceptProbe()
@@ -104,16 +110,15 @@ func (f *Flow) readACK(p *capture.Packet, now wheel.Time) {
 	if f.episode != nil && f.max > pos {
 		f.noteDenial(pos, now)
 	}
-	f.emitACK(&a)
+	f.emitACK(a)
 	if f.fin && f.seenUna >= f.finEnd {
 		f.finAcked = true
 	}
-	if f.sourceRTT.known && f.lag() == 0 && f.pending.len() == 0 {
+	if atOnce {
 		a.at = now
-		f.handleACK(&a)
+		f.handleACK(a)
 		return
 	}
-	f.pending.push(&a)
 	if f.pending.len() > maxPending {
 		f.deliverNext(now)
 	}
@@ -165,7 +170,6 @@ func (f *Flow) lag() time.Duration {
 // deliverHeard delivers the ACKs that the sender had when it sent the current packet. The echoed
 // timestamp decides, or else the lag.
 func (f *Flow) deliverHeard(now wheel.Time, echo uint32, hasTS bool) {
-	newest := false // an ACK with exactly this timestamp was delivered
 	before, any := f.lastEcho, f.hasEcho
 	if hasTS {
 		if any && echo != before {
@@ -176,7 +180,14 @@ func (f *Flow) deliverHeard(now wheel.Time, echo uint32, hasTS bool) {
 		f.lastEcho, f.hasEcho = echo, true
 		hasTS = f.staleEchoes < maxStaleEchoes
 	}
-	defer func() { f.lastSent = now }()
+	f.deliverUpTo(now, echo, hasTS, before, any)
+	f.lastSent = now
+}
+
+// deliverUpTo delivers the pending ACKs that explain an echo, or that have arrived by their age.
+// before is the echo of the packet before, if any.
+func (f *Flow) deliverUpTo(now wheel.Time, echo uint32, hasTS bool, before uint32, any bool) {
+	newest := false // an ACK with exactly this timestamp was delivered
 	for f.pending.len() > 0 {
 		a := f.pending.first()
 		at := a.seen.Add(f.lag())
@@ -270,10 +281,10 @@ func (f *Flow) deliverAll() {
 
 // deliverNext delivers the first ACK, one lag after it was captured or now.
 func (f *Flow) deliverNext(now wheel.Time) {
-	a := *f.pending.first()
-	f.pending.pop()
+	a := f.pending.first()
+	f.pending.pop() // which leaves it where it is
 	a.at = min(a.seen.Add(f.lag()), now)
-	f.handleACK(&a)
+	f.handleACK(a)
 }
 
 // handleACK updates the sender's view by an ACK.

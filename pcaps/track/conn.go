@@ -87,13 +87,19 @@ func (c *Conn) addWithChecksum(p *capture.Packet, dir int, damaged bool) {
 	c.handle(p, dir, damaged)
 }
 
-// between reports whether p is between the ends of c.
-func (c *Conn) between(p *capture.Packet) bool {
+// between returns the index of p's flow, or -1 if p is not between the ends of c.
+func (c *Conn) between(p *capture.Packet) int {
 	f := &c.Flows[0]
-	return p.Src == f.Src && p.Dst == f.Dst || p.Src == f.Dst && p.Dst == f.Src
+	switch {
+	case p.Src == f.Src && p.Dst == f.Dst:
+		return 0
+	case p.Src == f.Dst && p.Dst == f.Src:
+		return 1
+	}
+	return -1
 }
 
-// direction returns the index of p's flow.
+// direction returns the index of the flow of p, which is between the ends of c.
 func (c *Conn) direction(p *capture.Packet) int {
 	if p.Src == c.Flows[0].Src && p.Dst == c.Flows[0].Dst {
 		return 0

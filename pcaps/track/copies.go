@@ -31,7 +31,7 @@ func (c *copies) set(mark uint64) *[4]copyRecord {
 	if c.all == nil {
 		return &c.few
 	}
-	return &c.all[mark>>32%uint64(len(c.all))]
+	return &c.all[mark>>32&uint64(len(c.all)-1)] // their number is a power of two
 }
 
 // grow makes room for four times as many records.
@@ -105,31 +105,23 @@ func captureSpot(p *capture.Packet) uint8 {
 func (c *copies) isCopy(p *capture.Packet, least time.Duration, mirrored bool) bool {
 	mark := copyMark(p)
 	set := c.set(mark)
-	oldest := oldestOf(set)
+	oldest := 0
 	for i := range set {
 		s := &set[i]
-		if !isOne(s.mark, mark) {
+		if (s.mark^mark)>>32 != 0 || !isOne(s.mark, mark) {
+			if s.at < set[oldest].at {
+				oldest = i
+			}
 			continue
 		}
-		age, same := p.Time.Sub(s.at).Abs(), false
-		switch {
-		case ipID(p) != 0:
-			same = age <= copyWithin
-		case s.mark != mark:
-			same = age <= copyElsewhere
-		case p.SegLen() > 0:
-			same = age <= copyAtOnce && (least == 0 || age < least/2)
-		default:
-			same = age <= copyAtOnce && mirrored
-		}
-		if same {
+		if c.repeats(s, p, mark, least, mirrored) {
 			return true
 		}
 		oldest = i // too late for a copy: it counts again
 		break
 	}
 	// Records younger than copyElsewhere are forgotten only if maxCopySets are too few for them.
-	if old := set[oldest]; old.mark != 0 && !isOne(old.mark, mark) && len(c.all) < maxCopySets &&
+	if old := &set[oldest]; old.mark != 0 && !isOne(old.mark, mark) && len(c.all) < maxCopySets &&
 		(c.all == nil || p.Time.Sub(old.at).Abs() < copyElsewhere) {
 		c.grow()
 		set = c.set(mark)
@@ -137,6 +129,20 @@ func (c *copies) isCopy(p *capture.Packet, least time.Duration, mirrored bool) b
 	}
 	set[oldest] = copyRecord{mark, p.Time}
 	return false
+}
+
+// repeats reports whether p is a copy of a packet with an equal record.
+func (c *copies) repeats(s *copyRecord, p *capture.Packet, mark uint64, least time.Duration, mirrored bool) bool {
+	age := p.Time.Sub(s.at).Abs()
+	switch {
+	case ipID(p) != 0:
+		return age <= copyWithin
+	case s.mark != mark:
+		return age <= copyElsewhere
+	case p.SegLen() > 0:
+		return age <= copyAtOnce && (least == 0 || age < least/2)
+	}
+	return age <= copyAtOnce && mirrored
 }
 
 // onAnotherPath reports whether p repeats one of the last packets, captured on another path.

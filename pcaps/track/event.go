@@ -46,9 +46,12 @@ type Event struct {
 
 // emit calls Config.Event, if set.
 func (f *Flow) emit(kind EventKind, number int64, seen, at wheel.Time, start, end int64, r *Retransmission) {
-	if f.conn.cfg.Event == nil {
-		return
+	if f.conn.cfg.Event != nil {
+		f.emitEvent(kind, number, seen, at, start, end, r)
 	}
+}
+
+func (f *Flow) emitEvent(kind EventKind, number int64, seen, at wheel.Time, start, end int64, r *Retransmission) {
 	f.conn.cfg.Event(&Event{
 		Kind: kind, Conn: f.conn, Flow: f, Packet: number, Flags: f.conn.flags, Seen: seen, At: at, Start: start, End: end, Retransmission: r,
 	})

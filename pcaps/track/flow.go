@@ -46,56 +46,55 @@ type Flow struct {
 
 	conn *Conn
 
-	// Positions in the sequence space count from base and never wrap.
-	base     tcp.Seq
-	started  bool
-	onlySYN  bool       // nothing but SYNs was seen
-	synacked bool       // it has sent a SYN-ACK
-	doubts   int        // packets in a row whose position is implausible
-	doubt    tcp.Seq    // of the last of them
-	max      int64      // SND.NXT, as far as captured
-	una      int64      // SND.UNA, as far as Src knows
-	seenUna  int64      // SND.UNA, as far as captured
-	unaSeen  wheel.Time // when that last moved
-	ackSeen  wheel.Time // when the last ACK was captured
-	offered  int64      // the end of the window that Dst offered, as far as captured; 0 if unknown
-	seenDups int        // duplicate ACKs captured, which may not have reached Src yet
-	mss      int64      // segment size that super-packets are cut into
+	// What most packets read or write comes first, so that it shares cache lines.
 
-	fin         bool
+	// Positions in the sequence space count from base and never wrap.
+	base                tcp.Seq
+	started             bool
+	onlySYN             bool // nothing but SYNs was seen
+	synacked            bool // it has sent a SYN-ACK
+	fin                 bool // finEnd is known
+	finAcked            bool
+	hasEcho, hasOverdue bool       // lastEcho and overdueTS are set
+	doubts              int32      // packets in a row whose position is implausible
+	doubt               tcp.Seq    // of the last of them
+	max                 int64      // SND.NXT, as far as captured
+	una                 int64      // SND.UNA, as far as Src knows
+	seenUna             int64      // SND.UNA, as far as captured
+	unaSeen             wheel.Time // when that last moved
+	ackSeen             wheel.Time // when the last ACK was captured
+	offered             int64      // the end of the window that Dst offered, as far as captured; 0 if unknown
+	mss                 int64      // segment size that super-packets are cut into
+	seenDups            int        // duplicate ACKs captured, which may not have reached Src yet
+	sourceRTT           leastRTT   // between the point of capture and Src
+	lastEcho            uint32     // timestamp echoed in the last packet
+	overdueTS           uint32     // timestamp of the last ACK that Src must have got and had not echoed
+	lastSent            wheel.Time // when Src last sent anything
+	board               scoreboard
+	pending             acks
+	stamps              tsLog
+	window              window
+	episode             *Episode          // the open one, or nil
+	probe               *segment          // the last window probe with a new byte, until that is sent or acknowledged
+	waiting             []*Retransmission // of recent, those whose bytes no ACK has covered yet
+	fitting             *timerFitting     // nil until a timer expires
+	rtts                samples
+	clock               senderClock
+	clues               vantageClues
+	ipIDs               ipIDs
+	staleEchoes         uint8 // packets in a row that repeat an older echo
+	pacing              pacing
+	view                senderView
+	checksums           checksumCounts
+	copies              copies
+
 	finEnd      int64
 	finSeen     wheel.Time
-	finAcked    bool
-	probe       segment // the last window probe with a new byte, until that is sent or acknowledged
-	tooBig      seqSpan // in flight, from the segment that an ICMP error called too large
+	claim       seqSpan // as ackedUnseen, and when: the ACK may be damaged, see refutes
 	ackedUnseen seqSpan // the last bytes that were acknowledged before they were captured
-	claim       seqSpan // the same, and when: the ACK may be damaged, see refutes
-
-	board       scoreboard
-	pending     acks
-	stamps      tsLog
-	clock       senderClock
-	lastSent    wheel.Time // when Src last sent anything
-	lastEcho    uint32     // timestamp echoed in that packet
-	overdueTS   uint32     // timestamp of the last ACK that Src must have got and had not echoed
-	staleEchoes uint8      // packets in a row that repeat an older echo
-
-	hasEcho, hasOverdue bool // lastEcho and overdueTS are set
-
-	copies    copies
-	checksums checksumCounts
-	sourceRTT leastRTT // between the point of capture and Src
-	window    window
-	view      senderView
-	fitting   *timerFitting // nil until a timer expires
-	rtts      samples
-	episode   *Episode // the open one, or nil
-	recent    []*Retransmission
-	waiting   []*Retransmission // of recent, those whose bytes no ACK has covered yet
-	jumps     ackJumps
-	clues     vantageClues
-	ipIDs     ipIDs
-	pacing    pacing
+	tooBig      seqSpan // in flight, from the segment that an ICMP error called too large
+	recent      []*Retransmission
+	jumps       ackJumps
 	// End of the last new data that followed a silence as long as a timeout, in both directions.
 	afterSilence int64
 }
@@ -210,7 +209,7 @@ func (f *Flow) segmentSize() int64 {
 
 // extend appends a segment.
 func (f *Flow) extend(s segment) {
-	f.board.push(s)
+	*f.board.push() = s
 	f.max = s.end
 	f.trim()
 }

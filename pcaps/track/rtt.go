@@ -218,7 +218,7 @@ type firstSeen struct {
 
 // tsLog holds a flow's last timestamps and the last one that was echoed.
 type tsLog struct {
-	ring    []firstSeen // 16 entries, allocated on first use
+	ring    *[16]firstSeen // allocated on first use
 	next, n int
 	echoed  uint32
 	any     bool
@@ -231,11 +231,11 @@ func (f *Flow) noteTimestamp(p *capture.Packet, now wheel.Time) {
 	o := &p.Header.Options
 	m := &f.stamps
 	if m.ring == nil {
-		m.ring = make([]firstSeen, 16)
+		m.ring = new([16]firstSeen)
 	}
-	if last := &m.ring[(m.next+len(m.ring)-1)%len(m.ring)]; m.n == 0 || int32(o.TSVal-last.ts) > 0 {
+	if last := &m.ring[(m.next-1)&15]; m.n == 0 || int32(o.TSVal-last.ts) > 0 {
 		m.ring[m.next].ts, m.ring[m.next].at = o.TSVal, now
-		m.next = (m.next + 1) % len(m.ring)
+		m.next = (m.next + 1) & 15
 		m.n = min(m.n+1, len(m.ring))
 	}
 	m = &f.other().stamps
@@ -246,8 +246,8 @@ func (f *Flow) noteTimestamp(p *capture.Packet, now wheel.Time) {
 		return
 	}
 	m.any, m.echoed = true, o.TSEcr
-	for i := range m.n {
-		if e := &m.ring[i]; e.ts == o.TSEcr {
+	for i := range m.n { // from the newest
+		if e := &m.ring[(m.next-1-i)&15]; e.ts == o.TSEcr {
 			f.sourceRTT.add(now.Sub(e.at))
 			return
 		}

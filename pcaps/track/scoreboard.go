@@ -55,12 +55,12 @@ const (
 func (b *scoreboard) len() int          { return len(b.all) - b.head }
 func (b *scoreboard) at(i int) *segment { return &b.all[b.head+i] }
 
-// push appends a segment.
-func (b *scoreboard) push(s segment) *segment {
+// push appends a zero segment and returns it.
+func (b *scoreboard) push() *segment {
 	if b.head >= ackedMost && b.head >= len(b.all)/2 {
 		b.forget()
 	}
-	b.all = append(b.all, s)
+	b.all = append(b.all, segment{})
 	return &b.all[len(b.all)-1]
 }
 

@@ -57,7 +57,7 @@ func (f *Flow) sendData(p *capture.Packet, at, now wheel.Time) {
 		f.emit(WindowProbe, p.Number, now, at, start, end, nil)
 		if start >= f.max {
 			// New data, which the receiver need not accept: see sendNew and acceptProbe.
-			f.probe = segment{
+			f.probe = &segment{
 				start: start, end: end, seen: now, firstSent: at, sent: at, packet: p.Number, id: ipID(p), captureSpot: captureSpot(p),
 				firstTS: h.Options.TSVal, ts: h.Options.TSVal, hasTS: h.Options.HasTimestamps, transmissions: 1, probe: true,
 			}
@@ -111,28 +111,31 @@ func (f *Flow) sendNew(p *capture.Packet, at, now wheel.Time, start, end int64) 
 	}
 	f.Bytes += max(end-start-int64(p.SegLen()-p.Len), 0)
 	o := &h.Options
-	if f.probe.probe && f.probe.start == start {
+	if f.probe != nil && f.probe.start == start {
 		start = f.acceptProbe()
 	}
+	id, spot := ipID(p), captureSpot(p)
 	for start < end {
 		cut := min(start+size, end)
 		if end-cut == 1 && h.Flags.Has(tcp.FIN) {
 			cut = end // the FIN belongs to the last segment
 		}
-		f.extend(segment{
-			start: start, end: cut, seen: now, firstSent: at, sent: at, packet: p.Number, id: ipID(p), captureSpot: captureSpot(p),
-			firstTS: o.TSVal, ts: o.TSVal, transmissions: 1, hasTS: o.HasTimestamps,
-		})
+		s := f.board.push() // field by field: a copy of what was just stored is slow
+		s.start, s.end, s.seen, s.firstSent, s.sent, s.packet = start, cut, now, at, at, p.Number
+		s.id, s.captureSpot = id, spot
+		s.firstTS, s.ts, s.hasTS, s.transmissions = o.TSVal, o.TSVal, o.HasTimestamps, 1
 		start = cut
 	}
+	f.max = max(f.max, start)
+	f.trim()
 }
 
 // acceptProbe makes the byte of the last window probe part of the flight and returns its end. The
 // byte was sent twice, or may have been: no RTT is measured by it.
 func (f *Flow) acceptProbe() int64 {
 	s := f.probe
-	f.probe = segment{}
-	f.extend(s)
+	f.probe = nil
+	f.extend(*s)
 	return s.end
 }
 

@@ -164,13 +164,17 @@ func (t *Tracker) TooBig(e capture.TooBig) {
 // SYN may begin a new connection between the same ends.
 func (t *Tracker) find(p *capture.Packet) (c *Conn, dir int, damaged bool) {
 	c = t.last
-	if c == nil || c.Path != p.Path || !c.between(p) {
-		c = t.conns.find(p)
+	if c != nil {
+		dir = c.between(p)
+	}
+	if c == nil || c.Path != p.Path || dir < 0 {
+		if c = t.conns.find(p); c != nil {
+			c.releaseSYN()
+			dir = c.direction(p)
+		}
 	}
 	if c != nil {
-		c.releaseSYN()
 		t.last = c
-		dir = c.direction(p)
 		damaged = t.damaged(p, &c.Flows[dir])
 		if damaged || !c.reused(p, dir) {
 			return c, dir, damaged

@@ -18,9 +18,6 @@ type senderView struct {
 	retransmitted wheel.Time // when data was last retransmitted
 	timerFired    wheel.Time // when a timer last sent something
 	lastKind      Kind       // kind of the last retransmission
-	proved        wheel.Time // when an ACK first proved the first missing segment lost
-	provedSeg     segment    // that one
-	provedBy      proof
 	dupACKs       int        // duplicate ACKs since SND.UNA moved
 	plainDup      wheel.Time // when the last duplicate ACK came that answers no skipped retransmission
 	hasSACK       bool
@@ -28,10 +25,13 @@ type senderView struct {
 	hasFack       bool
 	rackSent      wheel.Time // when the latest delivered segment was sent (RACK.xmit_ts)
 	rackRTT       time.Duration
-	tlpOut        bool     // no RTT was measured since the last probe (RFC 8985 §7.3)
-	blocks        [4]block // recent SACK blocks
-	afterTimeout  bool     // in loss recovery after a timeout, until recover is acknowledged
+	tlpOut        bool // no RTT was measured since the last probe (RFC 8985 §7.3)
+	afterTimeout  bool // in loss recovery after a timeout, until recover is acknowledged
 	recover       int64
+	proved        wheel.Time // when an ACK first proved the first missing segment lost
+	provedSeg     segment    // that one
+	provedBy      proof
+	blocks        [4]block // recent SACK blocks
 }
 
 type block struct{ start, end int64 }
