@@ -32,6 +32,7 @@ type analysis struct {
 	enc            *json.Encoder
 	csv            *csv.Writer
 	progress       *corpus.Progress // nil for a single file
+	ahead          bool             // decode each file in a goroutine of its own
 	part           *corpus.Part     // with --parquet: what to add records to
 }
 
@@ -131,6 +132,7 @@ func (a *analysis) run(cmd *cobra.Command, args []string) error {
 		}
 	}
 	workers := a.corpus.workers()
+	a.ahead = workers > len(objects)
 	if a.reports.html != "" || a.reports.annotate != "" {
 		workers = 1 // the page is written in order
 	}
@@ -243,7 +245,7 @@ func (a *analysis) read(cmd *cobra.Command, o *corpus.Object, s *summary, rep *f
 		}
 		rep.done(c, !skipped, func(e *track.Episode) bool { return a.filter.hasTime(e.Seen, s.first) })
 	}})
-	s.stats, err = readCapture(cmd, o, a.progress, tracker.TooBig, func(p *capture.Packet) error {
+	s.stats, err = readCaptureBy(cmd, o, a.progress, a.ahead, tracker.TooBig, func(p *capture.Packet) error {
 		s.first = p.Time.Add(-p.Since)
 		tracker.Add(p)
 		return wrong
