@@ -131,6 +131,7 @@ func (a *analysis) run(cmd *cobra.Command, args []string) error {
 			return header.Error()
 		}
 	}
+	collectRarely()
 	workers := a.corpus.workers()
 	a.ahead = workers > len(objects)
 	if a.reports.html != "" || a.reports.annotate != "" {

@@ -1,0 +1,15 @@
+package main
+
+import "testing"
+
+// TestRarely checks how far memory may grow before a collection.
+func TestRarely(t *testing.T) {
+	for _, c := range []struct {
+		live uint64
+		want int
+	}{{0, 300}, {32 << 20, 300}, {256 << 20, 200}, {512 << 20, 100}, {4 << 30, 100}} {
+		if got := rarely(c.live); got != c.want {
+			t.Errorf("rarely(%d MB) = %d %%, want %d", c.live>>20, got, c.want)
+		}
+	}
+}
