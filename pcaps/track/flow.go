@@ -63,19 +63,19 @@ type Flow struct {
 	seenUna             int64      // SND.UNA, as far as captured
 	unaSeen             wheel.Time // when that last moved
 	ackSeen             wheel.Time // when the last ACK was captured
-	offered             int64      // the end of the window that Dst offered, as far as captured; 0 if unknown
+	offered             int64      // the end of the window that Dst offered; 0 if unknown
 	mss                 int64      // segment size that super-packets are cut into
 	seenDups            int        // duplicate ACKs captured, which may not have reached Src yet
 	sourceRTT           leastRTT   // between the point of capture and Src
 	lastEcho            uint32     // timestamp echoed in the last packet
-	overdueTS           uint32     // timestamp of the last ACK that Src must have got and had not echoed
+	overdueTS           uint32     // of the last ACK that Src must have got and had not echoed
 	lastSent            wheel.Time // when Src last sent anything
 	board               scoreboard
 	pending             acks
 	stamps              tsLog
 	window              window
 	episode             *Episode          // the open one, or nil
-	probe               *segment          // the last window probe with a new byte, until that is sent or acknowledged
+	probe               *segment          // the last window probe, until its byte is sent
 	waiting             []*Retransmission // of recent, those whose bytes no ACK has covered yet
 	fitting             *timerFitting     // nil until a timer expires
 	rtts                samples
