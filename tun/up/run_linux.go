@@ -21,6 +21,12 @@ func Run(ctx context.Context, c Config, ready func(Running)) error {
 		return err
 	}
 	ready(s)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	go releaseWhenIdle(ctx, func() uint64 {
+		n := s.device.Stats()
+		return n.RxBytes + n.TxBytes
+	})
 	for _, r := range s.forwards.report() {
 		c.log("%s %s, which connects to %s", r.Kind, r.at(), r.To)
 	}
