@@ -3,7 +3,7 @@ package experiments
 import (
 	"math"
 
-	"tcpwheel/wheel/stat"
+	"tcpwheel/experiments/internal/stat"
 )
 
 // Select returns the items that keep accepts, in their order.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"tcpwheel/experiments/internal/figure"
-	"tcpwheel/wheel/stat"
+	"tcpwheel/experiments/internal/stat"
 )
 
 func TestOutcomesAreWhole(t *testing.T) {

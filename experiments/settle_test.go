@@ -3,7 +3,7 @@ package experiments
 import (
 	"testing"
 
-	"tcpwheel/wheel/stat"
+	"tcpwheel/experiments/internal/stat"
 )
 
 // TestSettleVerdicts checks the procedure of Benjamini and Yekutieli on four claims. Its bounds at

@@ -7,7 +7,7 @@ import (
 
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/internal/figure"
-	"tcpwheel/wheel/stat"
+	"tcpwheel/experiments/internal/stat"
 )
 
 // variance returns the sum over all phases of the squared errors that the law p·(1-p) gives a round

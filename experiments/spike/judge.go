@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/wheel/stat"
+	"tcpwheel/experiments/internal/stat"
 )
 
 // row is timers over all seeds.

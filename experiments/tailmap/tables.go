@@ -7,7 +7,7 @@ import (
 
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/internal/figure"
-	"tcpwheel/wheel/stat"
+	"tcpwheel/experiments/internal/stat"
 )
 
 // ladderTable compares all rules at one round trip.

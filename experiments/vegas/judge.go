@@ -8,7 +8,7 @@ import (
 
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/internal/figure"
-	"tcpwheel/wheel/stat"
+	"tcpwheel/experiments/internal/stat"
 )
 
 // The published figures, and the bands that were set before the run.

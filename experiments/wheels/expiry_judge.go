@@ -6,7 +6,7 @@ import (
 
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/internal/figure"
-	"tcpwheel/wheel/stat"
+	"tcpwheel/experiments/internal/stat"
 )
 
 func expiryJudge(p *expiryPlan, cells []expiryCell) (*experiments.Outcome, error) {

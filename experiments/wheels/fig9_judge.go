@@ -6,7 +6,7 @@ import (
 
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/internal/figure"
-	"tcpwheel/wheel/stat"
+	"tcpwheel/experiments/internal/stat"
 )
 
 const fig9Paper = "Varghese & Lauck, Fig. 9"

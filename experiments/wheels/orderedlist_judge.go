@@ -7,7 +7,7 @@ import (
 
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/internal/figure"
-	"tcpwheel/wheel/stat"
+	"tcpwheel/experiments/internal/stat"
 )
 
 // orderedlistBand is the band around the model and the printed figures, in parts of the list.

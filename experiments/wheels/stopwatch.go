@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"time"
 
-	"tcpwheel/wheel/stat"
+	"tcpwheel/experiments/internal/stat"
 )
 
 // piece is work that is timed against other pieces.

@@ -216,9 +216,7 @@ func (c *Conn) SetOptions(now wheel.Time, opts SocketOptions, o *Output) {
 		c.ackDue = true
 	}
 	c.msgMore = c.msgMore && opts.Cork == was.Cork
-	// tcp(7): "setting this option forces an explicit flush of pending output, even if TCP_CORK is
-	// currently set."
-	c.corkExpired = opts.NoDelay && !was.NoDelay
+	c.corkExpired = false
 	c.output(now, o)
 }
 

@@ -1,11 +1,10 @@
 package wheelbench
 
 import (
+	"math"
 	"runtime"
 	"slices"
 	"time"
-
-	"tcpwheel/wheel/stat"
 )
 
 // LatenessReport is the result of MeasureLateness.
@@ -109,7 +108,8 @@ func newDistribution(samples []time.Duration) Distribution {
 	return d
 }
 
-// quantile returns the q-quantile, as in package stat.
+// quantile returns the q-quantile by nearest rank: the least sample that is not below a part q of
+// all.
 func quantile(sorted []time.Duration, q float64) time.Duration {
-	return sorted[stat.Rank(len(sorted), q)]
+	return sorted[max(int(math.Ceil(q*float64(len(sorted)))), 1)-1]
 }

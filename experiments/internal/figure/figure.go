@@ -1,6 +1,6 @@
 package figure
 
-import "tcpwheel/wheel/stat"
+import "tcpwheel/experiments/internal/stat"
 
 // Figure is one diagram. It needs a title, axes, and at least one series or a Map: see Check.
 type Figure struct {
@@ -77,10 +77,6 @@ type Map struct {
 	// Value[row][column] sets the colour, by its logarithm if Log is set.
 	Value [][]float64 `json:"value,omitempty"`
 	Log   bool        `json:"log,omitempty"`
-	// Lo and Hi, with Lo < Hi, are the values of the ends of the colours, so that maps compare. The
-	// default is the least and the greatest value.
-	Lo float64 `json:"lo,omitempty"`
-	Hi float64 `json:"hi,omitempty"`
 	// Class[row][column] is an index into Classes. It sets the colour in place of Value.
 	Class   [][]int  `json:"class,omitempty"`
 	Classes []string `json:"classes,omitempty"`
