@@ -40,15 +40,15 @@ type Endpoint struct {
 	opts *endpointOptions
 	phase
 	opening         opening
-	closed          bool  // Close was called
-	queuedErrs      uint8 // records added since the error queue was empty
-	connectReported bool  // Connect has reported success
-	quickAckOff     bool  // the engine knows that TCP_QUICKACK is off
-	inAcceptQueue   bool  // the parent's accept queue holds it
-	inTimeWait      bool  // counted in the protocol's timeWait
-	writerWaits     bool  // a writer waits for room in snd
-	shutRead        bool  // reading was shut down
-	shutWrite       bool  // writing was shut down
+	closed          bool      // Close was called
+	queuedErrs      uint8     // records added since the error queue was empty
+	connectReported bool      // Connect has reported success
+	quickAckOff     bool      // the engine knows that TCP_QUICKACK is off
+	inAcceptQueue   bool      // the parent's accept queue holds it
+	counted         tcp.State // in the protocol's states
+	writerWaits     bool      // a writer waits for room in snd
+	shutRead        bool      // reading was shut down
+	shutWrite       bool      // writing was shut down
 
 	recvBufferFixed bool // SO_RCVBUF was set: the buffer does not grow
 	sendBufferFixed bool // SO_SNDBUF was set: the buffer does not grow

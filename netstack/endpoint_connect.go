@@ -335,6 +335,7 @@ func (e *Endpoint) close(abort bool) {
 		e.mu.Unlock()
 		return
 	case phaseInitial, phaseBound, phaseListen:
+		e.p.listeners.Delete(e)
 		e.phase = phaseClosed
 		e.reg.portReserved, e.reg.registered = false, false
 	case phaseClosed, phaseError:

@@ -49,6 +49,7 @@ func (e *Endpoint) listen(backlog int) tcpip.Error {
 		err = &tcpip.ErrInvalidEndpointState{}
 	default:
 		e.reg.registered = true
+		e.p.listeners.Store(e, nil)
 	}
 	e.mu.Unlock()
 	if err != nil {

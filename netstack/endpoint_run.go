@@ -120,7 +120,7 @@ func (e *Endpoint) runEngine(s *scratch, icmp []icmpMessage, r *stepResult) {
 		e.expireTimers(now, s)
 	}
 	e.applyCalls(now, o)
-	e.countTimeWait(now, o)
+	e.countState(now, o)
 
 	e.buildPackets(s)
 	// A link with GSO has written a packet when WritePacket returns, so no clone is left.
@@ -137,28 +137,37 @@ func (e *Endpoint) runEngine(s *scratch, icmp []icmpMessage, r *stepResult) {
 	r.after = e.conn.State()
 	r.timedOut = o.Counters.TCPAbortOnTimeout != counted.abortsOnTimeout
 	s.adjust(counted, r.before, e.conn.SlowStart(), r.timedOut && unacked)
-	r.mask, r.ended = e.handleEvents(o.Events, r.before, r.timedOut)
+	if r.mask, r.ended = e.handleEvents(o.Events, r.before, r.timedOut); r.ended {
+		e.countAs(tcp.StateClosed)
+	}
 	r.phase = e.phase
 	r.parent, r.queue = e.followedBy(o.Events, r.ended)
 	r.route, r.params = e.route, e.packetParams()
 }
 
-// countTimeWait counts the connection in TIME-WAIT, or ends it if there are too many.
-func (e *Endpoint) countTimeWait(now wheel.Time, o *tcp.Output) {
-	is := e.conn.State() == tcp.StateTimeWait
-	switch {
-	case is && !e.inTimeWait:
-		e.inTimeWait = true
-		if e.p.timeWait.Add(1) <= e.p.maxTimeWait {
-			return
-		}
+// countState counts the connection by its state, or ends it if too many are in TIME-WAIT.
+func (e *Endpoint) countState(now wheel.Time, o *tcp.Output) {
+	s := e.conn.State()
+	if s == e.counted || e.phase == phaseClosed || e.phase == phaseError {
+		return
+	}
+	e.countAs(s)
+	if s == tcp.StateTimeWait && e.p.states[s].Load() > e.p.maxTimeWait {
 		o.Counters.TCPTimeWaitOverflow++
 		e.conn.Abort(now, o)
-		fallthrough
-	case !is && e.inTimeWait:
-		e.inTimeWait = false
-		e.p.timeWait.Add(-1)
+		e.countAs(e.conn.State())
 	}
+}
+
+// countAs moves the connection to another of the protocol's counts. Closed ones are not counted.
+func (e *Endpoint) countAs(s tcp.State) {
+	if e.counted != tcp.StateClosed {
+		e.p.states[e.counted].Add(-1)
+	}
+	if s != tcp.StateClosed {
+		e.p.states[s].Add(1)
+	}
+	e.counted = s
 }
 
 // inputAll feeds the engine the step's segments. It stops at a SYN that ends TIME-WAIT, and returns

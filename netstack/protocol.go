@@ -124,7 +124,8 @@ type protocol struct {
 	synCookies      tcp.SYNCookies
 	maxSynRcvd      int
 	maxTimeWait     int64
-	timeWait        atomic.Int64 // connections in TIME-WAIT
+	states          [tcp.StateTimeWait + 1]atomic.Int64 // connections by state
+	listeners       sync.Map                            // of *Endpoint
 	shards          []*shard
 	causes          bool
 	timerEvents     func(TimerEvent)

@@ -181,6 +181,10 @@ func stateName(state gtcp.EndpointState) string {
 // connections.
 func (r *Report) addEndpoints(s *stack.Stack, selected Selection) {
 	r.Listeners, r.States = []netip.AddrPort{}, map[string]int{}
+	if counts, ok := netstack.CountStates(s); ok && selected.State == "" {
+		r.addSummary(s, counts)
+		return
+	}
 	var found []foundEndpoint
 	listening := make(map[tcpip.Endpoint]bool) // some are registered for two IP versions
 	for _, t := range s.RegisteredEndpoints() {
@@ -215,6 +219,18 @@ func (r *Report) addEndpoints(s *stack.Stack, selected Selection) {
 	for _, f := range found {
 		r.Connections = append(r.Connections, f.report(now))
 	}
+}
+
+// addSummary adds the listeners, and the number of connections in each state.
+func (r *Report) addSummary(s *stack.Stack, counts map[tcp.State]int) {
+	for state, n := range counts {
+		r.States[state.String()] = n
+	}
+	for _, e := range netstack.Listeners(s) {
+		local, _ := endpointAddrs(e)
+		r.Listeners = append(r.Listeners, local)
+	}
+	slices.SortFunc(r.Listeners, netip.AddrPort.Compare)
 }
 
 // tcpEndpoint returns an endpoint of either TCP.
