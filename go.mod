@@ -16,6 +16,7 @@ require (
 	github.com/spf13/pflag v1.0.10 // kinds of flags of cmd/tcpwheel
 	github.com/vishvananda/netlink v1.3.1 // the kernel's addresses, routes and link state: package tun
 	go.yaml.in/yaml/v3 v3.0.6 // plans of studies: package experiments/plan
+	golang.org/x/crypto/x509roots/fallback v0.0.0-20261030153154-30a33513ff6d // certificates for object stores where the system has none: cmd/tcpwheel
 	golang.org/x/net v0.60.0 // nettest, what is asked of a net.Conn: the tests of netstack/sockets; kernel filters: package pcaps/watch
 	golang.org/x/sys v0.48.0 // system calls on TUN devices and network namespaces: package tun; packet sockets: package pcaps/watch
 	gvisor.dev/gvisor v0.0.0-20260905035102-160fafc42237 // the network stack that package netstack plugs into

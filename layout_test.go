@@ -63,6 +63,7 @@ var policy = layout{
 		{path: "github.com/Azure/azure-sdk-for-go", rooms: []string{"pcaps"}},
 		{path: "github.com/parquet-go/parquet-go", rooms: []string{"pcaps", "cmd"}},
 		{path: "go.yaml.in/yaml/v3", rooms: []string{"experiments"}},
+		{path: "golang.org/x/crypto/x509roots/fallback", rooms: []string{"cmd"}},
 		{path: "github.com/spf13/cobra", rooms: []string{"cmd"}},
 		{path: "github.com/spf13/pflag", rooms: []string{"cmd"}},
 		{path: "github.com/chromedp/chromedp", rooms: []string{"cmd"}, testsOnly: true},

@@ -135,15 +135,19 @@ func (t *tableRun) run(cmd *cobra.Command, objects []corpus.Object, read func(*c
 const perReader = 4
 
 // object reads one capture, and commits its part unless it could not be reached.
-func (t *tableRun) object(ctx context.Context, out *corpus.Tables, o *corpus.Object, p *corpus.Progress, read func(*corpus.Object, *corpus.Part, *corpus.Progress) (*capture.Stats, error)) error {
+func (t *tableRun) object(ctx context.Context, out *corpus.Tables, o *corpus.Object, progress *corpus.Progress, read func(*corpus.Object, *corpus.Part, *corpus.Progress) (*capture.Stats, error)) error {
 	t.reading <- struct{}{}
 	part := out.Begin(o)
-	stats, err := read(o, part, p)
+	stats, err := read(o, part, progress)
 	<-t.reading
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	t.mu.Lock()
+	var p *corpus.PanicError
+	if errors.As(err, &p) {
+		fmt.Fprintf(t.stderr, "tcpwheel: %s: %v\n%s", o.Name, p, p.Stack)
+	}
 	switch {
 	case err != nil && unreached(err):
 		t.failed = append(t.failed, err)

@@ -147,7 +147,13 @@ func showProgress(w io.Writer, p *corpus.Progress) (stop func()) {
 
 // corpusLine shows files, bytes, rate and the time left.
 func corpusLine(p *corpus.Progress) string {
-	files, ofFiles, read, of, spent := p.Now()
+	_, _, _, _, spent := p.Now()
+	return progressAfter(p, spent)
+}
+
+// progressAfter is corpusLine after some time.
+func progressAfter(p *corpus.Progress, spent time.Duration) string {
+	files, ofFiles, read, of, _ := p.Now()
 	text := fmt.Sprintf("%d of %d files, %s of %s, %s", files, ofFiles, byteText(read), byteText(of), perSecond(uint64(read), spent))
 	if read > 0 && spent > 2*time.Second {
 		left := time.Duration(float64(spent) * float64(max(of-read, 0)) / float64(read))

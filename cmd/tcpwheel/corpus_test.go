@@ -3,13 +3,16 @@ package main
 import (
 	"bytes"
 	"compress/gzip"
+	"crypto/x509"
 	"encoding/json"
 	"fmt"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,8 +20,11 @@ import (
 	"time"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/spf13/cobra"
 
 	"tcpwheel/netstack/sim"
+	"tcpwheel/pcaps/capture"
+	"tcpwheel/pcaps/corpus"
 	"tcpwheel/pcaps/samples"
 )
 
@@ -366,6 +372,76 @@ func TestReplayTables(t *testing.T) {
 	}
 	if rows := rowsOf(t, out, "replays"); len(rows) != 1 || rows[0]["replayed"] != "1" || rows[0]["with_losses"] != "1" {
 		t.Errorf("replays: %v", rows)
+	}
+}
+
+func TestCorpusLine(t *testing.T) {
+	var p corpus.Progress
+	p.Start([]corpus.Object{{Size: 3_000_000}, {Size: 1_000_000}})
+	if _, err := io.Copy(io.Discard, p.Count(bytes.NewReader(make([]byte, 1_000_000)))); err != nil {
+		t.Fatal(err)
+	}
+	p.Done()
+	if got := corpusLine(&p); !regexp.MustCompile(`^1 of 2 files, 1 MB of 4 MB, \S+ .B/s$`).MatchString(got) {
+		t.Errorf("%q", got)
+	}
+	p.Start([]corpus.Object{{Size: 4_000_000}}) // as if it had begun before
+	if got := progressAfter(&p, 10*time.Second); !strings.HasSuffix(got, ", 100 kB/s, about 30s left") {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestPanicIsARow checks that a panic over one capture is its error, and changes no other.
+func TestPanicIsARow(t *testing.T) {
+	dir, out := corpusOf(t), t.TempDir()
+	cmd := &cobra.Command{}
+	cmd.SetContext(t.Context())
+	f := corpusFlags{parquet: out, jobs: 2}
+	objects, err := f.objects(cmd, []string{filepath.Join(dir, "a")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var talk bytes.Buffer
+	r := tableRun{f: &f, stdout: io.Discard, stderr: &talk, tables: []*corpus.Table{fileTable}}
+	err = r.run(cmd, objects, func(o *corpus.Object, part *corpus.Part, _ *corpus.Progress) (*capture.Stats, error) {
+		err := corpus.Guard(func() error {
+			if strings.HasSuffix(o.Name, "1.pcapng") {
+				panic("odd input")
+			}
+			return nil
+		})
+		row := fileRow{fileRecord: fileRecord{File: o.Name}}
+		if err != nil {
+			row.Error = err.Error()
+		}
+		part.SetRow(row)
+		return &capture.Stats{}, err
+	})
+	rows := rowsOf(t, out, "files")
+	failed := 0
+	for _, row := range rows {
+		if row["error"] == "panic: odd input" {
+			failed++
+		}
+	}
+	if err != nil || len(rows) != 3 || failed != 1 || !strings.Contains(talk.String(), "corpus_test.go") {
+		t.Errorf("%v, %d rows, %d with the panic, and its stack in\n%s", err, len(rows), failed, &talk)
+	}
+}
+
+// TestCertificates checks that certificates are there without those of the system.
+func TestCertificates(t *testing.T) {
+	if os.Getenv("SSL_CERT_DIR") != "/nowhere" {
+		c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestCertificates$")
+		c.Env = append(os.Environ(), "SSL_CERT_DIR=/nowhere", "SSL_CERT_FILE=/nowhere/certs.pem")
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil || pool.Equal(x509.NewCertPool()) {
+		t.Errorf("no certificates: %v", err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package corpus
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"path/filepath"
@@ -8,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/parquet-go/parquet-go"
 )
 
 type manifestRow struct {
@@ -194,5 +197,32 @@ func TestTablesThatCannotBeWritten(t *testing.T) {
 	_, err := OpenTables(context.Background(), filepath.Join(file, "tables"), Options{}, NewTable[manifestRow]("files"))
 	if err == nil || !strings.Contains(err.Error(), "cannot write there") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestParquetResetForgetsPaths shows why each part has a writer of its own: after Reset, a writer
+// of parquet-go v0.32.0 leaves path_in_schema empty.
+func TestParquetResetForgetsPaths(t *testing.T) {
+	type thing struct{ A, B string }
+	var body bytes.Buffer
+	w := parquet.NewGenericWriter[thing](&body)
+	for i, want := range []string{"A", ""} {
+		body.Reset()
+		if w.Reset(&body); i == 0 {
+			w = parquet.NewGenericWriter[thing](&body)
+		}
+		if _, err := w.Write([]thing{{"a", "b"}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		f, err := parquet.OpenFile(bytes.NewReader(body.Bytes()), int64(body.Len()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := f.Metadata().RowGroups[0].Columns[0].MetaData.PathInSchema; len(got) != 1 || got[0] != want {
+			t.Errorf("file %d: path %q, want %q: if it is mended, reuse writers", i, got, want)
+		}
 	}
 }
