@@ -12,7 +12,7 @@ import (
 
 // print writes the answer in two sentences, one table, and with --details everything else.
 func (s *summary) print(b *strings.Builder) {
-	fmt.Fprintf(b, "%s: %s in %s, %s with %s\n", s.file, plural(s.stats.TCP, "TCP packet"), shortSpan(s.stats.Last.Sub(s.stats.First)),
+	fmt.Fprintf(b, "%s: %s in %s, %s with %s\n", s.file, plural(s.stats.TCP, "TCP packet"), track.SpanText(s.stats.Last.Sub(s.stats.First)),
 		plural(int64(s.conns), "connection"), byteText(s.bytes))
 	switch {
 	case s.conns == 0 && s.stats.TCP == 0:
@@ -21,7 +21,7 @@ func (s *summary) print(b *strings.Builder) {
 		fmt.Fprintf(b, "%s; the capture has %s\n", s.a.filter.unmatched(), plural(int64(s.seen), "connection"))
 		return
 	default:
-		first, second := s.losses.Sentences(shortSpan)
+		first, second := s.losses.Sentences()
 		b.WriteString(paragraph(first))
 		if second != "" {
 			b.WriteString(paragraph(second))
@@ -45,7 +45,7 @@ func (s *summary) warnings() (all []string) {
 		all = append(all, "The losses are in connections with one direction only: capture at a point that sees both.")
 	}
 	if s.stalled >= 100*time.Millisecond {
-		all = append(all, "Besides, receivers had closed their windows for "+shortSpan(s.stalled)+": their applications did not read.")
+		all = append(all, "Besides, receivers had closed their windows for "+track.SpanText(s.stalled)+": their applications did not read.")
 	}
 	if s.stats.Dropped > 0 {
 		all = append(all, fmt.Sprintf("The capture missed %s by its own account: capture with a larger buffer (tcpdump -B).", plural(int64(s.stats.Dropped), "packet")))
@@ -101,7 +101,7 @@ func (s *summary) printHosts(b *strings.Builder) {
 			fmt.Fprintf(b, "\n"+row, "sender", "stalls", "lost", "on timers", "its timers")
 		}
 		timers := h.Timers()
-		fmt.Fprintf(b, row, h.Addr, fmt.Sprint(h.Stalls), shortSpan(h.TimeLost), shortSpan(h.TimerWait), timers.String())
+		fmt.Fprintf(b, row, h.Addr, fmt.Sprint(h.Stalls), track.SpanText(h.TimeLost), track.SpanText(h.TimerWait), timers.String())
 	}
 }
 
@@ -128,14 +128,14 @@ func (s *summary) table(b *strings.Builder) {
 	for _, r := range s.rows {
 		a, p, tRec := "-", "-", "-"
 		if r.repaired {
-			a, p, tRec = shortSpan(r.a), shortSpan(r.p), shortSpan(r.tRec)
+			a, p, tRec = track.SpanText(r.a), track.SpanText(r.p), track.SpanText(r.tRec)
 		}
 		if s.a.all && r.flow != flow {
 			flow = r.flow
 			fmt.Fprintf(b, "%4d %s\n", r.conn, flow)
 		}
 		fmt.Fprintf(b, row, fmt.Sprint(r.conn), fmt.Sprint(r.packet), fmt.Sprintf("%.3f", r.at.Seconds()), r.kind, r.needed,
-			fmt.Sprint(r.retransmissions), shortSpan(r.d), a, p, tRec, shortSpan(r.lost))
+			fmt.Sprint(r.retransmissions), track.SpanText(r.d), a, p, tRec, track.SpanText(r.lost))
 	}
 }
 
@@ -157,7 +157,7 @@ func (s *summary) remarks() []string {
 		}
 	}
 	if s.stalled > 0 {
-		all = append(all, "windows closed for "+shortSpan(s.stalled))
+		all = append(all, "windows closed for "+track.SpanText(s.stalled))
 	}
 	return all
 }

@@ -79,7 +79,7 @@ func (s *spans) quantile(q float64) string {
 		return "-"
 	}
 	slices.Sort(s.all)
-	return shortSpan(s.all[int(q*float64(len(s.all)-1)+0.5)])
+	return track.SpanText(s.all[int(q*float64(len(s.all)-1)+0.5)])
 }
 
 // episodeRow is a line of the table.

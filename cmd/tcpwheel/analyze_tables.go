@@ -187,7 +187,7 @@ func (t *tableRun) report(before map[corpus.State]int, took time.Duration) error
 		}
 		fmt.Fprintf(t.stderr, "tcpwheel: %s\n", text)
 	}
-	text := fmt.Sprintf("%s read in %s: %s, %s", plural(int64(t.read), "capture"), shortSpan(took), byteText(t.bytes), plural(t.packets, "packet"))
+	text := fmt.Sprintf("%s read in %s: %s, %s", plural(int64(t.read), "capture"), track.SpanText(took), byteText(t.bytes), plural(t.packets, "packet"))
 	if t.read > 0 {
 		text += ", " + perSecond(uint64(t.bytes), took)
 	}

@@ -7,19 +7,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	pages "tcpwheel/pcaps/report"
 )
-
-// shortSpan formats a duration with three digits and its unit: "631 ms".
-func shortSpan(d time.Duration) string {
-	if d == 0 {
-		return "0"
-	}
-	return pages.SpanText(d)
-}
 
 // byteText formats a number of bytes with three digits and its unit.
 func byteText(n int64) string { return pages.BytesText(n) }

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"tcpwheel/pcaps/replay"
+	"tcpwheel/pcaps/track"
 )
 
 // writeTables prints the answer in words, the policies, and the longest losses.
@@ -175,7 +176,7 @@ func (r *replaying) policyTable(b *strings.Builder, summaries []replay.Summary) 
 		s := &summaries[i]
 		interval := "-"
 		if s.HasInterval {
-			interval = shortSpan(s.Low) + " to " + shortSpan(s.High)
+			interval = track.SpanText(s.Low) + " to " + track.SpanText(s.High)
 		}
 		row(s.Policy, s, fmt.Sprintf("%s%s  %v", pad(spanOrDash(s.Saved[replay.ByRange], s.N > 0), 9), pad(interval, 19), s.Verdict))
 		if s.Verdict == replay.CannotTell {
@@ -261,7 +262,7 @@ func spanOrDash(d time.Duration, ok bool) string {
 	if !ok {
 		return "-"
 	}
-	return shortSpan(d)
+	return track.SpanText(d)
 }
 
 // shortPolicy is a short and unique text of a policy, for the head of a column.

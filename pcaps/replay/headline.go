@@ -34,10 +34,10 @@ func Headline(results []*Result, all []Summary) (lost, timers string) {
 	var parts []string
 	for _, k := range []track.Kind{track.RTO, track.SYN, track.TLP, track.Fast, track.Probe, track.Unknown} {
 		if n[k] > 0 {
-			parts = append(parts, fmt.Sprintf("%s by %s (%d)", spanText(byKind[k]), kindWords[k], n[k]))
+			parts = append(parts, fmt.Sprintf("%s by %s (%d)", track.SpanText(byKind[k]), kindWords[k], n[k]))
 		}
 	}
-	lost = fmt.Sprintf("Repairing %s took %s: %s.", number(g.Needed, "loss", "losses"), spanText(g.Captured), strings.Join(parts, ", "))
+	lost = fmt.Sprintf("Repairing %s took %s: %s.", number(g.Needed, "loss", "losses"), track.SpanText(g.Captured), strings.Join(parts, ", "))
 	return lost, capital(verdictWords(all)) + fmt.Sprintf("; %d of %s could be replayed.", g.Passed, number(g.Needed, "loss", "losses"))
 }
 
@@ -77,9 +77,9 @@ func (s *Summary) words() string {
 	name, saved := policyWords(s.Policy), s.Saved[ByRange]
 	switch s.Verdict {
 	case Saves:
-		return fmt.Sprintf("%s would have saved %s (%s to %s)", name, spanText(saved), spanText(s.Low), spanText(s.High))
+		return fmt.Sprintf("%s would have saved %s (%s to %s)", name, track.SpanText(saved), track.SpanText(s.Low), track.SpanText(s.High))
 	case Costs:
-		return fmt.Sprintf("%s would have cost %s more (%s to %s)", name, spanText(-saved), spanText(-s.High), spanText(-s.Low))
+		return fmt.Sprintf("%s would have cost %s more (%s to %s)", name, track.SpanText(-saved), track.SpanText(-s.High), track.SpanText(-s.Low))
 	case NoDifference:
 		return name + " would have made no difference"
 	}
@@ -107,21 +107,6 @@ func policyWords(text string) string {
 		return "the timer of RFC 7765"
 	}
 	return "the policy " + text
-}
-
-// spanText is a span with three digits, as in "8.10 s".
-func spanText(d time.Duration) string {
-	switch a := d.Abs(); {
-	case a >= 99500*time.Millisecond:
-		return fmt.Sprintf("%.0f s", d.Seconds())
-	case a >= 9950*time.Millisecond:
-		return fmt.Sprintf("%.1f s", d.Seconds())
-	case a >= time.Second:
-		return fmt.Sprintf("%.2f s", d.Seconds())
-	case a >= 10*time.Millisecond:
-		return fmt.Sprintf("%.0f ms", d.Seconds()*1e3)
-	}
-	return fmt.Sprintf("%.2f ms", d.Seconds()*1e3)
 }
 
 func number(n int, one, more string) string {

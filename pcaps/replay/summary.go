@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"tcpwheel/pcaps/track"
 )
 
 // Verdict is what a policy would have made of the losses.
@@ -253,11 +255,11 @@ func (s *Summary) judge(fewest int) {
 	case same:
 		s.Verdict = NoDifference
 	case s.Low <= 0 && s.High >= 0:
-		s.Why = fmt.Sprintf("its interval, %s to %s, includes 0", spanText(s.Low), spanText(s.High))
+		s.Why = fmt.Sprintf("its interval, %s to %s, includes 0", track.SpanText(s.Low), track.SpanText(s.High))
 	case !agree:
 		s.Why = "the capture does not show whether retransmissions at other times would arrive"
 	case min(s.Low.Abs(), s.High.Abs()) <= s.OracleError:
-		s.Why = fmt.Sprintf("its interval, %s to %s, is nearer to 0 than the replay may be wrong by, %s", spanText(s.Low), spanText(s.High), spanText(s.OracleError))
+		s.Why = fmt.Sprintf("its interval, %s to %s, is nearer to 0 than the replay may be wrong by, %s", track.SpanText(s.Low), track.SpanText(s.High), track.SpanText(s.OracleError))
 	case saved > 0:
 		s.Verdict = Saves
 	default:

@@ -59,6 +59,6 @@ func ExampleSpans() {
 	for i := range 100 {
 		s.Add(wheel.Time(i+1).Sub(0) * 1_000_000)
 	}
-	fmt.Println(s.Len(), report.SpanText(s.Quantile(0.5)), report.SpanText(s.Quantile(0.95)))
+	fmt.Println(s.Len(), track.SpanText(s.Quantile(0.5)), track.SpanText(s.Quantile(0.95)))
 	// Output: 100 51.0 ms 95.0 ms
 }

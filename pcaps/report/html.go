@@ -83,7 +83,7 @@ func cell(d time.Duration, known bool) cellView {
 	if !known {
 		return cellView{}
 	}
-	return cellView{Value: strconv.FormatFloat(d.Seconds(), 'g', -1, 64), Text: zeroText(d)}
+	return cellView{Value: strconv.FormatFloat(d.Seconds(), 'g', -1, 64), Text: track.SpanText(d)}
 }
 
 // secondsCell is cell for a number of seconds in a record.
@@ -122,11 +122,11 @@ func title(all []*Section) string {
 // view returns the data for a section of the page.
 func (s *Section) view(id string) sectionView {
 	v := sectionView{ID: id, File: s.file, Notes: s.facts.Notes}
-	v.First, v.Second = s.losses.Sentences(SpanText)
+	v.First, v.Second = s.losses.Sentences()
 	if s.facts.Packets > 0 {
 		v.Facts = []htmlpage.Fact{
 			{"began, UTC", time.Unix(0, int64(s.facts.First)).UTC().Format("2006-01-02 15:04:05.000000")},
-			{"lasted", SpanText(max(s.facts.Last.Sub(s.facts.First), 0))},
+			{"lasted", track.SpanText(max(s.facts.Last.Sub(s.facts.First), 0))},
 		}
 	}
 	v.Facts = append(v.Facts, []htmlpage.Fact{
@@ -184,14 +184,14 @@ func (k *kindStats) view(kind track.Kind) kindView {
 		for _, q := range all {
 			text := "-"
 			if of.Len() > 0 {
-				text = SpanText(of.Quantile(q))
+				text = track.SpanText(of.Quantile(q))
 			}
 			v.Spans = append(v.Spans, text)
 		}
 	}
 	quantiles(&k.tRec, 0.5, 0.95, 0.99)
 	quantiles(&k.d, 0.5, 0.95)
-	v.Spans = append(v.Spans, zeroText(k.lost), zeroText(k.waited))
+	v.Spans = append(v.Spans, track.SpanText(k.lost), track.SpanText(k.waited))
 	return v
 }
 
@@ -288,7 +288,7 @@ func flowText(f *track.Flow) string {
 		}
 	}
 	if t := &f.RTT; t.Samples > 0 {
-		parts = append(parts, fmt.Sprintf("round trip %s to %s, mean %s", SpanText(t.Min), SpanText(t.Max), SpanText(t.Mean)))
+		parts = append(parts, fmt.Sprintf("round trip %s to %s, mean %s", track.SpanText(t.Min), track.SpanText(t.Max), track.SpanText(t.Mean)))
 	}
 	if t := &f.Timers; t.Gaps > 0 {
 		text := "its timers fit no known stack"
@@ -315,7 +315,7 @@ func flowText(f *track.Flow) string {
 	add(f.Delayed.Count, "delayed ACKs")
 	add(f.UnseenBytes, "bytes acknowledged and never captured")
 	if f.ZeroWindowTime > 0 {
-		parts = append(parts, "window closed for "+SpanText(f.ZeroWindowTime))
+		parts = append(parts, "window closed for "+track.SpanText(f.ZeroWindowTime))
 	}
 	if len(parts) == 0 {
 		return ""

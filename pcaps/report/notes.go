@@ -83,7 +83,7 @@ func (n *Notes) Event(ev *track.Event) {
 			*w = windowNote{true, ev.Seen, ev.Packet}
 			f.text = "closes the window"
 		case ev.Window != 0 && w.closed:
-			f.text = fmt.Sprintf("opens the window that packet %d closed %s before", w.packet, SpanText(ev.Seen.Sub(w.since)))
+			f.text = fmt.Sprintf("opens the window that packet %d closed %s before", w.packet, track.SpanText(ev.Seen.Sub(w.since)))
 			*w = windowNote{}
 		default:
 			return
@@ -165,7 +165,7 @@ func (n *Notes) AddEpisode(f *track.Flow, e *track.Episode) {
 
 // retransmission comments on a retransmission and on the packet that it repeats.
 func (n *Notes) retransmission(r *track.Retransmission, timers string) {
-	after := SpanText(r.Sent.Sub(r.PrevSent))
+	after := track.SpanText(r.Sent.Sub(r.PrevSent))
 	text := "retransmission by " + causeText(r, timers)
 	if r.Kind == track.Unknown {
 		text = "retransmission, cause unknown"
@@ -189,27 +189,27 @@ func (n *Notes) retransmission(r *track.Retransmission, timers string) {
 
 // episode comments on the packets that begin an episode and that show its repair.
 func (n *Notes) episode(f *track.Flow, e *track.Episode) {
-	text := fmt.Sprintf("a loss episode begins: D %s", SpanText(e.D))
+	text := fmt.Sprintf("a loss episode begins: D %s", track.SpanText(e.D))
 	if e.Estimated {
 		text += " (estimated: the previous transmission was not captured)"
 	}
 	if e.HasIdealD {
-		text += fmt.Sprintf(", ideal %s (timer tax %s)", SpanText(e.IdealD), SpanText(e.TimerTax))
+		text += fmt.Sprintf(", ideal %s (timer tax %s)", track.SpanText(e.IdealD), track.SpanText(e.TimerTax))
 	}
 	n.note(e.DetectedPacket, text)
 	if e.Repaired {
 		again := ""
 		if e.A > 0 {
-			again = " + A " + SpanText(e.A)
+			again = " + A " + track.SpanText(e.A)
 		}
-		text := fmt.Sprintf("acknowledges the retransmission in packet %d: D %s%s + P %s = T_rec %s", e.RepairPacket, SpanText(e.D), again, SpanText(e.P), SpanText(e.TRec))
+		text := fmt.Sprintf("acknowledges the retransmission in packet %d: D %s%s + P %s = T_rec %s", e.RepairPacket, track.SpanText(e.D), again, track.SpanText(e.P), track.SpanText(e.TRec))
 		if e.RTT > 0 {
-			text += fmt.Sprintf(", %s more than an RTT", SpanText(e.Excess))
+			text += fmt.Sprintf(", %s more than an RTT", track.SpanText(e.Excess))
 		}
 		n.note(e.AckedPacket, text)
 	}
 	if e.Closed && e.EndedPacket != e.AckedPacket {
-		n.note(e.EndedPacket, fmt.Sprintf("ends the loss episode that began at packet %d, after %s: everything then in flight is acknowledged", e.DetectedPacket, SpanText(e.Length)))
+		n.note(e.EndedPacket, fmt.Sprintf("ends the loss episode that began at packet %d, after %s: everything then in flight is acknowledged", e.DetectedPacket, track.SpanText(e.Length)))
 	}
 }
 

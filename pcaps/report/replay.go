@@ -11,6 +11,7 @@ import (
 
 	"tcpwheel/pcaps/htmlpage"
 	"tcpwheel/pcaps/replay"
+	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
 )
 
@@ -295,10 +296,10 @@ func otherKeys(x *replay.Result, choice, loss int, by *replay.Recovery) string {
 		name string
 	}{{replay.ByTime, "by time "}, {replay.ByIndex, "by index "}} {
 		rec, _ := x.Recovery(loss, choice, k.key)
-		same = same && rec.Repaired == by.Repaired && SpanText(rec.TRec) == SpanText(by.TRec)
+		same = same && rec.Repaired == by.Repaired && track.SpanText(rec.TRec) == track.SpanText(by.TRec)
 		text := "none"
 		if rec.Repaired {
-			text = SpanText(rec.TRec)
+			text = track.SpanText(rec.TRec)
 		}
 		parts = append(parts, k.name+text)
 	}

@@ -292,7 +292,7 @@ func resentTitle(m *mark, timers string) string {
 	if r.FirstPacket > 0 {
 		text += fmt.Sprintf(", of packet %d", r.FirstPacket)
 	}
-	return text + fmt.Sprintf(", %s after the previous transmission; %s", SpanText(r.Sent.Sub(r.PrevSent)), verdictText(r.Spurious, r.Evidence))
+	return text + fmt.Sprintf(", %s after the previous transmission; %s", track.SpanText(r.Sent.Sub(r.PrevSent)), verdictText(r.Spurious, r.Evidence))
 }
 
 // causeText says what caused a retransmission, and in brackets the stack whose timers fit.

@@ -9,6 +9,7 @@ import (
 
 	"tcpwheel/pcaps/htmlpage"
 	"tcpwheel/pcaps/replay"
+	"tcpwheel/pcaps/track"
 )
 
 // slope is a pair of spans, before and after. The figure draws a line between them.
@@ -93,10 +94,10 @@ func (f paired) draw(all []slope, lo, hi time.Duration) figure {
 	c.Path("up better", &better)
 	c.Path("up worse", &worse)
 	before, after := replay.Quantile(befores, 0.5), replay.Quantile(afters, 0.5)
-	c.Titled(fmt.Sprintf("medians: %s and %s", SpanText(before), SpanText(after)), func() {
+	c.Titled(fmt.Sprintf("medians: %s and %s", track.SpanText(before), track.SpanText(after)), func() {
 		c.Line("d c", left, y.At(max(before, lo).Seconds()), right, y.At(max(after, lo).Seconds()))
 	})
-	caption := fmt.Sprintf("%d sooner, %d later, %d within 1 %%; medians %s and %s.", sooner, later, equal, SpanText(before), SpanText(after))
+	caption := fmt.Sprintf("%d sooner, %d later, %d within 1 %%; medians %s and %s.", sooner, later, equal, track.SpanText(before), track.SpanText(after))
 	if drawn < len(all) {
 		caption += fmt.Sprintf(" %d of %d are drawn.", drawn, len(all))
 	}

@@ -67,7 +67,7 @@ func distribution(title, axis, name string, curves []curve) (figure, bool) {
 		}
 		d.WriteString("H" + htmlpage.Num(f.x.To))
 		median := k.all[len(k.all)/2]
-		c.Titled(fmt.Sprintf("%s: %d, median %s", k.name, k.n, SpanText(median)), func() { c.Path("c "+k.class, &d) })
+		c.Titled(fmt.Sprintf("%s: %d, median %s", k.name, k.n, track.SpanText(median)), func() { c.Path("c "+k.class, &d) })
 		fig.Legend = append(fig.Legend, legendItem{k.class, fmt.Sprintf("%s (%d)", k.name, k.n)})
 	}
 	fig.SVG, fig.Data = c.End(), t.b.String()

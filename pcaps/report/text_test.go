@@ -7,13 +7,6 @@ import (
 )
 
 func TestText(t *testing.T) {
-	for d, want := range map[time.Duration]string{
-		0: "0 ns", 999: "999 ns", 1500: "1.50 µs", -23 * time.Millisecond: "-23.0 ms", 631400 * time.Microsecond: "631 ms", 75 * time.Second: "75.0 s",
-	} {
-		if got := SpanText(d); got != want {
-			t.Errorf("SpanText(%d) = %q, want %q", d, got, want)
-		}
-	}
 	for n, want := range map[int64]string{0: "0 bytes", 1: "1 byte", 999: "999 bytes", 200_000: "200 kB", 1_234_567: "1.23 MB", 5e12: "5000 GB"} {
 		if got := BytesText(n); got != want {
 			t.Errorf("BytesText(%d) = %q, want %q", n, got, want)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tcpwheel/pcaps/htmlpage"
+	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
 )
 
@@ -172,7 +173,7 @@ func (l timeline) ticks(n int) (all []tick) {
 func (l timeline) drawGaps(c *htmlpage.Canvas, top, bottom float64) {
 	for i := 1; i < len(l); i++ {
 		x1, x2 := l[i-1].To, l[i].From
-		idle := SpanText(time.Duration((l[i].Lo-l[i-1].Hi)*1e9+0.5)) + " idle"
+		idle := track.SpanText(time.Duration((l[i].Lo-l[i-1].Hi)*1e9+0.5)) + " idle"
 		c.Titled(idle+", cut out", func() {
 			c.Rect("gap", x1, top, x2-x1, bottom-top)
 			var edges strings.Builder

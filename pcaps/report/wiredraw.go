@@ -11,6 +11,7 @@ import (
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/pcaps/htmlpage"
 	"tcpwheel/pcaps/replay"
+	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
 )
 
@@ -98,7 +99,7 @@ func (d *wireDrawing) view(id string) wireDrawnView {
 	o := e.Outcome
 	v.Words = append(v.Words, fmt.Sprintf("%[2]d of %[1]d first transmissions and %[4]d of %[3]d retransmissions are within 1 ms; the engine made %[5]d more.", o.First, o.FirstRight, o.Retransmissions, o.RetransmissionsRight, o.More))
 	if half := x.Script.Ends[e.End].Half; half > 0 {
-		v.Words = append(v.Words, fmt.Sprintf("The capture was not taken at this end: times are reduced by %s, half the RTT to it.", SpanText(half/2)))
+		v.Words = append(v.Words, fmt.Sprintf("The capture was not taken at this end: times are reduced by %s, half the RTT to it.", track.SpanText(half/2)))
 	}
 	if fig, ok := d.sequence(stretch{math.MinInt64, math.MaxInt64}, nil); ok {
 		fig.Title, fig.Name = "All of it", id+".csv"
@@ -334,7 +335,7 @@ func (d *wireDrawing) lanes(p *plotter, q *replay.WirePair, floor float64) {
 			continue
 		}
 		x1, x2 := p.x(lane.from.At), p.x(lane.to.At)
-		text := lane.name + " " + SpanText(lane.to.At.Sub(lane.from.At))
+		text := lane.name + " " + track.SpanText(lane.to.At.Sub(lane.from.At))
 		p.c.Titled(text, func() { p.c.Rect(lane.class, x1, y, max(x2-x1, 1), 16) })
 		switch {
 		case x2-x1 > 7*float64(len(text)):

@@ -6,6 +6,7 @@ import (
 
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/pcaps/replay"
+	"tcpwheel/pcaps/track"
 )
 
 // times names the n-th transmission.
@@ -36,9 +37,9 @@ func wireTitle(p *replay.WirePair) string {
 	case off == 0:
 		return text + "by the engine at the same time"
 	case off < 0:
-		return text + "by the engine " + SpanText(-off) + " sooner"
+		return text + "by the engine " + track.SpanText(-off) + " sooner"
 	}
-	return text + "by the engine " + SpanText(off) + " later"
+	return text + "by the engine " + track.SpanText(off) + " later"
 }
 
 // text returns the heading and the description of a magnified transmission.
@@ -64,16 +65,16 @@ func (d *wireDrawing) text(p *replay.WirePair) (title, caption string) {
 	case p.Want == nil:
 		return title, "Only the engine sent it."
 	case p.Got == nil && known[0]:
-		return title, fmt.Sprintf("Captured %s after the previous transmission. The engine did not send it.", SpanText(before))
+		return title, fmt.Sprintf("Captured %s after the previous transmission. The engine did not send it.", track.SpanText(before))
 	case !ok:
 		return title, "The engine did not send it."
 	}
 	how := "at the same time"
 	if off != 0 {
-		how = fmt.Sprintf("%s %s", SpanText(off.Abs()), map[bool]string{true: "later", false: "sooner"}[off > 0])
+		how = fmt.Sprintf("%s %s", track.SpanText(off.Abs()), map[bool]string{true: "later", false: "sooner"}[off > 0])
 	}
 	if known[0] && known[1] {
-		return title, fmt.Sprintf("Captured %s after the previous transmission, by the engine after %s: %s.", SpanText(before), SpanText(after), how)
+		return title, fmt.Sprintf("Captured %s after the previous transmission, by the engine after %s: %s.", track.SpanText(before), track.SpanText(after), how)
 	}
 	return title, "By the engine " + how + "."
 }

@@ -39,7 +39,7 @@ func (d *drawing) zoom(i int, e *track.Episode, origin wheel.Time) figure {
 	p.spans(e, lane)
 	p.inside(func() { p.draw(marks, f.Timers.Best) })
 	return figure{
-		SVG: c.End(), Title: fmt.Sprintf("packet %d: %s, D %s", e.DetectedPacket, e.Kind, SpanText(e.D)),
+		SVG: c.End(), Title: fmt.Sprintf("packet %d: %s, D %s", e.DetectedPacket, e.Kind, track.SpanText(e.D)),
 		Caption: episodeText(f, e), Legend: p.legend(), Data: dataOf(marks, origin),
 		Name: fmt.Sprintf("conn%d-packet%d.csv", d.conn.ID, e.DetectedPacket),
 	}
@@ -69,8 +69,8 @@ func (p *plotter) spans(e *track.Episode, lane float64) {
 		}
 		x1, x2 := p.x(b.from), p.x(b.to)
 		fmt.Fprintf(&lines, "M%s %sV%sM%s %sV%s", htmlpage.Num(x1), htmlpage.Num(p.f.y.To), htmlpage.Num(lane+30), htmlpage.Num(x2), htmlpage.Num(p.f.y.To), htmlpage.Num(lane+30))
-		p.c.Titled(b.name+" "+SpanText(b.to.Sub(b.from)), func() { p.c.Rect(b.class, x1, lane+12, max(x2-x1, 1), 18) })
-		text := b.name + " " + SpanText(b.to.Sub(b.from))
+		p.c.Titled(b.name+" "+track.SpanText(b.to.Sub(b.from)), func() { p.c.Rect(b.class, x1, lane+12, max(x2-x1, 1), 18) })
+		text := b.name + " " + track.SpanText(b.to.Sub(b.from))
 		switch room := x2 - x1; {
 		case b.name == "D" && room > 7*float64(len(text)+24):
 			p.c.Text("bt", "m", (x1+x2)/2, lane+25, text+": "+shortCause(e))
@@ -119,19 +119,19 @@ func episodeText(f *track.Flow, e *track.Episode) string {
 	default:
 		fmt.Fprintf(&b, "%s %s retransmitted", what, were(int64(e.Bytes)))
 	}
-	fmt.Fprintf(&b, " as packet %d, D = %s later: %s. %s.", e.DetectedPacket, SpanText(e.D), cause, upper(verdictText(e.Spurious, e.Evidence)))
+	fmt.Fprintf(&b, " as packet %d, D = %s later: %s. %s.", e.DetectedPacket, track.SpanText(e.D), cause, upper(verdictText(e.Spurious, e.Evidence)))
 	switch {
 	case e.Repaired && e.RepairPacket != e.DetectedPacket:
-		fmt.Fprintf(&b, " Packet %d arrived, A = %s later; packet %d acknowledges it, P = %s after that.", e.RepairPacket, SpanText(e.A), e.AckedPacket, SpanText(e.P))
+		fmt.Fprintf(&b, " Packet %d arrived, A = %s later; packet %d acknowledges it, P = %s after that.", e.RepairPacket, track.SpanText(e.A), e.AckedPacket, track.SpanText(e.P))
 	case e.Repaired:
-		fmt.Fprintf(&b, " Packet %d acknowledges it, P = %s later.", e.AckedPacket, SpanText(e.P))
+		fmt.Fprintf(&b, " Packet %d acknowledges it, P = %s later.", e.AckedPacket, track.SpanText(e.P))
 	default:
 		b.WriteString(" No ACK of it was captured.")
 	}
 	if e.Repaired {
-		fmt.Fprintf(&b, " T_rec %s", SpanText(e.TRec))
+		fmt.Fprintf(&b, " T_rec %s", track.SpanText(e.TRec))
 		if e.RTT > 0 {
-			fmt.Fprintf(&b, ", RTT %s", SpanText(e.RTT))
+			fmt.Fprintf(&b, ", RTT %s", track.SpanText(e.RTT))
 		}
 		b.WriteString(".")
 	}
@@ -143,17 +143,17 @@ func episodeText(f *track.Flow, e *track.Episode) string {
 		b.WriteString(".")
 	}
 	if e.HasIdealD {
-		fmt.Fprintf(&b, " With an exact timer, or by ACKs if there were any, D could have been %s: tax %s.", SpanText(e.IdealD), zeroText(e.TimerTax))
+		fmt.Fprintf(&b, " With an exact timer, or by ACKs if there were any, D could have been %s: tax %s.", track.SpanText(e.IdealD), track.SpanText(e.TimerTax))
 	}
 	if e.TimeLost > 0 {
 		waited := "none"
 		if e.TimerWait > 0 {
-			waited = SpanText(e.TimerWait)
+			waited = track.SpanText(e.TimerWait)
 		}
-		fmt.Fprintf(&b, " Time lost %s, %s of it waiting for timers.", SpanText(e.TimeLost), waited)
+		fmt.Fprintf(&b, " Time lost %s, %s of it waiting for timers.", track.SpanText(e.TimeLost), waited)
 	}
 	if e.Closed && e.Length > e.TRec+time.Microsecond {
-		fmt.Fprintf(&b, " Everything in flight was acknowledged after %s.", SpanText(e.Length))
+		fmt.Fprintf(&b, " Everything in flight was acknowledged after %s.", track.SpanText(e.Length))
 	}
 	return b.String()
 }

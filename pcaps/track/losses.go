@@ -49,8 +49,8 @@ func (l *Losses) Add(c *Conn, e *Episode) {
 }
 
 // Sentences returns two sentences: how much time was lost to what, and about the longest stall. The
-// second one is empty if there is none. text writes a duration.
-func (l *Losses) Sentences(text func(time.Duration) string) (first, second string) {
+// second one is empty if there is none.
+func (l *Losses) Sentences() (first, second string) {
 	switch {
 	case l.Episodes == 0:
 		return "No loss.", ""
@@ -59,20 +59,20 @@ func (l *Losses) Sentences(text func(time.Duration) string) (first, second strin
 	case l.Stalls == 0:
 		return fmt.Sprintf("No time was lost in %s.", countOf(l.Episodes, "loss episode")), ""
 	}
-	first = fmt.Sprintf("%s of %s were lost in %s", text(l.TimeLost), text(l.Time), countOf(l.Stalls, "stall"))
+	first = fmt.Sprintf("%s of %s were lost in %s", SpanText(l.TimeLost), SpanText(l.Time), countOf(l.Stalls, "stall"))
 	if l.Conns > 1 {
-		first = fmt.Sprintf("%s were lost in %s of %d connections that lasted %s together", text(l.TimeLost), countOf(l.Stalls, "stall"), l.Conns, text(l.Time))
+		first = fmt.Sprintf("%s were lost in %s of %d connections that lasted %s together", SpanText(l.TimeLost), countOf(l.Stalls, "stall"), l.Conns, SpanText(l.Time))
 	}
 	waited := "none"
 	if l.TimerWait > 0 {
-		waited = text(l.TimerWait)
+		waited = SpanText(l.TimerWait)
 	}
 	first += ", " + waited + " of it waiting for timers"
 	if l.Unrepaired > 0 {
-		first += fmt.Sprintf("; %s of it in losses never repaired", text(l.Unrepaired))
+		first += fmt.Sprintf("; %s of it in losses never repaired", SpanText(l.Unrepaired))
 	}
 	e := l.longest
-	second = fmt.Sprintf("The longest stall took %s, from packet %d (at %.3f s, connection %d): %s.", text(e.TimeLost), e.DetectedPacket,
+	second = fmt.Sprintf("The longest stall took %s, from packet %d (at %.3f s, connection %d): %s.", SpanText(e.TimeLost), e.DetectedPacket,
 		e.Seen.Sub(l.longestConn.Origin).Seconds(), l.longestConn.ID, e.story())
 	return first + ".", second
 }

@@ -6,17 +6,10 @@ import (
 	"time"
 
 	"tcpwheel/pcaps/report"
+	"tcpwheel/pcaps/track"
 )
 
-// spanText writes a duration, "0" for none.
-func spanText(d time.Duration) string {
-	if d == 0 {
-		return "0"
-	}
-	return report.SpanText(d)
-}
-
-func secondsText(s float64) string { return spanText(time.Duration(s * float64(time.Second))) }
+func secondsText(s float64) string { return track.SpanText(time.Duration(s * float64(time.Second))) }
 
 // Line returns the last minute as one line.
 func (s *Snapshot) Line() string {

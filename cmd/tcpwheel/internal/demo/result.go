@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
 )
 
@@ -69,31 +70,18 @@ func Table(all []Result) string {
 		return fmt.Sprintf("%.0f", float64(n)/max(time.Duration(x.Time).Seconds(), 1e-9))
 	}
 	row("", func(x *Result) string { return x.Lane })
-	row("response time p50", func(x *Result) string { return spanText(x.ResponseP50) })
-	row("response time p99", func(x *Result) string { return spanText(x.ResponseP99) })
+	row("response time p50", func(x *Result) string { return track.SpanText(x.ResponseP50) })
+	row("response time p99", func(x *Result) string { return track.SpanText(x.ResponseP99) })
 	row("responses", func(x *Result) string { return fmt.Sprint(x.Responses) })
 	row("losses repaired", func(x *Result) string { return fmt.Sprint(x.Recoveries) })
-	row("recovery time p50", func(x *Result) string { return spanText(x.RecoveryP50) })
-	row("recovery time p99", func(x *Result) string { return spanText(x.RecoveryP99) })
-	row("time lost to losses", func(x *Result) string { return spanText(x.TimeLost) })
+	row("recovery time p50", func(x *Result) string { return track.SpanText(x.RecoveryP50) })
+	row("recovery time p99", func(x *Result) string { return track.SpanText(x.RecoveryP99) })
+	row("time lost to losses", func(x *Result) string { return track.SpanText(x.TimeLost) })
 	row("spurious retransmissions", func(x *Result) string { return fmt.Sprint(x.Spurious) })
 	row("timers started /s", func(x *Result) string { return perSecond(x.Started, x) })
 	row("timers stopped /s", func(x *Result) string { return perSecond(x.Stopped, x) })
 	row("timers expired /s", func(x *Result) string { return perSecond(x.Expired, x) })
 	return b.String()
-}
-
-// spanText formats a span with three digits.
-func spanText(d time.Duration) string {
-	switch {
-	case d >= 10*time.Second:
-		return fmt.Sprintf("%.1f s", d.Seconds())
-	case d >= time.Second:
-		return fmt.Sprintf("%.2f s", d.Seconds())
-	case d == 0:
-		return "0"
-	}
-	return fmt.Sprintf("%.0f ms", float64(d)/1e6)
 }
 
 // leastLosses is the fewest losses from which Verdict names a winner.
@@ -120,12 +108,12 @@ func Verdict(all []Result) string {
 		return fmt.Sprintf("Too few losses to tell the lanes apart: %d and %d were repaired.", best.Recoveries, worst.Recoveries)
 	}
 	if worst.TimeLost < best.TimeLost*11/10 {
-		return fmt.Sprintf("The lanes lost the same time to losses, within 10 %%: %s to %s.", spanText(best.TimeLost), spanText(worst.TimeLost))
+		return fmt.Sprintf("The lanes lost the same time to losses, within 10 %%: %s to %s.", track.SpanText(best.TimeLost), track.SpanText(worst.TimeLost))
 	}
 	return fmt.Sprintf("%s lost the least time to losses, %s in %d repairs; %s lost %s, %.1f times as much, and its slowest 1 %% of "+
 		"responses took %s or more (%s: %s).\n%s: %s repaired %s, and %s %s.",
-		best.Lane, spanText(best.TimeLost), best.Recoveries, worst.Lane, spanText(worst.TimeLost),
-		float64(worst.TimeLost)/float64(max(best.TimeLost, 1)), spanText(worst.ResponseP99), best.Lane, spanText(best.ResponseP99),
+		best.Lane, track.SpanText(best.TimeLost), best.Recoveries, worst.Lane, track.SpanText(worst.TimeLost),
+		float64(worst.TimeLost)/float64(max(best.TimeLost, 1)), track.SpanText(worst.ResponseP99), best.Lane, track.SpanText(best.ResponseP99),
 		"Why", worst.Lane, repairText(worst), best.Lane, repairText(best))
 }
 
@@ -151,5 +139,5 @@ func repairText(x *Result) string {
 			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.text))
 		}
 	}
-	return fmt.Sprintf("%s (p99 %s)", strings.Join(parts, ", "), spanText(x.RecoveryP99))
+	return fmt.Sprintf("%s (p99 %s)", strings.Join(parts, ", "), track.SpanText(x.RecoveryP99))
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
 )
 
@@ -168,11 +169,11 @@ func (r *Run) LossText() string {
 		case o.Lost == 0:
 			text += fmt.Sprintf("  %-14s has not sent it yet\n", lane.Name)
 		case o.Repaired == 0 && o.Again == 0:
-			text += fmt.Sprintf("  %-14s waits for %s now\n", lane.Name, spanText(r.now.Sub(o.Lost)))
+			text += fmt.Sprintf("  %-14s waits for %s now\n", lane.Name, track.SpanText(r.now.Sub(o.Lost)))
 		case o.Repaired == 0:
-			text += fmt.Sprintf("  %-14s retransmitted after %s by %s\n", lane.Name, spanText(o.Again.Sub(o.Lost)), o.By)
+			text += fmt.Sprintf("  %-14s retransmitted after %s by %s\n", lane.Name, track.SpanText(o.Again.Sub(o.Lost)), o.By)
 		default:
-			text += fmt.Sprintf("  %-14s repaired in %s by %s%s\n", lane.Name, spanText(o.Repaired.Sub(o.Lost)), o.By, o.timerText())
+			text += fmt.Sprintf("  %-14s repaired in %s by %s%s\n", lane.Name, track.SpanText(o.Repaired.Sub(o.Lost)), o.By, o.timerText())
 		}
 	}
 	return text
@@ -183,5 +184,5 @@ func (o *lossOutcome) timerText() string {
 	if o.Span == 0 {
 		return ""
 	}
-	return ", which was set for " + spanText(o.Span)
+	return ", which was set for " + track.SpanText(o.Span)
 }
