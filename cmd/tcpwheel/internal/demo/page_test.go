@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -213,5 +214,24 @@ func TestAddressRepeatsTheRun(t *testing.T) {
 	defer s.mu.Unlock()
 	if s.run.Seed != 9 || s.run.Actions() != "1s:tail=1" {
 		t.Errorf("seed %d, actions %q", s.run.Seed, s.run.Actions())
+	}
+}
+
+// TestDrawingTime draws frames of three lanes of some 1,000 timers in the browser, as one frame
+// after another. 20 a second must fit into a core with what BenchmarkFrame measures.
+func TestDrawingTime(t *testing.T) {
+	s := busyLanes(t)
+	web := httptest.NewUnstartedServer(nil)
+	s.hosts[web.Listener.Addr().String()] = true
+	web.Config.Handler = s.Handler()
+	web.Start()
+	t.Cleanup(func() { web.CloseClientConnections(); web.Close(); s.Close() })
+	ctx := browser(t, web.URL+"/?token="+s.token, 1400, 900)
+	await(t, ctx, "1,000 timers a lane", `frame && frame.lanes.every(l => l.wheel.timers.length > 500)`)
+	took := evaluate[float64](t, ctx, `(() => { let least = 1e9; for (let i = 0; i < 40; i++) { const t = performance.now(); JSON.parse(JSON.stringify(frame)); show(frame); least = Math.min(least, performance.now() - t); } return least; })()`)
+	timers := evaluate[float64](t, ctx, `Math.min(...frame.lanes.map(l => l.wheel.timers.length))`)
+	t.Logf("%v timers a lane: a frame is parsed and drawn in %.1f ms", timers, took)
+	if took > 40 {
+		t.Errorf("a frame takes %.1f ms, want 40 ms at most", took)
 	}
 }
