@@ -384,7 +384,7 @@ func readEnd(c net.Conn) error {
 }
 
 // TestWatchLoad runs the command at 10,000 packets a second and checks what it costs, and that
-// packets and losses are counted. A faster load must not take more memory than MaxConns allows.
+// packets and losses are counted.
 func TestWatchLoad(t *testing.T) {
 	if os.Getenv("TCPWHEEL_LONG") == "" {
 		t.Skip("long: set TCPWHEEL_LONG=1")

@@ -1,13 +1,14 @@
 package main
 
 import (
-	"bytes"
 	"context"
+	"io"
 	"math/rand/v2"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,30 +21,52 @@ import (
 	"tcpwheel/wheel"
 )
 
-// watchedLoad returns a Watcher of a minute of the load, 2,000 packets a second of virtual time.
-func watchedLoad(t *testing.T) *watch.Watcher {
+// watchedLoad returns a Watcher of n packets of the load, 2,000 packets a second of virtual time.
+func watchedLoad(t *testing.T, c watch.Config, n int) *watch.Watcher {
 	t.Helper()
-	var file bytes.Buffer
-	out, err := sim.NewPcapng(&file, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := out.AddInterface("", 1); err != nil {
-		t.Fatal(err)
-	}
-	l := &load{rng: rand.New(rand.NewPCG(1, 2))}
-	for i := range 120_000 {
-		f := l.next()
-		at := wheel.Time(time.Hour).Add(time.Duration(i) * 500 * time.Microsecond)
-		if err := out.WritePacket(0, at, f, uint32(len(f)), ""); err != nil {
-			t.Fatal(err)
+	r, file := io.Pipe()
+	go func() {
+		out, err := sim.NewPcapng(file, "")
+		if err == nil {
+			_, err = out.AddInterface("", 1)
 		}
-	}
-	w := watch.New(watch.Config{Interface: "eth0"})
-	if err := watch.Pipe(t.Context(), w, &file, "load"); err != nil {
+		l := &load{rng: rand.New(rand.NewPCG(1, 2))}
+		for i := range n {
+			if err != nil {
+				break
+			}
+			f := l.next()
+			at := wheel.Time(time.Hour).Add(time.Duration(i) * 500 * time.Microsecond)
+			err = out.WritePacket(0, at, f, uint32(len(f)), "")
+		}
+		file.CloseWithError(err)
+	}()
+	w := watch.New(c)
+	if err := watch.Pipe(t.Context(), w, r, "load"); err != nil {
 		t.Fatal(err)
 	}
 	return w
+}
+
+// TestWatchMemoryIsBounded watches 60,000 packets and 240,000 in connections with losses: four
+// times as many take no more memory.
+func TestWatchMemoryIsBounded(t *testing.T) {
+	var heap [2]uint64
+	for i, n := range []int{60_000, 240_000} {
+		w := watchedLoad(t, watch.Config{MaxConns: 256, Interface: "eth0"}, n)
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		heap[i] = m.HeapAlloc
+		if s := w.Snapshot(); s.Connections == 0 || s.Total.All.Episodes < n/2000 {
+			t.Errorf("%d connections, %d episodes", s.Connections, s.Total.All.Episodes)
+		}
+		w.Close()
+	}
+	t.Logf("%d kB after 60,000 packets, %d kB after 240,000", heap[0]>>10, heap[1]>>10)
+	if heap[1] > heap[0]+1<<20 {
+		t.Errorf("memory grew from %d kB to %d kB", heap[0]>>10, heap[1]>>10)
+	}
 }
 
 // TestWatchPage opens the page in a browser, wide and as on a phone: it shows the snapshot, nothing
@@ -53,7 +76,7 @@ func TestWatchPage(t *testing.T) {
 	if err != nil {
 		t.Skip("no browser: install chromium to test the page")
 	}
-	w := watchedLoad(t)
+	w := watchedLoad(t, watch.Config{Interface: "eth0"}, 120_000)
 	s := httptest.NewServer(w.Handler())
 	defer s.Close()
 	defer s.CloseClientConnections()
