@@ -18,6 +18,9 @@ type Outcome struct {
 	Figures []figure.Figure `json:"figures,omitempty"`
 	// Notes are paragraphs: why a figure differs, and other observations.
 	Notes []string `json:"notes,omitempty"`
+	// Warnings say what keeps the results from being taken as they are, such as a limit that runs hit.
+	// Pages show them first.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // Verdict is the verdict on a claim.

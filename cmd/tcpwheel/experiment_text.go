@@ -63,6 +63,10 @@ func writeOutcome(b *bytes.Buffer, out *experiments.Outcome) {
 		}
 		b.WriteString("\n")
 	}
+	for _, w := range out.Warnings {
+		writeWrapped(b, "", "Warning: "+w)
+		b.WriteString("\n")
+	}
 	for i := range out.Tables {
 		if !out.Tables[i].Data {
 			writeTable(b, &out.Tables[i])

@@ -32,6 +32,7 @@ type (
 		htmlpage.Frame
 		Command string
 		Facts   []htmlpage.Fact
+		Heads   []headlineView
 		Claims  []claimView
 		Table   claimsView // of all
 		Open    []claimView
@@ -68,11 +69,17 @@ type (
 		Wide                bool
 	}
 	outcomeView struct {
-		Claims  []claimView
-		Tables  []tableView
-		Files   []tableView // that are not shown
-		Figures []figureView
-		Notes   []string
+		Claims   []claimView
+		Tables   []tableView
+		Files    []tableView // that are not shown
+		Figures  []figureView
+		Notes    []string
+		Warnings []string
+	}
+	// headlineView is a headline with its figure.
+	headlineView struct {
+		ID, Study, Title, Found string
+		Figure                  figureView
 	}
 	studyView struct {
 		ID, Name, Question, Found, Class, Command, Plan string
@@ -116,13 +123,19 @@ func (r *Report) WritePage(w io.Writer) error {
 	for _, o := range r.Open() {
 		v.Open = append(v.Open, claimViews(o.Study.Job.Study, []experiments.Claim{o.Claim})...)
 	}
-	v.Facts = []htmlpage.Fact{
-		{"studies", fmt.Sprint(len(r.Studies))}, {"published results", fmt.Sprint(n.Published)}, {"reproduced", fmt.Sprint(n.Reproduced)},
-		{"differ", fmt.Sprint(n.Differs)}, {"not reproduced", fmt.Sprint(n.NotReproduced)},
-		{"own laws that hold", fmt.Sprintf("%d of %d", n.LawsHeld, n.Laws)}, {"checks that pass", fmt.Sprintf("%d of %d", n.ChecksPassed, n.Checks)},
-		{"run", run}, {"cells", experiments.Text(cells)},
-		{"program", r.Program},
+	v.Facts = []htmlpage.Fact{{"studies", fmt.Sprint(len(r.Studies))}}
+	if n.Published > 0 {
+		v.Facts = append(v.Facts, htmlpage.Fact{"published results", fmt.Sprint(n.Published)}, htmlpage.Fact{"reproduced", fmt.Sprint(n.Reproduced)},
+			htmlpage.Fact{"differ", fmt.Sprint(n.Differs)}, htmlpage.Fact{"not reproduced", fmt.Sprint(n.NotReproduced)})
 	}
+	if n.Laws > 0 {
+		v.Facts = append(v.Facts, htmlpage.Fact{"own laws that hold", fmt.Sprintf("%d of %d", n.LawsHeld, n.Laws)})
+	}
+	if n.Checks > 0 {
+		v.Facts = append(v.Facts, htmlpage.Fact{"checks that pass", fmt.Sprintf("%d of %d", n.ChecksPassed, n.Checks)})
+	}
+	v.Facts = append(v.Facts, htmlpage.Fact{"run", run}, htmlpage.Fact{"cells", experiments.Text(cells)}, htmlpage.Fact{"program", r.Program})
+	v.Heads = r.headlineViews(v.Studies)
 	if m := r.Machine; m != nil {
 		v.Machine = []htmlpage.Fact{{"system", m.OS}, {"kernel", m.Kernel}, {"processor", m.CPU}, {"processors", fmt.Sprint(m.CPUs)}, {"Go", m.Go}}
 	}
@@ -174,7 +187,7 @@ func (s *Study) liveView(l Live) liveView {
 
 // outcome returns the view of an outcome. Its files have a prefix.
 func outcome(study *experiments.Study, out *experiments.Outcome, prefix, command string) outcomeView {
-	v := outcomeView{Claims: claimViews(study, out.Claims), Notes: out.Notes}
+	v := outcomeView{Claims: claimViews(study, out.Claims), Notes: out.Notes, Warnings: out.Warnings}
 	for i := range out.Tables {
 		t := tableView{Table: out.Tables[i], File: prefix + out.Tables[i].Name + ".csv"}
 		if t.Data {

@@ -221,9 +221,13 @@ func TestPageIsAlone(t *testing.T) {
 	if strings.Contains(page, "alert(\"") || strings.Contains(page, "<script>alert") {
 		t.Error("text has become markup")
 	}
-	claims, open, first := strings.Index(page, `id="claims"`), strings.Index(page, `id="open"`), strings.Index(page, `<section id="a"`)
-	if claims < 0 || open < claims || first < open {
-		t.Errorf("claims at %d, what was not reproduced at %d, the first study at %d", claims, open, first)
+	heads, first := strings.Index(page, `id="headlines"`), strings.Index(page, `<section id="a"`)
+	open, claims := strings.Index(page, `id="open"`), strings.Index(page, `id="claims"`)
+	if heads < 0 || first < heads || open < first || claims < open {
+		t.Errorf("headlines at %d, the first study at %d, what was not reproduced at %d, claims at %d, want this order", heads, first, open, claims)
+	}
+	if n := strings.Count(page, `class="headline"`); n < 1 || n > mostHeadlines {
+		t.Errorf("%d headlines, want 1 to %d", n, mostHeadlines)
 	}
 }
 

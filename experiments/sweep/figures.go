@@ -18,9 +18,9 @@ const (
 	mostCurves = 12
 )
 
-// figures chooses figures by the lists with several values: lines over the longest numeric list,
-// else bars; a panel for each combination of the others, up to mostPanels; a map of winners over
-// two.
+// figures chooses figures by the lists with several values: heat maps over the two longest numeric
+// lists; lines over the longest one, else bars, with a panel for each combination of the others, up
+// to mostPanels, all of one scale; a map of winners over two.
 func (p *Plan) figures(rows []*row) (all []figure.Figure) {
 	axes := p.axes()
 	x := -1
@@ -39,6 +39,8 @@ func (p *Plan) figures(rows []*row) (all []figure.Figure) {
 			panels = append(panels, w)
 		}
 	}
+	all = append(all, p.heat(rows)...)
+	first := len(all)
 	for i, panel := range panels[:min(len(panels), mostPanels)] {
 		var of []*row
 		for _, r := range rows {
@@ -58,9 +60,13 @@ func (p *Plan) figures(rows []*row) (all []figure.Figure) {
 				f.Name, f.Title = fmt.Sprintf("%s-%d", m.file, i+1), m.title+": "+panel
 			}
 			p.curves(&f, of, x, m.name)
+			if len(panels) > mostPanels {
+				f.Caption += fmt.Sprintf(" The first %d of %d conditions are drawn.", mostPanels, len(panels))
+			}
 			all = append(all, f)
 		}
 	}
+	sameScale(all[first:])
 	all = append(all, p.distribution(rows))
 	if f, ok := p.map2(rows); ok {
 		all = append(all, f)
@@ -231,6 +237,105 @@ func (p *Plan) map2(rows []*row) (f figure.Figure, ok bool) {
 		f.Caption += " Other lists are at their first value."
 	}
 	return f, true
+}
+
+// heat draws the mean time over the two longest numeric lists, a map for each combination of the
+// others, up to mostPanels. Their colours mean the same.
+func (p *Plan) heat(rows []*row) (all []figure.Figure) {
+	two := p.varying((*axis).numeric)
+	if len(two) < 2 {
+		return nil
+	}
+	axes := p.axes()
+	x, y := axes[two[0]], axes[two[1]]
+	index, n := map[string]int{}, 0
+	lo, hi := math.Inf(1), 0.0
+	for _, r := range rows {
+		name := strings.TrimSpace(p.sender(r.at, x.key, y.key) + " " + p.condition(r.at, x.key, y.key))
+		i, ok := index[name]
+		if !ok {
+			i, n = n, n+1
+			index[name] = i
+		}
+		if i >= mostPanels {
+			continue
+		}
+		if i == len(all) {
+			all = append(all, heatMap(name, i, &x, &y))
+		}
+		m := all[i].Map
+		m.Value[r.at[two[1]]][r.at[two[0]]] = r.mean.Value
+		m.Text[r.at[two[1]]][r.at[two[0]]] = experiments.Number(r.mean.Value)
+		lo, hi = min(lo, r.mean.Value), max(hi, r.mean.Value)
+	}
+	for i := range all {
+		m := all[i].Map
+		m.Lo, m.Hi, m.Log = lo, hi, lo > 0 && hi/lo >= 8
+		if n > len(all) {
+			all[i].Caption += fmt.Sprintf(" The first %d of %d combinations of the other lists are drawn.", len(all), n)
+		}
+		for row := range m.Text { // senders without such a knob leave cells empty
+			for column, text := range m.Text[row] {
+				if text == "" {
+					m.Value[row][column] = lo
+				}
+			}
+		}
+	}
+	return all
+}
+
+// heatMap makes an empty map over two axes.
+func heatMap(name string, i int, x, y *axis) figure.Figure {
+	m := &figure.Map{Columns: x.labels, Rows: y.labels}
+	for range y.labels {
+		m.Value = append(m.Value, make([]float64, len(x.labels)))
+		m.Text = append(m.Text, make([]string, len(x.labels)))
+	}
+	return figure.Figure{
+		Name: fmt.Sprintf("heat-%d", i+1), Title: "Mean time of an object, ms: " + name, Map: m,
+		X: figure.Axis{Label: x.key}, Y: figure.Axis{Label: y.key},
+		Caption: "Means over seeds; the darker, the longer. The colours of all maps mean the same.",
+	}
+}
+
+// sameScale gives the panels of each metric the same vertical axis.
+func sameScale(panels []figure.Figure) {
+	type span struct {
+		lo, hi float64
+		log    bool
+		n      int
+	}
+	spans := map[string]*span{}
+	for i := range panels {
+		f := &panels[i]
+		s := spans[f.Y.Label]
+		if s == nil {
+			s = &span{lo: math.Inf(1), log: true}
+			spans[f.Y.Label] = s
+		}
+		s.n++
+		s.log = s.log && f.Y.Log
+		for _, series := range f.Series {
+			for _, values := range [][]float64{series.Y, series.Lo, series.Hi} {
+				for _, v := range values {
+					s.lo, s.hi = min(s.lo, v), max(s.hi, v)
+				}
+			}
+		}
+	}
+	for i := range panels {
+		f := &panels[i]
+		s := spans[f.Y.Label]
+		if s.n == 1 || s.hi <= 0 || math.IsInf(s.lo, 0) {
+			continue
+		}
+		if f.Y.Log = s.log && s.lo > 0; f.Y.Log {
+			f.Y.Lo, f.Y.Hi = s.lo, s.hi
+		} else {
+			f.Y.Lo, f.Y.Hi = 0, s.hi
+		}
+	}
 }
 
 // logarithmic reports whether values spread too far for a linear axis.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/internal/stat"
@@ -40,13 +41,28 @@ func judge(p *Plan, results []testbed.Result) (*experiments.Outcome, error) {
 	if data {
 		out.Notes = append(out.Notes, fmt.Sprintf("The tables of all %d combinations are in files. The table here counts how often each sender was best.", len(rows)))
 	}
+	out.Warnings = p.limited(rows)
+	return out, nil
+}
+
+// limited warns of combinations with objects that the limit cut off.
+func (p *Plan) limited(rows []*row) []string {
+	var names []string
 	for _, r := range rows {
 		if r.metrics["unfinished"] > 0 {
-			out.Notes = append(out.Notes, "Objects unfinished at the limit count with their age: times in such rows are lower bounds.")
-			break
+			names = append(names, strings.TrimSpace(r.sender+" "+r.where))
 		}
 	}
-	return out, nil
+	if len(names) == 0 {
+		return nil
+	}
+	const named = 5
+	text := strings.Join(names[:min(len(names), named)], ", ")
+	if len(names) > named {
+		text += fmt.Sprintf(" and %d others", len(names)-named)
+	}
+	return []string{fmt.Sprintf("%d of %d combinations hit the limit of %v: %s. Their unfinished objects count with their age, so their times are lower bounds. "+
+		"Raise `limit`, or make the work less.", len(names), len(rows), p.Limit, text)}
 }
 
 // withoutWhere removes an empty column.
@@ -72,6 +88,8 @@ func (r *row) interval(metric string) *stat.Interval {
 		return &r.p99
 	case "difference":
 		return &r.difference
+	case "spurious":
+		return &r.spurious
 	}
 	return nil
 }

@@ -22,6 +22,7 @@ type row struct {
 
 	mean, median, p95, p99 stat.Interval // time of objects, ms
 	difference             stat.Interval // from first, pairwise, ms
+	spurious               stat.Interval // retransmissions in a run
 	ratio                  float64       // of the mean to first's mean
 	better, worse          float64       // shares of objects, by more than 1 %
 
@@ -110,6 +111,7 @@ func (r *row) sum() {
 		apart = append(apart, sum/float64(len(ours)))
 	}
 	r.difference = stat.BootstrapMean(apart, 2)
+	r.spurious = stat.BootstrapMean(perSeed(r.seeds, func(s *testbed.Result) float64 { return float64(s.Spurious) }), 4)
 	r.ratio = r.mean.Value / r.first.mean.Value
 	r.better /= float64(r.objects)
 	r.worse /= float64(r.objects)
@@ -135,7 +137,7 @@ func (r *row) measure() {
 		"probes":          mean(func(s *testbed.Result) float64 { return float64(s.Probes) }),
 		"lost":            mean(func(s *testbed.Result) float64 { return float64(s.Lost) }),
 		"retransmissions": mean(func(s *testbed.Result) float64 { return float64(s.Retransmitted) }),
-		"spurious":        mean(func(s *testbed.Result) float64 { return float64(s.Spurious) }),
+		"spurious":        r.spurious.Value,
 	}
 	var waits []time.Duration
 	sum, repaired, sent := time.Duration(0), 0, 0

@@ -201,6 +201,44 @@ func TestFigures(t *testing.T) {
 
 // TestManyRowsAreData: beyond what a page can show, tables are for programs, and winners are
 // counted.
+// TestSeveralParameters crosses two numeric lists and two losses: heat maps whose colours mean the
+// same, panels of one scale, intervals where seeds differ, and a warning of the limit.
+func TestSeveralParameters(t *testing.T) {
+	out := run(t, "my.yaml", "study: sweep\ntimers: [per-segment, bsd]\ntick: [1ms, 10ms, 100ms]\nrtt: [10ms, 50ms]\nloss: [fates:0.02, fates:0.1]\n"+
+		"objects: 20\nthink: 10ms\nseeds: 3\nlimit: 3s\n", false)
+	var heat, mean []string
+	for _, f := range out.Figures {
+		switch {
+		case strings.HasPrefix(f.Name, "heat-"):
+			heat = append(heat, f.Title)
+			if f.Map.Lo >= f.Map.Hi || f.Map.Hi != out.Figures[0].Map.Hi || len(f.Map.Columns) != 3 || len(f.Map.Rows) != 2 || f.Map.Text[1][2] == "" {
+				t.Errorf("%s: %+v", f.Title, f.Map)
+			}
+		case strings.HasPrefix(f.Name, "mean-"):
+			mean = append(mean, fmt.Sprint(f.Y.Log, f.Y.Lo, f.Y.Hi))
+			for _, s := range f.Series {
+				if len(s.Lo) == 0 && !s.Dashed && f.Y.Lo > 0 == f.Y.Log {
+					t.Errorf("%s: %s has no intervals", f.Title, s.Name)
+				}
+			}
+		}
+	}
+	if len(heat) != 4 {
+		t.Errorf("heat maps %q, want one for each of two timers and two losses", heat)
+	}
+	if len(mean) != 4 || len(slices.Compact(mean)) != 1 {
+		t.Errorf("the axes of the panels are %q, want four of one scale", mean)
+	}
+	if len(out.Warnings) != 1 || !strings.Contains(out.Warnings[0], "hit the limit of 3s: ") || !strings.Contains(out.Warnings[0], "bsd") {
+		t.Errorf("warnings %q, want that the limit was hit", out.Warnings)
+	}
+	for i := range out.Figures {
+		if err := out.Figures[i].Check(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestManyRowsAreData(t *testing.T) {
 	out := run(t, "my.yaml", "study: sweep\nobjects: 6\nwarmup: 1\nseeds: 1\ntimers: [linux, bsd, rfc6298]\nrtt: [1ms, 2ms, 3ms, 4ms]\nrate: [1Mbit, 2Mbit, 3Mbit, none]\n", false)
 	for _, table := range out.Tables {

@@ -77,6 +77,10 @@ type Map struct {
 	// Value[row][column] sets the colour, by its logarithm if Log is set.
 	Value [][]float64 `json:"value,omitempty"`
 	Log   bool        `json:"log,omitempty"`
+	// Lo and Hi, with Lo < Hi, are the values of the ends of the colours, so that maps compare. The
+	// default is the least and the greatest value.
+	Lo float64 `json:"lo,omitempty"`
+	Hi float64 `json:"hi,omitempty"`
 	// Class[row][column] is an index into Classes. It sets the colour in place of Value.
 	Class   [][]int  `json:"class,omitempty"`
 	Classes []string `json:"classes,omitempty"`

@@ -104,6 +104,9 @@ func (s *sheet) shade(x, y, w, h, share float64) {
 
 // bounds returns the least and the greatest value.
 func (m *Map) bounds() (lo, hi float64) {
+	if m.Lo < m.Hi {
+		return m.Lo, m.Hi
+	}
 	var in span
 	for _, row := range m.Value {
 		for _, v := range row {
