@@ -9,7 +9,7 @@
 //	var files embed.FS
 //
 //	var Study = experiments.Define(experiments.Spec[Plan, Cell]{
-//		ID: "E12", Name: "expiry", Question: "…", Class: experiments.Exact, Files: files,
+//		ID: "E12", Name: "expiry", Question: "…", Found: "…", Class: experiments.Exact, Files: files,
 //		Cells: func(p *Plan) []experiments.Cell[Cell] { … },
 //		Judge: func(p *Plan, cells []Cell) (*experiments.Outcome, error) { … },
 //	})
@@ -30,8 +30,11 @@
 //
 // # Claims
 //
-// A Claim compares a published figure, or a law that follows from the definition of a scheme, with
-// the measured value. A figure that was recalled and not checked is never shown as published.
+// A Claim compares a measured value with a result that somebody else published, with a law that
+// this project set, or with a definition. Only the first count in the headline. One finding is one
+// claim. A band says where its numbers come from: Printed for a number without an interval,
+// otherwise the claim's Basis. A figure that was recalled and not checked is never shown as
+// published.
 //
 // # References
 //

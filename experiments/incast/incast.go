@@ -1,5 +1,5 @@
 // Package incast is the studies of incast: E15, how floor and granularity of the timeout change it,
-// and E16, whether randomised timeouts help.
+// E16, whether randomised timeouts help, and E25, what all-to-all queries cost.
 package incast
 
 import (
@@ -12,7 +12,7 @@ import (
 	"tcpwheel/experiments/internal/testbed"
 )
 
-//go:embed README.md plan.yaml randomised/README.md randomised/plan.yaml
+//go:embed README.md plan.yaml randomised/README.md randomised/plan.yaml alltoall/README.md alltoall/plan.yaml
 var files embed.FS
 
 // Plan is the plan of the study.
