@@ -182,7 +182,7 @@ func TestOfAllocatesNothingAfterNewOf(t *testing.T) {
 func TestRemoveForgetsTheOwner(t *testing.T) {
 	type conn struct {
 		idle Entry[int]
-		data [1 << 16]byte
+		_    [1 << 16]byte
 	}
 	w, err := NewOf[int](Config{})
 	if err != nil {

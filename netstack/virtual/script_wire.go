@@ -102,7 +102,7 @@ func (h *scriptHost) parse(b []byte) (p tcp.Packet, ok bool) {
 	)
 	if h.net == header.IPv6ProtocolNumber {
 		ip := header.IPv6(b)
-		src, dst, raw, protocol = ip.SourceAddress(), ip.DestinationAddress(), ip.Payload(), ip.TransportProtocol()
+		src, dst, raw, protocol = ip.SourceAddress(), ip.DestinationAddress(), ip.Payload(), tcpip.TransportProtocolNumber(ip.NextHeader())
 		tos, _ = ip.TOS()
 	} else {
 		ip := header.IPv4(b)

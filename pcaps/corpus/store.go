@@ -52,9 +52,6 @@ type place struct {
 	key   string
 }
 
-// name returns the path or URL of a key.
-func (p *place) name(key string) string { return p.root + key }
-
 // locate finds the store of a path or URL.
 func locate(ctx context.Context, name string, o Options) (place, error) {
 	scheme, rest, ok := strings.Cut(name, "://")

@@ -106,7 +106,7 @@ func (c *Column) set(field, record reflect.Value) error {
 // writer writes a part of a table into memory.
 type writer struct {
 	t    *Table
-	out  *parquet.Writer
+	out  *parquet.GenericWriter[any]
 	body bytes.Buffer
 	rows []parquet.Row // one
 }
@@ -115,7 +115,7 @@ type writer struct {
 // columns' path_in_schema.
 func (t *Table) newWriter() *writer {
 	w := &writer{t: t, rows: make([]parquet.Row, 1)}
-	w.out = parquet.NewWriter(&w.body, t.schema, parquet.Compression(&parquet.Zstd), parquet.MaxRowsPerRowGroup(rowsPerGroup),
+	w.out = parquet.NewGenericWriter[any](&w.body, t.schema, parquet.Compression(&parquet.Zstd), parquet.MaxRowsPerRowGroup(rowsPerGroup),
 		parquet.PageBufferSize(pageBytes), parquet.CreatedBy("tcpwheel", "", ""))
 	return w
 }

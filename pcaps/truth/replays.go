@@ -168,7 +168,7 @@ func offBy(took, truth time.Duration, repaired bool) float64 {
 func (r *Replays) AddCapture(in io.Reader, name string) error {
 	study := captured()
 	var failed error
-	rec := replay.NewRecorder(replay.Config{Done: func(c *track.Conn, s *replay.Script, err error) {
+	rec := replay.NewRecorder(replay.Config{Done: func(c *track.Conn, s *replay.Script, _ error) {
 		if s == nil || failed != nil {
 			return
 		}
