@@ -2,15 +2,15 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
-	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -34,10 +34,12 @@ type watching struct {
 	rotation     watch.Rotation
 
 	options watch.Options
-	out     *bufio.Writer
-	enc     *json.Encoder
-	wrote   error // of out
-	screen  bool
+	screen  bool // standard output is a terminal that shows the last minute
+
+	mu    sync.Mutex // episodes come from another goroutine
+	out   *bufio.Writer
+	enc   *json.Encoder
+	wrote error // the first one of out
 }
 
 func newWatch() *cobra.Command {
@@ -174,7 +176,7 @@ func (w *watching) follow(cmd *cobra.Command, to *watch.Watcher, source func(con
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- source(ctx, to) }()
-	err := w.show(to, ended)
+	err := w.show(to, stop, ended)
 	if errors.Is(err, capture.ErrCutShort) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "tcpwheel: %v; what comes before was watched\n", err)
 		err = nil
@@ -183,7 +185,7 @@ func (w *watching) follow(cmd *cobra.Command, to *watch.Watcher, source func(con
 		err = failed
 	}
 	if w.screen {
-		io.WriteString(w.out, "\x1b[H\x1b[J")
+		w.print("\x1b[H\x1b[J")
 	}
 	s := to.Snapshot()
 	if w.asJSON {
@@ -195,51 +197,63 @@ func (w *watching) follow(cmd *cobra.Command, to *watch.Watcher, source func(con
 		}
 		w.print(strings.Join(lines, "\n"))
 	}
-	if err == nil && w.wrote != nil && !errors.Is(w.wrote, os.ErrClosed) {
-		err = w.wrote
+	if err == nil {
+		err = w.failed()
 	}
 	return err
 }
 
-// show shows the last minute each time until the source ends, and returns its error.
-func (w *watching) show(to *watch.Watcher, ended <-chan error) error {
-	var each <-chan time.Time
-	if w.every > 0 {
-		tick := time.NewTicker(w.every)
-		defer tick.Stop()
-		each = tick.C
-	}
+// show shows the last minute each time until the source ends, and returns its error. It stops the
+// source if writing fails.
+func (w *watching) show(to *watch.Watcher, stop func(), ended <-chan error) error {
+	tick := time.NewTicker(cmp.Or(w.every, time.Second))
+	defer tick.Stop()
 	for {
 		select {
 		case err := <-ended:
 			return err
-		case <-each:
-			s := to.Snapshot()
-			switch {
-			case w.asJSON:
-				w.encode(&s)
-			case w.screen:
-				w.print("\x1b[H\x1b[J" + s.Screen() + "\nCtrl-C ends it, with a summary.\n")
-			default:
-				w.print(s.Line() + "\n")
-			}
-			if err := to.Err(); err != nil {
-				return err
+		case <-tick.C:
+			if to.Err() != nil || w.failed() != nil {
+				stop()
+			} else if w.every > 0 {
+				w.showOnce(to.Snapshot())
 			}
 		}
 	}
 }
 
-// encode prints a record as a line, and keeps the first error.
+func (w *watching) showOnce(s watch.Snapshot) {
+	switch {
+	case w.asJSON:
+		w.encode(&s)
+	case w.screen:
+		w.print("\x1b[H\x1b[J" + s.Screen() + "\nCtrl-C ends it, with a summary.\n")
+	default:
+		w.print(s.Line() + "\n")
+	}
+}
+
+// encode prints a record as a line.
 func (w *watching) encode(record any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if err := errors.Join(w.enc.Encode(record), w.out.Flush()); w.wrote == nil {
 		w.wrote = err
 	}
 }
 
 func (w *watching) print(text string) {
-	_, err := io.Copy(w.out, strings.NewReader(text))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_, err := w.out.WriteString(text)
 	if err = errors.Join(err, w.out.Flush()); w.wrote == nil {
 		w.wrote = err
 	}
+}
+
+// failed returns the first error of writing.
+func (w *watching) failed() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.wrote
 }

@@ -2,7 +2,10 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -66,5 +69,31 @@ func TestWatchAnnotates(t *testing.T) {
 	}
 	if status := run([]string{"watch", "-", "--annotate", t.TempDir()}, os.Stdin, &out, &talk); status != exitUsage {
 		t.Errorf("a directory: status %d, want %d", status, exitUsage)
+	}
+}
+
+// fullDisk fails to write.
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space left") }
+
+// TestWatchEndsWhenOutputFails ends the watch of a pipe that goes on, where the first episode
+// cannot be written.
+func TestWatchEndsWhenOutputFails(t *testing.T) {
+	in, err := samples.Open("outage/a.pcapng.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	plain, err := gzip.NewReader(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	silent, w := io.Pipe()
+	defer w.Close()
+	var talk bytes.Buffer
+	if status := run([]string{"watch", "-", "--json"}, io.MultiReader(plain, silent), fullDisk{}, &talk); status != exitFailed ||
+		!strings.Contains(talk.String(), "no space left") {
+		t.Errorf("status %d: %s", status, &talk)
 	}
 }

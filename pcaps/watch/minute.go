@@ -76,6 +76,7 @@ func (m *minute) expire(now wheel.Time) {
 // tally sums up the minute before now, which began at that time at the earliest.
 func (m *minute) tally(now, begun wheel.Time) (t Tally, uncertain int, bySecond [60]float64) {
 	m.expire(now)
+	t.Kinds = []KindTally{}
 	t.Span = min(now.Sub(begun), now.Sub(m.lost), window).Seconds()
 	var kinds [track.Kinds]KindTally
 	spans := make([]time.Duration, 0, m.n)

@@ -71,7 +71,7 @@ const (
 
 // topLosers returns the ones with the most time lost, if any was.
 func topLosers[K comparable](all map[K]loss, name func(K) string) []Loser {
-	var top []Loser
+	top := []Loser{}
 	for k, l := range all {
 		if l.time > 0 {
 			top = append(top, Loser{name(k), l.episodes, l.time.Seconds()})
@@ -122,7 +122,7 @@ func (t *totals) add(c *track.Conn, e *track.Episode, r *recovery) {
 }
 
 func (t *totals) tally(span time.Duration) Tally {
-	out := Tally{Span: span.Seconds(), Hosts: topLosers(t.hosts, netip.Addr.String), Ports: topLosers(t.ports, portName)}
+	out := Tally{Span: span.Seconds(), Kinds: []KindTally{}, Hosts: topLosers(t.hosts, netip.Addr.String), Ports: topLosers(t.ports, portName)}
 	var all histogram
 	for k := range t.kinds {
 		if t.kinds[k].Episodes == 0 {
