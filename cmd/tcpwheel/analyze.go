@@ -119,17 +119,9 @@ func (a *analysis) run(cmd *cobra.Command, args []string) error {
 	if a.reports.annotate != "" && len(objects) != 1 {
 		return usage(cmd, fmt.Errorf("analyze: --annotate copies one file, and there are %d", len(objects)))
 	}
-	separator := "\n"
-	if a.asCSV || a.asJSON {
-		separator = ""
-	}
-	out := newTurns(a.stdout, separator)
-	if a.asCSV {
-		header := csv.NewWriter(a.stdout)
-		header.Write(a.header())
-		if header.Flush(); header.Error() != nil {
-			return header.Error()
-		}
+	out, err := a.begin()
+	if err != nil {
+		return err
 	}
 	collectRarely()
 	workers := a.corpus.workers()
@@ -172,6 +164,21 @@ func (a *analysis) run(cmd *cobra.Command, args []string) error {
 		err = a.reports.write()
 	}
 	return cmp.Or(failed, err)
+}
+
+// begin writes the header of CSV and returns the output, which the files write in turn.
+func (a *analysis) begin() (*turns, error) {
+	if !a.asCSV {
+		separator := "\n"
+		if a.asJSON {
+			separator = ""
+		}
+		return newTurns(a.stdout, separator), nil
+	}
+	header := csv.NewWriter(a.stdout)
+	header.Write(a.header())
+	header.Flush()
+	return newTurns(a.stdout, ""), header.Error()
 }
 
 // writingTo returns the analysis of one file, which prints to w.

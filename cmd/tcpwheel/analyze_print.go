@@ -78,12 +78,17 @@ func (s *summary) details(b *strings.Builder) {
 	fmt.Fprintf(b, "%s in %s: %s retransmitted, %d unnecessarily\n", plural(int64(s.episodes), "loss episode"),
 		plural(int64(s.lossy), "connection"), plural(s.retransmissions, "packet"), s.spurious)
 	const row = "%-8s %8s %8s %9s %8s %8s %8s %8s %8s\n"
-	fmt.Fprintf(b, "\nmedians of the episodes that were repaired\n"+row, "kind", "episodes", "spurious", "undecided", "repaired", "D", "A", "P", "T_rec")
+	fmt.Fprintf(b, "\nD + A + P = T_rec of the repaired episode with the median T_rec, by kind\n"+row, "kind", "episodes", "spurious", "undecided", "repaired", "D", "A", "P", "T_rec")
 	for kind := range s.kinds {
-		if k := &s.kinds[kind]; k.n > 0 {
-			fmt.Fprintf(b, row, track.Kind(kind), fmt.Sprint(k.n), fmt.Sprint(k.spurious), fmt.Sprint(k.undecided), fmt.Sprint(k.tRec.seen),
-				k.d.quantile(0.5), k.a.quantile(0.5), k.p.quantile(0.5), k.tRec.quantile(0.5))
+		k := &s.kinds[kind]
+		if k.n == 0 {
+			continue
 		}
+		times := []any{"-", "-", "-", "-"}
+		if r, ok := k.repairs.median(); ok {
+			times = []any{track.SpanText(r.d), track.SpanText(r.a), track.SpanText(r.p), track.SpanText(r.tRec)}
+		}
+		fmt.Fprintf(b, row, append([]any{track.Kind(kind), fmt.Sprint(k.n), fmt.Sprint(k.spurious), fmt.Sprint(k.undecided), fmt.Sprint(k.repairs.seen)}, times...)...)
 	}
 	s.printHosts(b)
 }

@@ -47,39 +47,42 @@ type summary struct {
 // kindSums are the sums of the episodes of a kind.
 type kindSums struct {
 	n, spurious, undecided int
-	d, a, p, tRec          spans // of repaired episodes
+	repairs                recoveries
 }
 
-// spans keeps durations for quantiles: all up to 65536, then every second one, and so on.
-type spans struct {
-	all  []time.Duration
+// recovery is what T_rec of a repaired episode consists of.
+type recovery struct{ d, a, p, tRec time.Duration }
+
+// recoveries keeps those of repaired episodes: all up to 65536, then every second one, and so on.
+type recoveries struct {
+	all  []recovery
 	step int
 	seen int
 }
 
-const maxSpans = 1 << 16
+const maxRecoveries = 1 << 16
 
-func (s *spans) add(d time.Duration) {
+func (s *recoveries) add(r recovery) {
 	s.step = max(s.step, 1)
 	if s.seen%s.step == 0 {
-		if len(s.all) == maxSpans {
-			for i := range maxSpans / 2 {
+		if len(s.all) == maxRecoveries {
+			for i := range maxRecoveries / 2 {
 				s.all[i] = s.all[2*i]
 			}
-			s.all, s.step = s.all[:maxSpans/2], 2*s.step
+			s.all, s.step = s.all[:maxRecoveries/2], 2*s.step
 		}
-		s.all = append(s.all, d)
+		s.all = append(s.all, r)
 	}
 	s.seen++
 }
 
-// quantile returns the q-quantile, or "-" without durations.
-func (s *spans) quantile(q float64) string {
+// median returns the recovery with the median T_rec, the longer of two. ok is false without any.
+func (s *recoveries) median() (r recovery, ok bool) {
 	if len(s.all) == 0 {
-		return "-"
+		return recovery{}, false
 	}
-	slices.Sort(s.all)
-	return track.SpanText(s.all[int(q*float64(len(s.all)-1)+0.5)])
+	slices.SortFunc(s.all, func(x, y recovery) int { return cmp.Compare(x.tRec, y.tRec) })
+	return s.all[len(s.all)/2], true
 }
 
 // episodeRow is a line of the table.
@@ -195,10 +198,7 @@ func (s *summary) episode(c *track.Conn, f *track.Flow, e *track.Episode) error 
 	k.n++
 	s.losses.Add(c, e)
 	if e.Repaired {
-		k.d.add(e.D)
-		k.a.add(e.A)
-		k.p.add(e.P)
-		k.tRec.add(e.TRec)
+		k.repairs.add(recovery{e.D, e.A, e.P, e.TRec})
 	}
 	switch e.Spurious {
 	case track.Spurious:

@@ -236,7 +236,6 @@ func (p *plotter) acks(marks []mark) {
 			lastX, lastY = x, y
 		}
 		place = max(place, m.start)
-		// The window.
 		if m.end < 0 {
 			open = false
 			continue

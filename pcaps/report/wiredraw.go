@@ -156,13 +156,11 @@ var wireLegend = []legendItem{
 	{"d", "captured"}, {"r", "R captured retransmission"}, {"en", "○ sent by the engine"}, {"ne", "× not sent by the engine"}, {"a", "acknowledged"},
 }
 
-// sequence draws the captured and the engine's transmissions in a period. If pair is not nil it
-// also draws how long that one waited.
-func (d *wireDrawing) sequence(s stretch, about *replay.WirePair) (figure, bool) {
+// within returns the pairs with an event in a stretch, and the bytes and times that they cover.
+func (d *wireDrawing) within(s stretch) (here []*replay.WirePair, lo, hi int64, first, last wheel.Time) {
 	in := func(e *replay.Event) bool { return e != nil && s.from <= e.At && e.At <= s.to }
-	var here []*replay.WirePair
-	lo, hi := int64(math.MaxInt64), int64(math.MinInt64)
-	first, last := wheel.Time(math.MaxInt64), wheel.Time(math.MinInt64)
+	lo, hi = math.MaxInt64, math.MinInt64
+	first, last = math.MaxInt64, math.MinInt64
 	for i := range d.pairs {
 		p := &d.pairs[i]
 		if !in(p.Want) && !in(p.Got) {
@@ -176,6 +174,13 @@ func (d *wireDrawing) sequence(s stretch, about *replay.WirePair) (figure, bool)
 			}
 		}
 	}
+	return here, lo, hi, first, last
+}
+
+// sequence draws the captured and the engine's transmissions in a period. If pair is not nil it
+// also draws how long that one waited.
+func (d *wireDrawing) sequence(s stretch, about *replay.WirePair) (figure, bool) {
+	here, lo, hi, first, last := d.within(s)
 	if len(here) == 0 {
 		return figure{}, false
 	}

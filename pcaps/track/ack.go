@@ -75,17 +75,7 @@ func (f *Flow) readACK(p *capture.Packet, now wheel.Time) {
 	a.seen, a.pos, a.number, a.pure = now, pos, p.Number, p.SegLen() == 0
 	o := &h.Options
 	a.ts, a.echo, a.hasTS = o.TSVal, o.TSEcr, o.HasTimestamps
-	a.window = int64(h.Window)
-	if !h.Flags.Has(tcp.SYN) {
-		if g := f.other(); g.HasSYN && f.HasSYN {
-			if g.SYN.HasWScale && f.SYN.HasWScale {
-				a.window <<= g.SYN.WScale
-			}
-		} else if a.window != 0 {
-			a.window = -1 // open, by an unknown amount
-		}
-	}
-	if a.window >= 0 {
+	if a.window = f.offeredWindow(h); a.window >= 0 {
 		f.offered = max(f.offered, pos+a.window)
 	} else {
 		f.offered = 0
@@ -122,6 +112,22 @@ func (f *Flow) readACK(p *capture.Packet, now wheel.Time) {
 	if f.pending.len() > maxPending {
 		f.deliverNext(now)
 	}
+}
+
+// offeredWindow returns the window that an ACK of f offers, -1 if it is open by an unknown amount.
+func (f *Flow) offeredWindow(h *tcp.Header) int64 {
+	n := int64(h.Window)
+	if h.Flags.Has(tcp.SYN) || n == 0 {
+		return n
+	}
+	g := f.other()
+	switch {
+	case !g.HasSYN || !f.HasSYN:
+		return -1
+	case g.SYN.HasWScale && f.SYN.HasWScale:
+		n <<= g.SYN.WScale
+	}
+	return n
 }
 
 // readSACK reads the blocks that can belong to f. The first one is a DSACK if it lies below the ACK

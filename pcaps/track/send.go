@@ -10,11 +10,10 @@ import (
 func (f *Flow) sendData(p *capture.Packet, at, now wheel.Time) {
 	h := &p.Header
 	if !f.started {
+		f.start(h.Seq)
 		if p.SegLen() == 0 {
-			f.start(h.Seq)
 			return
 		}
-		f.start(h.Seq)
 	}
 	start, ok := f.plausible(h.Seq)
 	if !ok {
@@ -56,17 +55,18 @@ func (f *Flow) sendData(p *capture.Packet, at, now wheel.Time) {
 		f.WindowProbes++
 		f.emit(WindowProbe, p.Number, now, at, start, end, nil)
 		if start >= f.max {
-			// New data, which the receiver need not accept: see sendNew and acceptProbe.
-			f.probe = &segment{
-				start: start, end: end, seen: now, firstSent: at, sent: at, packet: p.Number, id: ipID(p), captureSpot: captureSpot(p),
-				firstTS: h.Options.TSVal, ts: h.Options.TSVal, hasTS: h.Options.HasTimestamps, transmissions: 1, probe: true,
-			}
+			f.holdProbe(p, at, now, start, end)
 			return
 		}
 	}
 	if h.Flags.Has(tcp.SYN) && f.answersSYN(p, start) {
 		return
 	}
+	f.sendBytes(p, at, now, start, end, probe)
+}
+
+// sendBytes handles bytes that count: old ones, a gap before them, and new ones.
+func (f *Flow) sendBytes(p *capture.Packet, at, now wheel.Time, start, end int64, probe bool) {
 	if end > f.max {
 		f.deliverAllowing(end, now, at)
 	}
@@ -78,6 +78,16 @@ func (f *Flow) sendData(p *capture.Packet, at, now wheel.Time) {
 	}
 	if end > start {
 		f.sendNew(p, at, now, start, end)
+	}
+}
+
+// holdProbe keeps the new byte of a window probe, which the receiver need not accept: see sendNew
+// and acceptProbe.
+func (f *Flow) holdProbe(p *capture.Packet, at, now wheel.Time, start, end int64) {
+	o := &p.Header.Options
+	f.probe = &segment{
+		start: start, end: end, seen: now, firstSent: at, sent: at, packet: p.Number, id: ipID(p), captureSpot: captureSpot(p),
+		firstTS: o.TSVal, ts: o.TSVal, hasTS: o.HasTimestamps, transmissions: 1, probe: true,
 	}
 }
 
