@@ -45,7 +45,8 @@ type lossView struct {
 // keptLosses is how many of the latest losses of the user a page shows.
 const keptLosses = 5
 
-// aim makes the next response that no lane has begun lose its first n packets, or its last n.
+// aim makes the next response that no lane has begun lose its first n packets, or its last n. The
+// link loses nothing else of it, so that what repairs it is the same each time.
 func (r *Run) aim(n int, tail bool) {
 	best, index, number := webRequest{}, -1, 0
 	for i, plan := range r.plans {
@@ -62,12 +63,12 @@ func (r *Run) aim(n int, tail bool) {
 	packets := int((size + segmentBytes - 1) / segmentBytes)
 	n = min(n, packets)
 	loss := &userLoss{at: r.now, conn: webPort0 + index, first: best.start, end: best.end, lanes: make([]lossOutcome, len(r.Lanes))}
-	for i := range n {
-		at := i
+	for i := range uint64(n) {
 		if tail {
-			at = packets - 1 - i
+			loss.bytes = append(loss.bytes, best.end-1-i*segmentBytes)
+		} else {
+			loss.bytes = append(loss.bytes, best.start+i*segmentBytes)
 		}
-		loss.bytes = append(loss.bytes, best.start+uint64(at)*segmentBytes)
 	}
 	which := "first"
 	if tail {
@@ -79,7 +80,7 @@ func (r *Run) aim(n int, tail bool) {
 		loss.what = fmt.Sprintf("the %s %d of %d packets of a response to web %d", which, n, packets, index+1)
 	}
 	if n == packets {
-		loss.what = fmt.Sprintf("all packets (%d) of a response to web %d", packets, index+1)
+		loss.what = fmt.Sprintf("the whole response to web %d, %d packets", index+1, packets)
 	}
 	r.losses = append(r.losses, loss)
 }
@@ -97,6 +98,16 @@ func (r *Run) hitBy(lane, conn int, s span) bool {
 				}
 				return true
 			}
+		}
+	}
+	return false
+}
+
+// spares reports whether data is part of a response with a loss by an action.
+func (r *Run) spares(conn int, s span) bool {
+	for _, l := range r.losses {
+		if l.conn == conn && s.start < l.end && l.first < s.end {
+			return true
 		}
 	}
 	return false

@@ -61,6 +61,25 @@ func TestUserLossIsTheSameInAllLanes(t *testing.T) {
 	}
 }
 
+// TestUserLossWaitsForATimer loses the ends of responses next to random losses: each time timers
+// repair them, in all lanes.
+func TestUserLossWaitsForATimer(t *testing.T) {
+	for seed := range uint64(5) {
+		r := newRun(t, seed, "1s:tail=1,3s:tail=1,5s:tail=1,7s:tail=1")
+		advance(t, r, ten)
+		for _, l := range r.losses {
+			for i, o := range l.lanes {
+				if o.Repaired != 0 && o.Span == 0 {
+					t.Errorf("seed %d: %s in %s is repaired by %s, want a timer", seed, l.what, r.Lanes[i].Name, o.By)
+				}
+			}
+		}
+		if len(r.losses) != 4 || r.losses[0].lanes[0].Repaired == 0 || r.losses[0].lanes[2].Repaired == 0 {
+			t.Errorf("seed %d: %d losses, the first is %+v", seed, len(r.losses), r.losses[0].lanes)
+		}
+	}
+}
+
 // TestUserLossInSmallSteps repeats a run with losses by the user in other steps.
 func TestUserLossInSmallSteps(t *testing.T) {
 	const actions = "1s:tail=1,1s:tail=2,3s:drop=3,5.5s:tail=1"

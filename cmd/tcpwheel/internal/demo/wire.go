@@ -121,6 +121,7 @@ func (w *wire) sendData(now wheel.Time, p *virtual.Packet, x *Transmission) {
 	case x.Lost != "":
 	case x.From == server && !x.Again && run.hitBy(w.lane.index, x.Conn, span{p.Start, p.End}):
 		x.Lost = byHand
+	case x.From == server && run.spares(x.Conn, span{p.Start, p.End}):
 	case run.fate(k, p.Start, attempt):
 		x.Lost = "link"
 	}
