@@ -50,7 +50,7 @@ type combCell struct {
 // Comb is the study.
 var Comb = experiments.Define(experiments.Spec[combPlan, combCell]{
 	ID: "E19", Name: "comb", Class: experiments.Exact, Folder: "outage/comb", Files: files,
-	Found:    "After an outage, 4.4BSD's sweep retransmits for all connections in one millisecond: {ratio#} times what fine timers send then. Of a full tooth the queue drops {drops}.",
+	Found:    "After an outage, 4.4BSD's sweep retransmits for all connections in one millisecond: {ratio#} times what fine timers send then. Of a full tooth, and of fine timers, the queue drops {drops}.",
 	Question: "Do coarse ticks retransmit everything at once after an outage?",
 	Check: func(p *combPlan) error {
 		if n := len(p.Timers); n < 2 || p.Timers[0].Policy.Phase != tcptimers.PhaseCountdown {
