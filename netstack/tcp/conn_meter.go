@@ -21,88 +21,89 @@ const (
 // sendMeter measures a sender for Info, as Linux's tcp_info does. Conn allocates it when data is
 // first written.
 type sendMeter struct {
-	spent [sendLimits]time.Duration
-	since wheel.Time // when limit began
-	limit sendLimit
+	spent [sendLimits - 1]time.Duration // by each limit but limitNone
+	since wheel.Time                    // when limit began
 
-	// A delivery rate is measured over one segment of each round trip, as tcp_rate.c does over each
-	// segment.
-	sampling   bool       // a sample is under way
-	idleSample bool       // the application limited the sender when the segment was sent
-	end        Seq        // of the segment
-	sentAt     wheel.Time // when it was sent
-	ackedFrom  wheel.Time // the last delivery before that
-	sentFrom   wheel.Time // when that was sent
-	delivered  uint64     // bytes delivered by then
+	rate        float32 // delivery rate, bits/s; 0 if unknown
+	distance    uint32  // the most bytes by which later segments overtook one
+	overtakings uint32  // ACKs that showed reordering
+	limit       sendLimit
+	idleLimited bool // rate was limited by the application
+}
+
+// rateSample measures a delivery rate over one segment of each round trip, as tcp_rate.c does over
+// each segment.
+type rateSample struct {
+	on        bool       // a sample is under way
+	idle      bool       // the application limited the sender when the segment was sent
+	end       Seq        // of the segment
+	sentAt    wheel.Time // when it was sent
+	ackedFrom wheel.Time // the last delivery before that
+	sentFrom  wheel.Time // when that was sent
+	delivered uint64     // bytes delivered by then
 
 	deliveredAt wheel.Time // the last delivery
 	idleUntil   uint64     // limited by the application until this many bytes are delivered
-
-	distance    uint32 // the most bytes by which later segments overtook one
-	overtakings uint32 // ACKs that showed reordering
-
-	bytes       uint64 // delivery rate: so many bytes
-	interval    time.Duration
-	idleLimited bool // bytes and interval were limited by the application
 }
 
 // deliveredBytes returns how many bytes of the stream the peer is known to have.
 func (c *Conn) deliveredBytes() uint64 { return c.acked + uint64(c.fl.sent.Sacked().Bytes) }
 
 // meterSent begins a delivery rate sample with a segment of new data that ends at end, unless one
-// is under way. A sample of several segments sent at once is that of the last. It must be called
-// before the segment is in flight.
+// is under way. A sample of several segments sent at once is that of the last. A sender with
+// nothing in flight was limited by its application. meterSent must be called before the segment is
+// in flight.
 func (c *Conn) meterSent(now wheel.Time, end Seq) {
-	m := c.meter
-	if m == nil {
-		m = &sendMeter{since: now, idleUntil: 1} // as in Linux, the first sample counts as limited
-		c.meter = m
+	if c.meter == nil {
+		c.meter = &sendMeter{since: now}
 	}
-	if m.sampling {
-		if m.sentAt == now {
-			m.end = end
+	r := &c.fl.rate
+	if r.on {
+		if r.sentAt == now {
+			r.end = end
 		}
 		return
 	}
-	from := m.sentAt
+	from, total := r.sentAt, c.deliveredBytes()
 	if c.fl.sent.Len() == 0 {
-		from, m.deliveredAt = now, now
+		from, r.deliveredAt, r.idleUntil = now, now, total+1
 	}
-	m.sampling, m.idleSample, m.end = true, m.idleUntil > 0, end
-	m.sentAt, m.sentFrom, m.ackedFrom, m.delivered = now, from, m.deliveredAt, c.deliveredBytes()
+	r.on, r.idle, r.end = true, r.idleUntil > 0, end
+	r.sentAt, r.sentFrom, r.ackedFrom, r.delivered = now, from, r.deliveredAt, total
 }
 
 // meterRetransmit ends a sample whose segment is retransmitted.
 func (c *Conn) meterRetransmit(seq, end Seq) {
-	if m := c.meter; m != nil && m.sampling && seq.Before(m.end) && m.end.AtOrBefore(end) {
-		m.sampling = false
+	if r := &c.fl.rate; r.on && seq.Before(r.end) && r.end.AtOrBefore(end) {
+		r.on = false
 	}
 }
 
 // meterAck ends a sample whose segment has been delivered. a.delivered is above 0.
 func (c *Conn) meterAck(now wheel.Time, a *ackFacts) {
-	m := c.meter
-	if m == nil {
+	if c.meter == nil || c.fl == &atRest {
 		return
 	}
+	m, r := c.meter, &c.fl.rate
 	total := c.deliveredBytes()
-	m.deliveredAt = now
-	if total > m.idleUntil {
-		m.idleUntil = 0
+	r.deliveredAt = now
+	if total > r.idleUntil {
+		r.idleUntil = 0
 	}
-	if !m.sampling || c.sndUna.Before(m.end) && !(a.sacked > 0 && c.sackedAt(m.end-1)) {
+	if !r.on || c.sndUna.Before(r.end) && !(a.sacked > 0 && c.sackedAt(r.end-1)) {
 		return
 	}
-	m.sampling = false
+	r.on = false
 	// The faster of sending and acknowledging does not count: ACKs are bundled, and queues hold
 	// segments back.
-	bytes, interval := total-min(total, m.delivered), max(m.sentAt.Sub(m.sentFrom), now.Sub(m.ackedFrom))
+	interval := max(r.sentAt.Sub(r.sentFrom), now.Sub(r.ackedFrom))
 	if least, ok := c.rec.rack.MinRTT(); interval <= 0 || ok && interval < least {
 		return
 	}
 	// A sample that the application limited counts only if it is faster.
-	if !m.idleSample || m.interval == 0 || float64(bytes)*float64(m.interval) >= float64(m.bytes)*float64(interval) {
-		m.bytes, m.interval, m.idleLimited = bytes, interval, m.idleSample
+	rate := float32(8 * float64(total-min(total, r.delivered)) / interval.Seconds())
+	if !r.idle || rate >= m.rate {
+		m.rate, m.idleLimited = rate, r.idle
 	}
 }
 
@@ -120,11 +121,11 @@ func (c *Conn) updateMeter(now wheel.Time) {
 		if c.queued() == 0 && c.fl.sent.Len() == 0 {
 			return
 		}
-		m = &sendMeter{since: now, idleUntil: 1}
+		m = &sendMeter{since: now}
 		c.meter = m
 	}
-	if c.rec.appLimited && !c.fl.use.full {
-		m.idleUntil = c.deliveredBytes() + uint64(c.pipe())
+	if c.rec.appLimited && !c.fl.use.full && c.fl != &atRest {
+		c.fl.rate.idleUntil = c.deliveredBytes() + uint64(c.pipe())
 	}
 	limit := limitOther
 	switch {
@@ -136,7 +137,9 @@ func (c *Conn) updateMeter(now wheel.Time) {
 		limit = limitBuffer
 	}
 	if limit != m.limit {
-		m.spent[m.limit] += now.Sub(m.since)
+		if m.limit != limitNone {
+			m.spent[m.limit-1] += now.Sub(m.since)
+		}
 		m.limit, m.since = limit, now
 	}
 }
@@ -156,15 +159,14 @@ func (c *Conn) noteReordering(a *ackFacts, o *Output) {
 // fillInfo sets the fields of an Info that m measures.
 func (m *sendMeter) fillInfo(now wheel.Time, i *Info) {
 	spent := m.spent
-	spent[m.limit] += max(now.Sub(m.since), 0)
-	i.RwndLimited, i.SndbufLimited = spent[limitWindow], spent[limitBuffer]
+	if m.limit != limitNone {
+		spent[m.limit-1] += max(now.Sub(m.since), 0)
+	}
+	i.RwndLimited, i.SndbufLimited = spent[limitWindow-1], spent[limitBuffer-1]
 	i.Reordering = min(max(i.Reordering, uint32((uint64(m.distance)+uint64(i.SndMSS)-1)/uint64(i.SndMSS))), maxReordering)
 	i.ReorderingSeen = m.overtakings
-	i.BusyTime = spent[limitOther] + i.RwndLimited + i.SndbufLimited
-	if m.interval > 0 {
-		i.DeliveryRate = uint64(8 * float64(m.bytes) / m.interval.Seconds())
-		i.DeliveryRateAppLimited = m.idleLimited
-	}
+	i.BusyTime = spent[limitOther-1] + i.RwndLimited + i.SndbufLimited
+	i.DeliveryRate, i.DeliveryRateAppLimited = uint64(m.rate), m.idleLimited
 }
 
 // SetWriterWaits says whether the application waits for room in the send buffer, for

@@ -75,7 +75,7 @@
 //
 // # Memory
 //
-// An idle connection costs less than 1 KB, including its keepalive timer
+// An idle connection costs about 1 KB, including its keepalive timer
 // (BenchmarkIdleConnections). The connections of an engine reuse the state that only a flight
 // needs. Segments in flight, out-of-order ranges and half-open connections are bounded, so no input
 // makes memory grow without bound.

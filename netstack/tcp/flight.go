@@ -17,6 +17,7 @@ type flight struct {
 	prr        congestion.PRR
 	frto       congestion.FRTO
 	use        windowUse
+	rate       rateSample
 	sndcnt     uint32 // bytes that PRR still allows
 	rexmitHint Seq    // no segment below it waits to be retransmitted
 
