@@ -219,15 +219,20 @@ func interval(conns [][]saving, fewest int) (low, high time.Duration, ok bool) {
 			sums[i] += x.saved
 		}
 	}
-	rng := rand.New(rand.NewPCG(1, 2)) // the same intervals each time
-	drawn := make([]time.Duration, resamples)
+	drawn := draw(sums, resamples, rand.New(rand.NewPCG(1, 2))) // the same intervals each time
+	slices.Sort(drawn)
+	return drawn[resamples/200], drawn[resamples-1-resamples/200], true
+}
+
+// draw returns the sums of as many of sums, drawn with replacement.
+func draw(sums []time.Duration, n int, rng *rand.Rand) []time.Duration {
+	drawn := make([]time.Duration, n)
 	for i := range drawn {
 		for range sums {
 			drawn[i] += sums[rng.IntN(len(sums))]
 		}
 	}
-	slices.Sort(drawn)
-	return drawn[resamples/200], drawn[resamples-1-resamples/200], true
+	return drawn
 }
 
 // negligible is the part of the oracle's recovery times that makes no difference.
