@@ -147,6 +147,9 @@ func (f *feeder) echo(ecr uint32) uint32 {
 		}
 		return stamp(all[i].at)
 	}
+	if len(f.stamps) == 0 {
+		return 0 // e has sent nothing
+	}
 	if !found {
 		return stamp(f.stamps[len(f.stamps)-1])
 	}
