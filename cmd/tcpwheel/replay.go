@@ -79,7 +79,7 @@ func newReplay() *cobra.Command {
 			"as in the capture (by range), a packet fares as what left then (by time), or the\n" +
 			"n-th packet as the n-th (by index). Sums are by range. The verdict is \"cannot\n" +
 			"tell\" unless all three keys agree, and the interval of 99 % is on one side of 0,\n" +
-			"by more than the oracle may be wrong by.\n\n" +
+			"by more than the oracle may be wrong by and 1 % of its recovery times.\n\n" +
 			"It exits with 0 if there was no loss, nothing to compare or some loss counts,\n" +
 			"with 1 if no connection with a loss could be replayed, and with 3 if no loss\n" +
 			"counts.\n\n" + corpusHelp,

@@ -110,7 +110,7 @@ func TestVerdicts(t *testing.T) {
 		{"few", Summary{Saved: [Keys]time.Duration{9 * sec, 8 * sec, 7 * sec}, N: 3}, CannotTell, "3 losses count under it, too few for an interval: want 5"},
 		{"spread", Summary{Saved: [Keys]time.Duration{9 * sec, 8 * sec, 7 * sec}, Low: -sec, High: 12 * sec, HasInterval: true}, CannotTell, "its interval, -1.00 s to 12.0 s, includes 0"},
 		{"keys", Summary{Saved: [Keys]time.Duration{9 * sec, -8 * sec, 7 * sec}, Low: 5 * sec, High: 12 * sec, HasInterval: true}, CannotTell, "the capture does not show whether retransmissions at other times would arrive"},
-		{"error", Summary{Saved: [Keys]time.Duration{9 * sec, 8 * sec, 7 * sec}, Low: 5 * sec, High: 12 * sec, HasInterval: true, OracleError: 6 * sec}, CannotTell, "its interval, 5.00 s to 12.0 s, is nearer to 0 than the replay may be wrong by, 6.00 s"},
+		{"error", Summary{Saved: [Keys]time.Duration{9 * sec, 8 * sec, 7 * sec}, Low: 5 * sec, High: 12 * sec, HasInterval: true, OracleError: 6 * sec}, CannotTell, "its interval, 5.00 s to 12.0 s, is not beyond 7.00 s, by which the replay may be wrong or which makes no difference"},
 	} {
 		test.s.Of = of
 		if test.s.judge(fewestLosses); test.s.Verdict != test.want || test.s.Why != test.why {

@@ -239,7 +239,8 @@ func draw(sums []time.Duration, n int, rng *rand.Rand) []time.Duration {
 const negligible = 0.01
 
 // judge finds the verdict. A policy saves, or costs, if the interval of what it saves is above, or
-// below, 0 by more than the oracle may be wrong by, and all keys agree on that.
+// below, 0 by more than the oracle may be wrong by and than what makes no difference, and all keys
+// agree on that.
 func (s *Summary) judge(fewest int) {
 	saved := s.Saved[ByRange]
 	small := func(d, of time.Duration) bool { return math.Abs(float64(d)) <= negligible*float64(of) }
@@ -249,6 +250,7 @@ func (s *Summary) judge(fewest int) {
 		same = same && small(s.Saved[k], s.Of[k])
 		agree = agree && s.Of[k] > 0 && (s.Saved[k] > 0) == (saved > 0) && s.Saved[k] != 0
 	}
+	margin := s.OracleError + time.Duration(negligible*float64(s.Of[ByRange]))
 	switch {
 	case s.Unknown > 0 && s.N == 0:
 		s.Why = "the captured timers are not known"
@@ -263,8 +265,9 @@ func (s *Summary) judge(fewest int) {
 		s.Why = fmt.Sprintf("its interval, %s to %s, includes 0", track.SpanText(s.Low), track.SpanText(s.High))
 	case !agree:
 		s.Why = "the capture does not show whether retransmissions at other times would arrive"
-	case min(s.Low.Abs(), s.High.Abs()) <= s.OracleError:
-		s.Why = fmt.Sprintf("its interval, %s to %s, is nearer to 0 than the replay may be wrong by, %s", track.SpanText(s.Low), track.SpanText(s.High), track.SpanText(s.OracleError))
+	case min(s.Low.Abs(), s.High.Abs()) <= margin:
+		s.Why = fmt.Sprintf("its interval, %s to %s, is not beyond %s, by which the replay may be wrong or which makes no difference",
+			track.SpanText(s.Low), track.SpanText(s.High), track.SpanText(margin))
 	case saved > 0:
 		s.Verdict = Saves
 	default:
