@@ -80,7 +80,7 @@ func Within(x, tolerance float64, unit string) Band {
 
 // WithinPercent expects x, or at most that share of x more or less.
 func WithinPercent(x, percent float64, unit string) Band {
-	tolerance := math.Abs(x) * (percent / 100)
+	tolerance := float64(math.Abs(x) * (percent / 100))
 	return accept(Measured(x, unit).String()+" ± "+Number(percent)+" %", "", func(y float64) bool {
 		return math.Abs(y-x) <= tolerance
 	}, x-tolerance, x+tolerance)
@@ -106,7 +106,7 @@ func Printed(x float64, unit string) Band {
 // PrintedRange is Printed for several numbers from lo to hi.
 func PrintedRange(lo, hi float64, unit string) Band {
 	const share = printedTolerance / 100
-	b := Between(lo-math.Abs(lo)*share, hi+math.Abs(hi)*share, unit)
+	b := Between(lo-float64(math.Abs(lo)*share), hi+float64(math.Abs(hi)*share), unit)
 	b.basis = printedBasis
 	return b
 }
@@ -200,7 +200,7 @@ func (b Band) chance(m Measure) *float64 {
 	for _, edge := range b.edges {
 		d := math.Abs(m.judged - edge)
 		// Only an edge where the verdict changes counts.
-		if b.judge(edge-d*1e-6-1e-12) != own || b.judge(edge+d*1e-6+1e-12) != own {
+		if b.judge(edge-float64(d*1e-6)-1e-12) != own || b.judge(edge+float64(d*1e-6)+1e-12) != own {
 			nearest = min(nearest, d)
 		}
 	}

@@ -74,7 +74,7 @@ func combSchedule(p *combPlan, start wheel.Time, seed int, mixed bool) (all []co
 			return wheel.Time(time.Duration(tick)*slow + p.RTT/2 + time.Duration(draw(conn, what)*float64(room)))
 		}
 		across := func(tick int) wheel.Time {
-			return wheel.Time(time.Duration(tick+1)*slow - time.Duration((0.1+0.8*draw(conn, 5))*float64(p.RTT)))
+			return wheel.Time(time.Duration(tick+1)*slow - time.Duration((0.1+float64(0.8*draw(conn, 5)))*float64(p.RTT)))
 		}
 		opens := int(draw(conn, 0) * combWarmTicks / 2)
 		last := within(opens+combWarmTicks/2, 2)
