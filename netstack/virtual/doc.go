@@ -23,6 +23,12 @@
 // duplication, corruption and ECN marks. A program that must see the packets, or decide about them
 // itself, sets Config.Wire instead.
 //
+// # Scenarios
+//
+// NewScriptHost lets package script run scenarios on a stack with this module's TCP instead of on
+// the simulator's host: script.Config{Host: virtual.NewScriptHost}. testdata/scenarios.txt lists
+// the scenarios that cannot pass there, with the reasons.
+//
 // # Time
 //
 // Both stacks share one clock with a resolution of 1 ns. gVisor's TCP never reads the same time
