@@ -48,7 +48,7 @@ func newExperimentRun() *cobra.Command {
 			"It exits with 3 if a claim of an exact study is not reproduced, unless the\n" +
 			"study says that the published result is wrong.",
 		Example: "  tcpwheel experiment run expiry --quick\n" +
-			"  tcpwheel experiment run incast --quick --set service=1ms --set 'floors=[300ms, 10ms, 1ms]'\n" +
+			"  tcpwheel experiment run incast --quick --set 'floors=[300ms, 1ms]'\n" +
 			"  tcpwheel experiment run --all --out report\n" +
 			"  tcpwheel experiment run --all --shard 2/8 --out shards",
 		Args: cobra.ArbitraryArgs, // openAll checks them

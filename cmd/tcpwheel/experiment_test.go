@@ -120,7 +120,7 @@ func TestLiveIsNotExact(t *testing.T) {
 	out, err := runLivePart(cmd, "toy", func(context.Context) (*experiments.Outcome, error) {
 		o := &experiments.Outcome{}
 		o.Claim(experiments.Claim{
-			Name: "fast", Text: "it is fast", Source: "hearsay", Tag: experiments.Computed, Expected: experiments.Below(9, "ns"),
+			Name: "fast", Text: "it is fast", Source: "hearsay", Tag: experiments.Computed, Class: experiments.Check, Expected: experiments.Below(9, "ns"),
 			Measured: experiments.Measured(3.25, "ns"),
 		})
 		return o, nil

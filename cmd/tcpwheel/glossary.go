@@ -90,7 +90,7 @@ var glossary = []glossaryPart{
 	}},
 	{"Studies", []glossaryTerm{
 		{"class", "A: exact, a law; P: compared with published figures; S: compared with a published shape"},
-		{"claim", "a published or expected result with the band that the measured one must meet"},
+		{"claim", "a published result, an own law or a check, with the band that the measured one must meet"},
 		{"cell", "one combination of a plan's values, run alone"},
 		{"subject", "the TCP that a study measures: this engine, gVisor's or the kernel's"},
 		{"live part", "a part of a study that times this machine"},
