@@ -179,7 +179,8 @@ func TestProofsExist(t *testing.T) {
 		t.Fatal(err)
 	}
 	named := regexp.MustCompile(`\b((?:Test|Fuzz|Benchmark|Example)[A-Z]\w*)(\*?)`)
-	for _, name := range append([]string{"docs/status.md", "docs/accuracy.md", "docs/captures.md", "docs/link.md", "docs/up.md"}, documents...) {
+	scenario := regexp.MustCompile("`([a-z0-9-]+\\.pkt)`")
+	for _, name := range append([]string{"docs/status.md", "docs/accuracy.md", "docs/captures.md", "docs/differences.md", "docs/link.md", "docs/up.md"}, documents...) {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
@@ -191,6 +192,11 @@ func TestProofsExist(t *testing.T) {
 			}
 			if !found {
 				t.Errorf("%s: there is no %s", name, m[0])
+			}
+		}
+		for _, m := range scenario.FindAllStringSubmatch(string(text), -1) {
+			if _, err := os.Stat(filepath.Join("netstack/tcp/testdata", m[1])); err != nil {
+				t.Errorf("%s: there is no scenario %s", name, m[1])
 			}
 		}
 	}

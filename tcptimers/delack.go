@@ -20,6 +20,11 @@ type DelAckConfig struct {
 	// TCP_MAX_QUICKACKS is 16.
 	Quick int
 
+	// PingPong ends the quick ACKs while the application answers what arrives, since its answers
+	// carry the ACKs, as in Linux (inet_csk_in_pingpong_mode). A delayed ACK that no answer
+	// carried lets them go on.
+	PingPong bool
+
 	// Delay is the initial delay of an ACK. As in Linux it may follow the gaps between segments,
 	// from Min to Max, and is fixed where the two are equal. All are 0 to 500 ms. RFC 5681 §4.2:
 	// the ACK "MUST be generated within 500 ms of the arrival of the first unacknowledged

@@ -133,6 +133,7 @@ type Policy struct {
 
 	DelAck                 DelAckConfig
 	PersistMin, PersistMax time.Duration // bounds of PersistInterval, above 0
+	EmptyProbes            bool          // window probes have no data and SND.UNA-1, as in Linux
 	MSL                    time.Duration // TIME-WAIT lasts 2·MSL: above 0, at most 2 min
 	FinWait2               time.Duration // wait of a closed connection for the peer's FIN, above 0
 }

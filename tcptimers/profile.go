@@ -48,6 +48,8 @@ func datacenter() Policy {
 //
 // DEVIATION RFC 9293 §3.8.3 (MUST-23): tcp_syn_retries 6 gives up a SYN after 131 s, and a
 // SYN-ACK after 127.
+//
+// DEVIATION RFC 9293 §3.8.6.1 (MUST-36): window probes have no data.
 func linuxPolicy() Policy {
 	p := standard
 	p.Rexmit = RexmitRestart
@@ -57,10 +59,12 @@ func linuxPolicy() Policy {
 	p.RTTTick = time.Microsecond // tcp_clock_us
 	p.RACK, p.TLP, p.FRTO = true, true, true
 	p.DelAck.Max = 200 * time.Millisecond
+	p.DelAck.PingPong = true
 	p.R2 = 924600 * time.Millisecond
 	p.SynR2 = 127 * time.Second
 	p.SynLinearTimeouts = LinuxSynLinearTimeouts
 	p.PersistMin, p.PersistMax = 200*time.Millisecond, 120*time.Second
+	p.EmptyProbes = true
 	return p
 }
 

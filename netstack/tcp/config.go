@@ -53,6 +53,10 @@ type Config struct {
 	MaxOutOfOrder int    // out-of-order ranges held, 1..4096; default 1024
 	MaxSegments   int    // segments in flight, 1..MaxSentSegments; default 65,536
 
+	// PRRInCWR spreads the reduction for an ECN mark, or for a loss that a probe repaired, over the
+	// round trip by PRR, as Linux does. Without it cwnd falls at once.
+	PRRInCWR bool
+
 	AckPush  bool // acknowledge a segment with PSH at once
 	Minshall bool // Nagle's algorithm waits only for small segments (Minshall's variant, as in Linux)
 
@@ -101,9 +105,10 @@ type SocketOptions struct {
 }
 
 // DefaultConfig returns the configuration for a policy: all extensions but ECN and pacing, CUBIC,
-// and a receive buffer of 1 MiB that grows to 4 MiB.
+// and a receive buffer of 1 MiB that grows to 4 MiB. With Linux's estimator, as in the profiles
+// linux and linux-jiffies, it also has Linux's variants of HyStart, PRR and Nagle's algorithm.
 func DefaultConfig(p tcptimers.Policy) Config {
-	return Config{
+	c := Config{
 		Policy:  p,
 		Control: "cubic",
 
@@ -123,6 +128,10 @@ func DefaultConfig(p tcptimers.Policy) Config {
 			Keepalive: p.Keepalive, KeepIdle: p.KeepIdle, KeepInterval: p.KeepInterval, KeepCount: p.KeepCount,
 		},
 	}
+	if p.Estimator == tcptimers.EstimatorLinux {
+		c.Congestion.SlowStart, c.PRRInCWR, c.Minshall = congestion.HyStartLinux, true, true
+	}
+	return c
 }
 
 // Check returns an error that names the first field out of bounds, its value and the bounds; nil if

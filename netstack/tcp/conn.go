@@ -216,7 +216,9 @@ func (c *Conn) SetOptions(now wheel.Time, opts SocketOptions, o *Output) {
 		c.ackDue = true
 	}
 	c.msgMore = c.msgMore && opts.Cork == was.Cork
-	c.corkExpired = false
+	// tcp(7): "setting this option forces an explicit flush of pending output, even if TCP_CORK is
+	// currently set."
+	c.corkExpired = opts.NoDelay && !was.NoDelay
 	c.output(now, o)
 }
 

@@ -155,8 +155,13 @@ func (c *Conn) expirePersist(now wheel.Time, o *Output) {
 	}
 	c.unanswered += min(1, 255-c.unanswered)
 	c.windowProbes += min(1, 255-c.windowProbes)
-	c.windowProbeOut = true
 	o.Counters.TCPWinProbe++
+	if c.cfg.Policy.EmptyProbes {
+		c.sendAckFrom(now, c.sndUna-1, o)
+		c.startPersist(now, o)
+		return
+	}
+	c.windowProbeOut = true
 	o.Counters.OutSegs++
 	// RFC 9293 §3.8.6.1 (MUST-36): "regularly transmit at least one octet of new data (if
 	// available)". The byte is not in flight; it counts as sent only if it is acknowledged.

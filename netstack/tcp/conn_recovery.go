@@ -53,7 +53,7 @@ func (c *Conn) respond(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	if advanced && growing && c.caState != CARecovery {
 		c.growWindow(now, a, o)
 	}
-	if c.caState == CARecovery {
+	if c.reducing() {
 		delivered := a.delivered
 		if !c.sackOn && (advanced || a.duplicate) {
 			delivered = c.fl.prr.DeliveredWithoutSACK(a.acked)
@@ -274,8 +274,16 @@ func (c *Conn) enterRecovery(now wheel.Time, a *ackFacts, o *Output) {
 func (c *Conn) enterCWR(now wheel.Time, a *ackFacts, o *Output, cause congestion.Cause) {
 	c.cc.OnCongestion(now, a.flight, cause)
 	c.caState = CACWR
+	if c.reducing() && c.fl != &atRest {
+		c.fl.prr.Start(c.cc.Ssthresh(), c.mss, congestion.RecoverFS(c.fl.sent.Outstanding().Bytes, c.fl.sent.Sacked().Bytes, a.sacked, a.acked))
+	}
 	c.rec.recover, c.rec.undoable = c.sndNxt, false
 	c.ecn.OnReduced(c.sndNxt)
+}
+
+// reducing reports whether PRR decides what to send.
+func (c *Conn) reducing() bool {
+	return c.caState == CARecovery || c.caState == CACWR && c.cfg.PRRInCWR && c.fl != &atRest
 }
 
 // leaveRecovery ends the episode after SND.UNA has reached its end.

@@ -74,7 +74,7 @@ func (c *Conn) cwndAllows(n uint32) bool {
 		return true // with nothing in flight no ACK would ever allow more
 	}
 	switch {
-	case c.caState == CARecovery:
+	case c.reducing():
 		return n <= c.fl.sndcnt
 	case c.caState == CALoss && c.sndUna == c.rec.startUna && c.fl.sent.RetransOut().Segments > 0:
 		// RFC 5681 §3.1: after a timeout the window is one segment, even if several small ones
@@ -86,7 +86,7 @@ func (c *Conn) cwndAllows(n uint32) bool {
 
 // spendSndcnt charges n sent bytes to PRR during fast recovery.
 func (c *Conn) spendSndcnt(n uint32) {
-	if c.caState == CARecovery {
+	if c.reducing() {
 		c.fl.sndcnt -= min(n, c.fl.sndcnt)
 		c.fl.prr.OnSent(n)
 	}
@@ -247,6 +247,7 @@ func (c *Conn) sendData(now wheel.Time, n uint32, fin bool, o *Output) bool {
 		c.timed, c.timedSeq, c.fl.timedAt = true, seq, now
 	}
 	c.armRexmit(now, id, o)
+	c.delack.onDataSent(now, &c.cfg.Policy.DelAck)
 	out := c.appendSegment(now, seq, flags, o)
 	out.Offset, out.Len = c.acked+uint64(seq.Sub(c.dataUna())), n
 	if ect, cwr := c.ecn.OnSend(n > 0); ect {

@@ -32,6 +32,7 @@ type DelAck struct {
 	ato     time.Duration // ATO, the adaptive delay
 	hasLast bool
 	pending bool  // an ACK is delayed
+	answers bool  // DelAckConfig.PingPong: the application answers what arrives
 	quick   uint8 // quick ACKs sent so far, up to 255
 }
 
@@ -66,8 +67,9 @@ func (d *DelAck) OnSegment(now wheel.Time, c *tcptimers.DelAckConfig, s SegmentI
 		// receives a data segment that fills in all or part of a gap in the sequence space."
 		return AckNow, 0
 	case s.Duplicate, s.FIN, s.CE:
+		d.answers = d.answers && !s.Duplicate
 		return AckNow, 0
-	case int(d.quick) < c.Quick, s.Now, c.Every <= 1, c.Max == 0 && c.Heartbeat == 0:
+	case int(d.quick) < c.Quick && !d.answers, s.Now, c.Every <= 1, c.Max == 0 && c.Heartbeat == 0:
 		return AckNow, 0
 	case d.unacked > d.mss:
 		// RFC 5681 §4.2: "an ACK SHOULD be generated for at least every second full-sized segment".
@@ -97,7 +99,9 @@ func (d *DelAck) OnTimeout(c *tcptimers.DelAckConfig) AckTiming {
 	if !d.pending {
 		return AckNone
 	}
-	d.ato = min(2*d.ato, c.Max)
+	if d.ato = min(2*d.ato, c.Max); d.answers {
+		d.answers, d.ato = false, c.Min
+	}
 	return AckNow
 }
 
@@ -107,6 +111,14 @@ func (d *DelAck) OnAckSent() {
 		d.quick++
 	}
 	d.unacked, d.pending = 0, false
+}
+
+// onDataSent records that data was sent. Soon after an arrival it is taken for an answer: the next
+// ACKs wait for answers too.
+func (d *DelAck) onDataSent(now wheel.Time, c *tcptimers.DelAckConfig) {
+	if c.PingPong && d.hasLast && now.Sub(d.last) < max(d.ato, c.Min) {
+		d.answers = true
+	}
 }
 
 // idle returns the time since the last segment, 0 if there was none.

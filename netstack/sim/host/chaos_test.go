@@ -153,11 +153,12 @@ func (c *chaosRun) engine() tcp.EngineConfig {
 	k := &cfg.Conn
 	k.Control = pick(c.rnd, congestion.Names()...)
 	k.VegasCheck, k.Pacing = c.chance(0.2), c.chance(0.25)
-	k.Congestion.SlowStart = congestion.SlowStart(c.rnd.IntN(int(congestion.HyStartPlusPlus) + 1))
+	k.Congestion.SlowStart = congestion.SlowStart(c.rnd.IntN(int(congestion.HyStartLinux) + 1))
 	k.Congestion.Validate, k.Congestion.LimitBurst = c.chance(0.3), c.chance(0.3)
 	k.Timestamps, k.WScale, k.SACK, k.ECN = c.chance(0.7), c.chance(0.7), c.chance(0.7), c.chance(0.4)
 	k.TimestampTick = pick(c.rnd, time.Microsecond, time.Millisecond, 10*time.Millisecond, time.Second)
-	k.AckPush, k.Minshall = c.chance(0.3), c.chance(0.5)
+	k.AckPush, k.Minshall, k.PRRInCWR = c.chance(0.3), c.chance(0.5), c.chance(0.5)
+	k.Policy.EmptyProbes, k.Policy.DelAck.PingPong = c.chance(0.3), c.chance(0.3)
 	if c.chance(0.5) {
 		k.RecvBuffer = pick[uint32](c.rnd, 1, 2, 10, 63, 64, 500, 3000, 20000, 65535)
 		k.RecvBufferMax = pick(c.rnd, 0, k.RecvBuffer*4)

@@ -102,6 +102,7 @@ const (
 	DefaultSlowStart  SlowStart = iota // HyStart++ for cubic, standard for the others
 	StandardSlowStart                  // RFC 5681
 	HyStartPlusPlus                    // RFC 9406; vegas has its own and ignores it
+	HyStartLinux                       // Linux's, for cubic; standard for the others
 )
 
 // Config configures a controller.
@@ -140,8 +141,8 @@ func New(name string, cfg Config) (Controller, error) {
 	if cfg.MaxWindow < 2*cfg.MSS || cfg.MaxWindow > maxWindow {
 		return nil, fmt.Errorf("congestion: MaxWindow %d bytes, want %d..%d", cfg.MaxWindow, 2*cfg.MSS, maxWindow)
 	}
-	if cfg.SlowStart > HyStartPlusPlus {
-		return nil, fmt.Errorf("congestion: SlowStart %d, want 0..%d", cfg.SlowStart, HyStartPlusPlus)
+	if cfg.SlowStart > HyStartLinux {
+		return nil, fmt.Errorf("congestion: SlowStart %d, want 0..%d", cfg.SlowStart, HyStartLinux)
 	}
 	switch name {
 	case "newreno":

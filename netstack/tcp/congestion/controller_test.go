@@ -21,7 +21,7 @@ func TestNewRejects(t *testing.T) {
 		{"cubic", Config{}, "MSS 0 bytes, want 1..65535"},
 		{"cubic", Config{MSS: 65536}, "MSS 65536 bytes, want 1..65535"},
 		{"cubic", Config{MSS: mss, MaxWindow: 1999}, "MaxWindow 1999 bytes, want 2000..1073741824"},
-		{"cubic", Config{MSS: mss, SlowStart: 3}, "SlowStart 3, want 0..2"},
+		{"cubic", Config{MSS: mss, SlowStart: 4}, "SlowStart 4, want 0..3"},
 		{"vegas", Config{MSS: mss, Alpha: 3, Beta: 2, Gamma: 1}, "Alpha 3, Beta 2, Gamma 1 segments"},
 	} {
 		if _, err := New(test.name, test.cfg); err == nil || !strings.Contains(err.Error(), test.want) {
@@ -37,7 +37,7 @@ func TestAbsurdInputs(t *testing.T) {
 		for seed := range uint64(80) {
 			r := rand.New(rand.NewPCG(seed, 1))
 			cfg := Config{
-				MSS: 1 + uint32(r.IntN(65535)), Paced: r.IntN(2) == 0, SlowStart: SlowStart(r.IntN(3)),
+				MSS: 1 + uint32(r.IntN(65535)), Paced: r.IntN(2) == 0, SlowStart: SlowStart(r.IntN(4)),
 				LimitBurst: r.IntN(2) == 0, Validate: r.IntN(2) == 0, SYNLost: r.IntN(4) == 0,
 			}
 			h := newControlTest(t, name, cfg)

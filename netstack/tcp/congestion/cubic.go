@@ -20,17 +20,18 @@ const (
 type cubic struct {
 	window
 	hystart         hystartPlusPlus
-	wMax            float64     // W_max, 0 while undefined
-	k               float64     // K
-	wEst            float64     // W_est
-	frac            float32     // fraction of a byte by which cwnd has grown
-	cwndPrior       uint32      // cwnd_prior
-	epoch           wheel.Time  // t_epoch, moved by the time that t excludes
-	pausedAt        wheel.Time  // when the window ceased to limit the sender, if paused
-	savedCubic      *cubicState // nil before the first event
-	staged          bool        // in a congestion avoidance stage
-	paused          bool        // pausedAt is valid
-	startFlat       bool        // the next stage starts with K = 0 at the current window
+	linux           *hystartLinux // nil without HyStartLinux
+	wMax            float64       // W_max, 0 while undefined
+	k               float64       // K
+	wEst            float64       // W_est
+	frac            float32       // fraction of a byte by which cwnd has grown
+	cwndPrior       uint32        // cwnd_prior
+	epoch           wheel.Time    // t_epoch, moved by the time that t excludes
+	pausedAt        wheel.Time    // when the window ceased to limit the sender, if paused
+	savedCubic      *cubicState   // nil before the first event
+	staged          bool          // in a congestion avoidance stage
+	paused          bool          // pausedAt is valid
+	startFlat       bool          // the next stage starts with K = 0 at the current window
 	fastConvergence bool
 	useHystart      bool // hystart is in use
 }
@@ -45,7 +46,11 @@ type cubicState struct {
 
 func newCubic(cfg Config) *cubic {
 	c := &cubic{window: newWindow(cfg), fastConvergence: !cfg.NoFastConvergence}
-	if cfg.SlowStart != StandardSlowStart {
+	switch cfg.SlowStart {
+	case HyStartLinux:
+		c.linux = &hystartLinux{paced: cfg.Paced}
+	case StandardSlowStart:
+	default:
 		c.hystart, c.useHystart = *newHystart(cfg), true
 	}
 	return c
@@ -55,6 +60,9 @@ func (c *cubic) OnAck(now wheel.Time, a Ack) (delayed bool) {
 	acked := c.growthBytes(now, a)
 	if c.InSlowStart() {
 		c.staged = false
+		if c.linux != nil {
+			return c.linuxSlowStart(now, a, acked)
+		}
 		if !c.useHystart || c.ssthresh != infinite {
 			c.slowStart(acked, c.abc())
 		} else if delayed = c.hystartAck(&c.hystart, a, acked); delayed {
@@ -72,6 +80,18 @@ func (c *cubic) OnAck(now wheel.Time, a Ack) (delayed bool) {
 		c.startStage(now)
 	}
 	c.increase(now, float64(min(acked, c.cwnd)), a)
+	return false
+}
+
+// linuxSlowStart processes an ACK in slow start with Linux's HyStart. As in tcp_slow_start, an ACK
+// counts for all that it acknowledges.
+func (c *cubic) linuxSlowStart(now wheel.Time, a Ack, acked uint32) (delayed bool) {
+	if c.linux.OnAck(now, a, c.cwnd, c.mss) {
+		c.ssthresh, c.bytesAcked = max(c.cwnd, 2*c.mss), 0
+		c.cwndPrior, c.startFlat = c.cwnd, true
+		return true
+	}
+	c.slowStart(acked, math.MaxUint16)
 	return false
 }
 
@@ -165,6 +185,9 @@ func (c *cubic) OnTimeout(_ wheel.Time, flight uint32, first bool) {
 		c.saveAndSetWMax()
 	}
 	c.timeout(flight, betaNum, betaDen, first)
+	if c.linux != nil {
+		c.linux.OnTimeout()
+	}
 	c.staged, c.startFlat = false, true
 }
 
