@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"tcpwheel/experiments/internal/stat"
+	"tcpwheel/wheel/stat"
 )
 
 // Band is the result that a claim expects, set before the run. It decides the verdict and prints

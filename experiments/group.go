@@ -3,7 +3,7 @@ package experiments
 import (
 	"math"
 
-	"tcpwheel/experiments/internal/stat"
+	"tcpwheel/wheel/stat"
 )
 
 // Select returns the items that keep accepts, in their order.

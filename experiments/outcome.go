@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"tcpwheel/experiments/internal/figure"
-	"tcpwheel/experiments/internal/stat"
+	"tcpwheel/wheel/stat"
 )
 
 // Outcome is the result of a study.

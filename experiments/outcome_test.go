@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"tcpwheel/experiments/internal/figure"
-	"tcpwheel/experiments/internal/stat"
+	"tcpwheel/wheel/stat"
 )
 
 func TestOutcomesAreWhole(t *testing.T) {

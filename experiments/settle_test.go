@@ -3,7 +3,7 @@ package experiments
 import (
 	"testing"
 
-	"tcpwheel/experiments/internal/stat"
+	"tcpwheel/wheel/stat"
 )
 
 // TestSettleVerdicts checks the procedure of Benjamini and Yekutieli on four claims. Its bounds at

@@ -7,7 +7,6 @@ import (
 	"io"
 	"math"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,6 +17,7 @@ import (
 	"tcpwheel/netstack/sim/host"
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/stat"
 )
 
 // simBench are the flags of sim bench.
@@ -170,11 +170,11 @@ func (b *simBench) run(ctx context.Context, w io.Writer, asJSON bool) error {
 			Policy: b.policy, Timers: timerModes[i], Scheme: b.scheme, Control: b.control, Flows: b.flows, Rate: uint64(b.rate),
 			RTT: int64(b.rtt), Loss: b.loss, Seed: b.seed, Runs: b.runs,
 			VirtualSeconds: r.Seconds, Segments: r.Segments, Events: r.Events, Retransmissions: r.Retransmissions,
-			Timeouts: r.Timeouts, Goodput: r.Goodput, CPUSeconds: median(cpu[i]),
+			Timeouts: r.Timeouts, Goodput: r.Goodput, CPUSeconds: stat.Median(cpu[i]),
 		}
 		s.SegmentsPerCPUSecond = math.Round(float64(r.Segments) / max(s.CPUSeconds, 1e-9))
 		if i == 0 {
-			overhead := median(overheads)
+			overhead := stat.Median(overheads)
 			s.PerSegmentOverhead = &overhead
 		}
 		all = append(all, s)
@@ -237,13 +237,4 @@ func writeSimSeries(w io.Writer, all []simSeries, asJSON bool) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-// median returns the median of one or more values.
-func median(values []float64) float64 {
-	sorted := slices.Sorted(slices.Values(values))
-	if n := len(sorted); n%2 == 0 {
-		return (sorted[n/2-1] + sorted[n/2]) / 2
-	}
-	return sorted[len(sorted)/2]
 }

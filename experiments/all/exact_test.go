@@ -56,7 +56,7 @@ func TestSameOnAllMachines(t *testing.T) {
 					return true
 				}
 			}
-			t.Errorf("experiments/%s: %s differs from machine to machine: see experiments/internal/stat", files.Position(n.Pos()), call)
+			t.Errorf("experiments/%s: %s differs from machine to machine: see wheel/stat", files.Position(n.Pos()), call)
 			return true
 		})
 		return nil

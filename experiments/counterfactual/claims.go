@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/internal/stat"
 	"tcpwheel/pcaps/replay"
+	"tcpwheel/wheel/stat"
 )
 
 // The bands of docs/captures.md were set before there were captures.

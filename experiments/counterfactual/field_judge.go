@@ -8,8 +8,8 @@ import (
 
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/internal/figure"
-	"tcpwheel/experiments/internal/stat"
 	"tcpwheel/pcaps/replay"
+	"tcpwheel/wheel/stat"
 )
 
 // anywhere accepts each point of capture: the gate decides loss by loss.

@@ -7,8 +7,8 @@ import (
 
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/internal/figure"
-	"tcpwheel/experiments/internal/stat"
 	"tcpwheel/pcaps/replay"
+	"tcpwheel/wheel/stat"
 )
 
 // pair is the recovery time of a loss in the capture and under a policy.

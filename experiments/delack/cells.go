@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/internal/stat"
 	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sim/host"
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/stat"
 )
 
 // mss is the bytes of a segment: 1500 less the headers, without timestamps.

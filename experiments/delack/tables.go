@@ -7,7 +7,7 @@ import (
 
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/internal/figure"
-	"tcpwheel/experiments/internal/stat"
+	"tcpwheel/wheel/stat"
 )
 
 func tables(p *Plan, cells []Cell) []experiments.Table {

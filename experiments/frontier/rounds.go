@@ -4,8 +4,8 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"tcpwheel/experiments/internal/stat"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/stat"
 )
 
 // round is a flight of a connection, drawn before the timers run.

@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/internal/stat"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/tun/netns"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/stat"
 )
 
 // Settings of the live part.

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/internal/stat"
 	"tcpwheel/experiments/internal/studytest"
+	"tcpwheel/wheel/stat"
 )
 
 // TestRandomisedLockstep shows why a random part may help: with a floor far above the round trip,

@@ -7,9 +7,9 @@ import (
 
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/internal/figure"
-	"tcpwheel/experiments/internal/stat"
 	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/tcptimers"
+	"tcpwheel/wheel/stat"
 )
 
 // combLabel returns a short name of timers.

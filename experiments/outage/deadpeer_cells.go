@@ -8,12 +8,12 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/internal/stat"
 	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sim/host"
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/stat"
 )
 
 func deadCells(p *deadPlan) (all []experiments.Cell[deadCell]) {

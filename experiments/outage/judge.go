@@ -7,8 +7,8 @@ import (
 
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/internal/figure"
-	"tcpwheel/experiments/internal/stat"
 	"tcpwheel/tcptimers"
+	"tcpwheel/wheel/stat"
 )
 
 func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/internal/stat"
 	"tcpwheel/experiments/internal/testbed"
+	"tcpwheel/wheel/stat"
 )
 
 // mostShown is the most rows of a table for people.

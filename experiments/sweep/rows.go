@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"tcpwheel/experiments/internal/stat"
 	"tcpwheel/experiments/internal/testbed"
+	"tcpwheel/wheel/stat"
 )
 
 // row is the result of a combination over all seeds.

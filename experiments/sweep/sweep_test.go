@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/internal/stat"
 	"tcpwheel/experiments/plan"
+	"tcpwheel/wheel/stat"
 )
 
 // run runs a plan of a user, and checks its outcome.

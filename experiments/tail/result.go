@@ -7,6 +7,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"tcpwheel/wheel/stat"
 )
 
 // Result is the result of one sender and one size of the response.
@@ -121,10 +123,10 @@ func (r *Result) fill(loss, control *watch, kernels map[uint16]Kernel) error {
 	return nil
 }
 
-// quantiles returns the lower median and the 95th percentile.
+// quantiles returns the median and the 95th percentile, as in package stat.
 func quantiles(d []time.Duration) (p50, p95 time.Duration) {
 	slices.Sort(d)
-	return d[(len(d)-1)/2], d[(len(d)*95+99)/100-1]
+	return d[stat.Rank(len(d), 0.5)], d[stat.Rank(len(d), 0.95)]
 }
 
 // WriteTable writes a table for each size of the response. The results must be sorted by size.

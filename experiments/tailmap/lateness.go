@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"tcpwheel/experiments/internal/stat"
+	"tcpwheel/wheel/stat"
 )
 
 // lateness starts to measure how late this machine wakes a goroutine that sleeps for a millisecond.

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/internal/stat"
 	"tcpwheel/tcptimers"
+	"tcpwheel/wheel/stat"
 )
 
 // lone is a model of a sender of lone segments under clocks of 500 ms: an estimator and the

@@ -7,8 +7,8 @@ import (
 	"math/rand/v2"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/internal/stat"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/stat"
 )
 
 // hierarchyPlan is the plan of the study.

@@ -7,8 +7,8 @@ import (
 
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/internal/figure"
-	"tcpwheel/experiments/internal/stat"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/stat"
 )
 
 // The timed work: timers that run all the time, each started again when it expires.

@@ -9,8 +9,8 @@ import (
 
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/internal/figure"
-	"tcpwheel/experiments/internal/stat"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/stat"
 )
 
 const (

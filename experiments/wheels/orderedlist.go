@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/internal/stat"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/stat"
 )
 
 // orderedlistPlan is the plan of the study.

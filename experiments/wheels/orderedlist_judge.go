@@ -7,7 +7,7 @@ import (
 
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/internal/figure"
-	"tcpwheel/experiments/internal/stat"
+	"tcpwheel/wheel/stat"
 )
 
 // orderedlistBand is the band around the model and the printed figures, in parts of the list.

@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"time"
 
-	"tcpwheel/experiments/internal/stat"
+	"tcpwheel/wheel/stat"
 )
 
 // piece is work that is timed against other pieces.

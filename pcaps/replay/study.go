@@ -12,6 +12,7 @@ import (
 
 	"tcpwheel/pcaps/track"
 	"tcpwheel/tcptimers"
+	"tcpwheel/wheel/stat"
 )
 
 // Study replays connections under the oracle and several policies.
@@ -190,16 +191,14 @@ func (r *Result) Recovery(loss, choice int, key Key) (*Recovery, bool) {
 	return rec, r.Gates[loss] == Passed && rec.Repaired && !rec.FilledIn && !rec.Beyond
 }
 
-// Quantile returns the least of all that at least a part q of them is not above; 0 of none. It
-// sorts them.
+// Quantile returns the q-quantile of all, as in package stat; 0 of none. It sorts them.
 func Quantile[T cmp.Ordered](all []T, q float64) T {
 	if len(all) == 0 {
 		var zero T
 		return zero
 	}
 	slices.Sort(all)
-	i := int(q*float64(len(all))+0.999999999) - 1
-	return all[min(max(i, 0), len(all)-1)]
+	return all[stat.Rank(len(all), q)]
 }
 
 // Longest returns the losses with the longest captured recovery times, at most n, as pairs of a

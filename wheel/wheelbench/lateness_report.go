@@ -1,10 +1,11 @@
 package wheelbench
 
 import (
-	"math"
 	"runtime"
 	"slices"
 	"time"
+
+	"tcpwheel/wheel/stat"
 )
 
 // LatenessReport is the result of MeasureLateness.
@@ -108,8 +109,7 @@ func newDistribution(samples []time.Duration) Distribution {
 	return d
 }
 
-// quantile returns the q-quantile by nearest rank: the least sample that is not below a part q of
-// all.
+// quantile returns the q-quantile, as in package stat.
 func quantile(sorted []time.Duration, q float64) time.Duration {
-	return sorted[max(int(math.Ceil(q*float64(len(sorted)))), 1)-1]
+	return sorted[stat.Rank(len(sorted), q)]
 }

@@ -1,6 +1,6 @@
 package figure
 
-import "tcpwheel/experiments/internal/stat"
+import "tcpwheel/wheel/stat"
 
 // Figure is one diagram. It needs a title, axes, and at least one series or a Map: see Check.
 type Figure struct {

@@ -3,6 +3,8 @@ package demo
 import (
 	"slices"
 	"time"
+
+	"tcpwheel/wheel/stat"
 )
 
 // sortedSpans is a list of spans in rising order, so that a quantile costs nothing.
@@ -13,10 +15,10 @@ func (s *sortedSpans) add(d time.Duration) {
 	*s = slices.Insert(*s, i, d)
 }
 
-// quantile returns the q-quantile, 0 of none.
+// quantile returns the q-quantile, as in package stat; 0 of none.
 func (s sortedSpans) quantile(q float64) time.Duration {
 	if len(s) == 0 {
 		return 0
 	}
-	return s[min(int(q*float64(len(s))), len(s)-1)]
+	return s[stat.Rank(len(s), q)]
 }

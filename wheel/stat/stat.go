@@ -1,6 +1,6 @@
-// Package stat has the statistics of the studies: quantiles, bootstrap intervals, the
-// Kolmogorov-Smirnov test and paired timings. The same values and seed give the same result, to the
-// last digit, on all machines.
+// Package stat has the statistics of measurements in all rooms: quantiles, bootstrap intervals and
+// the Kolmogorov-Smirnov test. It is in the room that all others import. The same values and seed
+// give the same result, to the last digit, on all machines.
 package stat
 
 import (
@@ -37,19 +37,24 @@ func StdDev[T Number](all []T) float64 {
 	return math.Sqrt(sum / float64(len(all)-1))
 }
 
-// Quantile returns the least value that a share q of all values does not exceed: q = 0 gives the
-// least, 1 the greatest. It returns one of the values, NaN for none. It does not change all, and
-// costs O(n log n).
+// Rank returns the index of the q-quantile among n > 0 sorted values: of the least value that a
+// share q of all values does not exceed. It is definition 1 of R. Hyndman and Y. Fan, "Sample
+// Quantiles in Statistical Packages" (The American Statistician 50(4), 1996), and the only one of
+// this module. q = 0 gives the least, 1 the greatest.
+func Rank(n int, q float64) int {
+	const rounding = 1e-9 // q·n may exceed a whole number by rounding alone
+	return min(max(int(math.Ceil(float64(q*float64(n))-rounding))-1, 0), n-1)
+}
+
+// Quantile returns the value at Rank, NaN for none. It does not change all, and costs O(n log n).
 func Quantile[T Number](all []T, q float64) float64 {
 	if len(all) == 0 {
 		return math.NaN()
 	}
 	sorted := slices.Clone(all)
 	slices.Sort(sorted)
-	return float64(sorted[rank(len(sorted), q)])
+	return float64(sorted[Rank(len(sorted), q)])
 }
-
-func rank(n int, q float64) int { return min(max(int(math.Ceil(q*float64(n)))-1, 0), n-1) }
 
 // Median is Quantile(all, 0.5).
 func Median[T Number](all []T) float64 { return Quantile(all, 0.5) }
@@ -100,7 +105,7 @@ func Bootstrap[T any](groups [][]T, seed uint64, statistic func([]T) float64) In
 		return out
 	}
 	slices.Sort(drawn)
-	out.Lo, out.Hi = drawn[rank(len(drawn), 0.025)], drawn[rank(len(drawn), 0.975)]
+	out.Lo, out.Hi = drawn[Rank(len(drawn), 0.025)], drawn[Rank(len(drawn), 0.975)]
 	return out
 }
 

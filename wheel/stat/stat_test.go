@@ -93,3 +93,17 @@ func TestKolmogorovSmirnov(t *testing.T) {
 		t.Errorf("even values: d %v, p %v", d, p)
 	}
 }
+
+// TestRank checks definition 1 of Hyndman and Fan where q·n is whole, and where rounding puts it
+// above a whole number.
+func TestRank(t *testing.T) {
+	for _, c := range []struct {
+		n    int
+		q    float64
+		want int
+	}{{1, 0, 0}, {4, 0.5, 1}, {5, 0.5, 2}, {20, 0.95, 18}, {100, 0.07, 6}, {100, 0.071, 7}, {3, 1, 2}} {
+		if got := Rank(c.n, c.q); got != c.want {
+			t.Errorf("Rank(%d, %v) = %d, want %d", c.n, c.q, got, c.want)
+		}
+	}
+}
