@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/internal/stat"
 	"tcpwheel/experiments/internal/testbed"
+	"tcpwheel/wheel/stat"
 )
 
 // meshPlan is the plan of the study.
