@@ -79,6 +79,7 @@ func (f *corpusFlags) objects(cmd *cobra.Command, args []string) (all []corpus.O
 	if err := f.checkPlace(args); err != nil {
 		return nil, usage(cmd, err)
 	}
+	useCertificates(args...)
 	seen := map[string]bool{}
 	for _, arg := range args {
 		some := []corpus.Object{{Name: arg, Size: -1}}

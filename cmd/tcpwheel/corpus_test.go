@@ -429,7 +429,8 @@ func TestPanicIsARow(t *testing.T) {
 	}
 }
 
-// TestCertificates checks that certificates are there without those of the system.
+// TestCertificates checks that a name in a store brings certificates where the system has none, and
+// that a file's does not.
 func TestCertificates(t *testing.T) {
 	if os.Getenv("SSL_CERT_DIR") != "/nowhere" {
 		c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestCertificates$")
@@ -439,9 +440,18 @@ func TestCertificates(t *testing.T) {
 		}
 		return
 	}
-	pool, err := x509.SystemCertPool()
-	if err != nil || pool.Equal(x509.NewCertPool()) {
-		t.Errorf("no certificates: %v", err)
+	for _, test := range []struct {
+		name string
+		want bool
+	}{{"lossy.pcap", false}, {"s3://bucket/lossy.pcap", true}, {"gs://bucket/lossy.pcap", true}} {
+		useCertificates(test.name)
+		pool, err := x509.SystemCertPool()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := !pool.Equal(x509.NewCertPool()); got != test.want {
+			t.Errorf("%s: certificates %t, want %t", test.name, got, test.want)
+		}
 	}
 }
 

@@ -19,7 +19,6 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
-	_ "golang.org/x/crypto/x509roots/fallback" // certificates where the system has none
 
 	"tcpwheel/tun/link"
 )

@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"io"
 	"strings"
+	"sync"
 
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/internal/figure"
@@ -19,7 +20,10 @@ var (
 	//go:embed page.css
 	pageCSS string
 
-	page = template.Must(htmlpage.Templates().Funcs(template.FuncMap{"inline": func(s string) template.HTML { return template.HTML(inline(s)) }}).Parse(pageHTML))
+	page = sync.OnceValue(func() *template.Template {
+		inline := template.FuncMap{"inline": func(s string) template.HTML { return template.HTML(inline(s)) }}
+		return template.Must(htmlpage.Templates().Funcs(inline).Parse(pageHTML))
+	})
 )
 
 // mostData is the most bytes of a figure's data on the page. More data is only in the figure's
@@ -141,7 +145,7 @@ func (r *Report) WritePage(w io.Writer) error {
 	}
 	v.Table = claimsView{v.Claims, true}
 	b := bufio.NewWriterSize(w, 1<<16)
-	if err := page.ExecuteTemplate(b, "page", v); err != nil {
+	if err := page().ExecuteTemplate(b, "page", v); err != nil {
 		return err
 	}
 	return b.Flush()

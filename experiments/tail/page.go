@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"tcpwheel/experiments/internal/figure"
@@ -16,7 +17,7 @@ import (
 //go:embed page.html
 var pageHTML string
 
-var pages = template.Must(htmlpage.Templates().Parse(pageHTML))
+var pages = sync.OnceValue(func() *template.Template { return template.Must(htmlpage.Templates().Parse(pageHTML)) })
 
 // pageView is the data of page.html.
 type pageView struct {
@@ -49,7 +50,7 @@ func WritePage(w io.Writer, results []Result, command string) error {
 		}
 		v.Sizes, results = append(v.Sizes, s), results[n:]
 	}
-	return pages.ExecuteTemplate(w, "page", v)
+	return pages().ExecuteTemplate(w, "page", v)
 }
 
 // size makes the part of a page for the results of one size.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"tcpwheel/pcaps/htmlpage"
@@ -21,7 +22,7 @@ var (
 	//go:embed page.css
 	pageCSS string
 
-	pages = template.Must(htmlpage.Templates().Parse(pageHTML))
+	pages = sync.OnceValue(func() *template.Template { return template.Must(htmlpage.Templates().Parse(pageHTML)) })
 )
 
 // Data of page.html.
@@ -106,7 +107,7 @@ func (p *Page) Write(w io.Writer) error {
 // execute writes the page from a template.
 func execute(w io.Writer, name string, view any) error {
 	b := bufio.NewWriterSize(w, 1<<16)
-	if err := pages.ExecuteTemplate(b, name, view); err != nil {
+	if err := pages().ExecuteTemplate(b, name, view); err != nil {
 		return err
 	}
 	return b.Flush()
