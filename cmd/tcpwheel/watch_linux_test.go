@@ -433,7 +433,8 @@ func TestWatchLoad(t *testing.T) {
 	share := 100 * (user + system) / float64(span+3)
 	t.Logf("%d packets at %.0f a second, %d losses of %d connections; %d dropped; %.1f %% of a core, %d kB", sent, perSecond, losses, made,
 		summary.KernelDropped, share, kB)
-	if sent == 0 || summary.Packets+int64(summary.KernelDropped) != int64(sent) {
+	const strays = 10 // the kernel may send some of its own
+	if n := summary.Packets + int64(summary.KernelDropped) - int64(sent); sent == 0 || n < 0 || n > strays {
 		t.Errorf("%d packets watched and %d dropped, want %d", summary.Packets, summary.KernelDropped, sent)
 	}
 	if got := summary.Total.All.Episodes + summary.Uncertain; got > losses || got < losses-20 {
