@@ -111,15 +111,7 @@ func (f *Filter) ipv4(a *assembler) {
 	a.add(bpf.LoadIndirect{Off: 9, Size: 1})
 	a.jump(bpf.JumpEqual, 17, "udp4")
 	a.jump(bpf.JumpNotEqual, 6, "accept")
-	if len(f.Hosts) > 0 {
-		for _, h := range f.Hosts {
-			if h.Addr().Is4() {
-				a.prefix(h, 12, "ports4")
-				a.prefix(h, 16, "ports4")
-			}
-		}
-		a.goTo("reject")
-	}
+	f.hosts(a, netip.Addr.Is4, 12, 16, "ports4")
 	a.label("ports4")
 	if len(f.Ports) == 0 {
 		a.goTo("accept")
@@ -142,15 +134,7 @@ func (f *Filter) ipv6(a *assembler) {
 	a.add(bpf.LoadIndirect{Off: 6, Size: 1})
 	a.jump(bpf.JumpEqual, 17, "udp6")
 	a.jump(bpf.JumpNotEqual, 6, "accept")
-	if len(f.Hosts) > 0 {
-		for _, h := range f.Hosts {
-			if h.Addr().Is6() {
-				a.prefix(h, 8, "ports6")
-				a.prefix(h, 24, "ports6")
-			}
-		}
-		a.goTo("reject")
-	}
+	f.hosts(a, netip.Addr.Is6, 8, 24, "ports6")
 	a.label("ports6")
 	if len(f.Ports) == 0 {
 		a.goTo("accept")
@@ -162,6 +146,21 @@ func (f *Filter) ipv6(a *assembler) {
 	}
 	a.label("udp6")
 	a.tunnels(header)
+}
+
+// hosts goes on at a label if an address of the packet at X is among f.Hosts, and rejects it
+// otherwise. The offsets are those of source and destination. Without hosts all go on.
+func (f *Filter) hosts(a *assembler, family func(netip.Addr) bool, src, dst uint32, to string) {
+	if len(f.Hosts) == 0 {
+		return
+	}
+	for _, h := range f.Hosts {
+		if family(h.Addr()) {
+			a.prefix(h, src, to)
+			a.prefix(h, dst, to)
+		}
+	}
+	a.goTo("reject")
 }
 
 // skipIPv4 adds the length of the IPv4 header at X to X.
