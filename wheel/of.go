@@ -3,7 +3,6 @@ package wheel
 import (
 	"errors"
 	"math"
-	"time"
 )
 
 // Of is a timer facility whose records lie inside the values that they time: an Entry is a field
@@ -119,9 +118,6 @@ func (w *Of[O]) Now() Time { return w.origin + Time(w.now) }
 
 // Len returns the number of running timers.
 func (w *Of[O]) Len() int { return int(w.started - w.ended) }
-
-// Tick returns the granularity of expiry.
-func (w *Of[O]) Tick() time.Duration { return w.size }
 
 // Deadline returns the instant of the tick at which e will expire, and whether e is running.
 func (w *Of[O]) Deadline(e *Entry[O]) (at Time, running bool) {
