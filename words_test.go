@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -33,7 +34,7 @@ func TestPlainWords(t *testing.T) {
 			return nil
 		}
 		// This file and its own test spell out the phrases.
-		if strings.HasPrefix(name, "words_") || path.Ext(name) != ".go" && path.Ext(name) != ".md" {
+		if strings.HasPrefix(name, "words_") || !slices.Contains([]string{".go", ".md", ".pkt"}, path.Ext(name)) {
 			return nil
 		}
 		src, err := os.ReadFile(name)
@@ -90,10 +91,13 @@ var phrases = func() (all []phrase) {
 	return all
 }()
 
-// checkWords returns the phrases and the long lines of a Go or Markdown file.
+// checkWords returns the phrases of a file, and the long lines of Go and Markdown.
 func checkWords(name string, src []byte) (problems []string) {
-	if path.Ext(name) == ".md" {
+	switch path.Ext(name) {
+	case ".md":
 		return checkMarkdown(name, string(src))
+	case ".pkt":
+		return checkScenario(name, string(src))
 	}
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, name, src, parser.ParseComments|parser.SkipObjectResolution)
@@ -152,6 +156,19 @@ func checkMarkdown(name, src string) (problems []string) {
 		}
 	}
 	return append(problems, findPhrases(name, 1, lines)...)
+}
+
+// checkScenario checks the comments of a scenario in packetdrill's notation.
+func checkScenario(name, src string) (problems []string) {
+	lines := strings.Split(src, "\n")
+	for i, line := range lines {
+		if _, comment, ok := strings.Cut(line, "//"); ok {
+			lines[i] = comment
+		} else {
+			lines[i] = ""
+		}
+	}
+	return findPhrases(name, 1, lines)
 }
 
 // findPhrases looks for phrases in lines outside quotation marks, which hold the words of others. A
