@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"tcpwheel/pcaps/replay"
+	"tcpwheel/pcaps/track"
 	"tcpwheel/pcaps/truth"
 	"tcpwheel/tun/kerneltruth"
 )
@@ -81,9 +82,9 @@ func (a *assessment) replayCaptures(ctx context.Context) error {
 	})
 }
 
-// twinScenarios are the connections of a trial of kernels, and twinRuns how many of them run at
-// once.
-const twinScenarios, twinRuns = 4, 4
+// twinScenarios are the connections of a trial of kernels. Each runs twice under each setting, to
+// measure the noise of the truth; twinRuns run at once.
+const twinScenarios, twinRuns = 4, 8
 
 // drawTwins runs the same scenarios between kernels under all settings until end, at least once,
 // and judges the replays of their captures.
@@ -116,9 +117,14 @@ func runTwins(ctx context.Context, seed uint64, keep string) ([]truth.KernelRuns
 			r := rand.New(rand.NewPCG(seed, n))
 			s := kerneltruth.Twin(seed*twinScenarios+n, truth.LostTransmissions(r, 300_000, 1448, 0.05+0.1*r.Float64()))
 			s.Sysctls = setting.Sysctls
-			dir := filepath.Join(keep, fmt.Sprintf("%s-%d", s.Name, i))
-			runs[i].Dirs = append(runs[i].Dirs, os.DirFS(dir))
-			tasks = append(tasks, func() error { return kerneltruth.Run(ctx, s, dir) })
+			for _, run := range []struct {
+				dirs *[]fs.FS
+				name string
+			}{{&runs[i].Dirs, ""}, {&runs[i].Again, "-again"}} {
+				dir := filepath.Join(keep, fmt.Sprintf("%s-%d%s", s.Name, i, run.name))
+				*run.dirs = append(*run.dirs, os.DirFS(dir))
+				tasks = append(tasks, func() error { return kerneltruth.Run(ctx, s, dir) })
+			}
 		}
 	}
 	errs := make([]error, len(tasks))
@@ -162,6 +168,9 @@ type verdictsRecord struct {
 	Percent  float64        `json:"false_percent"`
 	Interval [2]float64     `json:"false_interval_percent"`
 	Wrong    []truth.Judged `json:"false_verdicts"`
+
+	// NotJudged are verdicts whose truth has more noise than effect.
+	NotJudged []truth.Judged `json:"not_judged"`
 }
 
 func (o *replayOrigin) records() (all []replayAccuracyRecord) {
@@ -191,11 +200,14 @@ func quantilesOf(all []float64) (median, p95 *float64) {
 }
 
 func (o *replayOrigin) verdicts() verdictsRecord {
-	rec := verdictsRecord{Type: "replay_verdicts", Origin: o.name, All: map[string]int{}, Wrong: []truth.Judged{}}
+	rec := verdictsRecord{Type: "replay_verdicts", Origin: o.name, All: map[string]int{}, Wrong: []truth.Judged{}, NotJudged: []truth.Judged{}}
 	for _, j := range o.sum.Verdicts {
 		rec.All[j.Verdict]++
 		if j.False() {
 			rec.Wrong = append(rec.Wrong, j)
+		}
+		if j.TooNoisy() {
+			rec.NotJudged = append(rec.NotJudged, j)
 		}
 	}
 	var share truth.Share
@@ -232,6 +244,10 @@ func (o *replayOrigin) write(b *bytes.Buffer) {
 		v := o.verdicts()
 		fmt.Fprintf(b, "%d verdicts save or cost, the truth of %d is known, and %d are false: %.1f %% (%.1f to %.1f)\n", v.All["saves"]+v.All["costs"],
 			v.Known, v.False, v.Percent, v.Interval[0], v.Interval[1])
+		for _, j := range v.NotJudged {
+			fmt.Fprintf(b, "not judged: %s, %s, captured at the %v: the same timers differ by %s in two runs, others by %s; the machine was late by %s\n",
+				j.Trial, j.Policy, j.Side, track.SpanText(j.Noise), track.SpanText(j.Really.Abs()), track.SpanText(j.Late))
+		}
 		for _, name := range slices.Sorted(maps.Keys(v.All)) {
 			fmt.Fprintf(b, "%8d %s\n", v.All[name], name)
 		}

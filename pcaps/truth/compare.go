@@ -23,6 +23,9 @@ const (
 // String returns "sender", "middle" or "receiver".
 func (s Side) String() string { return [...]string{"sender", "middle", "receiver"}[s] }
 
+// MarshalText writes the side.
+func (s Side) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
 // Class groups results: by side of the capture and by options of the connection.
 type Class struct {
 	Side             Side

@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"slices"
+	"time"
 
 	"tcpwheel/pcaps/capture"
 	"tcpwheel/pcaps/replay"
@@ -17,20 +18,46 @@ type KernelRuns struct {
 	Name   string
 	Policy tcptimers.Policy
 	Dirs   []fs.FS // by scenario, as Load reads them
+
+	// Again are second runs of the scenarios, under the same settings. What differs between both is
+	// the noise of the truth.
+	Again []fs.FS
+}
+
+// load loads the runs of the scenarios.
+func (r *KernelRuns) load() (runs kernelPairs, err error) {
+	for i := range r.Dirs {
+		var pair [2]*Kernels
+		for n, dir := range []fs.FS{r.Dirs[i], r.Again[i]} {
+			if pair[n], err = Load(dir); err != nil {
+				return nil, err
+			}
+		}
+		runs = append(runs, pair)
+	}
+	return runs, nil
+}
+
+// kernelPairs are the two runs of each scenario.
+type kernelPairs [][2]*Kernels
+
+// late returns how late the machine was at most.
+func (p kernelPairs) late() (late time.Duration) {
+	for _, pair := range p {
+		late = max(late, pair[0].Late, pair[1].Late)
+	}
+	return late
 }
 
 // JudgeKernels replays the captures of each of several settings under the policies of the others,
 // and compares the verdicts with what happened there. All have the same number of directories. It
 // needs one connection in each.
 func JudgeKernels(name string, runs []KernelRuns) (*Replays, error) {
-	all := make([][]*Kernels, len(runs))
-	for i, run := range runs {
-		for _, dir := range run.Dirs {
-			k, err := Load(dir)
-			if err != nil {
-				return nil, err
-			}
-			all[i] = append(all[i], k)
+	all := make([]kernelPairs, len(runs))
+	for i := range runs {
+		var err error
+		if all[i], err = runs[i].load(); err != nil {
+			return nil, err
 		}
 	}
 	r := &Replays{}
@@ -42,6 +69,7 @@ func JudgeKernels(name string, runs []KernelRuns) (*Replays, error) {
 				continue
 			}
 			t.study.Choices, others = append(t.study.Choices, replay.NewChoice(runs[k].Name, runs[k].Policy)), append(others, k)
+			t.late = append(t.late, max(all[i].late(), all[k].late()))
 		}
 		if err := t.judgeKernels(r, all, i, others); err != nil {
 			return nil, err
@@ -51,11 +79,12 @@ func JudgeKernels(name string, runs []KernelRuns) (*Replays, error) {
 }
 
 // judgeKernels judges the captures of the i-th runs. others are those of the choices.
-func (t *twins) judgeKernels(r *Replays, all [][]*Kernels, i int, others []int) error {
+func (t *twins) judgeKernels(r *Replays, all []kernelPairs, i int, others []int) error {
 	for side := range Sides {
-		t.flow, t.under = nil, make([][]*Flow, len(others))
+		t.flow, t.under = nil, make([][]flowRuns, len(others))
 		var results []*replay.Result
-		for n, k := range all[i] {
+		for n, pair := range all[i] {
+			k := pair[0]
 			if !slices.Contains(k.Points, side) {
 				continue
 			}
@@ -63,13 +92,12 @@ func (t *twins) judgeKernels(r *Replays, all [][]*Kernels, i int, others []int) 
 			if err != nil {
 				return err
 			}
-			flow := k.fromA()
-			if x == nil || flow == nil {
+			if x == nil || len(k.fromA().Sent) == 0 {
 				continue
 			}
-			results, t.flow = append(results, x), append(t.flow, flow)
+			results, t.flow = append(results, x), append(t.flow, fromA(pair))
 			for c, o := range others {
-				t.under[c] = append(t.under[c], all[o][n].fromA())
+				t.under[c] = append(t.under[c], fromA(all[o][n]))
 			}
 		}
 		t.judge(r, Side(side), results)
@@ -77,8 +105,12 @@ func (t *twins) judgeKernels(r *Replays, all [][]*Kernels, i int, others []int) 
 	return nil
 }
 
-// fromA returns the flow of a, nil if there is none.
-func (k *Kernels) fromA() (from *Flow) {
+// fromA returns the flow of a in each run.
+func fromA(pair [2]*Kernels) flowRuns { return flowRuns{pair[0].fromA(), pair[1].fromA()} }
+
+// fromA returns the flow of a, an empty one if there is none.
+func (k *Kernels) fromA() *Flow {
+	from := &Flow{}
 	for _, f := range k.Flows {
 		if f.Src.Addr().Less(f.Dst.Addr()) {
 			from = f

@@ -30,8 +30,9 @@ func PointName(point int) string { return pointNames[point] }
 
 // Kernels is the truth about captures of connections between two kernels.
 type Kernels struct {
-	Release  string // of the kernel
-	Points   []int  // points with a capture
+	Release  string        // of the kernel
+	Late     time.Duration // of the machine at most, while the connections ran
+	Points   []int         // points with a capture
 	Flows    map[[2]netip.AddrPort]*Flow
 	Counters map[string]map[string]uint64 // by side
 
@@ -85,6 +86,7 @@ type hop [2][]*fate
 type event struct {
 	Record   string            `json:"record"`
 	Release  string            `json:"release"`
+	Late     time.Duration     `json:"late_ns"`
 	At       wheel.Time        `json:"at"`
 	Src      string            `json:"src"`
 	Dst      string            `json:"dst"`
@@ -382,7 +384,7 @@ func (k *Kernels) explain() error {
 	err := readLines(k.dir, "kernel.jsonl.gz", func(e *event) error {
 		switch e.Record {
 		case "kernel":
-			k.Release = e.Release
+			k.Release, k.Late = e.Release, e.Late
 		case "counters":
 			k.Counters[e.Side] = e.Counters
 		case "retransmission":

@@ -38,7 +38,7 @@ type Judged struct {
 	Trial    string `json:"trial"` // a capture
 	Captured string `json:"captured"`
 	Policy   string `json:"policy"`
-	Side     Side   `json:"side"`
+	Side     Side   `json:"captured_at"`
 	Verdict  string `json:"verdict"`
 	Why      string `json:"why,omitempty"`
 	Losses   int    `json:"losses"`   // that the verdict rests on
@@ -51,6 +51,12 @@ type Judged struct {
 	Really time.Duration `json:"really_ns"`
 
 	Missing time.Duration `json:"missing_ns"` // what the replay saves or costs by the other losses
+
+	// Noise is the sum of differences between two runs of the compared losses under the same timers,
+	// the captured and the policy's. It does not depend on the replay. Late is by how much the
+	// machine was late at most in these runs. Both are 0 in the simulator.
+	Noise time.Duration `json:"noise_ns"`
+	Late  time.Duration `json:"late_ns"`
 }
 
 // mostMissing is the part of a verdict, one in so many, that may rest on losses that the policy
@@ -62,10 +68,18 @@ func (j *Judged) decided() bool {
 	return j.Verdict == replay.Saves.String() || j.Verdict == replay.Costs.String()
 }
 
-// Known reports whether there is a verdict of saving or costing, and the truth is known.
-func (j *Judged) Known() bool {
+// comparable reports whether there is a verdict of saving or costing, on losses that the policy
+// has.
+func (j *Judged) comparable() bool {
 	return j.decided() && (j.Losses-j.Compared)*mostMissing <= j.Losses && j.Missing*mostMissing <= j.Saved.Abs()
 }
+
+// Known reports whether there is a verdict of saving or costing, and the truth is known.
+func (j *Judged) Known() bool { return j.comparable() && j.Noise <= j.Really.Abs() }
+
+// TooNoisy reports whether the truth is not known only because its noise exceeds the effect: runs
+// under the same timers differ by more than runs under others.
+func (j *Judged) TooNoisy() bool { return j.comparable() && !j.Known() }
 
 // False reports whether the truth has the other sign than the verdict.
 func (j *Judged) False() bool {
@@ -207,8 +221,21 @@ type twins struct {
 	name     string
 	captured string // policy
 	study    *replay.Study
-	flow     []*Flow   // by result
-	under    [][]*Flow // by choice and result
+	flow     []flowRuns      // by result
+	under    [][]flowRuns    // by choice and result
+	late     []time.Duration // of the machine, by choice; nil is never
+}
+
+// flowRuns are two runs of a flow under the same timers. The replay and the truth use the first,
+// and the second shows the noise. In the simulator they are one.
+type flowRuns [2]*Flow
+
+// recovery returns the recovery time of the bytes [start, end), and how far the second run's is
+// off: by all of it if it has none.
+func (r *flowRuns) recovery(start, end uint64) (took, noise time.Duration, ok bool) {
+	took, ok = r[0].recovery(start, end)
+	again, _ := r[1].recovery(start, end)
+	return took, (took - again).Abs(), ok
 }
 
 // judge compares replays of the capture on a side with the truth.
@@ -228,38 +255,39 @@ func (t *twins) judge(r *Replays, side Side, results []*replay.Result) {
 				if !ok {
 					continue
 				}
-				was, is, ok := t.really(x, n, i, choice)
+				was, is, noise, ok := t.really(x, n, i, choice)
 				if !ok {
 					j.Missing += (x.Oracle[i].TRec - y.TRec).Abs()
 					continue
 				}
 				j.Compared++
+				j.Noise += noise
 				j.Really += was - is
 				r.Sides[side].Policies = append(r.Sides[side].Policies, offBy(y.TRec, is, true))
 			}
+		}
+		if t.late != nil {
+			j.Late = t.late[choice]
 		}
 		r.Verdicts = append(r.Verdicts, j)
 	}
 }
 
 // really returns the true recovery times of a loss of the n-th result: captured, and under a
-// choice.
-func (t *twins) really(x *replay.Result, n, loss, choice int) (was, is time.Duration, ok bool) {
+// choice, and the noise of both.
+func (t *twins) really(x *replay.Result, n, loss, choice int) (was, is, noise time.Duration, ok bool) {
 	l := &x.Script.Losses[loss]
 	from := x.Client
 	if l.Flow == 1 {
 		from = x.Server
 	}
-	f, g := t.flow[n], t.under[choice][n]
-	if l.Try != 1 || f.Src.Addr() != from.Addr() {
-		return 0, 0, false
+	f, g := &t.flow[n], &t.under[choice][n]
+	if l.Try != 1 || f[0].Src.Addr() != from.Addr() {
+		return 0, 0, 0, false
 	}
-	was, ok = f.recovery(l.Start, l.End)
-	if !ok {
-		return 0, 0, false
-	}
-	is, ok = g.recovery(l.Start, l.End)
-	return was, is, ok
+	was, noise, known := f.recovery(l.Start, l.End)
+	is, more, ok := g.recovery(l.Start, l.End)
+	return was, is, noise + more, known && ok
 }
 
 // recovery returns how long after their first transmission the sender had the ACK of the bytes

@@ -134,7 +134,7 @@ func (t *trial) run(r *Replays) error {
 			tw.study.Choices = append(tw.study.Choices, c)
 		}
 	}
-	tw.under = make([][]*Flow, len(tw.study.Choices))
+	tw.under = make([][]flowRuns, len(tw.study.Choices))
 	var results [Sides][]*replay.Result
 	for n := range t.conns {
 		s := t.scenario
@@ -162,7 +162,7 @@ func (t *trial) run(r *Replays) error {
 		for point := range at {
 			results[point] = append(results[point], at[point])
 		}
-		tw.flow = append(tw.flow, w.Flow)
+		tw.flow = append(tw.flow, flowRuns{w.Flow, w.Flow})
 		for i := range tw.study.Choices {
 			other := s
 			other.Policy = tw.study.Choices[i].Timers()
@@ -171,7 +171,7 @@ func (t *trial) run(r *Replays) error {
 			if err != nil {
 				return err
 			}
-			tw.under[i] = append(tw.under[i], w.Flow)
+			tw.under[i] = append(tw.under[i], flowRuns{w.Flow, w.Flow})
 		}
 	}
 	for side := range results {

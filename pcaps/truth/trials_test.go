@@ -6,6 +6,7 @@ import (
 	"os"
 	"strconv"
 	"testing"
+	"time"
 
 	"tcpwheel/pcaps/samples"
 	"tcpwheel/tcptimers"
@@ -83,27 +84,76 @@ func TestFewestLosses(t *testing.T) {
 	}
 }
 
-// TestJudgeKernels: under settings that change nothing no policy really saves, and captures that
-// are the same give the same verdicts.
-func TestJudgeKernels(t *testing.T) {
-	var dirs []fs.FS
-	for _, name := range []string{"lost-rexmit-tail", "tail-one", "tail-three"} {
+// sampleDirs returns the directories of samples.
+func sampleDirs(t *testing.T, names ...string) (dirs []fs.FS) {
+	t.Helper()
+	for _, name := range names {
 		dir, err := samples.Dir(name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		dirs = append(dirs, dir)
 	}
-	r, err := JudgeKernels("samples", []KernelRuns{{"linux", tcptimers.MustPolicy("linux"), dirs}, {"per-segment", tcptimers.MustPolicy("per-segment"), dirs}})
+	return dirs
+}
+
+// judgeSamples judges runs under settings that change nothing.
+func judgeSamples(t *testing.T, dirs, again []fs.FS) *Replays {
+	t.Helper()
+	r, err := JudgeKernels("samples", []KernelRuns{
+		{"linux", tcptimers.MustPolicy("linux"), dirs, again}, {"per-segment", tcptimers.MustPolicy("per-segment"), dirs, again},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return r
+}
+
+// TestJudgeKernels: under settings that change nothing no policy really saves, and captures that
+// are the same give the same verdicts.
+func TestJudgeKernels(t *testing.T) {
+	dirs := sampleDirs(t, "lost-rexmit-tail", "tail-one", "tail-three")
+	r := judgeSamples(t, dirs, dirs)
 	for _, j := range r.Verdicts {
-		if j.Compared == 0 || j.Really != 0 || j.False() {
+		if j.Compared == 0 || j.Really != 0 || j.Noise != 0 || j.False() {
 			t.Errorf("%+v, want losses that are compared, and take as long", j)
 		}
 	}
 	if len(r.Verdicts) != 6 || r.Sides[SenderSide].Needed == 0 {
 		t.Errorf("%d verdicts, %d needed losses, want 6 and some", len(r.Verdicts), r.Sides[SenderSide].Needed)
+	}
+}
+
+// TestNoise: a second run under the same timers, with other losses, is noise as large
+// as the recovery times of both the captured timers and the policy's.
+func TestNoise(t *testing.T) {
+	r := judgeSamples(t, sampleDirs(t, "tail-three"), sampleDirs(t, "reorder"))
+	for _, j := range r.Verdicts {
+		if j.Compared == 0 || j.Noise < 2*time.Duration(j.Compared)*time.Millisecond {
+			t.Errorf("%+v, want the noise of losses that the second run lacks", j)
+		}
+	}
+}
+
+// TestTooNoisy: a verdict whose truth has more noise than effect is neither false nor right.
+func TestTooNoisy(t *testing.T) {
+	for _, test := range []struct {
+		really, noise          time.Duration
+		known, tooNoisy, wrong bool
+	}{
+		{-time.Second, 0, true, false, true},
+		{-time.Second, time.Second, true, false, true},
+		{-time.Second, 2 * time.Second, false, true, false},
+		{time.Second, 2 * time.Second, false, true, false},
+		{time.Second, time.Second / 2, true, false, false},
+	} {
+		j := Judged{Verdict: "saves", Losses: 5, Compared: 5, Saved: time.Second, Really: test.really, Noise: test.noise}
+		if j.Known() != test.known || j.TooNoisy() != test.tooNoisy || j.False() != test.wrong {
+			t.Errorf("really %v, noise %v: known %v, too noisy %v, false %v; want %v, %v, %v", test.really, test.noise,
+				j.Known(), j.TooNoisy(), j.False(), test.known, test.tooNoisy, test.wrong)
+		}
+		if j.Verdict = "cannot tell"; j.Known() || j.TooNoisy() {
+			t.Errorf("%+v, want no judgement of no verdict", j)
+		}
 	}
 }

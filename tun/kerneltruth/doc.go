@@ -17,7 +17,8 @@
 //	middle.pcapng.gz            packets at the router, on its side towards a
 //	fates.jsonl.gz              the log of the link at a, in the format of tun/link
 //	far-fates.jsonl.gz          the log of the link at b, if there is a router
-//	kernel.jsonl.gz             the kernel's release, each Retransmission, both ends' Counters
+//	kernel.jsonl.gz             the kernel's release and the machine's lateness, each Retransmission,
+//	                            both ends' Counters
 //
 // # The kernel's trace
 //

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -44,6 +45,7 @@ type world struct {
 	links  []*link.Link
 	trace  *tracing
 	before [2]map[string]uint64
+	late   time.Duration // the machine, while the connections ran
 }
 
 // Run runs the scenario and writes the files to the directory, which it makes. It takes as long as
@@ -70,7 +72,10 @@ func RunObserved(ctx context.Context, s Scenario, dir string, observe func(a *tu
 		stop, err = observe(w.spaces[0], w.links[0].Device(0).Name())
 	}
 	if err == nil {
-		err = errors.Join(w.happen(ctx), stop())
+		late := measureLateness()
+		err = w.happen(ctx)
+		w.late = late()
+		err = errors.Join(err, stop())
 	}
 	kernel, e := w.truth()
 	if err == nil {
@@ -203,6 +208,9 @@ type kernelRecord struct {
 	Release string            `json:"release"`
 	Control string            `json:"control"` // congestion control
 	Sysctls map[string]string `json:"sysctls,omitempty"`
+
+	// Late is by how much a sleeping thread overslept at most while the connections ran.
+	Late time.Duration `json:"late_ns"`
 }
 
 // truth returns the lines of kernel.jsonl.
@@ -216,7 +224,7 @@ func (w *world) truth() (lines []any, err error) {
 	}
 	release := unix.ByteSliceToString(name.Release[:])
 	version, _, _ := strings.Cut(release, "-") // what comes behind is the builder's
-	lines = append(lines, kernelRecord{"kernel", version, w.s.control(), w.s.Sysctls})
+	lines = append(lines, kernelRecord{"kernel", version, w.s.control(), w.s.Sysctls, w.late})
 	all, err := w.trace.read()
 	if err != nil {
 		return nil, err

@@ -111,8 +111,8 @@ func TestContextEnds(t *testing.T) {
 	}
 }
 
-// TestRealtime: the process has real-time priority while the link is up. Its commands never have
-// it.
+// TestRealtime: the process has real-time priority while a link is up, also once another is closed.
+// Its commands never have it.
 func TestRealtime(t *testing.T) {
 	c := testConfig(t)
 	c.Realtime = true
@@ -136,6 +136,13 @@ func TestRealtime(t *testing.T) {
 	var b bytes.Buffer
 	_, err := Run(context.Background(), c, Commands{A: []string{"/bin/sh", "-c", "cut -d' ' -f41 /proc/self/stat"}, Stdout: &b, Stderr: &b},
 		func(*Link) func() {
+			other := testConfig(t)
+			other.Realtime = true
+			if l, err := Start(other); err != nil {
+				t.Error(err)
+			} else if _, err := l.Close(); err != nil {
+				t.Error(err)
+			}
 			during = policies()
 			return func() {}
 		})

@@ -94,7 +94,7 @@ func (l *Link) start() (err error) {
 	}
 	if c.Realtime {
 		l.first = true
-		return setPriority(true)
+		return enterRealtime()
 	}
 	return nil
 }
@@ -152,7 +152,7 @@ func (l *Link) Close() (s [2]Summary, err error) {
 	}
 	l.closed = true
 	if l.first {
-		err = setPriority(false)
+		err = leaveRealtime()
 	}
 	if l.joined != nil {
 		l.joined.Close()

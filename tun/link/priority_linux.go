@@ -6,9 +6,36 @@ import (
 	"os"
 	"runtime"
 	"strconv"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
+
+// realtimeLinks counts the links of the process that want real-time priority.
+var realtimeLinks struct {
+	sync.Mutex
+	n int
+}
+
+// enterRealtime gives the process real-time priority, for one more link.
+func enterRealtime() error {
+	realtimeLinks.Lock()
+	defer realtimeLinks.Unlock()
+	if realtimeLinks.n++; realtimeLinks.n > 1 {
+		return nil
+	}
+	return setPriority(true)
+}
+
+// leaveRealtime gives the process normal priority again, once no link wants another.
+func leaveRealtime() error {
+	realtimeLinks.Lock()
+	defer realtimeLinks.Unlock()
+	if realtimeLinks.n--; realtimeLinks.n > 0 {
+		return nil
+	}
+	return setPriority(false)
+}
 
 // setPriority gives all threads of the process real-time priority, or normal priority again. New
 // threads inherit it.
