@@ -6,7 +6,7 @@ import "fmt"
 type Kind uint8
 
 // The kinds of timer. Under the policy "per-segment" each segment in flight has a Rexmit timer of
-// its own. Of each other kind a connection has at most one.
+// its own until it is SACKed. Of each other kind a connection has at most one.
 const (
 	Rexmit      Kind = iota // a segment was not acknowledged: RFC 6298 §5
 	DelAck                  // an acknowledgement is delayed: RFC 5681 §4.2

@@ -126,12 +126,13 @@ func (c *Conn) advance(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	fin := c.finSent
 	c.fl.sent.Ack(h.Ack, func(id segmentID) {
 		s := c.fl.sent.seg(id)
-		if s.Armed {
-			c.stopSegment(id, o)
-		}
+		c.stopSegment(id, o)
 		c.noteDelivered(now, s, h, a, o)
 		a.segments, a.segmentBytes, a.lastSent = a.segments+1, a.segmentBytes+s.Len, s.Sent
 	})
+	if first := c.fl.sent.Front(); first != 0 && c.perSegment() && !c.fl.sent.seg(first).Armed {
+		c.armReneging(now, first, o)
+	}
 	a.acked = a.flight - c.fl.sent.Outstanding().Bytes
 	// The acknowledged part of a segment that remains is delivered too.
 	a.delivered += a.acked - min(a.acked, a.delivered+a.alreadySacked)

@@ -67,9 +67,9 @@ func (c *Conn) checkFlight() error {
 		if s.state.needsRexmit() {
 			waiting++
 		}
-		// Every outstanding segment has exactly one running timer.
-		if c.perSegment() != (s.Armed) {
-			return fmt.Errorf("tcp: segment at %d: timer %v, want %v", s.Seq-c.iss, s.Armed, c.perSegment())
+		// Every segment that has not arrived has exactly one running timer, and so has the first.
+		if want := c.perSegment() && c.isTimed(id); s.Armed != want {
+			return fmt.Errorf("tcp: segment at %d: timer %v, want %v", s.Seq-c.iss, s.Armed, want)
 		}
 	}
 	switch {

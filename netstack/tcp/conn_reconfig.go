@@ -113,10 +113,7 @@ func (c *Conn) changeTimers(now wheel.Time, was *Config, o *Output) {
 		c.restartRexmit(now, o)
 		return
 	}
-	for id := c.fl.sent.Front(); id != 0; id = c.fl.sent.Next(id) {
-		at := p.RexmitDeadline(now, c.rto(o), tcptimers.Flight{Sent: c.fl.sent.Get(id).Sent})
-		c.rearmSegment(id, max(at, now), o)
-	}
+	c.armSegments(now, o)
 }
 
 // SetRecvBuffer sets the receive buffer to n ≥ 1 bytes, limited by the negotiated window scale

@@ -40,6 +40,9 @@ func (c *Conn) takeSACK(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 			if a.hasRTT && !hadRTT {
 				a.sackRTT, a.hasSack, a.hasRTT = a.rtt, true, false
 			}
+			if id != c.fl.sent.Front() {
+				c.stopSegment(id, o)
+			}
 			a.sacked += s.Len
 			if s.End().After(c.rec.recover) {
 				a.sackedAboveRecover = true
@@ -75,7 +78,7 @@ func (c *Conn) armSplit(seq Seq, o *Output) {
 	if !c.perSegment() {
 		return
 	}
-	if id := c.fl.sent.Find(seq); id != 0 && !c.fl.sent.seg(id).Armed {
+	if id := c.fl.sent.Find(seq); id != 0 && !c.fl.sent.seg(id).Armed && c.isTimed(id) {
 		c.rearmSegment(id, c.cfg.Policy.Deadline(c.fl.sent.seg(id).Sent, c.est.RTO()), o)
 	}
 }

@@ -18,7 +18,7 @@ func (c *Conn) expireRexmit(now wheel.Time, o *Output) {
 		return
 	}
 	if c.fl.sent.seg(id).Sacked() {
-		c.forgetSACKs(o)
+		c.forgetSACKs(now, o)
 	}
 	if c.givesUp(now, id, o) {
 		return
@@ -48,11 +48,7 @@ func (c *Conn) expireSegment(now wheel.Time, id segmentID, o *Output) {
 	}
 	switch {
 	case s.Sacked():
-		if id != c.fl.sent.Front() {
-			c.rearmSegment(id, p.Deadline(now, c.est.RTO()), o)
-			return
-		}
-		c.forgetSACKs(o)
+		c.forgetSACKs(now, o)
 	case s.state.needsRexmit() && !c.stalled(now, id, rto):
 		// The segment is known to be lost. It waits for congestion control or F-RTO; F-RTO has
 		// waited long enough.
@@ -122,9 +118,13 @@ func (c *Conn) probeFirst(now wheel.Time, o *Output) bool {
 //
 // DEVIATION RFC 2018 §5: other timeouts keep the bits, as in Linux; RFC 6675 §5.1 mentions the
 // practice.
-func (c *Conn) forgetSACKs(o *Output) {
+func (c *Conn) forgetSACKs(now wheel.Time, o *Output) {
 	o.Counters.TCPSACKReneging++
-	c.fl.sent.ForgetSacks(nil)
+	c.fl.sent.ForgetSacks(func(id segmentID) {
+		if c.perSegment() {
+			c.rearmSegment(id, c.cfg.Policy.Deadline(now, c.est.RTO()), o)
+		}
+	})
 	c.fl.rexmitHint = c.sndUna
 }
 

@@ -64,13 +64,40 @@ func (c *Conn) restartRexmit(now wheel.Time, o *Output) {
 	c.startLoss(o, tcptimers.Rexmit, c.fl.rexmitAt)
 }
 
+// isTimed reports whether segment id has a timer under a policy with one for each segment. A
+// SACKed segment has arrived and needs none, except as the first: it reveals a peer that reneges.
+func (c *Conn) isTimed(id segmentID) bool {
+	return !c.fl.sent.seg(id).Sacked() || id == c.fl.sent.Front()
+}
+
 // rearmSegment starts the timer of segment id to expire at at.
 func (c *Conn) rearmSegment(id segmentID, at wheel.Time, o *Output) {
 	c.fl.sent.Get(id).Armed = true
 	o.Timers = append(o.Timers, TimerOp{Slot: segmentSlot(id), Start: true, At: at})
 }
 
-// stopSegment stops the timer of segment id, which is about to leave the queue.
+// armReneging starts the timer of segment id, which is SACKed and has become the first: a peer that
+// keeps it acknowledges it within its RTO, or within an RTO from now.
+func (c *Conn) armReneging(now wheel.Time, id segmentID, o *Output) {
+	p, rto := &c.cfg.Policy, c.est.RTO()
+	at := p.RexmitDeadline(now, rto, tcptimers.Flight{Sent: c.fl.sent.seg(id).Sent})
+	if at <= now {
+		at = p.Deadline(now, rto)
+	}
+	c.rearmSegment(id, at, o)
+}
+
+// armSegments starts the timers of all segments, none to expire before now.
+func (c *Conn) armSegments(now wheel.Time, o *Output) {
+	for id := c.fl.sent.Front(); id != 0; id = c.fl.sent.Next(id) {
+		if c.isTimed(id) {
+			at := c.cfg.Policy.RexmitDeadline(now, c.rto(o), tcptimers.Flight{Sent: c.fl.sent.Get(id).Sent})
+			c.rearmSegment(id, max(at, now), o)
+		}
+	}
+}
+
+// stopSegment stops the timer of segment id, if it runs.
 func (c *Conn) stopSegment(id segmentID, o *Output) {
 	if s := c.fl.sent.seg(id); s.Armed {
 		s.Armed = false

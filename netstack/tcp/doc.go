@@ -67,11 +67,12 @@
 //
 // # Timers
 //
-// With the policy "per-segment" each segment in flight, SACKed or not, has exactly one
-// retransmission timer, one RTO after its own last transmission. If the timers of one flight expire
-// one after another, that is one congestion event: one backoff, one ssthresh. Segments that expire
-// after the first are marked lost and wait for the congestion window like other lost segments. All
-// other timers exist once per connection.
+// With the policy "per-segment" each segment in flight has exactly one retransmission timer, one
+// RTO after its own last transmission. A SACK stops it, because the segment has arrived. Only the
+// first segment has a timer even if it is SACKed, which detects a peer that reneges. If the timers
+// of one flight expire one after another, that is one congestion event: one backoff, one ssthresh.
+// Segments that expire after the first are marked lost and wait for the congestion window like
+// other lost segments. All other timers exist once per connection.
 //
 // # Memory
 //

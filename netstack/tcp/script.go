@@ -239,11 +239,7 @@ func (c *Conn) forkTimers(now, acked wheel.Time, o *Output) {
 		return
 	}
 	if c.perSegment() {
-		for id := c.fl.sent.Front(); id != 0; id = c.fl.sent.Next(id) {
-			s := c.fl.sent.seg(id)
-			at := c.cfg.Policy.RexmitDeadline(s.Sent, c.rto(o), tcptimers.Flight{Sent: s.Sent})
-			c.rearmSegment(id, max(at, now), o)
-		}
+		c.armSegments(now, o)
 	} else {
 		c.restartRexmit(max(acked, c.fl.sent.seg(c.fl.sent.Front()).Sent), o)
 	}

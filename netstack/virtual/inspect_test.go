@@ -41,7 +41,7 @@ func TestTimerEventsAgreeWithTheWheel(t *testing.T) {
 	n, err := virtual.New(virtual.Config{
 		Seed: 1, TCP: [2]virtual.TCP{{Config: cfg}, {}},
 		Link: [2]sim.LinkConfig{
-			{Delay: 20 * time.Millisecond, Loss: sim.Losses{sim.Bernoulli{P: 0.05}}}, {Delay: 20 * time.Millisecond},
+			{Delay: 20 * time.Millisecond, Loss: sim.Losses{sim.Bernoulli{P: 0.1}}}, {Delay: 20 * time.Millisecond},
 		},
 	})
 	if err != nil {
