@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -122,6 +123,11 @@ func checkWords(name string, src []byte) (problems []string) {
 		if _, ok := n.(*ast.ImportSpec); ok {
 			return false
 		}
+		if f, ok := n.(*ast.Field); ok && f.Tag != nil {
+			if field := withoutUnit(f); field != "" {
+				problems = append(problems, fmt.Sprintf("%s:%d: JSON field %s: want the unit of a duration: %[3]s_ns", name, fset.Position(f.Pos()).Line, field))
+			}
+		}
 		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
 			if text, err := strconv.Unquote(lit.Value); err == nil && strings.Contains(text, " ") {
 				problems = append(problems, findPhrases(name, fset.Position(lit.Pos()).Line, strings.Split(text, "\n"))...)
@@ -130,6 +136,30 @@ func checkWords(name string, src []byte) (problems []string) {
 		return true
 	})
 	return problems
+}
+
+// withoutUnit returns the name in JSON of a struct's field that is a duration or a time and does not
+// say its unit, "" if it does.
+func withoutUnit(f *ast.Field) string {
+	tag, _ := strconv.Unquote(f.Tag.Value)
+	field, _, _ := strings.Cut(reflect.StructTag(tag).Get("json"), ",")
+	kind := f.Type
+	for {
+		switch t := kind.(type) {
+		case *ast.StarExpr:
+			kind = t.X
+			continue
+		case *ast.ArrayType:
+			kind = t.Elt
+			continue
+		case *ast.SelectorExpr:
+			of := t.X.(*ast.Ident).Name + "." + t.Sel.Name
+			if (of == "time.Duration" || of == "wheel.Time" || of == "wheel.Duration") && field != "" && field != "-" && !strings.HasSuffix(field, "_ns") {
+				return field
+			}
+		}
+		return ""
+	}
 }
 
 // isProse reports whether a line of a comment could be broken: a directive, and a word that is

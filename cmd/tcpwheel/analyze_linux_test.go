@@ -98,11 +98,11 @@ func stream(bytes int, pause time.Duration, end time.Time) error {
 // fate is a link log's entry for a packet with data from a.
 type fate struct {
 	Record    string  `json:"record"`
-	Epoch     int64   `json:"epoch"`
+	Epoch     int64   `json:"epoch_ns"`
 	Direction string  `json:"direction"`
-	Sent      int64   `json:"sent"`
+	Sent      int64   `json:"sent_ns"`
 	Fate      string  `json:"fate"`
-	Arrived   []int64 `json:"arrived"`
+	Arrived   []int64 `json:"arrived_ns"`
 	Src       string  `json:"src"`
 	TCP       struct {
 		Flags string `json:"flags"`

@@ -61,12 +61,12 @@ type Cell struct {
 type Loss struct {
 	Conn     int           `json:"conn"`
 	Kind     string        `json:"kind"`
-	RTT      time.Duration `json:"rtt"`
-	Captured time.Duration `json:"captured"` // recovery time in the capture
-	Took     time.Duration `json:"took"`     // recovery time of the oracle
-	Count    bool          `json:"count"`    // necessary, repaired, and through the gate
+	RTT      time.Duration `json:"rtt_ns"`
+	Captured time.Duration `json:"captured_ns"` // recovery time in the capture
+	Took     time.Duration `json:"took_ns"`     // recovery time of the oracle
+	Count    bool          `json:"count"`       // necessary, repaired, and through the gate
 	// By is the recovery time by policy and key; -1 means no verdict.
-	By [][replay.Keys]time.Duration `json:"by"`
+	By [][replay.Keys]time.Duration `json:"by_ns"`
 }
 
 // Overall sums the replays of a capture under one policy, by the key of range.

@@ -28,8 +28,8 @@ type fieldPlan struct {
 type fieldCell struct {
 	Cell
 	File     string        `json:"file"`
-	All      int           `json:"all"`      // connections, with losses and without
-	Lifetime time.Duration `json:"lifetime"` // of all, together
+	All      int           `json:"all"`         // connections, with losses and without
+	Lifetime time.Duration `json:"lifetime_ns"` // of all, together
 	Kinds    []fieldKind   `json:"kinds,omitempty"`
 }
 
@@ -37,10 +37,10 @@ type fieldCell struct {
 type fieldKind struct {
 	Kind     string        `json:"kind"`
 	Losses   int           `json:"losses"`
-	Spurious int           `json:"spurious"` // retransmissions that were unnecessary
-	Lost     time.Duration `json:"lost"`     // the receiver got nothing in it
-	Waited   time.Duration `json:"waited"`   // the part of it that the sender waited for its timers
-	Tax      time.Duration `json:"tax"`      // detection, less the least that RTT and variation allow
+	Spurious int           `json:"spurious"`  // retransmissions that were unnecessary
+	Lost     time.Duration `json:"lost_ns"`   // the receiver got nothing in it
+	Waited   time.Duration `json:"waited_ns"` // the part of it that the sender waited for its timers
+	Tax      time.Duration `json:"tax_ns"`    // detection, less the least that RTT and variation allow
 }
 
 // Field is the study.

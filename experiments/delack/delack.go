@@ -48,9 +48,9 @@ const (
 // Cell is the result of one set-up.
 type Cell struct {
 	Kind   kind          `json:"kind"`
-	Delay  time.Duration `json:"delay,omitempty"` // of the peer's timer; 0 is the heartbeat
+	Delay  time.Duration `json:"delay_ns,omitempty"` // of the peer's timer; 0 is the heartbeat
 	Seed   int           `json:"seed"`
-	RTT    time.Duration `json:"rtt"`
+	RTT    time.Duration `json:"rtt_ns"`
 	Burst  int           `json:"burst,omitempty"`
 	Policy string        `json:"policy,omitempty"`
 	Second bool          `json:"second,omitempty"` // the floor is on the timeout, not on the variation
@@ -63,18 +63,18 @@ type Cell struct {
 	KS        float64   `json:"ks,omitempty"`        // p-value of an even share of a beat
 	Quantiles []float64 `json:"quantiles,omitempty"` // of the first seed: 0, 2 %, …, 100 %
 
-	Period time.Duration `json:"period,omitempty"` // of a sender that waits
+	Period time.Duration `json:"period_ns,omitempty"` // of a sender that waits
 
 	Grid []Point `json:"grid,omitempty"`
 }
 
 // Point is the tails of one floor and delay.
 type Point struct {
-	Floor    time.Duration `json:"floor"`
+	Floor    time.Duration `json:"floor_ns"`
 	Each     bool          `json:"each"` // a timer per segment, or one timer
 	Tails    int           `json:"tails"`
-	Spurious int           `json:"vain"`    // tails with a spurious retransmission
-	Against  int           `json:"against"` // tails that break the rule
+	Spurious int           `json:"spurious"` // tails with a spurious retransmission
+	Against  int           `json:"against"`  // tails that break the rule
 }
 
 // Study is the study.

@@ -22,7 +22,7 @@ const phases = 1000
 // quantCell is the result for one granularity: the errors of round trips, or the timeouts under one
 // seed.
 type quantCell struct {
-	Tick time.Duration `json:"tick"`
+	Tick time.Duration `json:"tick_ns"`
 
 	Errors []phaseErrors `json:"errors,omitempty"` // of the plan's Thousandths
 	// Sums of errors over all round trips from 0 to 999 thousandths of a tick, in thousandths: of the
@@ -44,11 +44,11 @@ type phaseErrors struct {
 
 // steadyTimeout is the result of the estimators for one round trip.
 type steadyTimeout struct {
-	RTT   time.Duration `json:"rtt"`
-	SRTT  float64       `json:"srtt"`  // mean over samples, divided by the round trip
-	RTO   float64       `json:"rto"`   // the same
-	Least time.Duration `json:"least"` // the least timeout
-	BSD   float64       `json:"bsd"`   // 4.4BSD's mean timeout, divided by the round trip
+	RTT   time.Duration `json:"rtt_ns"`
+	SRTT  float64       `json:"srtt"`     // mean over samples, divided by the round trip
+	RTO   float64       `json:"rto"`      // the same
+	Least time.Duration `json:"least_ns"` // the least timeout
+	BSD   float64       `json:"bsd"`      // 4.4BSD's mean timeout, divided by the round trip
 }
 
 // Quantisation is the study.

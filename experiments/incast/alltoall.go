@@ -37,8 +37,8 @@ type meshCell struct {
 	Alpha   float64       `json:"alpha"`
 	Seed    int           `json:"seed"`
 	Queries int           `json:"queries"`
-	Timed   int           `json:"timed"` // queries with a timeout
-	Took    time.Duration `json:"took"`  // sum over the queries
+	Timed   int           `json:"timed"`   // queries with a timeout
+	Took    time.Duration `json:"took_ns"` // sum over the queries
 	Dropped int           `json:"dropped"`
 	Fullest int           `json:"fullest"` // bytes that one port held at most
 }

@@ -64,14 +64,14 @@ type Cell struct {
 	Seed    int    `json:"seed"`
 
 	Queries         int           `json:"queries"`
-	Took            time.Duration `json:"took"`            // sum over the queries
-	Timed           int           `json:"timed"`           // queries with a timeout
-	Least           time.Duration `json:"least,omitempty"` // shortest query with a timeout, or 0
-	Longest         time.Duration `json:"longest"`         // query
+	Took            time.Duration `json:"took_ns"`            // sum over the queries
+	Timed           int           `json:"timed"`              // queries with a timeout
+	Least           time.Duration `json:"least_ns,omitempty"` // shortest query with a timeout, or 0
+	Longest         time.Duration `json:"longest_ns"`         // query
 	Timeouts        uint64        `json:"timeouts"`
-	Retransmissions uint64        `json:"rexmits"`  // warmup included
-	Spurious        uint64        `json:"spurious"` // duplicates that the client reported by DSACK
-	Dropped         uint64        `json:"dropped"`  // packets, at the port
+	Retransmissions uint64        `json:"retransmissions"` // warmup included
+	Spurious        uint64        `json:"spurious"`        // duplicates reported by DSACK
+	Dropped         uint64        `json:"dropped"`         // packets, at the port
 }
 
 // Study is the study.

@@ -39,23 +39,23 @@ type randomisedPlan struct {
 // randomisedCell is the queries of one seed.
 type randomisedCell struct {
 	// Greatest time until an answer begins; 0 is the plan's.
-	Service time.Duration `json:"service,omitempty"`
+	Service time.Duration `json:"service_ns,omitempty"`
 	Network int           `json:"network"` // index of Rates
-	Floor   time.Duration `json:"floor"`
+	Floor   time.Duration `json:"floor_ns"`
 	Jitter  bool          `json:"jitter"`
 	Servers int           `json:"servers"`
 	Seed    int           `json:"seed"`
 
-	Took            []time.Duration `json:"took"` // of each query
+	Took            []time.Duration `json:"took_ns"` // of each query
 	Timeouts        uint64          `json:"timeouts"`
-	Retransmissions uint64          `json:"rexmits"`
+	Retransmissions uint64          `json:"retransmissions"`
 	// Ruled is the share of servers whose timeout the floor sets at the end, without backoff.
 	Ruled float64 `json:"ruled"`
 	// Most is the timeouts, in each query, of the server with the most. Low and High are the 10th and
 	// 90th percentiles of the servers' timeouts at the end, without backoff.
 	Most []uint64      `json:"most"`
-	Low  time.Duration `json:"low"`
-	High time.Duration `json:"high"`
+	Low  time.Duration `json:"low_ns"`
+	High time.Duration `json:"high_ns"`
 }
 
 // Randomised is the study.

@@ -33,16 +33,16 @@ type combCell struct {
 	RTOs   int `json:"rtos"`   // different timeouts of the connections when the outage began
 	Second int `json:"second"` // first retransmissions
 
-	Peak   int           `json:"peak"`    // the most retransmissions in a millisecond
-	PeakAt time.Duration `json:"peak_at"` // that millisecond, from the begin of the outage
-	Bins   int           `json:"bins"`    // milliseconds with first retransmissions
-	First  time.Duration `json:"first"`   // of these
-	Last   time.Duration `json:"last"`
+	Peak   int           `json:"peak"`       // the most retransmissions in a millisecond
+	PeakAt time.Duration `json:"peak_at_ns"` // that millisecond, from the begin of the outage
+	Bins   int           `json:"bins"`       // milliseconds with first retransmissions
+	First  time.Duration `json:"first_ns"`   // of these
+	Last   time.Duration `json:"last_ns"`
 
 	Dropped       int           `json:"dropped"`        // first retransmissions that the queue dropped
 	DroppedEver   int           `json:"dropped_ever"`   // all retransmissions that the queue dropped
 	Unrepaired    int           `json:"unrepaired"`     // connections whose segment never arrived
-	Repaired99    time.Duration `json:"repaired_99"`    // from the start of the outage; 0 if fewer
+	Repaired99    time.Duration `json:"repaired_99_ns"` // from the start of the outage; 0 if fewer
 	Retransmitted int           `json:"retransmitted"`  // segments
 	Comb          [][2]int      `json:"comb,omitempty"` // seed 1: millisecond, retransmissions
 }

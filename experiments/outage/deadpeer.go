@@ -22,15 +22,15 @@ type deadPlan struct {
 type deadCell struct {
 	Case string        `json:"case"`
 	Seed int           `json:"seed"`
-	Tick time.Duration `json:"tick"`
-	Rule time.Duration `json:"rule"` // sum of the timers; for R2 the mean over phases
+	Tick time.Duration `json:"tick_ns"`
+	Rule time.Duration `json:"rule_ns"` // sum of the timers; for R2 the mean over phases
 
 	Off      int       `json:"off"`   // connections that ended outside the rule
 	Least    float64   `json:"least"` // end minus rule, in ticks
 	Mean     float64   `json:"mean"`
 	Greatest float64   `json:"greatest"`
-	KS       float64   `json:"ks"`   // p-value of an even share of a tick
-	Took     float64   `json:"took"` // mean, in seconds
+	KS       float64   `json:"ks"`     // p-value of an even share of a tick
+	Took     float64   `json:"took_s"` // mean, in seconds
 	Late     []float64 `json:"late,omitempty"`
 }
 

@@ -29,16 +29,16 @@ type Plan struct {
 // Cell is one lost flight.
 type Cell struct {
 	Flight int           `json:"flight"`
-	Span   time.Duration `json:"span"`
+	Span   time.Duration `json:"span_ns"`
 	Part   int           `json:"part"` // percent of the flight that arrives
 	Seed   int           `json:"seed"`
-	RTO    time.Duration `json:"rto"` // when the flight begins
+	RTO    time.Duration `json:"rto_ns"` // when the flight begins
 	Cases  []Case        `json:"cases"`
 }
 
 // Case is one flight under one timer and under a timer for each segment.
 type Case struct {
-	Outage time.Duration `json:"outage"`
+	Outage time.Duration `json:"outage_ns"`
 	SACK   bool          `json:"sack"`
 	FRTO   bool          `json:"frto"`
 	One    Side          `json:"one"`
@@ -47,20 +47,20 @@ type Case struct {
 
 // Side is the reaction of one of them.
 type Side struct {
-	Timeouts        int              `json:"timeouts"` // until all data was acknowledged
-	Backoffs        int              `json:"backoffs"` // 1 RTT after the first retransmission
-	Ssthresh        uint32           `json:"ssthresh"` // then
-	Bytes           int              `json:"octets"`   // retransmitted in that RTT
-	Blind           int              `json:"blind"`    // segments sent in the outage, after the flight
-	Spare           time.Duration    `json:"spare"`    // least wait for a retransmission, minus RTO
-	First           time.Duration    `json:"first"`    // first retransmission, from the flight's begin
-	Complete        time.Duration    `json:"complete"` // last ACK, from the flight's begin
-	Retransmissions []Retransmission `json:"again,omitempty"`
+	Timeouts        int              `json:"timeouts"`    // until all data was acknowledged
+	Backoffs        int              `json:"backoffs"`    // 1 RTT after the first retransmission
+	Ssthresh        uint32           `json:"ssthresh"`    // then
+	Bytes           int              `json:"bytes"`       // retransmitted in that RTT
+	Blind           int              `json:"blind"`       // segments sent after the flight
+	Spare           time.Duration    `json:"spare_ns"`    // least wait for a retransmission, minus RTO
+	First           time.Duration    `json:"first_ns"`    // of the first retransmission
+	Complete        time.Duration    `json:"complete_ns"` // last ACK, from the flight's begin
+	Retransmissions []Retransmission `json:"retransmissions,omitempty"`
 }
 
 // Retransmission is a retransmission in the diagram.
 type Retransmission struct {
-	At      time.Duration `json:"at"` // from the begin of the flight
+	At      time.Duration `json:"at_ns"` // from the begin of the flight
 	Segment int           `json:"segment"`
 }
 

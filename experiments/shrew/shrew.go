@@ -42,8 +42,8 @@ type Plan struct {
 // Cell is a flow's share against pulses of a period under one seed.
 type Cell struct {
 	Timers string        `json:"timers"`
-	Pulse  time.Duration `json:"pulse"`
-	Period time.Duration `json:"period"` // 0: no pulses
+	Pulse  time.Duration `json:"pulse_ns"`
+	Period time.Duration `json:"period_ns"` // 0: no pulses
 	Seed   int           `json:"seed"`
 
 	Share    float64 `json:"share"`    // of the bottleneck's rate, data that arrived

@@ -45,17 +45,17 @@ type Cell struct {
 
 // Spike is one spike and what followed.
 type Spike struct {
-	Peak            time.Duration `json:"peak"` // round trip; the plan's rtt is no spike
+	Peak            time.Duration `json:"peak_ns"` // round trip; the plan's rtt is no spike
 	Response        string        `json:"response"`
-	Retransmissions int           `json:"again"`    // all spurious, in segments
-	Timeouts        int           `json:"timeouts"` // spurious
+	Retransmissions int           `json:"retransmissions"` // all spurious, in segments
+	Timeouts        int           `json:"timeouts"`        // spurious
 	// gVisor's TCP does not report the following, except Bytes.
 	Undone   int    `json:"undone"`   // reductions of the window that were undone
 	Before   uint32 `json:"before"`   // the window before the spike, in bytes
 	Least    uint32 `json:"least"`    // the least while watched
 	After    uint32 `json:"after"`    // a round trip after the end of the spike
 	Ssthresh uint32 `json:"ssthresh"` // then
-	Bytes    uint64 `json:"octets"`   // acknowledged while watched
+	Bytes    uint64 `json:"bytes"`    // acknowledged while watched
 }
 
 // Study is the study.

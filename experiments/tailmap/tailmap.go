@@ -46,9 +46,9 @@ const (
 type Cell struct {
 	Kind  kind          `json:"kind"`
 	Floor string        `json:"floor,omitempty"`
-	RTT   time.Duration `json:"rtt"`
-	Gap   time.Duration `json:"gap,omitempty"`
-	Tick  time.Duration `json:"tick,omitempty"`
+	RTT   time.Duration `json:"rtt_ns"`
+	Gap   time.Duration `json:"gap_ns,omitempty"`
+	Tick  time.Duration `json:"tick_ns,omitempty"`
 	Seed  int           `json:"seed,omitempty"`
 	Tails []Tail        `json:"tails"`
 }
@@ -59,16 +59,16 @@ type Tail struct {
 	Rule           string        `json:"rule"`
 	Segments       int           `json:"segments,omitempty"` // of gVisor's responses
 	Lost           int           `json:"lost"`
-	RTO            time.Duration `json:"rto,omitempty"` // when the flight left
-	Retransmission time.Duration `json:"resend"`        // the first retransmission of the tail
-	Complete       time.Duration `json:"complete"`      // the ACK of the whole tail
-	Age            time.Duration `json:"age,omitempty"` // the last ACK before the retransmission
+	RTO            time.Duration `json:"rto_ns,omitempty"`  // when the flight left
+	Retransmission time.Duration `json:"retransmission_ns"` // the first retransmission of the tail
+	Complete       time.Duration `json:"complete_ns"`       // the ACK of the whole tail
+	Age            time.Duration `json:"age_ns,omitempty"`  // the last ACK before the retransmission
 	Sent           []Sent        `json:"sent,omitempty"`
 }
 
 // Sent is a transmission of a segment of the flight.
 type Sent struct {
-	At      time.Duration `json:"at"`
+	At      time.Duration `json:"at_ns"`
 	Segment int           `json:"segment"` // from 1
 	Again   bool          `json:"again,omitempty"`
 }

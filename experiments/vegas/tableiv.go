@@ -52,8 +52,8 @@ type tableivCell struct {
 
 	Seconds       float64 `json:"seconds"` // from the SYN to the ACK of the last byte
 	Timeouts      int     `json:"timeouts"`
-	Retransmitted int     `json:"resent"`  // bytes
-	Silence       float64 `json:"silence"` // seconds without transmission before timeouts, in all
+	Retransmitted int     `json:"retransmitted"` // bytes
+	Silence       float64 `json:"silence_s"`     // without transmission before timeouts, in all
 }
 
 // TableIV is the study.

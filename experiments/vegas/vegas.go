@@ -58,7 +58,7 @@ func (p *Plan) subjects() (all []string) {
 // Cell is one flow of each kind of loss under one seed.
 type Cell struct {
 	Timers string        `json:"timers"` // their text, or gVisor's name
-	RTT    time.Duration `json:"rtt"`
+	RTT    time.Duration `json:"rtt_ns"`
 	Seed   int           `json:"seed"`
 	Still  bool          `json:"still,omitempty"`  // no sample crosses a tick
 	Anchor bool          `json:"anchor,omitempty"` // for the recurrence only
@@ -67,7 +67,7 @@ type Cell struct {
 
 // Flow is the waits of losses of one kind.
 type Flow struct {
-	Waits []float64 `json:"waits"` // ms, from each lost transmission to the next
+	Waits []float64 `json:"waits_ms"` // ms, from each lost transmission to the next
 	// BackedOff is the waits of lost timeout retransmissions, which wait for a backed-off timer. Other
 	// counts losses that a retransmission timer did not repair.
 	BackedOff []float64 `json:"backed_off,omitempty"`

@@ -39,17 +39,17 @@ type Plan struct {
 // Cell is the answers of a seed.
 type Cell struct {
 	Timers string        `json:"timers"` // their text, or gVisor's name
-	Burst  time.Duration `json:"burst"`
+	Burst  time.Duration `json:"burst_ns"`
 	Seed   int           `json:"seed"`
 
 	Flows int           `json:"flows"`
-	Took  time.Duration `json:"took"` // sum over the answers, from the request to the last byte
+	Took  time.Duration `json:"took_ns"` // sum over the answers, from the request to the last byte
 	// Tail is the longest twentieth of the answers, the longest first, in microseconds.
 	Tail []int64 `json:"tail"`
 
-	Lossy     int           `json:"lossy"`      // answers that lost a segment
-	LossyTook time.Duration `json:"lossy_took"` // sum over these
-	Inflation float64       `json:"inflation"`  // sum of their times relative to lossless
+	Lossy     int           `json:"lossy"`         // answers that lost a segment
+	LossyTook time.Duration `json:"lossy_took_ns"` // sum over these
+	Inflation float64       `json:"inflation"`     // sum of their times relative to lossless
 	// Worst is the greatest twentieth of these ratios, the greatest first; 1 is an answer without
 	// losses.
 	Worst []float64 `json:"worst"`

@@ -28,7 +28,7 @@ type expiryPlan struct {
 
 // expiryCell is the errors at one granularity under one seed.
 type expiryCell struct {
-	Tick  time.Duration `json:"tick"`            // G
+	Tick  time.Duration `json:"tick_ns"`         // G
 	Count int           `json:"count,omitempty"` // of 4.4BSD's ticks; 0: a facility of wheel
 	Seed  int           `json:"seed"`
 

@@ -26,16 +26,16 @@ type ratesPlan struct {
 type ratesCell struct {
 	Timers string        `json:"timers"`
 	Per    bool          `json:"per_segment"` // one timer for each segment
-	Trip   time.Duration `json:"trip"`        // round trip without a queue
+	Trip   time.Duration `json:"trip_ns"`     // round trip without a queue
 	Busy   int           `json:"busy"`        // packets a second of many connections; 0 means one flow
 
-	Watched time.Duration `json:"watched"`
+	Watched time.Duration `json:"watched_ns"`
 	Sent    uint64        `json:"sent"`     // data segments that the client sent
 	Arrived uint64        `json:"arrived"`  // data segments that the server received
 	AcksIn  uint64        `json:"acks_in"`  // segments that the client received
 	AcksOut uint64        `json:"acks_out"` // segments that the server sent
 	// Retransmissions of the client, from the start of the run.
-	Retransmissions uint64       `json:"resent"`
+	Retransmissions uint64       `json:"retransmissions"`
 	Sides           [2]ratesSide `json:"sides"` // the client, and the server
 }
 
@@ -61,8 +61,8 @@ type ratesKind struct {
 	Before  int    `json:"before"` // timers that ran at the start
 	After   int    `json:"after"`  // and at the end
 
-	Mean  float64       `json:"mean"`  // running timers, mean over time
-	Lived time.Duration `json:"lived"` // mean time from start to stop or expiry
+	Mean  float64       `json:"mean"`     // running timers, mean over time
+	Lived time.Duration `json:"lived_ns"` // mean time from start to stop or expiry
 }
 
 // kind returns the counts of one kind, 0 if none.

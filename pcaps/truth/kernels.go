@@ -45,10 +45,10 @@ type Kernels struct {
 // fate is a line of a link's log.
 type fate struct {
 	Record    string       `json:"record"`
-	Epoch     wheel.Time   `json:"epoch"` // of the plan
+	Epoch     wheel.Time   `json:"epoch_ns"` // of the plan
 	Direction string       `json:"direction"`
-	Sent      wheel.Time   `json:"sent"`
-	Arrived   []wheel.Time `json:"arrived"`
+	Sent      wheel.Time   `json:"sent_ns"`
+	Arrived   []wheel.Time `json:"arrived_ns"`
 	Corrupt   *uint32      `json:"corrupt_bit"`
 	Src       string       `json:"src"`
 	Dst       string       `json:"dst"`
@@ -87,7 +87,7 @@ type event struct {
 	Record   string            `json:"record"`
 	Release  string            `json:"release"`
 	Late     time.Duration     `json:"late_ns"`
-	At       wheel.Time        `json:"at"`
+	At       wheel.Time        `json:"at_ns"`
 	Src      string            `json:"src"`
 	Dst      string            `json:"dst"`
 	Cause    string            `json:"cause"`

@@ -119,7 +119,7 @@ func zipped(t *testing.T, text string) *fstest.MapFile {
 }
 
 func TestLoadErrors(t *testing.T) {
-	const plan, end = `{"record":"plan","epoch":5}`, `{"record":"end"}`
+	const plan, end = `{"record":"plan","epoch_ns":5}`, `{"record":"end"}`
 	for _, test := range []struct {
 		dir  fs.FS
 		want string

@@ -22,7 +22,7 @@ const (
 // segments.
 type Retransmission struct {
 	Record string `json:"record"` // "retransmission"
-	At     int64  `json:"at"`     // nanoseconds since 1970, to the microsecond, just after it was sent
+	At     int64  `json:"at_ns"`  // nanoseconds since 1970, to the microsecond, just after it was sent
 	Src    string `json:"src"`
 	Dst    string `json:"dst"`
 	Cause  string `json:"cause"`

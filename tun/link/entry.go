@@ -26,15 +26,15 @@ type Entry struct {
 
 	// N is the packet's number in its direction, from 1, as the loss model packets counts.
 	N    uint64     `json:"n"`
-	Sent wheel.Time `json:"sent"` // when it entered the link
-	Size uint32     `json:"size"` // bytes of the IP packet
+	Sent wheel.Time `json:"sent_ns"` // when it entered the link
+	Size uint32     `json:"size"`    // bytes of the IP packet
 	Fate string     `json:"fate"`
 	By   string     `json:"by,omitempty"` // the loss model that lost it
 
 	// Due is its arrival time in the model. Arrived is when it left the link: two times for a
 	// duplicated packet.
-	Due     *wheel.Time  `json:"due,omitempty"`
-	Arrived []wheel.Time `json:"arrived,omitempty"`
+	Due     *wheel.Time  `json:"due_ns,omitempty"`
+	Arrived []wheel.Time `json:"arrived_ns,omitempty"`
 
 	Reordered  bool `json:"reordered,omitempty"`
 	Duplicated bool `json:"duplicated,omitempty"`

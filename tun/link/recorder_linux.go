@@ -108,7 +108,7 @@ func (r *recorder) openFiles(c *Config, epoch time.Time) (err error) {
 // planRecord is the first line of a log.
 type planRecord struct {
 	Record  string         `json:"record"` // "plan"
-	Epoch   int64          `json:"epoch"`
+	Epoch   int64          `json:"epoch_ns"`
 	Seed    uint64         `json:"seed"`
 	AToB    sim.LinkConfig `json:"a_to_b"`
 	BToA    sim.LinkConfig `json:"b_to_a"`
@@ -118,7 +118,7 @@ type planRecord struct {
 // endRecord is the last line of a log.
 type endRecord struct {
 	Record  string     `json:"record"` // "end"
-	Time    wheel.Time `json:"time"`
+	Time    wheel.Time `json:"time_ns"`
 	Summary [2]Summary `json:"summary"`
 }
 

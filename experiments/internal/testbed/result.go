@@ -12,21 +12,21 @@ type Result struct {
 	// the object is written (Bulk, Tail, StopAndWait) or requested (Answers), or its connection
 	// dialled (Web), and ends when its last byte arrives, or is acknowledged (StopAndWait). An object
 	// unfinished at the limit has its age, which is less than its duration.
-	Times      []time.Duration `json:"times"`
+	Times      []time.Duration `json:"times_ns"`
 	Unfinished int             `json:"unfinished,omitempty"`
 
-	Bytes uint64        `json:"octets"`  // of complete objects, warmup included
+	Bytes uint64        `json:"bytes"`   // of complete objects, warmup included
 	Span  time.Duration `json:"span_ns"` // from the first start to the last end
 
 	// Data segments, of all flows and objects.
 	Sent          int `json:"sent"`
 	Lost          int `json:"lost"`
-	Retransmitted int `json:"resent"`
-	Spurious      int `json:"needless"` // an earlier transmission of the same bytes was not lost
+	Retransmitted int `json:"retransmitted"`
+	Spurious      int `json:"spurious"` // an earlier transmission of the same bytes was not lost
 
 	// Waits is the times from a lost transmission to the next one of the same bytes; at most 500 of
 	// them, evenly picked. Repaired is their number, and WaitSum their sum, before picking.
-	Waits    []time.Duration `json:"waits,omitempty"`
+	Waits    []time.Duration `json:"waits_ns,omitempty"`
 	Repaired int             `json:"repaired"`
 	WaitSum  time.Duration   `json:"wait_sum_ns"`
 
