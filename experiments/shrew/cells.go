@@ -73,11 +73,20 @@ func (p *Plan) share(bytes uint64) float64 {
 	return 8 * float64(bytes) / p.Duration.Seconds() / float64(p.Rate)
 }
 
-// run runs flows, one for each round trip, against the pulses of a cell.
-func run(p *Plan, timers testbed.Timers, trips []time.Duration, c Cell) (Cell, error) {
+// attacked is a network of flows, one for each round trip, next to the pulses.
+type attacked struct {
+	world  *host.World
+	built  *sim.Topology
+	attack *pulses
+	from   []*host.Host
+	to     []*host.Host
+}
+
+// build connects the hosts of a cell and dials the flows.
+func build(p *Plan, timers testbed.Timers, trips []time.Duration, c *Cell) (*attacked, error) {
 	w, err := host.NewWorld(sim.Config{Seed: uint64(c.Seed)})
 	if err != nil {
-		return c, err
+		return nil, err
 	}
 	newHost := func(number int) *host.Host {
 		h, failed := w.NewHost(netip.AddrFrom4([4]byte{10, 0, 0, byte(number + 1)}), tcp.EngineConfig{
@@ -88,57 +97,64 @@ func run(p *Plan, timers testbed.Timers, trips []time.Duration, c Cell) (Cell, e
 		}
 		return h
 	}
-	var from, to []*host.Host
+	a := &attacked{world: w, attack: &pulses{train: p.train(c)}}
 	var senders, receivers []sim.Node[host.Body]
 	plan := sim.TopologyConfig{Kind: "dumbbell", Senders: len(trips) + 1, Bottleneck: p.bottleneck()}
 	for i, trip := range trips {
-		from, to = append(from, newHost(2*i)), append(to, newHost(2*i+1))
-		senders, receivers = append(senders, from[i]), append(receivers, to[i])
+		a.from, a.to = append(a.from, newHost(2*i)), append(a.to, newHost(2*i+1))
+		senders, receivers = append(senders, a.from[i]), append(receivers, a.to[i])
 		plan.Access = append(plan.Access, sim.LinkConfig{Delay: (trip - p.RoundTrip) / 4})
 	}
 	if err != nil {
-		return c, err
+		return nil, err
 	}
-	attack := &pulses{train: p.train(&c)}
 	plan.Access = append(plan.Access, sim.LinkConfig{})
-	built, err := sim.Build(w.Net, plan, append(senders, attack), append(receivers, sink{}))
+	if a.built, err = sim.Build(w.Net, plan, append(senders, a.attack), append(receivers, sink{})); err != nil {
+		return nil, err
+	}
+	for i := range trips {
+		if err := w.Attach(a.from[i], a.built.Senders[i], a.built.SenderOut[i]); err != nil {
+			return nil, err
+		}
+		if err := w.Attach(a.to[i], a.built.Receivers[i], a.built.ReceiverOut[i]); err != nil {
+			return nil, err
+		}
+		if err := a.to[i].Listen(80, tcp.ListenConfig{Backlog: 1}, func() host.App { return &host.Sink{} }); err != nil {
+			return nil, err
+		}
+		if _, err := a.from[i].Dial(a.to[i], 80, nil, &host.Bulk{}); err != nil {
+			return nil, err
+		}
+	}
+	return a, nil
+}
+
+// run runs the flows of a cell against its pulses.
+func run(p *Plan, timers testbed.Timers, trips []time.Duration, c Cell) (Cell, error) {
+	a, err := build(p, timers, trips, &c)
 	if err != nil {
 		return c, err
 	}
-	for i := range trips {
-		if err := w.Attach(from[i], built.Senders[i], built.SenderOut[i]); err != nil {
-			return c, err
-		}
-		if err := w.Attach(to[i], built.Receivers[i], built.ReceiverOut[i]); err != nil {
-			return c, err
-		}
-		if err := to[i].Listen(80, tcp.ListenConfig{Backlog: 1}, func() host.App { return &host.Sink{} }); err != nil {
-			return c, err
-		}
-		if _, err := from[i].Dial(to[i], 80, nil, &host.Bulk{}); err != nil {
-			return c, err
-		}
-	}
 	begin := wheel.Time(p.Settle)
 	if c.Period > 0 {
-		attack.start(w.Net, built)
+		a.attack.start(a.world.Net, a.built)
 	}
-	w.Net.Run(begin)
+	a.world.Net.Run(begin)
 	before := make([]uint64, len(trips))
 	timeouts := uint64(0)
 	for i := range trips {
-		before[i], timeouts = to[i].Counts().Readable, timeouts+from[i].Counters().TCPTimeouts
+		before[i], timeouts = a.to[i].Counts().Readable, timeouts+a.from[i].Counters().TCPTimeouts
 	}
-	w.Net.Run(begin.Add(p.Duration))
+	a.world.Net.Run(begin.Add(p.Duration))
 	for i := range trips {
-		share := p.share(to[i].Counts().Readable - before[i])
-		c.Share, c.Timeouts = c.Share+share, c.Timeouts+from[i].Counters().TCPTimeouts
+		share := p.share(a.to[i].Counts().Readable - before[i])
+		c.Share, c.Timeouts = c.Share+share, c.Timeouts+a.from[i].Counters().TCPTimeouts
 		if c.Several {
 			c.Flows = append(c.Flows, share)
 		}
 	}
 	c.Timeouts -= timeouts
-	if faults := w.Faults(); len(faults) > 0 {
+	if faults := a.world.Faults(); len(faults) > 0 {
 		return c, faults[0]
 	}
 	return c, nil

@@ -54,9 +54,14 @@ func (p *plot) marks() {
 			across = append(across, m)
 		}
 	}
-	top, bottom, left, right := p.y.To, p.y.From, p.left, p.right
-	var taken []box
 	slices.SortStableFunc(across, func(a, b Mark) int { return cmp.Compare(b.At, a.At) })
+	slices.SortStableFunc(up, func(a, b Mark) int { return cmp.Compare(a.At, b.At) })
+	p.upright(up, p.level(across))
+}
+
+// level draws the horizontal lines, from the top, and returns the boxes of their labels.
+func (p *plot) level(across []Mark) (taken []box) {
+	top, bottom, left, right := p.y.To, p.y.From, p.left, p.right
 	last := top - 3
 	for i, m := range across {
 		y := p.atY(m.At)
@@ -82,7 +87,12 @@ func (p *plot) marks() {
 		}
 		taken = append(taken, p.label(text, places, taken))
 	}
-	slices.SortStableFunc(up, func(a, b Mark) int { return cmp.Compare(a.At, b.At) })
+	return taken
+}
+
+// upright draws the vertical lines, from the left. It places their labels clear of taken.
+func (p *plot) upright(up []Mark, taken []box) {
+	top, bottom, left, right := p.y.To, p.y.From, p.left, p.right
 	for _, m := range up {
 		x := p.atX(m.At)
 		if x < left-1 || x > right+1 {
