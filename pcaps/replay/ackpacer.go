@@ -19,20 +19,21 @@ type ackPacer struct {
 	waits   bool
 	pending outgoing // if waits
 	due     wheel.Time
-	timer   wheel.Timer
-	armed   bool // the timer exists
+	alarm   alarm
 }
 
 // newACKPacer returns the pacer of an end.
 func newACKPacer(e *end) *ackPacer {
 	s := &e.script.Ends[e.side]
-	return &ackPacer{e: e, script: s.ACKs, late: cmp.Or(s.ACKDelay, usualACKDelay)}
+	p := &ackPacer{e: e, script: s.ACKs, late: cmp.Or(s.ACKDelay, usualACKDelay)}
+	p.alarm.do = p.send
+	return p
 }
 
 // fork returns a copy for an end that is released at now.
 func (p *ackPacer) fork(now wheel.Time, e *end) *ackPacer {
 	f := *p
-	f.e, f.armed = e, false
+	f.e, f.alarm = e, alarm{do: f.send}
 	f.claims.blocks = append([]block(nil), p.claims.blocks...)
 	f.waits = p.waits && p.due > now // else the captured end has sent it
 	return &f
@@ -46,17 +47,13 @@ func (p *ackPacer) release() {
 }
 
 func (p *ackPacer) start() {
-	if p.e.net == nil {
-		return
+	if p.e.net != nil {
+		p.alarm.set(p.e.net, p.due)
 	}
-	if !p.armed {
-		p.timer, p.armed = p.e.net.NewTimer(p), true
-	}
-	p.e.net.StartTimer(p.timer, p.due)
 }
 
-// Expire implements sim.Handler: the ACK has waited long enough.
-func (p *ackPacer) Expire(now wheel.Time) {
+// send sends the ACK, which has waited long enough.
+func (p *ackPacer) send(now wheel.Time) {
 	if p.waits {
 		p.waits = false
 		p.e.carrier.carry(now, p.e, &p.pending)
@@ -111,8 +108,6 @@ func (p *ackPacer) take(now wheel.Time, o *outgoing) bool {
 func (p *ackPacer) drop() {
 	if p.waits {
 		p.waits = false
-		if p.armed {
-			p.e.net.StopTimer(p.timer)
-		}
+		p.alarm.stop(p.e.net)
 	}
 }

@@ -13,8 +13,7 @@ type app struct {
 	writes  []Write
 	next    int
 	partial uint64 // bytes of the next write that a tape had it write already
-	timer   wheel.Timer
-	armed   bool       // the timer exists
+	alarm   alarm
 	since   wheel.Time // the write before, or the opening
 	got     []delivered
 	total   uint64 // bytes and FIN written
@@ -49,9 +48,6 @@ func (a *app) told(now wheel.Time, events tcp.Events) {
 	}
 }
 
-// Expire implements sim.Handler: it is time for the next write.
-func (a *app) Expire(now wheel.Time) { a.act(now) }
-
 // act does all writes whose time has come.
 func (a *app) act(now wheel.Time) {
 	for a.open && !a.closed && a.next < len(a.writes) {
@@ -65,10 +61,7 @@ func (a *app) act(now wheel.Time) {
 			from = a.got[0].at
 		}
 		if at := from.Add(w.After); at > now {
-			if !a.armed {
-				a.timer, a.armed = a.e.net.NewTimer(a), true
-			}
-			a.e.net.StartTimer(a.timer, at)
+			a.alarm.set(a.e.net, at)
 			return
 		}
 		a.next++
@@ -137,7 +130,7 @@ func (a *app) copyTo(now wheel.Time, place int64) {
 func (a *app) place() int64 { return 1 + int64(a.total) }
 
 // fork makes a the application of another end.
-func (a *app) fork(e *end) { a.e, a.armed, a.got = e, false, slices.Clip(a.got) }
+func (a *app) fork(e *end) { a.e, a.alarm, a.got = e, alarm{do: a.act}, slices.Clip(a.got) }
 
 // release finishes the write that the captured end had begun to send, and goes on alone.
 func (a *app) release(now wheel.Time) {

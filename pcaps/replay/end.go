@@ -1,14 +1,10 @@
 package replay
 
 import (
-	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
 )
-
-// network is the clock of a run.
-type network = sim.Network[struct{}]
 
 // outgoing is a segment as it leaves an end.
 type outgoing struct {
@@ -36,7 +32,7 @@ type end struct {
 
 	conn   *tcp.Conn // nil before the first packet
 	out    tcp.Output
-	timers []*connTimer // by slot
+	timers []*alarm // by slot
 	app    app
 	acks   *ackPacer // nil: the policy decides on ACKs
 
@@ -47,42 +43,12 @@ type end struct {
 	busy   bool       // they are being told
 }
 
-// connTimer is a timer of the connection.
-type connTimer struct {
-	e     *end
-	slot  tcp.Slot
-	timer wheel.Timer
-}
-
-// Expire implements sim.Handler.
-func (t *connTimer) Expire(now wheel.Time) {
-	t.e.conn.Expire(now, t.slot, &t.e.out)
-	t.e.flush(now)
-}
-
-// resend is a retransmission to come.
-type resend struct {
-	e     *end
-	r     *Range
-	try   int
-	timer wheel.Timer
-}
-
-// Expire implements sim.Handler.
-func (x *resend) Expire(now wheel.Time) {
-	x.e.net.FreeTimer(x.timer)
-	x.e.resend(now, int64(x.r.Start), int64(x.r.End), x.try)
-}
-
 // resendAt has a range leave for the n-th time at an instant, unless it is acknowledged by then.
 // While the end follows a tape, that has it.
 func (e *end) resendAt(at wheel.Time, r *Range, n int) {
-	if e.net == nil {
-		return
+	if e.net != nil {
+		once(e.net, at, func(now wheel.Time) { e.resend(now, int64(r.Start), int64(r.End), n) })
 	}
-	x := &resend{e: e, r: r, try: n}
-	x.timer = e.net.NewTimer(x)
-	e.net.StartTimer(x.timer, at)
 }
 
 // resend retransmits what of [start, stop) has left fewer than n times.
@@ -171,23 +137,17 @@ func (e *end) setTimer(op tcp.TimerOp) {
 		}
 	}
 	i := int(op.Slot)
-	if i >= len(e.timers) {
-		if !op.Start {
-			return
-		}
-		e.timers = append(e.timers, make([]*connTimer, i+1-len(e.timers))...)
+	for i >= len(e.timers) {
+		slot := tcp.Slot(len(e.timers))
+		e.timers = append(e.timers, &alarm{do: func(now wheel.Time) {
+			e.conn.Expire(now, slot, &e.out)
+			e.flush(now)
+		}})
 	}
-	t := e.timers[i]
-	switch {
-	case op.Start:
-		if t == nil {
-			t = &connTimer{e: e, slot: op.Slot}
-			t.timer = e.net.NewTimer(t)
-			e.timers[i] = t
-		}
-		e.net.StartTimer(t.timer, op.At)
-	case t != nil:
-		e.net.StopTimer(t.timer)
+	if op.Start {
+		e.timers[i].set(e.net, op.At)
+	} else {
+		e.timers[i].stop(e.net)
 	}
 }
 

@@ -15,30 +15,22 @@ type feeder struct {
 	tape   *tape
 	stamps []wheel.Time // when e sent packets, if it does not send as in the capture
 	next   int          // of tape.heard
-	timer  wheel.Timer
 }
 
 func newFeeder(e *end) *feeder { return &feeder{e: e, tape: &e.script.tapes[e.side]} }
 
 // start has the feeder deliver all in a run.
 func (f *feeder) start() {
-	f.timer = f.e.net.NewTimer(f)
-	f.await()
-}
-
-// Expire implements sim.Handler.
-func (f *feeder) Expire(now wheel.Time) {
-	for f.next < len(f.tape.heard) && f.tape.heard[f.next].at <= now {
-		f.next++
-		f.deliver(now, &f.tape.heard[f.next-1])
+	a := &alarm{}
+	a.do = func(now wheel.Time) {
+		for ; f.next < len(f.tape.heard) && f.tape.heard[f.next].at <= now; f.next++ {
+			f.deliver(now, &f.tape.heard[f.next])
+		}
+		if f.next < len(f.tape.heard) {
+			a.set(f.e.net, f.tape.heard[f.next].at)
+		}
 	}
-	f.await()
-}
-
-func (f *feeder) await() {
-	if f.next < len(f.tape.heard) {
-		f.e.net.StartTimer(f.timer, f.tape.heard[f.next].at)
-	}
+	a.do(f.e.net.Now())
 }
 
 // stampTick is the tick of the ends' clocks of timestamps, which begin with virtual time.

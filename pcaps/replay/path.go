@@ -33,21 +33,6 @@ type transmission struct {
 	filledIn    bool // the capture does not show its fate
 }
 
-// arrival is a packet on its way.
-type arrival struct {
-	p     *path
-	o     outgoing
-	timer wheel.Timer
-}
-
-// Expire implements sim.Handler: the packet arrives.
-func (a *arrival) Expire(now wheel.Time) {
-	r := a.p.run
-	r.net.FreeTimer(a.timer)
-	a.p.away--
-	r.arrive(now, 1-a.p.flow, &a.o)
-}
-
 // carry implements carrier: an end has sent a packet.
 func (r *run) carry(now wheel.Time, e *end, o *outgoing) { r.paths[e.side].carry(now, o) }
 
@@ -102,9 +87,11 @@ func (p *path) carry(now wheel.Time, o *outgoing) {
 		p.log = append(p.log, event)
 	}
 	p.away++
-	a := &arrival{p: p, o: *o}
-	a.timer = p.run.net.NewTimer(a)
-	p.run.net.StartTimer(a.timer, at)
+	arrives := *o
+	once(p.run.net, at, func(at wheel.Time) {
+		p.away--
+		p.run.arrive(at, 1-p.flow, &arrives)
+	})
 }
 
 // near is how far from the captured time a transmission may leave and still take as long as the

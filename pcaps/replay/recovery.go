@@ -123,7 +123,7 @@ func (f *follower) release(now wheel.Time, control string, key Key, n int, c *co
 			if x.sent > now {
 				continue
 			}
-			(&inFlight{r: r, to: 1 - d, x: x}).start()
+			once(r.net, x.at, func(at wheel.Time) { r.deliver(at, 1-d, x) })
 			if x.end > x.start && !x.late {
 				p.last = max(p.last, x.at)
 			}
@@ -144,24 +144,10 @@ func (f *follower) release(now wheel.Time, control string, key Key, n int, c *co
 	return r, nil
 }
 
-// inFlight is a delivery of the capture that left before the ends were released.
-type inFlight struct {
-	r     *run
-	to    int
-	x     *delivery
-	timer wheel.Timer
-}
-
-func (d *inFlight) start() {
-	d.timer = d.r.net.NewTimer(d)
-	d.r.net.StartTimer(d.timer, d.x.at)
-}
-
-// Expire implements sim.Handler.
-func (d *inFlight) Expire(now wheel.Time) {
-	d.r.net.FreeTimer(d.timer)
-	d.r.paths[d.to].noteACK(now, d.x.ack)
-	newFeeder(d.r.ends[d.to]).deliver(now, d.x)
+// deliver hands an end a delivery of the capture that left before the ends were released.
+func (r *run) deliver(now wheel.Time, to int, x *delivery) {
+	r.paths[to].noteACK(now, x.ack)
+	newFeeder(r.ends[to]).deliver(now, x)
 }
 
 // recovery measures what became of a loss.

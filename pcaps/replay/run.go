@@ -97,6 +97,7 @@ func (s *Script) newEnd(side int, o *Options, d decider, net *network, c carrier
 	}
 	e := &end{side: side, script: s, net: net, cfg: cfg, path: path, decider: d, carrier: c}
 	e.app = app{e: e, writes: s.Ends[side].Writes}
+	e.app.alarm.do = e.app.act
 	if !o.OwnACKs {
 		e.acks = newACKPacer(e)
 	}
@@ -116,16 +117,10 @@ func (s *Script) Run(o Options) (*Outcome, error) {
 			return nil, err
 		}
 	}
-	r.net.StartTimer(r.net.NewTimer(dialer{r.ends[0]}), s.Begin)
+	once(r.net, s.Begin, r.ends[0].dial)
 	r.steps(s.End.Add(overtime), r.over, lingering)
 	return r.outcome(), nil
 }
-
-// dialer opens the connection when it is time.
-type dialer struct{ e *end }
-
-// Expire implements sim.Handler.
-func (d dialer) Expire(now wheel.Time) { d.e.dial(now) }
 
 // steps handles events up to an instant, or until something is done and a little longer.
 func (r *run) steps(end wheel.Time, done func() bool, longer time.Duration) {

@@ -55,7 +55,7 @@ func (s *Script) Wire(end int, o Options) (*WireOutcome, error) {
 	w.feeder = newFeeder(e)
 	w.feeder.stamps = []wheel.Time{}
 	if end == 0 {
-		net.StartTimer(net.NewTimer(dialer{e}), s.Begin)
+		once(net, s.Begin, e.dial)
 	}
 	w.feeder.start()
 	limit := s.End.Add(lingering)
