@@ -2,6 +2,7 @@ package replay
 
 import (
 	"cmp"
+	"math"
 	"time"
 
 	"tcpwheel/netstack/tcp"
@@ -66,20 +67,10 @@ func (p *ackPacer) take(now wheel.Time, o *outgoing) bool {
 	if o.ack <= 0 || !h.Flags.Has(tcp.ACK) {
 		return true
 	}
-	was := p.claims.bytes()
 	filled := len(p.claims.blocks) > 0 && o.ack > p.claims.una
-	p.claims.una = max(p.claims.una, o.ack)
-	for i := range h.Options.NumSACK {
-		r := h.Options.SACK[i]
-		start := o.ack + int64(int32(r.Start-h.Ack))
-		if b := (block{start, start + int64(r.Len())}); b.start >= p.claims.una && b.end > b.start {
-			p.claims.add(b)
-		}
-	}
-	p.claims.trim()
-	count := p.claims.bytes()
+	news := p.claims.ack(o.ack, h.Ack, h.Options.SACK[:h.Options.NumSACK], math.MaxInt64)
 	bare := o.bytes == 0 && !h.Flags.HasAny(tcp.SYN|tcp.FIN|tcp.RST)
-	if !bare || count == was && !p.waits {
+	if !bare || !news && !p.waits {
 		p.drop()
 		return true
 	}
@@ -87,12 +78,12 @@ func (p *ackPacer) take(now wheel.Time, o *outgoing) bool {
 	if h.Options.NumSACK > 0 {
 		wait = answerJitter
 	}
-	for p.next < len(p.script) && p.script[p.next].Bytes <= uint64(count) {
+	for p.next < len(p.script) && p.script[p.next].Bytes <= uint64(p.claims.bytes()) {
 		wait = p.script[p.next].After
 		p.next++
 	}
 	// RFC 5681 §4.2: what fills a gap is acknowledged at once.
-	if wait == 0 || count == was || filled {
+	if wait == 0 || !news || filled {
 		p.drop()
 		return true
 	}

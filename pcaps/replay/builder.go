@@ -28,22 +28,15 @@ type builder struct {
 
 // endEvent is a packet that an end sent or received.
 type endEvent struct {
-	at     wheel.Time
-	order  int     // of packets
-	p      *packet // nil: it was not captured
-	sends  bool
-	data   bool // it takes sequence numbers
-	start  int64
-	end    int64
-	ack    int64
-	n      int  // its first segment, by index; -1: none
-	first  bool // it brings bytes that were not sent before
-	push   bool
-	fin    bool
-	reset  bool
-	flags  tcp.Flags
-	window uint32
+	delivery      // what of it arrives, or all that was sent
+	n        int  // its first segment, by index; -1: none
+	first    bool // it brings bytes that were not sent before
+	sends    bool
+	reset    bool
 }
+
+// data reports whether the packet takes sequence numbers.
+func (x *endEvent) data() bool { return x.end > x.start }
 
 // build makes the script of a connection that is complete.
 func build(c *track.Conn, packets []packet) (*Script, error) {
@@ -242,7 +235,7 @@ func (b *builder) read() {
 		p := &b.packets[i]
 		d := int(p.flow)
 		if p.flags.Has(tcp.RST) {
-			b.sends[d] = append(b.sends[d], endEvent{at: p.at, sends: true, reset: true, n: -1, order: i, p: p})
+			b.sends[d] = append(b.sends[d], endEvent{delivery: delivery{at: p.at, p: p}, sends: true, reset: true, n: -1})
 			continue
 		}
 		b.start(d, p.seq, p.flags.Has(tcp.SYN))
@@ -254,13 +247,11 @@ func (b *builder) read() {
 		if start < 0 || !b.believes(i, start-path.max, func(p *packet) tcp.Seq { return p.seq }) {
 			continue
 		}
-		x := endEvent{at: p.at, sends: true, start: start, end: start, n: -1, order: i, p: p, window: uint32(p.window), flags: p.flags}
+		x := endEvent{delivery: delivery{at: p.at, p: p, start: start, end: start}, sends: true, n: -1}
 		if n := p.segLen(); n > 0 && !path.isKeepalive(p, start) {
 			b.last[d] = max(b.last[d], start)
-			x.first, x.n = start+n > path.max, len(path.segments)
-			x.data, x.end = true, start+n
-			x.push, x.fin = p.flags.Has(tcp.PSH), p.flags.Has(tcp.FIN)
-			path.split(p, start, start+n)
+			x.first, x.n, x.end = start+n > path.max, len(path.segments), start+n
+			path.split(p, start, x.end)
 			for x.n < len(path.segments)-1 && path.segments[x.n].number != p.number {
 				x.n++ // what is missing before it
 			}
@@ -275,20 +266,16 @@ func (b *builder) read() {
 
 // logPacket keeps a packet as the point of capture saw it, in segments.
 func (b *builder) logPacket(d int, x *endEvent, size int64) {
-	e := Event{At: b.virtual(x.at), Flow: d, Flags: x.flags, Start: uint64(x.start), End: uint64(x.start), Ack: uint64(max(x.ack, 0))}
-	for at := x.start; at < x.end; at = int64(e.End) {
-		e.Start, e.End = uint64(at), uint64(min(at+size, x.end))
-		if x.fin && x.end-int64(e.End) == 1 {
-			e.End++
-		}
-		e.Flags = x.flags
+	e := Event{At: b.virtual(x.at), Flow: d, Ack: uint64(max(x.ack, 0))}
+	for start := x.start; ; start = int64(e.End) {
+		e.Start, e.End, e.Flags = uint64(start), uint64(x.p.cut(start, x.end, size)), x.p.flags
 		if int64(e.End) < x.end {
 			e.Flags &^= tcp.PSH | tcp.FIN
 		}
 		b.script.log = append(b.script.log, e)
-	}
-	if x.end == x.start {
-		b.script.log = append(b.script.log, e)
+		if int64(e.End) == x.end {
+			return
+		}
 	}
 }
 
@@ -302,8 +289,7 @@ func (b *builder) acknowledge(d, n int) int64 {
 	}
 	b.last[d] = max(b.last[d], place)
 	a := acknowledgement{at: p.at, place: place, echo: p.ecr, hasTS: p.hasTS, bare: p.segLen() == 0}
-	for i := range p.sacks {
-		r := p.sack[i]
+	for i, r := range p.blocks() {
 		if r.Len() == 0 || r.Len() >= farOff {
 			continue
 		}

@@ -29,12 +29,12 @@ func (b *builder) acks(d int, sack bool) (all []ACK) {
 		x := &b.events[d][i]
 		switch {
 		case x.reset:
-		case !x.sends && x.data && x.end > 1:
+		case !x.sends && x.data() && x.end > 1:
 			was := count(&come)
 			if come.take(x.start, x.end); count(&come) > was {
 				got = append(got, delivered{x.at, count(&come)})
 			}
-		case x.sends && x.ack > 0 && said.ack(x.p, x.ack, b.paths[1-d].max) && !x.data:
+		case x.sends && x.ack > 0 && said.hear(x, b.paths[1-d].max) && !x.data():
 			a := ACK{Bytes: uint64(said.bytes())}
 			k, _ := slices.BinarySearchFunc(got, said.bytes(), func(t delivered, n int64) int { return cmp.Compare(t.bytes, n) })
 			if k < len(got) {

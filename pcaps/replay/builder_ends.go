@@ -34,7 +34,7 @@ func (b *builder) endpoint(d int) Endpoint {
 	}
 	for i := range b.events[d] {
 		if x := &b.events[d][i]; x.sends && !x.reset && x.start > 0 {
-			e.Window = max(e.Window, min(x.window<<scale, 1<<29))
+			e.Window = max(e.Window, min(uint32(x.p.window)<<scale, 1<<29))
 		}
 	}
 	e.ACKDelay = b.ackDelay(d)
@@ -99,7 +99,7 @@ func (w *writeFinder) find() ([]Write, uint32) {
 		case x.sends && x.reset:
 			w.add(x, 0, false)
 			return w.all, w.firstWindow()
-		case x.sends && x.data && x.first && x.end > w.next:
+		case x.sends && x.first && x.end > w.next:
 			w.send(x, idle)
 		}
 	}
@@ -116,16 +116,16 @@ func (w *writeFinder) firstWindow() uint32 {
 }
 
 func (w *writeFinder) receive(x *endEvent) {
-	if x.data {
+	if x.data() {
 		was := w.received.una
 		w.received.take(x.start, x.end)
 		if w.received.una > was {
 			w.gotAt = x.at
 		}
 	}
-	if x.ack > 0 && w.known.ack(x.p, x.ack, w.b.paths[w.d].max) || x.ack > w.acked {
+	if x.ack > 0 && w.known.hear(x, w.b.paths[w.d].max) || x.ack > w.acked {
 		w.inFlight = w.acked < w.next && w.next > 1
-		w.acked, w.ackedAt, w.ackBare = max(w.acked, x.ack), x.at, !x.data
+		w.acked, w.ackedAt, w.ackBare = max(w.acked, x.ack), x.at, !x.data()
 		if w.acked > 1 && !w.anyACK {
 			w.anyACK, w.firstFlight = true, w.next-1
 		}
@@ -135,7 +135,8 @@ func (w *writeFinder) receive(x *endEvent) {
 // send takes in new bytes that leave, after so long without a packet.
 func (w *writeFinder) send(x *endEvent, idle time.Duration) {
 	bytes := x.end - w.next // with what is missing before it, which was written no later
-	if x.fin {
+	fin := x.p.flags.Has(tcp.FIN)
+	if fin {
 		bytes--
 	}
 	// An ACK made room for it.
@@ -146,18 +147,18 @@ func (w *writeFinder) send(x *endEvent, idle time.Duration) {
 	switch {
 	case n > 0 && bytes > 0 && !w.all[n-1].FIN && (!w.short || room && w.b.paths[w.d].fullBefore(x.start)):
 		w.all[n-1].Bytes += uint64(bytes)
-		w.all[n-1].FIN = w.all[n-1].FIN || x.fin
+		w.all[n-1].FIN = fin
 		if w.anyACK && w.firstFlight > 0 && w.flight == 0 && room {
 			w.flight = uint32(min(w.firstFlight, 1<<24))
 		}
-	case bytes > 0 || x.fin:
-		w.add(x, bytes, x.fin)
+	case bytes > 0 || fin:
+		w.add(x, bytes, fin)
 	}
 	if w.anyACK && w.flight == 0 {
 		w.firstFlight = 0
 	}
 	w.next = x.end
-	w.short = bytes%w.size != 0 || x.push || bytes == 0
+	w.short = bytes%w.size != 0 || x.p.flags.Has(tcp.PSH) || bytes == 0
 }
 
 // add appends a write.
@@ -188,16 +189,16 @@ func (b *builder) sendLimits(d int, writes []Write) []tcp.SendLimit {
 		switch {
 		case x.reset:
 		case !x.sends:
-			if x.ack > 0 && l.known.ack(x.p, x.ack, b.paths[d].max) {
+			if x.ack > 0 && l.known.hear(x, b.paths[d].max) {
 				l.hear(x.at)
 			}
 		default:
-			if x.data && !x.first && len(l.told) > 0 {
+			if x.data() && !x.first && len(l.told) > 0 {
 				// What follows a retransmission was released by no ACK before the one that caused
 				// that.
 				l.told, l.by = l.told[len(l.told)-1:], -1
 			}
-			if x.data && x.first && x.end > l.next && (x.start > 0 || x.end > 1) {
+			if x.first && x.end > l.next && (x.start > 0 || x.end > 1) {
 				l.send(x, begins[l.next])
 			}
 		}

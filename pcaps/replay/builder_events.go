@@ -16,18 +16,10 @@ func (b *builder) mergeEvents() {
 			x.at = b.virtual(x.at.Add(-b.half[d] / 2))
 			all = append(all, x)
 		}
-		for i := range b.heard[d] {
-			x := &b.heard[d][i]
-			e := endEvent{at: x.at, order: x.packet, start: x.start, end: x.end, data: x.end > x.start, ack: x.ack, n: -1}
-			if x.packet >= 0 {
-				e.p = &b.packets[x.packet]
-				e.push, e.fin = x.tail && e.p.flags.Has(tcp.PSH), x.tail && e.p.flags.Has(tcp.FIN)
-			}
-			all = append(all, e)
+		for _, x := range b.heard[d] {
+			all = append(all, endEvent{delivery: x, n: -1})
 		}
-		slices.SortStableFunc(all, func(x, y endEvent) int {
-			return cmp.Or(cmp.Compare(x.at, y.at), x.order-y.order)
-		})
+		slices.SortStableFunc(all, func(x, y endEvent) int { return cmp.Or(cmp.Compare(x.at, y.at), x.order()-y.order()) })
 		b.events[d] = all
 	}
 }
@@ -64,22 +56,28 @@ func (a *arrived) bytes() int64 {
 	return n
 }
 
-// ack takes in what an ACK and the SACK blocks of its packet report of a stream that ends before
-// max, and reports whether it is news.
-func (a *arrived) ack(p *packet, place, max int64) bool {
+// ack takes in what an ACK of all before place and its SACK blocks report of a stream that ends
+// before most, and reports whether it is news. ack is place as a sequence number.
+func (a *arrived) ack(place int64, ack tcp.Seq, blocks []tcp.Range, most int64) bool {
 	was := a.bytes()
-	if place > a.una {
-		a.una = place
-	}
-	for i := range p.sackBlocks() {
-		start := place + int64(int32(p.sack[i].Start-p.ack))
-		b := block{start, start + int64(p.sack[i].Len())}
-		if b.start >= a.una && b.end > b.start && b.end <= max {
+	a.una = max(a.una, place)
+	for _, r := range blocks {
+		start := place + int64(int32(r.Start-ack))
+		b := block{start, start + int64(r.Len())}
+		if b.start >= a.una && b.end > b.start && b.end <= most {
 			a.add(b)
 		}
 	}
 	a.trim()
 	return a.bytes() > was
+}
+
+// hear is ack of a packet that was captured, or not.
+func (a *arrived) hear(x *endEvent, most int64) bool {
+	if x.p == nil {
+		return a.ack(x.ack, 0, nil, most)
+	}
+	return a.ack(x.ack, x.p.ack, x.p.blocks(), most)
 }
 
 // take takes in bytes that arrive. It reports whether they left a gap before them or filled one,

@@ -98,10 +98,7 @@ func (p *pathBuilder) cut(place int64) {
 // split takes in a packet, cut into the segments that it may mean.
 func (p *pathBuilder) split(k *packet, start, end int64) {
 	for start < end {
-		cut := min(start+p.size, end)
-		if end-cut == 1 && k.flags.Has(tcp.FIN) {
-			cut = end // the FIN goes with the last segment
-		}
+		cut := k.cut(start, end, p.size)
 		p.transmit(segment{at: k.at, start: start, end: cut, number: k.number, ts: k.tsval, hasTS: k.hasTS})
 		start = cut
 	}

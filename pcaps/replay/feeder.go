@@ -51,16 +51,15 @@ func (f *feeder) deliver(now wheel.Time, x *delivery) {
 	if o.HasTimestamps = e.cfg.Timestamps; o.HasTimestamps {
 		o.TSVal = stamp(x.sent)
 	}
-	if x.packet >= 0 {
-		p := &s.packets[x.packet]
+	if p := x.p; p != nil {
 		h.Flags = p.flags
 		if !x.tail && bytes > 0 {
 			h.Flags &^= tcp.FIN | tcp.PSH
 		}
 		h.Window = f.window(p)
-		for i := range p.sacks {
-			start := tcp.Seq(x.ack + int64(int32(p.sack[i].Start-p.ack)))
-			o.SACK[i] = tcp.Range{Start: start, End: start + tcp.Seq(p.sack[i].Len())}
+		for i, r := range p.blocks() {
+			start := tcp.Seq(x.ack + int64(int32(r.Start-p.ack)))
+			o.SACK[i] = tcp.Range{Start: start, End: start + tcp.Seq(r.Len())}
 		}
 		o.NumSACK = p.sacks
 		if o.HasTimestamps && h.Flags.Has(tcp.ACK) {

@@ -45,16 +45,16 @@ func (f *follower) open() {
 	at := s.Begin
 	f.ends[0].dial(at)
 	at = at.Add(s.Paths[0].Base)
-	f.hear(1, &delivery{at: at, sent: s.Begin, packet: -1, end: 1})
+	f.hear(1, &delivery{at: at, sent: s.Begin, end: 1})
 	if back := s.Paths[1].Ranges; len(back) > 0 && back[0].Start == 0 {
 		return // the SYN-ACK was captured
 	}
 	sent := at
 	at = at.Add(s.Paths[1].Base)
-	f.hear(0, &delivery{at: at, sent: sent, packet: -1, end: 1, ack: 1})
+	f.hear(0, &delivery{at: at, sent: sent, end: 1, ack: 1})
 	sent = at
 	at = at.Add(s.Paths[0].Base)
-	f.hear(1, &delivery{at: at, sent: sent, packet: -1, start: 1, end: 1, ack: 1})
+	f.hear(1, &delivery{at: at, sent: sent, start: 1, end: 1, ack: 1})
 }
 
 // to does all that the tapes have up to an instant, that instant included.

@@ -36,13 +36,8 @@ type packet struct {
 	sack       [tcp.MaxSACKBlocks]tcp.Range
 }
 
-// sackBlocks returns how many SACK blocks a packet has, 0 for one that was not captured.
-func (p *packet) sackBlocks() uint8 {
-	if p == nil {
-		return 0
-	}
-	return p.sacks
-}
+// blocks returns the SACK blocks.
+func (p *packet) blocks() []tcp.Range { return p.sack[:p.sacks] }
 
 // segLen is SEG.LEN: RFC 9293 §3.3.1.
 func (p *packet) segLen() int64 {
@@ -54,6 +49,15 @@ func (p *packet) segLen() int64 {
 		n++
 	}
 	return n
+}
+
+// cut returns where the segment ends that begins at start, of a packet that is longer than size. The
+// FIN goes with the last one.
+func (p *packet) cut(start, end, size int64) int64 {
+	if cut := start + size; cut < end && (end-cut > 1 || !p.flags.Has(tcp.FIN)) {
+		return cut
+	}
+	return end
 }
 
 // recording is the packets of a connection.

@@ -23,11 +23,19 @@ type tape struct {
 type delivery struct {
 	at         wheel.Time // it arrives
 	sent       wheel.Time // it left
-	packet     int        // of the capture; -1: it is not in it
+	p          *packet    // nil: it was not captured
 	start, end int64
 	ack        int64
 	late       bool // others overtook it
 	tail       bool // it is the last segment of its packet
+}
+
+// order puts packets in the order of the capture, the ones before it that it does not have.
+func (x *delivery) order() int {
+	if x.p == nil {
+		return -1
+	}
+	return int(x.p.number)
 }
 
 // send is a transmission of the capture as it leaves an end.
@@ -93,19 +101,19 @@ func (b *builder) deliveries(d int) (all []delivery) {
 		}
 		for ; x.n >= 0 && next < x.n; next++ {
 			if p.segments[next].unseen {
-				all = b.deliver(all, d, next, delivery{packet: -1, ack: acked, tail: true})
+				all = b.deliver(all, d, next, delivery{ack: acked, tail: true})
 			}
 		}
 		acked = max(acked, x.ack)
 		if x.n < 0 {
 			if !b.lostACK(d, x) {
 				at, sent := b.virtual(x.at.Add(b.half[to]/2)), b.virtual(x.at.Add(-b.half[d]/2))
-				all = append(all, delivery{at: at, sent: sent, packet: x.order, start: x.start, end: x.start, ack: x.ack})
+				all = append(all, delivery{at: at, sent: sent, p: x.p, start: x.start, end: x.start, ack: x.ack})
 			}
 			continue
 		}
 		for n := x.n; n < len(p.segments) && p.segments[n].number == x.p.number; n++ {
-			all = b.deliver(all, d, n, delivery{packet: x.order, ack: x.ack, tail: p.segments[n].end == x.end})
+			all = b.deliver(all, d, n, delivery{p: x.p, ack: x.ack, tail: p.segments[n].end == x.end})
 			next = n + 1
 		}
 	}

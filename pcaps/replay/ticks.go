@@ -35,7 +35,7 @@ func (b *builder) timed(d int) (all []Timed) {
 			heard, last = x.at, x.at
 			continue
 		}
-		if x.data && !x.first && x.at.Sub(heard) > sameInstant && x.at.Sub(last) > sameInstant && len(all) < mostTimed {
+		if x.data() && !x.first && x.at.Sub(heard) > sameInstant && x.at.Sub(last) > sameInstant && len(all) < mostTimed {
 			all = append(all, Timed{x.at, x.at.Sub(last)})
 		}
 		last = x.at
