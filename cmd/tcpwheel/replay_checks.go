@@ -9,35 +9,13 @@ import (
 	pages "tcpwheel/pcaps/report"
 )
 
-// checkRecord is a check of a validation as a line of JSON: how many losses there were of each
-// kind, and how many of them are right.
+// checkRecord is a check of a validation as a line of JSON.
 type checkRecord struct {
-	Type          string  `json:"type"`
-	Check         string  `json:"check"`
-	Policy        string  `json:"policy"`
-	First         int     `json:"first_transmissions"`
-	FirstRight    int     `json:"first_within_1ms"`
-	Timeouts      int     `json:"timeouts"`
-	TimeoutsRight int     `json:"timeouts_right"`
-	Probes        int     `json:"probes"`
-	ProbesRight   int     `json:"probes_right"`
-	Reorders      int     `json:"reorders"`
-	ReordersRight int     `json:"reorders_right"`
-	ACKs          int     `json:"acks"`
-	ACKsRight     int     `json:"acks_right"`
-	Recoveries    int     `json:"recoveries"`
-	Median        float64 `json:"median_off"`
-	P95           float64 `json:"p95_off"`
-	Passes        bool    `json:"passes"`
-	Want          bool    `json:"want"`
-}
-
-func checkRecordOf(c *pages.Check) checkRecord {
-	return checkRecord{
-		Type: "validation", Check: c.Name, Policy: c.Policy, First: c.First, FirstRight: c.FirstRight, Timeouts: c.Timeouts,
-		TimeoutsRight: c.TimeoutsRight, Probes: c.Probes, ProbesRight: c.ProbesRight, Reorders: c.Reorders, ReordersRight: c.ReordersRight,
-		ACKs: c.Fast, ACKsRight: c.FastRight, Recoveries: c.Recoveries, Median: c.Median, P95: c.P95, Passes: c.Passes(), Want: c.Want,
-	}
+	Type  string `json:"type"`
+	Check string `json:"check"`
+	*replay.Validation
+	Passes bool `json:"passes"`
+	Want   bool `json:"want"`
 }
 
 // judgedRecord is a loss of a check, as a line of JSON or CSV.
@@ -74,11 +52,10 @@ func (r *replaying) judgedRecords(checks []pages.Check) iter.Seq[judgedRecord] {
 }
 
 func (r *replaying) judgedRecord(c *pages.Check, j *replay.Judged) judgedRecord {
-	x := j.Result
-	l := &x.Script.Losses[j.Loss]
+	l := j.Loss()
 	rec := judgedRecord{
-		Type: "judged", Check: c.Name, Policy: c.Policy, File: x.File, Conn: x.ID, Sender: endNames[l.Flow], Kind: l.Kind.String(),
-		At: x.Script.Seconds(l.At, r.firstOf(x)), Packet: l.Packet, CapturedD: l.D.Seconds(), Right: j.Right, Captured: l.TRec.Seconds(), Off: j.Off,
+		Type: "judged", Check: c.Name, Policy: c.Policy, File: j.File, Conn: j.ID, Sender: endNames[l.Flow], Kind: l.Kind.String(),
+		At: j.Script.Seconds(l.At, r.firstOf(j.Result)), Packet: l.Packet, CapturedD: l.D.Seconds(), Right: j.Right, Captured: l.TRec.Seconds(), Off: j.Off,
 	}
 	if j.Detected {
 		rec.D = secondsOf(j.D)
@@ -101,7 +78,7 @@ func (r *replaying) writeValidationJSON(checks []pages.Check) error {
 		return err
 	}
 	for i := range checks {
-		if err := enc.Encode(checkRecordOf(&checks[i])); err != nil {
+		if err := enc.Encode(checkRecord{"validation", checks[i].Name, &checks[i].Validation, checks[i].Passes(), checks[i].Want}); err != nil {
 			return err
 		}
 	}
@@ -153,8 +130,8 @@ func (r *replaying) writeFar(b *strings.Builder, v *replay.Validation) {
 		"(path, %d), or repaired at another time (repair, %d)\n", len(all), v.Recoveries, counts[replay.WhyTimer], counts[replay.WhyPath], counts[replay.WhyRepair])
 	fmt.Fprintf(b, "%5s %9s %-8s%8s %7s  %-8s%s\n", "conn", "at", "kind", "capture", "replay", "why", "file")
 	for _, f := range all[:min(r.top, len(all))] {
-		l := &f.Result.Script.Losses[f.Loss]
-		fmt.Fprintf(b, "%5d %8.3fs %-8v%s%s  %-8v%s\n", f.Result.ID, f.Result.Script.Seconds(l.At, r.firstOf(f.Result)), l.Kind,
-			pad(spanOrDash(l.TRec, true), 8), pad(spanOrDash(f.TRec, f.Repaired), 8), f.Why, f.Result.File)
+		l := f.Loss()
+		fmt.Fprintf(b, "%5d %8.3fs %-8v%s%s  %-8v%s\n", f.ID, f.Script.Seconds(l.At, r.firstOf(f.Result)), l.Kind,
+			pad(spanOrDash(l.TRec, true), 8), pad(spanOrDash(f.TRec, f.Repaired), 8), f.Why, f.File)
 	}
 }

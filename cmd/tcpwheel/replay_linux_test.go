@@ -221,9 +221,9 @@ func judgeReplays(ctx context.Context, t *testing.T, files []string) (wrong, off
 		switch {
 		case !row.Want && row.Passes:
 			wrong = append(wrong, row.Check+" passes, with other timers than the kernel's")
-		case row.Want && (row.Median > 0.05 || row.ACKsRight*5 < row.ACKs*4):
+		case row.Want && (row.Median > 0.05 || row.FastRight*5 < row.Fast*4):
 			off = append(off, fmt.Sprintf("%s: recovery times are off by %.1f %% in the median, and %d of %d fast retransmissions are right",
-				row.Check, 100*row.Median, row.ACKsRight, row.ACKs))
+				row.Check, 100*row.Median, row.FastRight, row.Fast))
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tcpwheel/pcaps/replay"
+	pages "tcpwheel/pcaps/report"
 )
 
 // connKey says in a record which connection it is about.
@@ -52,15 +53,13 @@ var endNames = [2]string{"client", "server"}
 // records returns each loss under the oracle and each policy.
 func (r *replaying) records() iter.Seq[replayRecord] {
 	return func(yield func(replayRecord) bool) {
-		for _, x := range r.results {
-			for loss := range x.Script.Losses {
-				if !yield(r.oracleRecord(x, loss)) {
+		for x, loss := range replay.Losses(r.results) {
+			if !yield(r.oracleRecord(x, loss)) {
+				return
+			}
+			for choice := range r.study.Choices {
+				if !yield(r.record(x, loss, choice)) {
 					return
-				}
-				for choice := range r.study.Choices {
-					if !yield(r.record(x, loss, choice)) {
-						return
-					}
 				}
 			}
 		}
@@ -197,7 +196,7 @@ func (r *replaying) writeJSON() error {
 		return err
 	}
 	g := replay.SummarizeGate(r.results)
-	lost, timers := replay.Headline(r.results, summaries)
+	lost, timers := pages.Headline(r.results, summaries)
 	return enc.Encode(struct {
 		connCounts
 		Losses   int       `json:"losses"`

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"tcpwheel/pcaps/replay"
+	pages "tcpwheel/pcaps/report"
 	"tcpwheel/pcaps/track"
 )
 
@@ -17,7 +18,7 @@ func (r *replaying) writeTables() error {
 	var b strings.Builder
 	summaries := r.study.SummarizeAll(r.results)
 	if len(r.results) > 0 {
-		lost, timers := replay.Headline(r.results, summaries)
+		lost, timers := pages.Headline(r.results, summaries)
 		b.WriteString(paragraph(lost) + paragraph(timers) + "\n")
 	}
 	r.writeHead(&b, fmt.Sprintf("%d replayed", len(r.results)))
@@ -78,8 +79,8 @@ func (r *replaying) lossTable(b *strings.Builder) {
 		b.WriteString("model is the policy captured: the stack that explains the captured timers best\n")
 	}
 	var shown []*replay.Result
-	for _, at := range rows {
-		shown = append(shown, r.results[at[0]])
+	for _, x := range rows {
+		shown = append(shown, x.Result)
 	}
 	name := namesOf(b, shown)
 	// As many policies as fit stand side by side.
@@ -96,12 +97,11 @@ func (r *replaying) lossTable(b *strings.Builder) {
 			b.WriteString(pad(shortPolicy(c.Text), wide))
 		}
 		b.WriteByte('\n')
-		for _, at := range rows {
-			x := r.results[at[0]]
-			r.lossHead(b, x, at[1], name(x))
+		for _, x := range rows {
+			r.lossHead(b, &x, name(x.Result))
 			for i := from; i < to; i++ {
 				text := "unknown"
-				if rec, _ := x.Recovery(at[1], i, replay.ByRange); rec != nil {
+				if rec, _ := x.Recovery(x.N, i, replay.ByRange); rec != nil {
 					text = spanOrDash(rec.TRec, rec.Repaired)
 				}
 				b.WriteString(pad(text, wide))
@@ -115,16 +115,16 @@ func (r *replaying) lossTable(b *strings.Builder) {
 }
 
 // lossHead prints the columns of a loss before those of the policies.
-func (r *replaying) lossHead(b *strings.Builder, x *replay.Result, loss int, name string) {
-	l, o := &x.Script.Losses[loss], &x.Oracle[loss]
+func (r *replaying) lossHead(b *strings.Builder, x *replay.ResultLoss, name string) {
+	l, o := x.Loss(), &x.Oracle[x.N]
 	kind := l.Kind.String()
 	switch {
 	case !l.Needed() && l.TRec > 0:
 		kind += "*"
-	case x.Gates[loss] != replay.Passed:
+	case x.Gates[x.N] != replay.Passed:
 		kind += "!"
 	}
-	fmt.Fprintf(b, "%5s %8.3fs %-8s%s%s", name, x.Script.Seconds(l.At, r.firstOf(x)), kind, pad(spanOrDash(l.TRec, l.TRec > 0), 8), pad(spanOrDash(o.TRec, o.Repaired), 8))
+	fmt.Fprintf(b, "%5s %8.3fs %-8s%s%s", name, x.Script.Seconds(l.At, r.firstOf(x.Result)), kind, pad(spanOrDash(l.TRec, l.TRec > 0), 8), pad(spanOrDash(o.TRec, o.Repaired), 8))
 }
 
 // namesOf returns the names of connections in a table: their number, after that of their file if
@@ -233,20 +233,18 @@ func keyTable(b *strings.Builder, summaries []replay.Summary) {
 func (r *replaying) gatedTable(b *strings.Builder) {
 	const most = 50
 	n := 0
-	for _, x := range r.results {
-		for i := range x.Script.Losses {
-			l, o := &x.Script.Losses[i], &x.Oracle[i]
-			if !l.Needed() || x.Gates[i] == replay.Passed {
-				continue
-			}
-			if n++; n > most {
-				continue
-			}
-			if n == 1 {
-				fmt.Fprintf(b, "\nlosses that cannot be replayed\n%5s %8s %-8s%8s%8s\n", "conn", "packet", "kind", "capture", replay.Oracle)
-			}
-			fmt.Fprintf(b, "%5d %8d %-8v%s%s  %s\n      %v\n", x.ID, l.Packet, l.Kind, pad(spanOrDash(l.TRec, true), 8), pad(spanOrDash(o.TRec, o.Repaired), 8), x.File, x.Gates[i])
+	for x, i := range replay.Losses(r.results) {
+		l, o := &x.Script.Losses[i], &x.Oracle[i]
+		if !l.Needed() || x.Gates[i] == replay.Passed {
+			continue
 		}
+		if n++; n > most {
+			continue
+		}
+		if n == 1 {
+			fmt.Fprintf(b, "\nlosses that cannot be replayed\n%5s %8s %-8s%8s%8s\n", "conn", "packet", "kind", "capture", replay.Oracle)
+		}
+		fmt.Fprintf(b, "%5d %8d %-8v%s%s  %s\n      %v\n", x.ID, l.Packet, l.Kind, pad(spanOrDash(l.TRec, true), 8), pad(spanOrDash(o.TRec, o.Repaired), 8), x.File, x.Gates[i])
 	}
 	if n > most {
 		fmt.Fprintf(b, "and %d more, see --json\n", n-most)

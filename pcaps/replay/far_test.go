@@ -18,7 +18,7 @@ func TestFar(t *testing.T) {
 		}
 		timers := 0
 		for k, f := range far {
-			l := &f.Result.Script.Losses[f.Loss]
+			l := f.Loss()
 			if f.Off <= mostP95 || k > 0 && f.Off > far[k-1].Off || f.Repaired && (f.TRec-l.TRec).Abs() <= l.TRec/10 {
 				t.Errorf("%s: the %d. is off by %.3f: %v, want %v", v.Policy, k, f.Off, f.TRec, l.TRec)
 			}

@@ -51,8 +51,8 @@ func (p *packet) segLen() int64 {
 	return n
 }
 
-// cut returns where the segment ends that begins at start, of a packet that is longer than size. The
-// FIN goes with the last one.
+// cut returns where the segment ends that begins at start, of a packet that is longer than size.
+// The FIN goes with the last one.
 func (p *packet) cut(start, end, size int64) int64 {
 	if cut := start + size; cut < end && (end-cut > 1 || !p.flags.Has(tcp.FIN)) {
 		return cut

@@ -201,16 +201,20 @@ func Quantile[T cmp.Ordered](all []T, q float64) T {
 	return all[stat.Rank(len(all), q)]
 }
 
-// Longest returns the losses with the longest captured recovery times, at most n, as pairs of a
-// result and a loss.
-func Longest(results []*Result, n int) [][2]int {
-	var all [][2]int
-	for i, r := range results {
-		for k := range r.Script.Losses {
-			all = append(all, [2]int{i, k})
-		}
+// ResultLoss is a loss of a result, by its number.
+type ResultLoss struct {
+	*Result
+	N int
+}
+
+// Loss returns the loss.
+func (x *ResultLoss) Loss() *Loss { return &x.Script.Losses[x.N] }
+
+// Longest returns the losses with the longest captured recovery times, at most n.
+func Longest(results []*Result, n int) (all []ResultLoss) {
+	for r, i := range Losses(results) {
+		all = append(all, ResultLoss{r, i})
 	}
-	took := func(p [2]int) time.Duration { return results[p[0]].Script.Losses[p[1]].TRec }
-	slices.SortStableFunc(all, func(a, b [2]int) int { return cmp.Compare(took(b), took(a)) })
+	slices.SortStableFunc(all, func(a, b ResultLoss) int { return cmp.Compare(b.Loss().TRec, a.Loss().TRec) })
 	return all[:min(n, len(all))]
 }

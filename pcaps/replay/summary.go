@@ -3,6 +3,7 @@ package replay
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -57,6 +58,8 @@ type Summary struct {
 
 	// Of whole connections.
 	Retransmissions, Spurious int
+
+	all []time.Duration // the recovery times
 }
 
 // GateSummary is how many losses there are, and how many of them count.
@@ -66,17 +69,27 @@ type GateSummary struct {
 	Gates                  [gates]int    // losses by why they do not count
 }
 
+// Losses returns the losses of results: each result with the number of a loss.
+func Losses(results []*Result) iter.Seq2[*Result, int] {
+	return func(yield func(*Result, int) bool) {
+		for _, r := range results {
+			for i := range r.Script.Losses {
+				if !yield(r, i) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // SummarizeGate returns how many losses count.
 func SummarizeGate(results []*Result) (g GateSummary) {
-	for _, r := range results {
-		for i := range r.Script.Losses {
-			l := &r.Script.Losses[i]
-			g.Losses++
-			g.Gates[r.Gates[i]]++
-			if l.Needed() {
-				g.Needed++
-				g.Captured += l.TRec
-			}
+	for r, i := range Losses(results) {
+		g.Losses++
+		g.Gates[r.Gates[i]]++
+		if l := &r.Script.Losses[i]; l.Needed() {
+			g.Needed++
+			g.Captured += l.TRec
 		}
 	}
 	g.Passed = g.Gates[Passed]
@@ -84,40 +97,29 @@ func SummarizeGate(results []*Result) (g GateSummary) {
 }
 
 // SummarizeCaptured returns what the captures have, of all losses that were needed and repaired.
-func SummarizeCaptured(results []*Result) Summary {
-	var s Summary
-	var all []time.Duration
-	for _, r := range results {
-		for i := range r.Script.Losses {
-			l := &r.Script.Losses[i]
-			s.Spurious += l.SpuriousCount
-			s.Retransmissions += l.Retransmissions
-			if l.Needed() {
-				all = append(all, l.TRec)
-				s.Waiting += max(l.TRec-l.RTT, 0)
-			}
+func SummarizeCaptured(results []*Result) (s Summary) {
+	for r, i := range Losses(results) {
+		l := &r.Script.Losses[i]
+		s.Spurious += l.SpuriousCount
+		s.Retransmissions += l.Retransmissions
+		if l.Needed() {
+			s.add(l.TRec, l.RTT)
 		}
 	}
-	s.quantiles(all)
+	s.quantiles()
 	return s
 }
 
 // SummarizeOracle returns how the oracle does, over the losses that passed the gate.
 func SummarizeOracle(results []*Result) Summary {
 	s := Summary{Policy: Oracle}
-	var all []time.Duration
-	for _, r := range results {
-		for i := range r.Script.Losses {
-			if r.Gates[i] != Passed {
-				continue
-			}
-			l, rec := &r.Script.Losses[i], &r.Oracle[i]
-			all = append(all, rec.TRec)
-			s.Waiting += max(rec.TRec-l.RTT, 0)
+	for r, i := range Losses(results) {
+		if r.Gates[i] == Passed {
+			s.add(r.Oracle[i].TRec, r.Script.Losses[i].RTT)
 			s.OracleError += r.Doubts[i]
 		}
 	}
-	s.quantiles(all)
+	s.quantiles()
 	return s
 }
 
@@ -134,62 +136,63 @@ func (st *Study) SummarizeAll(results []*Result) []Summary {
 // there are connections.
 func (st *Study) Summarize(results []*Result, choice int) Summary {
 	s := Summary{Policy: st.Choices[choice].Text}
-	var all []time.Duration
-	var conns [][]saving
+	var saved [][]time.Duration // by range, of each connection
 	for _, r := range results {
-		var conn []saving
-		p := &r.Policies[choice]
-		if p.Whole != nil {
-			s.Spurious += p.Whole.Spurious
-			s.Retransmissions += p.Whole.Retransmissions
+		if whole := r.Policies[choice].Whole; whole != nil {
+			s.Spurious += whole.Spurious
+			s.Retransmissions += whole.Retransmissions
 		}
-		for i := range r.Script.Losses {
-			if r.Gates[i] != Passed {
-				continue
-			}
-			oracle := r.Oracle[i].TRec
-			for k := range s.Saved {
-				rec, ok := r.Recovery(i, choice, Key(k))
-				if ok {
-					s.Saved[k] += oracle - rec.TRec
-					s.Of[k] += oracle
-				}
-				if Key(k) != ByRange {
-					continue
-				}
-				switch l := &r.Script.Losses[i]; {
-				case ok:
-					all = append(all, rec.TRec)
-					s.Waiting += max(rec.TRec-l.RTT, 0)
-					s.OracleError += r.Doubts[i]
-					conn = append(conn, saving{oracle - rec.TRec, oracle})
-				case rec == nil:
-					s.Unknown++
-				case !rec.Repaired:
-					s.NotRepaired++
-				default:
-					s.FilledIn++
-				}
-			}
-		}
-		if len(conn) > 0 {
-			conns = append(conns, conn)
+		if conn := s.addAll(r, choice); len(conn) > 0 {
+			saved = append(saved, conn)
 		}
 	}
-	s.quantiles(all)
+	s.quantiles()
 	fewest := cmp.Or(st.Fewest, fewestLosses)
-	s.Low, s.High, s.HasInterval = interval(conns, fewest)
+	s.Low, s.High, s.HasInterval = interval(saved, fewest)
 	s.judge(fewest)
 	return s
 }
 
-func (s *Summary) quantiles(all []time.Duration) {
-	s.N = len(all)
-	s.Median, s.P95, s.P99 = Quantile(all, 0.5), Quantile(all, 0.95), Quantile(all, 0.99)
+// addAll adds the losses of a connection, and returns what each saves by range.
+func (s *Summary) addAll(r *Result, choice int) (saved []time.Duration) {
+	for i := range r.Script.Losses {
+		if r.Gates[i] != Passed {
+			continue
+		}
+		oracle := r.Oracle[i].TRec
+		for k := range s.Saved {
+			if rec, ok := r.Recovery(i, choice, Key(k)); ok {
+				s.Saved[k] += oracle - rec.TRec
+				s.Of[k] += oracle
+			}
+		}
+		switch rec, ok := r.Recovery(i, choice, ByRange); {
+		case ok:
+			s.add(rec.TRec, r.Script.Losses[i].RTT)
+			s.OracleError += r.Doubts[i]
+			saved = append(saved, oracle-rec.TRec)
+		case rec == nil:
+			s.Unknown++
+		case !rec.Repaired:
+			s.NotRepaired++
+		default:
+			s.FilledIn++
+		}
+	}
+	return saved
 }
 
-// saving is what a policy saves of the oracle's recovery time of a loss.
-type saving struct{ saved, of time.Duration }
+// add counts a recovery.
+func (s *Summary) add(took, rtt time.Duration) {
+	s.all = append(s.all, took)
+	s.Waiting += max(took-rtt, 0)
+}
+
+func (s *Summary) quantiles() {
+	s.N = len(s.all)
+	s.Median, s.P95, s.P99 = Quantile(s.all, 0.5), Quantile(s.all, 0.95), Quantile(s.all, 0.99)
+	s.all = nil
+}
 
 const (
 	fewestLosses = 5      // without an interval below
@@ -197,27 +200,24 @@ const (
 	resamples    = 10_000 // draws for an interval
 )
 
-// interval returns the bounds of 99 % of the sum of savings: it draws connections again and again
-// with replacement, as losses of one connection are not independent; or losses, if there are few
-// connections.
-func interval(conns [][]saving, fewest int) (low, high time.Duration, ok bool) {
-	units := conns
-	if len(conns) < fewestConns {
-		units = nil
-		for _, c := range conns {
-			for i := range c {
-				units = append(units, c[i:i+1])
-			}
+// interval returns the bounds of 99 % of the sum of what connections save: it draws connections
+// again and again with replacement, as losses of one connection are not independent; or losses, if
+// there are few connections.
+func interval(conns [][]time.Duration, fewest int) (low, high time.Duration, ok bool) {
+	var sums []time.Duration
+	for _, c := range conns {
+		if len(conns) < fewestConns {
+			sums = append(sums, c...)
+			continue
 		}
+		sum := time.Duration(0)
+		for _, saved := range c {
+			sum += saved
+		}
+		sums = append(sums, sum)
 	}
-	if len(units) < fewest {
+	if len(sums) < fewest {
 		return 0, 0, false
-	}
-	sums := make([]time.Duration, len(units))
-	for i, u := range units {
-		for _, x := range u {
-			sums[i] += x.saved
-		}
 	}
 	drawn := draw(sums, resamples, rand.New(rand.NewPCG(1, 2))) // the same intervals each time
 	slices.Sort(drawn)

@@ -12,30 +12,36 @@ import (
 // Validation is how near a replay under the captured timers comes to the capture, over the losses
 // that were captured whole and at their sender.
 type Validation struct {
-	Policy string
+	Policy string `json:"policy"`
+
+	// The first transmissions, and those within 1 ms, in the open loop.
+	First      int `json:"first_transmissions"`
+	FirstRight int `json:"first_within_1ms"`
 
 	// How many losses a timeout, a probe, RACK's timer for reordering, and an ACK detected. Right
 	// are those whose D is as captured: within a jiffy or 2 %, within two jiffies, within two
 	// jiffies, and within 1 ms.
-	Timeouts, TimeoutsRight int
-	Probes, ProbesRight     int
-	Reorders, ReordersRight int
-	Fast, FastRight         int
-
-	First, FirstRight int // first transmissions, and those within 1 ms, in the open loop
+	Timeouts      int `json:"timeouts"`
+	TimeoutsRight int `json:"timeouts_right"`
+	Probes        int `json:"probes"`
+	ProbesRight   int `json:"probes_right"`
+	Reorders      int `json:"reorders"`
+	ReordersRight int `json:"reorders_right"`
+	Fast          int `json:"acks"`
+	FastRight     int `json:"acks_right"`
 
 	// Recoveries is how many losses there are. Median and P95 are how far their recovery times are
 	// off, as parts of the captured ones.
-	Recoveries  int
-	Median, P95 float64
+	Recoveries int     `json:"recoveries"`
+	Median     float64 `json:"median_off"`
+	P95        float64 `json:"p95_off"`
 
 	Judged []Judged `json:"-"` // these losses
 }
 
 // Judged is a loss of a validation.
 type Judged struct {
-	Result *Result
-	Loss   int
+	ResultLoss
 
 	// D is how long after the lost transmission the engine retransmitted in the open loop, if
 	// Detected. Right says that this is within the band.
@@ -139,7 +145,7 @@ func (v *Validation) judge(r *Result, loss int, w *WireOutcome, rec *Recovery) {
 	*n++
 	*good += count(right)
 	v.Judged = append(v.Judged, Judged{
-		Result: r, Loss: loss, D: took, Detected: detected, Right: right, TRec: rec.TRec, Repaired: rec.Repaired, Off: offBy(l, rec),
+		ResultLoss: ResultLoss{r, loss}, D: took, Detected: detected, Right: right, TRec: rec.TRec, Repaired: rec.Repaired, Off: offBy(l, rec),
 		Why: whyFar(right, rec.D, l.D),
 	})
 }

@@ -101,7 +101,7 @@ func (r *Replays) Write(w io.Writer) error {
 	v.refusalsView = refused(r.Refusals)
 	if len(r.Results) > 0 {
 		summaries := r.study().SummarizeAll(r.Results)
-		lost, timers := replay.Headline(r.Results, summaries)
+		lost, timers := Headline(r.Results, summaries)
 		v.Headline = []string{lost, timers}
 		v.Policies, v.Models = r.policies(summaries), r.models()
 		r.gated(&v)
@@ -208,19 +208,17 @@ func (r *Replays) models() string {
 
 // gated lists the needed losses that do not count, with the reason.
 func (r *Replays) gated(v *replayView) {
-	for _, x := range r.Results {
-		for i := range x.Script.Losses {
-			l, o := &x.Script.Losses[i], &x.Oracle[i]
-			if !l.Needed() || x.Gates[i] == replay.Passed {
-				continue
-			}
-			if len(v.Gated) == maxRefusals {
-				v.MoreGate++
-				continue
-			}
-			v.Gated = append(v.Gated, gatedView{x.File, l.Kind.String(), x.Gates[i].String(), x.ID, l.Packet,
-				cell(l.TRec, true), cell(o.TRec, o.Repaired)})
+	for x, i := range replay.Losses(r.Results) {
+		l, o := &x.Script.Losses[i], &x.Oracle[i]
+		if !l.Needed() || x.Gates[i] == replay.Passed {
+			continue
 		}
+		if len(v.Gated) == maxRefusals {
+			v.MoreGate++
+			continue
+		}
+		v.Gated = append(v.Gated, gatedView{x.File, l.Kind.String(), x.Gates[i].String(), x.ID, l.Packet,
+			cell(l.TRec, true), cell(o.TRec, o.Repaired)})
 	}
 }
 
@@ -252,16 +250,15 @@ func (r *Replays) losses(v *replayView) {
 	if total := r.total(); len(rows) < total {
 		v.LossNote = fmt.Sprintf("The %d longest of %d. ", len(rows), total)
 	}
-	for _, at := range rows {
-		x := r.Results[at[0]]
-		l := &x.Script.Losses[at[1]]
+	for _, x := range rows {
+		l := x.Loss()
 		row := lossView{
-			File: x.File, Conn: x.ID, Packet: l.Packet, At: micro(x.Script.Seconds(l.At, r.First(x))), Kind: l.Kind.String(), Spurious: l.Verdict.String(),
+			File: x.File, Conn: x.ID, Packet: l.Packet, At: micro(x.Script.Seconds(l.At, r.First(x.Result))), Kind: l.Kind.String(), Spurious: l.Verdict.String(),
 			From:  [2]string{x.Client.String(), x.Server.String()}[l.Flow],
-			Spans: []cellView{cell(l.TRec, l.TRec > 0), oracleCell(x, at[1])},
+			Spans: []cellView{cell(l.TRec, l.TRec > 0), oracleCell(x.Result, x.N)},
 		}
 		for i := range r.Choices {
-			rec, ok := x.Recovery(at[1], i, replay.ByRange)
+			rec, ok := x.Recovery(x.N, i, replay.ByRange)
 			if rec == nil {
 				row.Spans = append(row.Spans, cellView{Value: "unknown", Text: "unknown"})
 				continue
@@ -270,7 +267,7 @@ func (r *Replays) losses(v *replayView) {
 			if !ok && span.Text != "" {
 				span.Text = "(" + span.Text + ")"
 			}
-			span.Title = otherKeys(x, i, at[1], rec)
+			span.Title = otherKeys(x.Result, i, x.N, rec)
 			row.Spans = append(row.Spans, span)
 		}
 		v.Losses = append(v.Losses, row)
@@ -319,11 +316,9 @@ type pair struct {
 
 // paired returns the losses that count under a choice, keyed by range, in order.
 func (r *Replays) paired(choice int) (all []pair) {
-	for _, x := range r.Results {
-		for i := range x.Script.Losses {
-			if rec, ok := x.Recovery(i, choice, replay.ByRange); ok {
-				all = append(all, pair{x, &x.Script.Losses[i], x.Oracle[i].TRec, rec.TRec})
-			}
+	for x, i := range replay.Losses(r.Results) {
+		if rec, ok := x.Recovery(i, choice, replay.ByRange); ok {
+			all = append(all, pair{x, &x.Script.Losses[i], x.Oracle[i].TRec, rec.TRec})
 		}
 	}
 	return all
@@ -332,11 +327,9 @@ func (r *Replays) paired(choice int) (all []pair) {
 // curves draws the distributions of recovery times, some policies and the capture in each figure.
 func (r *Replays) curves() (figures []figure) {
 	var captured []time.Duration
-	for _, x := range r.Results {
-		for i := range x.Script.Losses {
-			if l := &x.Script.Losses[i]; l.Needed() {
-				captured = append(captured, l.TRec)
-			}
+	for x, i := range replay.Losses(r.Results) {
+		if l := &x.Script.Losses[i]; l.Needed() {
+			captured = append(captured, l.TRec)
 		}
 	}
 	slices.Sort(captured)

@@ -66,7 +66,7 @@ func (p *Validations) Write(out io.Writer) error {
 	var files []string
 	for _, c := range p.Checks {
 		for _, j := range c.Judged {
-			files = append(files, j.Result.File)
+			files = append(files, j.File)
 		}
 	}
 	v := validationView{Frame: htmlpage.NewFrame(titled(files, "Replays compared with %s", "Replays compared with %d captures", "Replays compared with captures"), pageCSS)}
@@ -120,10 +120,10 @@ func (p *Validations) check(c *Check, i int) checkView {
 // time.
 func (c *Check) slopes() (detections, recoveries []slope) {
 	for _, j := range c.Judged {
-		l := &j.Result.Script.Losses[j.Loss]
+		l := j.Loss()
 		slopeOf := func(captured, replayed time.Duration) slope {
 			return slope{captured, replayed, []string{
-				csvText(j.Result.File), strconv.Itoa(j.Result.ID), strconv.FormatInt(l.Packet, 10), l.Kind.String(),
+				csvText(j.File), strconv.Itoa(j.ID), strconv.FormatInt(l.Packet, 10), l.Kind.String(),
 				strconv.FormatFloat(captured.Seconds(), 'g', 9, 64), strconv.FormatFloat(replayed.Seconds(), 'g', 9, 64),
 			}}
 		}
@@ -161,11 +161,10 @@ func (p *Validations) judged(c *Check) (rows []judgedView, note string) {
 		all = all[:maxLossRows]
 	}
 	for _, j := range all {
-		x := j.Result
-		l := &x.Script.Losses[j.Loss]
+		l := j.Loss()
 		row := judgedView{
-			File: x.File, From: [2]string{x.Client.String(), x.Server.String()}[l.Flow], Conn: x.ID, Packet: l.Packet,
-			At: micro(x.Script.Seconds(l.At, p.First(x))), Kind: l.Kind.String(), Right: yesOrNo[j.Right],
+			File: j.File, From: [2]string{j.Client.String(), j.Server.String()}[l.Flow], Conn: j.ID, Packet: l.Packet,
+			At: micro(j.Script.Seconds(l.At, p.First(j.Result))), Kind: l.Kind.String(), Right: yesOrNo[j.Right],
 			Spans: []cellView{cell(l.D, true), cell(j.D, j.Detected), cell(l.TRec, true), cell(j.TRec, j.Repaired)}, Off: percentCell(j.Off),
 		}
 		if !j.Repaired {
