@@ -19,9 +19,18 @@ type ArmedTimers struct {
 // Armed returns the connection's running timers by kind. While the connection runs, timers of
 // segments that are just being sent may be missing.
 func (e *Endpoint) Armed() (armed []ArmedTimers) {
+	e.mu.Lock()
+	w := e.wait
+	e.mu.Unlock()
 	s := e.shard
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if w != nil {
+		if at, ok := s.wheel.Deadline(w.timer); ok {
+			armed = append(armed, ArmedTimers{Kind: tcptimers.TimeWait, Count: 1, Deadline: at})
+		}
+		return armed
+	}
 	t := e.timers
 	if t == nil {
 		return nil

@@ -43,6 +43,7 @@
 //	                             packets from and to the stack
 //	queue_*.go, recv_join.go     written and received data
 //	shard.go, worker_pool.go     timers of many connections; goroutines for bulk flows
+//	timewait.go                  closed connections in TIME-WAIT, without endpoints
 //	options*.go, protocol_options.go, socket_config.go
 //	                             gVisor's options, and this package's own
 //	compat.go                    the other names of gVisor's package tcp
@@ -77,6 +78,9 @@
 //
 // Written data is kept in reference-counted chunks. Segments and their retransmissions refer to
 // windows of them. Received data is read from the chunks it arrived in.
+//
+// A connection in TIME-WAIT that the application has closed is a record of some 300 bytes, and its
+// endpoint is free. The stack's own lists of endpoints lack it: see TimeWaits.
 //
 // # Differences from gVisor
 //

@@ -60,7 +60,8 @@ type Endpoint struct {
 	listener *listener
 	parent   *listener // the listener, until Accept
 	reg      registration
-	maxGSO   uint32 // largest packet in bytes that the link segments (GSO); 0 without GSO
+	maxGSO   uint32    // largest packet in bytes that the link segments (GSO); 0 without GSO
+	wait     *timeWait // has the connection instead, in TIME-WAIT; else nil
 
 	conn    tcp.Conn
 	now     wheel.Time  // the latest time that conn was given

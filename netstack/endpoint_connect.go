@@ -45,7 +45,8 @@ func (e *Endpoint) bindLocked(addr tcpip.FullAddress) tcpip.Error {
 	port, err := e.p.stack.ReservePort(e.p.stack.SecureRNG(), b.reservation(&id), func(port uint16) (bool, tcpip.Error) {
 		at := id
 		at.LocalPort = port
-		return e.p.stack.CheckRegisterTransportEndpoint(b.nets.list(), ProtocolNumber, at, b.flags, b.device) == nil, nil
+		free := e.p.stack.CheckRegisterTransportEndpoint(b.nets.list(), ProtocolNumber, at, b.flags, b.device) == nil
+		return free && !e.p.timeWaits.blocks(b.reservation(&at), addr.Port != 0), nil
 	})
 	if err != nil {
 		e.p.stats.FailedPortReservations.Increment()
@@ -137,6 +138,10 @@ func (e *Endpoint) registerActive(b *registration, id *stack.TransportEndpointID
 	both := b.nets == bothVersions
 	b.nets = net
 	if id.LocalPort != 0 {
+		var free bool
+		if least, free = e.p.timeWaits.dial(id, e.p.reusesTimeWait(*id)); !free {
+			return 0, &tcpip.ErrBadLocalAddress{}
+		}
 		err = e.p.stack.RegisterTransportEndpoint(net.list(), ProtocolNumber, *id, e, b.flags, b.device)
 		if _, inUse := err.(*tcpip.ErrPortInUse); inUse && e.p.reusesTimeWait(*id) {
 			if old, ended := e.p.endTimeWait(net.list()[0], *id, nic); ended {
@@ -222,6 +227,12 @@ func (e *Endpoint) pickPort(id stack.TransportEndpointID, b registration, nic tc
 			if _, err := st.ReservePort(st.SecureRNG(), res, nil); err != nil {
 				return false, nil
 			}
+		}
+		if after, free := e.p.timeWaits.dial(&at, reuse); !free || e.p.timeWaits.blocks(res, true) {
+			st.ReleasePort(res)
+			return false, nil
+		} else if after != 0 {
+			least = after
 		}
 		if err := st.RegisterTransportEndpoint(b.nets.list(), ProtocolNumber, at, e, b.flags, b.device); err != nil {
 			st.ReleasePort(res)
@@ -311,6 +322,10 @@ func (e *Endpoint) close(abort bool) {
 	b, id, l := e.reg, e.info.ID, e.listener
 	switch e.phase {
 	case phaseConn:
+		if e.wait != nil && !e.p.timeWaits.take(e) {
+			e.mu.Unlock() // it ends at this moment
+			return
+		}
 		linger := e.ops.GetLinger()
 		e.calls.close = e.calls.close || first
 		e.calls.linger0 = linger.Enabled && linger.Timeout == 0

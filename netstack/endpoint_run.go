@@ -69,13 +69,13 @@ func (e *Endpoint) returnScratch(s *scratch) {
 func (e *Endpoint) step(s *scratch, first *segment) {
 	icmp := e.takeInbox(s, first)
 	e.mu.Lock()
-	if e.phase == phaseConn {
+	if e.phase == phaseConn && e.wait == nil {
 		var r stepResult
 		e.runEngine(s, icmp, &r)
 		e.mu.Unlock()
 		e.publish(s, &r)
 	} else {
-		ended := e.phase == phaseClosed || e.phase == phaseError
+		ended := e.phase == phaseClosed || e.phase == phaseError || e.wait != nil
 		e.mu.Unlock()
 		if ended {
 			e.answerAfterClose(s.in)
@@ -93,6 +93,7 @@ type stepResult struct {
 	phase         phase
 	ended         bool // the connection has ended
 	timedOut      bool // because the peer did not answer
+	retires       bool // TIME-WAIT goes on without the endpoint
 	mask          waiter.EventMask
 	parent        *listener // listener of a connection before Accept
 	queue         bool      // it enters the parent's accept queue
@@ -143,6 +144,7 @@ func (e *Endpoint) runEngine(s *scratch, icmp []icmpMessage, r *stepResult) {
 	r.phase = e.phase
 	r.parent, r.queue = e.followedBy(o.Events, r.ended)
 	r.route, r.params = e.route, e.packetParams()
+	r.retires = r.nextSYN == nil && e.retires()
 }
 
 // countState counts the connection by its state, or ends it if too many are in TIME-WAIT.
@@ -208,6 +210,9 @@ func (e *Endpoint) publish(s *scratch, r *stepResult) {
 		e.p.countEnd(r.before, r.phase, r.timedOut)
 		e.releaseResources()
 	}
+	if r.retires {
+		e.retire()
+	}
 	if r.parent != nil {
 		r.parent.childChanged(e, r.queue, r.ended)
 	}
@@ -221,9 +226,9 @@ func (e *Endpoint) publish(s *scratch, r *stepResult) {
 	}
 }
 
-// answerAfterClose answers segments that arrived just after the connection ended, as if no endpoint
-// existed. On a link that delivers at once, the challenge ACK that answers a RST arrives before the
-// endpoint is unregistered.
+// answerAfterClose answers segments that arrived just after the connection ended, or went on in
+// TIME-WAIT without its endpoint, as if no endpoint existed. On a link that delivers at once, the
+// challenge ACK that answers a RST arrives before the endpoint is unregistered.
 func (e *Endpoint) answerAfterClose(in []segment) {
 	if len(in) == 0 {
 		return
@@ -234,15 +239,12 @@ func (e *Endpoint) answerAfterClose(in []segment) {
 	if id.RemoteAddress.BitLen() == header.IPv4AddressSizeBits {
 		net = header.IPv4ProtocolNumber // also on an IPv6 socket
 	}
-	from := stack.NewPacketBuffer(stack.PacketBufferOptions{})
-	defer from.DecRef()
-	from.NICID, from.NetworkProtocolNumber = nic, net
 	for i := range in {
 		seg := &in[i]
-		if seg.isSYN() && e.reincarnate(seg) {
+		if e.p.timeWaits.input(&id, seg, false) || seg.isSYN() && e.reincarnate(seg) {
 			continue
 		}
-		e.p.resetStray(id, seg, from)
+		e.p.resetStray(nic, net, id, seg)
 	}
 }
 
@@ -278,6 +280,7 @@ func (e *Endpoint) input(seg *segment, o *tcp.Output) (nextIncarnation bool) {
 	}
 	if least, ok := e.conn.Reopens(&seg.header); ok && !seg.refusedReopen {
 		seg.leastISS = least
+		o.Counters.InSegs-- // the next incarnation counts it, or this connection when it comes back
 		return true
 	}
 	e.acceptPayload(seg, e.conn.Input(now, &in, o))

@@ -62,7 +62,7 @@ func (f *Forwarder) SetDestinationLimit(n int) {
 // HandlePacket takes SYNs and returns true for them. It leaves all other segments to the stack.
 func (f *Forwarder) HandlePacket(id stack.TransportEndpointID, pkt *stack.PacketBuffer) bool {
 	seg := segment{arrived: f.p.now()}
-	if seg.parse(pkt) != noFault || !seg.isSYN() {
+	if seg.parse(pkt) != noFault || !seg.isSYN() || f.p.timeWaits.has(&id) {
 		return false
 	}
 	to := destination{id.LocalAddress, id.LocalPort}
@@ -122,7 +122,7 @@ func (r *ForwarderRequest) Complete(sendReset bool) {
 	}
 	r.f.done(r.id)
 	if sendReset {
-		r.f.p.resetStray(r.id, &r.seg, pkt)
+		r.f.p.resetStray(pkt.NICID, pkt.NetworkProtocolNumber, r.id, &r.seg)
 	}
 	pkt.DecRef()
 }

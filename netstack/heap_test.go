@@ -130,6 +130,9 @@ func TestLossLeavesNothing(t *testing.T) {
 			}
 		}
 		eventually(t, "all connections end", func() bool {
+			for _, side := range []side{n.a, n.b} {
+				side.stack.TransportProtocolInstance(ProtocolNumber).(*protocol).timeWaits.close()
+			}
 			return len(n.a.stack.RegisteredEndpoints())+len(n.b.stack.RegisteredEndpoints()) == 1
 		})
 	}

@@ -64,7 +64,7 @@ type WheelSnapshot struct {
 
 // TimerSnapshot is a timer record in a slot's list.
 type TimerSnapshot struct {
-	Endpoint *Endpoint
+	Endpoint *Endpoint // nil in TIME-WAIT, after the application has closed the connection
 	Kind     tcptimers.Kind
 	Segment  int // as in TimerEvent
 	Slot     int
@@ -97,9 +97,14 @@ func (s *shard) snapshot() WheelSnapshot {
 	w := WheelSnapshot{Now: s.wheel.Now(), Tick: s.wheel.Tick(), Slots: s.wheel.Slots(), Hand: s.wheel.Hand()}
 	s.wheel.Walk(func(p wheel.Place) {
 		owner := s.wheel.Owner(p.Timer)
-		slot := tcp.Slot(uint32(owner))
+		slot, e := tcp.Slot(uint32(owner)), (*Endpoint)(nil)
+		if owner&timeWaitOwner != 0 {
+			slot = tcp.Slot(tcptimers.TimeWait)
+		} else {
+			e = s.owners[owner>>32]
+		}
 		w.Timers = append(w.Timers, TimerSnapshot{
-			Endpoint: s.owners[owner>>32], Kind: slot.Kind(), Segment: segmentNumber(slot),
+			Endpoint: e, Kind: slot.Kind(), Segment: segmentNumber(slot),
 			Slot: p.Slot, Running: p.Running, Deadline: p.Deadline,
 		})
 	})

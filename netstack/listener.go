@@ -81,7 +81,7 @@ func (e *Endpoint) listenInput(l *listener, id stack.TransportEndpointID, seg *s
 	shut := (l.shutDown || l.closed) && action != tcp.ListenIgnore
 	l.mu.Unlock()
 	if shut {
-		e.p.resetStray(id, seg, pkt)
+		e.p.resetStray(pkt.NICID, pkt.NetworkProtocolNumber, id, seg)
 		return
 	}
 	var ck *tcp.Cookie
@@ -102,7 +102,7 @@ func (e *Endpoint) listenInput(l *listener, id stack.TransportEndpointID, seg *s
 		if seg.header.Flags&(tcp.SYN|tcp.ACK) == tcp.ACK {
 			l.countBadCookie()
 		}
-		p.resetStray(id, seg, pkt)
+		p.resetStray(pkt.NICID, pkt.NetworkProtocolNumber, id, seg)
 	case tcp.ListenDropBehindCookie:
 		l.countBadCookie()
 	case tcp.ListenIgnore:

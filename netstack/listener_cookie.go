@@ -30,7 +30,7 @@ func (l *listener) sendCookie(id stack.TransportEndpointID, seg *segment, pkt *s
 	l.backlog.SentCookie(seg.arrived)
 	l.mu.Unlock()
 	p.stats.ListenOverflowSynCookieSent.Increment()
-	if p.reply(pkt, id, h, ip) {
+	if p.reply(pkt.NICID, pkt.NetworkProtocolNumber, id, h, ip) {
 		e.stats.segmentSent()
 	} else {
 		e.stats.more().SendErrors.SegmentSendToNetworkFailed.Increment()

@@ -132,6 +132,7 @@ type protocol struct {
 	slots           int
 	nextShard       atomic.Uint32 // index of the next connection's shard
 	workers         workerPool
+	timeWaits       timeWaits
 
 	defaults atomic.Pointer[endpointOptions] // options of the last new socket
 
@@ -173,6 +174,7 @@ func newProtocol(s *stack.Stack, cfg Config) (*protocol, error) {
 	}
 	p.secret = tcp.NewSecret(key)
 	p.challengeLimit = newChallengeLimiter(cfg.ChallengeLimit, uint64(s.InsecureRNG().Int63()))
+	p.timeWaits.init(p)
 	n := cfg.Shards
 	if n == 0 {
 		n = runtime.GOMAXPROCS(0)
@@ -225,8 +227,13 @@ func (p *protocol) HandleUnknownDestinationPacket(id stack.TransportEndpointID, 
 	if seg.parse(pkt) != noFault {
 		return stack.UnknownDestinationPacketMalformed
 	}
+	seg.arrived = p.now()
+	if p.timeWaits.input(&id, &seg, false) {
+		p.countReceived(&seg)
+		return stack.UnknownDestinationPacketHandled
+	}
 	p.count(func(c *tcp.Counters) { c.InSegs++ })
-	p.resetStray(id, &seg, pkt)
+	p.resetStray(pkt.NICID, pkt.NetworkProtocolNumber, id, &seg)
 	return stack.UnknownDestinationPacketHandled
 }
 
@@ -236,6 +243,7 @@ func (p *protocol) Close() {
 	for _, e := range p.stack.RegisteredEndpoints() {
 		e.Wait()
 	}
+	p.timeWaits.close()
 	for _, s := range p.allShards() {
 		s.close()
 	}
@@ -263,6 +271,9 @@ func Counters(s *stack.Stack) (c tcp.Counters, ok bool) {
 		}
 		sh.mu.Unlock()
 	}
+	p.timeWaits.mu.Lock()
+	c.Add(&p.timeWaits.out.Counters)
+	p.timeWaits.mu.Unlock()
 	p.count(func(s *tcp.Counters) { c.Add(s) })
 	return c, true
 }

@@ -81,27 +81,34 @@ func addrPort(a tcpip.Address, port uint16) netip.AddrPort {
 }
 
 // resetStray answers a segment that belongs to no connection.
-func (p *protocol) resetStray(id stack.TransportEndpointID, s *segment, pkt *stack.PacketBuffer) {
+func (p *protocol) resetStray(nic tcpip.NICID, net tcpip.NetworkProtocolNumber, id stack.TransportEndpointID, s *segment) {
 	in := s.inbound()
 	if rst, ok := tcp.StrayReset(&in); ok {
 		p.count(func(c *tcp.Counters) { c.OutRsts++ })
-		p.reply(pkt, id, rst, stack.NetworkHeaderParams{TOS: stack.DefaultTOS})
+		p.reply(nic, net, id, rst, stack.NetworkHeaderParams{TOS: stack.DefaultTOS})
 	}
 }
 
-// reply sends a segment of no connection back to the sender of pkt, and reports success. ip has TOS
-// and the experiment option.
-func (p *protocol) reply(pkt *stack.PacketBuffer, id stack.TransportEndpointID, h tcp.Header, ip stack.NetworkHeaderParams) bool {
-	r, err := p.stack.FindRoute(pkt.NICID, id.LocalAddress, id.RemoteAddress, pkt.NetworkProtocolNumber, false)
+// reply sends a segment that no connection counts, and reports success: see send.
+func (p *protocol) reply(nic tcpip.NICID, net tcpip.NetworkProtocolNumber, id stack.TransportEndpointID, h tcp.Header, ip stack.NetworkHeaderParams) bool {
+	p.count(func(c *tcp.Counters) { c.OutSegs++ })
+	return p.send(nic, net, id, h, ip)
+}
+
+// send sends a segment that no endpoint sends, and reports success. nic is 0 or the NIC to send
+// from. ip has all but the protocol; a TTL of 0 is the route's default.
+func (p *protocol) send(nic tcpip.NICID, net tcpip.NetworkProtocolNumber, id stack.TransportEndpointID, h tcp.Header, ip stack.NetworkHeaderParams) bool {
+	r, err := p.stack.FindRoute(nic, id.LocalAddress, id.RemoteAddress, net, false)
 	if err != nil {
 		return false
 	}
 	defer r.Release()
-	p.count(func(c *tcp.Counters) { c.OutSegs++ })
 	h.SrcPort, h.DstPort = id.LocalPort, id.RemotePort
 	out := stack.NewPacketBuffer(stack.PacketBufferOptions{ReserveHeaderBytes: h.HeaderLen() + int(r.MaxHeaderLength()) + header.IPv6ExperimentHdrLength})
 	defer out.DecRef()
-	ip.Protocol, ip.TTL = ProtocolNumber, r.DefaultTTL()
+	if ip.Protocol = ProtocolNumber; ip.TTL == 0 {
+		ip.TTL = r.DefaultTTL()
+	}
 	return p.write(r, out, &h, stack.GSO{}, ip)
 }
 
@@ -120,15 +127,16 @@ func (e *Endpoint) HandlePacket(id stack.TransportEndpointID, pkt *stack.PacketB
 		e.stats.more().ReceiveErrors.ChecksumErrors.Increment()
 		return
 	}
-	stats.ValidSegmentsReceived.Increment()
-	e.stats.segmentReceived()
-	if seg.header.Flags.Has(tcp.RST) {
-		stats.ResetsReceived.Increment()
-	}
+	e.p.countReceived(&seg)
 	if l := e.listening(); l != nil {
+		if e.p.timeWaits.input(&id, &seg, seg.isSYN() && l.hasRoom()) {
+			return
+		}
+		e.stats.segmentReceived()
 		e.listenInput(l, id, &seg, pkt)
 		return
 	}
+	e.stats.segmentReceived()
 	if seg.len > 0 || seg.header.Flags.Has(tcp.SYN) {
 		seg.pkt = pkt.IncRef()
 	}

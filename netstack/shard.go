@@ -25,6 +25,7 @@ type shard struct {
 	wakeAt         wheel.Time
 	closed         bool
 	due            []*Endpoint       // connections with expired timers, during Advance
+	dueWaits       []dueTimeWait     // records with expired timers, during Advance
 	freeScratch    []*scratch        // not in use
 	timerPool      []*endpointTimers // sets of idle timer records without a connection
 	pooledSegments int               // records of segments in timerPool
@@ -256,8 +257,8 @@ func (s *shard) tick() {
 	s.armed = false
 	s.wheel.Advance(now, 0, s.expired)
 	s.arm()
-	due := s.due
-	s.due = nil
+	due, waits := s.due, s.dueWaits
+	s.due, s.dueWaits = nil, nil
 	for _, e := range due {
 		e.timers.queued = false
 	}
@@ -266,11 +267,16 @@ func (s *shard) tick() {
 		e.expired.Store(true)
 		e.kick()
 	}
+	s.p.timeWaits.expire(s, waits)
 }
 
 // expired is the paper's EXPIRY_PROCESSING: it queues the timer's connection.
 func (s *shard) expired(t wheel.Timer) {
 	owner := s.wheel.Owner(t)
+	if owner&timeWaitOwner != 0 {
+		s.dueWaits = append(s.dueWaits, dueTimeWait{owner, t})
+		return
+	}
 	e, slot := s.owners[owner>>32], tcp.Slot(uint32(owner))
 	timers := e.timers
 	s.observe(TimerExpired, e, slot, s.wheel.Now())

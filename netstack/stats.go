@@ -107,6 +107,14 @@ func (p *protocol) countEnd(before tcp.State, phase phase, timedOut bool) {
 	}
 }
 
+// countReceived counts a segment that an endpoint or a connection in TIME-WAIT takes.
+func (p *protocol) countReceived(seg *segment) {
+	p.stats.ValidSegmentsReceived.Increment()
+	if seg.header.Flags.Has(tcp.RST) {
+		p.stats.ResetsReceived.Increment()
+	}
+}
+
 // countSent counts advertised zero windows. used of the receive buffer's size bytes are taken.
 func (e *Endpoint) countSent(h *tcp.Header, used, size int) {
 	switch {

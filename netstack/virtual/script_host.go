@@ -136,10 +136,9 @@ func (h *scriptHost) Info(local, remote netip.AddrPort) (tcp.Info, bool) {
 }
 
 func (h *scriptHost) Connections() (n int) {
-	for _, e := range h.stack.RegisteredEndpoints() {
-		if e, ok := e.(*netstack.Endpoint); ok && e.EndpointState() != netstack.StateListen {
-			n++
-		}
+	counts, _ := netstack.CountStates(h.stack)
+	for _, c := range counts {
+		n += c
 	}
 	return n
 }

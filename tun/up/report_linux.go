@@ -205,7 +205,14 @@ func (r *Report) addEndpoints(s *stack.Stack, selected Selection) {
 		r.States[name]++
 		if selected.State == "all" || selected.State == name {
 			local, remote := endpointAddrs(e)
-			found = append(found, foundEndpoint{e, local, remote, name})
+			found = append(found, foundEndpoint{ep: e, local: local, remote: remote, state: name})
+		}
+	}
+	for _, w := range netstack.TimeWaits(s) {
+		const name = "TIME-WAIT"
+		r.States[name]++
+		if selected.State == "all" || selected.State == name {
+			found = append(found, foundEndpoint{local: w.Local, remote: w.Remote, state: name, ends: w.Deadline})
 		}
 	}
 	slices.SortFunc(r.Listeners, netip.AddrPort.Compare)
@@ -246,13 +253,17 @@ func tcpEndpoint(t stack.TransportEndpoint) (tcpip.Endpoint, bool) {
 
 // foundEndpoint is an endpoint of a connection.
 type foundEndpoint struct {
-	ep            tcpip.Endpoint
+	ep            tcpip.Endpoint // nil in TIME-WAIT, once the application has closed the connection
 	local, remote netip.AddrPort
 	state         string
+	ends          wheel.Time // the end of TIME-WAIT, without ep
 }
 
 func (f *foundEndpoint) report(now wheel.Time) ConnectionReport {
 	c := ConnectionReport{Local: f.local, Remote: f.remote, State: f.state}
+	if f.ep == nil {
+		c.Timers = []TimerReport{{Kind: tcptimers.TimeWait, Count: 1, Due: f.ends.Sub(now)}}
+	}
 	if ours, ok := f.ep.(*netstack.Endpoint); ok {
 		info := ours.ConnInfo()
 		c.Info, c.State, c.Timers = &info, info.State.String(), timers(ours, now)
