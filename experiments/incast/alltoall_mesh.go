@@ -76,7 +76,7 @@ type mesh struct {
 	key   uint64
 	world *host.World
 	hosts []*host.Host
-	asks  []*meshAsker
+	timed []bool // by client: its query has a timeout
 	err   error
 }
 
@@ -86,7 +86,7 @@ func runMesh(p *meshPlan, timers testbed.Timers, c meshCell) (meshCell, error) {
 	if err != nil {
 		return c, err
 	}
-	m := &mesh{plan: p, cell: &c, key: testbed.Key(uint64(c.Seed), 0xe25), world: w}
+	m := &mesh{plan: p, cell: &c, key: testbed.Key(uint64(c.Seed), 0xe25), world: w, timed: make([]bool, p.Hosts)}
 	s := &sharedSwitch{net: w.Net, ports: map[sim.NodeID]*sharedPort{}, rate: float64(p.Rate) / 1e9, overhead: p.Overhead, memory: p.Memory, alpha: c.Alpha}
 	hub, err := w.Net.AddNode("switch", s)
 	if err != nil {
@@ -140,126 +140,50 @@ func (m *mesh) join(i int, conn tcp.Config, hub sim.NodeID, s *sharedSwitch, lin
 	server := 0
 	if err := h.Listen(meshPort, tcp.ListenConfig{Backlog: m.plan.Hosts}, func() host.App {
 		server++
-		return &meshAnswerer{mesh: m, key: testbed.Key(m.key, uint64(i), uint64(server))}
+		key, answers := testbed.Key(m.key, uint64(i), uint64(server)), uint64(0)
+		return &testbed.Answerer{Exchange: m.exchange(), Service: func() time.Duration {
+			answers++
+			return time.Duration(testbed.Uniform(key, answers) * float64(m.plan.Service))
+		}}
 	}); err != nil {
 		return err
 	}
 	return m.world.Attach(h, id, up)
 }
 
+func (m *mesh) exchange() testbed.Exchange {
+	return testbed.Exchange{Net: m.world.Net, Request: uint32(m.plan.Request), Response: uint32(m.plan.Bytes)}
+}
+
 // dial connects client i to all others.
 func (m *mesh) dial(i int) error {
-	a := &meshAsker{mesh: m, index: i, left: len(m.hosts) - 1}
-	a.timer = m.world.Net.NewTimer(a)
-	m.asks = append(m.asks, a)
-	for j, to := range m.hosts {
-		if j == i {
-			continue
-		}
-		session, err := m.hosts[i].DialFrom(meshClientPort+uint16(i), to, meshPort, nil, &meshReader{asker: a})
-		if err != nil {
-			return err
-		}
-		a.sessions = append(a.sessions, session)
+	a := &testbed.Asker{Exchange: m.exchange(), Begin: func() { m.timed[i] = false }, Fail: func(err error) { m.err = err }}
+	a.Think = func() time.Duration {
+		return time.Duration(testbed.Uniform(m.key, 1, uint64(i), uint64(a.Asked)) * float64(m.plan.Think))
 	}
-	return nil
+	a.Done = func(took time.Duration) {
+		if p := m.plan; a.Asked <= p.Warmup || a.Asked > p.Warmup+p.Queries {
+			return
+		}
+		m.cell.Queries++
+		m.cell.Took += took
+		if m.timed[i] {
+			m.cell.Timed++
+		}
+	}
+	return a.Dial(len(m.hosts)-1, func(j int, app host.App) (*host.Session, error) {
+		if j >= i {
+			j++
+		}
+		return m.hosts[i].DialFrom(meshClientPort+uint16(i), m.hosts[j], meshPort, nil, app)
+	})
 }
 
 // Trace implements tcp.Tracer: it notes the client whose query has a timeout.
 func (m *mesh) Trace(ev *tcp.TraceEvent) {
 	if ev.Kind == tcp.TraceSent && ev.Len > 0 && ev.Timed && ev.Timer == tcptimers.Rexmit {
-		if client := int(ev.Header.DstPort) - meshClientPort; client >= 0 && client < len(m.asks) {
-			m.asks[client].timed = true
+		if client := int(ev.Header.DstPort) - meshClientPort; client >= 0 && client < len(m.timed) {
+			m.timed[client] = true
 		}
 	}
 }
-
-// meshAsker is a client: it asks all others, waits for all answers, and asks again.
-type meshAsker struct {
-	mesh     *mesh
-	index    int
-	sessions []*host.Session
-	left     int // connections not yet open, or answers missing
-	asked    int
-	since    wheel.Time
-	timed    bool
-	timer    wheel.Timer
-}
-
-// arrived notes an open connection or a complete answer.
-func (a *meshAsker) arrived(now wheel.Time) {
-	if a.left--; a.left > 0 {
-		return
-	}
-	m := a.mesh
-	if a.asked > m.plan.Warmup && a.asked <= m.plan.Warmup+m.plan.Queries {
-		m.cell.Queries++
-		m.cell.Took += now.Sub(a.since)
-		if a.timed {
-			m.cell.Timed++
-		}
-	}
-	wait := testbed.Uniform(m.key, 1, uint64(a.index), uint64(a.asked)) * float64(m.plan.Think)
-	m.world.Net.StartTimer(a.timer, now.Add(time.Duration(wait)))
-}
-
-// Expire implements sim.Handler: it sends a query.
-func (a *meshAsker) Expire(now wheel.Time) {
-	a.asked++
-	a.left, a.since, a.timed = len(a.sessions), now, false
-	for _, s := range a.sessions {
-		s.Write(uint32(a.mesh.plan.Request), 0)
-	}
-}
-
-// meshReader is a client's program on a connection.
-type meshReader struct {
-	asker *meshAsker
-	have  uint64
-}
-
-// OnEvents implements host.App.
-func (r *meshReader) OnEvents(now wheel.Time, s *host.Session, ev tcp.Events) {
-	m := r.asker.mesh
-	if ev.Has(tcp.EventClosed) {
-		m.err = fmt.Errorf("a connection ended at %v: %w", time.Duration(now), s.Err())
-		return
-	}
-	if ev.Has(tcp.EventConnected) {
-		r.asker.arrived(now)
-	}
-	if n := s.Readable(); n > 0 {
-		s.Consume(uint32(n))
-		if r.have += n; r.have >= uint64(m.plan.Bytes) {
-			r.have -= uint64(m.plan.Bytes)
-			r.asker.arrived(now)
-		}
-	}
-}
-
-// meshAnswerer is a server's program on a connection.
-type meshAnswerer struct {
-	mesh    *mesh
-	key     uint64
-	session *host.Session
-	timer   wheel.Timer
-	answers uint64
-}
-
-// OnEvents implements host.App.
-func (a *meshAnswerer) OnEvents(now wheel.Time, s *host.Session, ev tcp.Events) {
-	m := a.mesh
-	if ev.Has(tcp.EventClosed) || s.Readable() < uint64(m.plan.Request) {
-		return
-	}
-	s.Consume(uint32(m.plan.Request))
-	if a.session == nil {
-		a.session, a.timer = s, m.world.Net.NewTimer(a)
-	}
-	a.answers++
-	wait := testbed.Uniform(a.key, a.answers) * float64(m.plan.Service)
-	m.world.Net.StartTimer(a.timer, now.Add(time.Duration(wait)))
-}
-
-// Expire implements sim.Handler: it sends the answer.
-func (a *meshAnswerer) Expire(wheel.Time) { a.session.Write(uint32(a.mesh.plan.Bytes), 0) }

@@ -32,135 +32,55 @@ type Query struct {
 
 const fanInPort = 80
 
-// fanIn is a running FanIn.
-type fanIn struct {
-	FanIn
-	star     *Star
-	sessions []*host.Session
-	left     int // connections not yet open, or answers missing
-	asked    int // queries so far
-	since    wheel.Time
-	timeouts []uint64 // of each server, before the query
-	queries  []Query
-	timer    wheel.Timer
-	err      error
-}
-
 // Run runs the workload in a new Star, and returns the queries after the warmup. A connection that
 // fails, and an answer missing at the Limit, are errors.
-func (f FanIn) Run(s *Star) ([]Query, error) {
-	r := &fanIn{FanIn: f, star: s, left: len(s.Servers)}
+func (f FanIn) Run(s *Star) (queries []Query, err error) {
+	timeouts := make([]uint64, len(s.Servers)) // of each server, before the query
 	net := s.World.Net
-	r.timer = net.NewTimer(r)
-	for i, h := range s.Servers {
-		server := &answerer{run: r, index: uint64(i)}
-		err := h.Listen(fanInPort, tcp.ListenConfig{Backlog: 1}, func() host.App { return server })
-		if err != nil {
-			return nil, err
-		}
-		session, err := s.Client.Dial(h, fanInPort, nil, &asker{run: r})
-		if err != nil {
-			return nil, err
-		}
-		r.sessions = append(r.sessions, session)
+	x := Exchange{Net: net, Request: f.Request, Response: f.Response}
+	a := &Asker{Exchange: x, Fail: func(e error) { err = e }}
+	a.Think = func() time.Duration {
+		return time.Duration(Uniform(f.Seed, 0x7417, uint64(a.Asked)) * float64(f.Think))
 	}
-	for r.err == nil && r.asked <= f.Warmup+f.Queries {
-		if !net.Step() || net.Now() > wheel.Time(f.Limit) {
-			return nil, fmt.Errorf("testbed: %d of %d queries in %v", len(r.queries), f.Queries, time.Duration(net.Now()))
-		}
-		if len(r.queries) == f.Queries {
-			break
+	a.Begin = func() {
+		for i, h := range s.Servers {
+			timeouts[i] = h.Engine().Counters().TCPTimeouts
 		}
 	}
-	if faults := s.World.Faults(); r.err == nil && len(faults) > 0 {
-		r.err = faults[0]
-	}
-	return r.queries, r.err
-}
-
-// asker is the client's program on a connection.
-type asker struct {
-	run  *fanIn
-	have uint64 // bytes of the answer so far
-}
-
-// OnEvents implements host.App. It reads data at once, so that the window stays open.
-func (a *asker) OnEvents(now wheel.Time, s *host.Session, ev tcp.Events) {
-	r := a.run
-	if ev.Has(tcp.EventClosed) {
-		r.err = fmt.Errorf("testbed: a connection ended at %v: %w", time.Duration(now), s.Err())
-		return
-	}
-	if ev.Has(tcp.EventConnected) {
-		r.arrived(now)
-	}
-	if n := s.Readable(); n > 0 {
-		s.Consume(uint32(n))
-		if a.have += n; a.have == uint64(r.Response) {
-			a.have = 0
-			r.arrived(now)
+	a.Done = func(took time.Duration) {
+		if a.Asked <= f.Warmup {
+			return
 		}
-	}
-}
-
-// arrived notes an open connection or a complete answer. After the last one it schedules the next
-// query.
-func (r *fanIn) arrived(now wheel.Time) {
-	r.left--
-	if r.left > 0 {
-		return
-	}
-	if r.asked > r.Warmup {
-		q := Query{Took: now.Sub(r.since)}
-		for i, h := range r.star.Servers {
-			n := h.Engine().Counters().TCPTimeouts - r.timeouts[i]
+		q := Query{Took: took}
+		for i, h := range s.Servers {
+			n := h.Engine().Counters().TCPTimeouts - timeouts[i]
 			q.Timeouts, q.Most = q.Timeouts+n, max(q.Most, n)
 		}
-		r.queries = append(r.queries, q)
+		queries = append(queries, q)
 	}
-	wait := time.Duration(Uniform(r.Seed, 0x7417, uint64(r.asked)) * float64(r.Think))
-	r.star.World.Net.StartTimer(r.timer, now.Add(wait))
+	err = a.Dial(len(s.Servers), func(i int, app host.App) (*host.Session, error) {
+		server := &Answerer{Exchange: x}
+		if f.Service > 0 {
+			server.Service = func() time.Duration {
+				return time.Duration(Uniform(f.Seed, 0x5e71, uint64(a.Asked), uint64(i)) * float64(f.Service))
+			}
+		}
+		h := s.Servers[i]
+		if err := h.Listen(fanInPort, tcp.ListenConfig{Backlog: 1}, func() host.App { return server }); err != nil {
+			return nil, err
+		}
+		return s.Client.Dial(h, fanInPort, nil, app)
+	})
+	if err != nil {
+		return nil, err
+	}
+	for err == nil && len(queries) < f.Queries {
+		if !net.Step() || net.Now() > wheel.Time(f.Limit) {
+			return nil, fmt.Errorf("testbed: %d of %d queries in %v", len(queries), f.Queries, time.Duration(net.Now()))
+		}
+	}
+	if faults := s.World.Faults(); err == nil && len(faults) > 0 {
+		err = faults[0]
+	}
+	return queries, err
 }
-
-// Expire implements sim.Handler: it sends a query.
-func (r *fanIn) Expire(now wheel.Time) {
-	r.asked++
-	r.left, r.since, r.timeouts = len(r.sessions), now, r.timeouts[:0]
-	for _, h := range r.star.Servers {
-		r.timeouts = append(r.timeouts, h.Engine().Counters().TCPTimeouts)
-	}
-	for _, s := range r.sessions {
-		s.Write(r.Request, 0)
-	}
-}
-
-// answerer is a server's program on a connection.
-type answerer struct {
-	run     *fanIn
-	index   uint64
-	session *host.Session
-	timer   wheel.Timer
-	made    bool
-}
-
-// OnEvents implements host.App.
-func (a *answerer) OnEvents(now wheel.Time, s *host.Session, ev tcp.Events) {
-	r := a.run
-	if ev.Has(tcp.EventClosed) || s.Readable() < uint64(r.Request) {
-		return
-	}
-	s.Consume(r.Request)
-	if r.Service == 0 {
-		s.Write(r.Response, 0)
-		return
-	}
-	if !a.made {
-		a.session, a.made = s, true
-		a.timer = r.star.World.Net.NewTimer(a)
-	}
-	wait := time.Duration(Uniform(r.Seed, 0x5e71, uint64(r.asked), a.index) * float64(r.Service))
-	r.star.World.Net.StartTimer(a.timer, now.Add(wait))
-}
-
-// Expire implements sim.Handler: it sends the answer.
-func (a *answerer) Expire(wheel.Time) { a.session.Write(a.run.Response, 0) }
