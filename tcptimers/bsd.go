@@ -38,6 +38,7 @@ type bsd struct {
 	least, most    int64 // the bounds, in ticks
 	srtt8, rttvar4 int64 // t_srtt, t_rttvar: in ticks, scaled
 	measured       bool
+	rtoShift       uint8 // the RTO is scaled by 2 to this: 1 in 4.3BSD-Tahoe
 }
 
 // NewBSD returns the estimator of 4.4BSD over ticks of the given size; the original has SlowTick.
@@ -56,8 +57,17 @@ func NewBSD(tick time.Duration, b Bounds) Estimator {
 	return e
 }
 
+// NewTahoe returns the estimator of 4.3BSD-Tahoe (1988): NewBSD with RTO = SRTT + 2·RTTVAR, after
+// V. Jacobson, "Congestion Avoidance and Control", SIGCOMM 1988. At round-trip times far below a
+// tick it rests at 2 ticks, the least: 500 to 1000 ms from START to expiry.
+func NewTahoe(tick time.Duration, b Bounds) Estimator {
+	e := NewBSD(tick, b).(*bsd)
+	e.rtoShift = 1
+	return e
+}
+
 func (e *bsd) New() Estimator {
-	return &bsd{tick: e.tick, initial: e.initial, least: e.least, most: e.most, rttvar4: 2 * e.initial}
+	return &bsd{tick: e.tick, initial: e.initial, least: e.least, most: e.most, rttvar4: 2 * e.initial, rtoShift: e.rtoShift}
 }
 
 func (e *bsd) Copy() Estimator {
@@ -91,11 +101,20 @@ func (e *bsd) Sample(s Sample) {
 	e.rttvar4 = max(e.rttvar4+delta, 1)
 }
 
-// RTO is TCP_REXMTVAL times tcp_backoff[], in its range. For a SYN that was sent once it is the
-// initial timeout of tcp_newtcpcb. From then on a lost SYN waits for TCP_REXMTVAL, so it is
-// retransmitted after 6, 24 and 48 s.
+// value is the timeout in ticks, without bounds: TCP_REXMTVAL of 4.4BSD, and of 4.3BSD-Tahoe
+// ((t_srtt >> 2) + t_rttvar) >> 1.
+func (e *bsd) value() int64 {
+	return (e.average() + e.rttvar4) >> e.rtoShift
+}
+
+// average is t_srtt, scaled as the RTO.
+func (e *bsd) average() int64 { return e.srtt8 >> (bsdRTTShift - e.rtoShift) }
+
+// RTO is value times tcp_backoff[], in its range. For a SYN that was sent once it is the
+// initial timeout of tcp_newtcpcb. From then on a lost SYN waits for value, so 4.4BSD retransmits
+// it after 6, 24 and 48 s.
 func (e *bsd) RTO() time.Duration {
-	n := e.srtt8>>bsdRTTShift + e.rttvar4
+	n := e.value()
 	if !e.measured && e.backoffs == 0 {
 		n = e.initial
 	}
@@ -109,7 +128,7 @@ func (e *bsd) RTO() time.Duration {
 func (e *bsd) Backoff() {
 	e.backoffs.Backoff()
 	if e.backoffs > bsdMaxRxtShift/4 {
-		e.rttvar4 += e.srtt8 >> bsdRTTShift
+		e.rttvar4 += e.average()
 		e.srtt8 = 0
 	}
 }

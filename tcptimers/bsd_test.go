@@ -110,6 +110,46 @@ func TestBSDWaitWithCrossings(t *testing.T) {
 	}
 }
 
+// TestTahoe: with RTO = SRTT + 2·RTTVAR, 4.3BSD-Tahoe rests at 2 ticks. A crossed tick raises the
+// RTO to 3 ticks for one sample. Its SYN waits for 12 ticks and then twice as long, and the fourth
+// expiry clears the average but not the timeout.
+func TestTahoe(t *testing.T) {
+	p := MustPolicy("bsd")
+	p.Estimator = EstimatorTahoe
+	e := p.NewEstimator()
+	want := func(step string, ticks time.Duration) {
+		t.Helper()
+		if e.RTO() != ticks*SlowTick {
+			t.Errorf("%s: RTO %v, want %d ticks of %v", step, e.RTO(), ticks, SlowTick)
+		}
+	}
+	want("SYN", 12)
+	e.Backoff()
+	want("SYN again", 24)
+	e = e.New()
+	for range 100 {
+		e.Sample(Sample{})
+		want("at rest", 2)
+	}
+	e.Sample(Sample{RTT: SlowTick})
+	want("a tick crossed", 3)
+	e.Sample(Sample{})
+	want("one later", 2)
+	for range 50 {
+		e.Sample(Sample{RTT: 20 * SlowTick})
+	}
+	last := e.RTO()
+	for n := range 6 {
+		e.Backoff()
+		if want := min(last<<(n+1), 64*time.Second); e.RTO() != want {
+			t.Errorf("RTO %v after %d expiries, want %v", e.RTO(), n+1, want)
+		}
+	}
+	if e.SRTT() != 0 {
+		t.Errorf("SRTT %v after 6 expiries, want 0", e.SRTT())
+	}
+}
+
 // TestBSDBackoff: a SYN is retransmitted after 6, 24, 48 and 64 s, data by tcp_backoff[]. (TCP/IP
 // Illustrated, Volume 1, §18.3, shows 5.8 and 24 s: the first sweep was near.)
 func TestBSDBackoff(t *testing.T) {

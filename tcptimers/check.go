@@ -36,7 +36,7 @@ func (p *Policy) checkClocks() error {
 		return fmt.Errorf("tcptimers: phase %d, want below %d", uint8(p.Phase), phases)
 	case p.Estimator >= estimatorKinds:
 		return fmt.Errorf("tcptimers: estimator %d, want below %d", uint8(p.Estimator), estimatorKinds)
-	case p.Estimator == EstimatorBSD && p.RTTTick < minTick:
+	case (p.Estimator == EstimatorBSD || p.Estimator == EstimatorTahoe) && p.RTTTick < minTick:
 		return fmt.Errorf("tcptimers: RTT tick %v, want %v to %v for an estimator that counts ticks",
 			p.RTTTick, minTick, maxTick)
 	case p.VarMin < 0 || p.VarMin > maxTimeout:

@@ -10,18 +10,19 @@ import (
 // EstimatorKind is the estimator of a policy.
 type EstimatorKind uint8
 
-// The estimators: NewRFC6298, NewLinux and NewBSD.
+// The estimators: NewRFC6298, NewLinux, NewBSD and NewTahoe.
 const (
 	EstimatorRFC6298 EstimatorKind = iota
 	EstimatorLinux
 	EstimatorBSD
+	EstimatorTahoe
 
 	estimatorKinds
 )
 
-var estimatorKindNames = [estimatorKinds]string{"rfc6298", "linux", "bsd"}
+var estimatorKindNames = [estimatorKinds]string{"rfc6298", "linux", "bsd", "tahoe"}
 
-// String returns "rfc6298", "linux" or "bsd".
+// String returns "rfc6298", "linux", "bsd" or "tahoe".
 func (k EstimatorKind) String() string {
 	if k >= estimatorKinds {
 		return fmt.Sprintf("EstimatorKind(%d)", uint8(k))
@@ -182,8 +183,8 @@ func (p *Policy) SetFloor(d time.Duration) {
 }
 
 // NewEstimator makes the estimator of one connection. It panics if Check reports an error. The
-// standard estimator's G is RTTTick. 4.4BSD's estimator counts ticks of RTTTick. Under
-// PhaseJiffies, the timeouts of Linux's are whole ticks before they are doubled.
+// standard estimator's G is RTTTick. BSD's estimators count ticks of RTTTick. Under PhaseJiffies,
+// the timeouts of Linux's are whole ticks before they are doubled.
 func (p *Policy) NewEstimator() Estimator {
 	if err := p.Check(); err != nil {
 		panic("BUG: " + err.Error())
@@ -196,6 +197,8 @@ func (p *Policy) NewEstimator() Estimator {
 		return NewLinux(p.Bounds)
 	case EstimatorBSD:
 		return NewBSD(p.RTTTick, p.Bounds)
+	case EstimatorTahoe:
+		return NewTahoe(p.RTTTick, p.Bounds)
 	}
 	return NewRFC6298(StandardConfig{Bounds: p.Bounds, G: p.RTTTick, VarMin: p.VarMin})
 }

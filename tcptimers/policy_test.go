@@ -51,7 +51,7 @@ func TestCheck(t *testing.T) {
 		{func(p *Policy) { p.Tick = 999 }, "tcptimers: tick 999ns, want 1µs to 500ms"},
 		{func(p *Policy) { p.Tick = 501 * ms }, "tcptimers: tick 501ms, want 1µs to 500ms"},
 		{func(p *Policy) { p.Phase = 4 }, "tcptimers: phase 4, want below 4"},
-		{func(p *Policy) { p.Estimator = 9 }, "tcptimers: estimator 9, want below 3"},
+		{func(p *Policy) { p.Estimator = 9 }, "tcptimers: estimator 9, want below 4"},
 		{func(p *Policy) { p.Estimator = EstimatorBSD },
 			"tcptimers: RTT tick 0s, want 1µs to 500ms for an estimator that counts ticks"},
 		{func(p *Policy) { p.VarMin = -1 }, "tcptimers: floor on the variation -1ns, want 0 to 24h0m0s"},
@@ -141,7 +141,7 @@ func TestNames(t *testing.T) {
 		got  interface{ String() string }
 		want string
 	}{
-		{EstimatorRFC6298, "rfc6298"}, {EstimatorLinux, "linux"}, {EstimatorBSD, "bsd"}, {EstimatorKind(7), "EstimatorKind(7)"},
+		{EstimatorRFC6298, "rfc6298"}, {EstimatorLinux, "linux"}, {EstimatorBSD, "bsd"}, {EstimatorTahoe, "tahoe"}, {EstimatorKind(7), "EstimatorKind(7)"},
 		{RexmitPerSegment, "per-segment"}, {RexmitRestart, "restart"}, {RexmitRTORestart, "rto-restart"},
 		{RexmitMode(7), "RexmitMode(7)"},
 		{PhaseShared, "shared"}, {PhaseOwn, "own"}, {PhaseCountdown, "countdown"}, {PhaseJiffies, "jiffies"}, {Phase(7), "Phase(7)"},
