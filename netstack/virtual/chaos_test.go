@@ -21,6 +21,7 @@ import (
 
 var (
 	chaosSeeds = flag.Int("chaos.seeds", 0, "number of seeds that TestChaos runs; 0 is 100, or 1,000 if TCPWHEEL_LONG is set")
+	chaosFirst = flag.Uint64("chaos.first", 1, "the first of the -chaos.seeds seeds")
 	chaosSeed  = flag.Uint64("chaos.seed", 0, "the only seed that TestChaos runs; 0 runs many")
 )
 
@@ -284,7 +285,7 @@ func TestChaos(t *testing.T) {
 	}
 	crashes, moved := 0, uint64(0)
 	for seed := range uint64(n) {
-		c := newChaos(seed + 1)
+		c := newChaos(*chaosFirst + seed)
 		if err := c.run(); err != nil {
 			t.Errorf("seed %d: %v\nrepeat with: go test ./netstack/virtual -run TestChaos -chaos.seed %d -v", c.seed, err, c.seed)
 		}

@@ -19,6 +19,7 @@ import (
 
 var (
 	chaosSeeds = flag.Int("chaos.seeds", 0, "number of seeds that TestChaos runs; 0 is 2,000, or 10,000 if TCPWHEEL_LONG is set")
+	chaosFirst = flag.Uint64("chaos.first", 1, "the first of the -chaos.seeds seeds")
 	chaosSeed  = flag.Uint64("chaos.seed", 0, "the only seed that TestChaos runs, with a trace of all packets; 0 runs many")
 )
 
@@ -452,7 +453,7 @@ func TestChaos(t *testing.T) {
 	}
 	var events uint64
 	failed := 0
-	for seed := uint64(1); seed <= uint64(seeds); seed++ {
+	for seed := *chaosFirst; seed < *chaosFirst+uint64(seeds); seed++ {
 		sum, n, ok := chaosOne(t, seed, seed%16 == 0)
 		events += n
 		if seed%25 == 0 && ok {
