@@ -76,9 +76,9 @@ func (c *Conn) cwndAllows(n uint32) bool {
 	switch {
 	case c.reducing():
 		return n <= c.fl.sndcnt
-	case c.caState == CALoss && c.sndUna == c.rec.startUna && c.fl.sent.RetransOut().Segments > 0:
-		// RFC 5681 §3.1: after a timeout the window is one segment, even if several small ones
-		// would fit. With a timer each, they could crowd out the first one forever.
+	case c.caState == CALoss && c.fl.sent.RetransOut().Segments > c.delivered-c.fl.lossDelivered:
+		// RFC 5681 §3.1: after a timeout the window is one segment, and a delivered segment makes
+		// room for one more. In bytes alone hundreds of small ones would fit and overrun the path.
 		return false
 	}
 	return uint64(c.pipe())+uint64(n) <= uint64(c.cc.Cwnd())

@@ -240,7 +240,7 @@ func (c *Conn) enterLoss(now wheel.Time, id segmentID, base time.Duration, o *Ou
 	}
 	c.fl.l6675.Leave()
 	c.caState = CALoss
-	c.fl.lossAt = now
+	c.fl.lossAt, c.fl.lossDelivered = now, c.delivered
 	undoable := r.undoable || !chained
 	c.beginEpisode(o)
 	r.rtoEpisode, r.undoable = true, undoable

@@ -21,6 +21,8 @@ type flight struct {
 	sndcnt     uint32 // bytes that PRR still allows
 	rexmitHint Seq    // no segment below it waits to be retransmitted
 
+	lossDelivered uint32 // segments that had been delivered at lossAt, see Conn.delivered
+
 	lossAt     wheel.Time // the last timeout that counted as an event
 	timeoutRTO time.Duration
 	probedAt   wheel.Time // when the loss probe in flight was sent
