@@ -44,6 +44,11 @@ func TestSoak(t *testing.T) {
 		t.Skip("-short: a soak takes a second")
 	}
 	until, long := time.Now().Add(*soakFor), *soakFor >= time.Minute
+	late, start := watchLateness(), time.Now()
+	t.Cleanup(func() {
+		t.Log(late.describe(start))
+		late.close()
+	})
 	links := soakLinks
 	if !long {
 		links = links[:2]
@@ -65,7 +70,7 @@ func TestSoak(t *testing.T) {
 					c.Conn.Timestamps = i != 1
 					c.Conn.Control = []string{"cubic", "newreno", "vegas"}[i%3]
 				}})
-				n.soak(until, rand.New(rand.NewPCG(*soakSeed, uint64(i*100+j))))
+				n.soak(until, late, rand.New(rand.NewPCG(*soakSeed, uint64(i*100+j))))
 			})
 		}
 	}
@@ -75,7 +80,7 @@ func TestSoak(t *testing.T) {
 const soakers = 3
 
 // soak runs random actions on connections until the time is over.
-func (n *network) soak(until time.Time, rng *rand.Rand) {
+func (n *network) soak(until time.Time, late *lateness, rng *rand.Rand) {
 	var done [len(soakActions)]atomic.Uint64
 	var stopped atomic.Uint64 // connections whose sender, gVisor's, stopped
 	var wait sync.WaitGroup
@@ -86,13 +91,14 @@ func (n *network) soak(until time.Time, rng *rand.Rand) {
 		wait.Go(func() {
 			for time.Now().Before(until) && !n.t.Failed() {
 				v6, action := mine.IntN(2), mine.IntN(len(soakActions))
+				began, before := time.Now(), n.counters(n.t)
 				err := n.soakOnce(ls[v6], at[v6], soakActions[action].do, mine)
 				if n.stopped(err) {
 					stopped.Add(1)
 					continue
 				}
 				if err != nil {
-					n.t.Errorf("%s to %v: %v", soakActions[action].name, at[v6], err)
+					n.t.Errorf("%s to %v: %v\n%s\n%s", soakActions[action].name, at[v6], err, late.describe(began), n.countedSince(before))
 					return
 				}
 				done[action].Add(1)
@@ -110,6 +116,27 @@ func (n *network) soak(until time.Time, rng *rand.Rand) {
 	c := n.counters(n.t)
 	n.t.Logf("%s; %d segments in, %d out, %d retransmitted, %d timeouts", text[1:], c.InSegs, c.OutSegs, c.RetransSegs, c.TCPTimeouts)
 	n.wantNoConnections()
+}
+
+// countedSince says what our stacks counted since before, on all connections.
+func (n *network) countedSince(before tcp.Counters) string {
+	c := n.counters(n.t)
+	return fmt.Sprintf("meanwhile, on all connections: %d segments in, %d out, %d retransmitted, %d timeouts, %d failed handshakes, %d window probes",
+		c.InSegs-before.InSegs, c.OutSegs-before.OutSegs, c.RetransSegs-before.RetransSegs, c.TCPTimeouts-before.TCPTimeouts,
+		c.AttemptFails-before.AttemptFails, c.TCPWinProbe-before.TCPWinProbe)
+}
+
+// describe says the state of an end. A kernel's is not asked.
+func describe(c conn) string {
+	end, ok := c.(stackConn)
+	if !ok {
+		return fmt.Sprintf("%v: a kernel's", c.LocalAddr())
+	}
+	text := fmt.Sprintf("%v: %v", c.LocalAddr(), end.state())
+	if us, ok := isOurs(c); ok {
+		text += fmt.Sprintf(", %+v", us.info())
+	}
+	return text
 }
 
 // wantNoConnections is wantNothingLeft for a network whose listeners are open. A connection whose
@@ -143,10 +170,21 @@ func (n *network) soakOnce(l listener, at netip.AddrPort, do func(x, y conn, rng
 		c.SetDeadline(time.Now().Add(soakLimit))
 		c.noDelay(n.t, rng.IntN(2) == 0)
 	}
+	// The states of both ends shortly before the deadline, because an action that fails closes them.
+	var states atomic.Value
+	last := time.AfterFunc(soakLimit-5*time.Second, func() { states.Store(describe(a) + "\n" + describe(b)) })
+	defer last.Stop()
+	x, y := a, b
 	if rng.IntN(2) == 0 {
-		a, b = b, a
+		x, y = b, a
 	}
-	return do(a, b, rng)
+	if err := do(x, y, rng); err != nil {
+		if states.Load() == nil {
+			states.Store(describe(a) + "\n" + describe(b))
+		}
+		return fmt.Errorf("%w\n%s", err, states.Load())
+	}
+	return nil
 }
 
 // soakActions are the actions on connections.
