@@ -161,7 +161,8 @@ func (c *copies) onAnotherPath(p *capture.Packet) bool {
 }
 
 // isRecut reports whether p repeats bytes just captured at another spot, in packets of another
-// length: a host cuts super-packets between two of its interfaces, or joins segments.
+// length: a host cuts super-packets between two of its interfaces, or joins segments. It does also
+// if p is a copy with a damaged field.
 func (f *Flow) isRecut(p *capture.Packet, now wheel.Time) bool {
 	const pieces = 64 // packets of a super-packet, each with its own identification
 	if p.Len == 0 || !f.started || p.Header.Flags.Has(tcp.SYN) {
@@ -174,8 +175,13 @@ func (f *Flow) isRecut(p *capture.Packet, now wheel.Time) bool {
 	}
 	place := captureSpot(p)
 	i := f.board.find(start)
-	if s, id := f.board.at(i), ipID(p); id != 0 && s.id != 0 && s.transmissions == 1 && id-s.id >= pieces {
-		return false
+	if s, id := f.board.at(i), ipID(p); id != 0 && s.id != 0 && s.transmissions == 1 {
+		if id == s.id && start == s.start && now.Sub(s.seen) <= copyAtOnce {
+			return true // another field is damaged
+		}
+		if id-s.id >= pieces {
+			return false
+		}
 	}
 	for ; i < f.board.len() && f.board.at(i).start < end; i++ {
 		s := f.board.at(i)

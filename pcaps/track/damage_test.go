@@ -3,6 +3,7 @@ package track
 import (
 	"testing"
 
+	"tcpwheel/netstack/tcp"
 	"tcpwheel/pcaps/capture"
 	"tcpwheel/wheel"
 )
@@ -176,5 +177,52 @@ func TestAcknowledgedIsNotDamaged(t *testing.T) {
 	c := l.wantClean(1)[0]
 	if f := &c.Flows[0]; c.BadChecksums != 1 || f.UnseenBytes != 500 || f.Bytes != 4000 {
 		t.Errorf("%d dropped, %d bytes unseen, %d captured, want 1, 500 and 4000", c.BadChecksums, f.UnseenBytes, f.Bytes)
+	}
+}
+
+// TestDataRefutesFIN has a damaged ACK with the flag FIN. The data that follows has its sequence
+// number, so it is new.
+func TestDataRefutesFIN(t *testing.T) {
+	l := newLab(t, Config{})
+	l.open(0)
+	l.send(100, true, 1, 500, 1)
+	l.send(150, false, 1, 0, 501)
+	l.send(160, true, 501, 0, 1, withFlags(tcp.ACK|tcp.FIN))
+	for i := range 3 {
+		l.send(float64(1000*i+1000), true, 501+500*i, 500, 1)
+		l.send(float64(1000*i+1050), false, 1, 0, 1001+500*i)
+	}
+	if f := &l.wantClean(1)[0].Flows[0]; f.Bytes != 2000 || f.max != 2001 {
+		t.Errorf("%d bytes, SND.NXT %d, want 2000 and 2001", f.Bytes, f.max)
+	}
+}
+
+// TestFirstACKIsRefuted begins with a damaged ACK, 11 kB ahead of what the host has sent, and a
+// damaged bare ACK of that host. Later ACKs acknowledge less, so what it sends is new.
+func TestFirstACKIsRefuted(t *testing.T) {
+	wrong := func(p *capture.Packet) { p.Problems |= capture.BadChecksum }
+	l := newLab(t, Config{})
+	l.send(0, true, 1, 0, 11265, wrong)
+	l.send(2, true, 1, 300, 1)
+	l.send(3, false, 524_289, 0, 301, wrong)
+	l.send(4, false, 1, 90, 301)
+	l.send(300, true, 301, 0, 91)
+	l.send(400, false, 91, 500, 301)
+	l.send(401, true, 301, 0, 591)
+	if f := &l.wantClean(1)[0].Flows[1]; f.UnseenBytes != 0 {
+		t.Errorf("%d bytes unseen, want 0", f.UnseenBytes)
+	}
+}
+
+// TestCopyWithADamagedField captures a packet twice within 8 µs, and damages the acknowledgement of
+// one. The identification shows that it is no retransmission.
+func TestCopyWithADamagedField(t *testing.T) {
+	l := newLab(t, Config{})
+	l.open(0)
+	l.send(100, true, 1, 13, 1, withID(9))
+	l.send(100.008, true, 1, 13, 900_000_000, withID(9))
+	l.send(150, false, 1, 0, 14)
+	if c := l.wantClean(1)[0]; c.Copies != 1 {
+		t.Errorf("%d copies, want 1", c.Copies)
 	}
 }

@@ -90,7 +90,7 @@ type Flow struct {
 
 	finEnd      int64
 	finSeen     wheel.Time
-	claim       seqSpan // as ackedUnseen, and when: the ACK may be damaged, see refutes
+	claim       seqSpan // as ackedUnseen, or all before base, and when: see refutes
 	ackedUnseen seqSpan // the last bytes that were acknowledged before they were captured
 	tooBig      seqSpan // in flight, from the segment that an ICMP error called too large
 	recent      []*Retransmission

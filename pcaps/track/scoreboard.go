@@ -103,6 +103,15 @@ func (b *scoreboard) pop() {
 	b.head++
 }
 
+// dropLast removes the last segment.
+func (b *scoreboard) dropLast() {
+	last := len(b.all) - 1
+	if b.all[last].sacked {
+		b.sacked--
+	}
+	b.all = b.all[:last]
+}
+
 // find returns the index of the first segment that ends after pos, or len.
 func (b *scoreboard) find(pos int64) int {
 	lo, hi := b.head, len(b.all)

@@ -32,7 +32,7 @@ func (f *Flow) sendData(p *capture.Packet, at, now wheel.Time) {
 		return
 	}
 	if n == 0 {
-		if start > f.max && !f.isStale(h) {
+		if start > f.max && !f.isStale(h) && !p.Problems.Has(capture.BadChecksum) {
 			f.addGap(p, start, at, now) // it is empty, but shows how much was sent before it
 		} else if start == f.max {
 			f.view.nothingMore = at
@@ -42,6 +42,9 @@ func (f *Flow) sendData(p *capture.Packet, at, now wheel.Time) {
 	if f.isStale(h) {
 		f.Stale++
 		return
+	}
+	if p.Len > 0 && f.fin && start == f.finEnd-1 {
+		f.refuteFIN()
 	}
 	if h.Flags.Has(tcp.FIN) {
 		if f.resendsFIN(p, start, at) {
@@ -199,6 +202,22 @@ func (f *Flow) answersSYN(p *capture.Packet, start int64) bool {
 func (f *Flow) resendsFIN(p *capture.Packet, start int64, at wheel.Time) bool {
 	g := f.other()
 	return p.Len == 0 && f.fin && start == f.finEnd-1 && g.fin && g.pos(p.Header.Ack) == g.finEnd && at.Sub(g.finSeen) <= f.lag()+f.answerTime()
+}
+
+// refuteFIN forgets a FIN, as data has its sequence number: a damaged packet had the flag. The byte
+// stays if later ones were sent or the FIN is acknowledged.
+func (f *Flow) refuteFIN() {
+	f.fin = false
+	n := f.board.len()
+	if n == 0 || f.max != f.finEnd || f.seenUna >= f.finEnd {
+		return
+	}
+	if last := f.board.at(n - 1); last.end-last.start > 1 {
+		last.end--
+	} else {
+		f.board.dropLast()
+	}
+	f.max--
 }
 
 // isKeepalive reports whether p is a keepalive, or a window probe of the same form: at most one

@@ -31,7 +31,7 @@ func (f *Flow) bothSeen() bool { return f.other().Packets > 0 && f.Packets > 0 }
 // sent anything behind the claimed bytes.
 func (f *Flow) refutes(pos int64, now wheel.Time) bool {
 	c := &f.claim
-	return c.end > 0 && f.max == c.end && pos >= c.start && pos < c.end && now.Sub(c.at) > ackPatience+3*f.lag()
+	return c.at != 0 && f.max == c.end && pos >= c.start && pos < c.end && now.Sub(c.at) > ackPatience+3*f.lag()
 }
 
 // retract forgets the bytes that a damaged ACK claimed, and episodes since, which were new data.
