@@ -30,13 +30,12 @@ type timeWaits struct {
 	seed maphash.Seed
 	n    atomic.Int64 // records; without any, a segment pays one load
 
-	mu       sync.Mutex // taken after an endpoint's lock and before a shard's
-	buckets  []*timeWait
-	ports    map[uint16]int          // records by local port
-	observed map[*timeWait]*Endpoint // with Config.TimerEvents, whose observer wants endpoints
-	now      wheel.Time              // the latest time that conn was given
-	conn     tcp.Conn                // the connection of the record that is being processed
-	out      tcp.Output              // its output
+	mu      sync.Mutex // taken after an endpoint's lock and before a shard's
+	buckets []*timeWait
+	ports   map[uint16]int // records by local port
+	now     wheel.Time     // the latest time that conn was given
+	conn    tcp.Conn       // the connection of the record that is being processed
+	out     tcp.Output     // its output
 }
 
 // minBuckets is the smallest table that has records.
@@ -101,9 +100,6 @@ type dueTimeWait struct {
 
 func (t *timeWaits) init(p *protocol) {
 	t.p, t.seed, t.out.Challenge = p, maphash.MakeSeed(), p.challengeLimit
-	if p.timerEvents != nil {
-		t.observed = map[*timeWait]*Endpoint{}
-	}
 }
 
 func (t *timeWaits) hash(k *ends) uint64 { return maphash.Comparable(t.seed, *k) | timeWaitOwner }
@@ -189,9 +185,6 @@ func (t *timeWaits) add(e *Endpoint) bool {
 	at := t.bucket(hash)
 	w.next, *at = *at, w
 	t.ports[w.ends.localPort]++
-	if t.observed != nil {
-		t.observed[w] = e
-	}
 	e.wait = w
 	return true
 }
@@ -245,11 +238,10 @@ func (t *timeWaits) remove(w *timeWait) {
 	s := w.shard
 	s.mu.Lock()
 	if _, runs := s.wheel.Deadline(w.timer); runs {
-		s.observe(TimerStopped, t.observed[w], tcp.Slot(tcptimers.TimeWait), 0)
+		s.observe(TimerStopped, w.observed(), tcp.Slot(tcptimers.TimeWait), 0)
 	}
 	s.wheel.Free(w.timer)
 	s.mu.Unlock()
-	delete(t.observed, w)
 	switch n := int(t.n.Add(-1)); {
 	case n == 0:
 		t.buckets, t.ports = nil, nil
@@ -307,10 +299,22 @@ func (t *timeWaits) applyTimers(w *timeWait) {
 	for _, op := range t.out.Timers {
 		if op.Start && !s.closed {
 			s.wheel.Schedule(w.timer, op.At)
-			s.observe(TimerMoved, t.observed[w], op.Slot, op.At)
+			s.observe(TimerMoved, w.observed(), op.Slot, op.At)
 			s.arm()
 		}
 	}
+}
+
+// observed returns the endpoint for Config.TimerEvents, or one in its place.
+func (w *timeWait) observed() *Endpoint {
+	if w.shard.p.timerEvents == nil {
+		return nil
+	}
+	if e := w.endpoint.Value(); e != nil {
+		return e
+	}
+	id, net := w.ends.id()
+	return &Endpoint{p: w.shard.p, shard: w.shard, info: endpointInfo{ID: id, NetProto: net}, phase: phaseClosed}
 }
 
 // timeWaitOver counts the end of a connection, and tells the endpoint if an application still has
@@ -429,7 +433,7 @@ func (t *timeWaits) expired(s *shard, d dueTimeWait) *timeWait {
 	if _, runs := s.wheel.Deadline(w.timer); runs {
 		return nil
 	}
-	s.observe(TimerExpired, t.observed[w], tcp.Slot(tcptimers.TimeWait), s.wheel.Now())
+	s.observe(TimerExpired, w.observed(), tcp.Slot(tcptimers.TimeWait), s.wheel.Now())
 	return w
 }
 
