@@ -62,6 +62,14 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 			add(fmt.Sprintf("tail=%d second=%v", tail, second), cost, Cell{Kind: kindRemedy, Seed: 1, RTT: p.GridRTT, Burst: tail, Second: second}, remedy)
 		}
 	}
+	for _, delay := range p.Delays {
+		for _, burst := range p.OddBursts {
+			for _, rule := range p.rules(delay) {
+				add(fmt.Sprintf("delay=%v %s burst=%d", delay, rule.name, burst), 2e-5*float64(p.Tails*p.Evens),
+					Cell{Kind: kindOdd, Delay: delay, Seed: 1, RTT: p.GridRTT, Burst: burst, Policy: rule.name}, odd)
+			}
+		}
+	}
 	return all
 }
 
@@ -71,6 +79,16 @@ type bed struct {
 	session *host.Session
 	rtt     time.Duration
 	watch   watch
+	lose    uint64     // the end of a segment in the stream: its first transmission is lost
+	again   wheel.Time // its next transmission
+}
+
+// loses is a rule of testbed.StreamLoss.
+func (b *bed) loses(now wheel.Time, _, end uint64, attempt uint32) bool {
+	if end == b.lose && attempt == 2 {
+		b.again = now
+	}
+	return end == b.lose && attempt == 1
 }
 
 // watch is a tcp.Tracer of the receiver that measures the delay of the last ACK.
@@ -97,7 +115,8 @@ func newBed(p *Plan, c *Cell, tm testbed.Timers, delay time.Duration, app host.A
 	cfg.Congestion.InitialWindow = 16 * mss
 	link := sim.LinkConfig{Delay: c.RTT / 2}
 	var err error
-	b.pair, err = testbed.NewPair(testbed.PairPlan{Seed: uint64(c.Seed), Client: cfg, Server: tcp.DefaultConfig(peerPolicy(p, delay)), Up: link, Down: link, Trace: true, Verify: true})
+	up := sim.LinkConfig{Delay: c.RTT / 2, Loss: sim.Losses{&testbed.StreamLoss{Rule: b.loses}}}
+	b.pair, err = testbed.NewPair(testbed.PairPlan{Seed: uint64(c.Seed), Client: cfg, Server: tcp.DefaultConfig(peerPolicy(p, delay)), Up: up, Down: link, Trace: true, Verify: true})
 	if err != nil {
 		return nil, err
 	}
@@ -259,6 +278,24 @@ func policies(p *Plan, c *Cell) error {
 	return err
 }
 
+// evens sends even bursts, whose ACKs come at once and bring SRTT to the round trip. The first
+// comes a phase before the others.
+func (b *bed) evens(p *Plan, phase time.Duration) {
+	for i := range p.Evens {
+		b.burst(2)
+		b.run(b.rtt + time.Millisecond)
+		if b.session.Unacked() > 0 { // the window is one segment, whose ACK is delayed
+			b.run(longest)
+		}
+		if i == 0 {
+			b.run(phase)
+		}
+	}
+	if b.session.Unacked() > 0 {
+		b.run(time.Minute)
+	}
+}
+
 // tails sends odd tails after even bursts, and counts those with a spurious retransmission.
 func tails(p *Plan, c *Cell, tm testbed.Timers, delay time.Duration, pt *Point) error {
 	b, err := newBed(p, c, tm, delay, nil)
@@ -266,19 +303,7 @@ func tails(p *Plan, c *Cell, tm testbed.Timers, delay time.Duration, pt *Point) 
 		return err
 	}
 	for tail := range p.Tails {
-		for i := range p.Evens {
-			b.burst(2)
-			b.run(c.RTT + time.Millisecond)
-			if b.session.Unacked() > 0 { // the window is one segment, whose ACK is delayed
-				b.run(longest)
-			}
-			if i == 0 { // the phase
-				b.run(time.Duration(draw(c.Seed, tail) * float64(p.Heartbeat)))
-			}
-		}
-		if b.session.Unacked() > 0 {
-			b.run(time.Minute)
-		}
+		b.evens(p, time.Duration(draw(c.Seed, tail)*float64(p.Heartbeat)))
 		before, begin, rto := len(b.record().Retransmissions), b.now(), b.rto()
 		b.burst(c.Burst)
 		b.run(c.RTT)

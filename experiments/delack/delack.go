@@ -32,6 +32,10 @@ type Plan struct {
 	Tick       time.Duration   `plan:"tick" min:"1us" max:"10ms"`
 	Policies   []string        `plan:"policies" oneof:"per-segment linux rfc6298 rfc7765 bsd datacenter"`
 
+	OddBursts []int           `plan:"odd_bursts" min:"1" max:"16" optional:"true"`
+	OddFloor  time.Duration   `plan:"odd_floor" min:"100ms" max:"10s"`
+	OddClocks []time.Duration `plan:"odd_clocks" min:"1ms" max:"500ms" optional:"true"`
+
 	Seeds int `plan:"seeds" min:"1" max:"1000"`
 }
 
@@ -43,6 +47,7 @@ const (
 	kindGrid     kind = "grid"     // each floor with each delay
 	kindRemedy   kind = "remedy"   // a delay a tick under the floor
 	kindPolicy   kind = "policy"   // whole policies
+	kindOdd      kind = "odd"      // odd bursts and even ones
 )
 
 // Cell is the result of one set-up.
@@ -65,7 +70,8 @@ type Cell struct {
 
 	Period time.Duration `json:"period_ns,omitempty"` // of a sender that waits
 
-	Grid []Point `json:"grid,omitempty"`
+	Grid []Point       `json:"grid,omitempty"`
+	Wait time.Duration `json:"wait_ns,omitempty"` // of odd: for the lost last segment
 }
 
 // Point is the tails of one floor and delay.
@@ -80,7 +86,8 @@ type Point struct {
 // Study is the study.
 var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 	ID: "E13", Name: "delack", Class: experiments.Exact, Files: files,
-	Found:    "A heartbeat of 200 ms delays an ACK by {mean} in the mean, and a sender that waits for each ACK locks to it. A tail is spurious just if its timer expires before RTT + delay.",
+	Found: "A heartbeat of 200 ms delays an ACK by {mean} in the mean, and a sender that waits for each ACK locks to it. A tail is spurious just if its timer expires before RTT + delay. " +
+		"Without a floor, and with a longer timeout after odd bursts alone, {odd-rule} have a spurious retransmission.",
 	Question: "What do delayed ACKs do to timers: how late are they, at what rate do they come, and when are timeouts spurious?",
 	Cells:    cells,
 	Judge:    judge,

@@ -11,7 +11,11 @@ import (
 )
 
 func tables(p *Plan, cells []Cell) []experiments.Table {
-	return []experiments.Table{delayTable(p, cells), waitTable(p, cells), gridTable(p, cells), policyTable(p, cells)}
+	all := []experiments.Table{delayTable(p, cells), waitTable(p, cells), gridTable(p, cells), policyTable(p, cells)}
+	if len(p.OddBursts) > 0 {
+		all = append(all, oddTable(p, cells))
+	}
+	return all
 }
 
 // peers returns the delays of all receivers; 0 is the heartbeat.
@@ -149,6 +153,9 @@ func figures(p *Plan, cells []Cell) (all []figure.Figure) {
 		}
 		rate.Series = append(rate.Series, s, law)
 		delays.Series = append(delays.Series, cdf)
+	}
+	if len(p.OddBursts) > 0 {
+		all = append(all, oddFigure(p, cells))
 	}
 	return append(all, rate, delays)
 }
