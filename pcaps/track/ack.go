@@ -23,35 +23,35 @@ type ack struct {
 	sacks  uint8
 	dsack  bool // the first block reports a duplicate
 	sack   [tcp.MaxSACKBlocks]block
+	next   *ack // behind it in its queue
 }
 
 // acks is a queue of ACKs on their way from the point of capture to the sender.
 type acks struct {
-	all  []ack
-	head int
+	first, last *ack
+	n           int
 }
 
 // maxPending bounds the queue; the first of more is delivered at once.
 const maxPending = 1 << 12
 
-func (q *acks) len() int    { return len(q.all) - q.head }
-func (q *acks) first() *ack { return &q.all[q.head] }
-
-// push appends a zero ACK and returns it.
-func (q *acks) push() *ack {
-	if q.head >= 64 && q.head >= len(q.all)/2 {
-		n := copy(q.all, q.all[q.head:])
-		q.all, q.head = q.all[:n], 0
+// push appends a.
+func (q *acks) push(a *ack) {
+	if a.next = nil; q.n == 0 {
+		q.first = a
+	} else {
+		q.last.next = a
 	}
-	q.all = append(q.all, ack{})
-	return &q.all[len(q.all)-1]
+	q.last = a
+	q.n++
 }
 
-func (q *acks) pop() {
-	q.head++
-	if q.head == len(q.all) {
-		q.all, q.head = q.all[:0], 0
-	}
+// pop removes the first ACK and returns it.
+func (q *acks) pop() *ack {
+	a := q.first
+	q.first = a.next
+	q.n--
+	return a
 }
 
 // readACK reads what p acknowledges of f. The sender has it one lag later.
@@ -68,12 +68,12 @@ func (f *Flow) readACK(p *capture.Packet, now wheel.Time) {
 	if f.refutes(pos, now) {
 		f.retract(pos)
 	}
-	var local ack
-	a, atOnce := &local, f.sourceRTT.known && f.lag() == 0 && f.pending.len() == 0
+	atOnce := f.sourceRTT.known && f.lag() == 0 && f.pending.n == 0
+	a := f.conn.memory.takeACK()
 	if !atOnce {
-		a = f.pending.push()
+		f.pending.push(a)
 	}
-	a.seen, a.pos, a.number, a.pure = now, pos, p.Number, p.SegLen() == 0
+	a.seen, a.pos, a.number, a.pure, a.dup = now, pos, p.Number, p.SegLen() == 0, false
 	o := &h.Options
 	a.ts, a.echo, a.hasTS = o.TSVal, o.TSEcr, o.HasTimestamps
 	if a.window = f.offeredWindow(h); a.window >= 0 {
@@ -108,9 +108,10 @@ func (f *Flow) readACK(p *capture.Packet, now wheel.Time) {
 	if atOnce {
 		a.at = now
 		f.handleACK(a)
+		f.conn.memory.freeACK(a)
 		return
 	}
-	if f.pending.len() > maxPending {
+	if f.pending.n > maxPending {
 		f.deliverNext(now)
 	}
 }
@@ -134,6 +135,7 @@ func (f *Flow) offeredWindow(h *tcp.Header) int64 {
 // readSACK reads the blocks that can belong to f. The first one is a DSACK if it lies below the ACK
 // or within the second one (RFC 2883 §4).
 func (f *Flow) readSACK(a *ack, o *tcp.Options) {
+	a.sacks, a.dsack = 0, false
 	for i := range o.NumSACK {
 		r := o.SACK[i]
 		b := block{f.pos(r.Start), 0}
@@ -195,8 +197,8 @@ func (f *Flow) deliverHeard(now wheel.Time, echo uint32, hasTS bool) {
 // before is the echo of the packet before, if any.
 func (f *Flow) deliverUpTo(now wheel.Time, echo uint32, hasTS bool, before uint32, any bool) {
 	newest := false // an ACK with exactly this timestamp was delivered
-	for f.pending.len() > 0 {
-		a := f.pending.first()
+	for f.pending.n > 0 {
+		a := f.pending.first
 		at := a.seen.Add(f.lag())
 		if hasTS && a.hasTS {
 			d := int32(a.ts - echo)
@@ -221,9 +223,9 @@ func (f *Flow) deliverAllowing(end int64, now, at wheel.Time) {
 	if end <= f.window.edge || !f.window.known || f.window.bytes < 0 {
 		return
 	}
-	for i := f.pending.head; i < len(f.pending.all); i++ {
-		if a := &f.pending.all[i]; a.window >= 0 && a.pos+a.window >= end {
-			f.deliverCause(i, now, at)
+	for a := f.pending.first; a != nil; a = a.next {
+		if a.window >= 0 && a.pos+a.window >= end {
+			f.deliverCause(a, now, at)
 			return
 		}
 	}
@@ -237,23 +239,22 @@ func (f *Flow) deliverAsking(s *segment, start int64, now, at wheel.Time) {
 		return
 	}
 	dups := f.view.dupACKs
-	for i := f.pending.head; i < len(f.pending.all) && f.pending.all[i].pos <= start; i++ {
-		if a := &f.pending.all[i]; a.pos == start && a.dup {
+	for a := f.pending.first; a != nil && a.pos <= start; a = a.next {
+		if a.pos == start && a.dup {
 			if dups++; dups == 3 {
-				f.deliverCause(i, now, at)
+				f.deliverCause(a, now, at)
 				return
 			}
 		}
 	}
 }
 
-// deliverCause delivers pending ACKs up to the one with index i, which caused a packet captured
-// now.
-func (f *Flow) deliverCause(i int, now, at wheel.Time) {
-	a := &f.pending.all[i]
+// deliverCause delivers pending ACKs up to a, which caused a packet captured now.
+func (f *Flow) deliverCause(a *ack, now, at wheel.Time) {
 	f.boundLag(now.Sub(a.seen))
 	f.overdueTS, f.hasOverdue = a.ts, a.hasTS
-	for n := i + 1 - f.pending.head; n > 0; n-- {
+	for last := false; !last; {
+		last = f.pending.first == a
 		f.deliverNext(at)
 	}
 }
@@ -261,8 +262,8 @@ func (f *Flow) deliverCause(i int, now, at wheel.Time) {
 // deliverCauses delivers the ACKs that may have caused a retransmission: their timestamp is at most
 // the echoed one, they came early enough, and they do not acknowledge the retransmitted bytes.
 func (f *Flow) deliverCauses(now, at wheel.Time, start int64, o *tcp.Options) {
-	for o.HasTimestamps && f.pending.len() > 0 {
-		a := f.pending.first()
+	for o.HasTimestamps && f.pending.n > 0 {
+		a := f.pending.first
 		if !a.hasTS || int32(a.ts-o.TSEcr) > 0 || a.seen.Add(f.lag()-f.answerTime()) > now || a.pos > start {
 			return
 		}
@@ -272,8 +273,8 @@ func (f *Flow) deliverCauses(now, at wheel.Time, start int64, o *tcp.Options) {
 
 // deliverOverdue delivers the ACKs that must have arrived by now, whatever the echo says.
 func (f *Flow) deliverOverdue(now wheel.Time) {
-	for f.pending.len() > 0 && now.Sub(f.pending.first().seen) > 3*f.lag()+ackPatience {
-		a := f.pending.first()
+	for f.pending.n > 0 && now.Sub(f.pending.first.seen) > 3*f.lag()+ackPatience {
+		a := f.pending.first
 		f.overdueTS, f.hasOverdue = a.ts, a.hasTS
 		f.deliverNext(now)
 	}
@@ -281,17 +282,17 @@ func (f *Flow) deliverOverdue(now wheel.Time) {
 
 // deliverAll delivers the rest.
 func (f *Flow) deliverAll() {
-	for f.pending.len() > 0 {
+	for f.pending.n > 0 {
 		f.deliverNext(f.conn.Last.Add(f.lag()))
 	}
 }
 
 // deliverNext delivers the first ACK, one lag after it was captured or now.
 func (f *Flow) deliverNext(now wheel.Time) {
-	a := f.pending.first()
-	f.pending.pop() // which leaves it where it is
+	a := f.pending.pop()
 	a.at = min(a.seen.Add(f.lag()), now)
 	f.handleACK(a)
+	f.conn.memory.freeACK(a)
 }
 
 // handleACK updates the sender's view by an ACK.
@@ -347,14 +348,14 @@ func (f *Flow) noteProof(a *ack) {
 	i := f.firstUnsacked()
 	s := f.board.at(i)
 	known := none
-	if s.start == v.provedSeg.start && s.sent == v.provedSeg.sent {
+	if s.start == v.provedStart && s.sent == v.provedSent {
 		known = v.provedBy
 	}
 	if known == dups {
 		return
 	}
 	if p := f.proof(i, i+1); p > known {
-		v.proved, v.provedSeg, v.provedBy = a.at, *s, p
+		v.proved, v.provedStart, v.provedSent, v.provedBy = a.at, s.start, s.sent, p
 	}
 }
 
@@ -388,18 +389,19 @@ func (f *Flow) advanceUna(a *ack, m *ackRTT) {
 		m.bytes += min(s.end, a.pos) - s.start
 		if part {
 			if s.transmissions > 0 && s.start == 0 { // a SYN whose data was not accepted
-				f.board.split(0, a.pos)
-				f.board.at(0).kept = true
-				f.board.pop()
+				f.board.split(f.conn.memory, 0, a.pos)
+				f.board.acknowledge(f.conn.memory, false)
 			} else {
 				s.start = a.pos
 			}
 			break
 		}
-		s.provedLost = proved && !s.sacked
-		s.kept = !s.sacked || !proved // of a flight with holes only these are retransmitted
-		proved = proved && v.hasSACK  // without SACK, duplicate ACKs prove only the first one lost
-		f.board.pop()
+		if s.sacked && proved { // of a flight with holes only the others are retransmitted
+			f.board.pop()
+		} else {
+			f.board.acknowledge(f.conn.memory, proved)
+		}
+		proved = proved && v.hasSACK // without SACK, duplicate ACKs prove only the first one lost
 	}
 	f.una = max(f.una, a.pos)
 	v.unaMoved, v.dupACKs = a.at, 0
@@ -454,7 +456,7 @@ func (f *Flow) markSACKed(a *ack, b block, m *ackRTT) (news bool) {
 	if from >= b.end {
 		return false
 	}
-	first, last := f.board.cut(from, b.end)
+	first, last := f.board.cut(f.conn.memory, from, b.end)
 	for i := first; i < last; i++ {
 		s := f.board.at(i)
 		if s.sacked {

@@ -53,7 +53,7 @@ type Conn struct {
 	BadChecksumsUsed int64
 
 	bucketEntry
-	free       *freeConn // source of Flows
+	memory     *memory
 	settling   *settling // nil without Config.Settled
 	cfg        *Config
 	in         *list
@@ -79,9 +79,9 @@ type Handshake struct {
 // addWithChecksum counts the checksum of p, allocates the flows if needed, and handles p.
 func (c *Conn) addWithChecksum(p *capture.Packet, dir int, damaged bool) {
 	if c.Flows == nil {
-		c.Flows = c.free.takeFlows()
-		c.Flows[0].reset(c, p.Src, p.Dst)
-		c.Flows[1].reset(c, p.Dst, p.Src)
+		c.Flows = c.memory.takeFlows()
+		c.Flows[0] = Flow{Src: p.Src, Dst: p.Dst, conn: c}
+		c.Flows[1] = Flow{Src: p.Dst, Dst: p.Src, conn: c}
 	}
 	c.Flows[dir].checksums.note(p)
 	c.handle(p, dir, damaged)
@@ -180,7 +180,7 @@ func (c *Conn) handle(p *capture.Packet, dir int, damaged bool) {
 	if p.Problems.Has(capture.BadChecksum) {
 		c.BadChecksumsUsed++
 	}
-	if f.copies.isCopy(p, f.RTT.Min, c.Copies >= 8 && 8*c.Copies >= c.Packets) || f.isRecut(p, now) {
+	if f.copies.isCopy(c.memory, p, f.RTT.Min, c.Copies >= 8 && 8*c.Copies >= c.Packets) || f.isRecut(p, now) {
 		c.Copies++
 		f.emit(Copy, p.Number, now, now, 0, 0, nil)
 		return

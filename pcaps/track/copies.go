@@ -10,11 +10,8 @@ import (
 
 // copies recognises packets that were captured more than once: on several interfaces, or by a
 // mirror port that shows both ends of a cable or both sides of a router. It remembers the last
-// packets of one direction.
-type copies struct {
-	few [4]copyRecord   // of a short flow, as most are
-	all [][4]copyRecord // of any other: four per set, selected by bits of the mark
-}
+// packets of one direction: four per set, selected by bits of the mark.
+type copies struct{ sets [][4]copyRecord }
 
 // copyRecord is the fingerprint of a packet and its capture time.
 type copyRecord struct {
@@ -28,27 +25,23 @@ const optionBits = 0xffffff00
 
 // set returns the records that a mark may be among.
 func (c *copies) set(mark uint64) *[4]copyRecord {
-	if c.all == nil {
-		return &c.few
-	}
-	return &c.all[mark>>32&uint64(len(c.all)-1)] // their number is a power of two
+	return &c.sets[mark>>32&uint64(len(c.sets)-1)] // their number is a power of two
 }
 
-// grow makes room for four times as many records.
-func (c *copies) grow() {
-	old := c.all
-	if old == nil {
-		old = [][4]copyRecord{c.few}
-	}
-	c.all = make([][4]copyRecord, 4*len(old))
+// grow makes room for four times as many records, or for the first four.
+func (c *copies) grow(m *memory) {
+	old := c.sets
+	c.sets = m.copies.get(max(4*len(old), 1))
+	clear(c.sets)
 	for i := range old {
-		for _, m := range old[i] {
-			if m.mark != 0 {
-				set := c.set(m.mark)
-				set[oldestOf(set)] = m
+		for _, r := range old[i] {
+			if r.mark != 0 {
+				set := c.set(r.mark)
+				set[oldestOf(set)] = r
 			}
 		}
 	}
+	m.copies.put(old)
 }
 
 // oldestOf returns the index of a set's oldest record, an empty one if there is one.
@@ -102,32 +95,29 @@ func captureSpot(p *capture.Packet) uint8 {
 // A nonzero IP identification is unique for copyWithin. Without one, bytes repeated within
 // copyAtOnce are copies, as no retransmission is that fast. ACKs may repeat each other, so they are
 // copies only on a mirrored connection, or at another spot.
-func (c *copies) isCopy(p *capture.Packet, least time.Duration, mirrored bool) bool {
+func (c *copies) isCopy(m *memory, p *capture.Packet, least time.Duration, mirrored bool) bool {
 	mark := copyMark(p)
+	if c.sets == nil {
+		c.grow(m)
+	}
 	set := c.set(mark)
-	oldest := 0
 	for i := range set {
-		s := &set[i]
-		if (s.mark^mark)>>32 != 0 || !isOne(s.mark, mark) {
-			if s.at < set[oldest].at {
-				oldest = i
+		if s := &set[i]; (s.mark^mark)>>32 == 0 && isOne(s.mark, mark) {
+			again := c.repeats(s, p, mark, least, mirrored)
+			if !again { // it is too late for a copy: it counts again
+				*s = copyRecord{mark, p.Time}
 			}
-			continue
+			return again
 		}
-		if c.repeats(s, p, mark, least, mirrored) {
-			return true
-		}
-		oldest = i // too late for a copy: it counts again
-		break
 	}
+	old := &set[oldestOf(set)]
 	// Records younger than copyElsewhere are forgotten only if maxCopySets are too few for them.
-	if old := &set[oldest]; old.mark != 0 && !isOne(old.mark, mark) && len(c.all) < maxCopySets &&
-		(c.all == nil || p.Time.Sub(old.at).Abs() < copyElsewhere) {
-		c.grow()
+	if old.mark != 0 && len(c.sets) < maxCopySets && (len(c.sets) == 1 || p.Time.Sub(old.at).Abs() < copyElsewhere) {
+		c.grow(m)
 		set = c.set(mark)
-		oldest = oldestOf(set)
+		old = &set[oldestOf(set)]
 	}
-	set[oldest] = copyRecord{mark, p.Time}
+	*old = copyRecord{mark, p.Time}
 	return false
 }
 
@@ -147,6 +137,9 @@ func (c *copies) repeats(s *copyRecord, p *capture.Packet, mark uint64, least ti
 
 // onAnotherPath reports whether p repeats one of the last packets, captured on another path.
 func (c *copies) onAnotherPath(p *capture.Packet) bool {
+	if c.sets == nil {
+		return false
+	}
 	mark := copyMark(p)
 	within := copyElsewhere
 	if ipID(p) != 0 {

@@ -199,6 +199,6 @@ func (f *Flow) finish() {
 		}
 		e.last = nil
 	}
-	f.board, f.pending, f.recent, f.waiting, f.episode, f.rtts, f.jumps = scoreboard{}, acks{}, nil, nil, nil, samples{}, ackJumps{}
-	f.copies = copies{}
+	f.recent, f.waiting, f.episode, f.jumps = nil, nil, nil, ackJumps{}
+	f.conn.memory.release(f)
 }

@@ -169,7 +169,7 @@ func reorderedTimeout(f *Flow, c *clue) bool {
 func provedButLate(f *Flow, c *clue) bool {
 	v := &f.view
 	busy := span(maxTime(v.newData, v.retransmitted), c.r.Sent) <= f.answerTime()
-	if p := &v.provedSeg; p.start == c.s.start && p.sent == c.s.sent && c.r.Sent.Sub(v.proved) <= f.slowAnswer() {
+	if v.provedStart == c.s.start && v.provedSent == c.s.sent && c.r.Sent.Sub(v.proved) <= f.slowAnswer() {
 		return false // the ACK that proved it came just before
 	}
 	return c.proof != none && c.isFirst && !c.answers && c.r.Sent.Sub(c.s.sent) >= f.leastSilence() &&

@@ -99,11 +99,6 @@ type Flow struct {
 	afterSilence int64
 }
 
-// reset initialises f and keeps the memory of its timestamp log.
-func (f *Flow) reset(c *Conn, src, dst netip.AddrPort) {
-	*f = Flow{Src: src, Dst: dst, conn: c, stamps: tsLog{ring: f.stamps.ring}}
-}
-
 // seqSpan is a range that was acknowledged before it was captured, less what has been captured
 // since. If the rest follows at once, or with the next IP identification, the capture reordered
 // packets.
@@ -150,7 +145,7 @@ func (f *Flow) plausible(s tcp.Seq) (pos int64, ok bool) {
 	f.doubts = 0
 	f.abandonEpisode()
 	f.started = false
-	f.board, f.pending = scoreboard{}, acks{}
+	f.clear()
 	f.view, f.offered = senderView{}, 0
 	f.start(s)
 	return 0, true
@@ -207,9 +202,19 @@ func (f *Flow) segmentSize() int64 {
 	return f.mss
 }
 
+// clear forgets the segments and the ACKs on their way.
+func (f *Flow) clear() {
+	for f.pending.n > 0 {
+		f.conn.memory.freeACK(f.pending.pop())
+	}
+	b := &f.board
+	clear(b.last)
+	*b = scoreboard{ring: b.ring, last: b.last}
+}
+
 // extend appends a segment.
 func (f *Flow) extend(s segment) {
-	*f.board.push() = s
+	*f.board.push(f.conn.memory) = s
 	f.max = s.end
 	f.trim()
 }

@@ -43,8 +43,8 @@ func (c *Conn) check(t *testing.T) {
 		if n := f.board.len(); n > 0 && f.board.at(n-1).end != f.max {
 			t.Fatalf("the segments end at %d, want %d", f.board.at(n-1).end, f.max)
 		}
-		if f.una > f.max || f.pending.len() > maxPending {
-			t.Fatalf("SND.UNA %d, SND.NXT %d, %d ACKs pending", f.una, f.max, f.pending.len())
+		if f.una > f.max || f.pending.n > maxPending {
+			t.Fatalf("SND.UNA %d, SND.NXT %d, %d ACKs pending", f.una, f.max, f.pending.n)
 		}
 		if len(f.Episodes) > c.cfg.MaxEpisodes || len(f.recent) > maxRexmits {
 			t.Fatalf("%d episodes, %d retransmissions", len(f.Episodes), len(f.recent))

@@ -17,7 +17,7 @@ func (t *Tracker) mayHoldSYN(p *capture.Packet) bool {
 
 // holdSYN stores p, the first packet of c.
 func (c *Conn) holdSYN(p *capture.Packet) {
-	c.syn = c.free.takeSYN()
+	c.syn = c.memory.takeSYN()
 	*c.syn = *p
 	c.syn.Payload = nil
 }
@@ -27,6 +27,6 @@ func (c *Conn) releaseSYN() {
 	if p := c.syn; p != nil {
 		c.syn = nil
 		c.addWithChecksum(p, 0, false)
-		c.free.syn = p
+		c.memory.syn = p
 	}
 }

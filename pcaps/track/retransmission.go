@@ -64,7 +64,7 @@ func (f *Flow) sendOld(p *capture.Packet, at, now wheel.Time, start, end int64, 
 		f.fillGap(p, at, from, end)
 		return
 	}
-	first, last := f.board.cut(from, max(end, from))
+	first, last := f.board.cut(f.conn.memory, from, max(end, from))
 	if first < last {
 		if s := f.board.at(first); s.missing && f.overtaken(s, first, p, now) {
 			f.Reordered++
@@ -138,7 +138,7 @@ func (f *Flow) newRetransmission(p *capture.Packet, at, now wheel.Time, start, e
 			r.PrevSent = min(at, f.view.unaMoved)
 		}
 		if s := f.board.acked(start); s != nil {
-			r.PrevSent, r.originalSeen, r.estimated = s.sent, s.transmissions > 0, false
+			r.PrevSent, r.originalSeen, r.estimated = s.sent, s.captured, false
 			r.FirstPacket = s.packet
 			r.provedLost = s.provedLost
 			s.sent = at
@@ -172,7 +172,7 @@ func (f *Flow) noteRetransmission(first, last int, p *capture.Packet, at wheel.T
 
 // fillGap fills missing segments with their first transmission.
 func (f *Flow) fillGap(p *capture.Packet, at wheel.Time, start, end int64) {
-	first, last := f.board.cut(start, max(end, start))
+	first, last := f.board.cut(f.conn.memory, start, max(end, start))
 	for i := first; i < last; i++ {
 		if s := f.board.at(i); s.missing {
 			s.missing, s.transmissions, s.packet, s.id = false, 1, p.Number, ipID(p)

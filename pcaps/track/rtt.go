@@ -66,7 +66,7 @@ type ackRTT struct {
 // sample is one round trip; n are expected per round-trip time.
 type sample struct {
 	sent, acked wheel.Time
-	n           int
+	n           uint8
 	round       bool
 }
 
@@ -114,7 +114,7 @@ func (f *Flow) sample(sent, acked wheel.Time) {
 		return
 	}
 	flight := (f.max - f.una) / (2 * f.segmentSize())
-	s := sample{sent, acked, int(min(max(flight, 1), 4)), round}
+	s := sample{sent, acked, uint8(min(max(flight, 1), 4)), round}
 	if round {
 		r.round = f.max
 	}
@@ -123,6 +123,9 @@ func (f *Flow) sample(sent, acked wheel.Time) {
 		f.fitting.feed(s)
 	}
 	if len(r.ring) < maxSamples {
+		if len(r.ring) == cap(r.ring) {
+			r.ring = f.conn.memory.samples.grow(r.ring, max(4*len(r.ring), 4))[:len(r.ring)]
+		}
 		r.ring = append(r.ring, s)
 		if len(r.ring) == maxSamples {
 			f.fit() // it needs the first ones, which the ring forgets
@@ -218,10 +221,24 @@ type firstSeen struct {
 
 // tsLog holds a flow's last timestamps and the last one that was echoed.
 type tsLog struct {
-	ring    *[16]firstSeen // allocated on first use
+	ring    []firstSeen // of 4, or maxStamps
 	next, n int
 	echoed  uint32
 	any     bool
+}
+
+const maxStamps = 16
+
+// before returns the timestamp that i others have followed.
+func (l *tsLog) before(i int) *firstSeen { return &l.ring[(l.next-1-i)&(len(l.ring)-1)] }
+
+func (l *tsLog) add(m *memory, s firstSeen) {
+	if l.n == len(l.ring) && l.n < maxStamps {
+		l.ring, l.next = m.stamps.grow(l.ring, max(4*l.n, 4)), l.n
+	}
+	l.ring[l.next] = s
+	l.next = (l.next + 1) & (len(l.ring) - 1)
+	l.n = min(l.n+1, len(l.ring))
 }
 
 // noteTimestamp records p's timestamp. It measures the path to p's sender by the timestamp that p
@@ -230,13 +247,8 @@ func (f *Flow) noteTimestamp(p *capture.Packet, now wheel.Time) {
 	f.conn.timestamps = true
 	o := &p.Header.Options
 	m := &f.stamps
-	if m.ring == nil {
-		m.ring = new([16]firstSeen)
-	}
-	if last := &m.ring[(m.next-1)&15]; m.n == 0 || int32(o.TSVal-last.ts) > 0 {
-		m.ring[m.next].ts, m.ring[m.next].at = o.TSVal, now
-		m.next = (m.next + 1) & 15
-		m.n = min(m.n+1, len(m.ring))
+	if m.n == 0 || int32(o.TSVal-m.before(0).ts) > 0 {
+		m.add(f.conn.memory, firstSeen{o.TSVal, now})
 	}
 	m = &f.other().stamps
 	if !p.Header.Flags.Has(tcp.ACK) || m.any && o.TSEcr == m.echoed {
@@ -247,7 +259,7 @@ func (f *Flow) noteTimestamp(p *capture.Packet, now wheel.Time) {
 	}
 	m.any, m.echoed = true, o.TSEcr
 	for i := range m.n { // from the newest
-		if e := &m.ring[(m.next-1-i)&15]; e.ts == o.TSEcr {
+		if e := m.before(i); e.ts == o.TSEcr {
 			f.sourceRTT.add(now.Sub(e.at))
 			return
 		}

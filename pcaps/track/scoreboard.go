@@ -24,8 +24,6 @@ type segment struct {
 	tailLike   bool
 	filledLate bool // was missing, then retransmitted
 	probe      bool // the byte of a window probe
-	provedLost bool // acknowledged, after ACKs had shown that it was lost
-	kept       bool // acknowledged, and may still be retransmitted
 	denied     bool // captured, and yet ACKs ask for it: see noteDenial
 }
 
@@ -37,102 +35,122 @@ func (s *segment) earliest() wheel.Time {
 	return s.sent
 }
 
-// scoreboard holds the segments from SND.UNA to SND.NXT, adjacent and in order (RFC 6675 §4). In
-// front of them are some that were acknowledged.
-type scoreboard struct {
-	all    []segment
-	head   int
-	sacked int // number of SACKed segments
+// ackedSegment is an acknowledged segment that may still be retransmitted.
+type ackedSegment struct {
+	start, end int64
+	sent       wheel.Time // last transmission
+	packet     int64      // first transmission; 0 if none was captured
+	captured   bool       // at least one transmission was
+	provedLost bool       // acknowledged after ACKs had shown that it was lost
 }
 
-const (
-	// ackedKept is the number of acknowledged segments that find their retransmissions.
-	ackedKept = 8
-	// ackedMost is the number of segments in front of SND.UNA at which push drops the others.
-	ackedMost = 24
-)
+// scoreboard holds the segments from SND.UNA to SND.NXT, adjacent and in order (RFC 6675 §4), and
+// remembers the last acknowledged ones.
+type scoreboard struct {
+	ring   []segment // of a length that is a power of two; the first segment is at head
+	head   int
+	n      int
+	sacked int // number of SACKed segments
 
-func (b *scoreboard) len() int          { return len(b.all) - b.head }
-func (b *scoreboard) at(i int) *segment { return &b.all[b.head+i] }
+	last []ackedSegment // a ring, too; the next one goes to next
+	next int
+}
+
+// ackedKept is the number of acknowledged segments that find their retransmissions.
+const ackedKept = 8
+
+func (b *scoreboard) len() int          { return b.n }
+func (b *scoreboard) at(i int) *segment { return &b.ring[(b.head+i)&(len(b.ring)-1)] }
 
 // push appends a zero segment and returns it.
-func (b *scoreboard) push() *segment {
-	if b.head >= ackedMost && b.head >= len(b.all)/2 {
-		b.forget()
+func (b *scoreboard) push(m *memory) *segment {
+	if b.n == len(b.ring) {
+		b.grow(m)
 	}
-	b.all = append(b.all, segment{})
-	return &b.all[len(b.all)-1]
+	b.n++
+	s := b.at(b.n - 1)
+	*s = segment{}
+	return s
 }
 
-// forget drops the acknowledged segments but for the last ones that acked finds.
-func (b *scoreboard) forget() {
-	var last [ackedKept]int
-	n := 0
-	for i := b.head - 1; i >= 0 && n < ackedKept; i-- {
-		if b.all[i].kept {
-			last[n] = i
-			n++
+// grow doubles the room for segments.
+func (b *scoreboard) grow(m *memory) {
+	ring := m.segments.get(max(2*len(b.ring), 2))
+	n := copy(ring, b.ring[b.head:])
+	copy(ring[n:], b.ring[:b.head])
+	m.segments.put(b.ring)
+	b.ring, b.head = ring, 0
+}
+
+// pop removes the first segment.
+func (b *scoreboard) pop() {
+	if b.at(0).sacked {
+		b.sacked--
+	}
+	b.head = (b.head + 1) & (len(b.ring) - 1)
+	if b.n--; b.n == 0 {
+		b.head = 0 // where the cache has it
+	}
+}
+
+// acknowledge removes the first segment and remembers it.
+func (b *scoreboard) acknowledge(m *memory, provedLost bool) {
+	s := b.at(0)
+	if b.next == len(b.last) {
+		if b.next = 0; len(b.last) < ackedKept {
+			b.next, b.last = len(b.last), m.history.grow(b.last, max(2*len(b.last), 2))
+			clear(b.last[b.next:])
 		}
 	}
-	for i := range n {
-		b.all[i] = b.all[last[n-1-i]]
-	}
-	b.all = b.all[:n+copy(b.all[n:], b.all[b.head:])]
-	b.head = n
+	b.last[b.next] = ackedSegment{s.start, s.end, s.sent, s.packet, s.transmissions > 0, provedLost}
+	b.next++
+	b.pop()
 }
 
 // acked returns the acknowledged segment that contains pos, nil if it is not among the last ones.
-func (b *scoreboard) acked(pos int64) *segment {
-	n := 0
-	for i := b.head - 1; i >= 0 && n < ackedKept; i-- {
-		if s := &b.all[i]; s.kept {
-			if s.start <= pos && pos < s.end {
-				return s
-			}
-			n++
+func (b *scoreboard) acked(pos int64) *ackedSegment {
+	for i := range b.last {
+		newest := b.next - 1 - i
+		if newest < 0 {
+			newest += len(b.last)
+		}
+		if s := &b.last[newest]; s.start <= pos && pos < s.end {
+			return s
 		}
 	}
 	return nil
 }
 
-// pop removes the first segment.
-func (b *scoreboard) pop() {
-	if b.all[b.head].sacked {
-		b.sacked--
-	}
-	b.head++
-}
-
 // dropLast removes the last segment.
 func (b *scoreboard) dropLast() {
-	last := len(b.all) - 1
-	if b.all[last].sacked {
+	if b.at(b.len() - 1).sacked {
 		b.sacked--
 	}
-	b.all = b.all[:last]
+	b.n--
 }
 
 // find returns the index of the first segment that ends after pos, or len.
 func (b *scoreboard) find(pos int64) int {
-	lo, hi := b.head, len(b.all)
+	lo, hi := 0, b.n
 	for lo < hi {
 		mid := int(uint(lo+hi) / 2)
-		if b.all[mid].end <= pos {
+		if b.at(mid).end <= pos {
 			lo = mid + 1
 		} else {
 			hi = mid
 		}
 	}
-	return lo - b.head
+	return lo
 }
 
 // split cuts segment i at pos, which lies inside it.
-func (b *scoreboard) split(i int, pos int64) {
-	i += b.head
-	b.all = append(b.all, segment{})
-	copy(b.all[i+1:], b.all[i:])
-	b.all[i].end, b.all[i+1].start = pos, pos
-	if b.all[i].sacked {
+func (b *scoreboard) split(m *memory, i int, pos int64) {
+	b.push(m)
+	for k := b.n - 1; k > i; k-- {
+		*b.at(k) = *b.at(k - 1)
+	}
+	b.at(i).end, b.at(i+1).start = pos, pos
+	if b.at(i).sacked {
 		b.sacked++
 	}
 }
@@ -144,15 +162,15 @@ func (b *scoreboard) sack(i int) {
 }
 
 // cut splits segments at start and at end, and returns the index range of those between.
-func (b *scoreboard) cut(start, end int64) (first, last int) {
+func (b *scoreboard) cut(m *memory, start, end int64) (first, last int) {
 	first = b.find(start)
 	if first < b.len() && b.at(first).start < start {
-		b.split(first, start)
+		b.split(m, first, start)
 		first++
 	}
 	for last = first; last < b.len() && b.at(last).start < end; last++ {
 		if b.at(last).end > end {
-			b.split(last, end)
+			b.split(m, last, end)
 		}
 	}
 	return first, last

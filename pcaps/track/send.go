@@ -133,7 +133,7 @@ func (f *Flow) sendNew(p *capture.Packet, at, now wheel.Time, start, end int64) 
 		if end-cut == 1 && h.Flags.Has(tcp.FIN) {
 			cut = end // the FIN belongs to the last segment
 		}
-		s := f.board.push() // field by field: a copy of what was just stored is slow
+		s := f.board.push(f.conn.memory) // field by field: a copy of what was just stored is slow
 		s.start, s.end, s.seen, s.firstSent, s.sent, s.packet = start, cut, now, at, at, p.Number
 		s.id, s.captureSpot = id, spot
 		s.firstTS, s.ts, s.hasTS, s.transmissions = o.TSVal, o.TSVal, o.HasTimestamps, 1

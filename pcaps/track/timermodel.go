@@ -166,13 +166,13 @@ func (f *Flow) fit() *timerFitting {
 }
 
 func (m *timerFitting) feed(s sample) {
-	m.exact.Sample(tcptimers.Sample{RTT: span(s.sent, s.acked), Round: s.round, Expected: s.n})
+	m.exact.Sample(tcptimers.Sample{RTT: span(s.sent, s.acked), Round: s.round, Expected: int(s.n)})
 	for i := range models {
 		p := &models[i].policy
 		if p.OneSample && !s.round {
 			continue
 		}
-		n := s.n
+		n := int(s.n)
 		if p.OneSample {
 			n = 1
 		}

@@ -60,7 +60,7 @@ type Tracker struct {
 	made                   int
 	evicted                int
 	checksums              checksumCounts // of all packets
-	free                   freeConn
+	memory                 memory
 	settling               settling
 }
 
@@ -201,8 +201,8 @@ func (t *Tracker) begin(p *capture.Packet) *Conn {
 		}
 		t.finish(oldest)
 	}
-	c := t.free.takeConn()
-	*c = Conn{ID: t.made, Path: p.Path, First: p.Time, Last: p.Time, Origin: p.Time.Add(-p.Since), FirstPacket: p.Number, cfg: &t.cfg, free: &t.free}
+	c := t.memory.takeConn()
+	*c = Conn{ID: t.made, Path: p.Path, First: p.Time, Last: p.Time, Origin: p.Time.Add(-p.Since), FirstPacket: p.Number, cfg: &t.cfg, memory: &t.memory}
 	if t.cfg.Settled != nil {
 		c.settling = &t.settling
 	}
@@ -226,7 +226,7 @@ func (t *Tracker) finish(c *Conn) {
 		t.cfg.Done(c)
 	}
 	if t.cfg.Reuse {
-		t.free.put(c)
+		t.memory.put(c)
 	}
 }
 

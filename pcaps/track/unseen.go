@@ -46,7 +46,7 @@ func (f *Flow) retract(pos int64) {
 		f.Episodes[n].settled = true // Config.Settled does not get it
 		f.Episodes = f.Episodes[:n]
 	}
-	f.board, f.pending = scoreboard{}, acks{}
+	f.clear()
 	f.claim, f.ackedUnseen = seqSpan{}, seqSpan{}
 	f.max, f.una, f.seenUna, f.offered = pos, pos, pos, 0
 	v := &f.view

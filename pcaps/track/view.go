@@ -29,7 +29,8 @@ type senderView struct {
 	afterTimeout  bool // in loss recovery after a timeout, until recover is acknowledged
 	recover       int64
 	proved        wheel.Time // when an ACK first proved the first missing segment lost
-	provedSeg     segment    // that one
+	provedStart   int64      // of that one
+	provedSent    wheel.Time // and its last transmission
 	provedBy      proof
 	blocks        [4]block // recent SACK blocks
 }
