@@ -52,7 +52,7 @@ func Model(c *track.Conn) string {
 	if g := &c.Flows[1]; len(g.Episodes) > len(f.Episodes) {
 		f = g
 	}
-	return f.Timers.Best
+	return f.Timers().Best
 }
 
 // SetTimers takes the captured timers from all connections of the end with the most losses, instead
@@ -83,7 +83,7 @@ func (r *Result) SetTimers(hosts *track.Hosts) {
 // NewResult returns the result of a connection that is not replayed yet.
 func NewResult(file string, c *track.Conn, s *Script) *Result {
 	client := &c.Flows[0]
-	return &Result{File: file, ID: c.ID, Client: client.Src, Server: client.Dst, Model: Model(c), SYNs: client.Timers.SYNs, Script: s}
+	return &Result{File: file, ID: c.ID, Client: client.Src, Server: client.Dst, Model: Model(c), SYNs: client.Timers().SYNs, Script: s}
 }
 
 // Run replays a connection.

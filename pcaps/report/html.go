@@ -244,7 +244,7 @@ func rttCell(f *track.FlowRecord) cellView {
 func (d *drawing) view(id string, s *Section) drawnView {
 	c := d.conn
 	v := drawnView{ID: id, Conn: c.ID, Ends: fmt.Sprintf("%v and %v", c.Flows[0].Src, c.Flows[1].Src)}
-	if why := c.Flows[0].VantageEvidence; len(why) > 0 {
+	if why := c.VantageEvidence(); len(why) > 0 {
 		v.Words = append(v.Words, fmt.Sprintf("Point of capture, seen from %v: %v (%s; a is %v).", c.Flows[0].Src, c.Flows[0].Vantage, strings.Join(why, ", "), c.Flows[0].Src))
 	}
 	origin := s.facts.First
@@ -291,7 +291,7 @@ func flowText(f *track.Flow) string {
 	if t := &f.RTT; t.Samples > 0 {
 		parts = append(parts, fmt.Sprintf("round trip %s to %s, mean %s", track.SpanText(t.Min), track.SpanText(t.Max), track.SpanText(t.Mean)))
 	}
-	if t := &f.Timers; t.Gaps > 0 {
+	if t := f.Timers(); t.Gaps > 0 {
 		text := "its timers fit no known stack"
 		if t.Best != "" {
 			text = "timers as those of " + t.Best

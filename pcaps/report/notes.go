@@ -151,7 +151,7 @@ func (n *Notes) Add(c *track.Conn, keep func(*track.Episode) bool) {
 		if hidden[x.packet] {
 			continue
 		}
-		n.retransmission(x.rexmit, c.Flows[x.flow].Timers.Best)
+		n.retransmission(x.rexmit, c.Flows[x.flow].Timers().Best)
 	}
 }
 
@@ -159,7 +159,7 @@ func (n *Notes) Add(c *track.Conn, keep func(*track.Episode) bool) {
 func (n *Notes) AddEpisode(f *track.Flow, e *track.Episode) {
 	n.episode(f, e)
 	for i := range e.Retransmissions {
-		n.retransmission(&e.Retransmissions[i], f.Timers.Best)
+		n.retransmission(&e.Retransmissions[i], f.Timers().Best)
 	}
 }
 

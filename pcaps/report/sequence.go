@@ -411,7 +411,7 @@ func (d *drawing) overview(i int, origin wheel.Time) (figure, bool) {
 	ticks := p.line.ticks(8)
 	grid(c, p.f, p.f.y.From, ticks, ticks, 6, bytesTick, "seconds since the capture began", "sequence, bytes")
 	p.line.drawGaps(c, p.f.y.To, p.f.y.From)
-	p.inside(func() { p.draw(marks, f.Timers.Best) })
+	p.inside(func() { p.draw(marks, f.Timers().Best) })
 	caption := ""
 	if t.merged > 0 {
 		caption = fmt.Sprintf("%d marks are merged with neighbours; retransmissions are not.", t.merged)

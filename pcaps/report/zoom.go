@@ -37,7 +37,7 @@ func (d *drawing) zoom(i int, e *track.Episode, origin wheel.Time) figure {
 	}}
 	zoomAxes(c, p.f, bottom)
 	p.spans(e, lane)
-	p.inside(func() { p.draw(marks, f.Timers.Best) })
+	p.inside(func() { p.draw(marks, f.Timers().Best) })
 	return figure{
 		SVG: c.End(), Title: fmt.Sprintf("packet %d: %s, D %s", e.DetectedPacket, e.Kind, track.SpanText(e.D)),
 		Caption: episodeText(f, e), Legend: p.legend(), Data: dataOf(marks, origin),
@@ -108,7 +108,7 @@ func episodeText(f *track.Flow, e *track.Episode) string {
 	var b strings.Builder
 	cause := "unknown cause"
 	if len(e.Retransmissions) > 0 {
-		cause = causeText(&e.Retransmissions[0], f.Timers.Best)
+		cause = causeText(&e.Retransmissions[0], f.Timers().Best)
 	}
 	what := bytesText(int64(e.Bytes))
 	switch {

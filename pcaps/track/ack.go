@@ -434,6 +434,9 @@ func (f *Flow) noteDelivered(s *segment, m *ackRTT, at wheel.Time) {
 // markSACKed marks the segments that b covers, and reports whether any of them is new.
 func (f *Flow) markSACKed(a *ack, b block, m *ackRTT) (news bool) {
 	v := &f.view
+	if v.blocks == nil {
+		v.blocks = new([4]block)
+	}
 	from := max(b.start, f.una)
 	oldest := 0
 	for i := range v.blocks {

@@ -188,7 +188,6 @@ func (f *Flow) finish() {
 	f.endZeroWindow(f.conn.Last)
 	f.RTT.finish()
 	f.Delayed.finish()
-	f.Timers = f.fitting.result()
 	if s := f.conn.settling; s != nil && f.episode != nil {
 		s.open--
 	}

@@ -13,8 +13,9 @@ import (
 type Flow struct {
 	Src, Dst netip.AddrPort
 
-	HasSYN bool
-	SYN    tcp.Options // options of the SYN
+	HasSYN  bool
+	Vantage Vantage     // where the capture was made
+	SYN     tcp.Options // options of the SYN
 
 	Packets         int64 // all, copies included
 	DataPackets     int64 // with payload, retransmissions included
@@ -35,11 +36,8 @@ type Flow struct {
 	ZeroWindows    int64         // ACKs of Dst that closed the window
 	ZeroWindowTime time.Duration // how long it was closed
 
-	Vantage         Vantage  // where the capture was made
-	VantageEvidence []string // what Vantage rests on; a is the first flow's Src, b its Dst
-	RTT             RTT      // from Src to Dst and back
-	Delayed         DelayedACKs
-	Timers          Fit
+	RTT     RTT // from Src to Dst and back
+	Delayed DelayedACKs
 
 	Episodes        []*Episode
 	EpisodesDropped int64 // episodes beyond Config.MaxEpisodes

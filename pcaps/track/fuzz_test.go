@@ -49,7 +49,7 @@ func (c *Conn) check(t *testing.T) {
 		if len(f.Episodes) > c.cfg.MaxEpisodes || len(f.recent) > maxRexmits {
 			t.Fatalf("%d episodes, %d retransmissions", len(f.Episodes), len(f.recent))
 		}
-		if sacked != f.board.sacked {
+		if sacked != int(f.board.sacked) {
 			t.Fatalf("%d segments are SACKed, and %d are counted", sacked, f.board.sacked)
 		}
 	}

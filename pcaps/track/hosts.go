@@ -68,7 +68,7 @@ func (h *Hosts) Add(c *Conn) {
 				g.Stalls++
 			}
 		}
-		if fit := f.Timers.gaps; fit != nil {
+		if fit := f.Timers().gaps; fit != nil {
 			g.Gaps += fit.scored
 			for k := range models {
 				g.votes[k].score += fit.votes[k].score

@@ -10,10 +10,10 @@ import (
 // sender often starts to send when no ACK has just come, though it had more to send before.
 // Retransmissions that ACKs cause wait for their turn as well.
 type pacing struct {
-	begun      int // recent times that it started to send
-	unprompted int // of these, without an ACK just before
 	gaps       [4]time.Duration
-	next       int
+	begun      uint8 // recent times that it started to send
+	unprompted uint8 // of these, without an ACK just before
+	next       uint8
 }
 
 // note records new data, before the view is updated.
@@ -30,13 +30,13 @@ func (p *pacing) note(f *Flow, at wheel.Time) {
 	if at.Sub(v.lastACK) > f.answerTime() {
 		p.unprompted++
 		p.gaps[p.next] = gap
-		p.next = (p.next + 1) % len(p.gaps)
+		p.next = (p.next + 1) % uint8(len(p.gaps))
 	}
 }
 
 // mayHaveWaited reports whether pacing alone can have delayed a packet until now.
 func (p *pacing) mayHaveWaited(f *Flow, now wheel.Time) bool {
-	if p.unprompted < len(p.gaps) || 4*p.unprompted < p.begun {
+	if int(p.unprompted) < len(p.gaps) || 4*p.unprompted < p.begun {
 		return false
 	}
 	longest := time.Duration(0)

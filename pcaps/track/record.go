@@ -263,7 +263,7 @@ func (c *Conn) Record(file string) ConnRecord {
 	r := ConnRecord{
 		Type: "connection", File: file, Conn: c.ID, First: stampText(c.First), Last: stampText(c.Last), Duration: span(c.First, c.Last).Seconds(),
 		FirstPacket: c.FirstPacket, Packets: c.Packets, End: c.End.String(), Copies: c.Copies, ClockSteps: c.ClockSteps, Strays: c.Strays,
-		BadChecksums: c.BadChecksums, BadChecksumsUsed: c.BadChecksumsUsed, Evidence: c.Flows[0].VantageEvidence,
+		BadChecksums: c.BadChecksums, BadChecksumsUsed: c.BadChecksumsUsed, Evidence: c.VantageEvidence(),
 	}
 	if c.Path != 0 {
 		r.Path = strconv.FormatUint(c.Path, 16)
@@ -308,7 +308,7 @@ func (f *Flow) record() FlowRecord {
 	if d := &f.Delayed; d.Count > 0 {
 		r.Delayed = &DelayedRecord{d.Count, d.Median.Seconds(), d.Max.Seconds(), d.Timer}
 	}
-	if t := &f.Timers; t.Gaps > 0 {
+	if t := f.Timers(); t.Gaps > 0 {
 		r.Timers = &FitRecord{t.Best, t.RunnerUp, t.Gaps, t.Margin, t.PerGap, t.SYNs.String()}
 	}
 	return r

@@ -45,8 +45,8 @@ func TestOutboundAtRouter(t *testing.T) {
 	l.send(70, false, 1, 0, 1001, forwarded)
 	l.send(90, true, 1001, 1000, 1, from)
 	l.send(110, false, 1, 0, 2001, forwarded)
-	if f := &l.wantClean(1)[0].Flows[0]; f.Vantage != InTheMiddle {
-		t.Errorf("captured at %v, want the middle: %q", f.Vantage, f.VantageEvidence)
+	if c := l.wantClean(1)[0]; c.Flows[0].Vantage != InTheMiddle {
+		t.Errorf("captured at %v, want the middle: %q", c.Flows[0].Vantage, c.VantageEvidence())
 	}
 }
 

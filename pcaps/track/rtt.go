@@ -222,23 +222,23 @@ type firstSeen struct {
 // tsLog holds a flow's last timestamps and the last one that was echoed.
 type tsLog struct {
 	ring    []firstSeen // of 4, or maxStamps
-	next, n int
 	echoed  uint32
 	any     bool
+	next, n uint8
 }
 
 const maxStamps = 16
 
 // before returns the timestamp that i others have followed.
-func (l *tsLog) before(i int) *firstSeen { return &l.ring[(l.next-1-i)&(len(l.ring)-1)] }
+func (l *tsLog) before(i int) *firstSeen { return &l.ring[(int(l.next)-1-i)&(len(l.ring)-1)] }
 
 func (l *tsLog) add(m *memory, s firstSeen) {
-	if l.n == len(l.ring) && l.n < maxStamps {
-		l.ring, l.next = m.stamps.grow(l.ring, max(4*l.n, 4)), l.n
+	if n := len(l.ring); int(l.n) == n && n < maxStamps {
+		l.ring, l.next = m.stamps.grow(l.ring, max(4*n, 4)), l.n
 	}
 	l.ring[l.next] = s
-	l.next = (l.next + 1) & (len(l.ring) - 1)
-	l.n = min(l.n+1, len(l.ring))
+	l.next = (l.next + 1) & uint8(len(l.ring)-1)
+	l.n = min(l.n+1, uint8(len(l.ring)))
 }
 
 // noteTimestamp records p's timestamp. It measures the path to p's sender by the timestamp that p
@@ -258,7 +258,7 @@ func (f *Flow) noteTimestamp(p *capture.Packet, now wheel.Time) {
 		return
 	}
 	m.any, m.echoed = true, o.TSEcr
-	for i := range m.n { // from the newest
+	for i := range int(m.n) { // from the newest
 		if e := m.before(i); e.ts == o.TSEcr {
 			f.sourceRTT.add(now.Sub(e.at))
 			return

@@ -37,38 +37,39 @@ func (s *segment) earliest() wheel.Time {
 
 // ackedSegment is an acknowledged segment that may still be retransmitted.
 type ackedSegment struct {
-	start, end int64
+	start      int64
 	sent       wheel.Time // last transmission
 	packet     int64      // first transmission; 0 if none was captured
-	captured   bool       // at least one transmission was
-	provedLost bool       // acknowledged after ACKs had shown that it was lost
+	bytes      uint32
+	captured   bool // at least one transmission was
+	provedLost bool // acknowledged after ACKs had shown that it was lost
 }
 
 // scoreboard holds the segments from SND.UNA to SND.NXT, adjacent and in order (RFC 6675 §4), and
 // remembers the last acknowledged ones.
 type scoreboard struct {
 	ring   []segment // of a length that is a power of two; the first segment is at head
-	head   int
-	n      int
-	sacked int // number of SACKed segments
+	head   int32
+	n      int32
+	sacked int32 // number of SACKed segments
 
+	next int32
 	last []ackedSegment // a ring, too; the next one goes to next
-	next int
 }
 
 // ackedKept is the number of acknowledged segments that find their retransmissions.
 const ackedKept = 8
 
-func (b *scoreboard) len() int          { return b.n }
-func (b *scoreboard) at(i int) *segment { return &b.ring[(b.head+i)&(len(b.ring)-1)] }
+func (b *scoreboard) len() int          { return int(b.n) }
+func (b *scoreboard) at(i int) *segment { return &b.ring[(int(b.head)+i)&(len(b.ring)-1)] }
 
 // push appends a zero segment and returns it.
 func (b *scoreboard) push(m *memory) *segment {
-	if b.n == len(b.ring) {
+	if b.len() == len(b.ring) {
 		b.grow(m)
 	}
 	b.n++
-	s := b.at(b.n - 1)
+	s := b.at(b.len() - 1)
 	*s = segment{}
 	return s
 }
@@ -87,7 +88,7 @@ func (b *scoreboard) pop() {
 	if b.at(0).sacked {
 		b.sacked--
 	}
-	b.head = (b.head + 1) & (len(b.ring) - 1)
+	b.head = (b.head + 1) & int32(len(b.ring)-1)
 	if b.n--; b.n == 0 {
 		b.head = 0 // where the cache has it
 	}
@@ -96,13 +97,13 @@ func (b *scoreboard) pop() {
 // acknowledge removes the first segment and remembers it.
 func (b *scoreboard) acknowledge(m *memory, provedLost bool) {
 	s := b.at(0)
-	if b.next == len(b.last) {
-		if b.next = 0; len(b.last) < ackedKept {
-			b.next, b.last = len(b.last), m.history.grow(b.last, max(2*len(b.last), 2))
-			clear(b.last[b.next:])
+	if n := len(b.last); int(b.next) == n {
+		if b.next = 0; n < ackedKept {
+			b.next, b.last = int32(n), m.history.grow(b.last, max(2*n, 2))
+			clear(b.last[n:])
 		}
 	}
-	b.last[b.next] = ackedSegment{s.start, s.end, s.sent, s.packet, s.transmissions > 0, provedLost}
+	b.last[b.next] = ackedSegment{s.start, s.sent, s.packet, uint32(s.end - s.start), s.transmissions > 0, provedLost}
 	b.next++
 	b.pop()
 }
@@ -110,11 +111,8 @@ func (b *scoreboard) acknowledge(m *memory, provedLost bool) {
 // acked returns the acknowledged segment that contains pos, nil if it is not among the last ones.
 func (b *scoreboard) acked(pos int64) *ackedSegment {
 	for i := range b.last {
-		newest := b.next - 1 - i
-		if newest < 0 {
-			newest += len(b.last)
-		}
-		if s := &b.last[newest]; s.start <= pos && pos < s.end {
+		newest := (int(b.next) - 1 - i) & (len(b.last) - 1)
+		if s := &b.last[newest]; s.start <= pos && pos < s.start+int64(s.bytes) {
 			return s
 		}
 	}
@@ -131,7 +129,7 @@ func (b *scoreboard) dropLast() {
 
 // find returns the index of the first segment that ends after pos, or len.
 func (b *scoreboard) find(pos int64) int {
-	lo, hi := 0, b.n
+	lo, hi := 0, b.len()
 	for lo < hi {
 		mid := int(uint(lo+hi) / 2)
 		if b.at(mid).end <= pos {
@@ -146,7 +144,7 @@ func (b *scoreboard) find(pos int64) int {
 // split cuts segment i at pos, which lies inside it.
 func (b *scoreboard) split(m *memory, i int, pos int64) {
 	b.push(m)
-	for k := b.n - 1; k > i; k-- {
+	for k := b.len() - 1; k > i; k-- {
 		*b.at(k) = *b.at(k - 1)
 	}
 	b.at(i).end, b.at(i+1).start = pos, pos

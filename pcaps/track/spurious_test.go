@@ -102,7 +102,7 @@ func TestCaptureAtFirstRouter(t *testing.T) {
 	}
 	c := l.done(1)[0]
 	if got := c.Flows[0].Vantage; got != InTheMiddle {
-		t.Errorf("captured at %v (%v), want the middle", got, c.Flows[0].VantageEvidence)
+		t.Errorf("captured at %v (%v), want the middle", got, c.VantageEvidence())
 	}
 }
 

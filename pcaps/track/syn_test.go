@@ -39,7 +39,7 @@ func TestSYNTimeouts(t *testing.T) {
 		if test.ack {
 			f = f.other()
 		}
-		if got := f.Timers; got.SYNs != test.want || got.Best != test.best || got.Gaps != len(test.syns)-1 {
+		if got := f.Timers(); got.SYNs != test.want || got.Best != test.best || got.Gaps != len(test.syns)-1 {
 			t.Errorf("%s: %+v, want SYNs %q of %q after %d gaps", test.name, got, test.want, test.best, len(test.syns)-1)
 		}
 	}

@@ -422,8 +422,9 @@ func (m *timerFitting) best() int {
 	return best
 }
 
-// result returns the fit.
-func (m *timerFitting) result() Fit {
+// Timers returns the stack whose timers fit the flow best. The flow is complete.
+func (f *Flow) Timers() Fit {
+	m := f.fitting
 	if m == nil || m.gaps == 0 {
 		return Fit{}
 	}

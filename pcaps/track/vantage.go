@@ -85,9 +85,16 @@ func (f *Flow) isCaptureHost() bool { return 2*f.clues.fullTTL > f.clues.packets
 // trips to both ends, then TTLs.
 func (c *Conn) setVantage() {
 	a, b := &c.Flows[0], &c.Flows[1]
-	v, why := c.vantage()
-	a.Vantage, b.Vantage = v, v.opposite()
-	a.VantageEvidence, b.VantageEvidence = why, why
+	a.Vantage = c.vantage(&ballot{})
+	b.Vantage = a.Vantage.opposite()
+}
+
+// VantageEvidence returns what the point of capture rests on. In it a is the first flow's Src, b
+// its Dst. The connection is complete.
+func (c *Conn) VantageEvidence() []string {
+	b := ballot{inWords: true}
+	c.vantage(&b)
+	return b.why
 }
 
 // opposite returns the vantage of the other direction.
@@ -103,13 +110,20 @@ func (v Vantage) opposite() Vantage {
 
 // ballot collects the votes for each host's having made the capture.
 type ballot struct {
-	votes [2]int // for the hosts of both flows
-	why   []string
+	votes   [2]int // for the hosts of both flows
+	inWords bool   // why is wanted
+	why     []string
+}
+
+func (b *ballot) because(reason string) {
+	if b.inWords {
+		b.why = append(b.why, reason)
+	}
 }
 
 func (b *ballot) vote(host, n int, reason string) {
 	b.votes[host] += n
-	b.why = append(b.why, reason)
+	b.because(reason)
 }
 
 // hostClues votes by what packets of a host itself show. They count less without a full TTL: a
@@ -131,14 +145,16 @@ func (b *ballot) hostClues(host int, w *vantageClues) {
 		b.vote(host, weight(0), "outbound packets of "+name)
 	}
 	if w.large > 0 {
-		b.why = append(b.why, "super-packets of "+name)
+		b.because("super-packets of " + name)
 	}
 }
 
 // roundTrips votes for the host with the much shorter round trip. It reports whether the point of
 // capture is between the hosts.
 func (b *ballot) roundTrips(toA, toB time.Duration) (middle bool) {
-	text := fmt.Sprintf("%v to a, %v to b", toA.Round(time.Microsecond), toB.Round(time.Microsecond))
+	if b.inWords { // to write them takes longer than all the rest
+		b.because(fmt.Sprintf("%v to a, %v to b", toA.Round(time.Microsecond), toB.Round(time.Microsecond)))
+	}
 	switch {
 	case toA+toB < neighbours:
 	case toA < toB/nearerBy:
@@ -148,7 +164,6 @@ func (b *ballot) roundTrips(toA, toB time.Duration) (middle bool) {
 	default:
 		middle = true
 	}
-	b.why = append(b.why, text)
 	return middle
 }
 
@@ -163,19 +178,19 @@ func (b *ballot) ttls(first, second *vantageClues) (middle bool) {
 	case fullB && !fullA:
 		b.vote(1, 2, "TTL of b")
 	case !fullA:
-		b.why = append(b.why, "TTLs of both")
+		b.because("TTLs of both")
 		return true
 	}
 	return false
 }
 
-// vantage returns the point of capture as seen from the first flow, and what it rests on.
-func (c *Conn) vantage() (Vantage, []string) {
+// vantage returns the point of capture as seen from the first flow. b is empty before.
+func (c *Conn) vantage(b *ballot) Vantage {
 	f, g := &c.Flows[0], &c.Flows[1]
 	if f.Src.Addr() == f.Dst.Addr() || f.Src.Addr().IsLoopback() {
-		return AtBoth, []string{"loopback"}
+		b.because("loopback")
+		return AtBoth
 	}
-	var b ballot
 	b.hostClues(0, &f.clues)
 	b.hostClues(1, &g.clues)
 	toA, toB := f.sourceRTT, g.sourceRTT
@@ -188,15 +203,15 @@ func (c *Conn) vantage() (Vantage, []string) {
 	}
 	switch {
 	case b.votes[0] > b.votes[1]:
-		return AtSender, b.why
+		return AtSender
 	case b.votes[1] > b.votes[0]:
-		return AtReceiver, b.why
+		return AtReceiver
 	case b.votes[0] > 0:
-		return AtBoth, b.why
+		return AtBoth
 	case middle:
-		return InTheMiddle, b.why
+		return InTheMiddle
 	case measured && toA.min+toB.min < neighbours:
-		return AtBoth, b.why
+		return AtBoth
 	}
-	return VantageUnknown, b.why
+	return VantageUnknown
 }
