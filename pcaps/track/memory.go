@@ -9,7 +9,7 @@ type memory struct {
 	flows *[2]Flow
 	syn   *capture.Packet
 
-	ack      *ack // those that are in no queue, chained by next
+	ack      *ack // free ones, chained by next
 	segments pool[segment]
 	history  pool[ackedSegment]
 	copies   pool[[4]copyRecord]
