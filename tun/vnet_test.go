@@ -114,6 +114,9 @@ func TestParseHeadersBehindExtensions(t *testing.T) {
 func FuzzParseHeaders(f *testing.F) {
 	f.Add([]byte{1, 1, 52, 0, 10, 0, 20, 0, 16, 0}, []byte{0x45, 0, 0, 40})
 	f.Add([]byte{1, 4, 72, 0, 10, 0, 40, 0, 16, 0}, append([]byte{0x60, 0, 0, 0, 0, 40, 0}, make([]byte, 80)...))
+	whole := append([]byte{0x45, 0, 0, 60, 0, 0, 0x40, 0, 1, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2}, make([]byte, 40)...)
+	whole[32] = 0x50 // five words of TCP header
+	f.Add(make([]byte, vnetSize), whole)
 	f.Fuzz(func(t *testing.T, vnet, b []byte) {
 		h, err := parseHeaders(b, len(b))
 		if err != nil {
@@ -135,6 +138,9 @@ func FuzzParseHeaders(f *testing.F) {
 		n := 0
 		for _, out := range split(pkt) {
 			n += len(tunOctets(out)) - h.len
+			if report := tooBig(out, minMTU); report != nil {
+				report.DecRef()
+			}
 			out.DecRef()
 		}
 		if h.len <= maxHeaders && n != h.total-h.len {
