@@ -99,7 +99,7 @@ func (b *builder) placeUnseen() {
 			p.cut(start)
 			p.cut(start + int64(e.Bytes))
 			for i := p.find(start); i < len(p.ranges) && p.ranges[i].start < start+int64(e.Bytes); i++ {
-				p.unseen(&p.ranges[i], e.DetectedPacket, e.D)
+				p.unseen(i, e.DetectedPacket, e.D)
 			}
 		}
 	}

@@ -415,15 +415,22 @@ func (p *pathBuilder) isKeepalive(k *packet, start int64) bool {
 	return k.len <= 1 && !k.flags.HasAny(tcp.SYN|tcp.FIN) && p.una == len(p.ranges) && start == p.max-1 && p.max > 1
 }
 
-// unseen has the transmission of a range before a packet, which was not captured, leave so much
-// before that.
-func (p *pathBuilder) unseen(r *seqRange, packet int64, before time.Duration) {
+// unseen has the transmission of the i-th range before a packet, which was not captured, leave so
+// much before that, and between its neighbours in the stream.
+func (p *pathBuilder) unseen(i int, packet int64, before time.Duration) {
+	r := &p.ranges[i]
 	k := slices.IndexFunc(r.tries, func(n int) bool { return p.segments[n].number == packet })
 	if k < 0 {
 		return
 	}
 	again := &p.segments[r.tries[k]]
 	at := again.at.Add(-before)
+	for _, before := range slices.Backward(p.ranges[:i]) {
+		if s := &p.segments[before.tries[0]]; !s.unseen {
+			at = min(max(at, s.at), again.at)
+			break
+		}
+	}
 	switch {
 	case k > 0 && p.segments[r.tries[k-1]].unseen:
 		p.segments[r.tries[k-1]].at = at

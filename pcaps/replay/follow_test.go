@@ -9,6 +9,7 @@ import (
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sim/host"
 	"tcpwheel/tcptimers"
+	"tcpwheel/wheel"
 )
 
 // TestOracle replays captures of the simulator with their own retransmission times, and with the
@@ -152,5 +153,44 @@ func TestDeliveries(t *testing.T) {
 				t.Errorf("seed %d: end %d hears all up to %d, want %d", seed, d, got.una, end)
 			}
 		}
+	}
+}
+
+// TestUnseenOriginals: captured at the receiver, a lost transmission is not in the capture. It left
+// after what comes before it in the stream, and losses are measured from then on: so nine of ten
+// pass the gate.
+func TestUnseenOriginals(t *testing.T) {
+	n, passed := 0, 0
+	for seed := range uint64(8) {
+		for a := range 3 {
+			s := scenario{
+				policy: "linux", rtt: identityRTTs[1], rate: 20_000_000, loss: sim.Losses{sim.Bernoulli{P: 0.05}}, client: apps[a].client,
+				server: apps[a].server, seed: 60 + seed, stamps: seed%2 == 0, far: true,
+			}
+			conns, all, errs := scripts(t, s.capture(t))
+			if errs[0] != nil {
+				t.Fatal(errs[0])
+			}
+			x, err := (&Study{}).Run("", conns[0], all[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range all[0].Losses {
+				n += count(all[0].Losses[i].Needed())
+				passed += count(x.Gates[i] == Passed)
+			}
+			before := wheel.Time(0)
+			for _, r := range all[0].Paths[0].Ranges {
+				if first := &r.Tries[0]; first.Unseen && first.Sent < before {
+					t.Errorf("seed %d, app %d: %d:%d left at %v, want no sooner than what is before it, %v", seed, a, r.Start, r.End, first.Sent, before)
+				} else if !first.Unseen {
+					before = first.Sent
+				}
+			}
+		}
+	}
+	t.Logf("%d of %d losses pass the gate", passed, n)
+	if n < 100 || passed*10 < n*9 {
+		t.Errorf("%d of %d losses pass the gate, want nine of ten of a hundred", passed, n)
 	}
 }

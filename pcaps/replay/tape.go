@@ -3,6 +3,7 @@ package replay
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/wheel"
@@ -162,6 +163,14 @@ func inLine(all []delivery) {
 	slices.SortStableFunc(all, func(a, b delivery) int { return cmp.Compare(a.at, b.at) })
 }
 
+// moveTo has the transmission that was lost, and not captured, leave d before the retransmission.
+func (l *Loss) moveTo(d time.Duration) {
+	if l.TRec > 0 {
+		l.TRec = max(l.TRec+d-l.D, 0)
+	}
+	l.D = d
+}
+
 // findLosses takes over the episodes of the tracker.
 func (b *builder) findLosses() {
 	s := b.script
@@ -193,6 +202,9 @@ func (b *builder) findLosses() {
 			if t := s.Paths[d].try(start, l.Try+1); t != nil {
 				acked, ok := ackedAt(s.tapes[d].acks, int64(l.End))
 				l.Acked = ok && acked < t.Sent
+				if e.Estimated && l.Sent != 0 {
+					l.moveTo(t.Sent.Sub(l.Sent))
+				}
 			}
 			l.Timed = slices.ContainsFunc(s.Ends[d].Timed, func(t Timed) bool {
 				return t.At.Sub(l.At.Add(-b.half[d]/2)).Abs() < sameInstant
