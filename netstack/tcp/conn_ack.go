@@ -205,7 +205,6 @@ func (c *Conn) noteDelivered(now wheel.Time, s *sentSegment, h *Header, a *ackFa
 
 // growWindow passes an ACK of new data to the congestion controller.
 func (c *Conn) growWindow(now wheel.Time, a *ackFacts, o *Output) {
-	minRTT, _ := c.rec.rack.MinRTT()
 	rtt := time.Duration(0)
 	if a.hasRTT && !a.ackedRexmit {
 		rtt = a.rtt
@@ -213,7 +212,7 @@ func (c *Conn) growWindow(now wheel.Time, a *ackFacts, o *Output) {
 	delayed := c.cc.OnAck(now, congestion.Ack{
 		Acked: a.acked, Delivered: a.delivered, Flight: a.flight,
 		Una: uint32(c.sndUna), Nxt: uint32(c.sndNxt),
-		RTT: rtt, SRTT: c.est.SRTT(), MinRTT: minRTT, Limited: c.cwndLimited(), ECE: a.ece, SYN: a.syn,
+		RTT: rtt, SRTT: c.est.SRTT(), Limited: c.cwndLimited(), ECE: a.ece, SYN: a.syn,
 	})
 	if delayed {
 		o.Counters.TCPHystartDelayDetect++

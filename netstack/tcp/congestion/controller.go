@@ -32,7 +32,6 @@ type Ack struct {
 	Una, Nxt  uint32        // SND.UNA after this ACK and SND.NXT, to delimit rounds
 	RTT       time.Duration // RTT sample of this ACK, 0 for none
 	SRTT      time.Duration // smoothed RTT, 0 for none
-	MinRTT    time.Duration // minimum RTT, 0 for none
 	Limited   bool          // the window limits the sender; slow start uses half of it or more
 	ECE       bool          // the ACK has the ECN-Echo flag
 	SYN       bool          // it acknowledges our SYN and no data

@@ -71,7 +71,7 @@ func TestAbsurdInputs(t *testing.T) {
 				default:
 					a := Ack{
 						Acked: absurd(r), Delivered: absurd(r), Flight: absurd(r), Una: r.Uint32(), Nxt: r.Uint32(),
-						RTT: span(), SRTT: span(), MinRTT: span(), Limited: r.IntN(3) > 0, ECE: r.IntN(4) == 0,
+						RTT: span(), SRTT: span(), Limited: r.IntN(3) > 0, ECE: r.IntN(4) == 0,
 					}
 					h.c.OnAck(now, a)
 					if after := h.c.Cwnd(); after > before && (!a.Limited || a.ECE || after-before > max(min(a.Acked, a.Flight), m)) {

@@ -37,7 +37,7 @@ func (h *controlTest) ack(n uint32) {
 	flight := h.c.Cwnd()
 	h.c.OnAck(h.now, Ack{
 		Acked: n, Delivered: n, Flight: flight, Una: h.una, Nxt: h.una - n + flight,
-		RTT: h.rtt, SRTT: h.rtt, MinRTT: h.rtt, Limited: true,
+		RTT: h.rtt, SRTT: h.rtt, Limited: true,
 	})
 }
 

@@ -19,7 +19,7 @@ func linuxStart(t *testing.T, paced bool, rounds int, gap time.Duration, rtt fun
 			h.una += mss
 			h.c.OnAck(h.now, Ack{
 				Acked: mss, Delivered: mss, Flight: h.c.Cwnd(), Una: h.una, Nxt: h.una - mss + h.c.Cwnd(),
-				RTT: h.rtt, SRTT: h.rtt, MinRTT: h.rtt, Limited: true,
+				RTT: h.rtt, SRTT: h.rtt, Limited: true,
 			})
 		}
 		h.now = begin

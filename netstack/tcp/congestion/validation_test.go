@@ -102,7 +102,7 @@ func TestValidationKeepsSlowStart(t *testing.T) {
 		for _, segments := range []uint32{1, 2, 3} {
 			plain, validated := newControlTest(t, name, Config{}), newControlTest(t, name, Config{Validate: true})
 			for _, h := range []*controlTest{plain, validated} {
-				h.c.OnAck(h.now, Ack{Acked: 1, Flight: 1, Una: 1, Nxt: 1, RTT: h.rtt, SRTT: h.rtt, MinRTT: h.rtt, SYN: true})
+				h.c.OnAck(h.now, Ack{Acked: 1, Flight: 1, Una: 1, Nxt: 1, RTT: h.rtt, SRTT: h.rtt, SYN: true})
 				h.una = 1
 			}
 			if n := validated.c.State().PipeACK; n != 0 {

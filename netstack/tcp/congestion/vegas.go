@@ -43,11 +43,8 @@ func (c *vegas) OnAck(now wheel.Time, a Ack) (delayed bool) {
 	if !c.inRound {
 		c.startRound(a.Nxt)
 	}
-	if a.RTT > 0 {
+	if a.RTT > 0 && !a.SYN { // a SYN takes less time on a slow link than a segment of data
 		c.baseRTT, c.roundRTT = least(c.baseRTT, a.RTT), least(c.roundRTT, a.RTT)
-	}
-	if a.MinRTT > 0 {
-		c.baseRTT = least(c.baseRTT, a.MinRTT)
 	}
 	slow := c.InSlowStart()
 	if slow && !c.holdRound {

@@ -67,6 +67,17 @@ func TestVegasSlowStart(t *testing.T) {
 	}
 }
 
+// TestVegasBaseRTTIsOfData: a SYN is shorter than a segment of data and so faster on a slow link.
+// Its round trip is not the BaseRTT of data.
+func TestVegasBaseRTTIsOfData(t *testing.T) {
+	h := newControlTest(t, "vegas", Config{})
+	h.c.OnAck(h.now, Ack{Acked: 1, Flight: 1, Una: 1, Nxt: 1, RTT: 90 * time.Millisecond, SYN: true})
+	h.ack(mss)
+	if s := h.c.State(); s.BaseRTT != 100*time.Millisecond {
+		t.Errorf("BaseRTT %v, want the 100 ms of data", s.BaseRTT)
+	}
+}
+
 func TestVegasFloor(t *testing.T) {
 	h := newControlTest(t, "vegas", Config{Alpha: 1, Beta: 1, Gamma: 1})
 	h.congested(20)
