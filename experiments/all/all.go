@@ -21,7 +21,7 @@ import (
 func Studies() []*experiments.Study {
 	return []*experiments.Study{
 		// Why losses wait.
-		vegas.Study, vegas.TableIV,
+		vegas.Study, vegas.TableIV, vegas.OneOnOne,
 		// Captures under other timers.
 		counterfactual.Study, counterfactual.Field,
 		// Floor and granularity separately.

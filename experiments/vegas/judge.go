@@ -2,6 +2,7 @@ package vegas
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -73,6 +74,7 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 	fixedPoint(out)
 	r.restClaims(p, out)
 	r.waitClaims(p, out)
+	r.betweenClaim(p, out)
 	r.crossingClaim(p, out)
 	r.gvisorClaim(p, out)
 	r.tables(p, out)
@@ -170,7 +172,7 @@ func (r results) waitClaims(p *Plan, out *experiments.Outcome) {
 	out.Claim(experiments.Claim{Name: "coarse-mean", Class: experiments.OfOthers, Text: fmt.Sprintf("under clocks of 500 ms a loss that needs a timeout waits more than a second, at round trips up to %v", atMost),
 		Published: "1100 ms", Source: paper, Tag: experiments.FromPrint, Measured: experiments.MeasuredWithin(r.mean(p.Coarse.Text, -1, short), "ms"),
 		Expected: experiments.Printed(publishedCoarse, "ms").OrDiffers(experiments.AtLeast(900, "ms")),
-		Why:      "The round trips and kinds of loss of the paper's paths are not known; with longer round trips and lost retransmissions, losses wait longer. 4.3BSD's rule RTO = 2·SRTT waits less: the table of lone segments has it. The paper's Reno may have had either."})
+		Why:      "The round trips and kinds of loss of the paper's paths are not known; with longer round trips and lost retransmissions, losses wait longer. 4.3BSD-Tahoe's rule waits less. The paper's Reno may have had either, or a mixture was measured."})
 	worst := stat.Interval{}
 	for _, rtt := range p.RTTs {
 		if short(rtt) {
@@ -185,6 +187,26 @@ func (r results) waitClaims(p *Plan, out *experiments.Outcome) {
 		Basis: fmt.Sprintf("the inequality as printed. But %v is this project's choice: the greatest round trip at which the recurrence of fine timers "+
 			"stays below 300 ms. The paper gives no round trip, so longer ones were not a test", atMost),
 		Otherwise: "the round trip varies more within a flight than between flights of one segment, and its variation makes up for that"})
+}
+
+// betweenClaim judges whether the published mean lies between the two rules for the timeout.
+func (r results) betweenClaim(p *Plan, out *experiments.Outcome) {
+	text, between := "", true
+	for _, rtt := range p.RTTs {
+		if !short(rtt) {
+			continue
+		}
+		low, high := r.mean(p.Tahoe.Text, -1, exactly(rtt)).Value, r.mean(p.Coarse.Text, -1, exactly(rtt)).Value
+		between = between && low < publishedCoarse && publishedCoarse < high
+		if text != "" {
+			text += ", "
+		}
+		text += fmt.Sprintf("%s and %s at %v", experiments.Number(math.Round(low)), experiments.Number(math.Round(high)), rtt)
+	}
+	out.Claim(experiments.Claim{Name: "between", Class: experiments.Law, Text: fmt.Sprintf("the published 1100 ms lie between the means under SRTT + 2·RTTVAR, 4.3BSD-Tahoe's timeout, and under SRTT + 4·RTTVAR, 4.4BSD's, at each round trip up to %v", atMost),
+		Source: "V. Jacobson, SIGCOMM 1988, and the arithmetic of both systems' tcp_input.c", Tag: experiments.Computed,
+		Measured: experiments.MeasuredText("%s ms", text), Expected: experiments.Whether(between, "below and above 1100 ms"),
+		Otherwise: "at some round trip one rule alone gives 1100 ms"})
 }
 
 // gvisorClaim compares gVisor's own TCP with its floor.

@@ -14,16 +14,16 @@ import (
 // lone is a model of a sender of lone segments under clocks of 500 ms: an estimator and the
 // instants at which exchanges begin. It uses none of the engine.
 type lone struct {
-	name  string
-	apart bool  // each exchange begins at a random phase of the tick, and not when the last one ends
-	beta  int64 // RTO = beta·SRTT, as in 4.3BSD of 1986; 0 is SRTT + 4·RTTVAR, as in 4.4BSD
+	name      string
+	apart     bool // exchanges begin at random phases of the tick, and not when the last one ends
+	estimator func(time.Duration, tcptimers.Bounds) tcptimers.Estimator
 }
 
 var (
-	inARow = lone{name: "4.4BSD, exchanges in a row"}
-	apart  = lone{name: "4.4BSD, exchanges at random phases", apart: true}
-	old    = lone{name: "4.3BSD, RTO = 2·SRTT, exchanges in a row", beta: 2}
-	lones  = []lone{inARow, apart, old}
+	inARow = lone{name: "4.4BSD, exchanges in a row", estimator: tcptimers.NewBSD}
+	apart  = lone{name: "4.4BSD, exchanges at random phases", apart: true, estimator: tcptimers.NewBSD}
+	tahoe  = lone{name: "4.3BSD-Tahoe, SRTT + 2·RTTVAR, exchanges in a row", estimator: tcptimers.NewTahoe}
+	lones  = []lone{inARow, apart, tahoe}
 )
 
 // modelLosses is the losses of a model's mean. Its standard error is below 3 ms.
@@ -34,7 +34,7 @@ const modelLosses = 20_000
 func (l lone) mean(rtt time.Duration, cv float64, between int) float64 {
 	const tick = float64(tcptimers.SlowTick)
 	r := rand.New(rand.NewPCG(uint64(rtt), 0xa5))
-	e := tcptimers.NewBSD(tcptimers.SlowTick, tcptimers.Bounds{})
+	e := l.estimator(tcptimers.SlowTick, tcptimers.Bounds{})
 	trip := func() float64 {
 		return max(float64(rtt)/10, float64(rtt)+float64(float64(cv*float64(rtt))*stat.Normal(r)))
 	}
@@ -54,9 +54,6 @@ func (l lone) mean(rtt time.Duration, cv float64, between int) float64 {
 			now += float64(r.Float64() * tick)
 		}
 		rto := float64(e.RTO() / tcptimers.SlowTick)
-		if l.beta > 0 {
-			rto = float64(max(2, l.beta*int64(8*e.SRTT()/tcptimers.SlowTick)/8)) // TCPTV_MIN is 2 ticks
-		}
 		at := float64((math.Floor(now/tick) + rto) * tick)
 		sum += at - now
 		now = at + trip()

@@ -11,7 +11,7 @@ import (
 
 const tableivOld = " control=newreno +reno -tlp -rack -frto -sack -timestamps"
 
-// TestTableivAlone runs a transfer without short flows. Its slow start overflows the queue once,
+// TestTableivAlone runs a transfer without other traffic. Its slow start overflows the queue once,
 // and the recovery depends on the timers.
 func TestTableivAlone(t *testing.T) {
 	p := &tableivPlan{
@@ -20,7 +20,7 @@ func TestTableivAlone(t *testing.T) {
 	}
 	run := func(timers string) tableivCell {
 		t.Helper()
-		c, err := tableivTransfer(p, testbed.MustTimers(timers+tableivOld), 0, 10, 1)
+		c, err := p.transfer(testbed.MustTimers(timers+tableivOld), setting{Traffic: "lognormal", Bytes: p.Bytes}, 10, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,7 +45,7 @@ func TestTableivAlone(t *testing.T) {
 // TestTableivFalsifier runs the same timers under both names: there is no gain, and not a timeout
 // less.
 func TestTableivFalsifier(t *testing.T) {
-	out := studytest.Run(t, TableIV, "study: tableiv\nseeds: 3\nbuffers: [15]\nothers: []\nbytes: 200000\nother_loads: [0.3]\nfine: bsd delack=off"+tableivOld+
+	out := studytest.Run(t, TableIV, "study: tableiv\nseeds: 3\nbuffers: [15]\nothers: []\nbytes: 200000\nsizes: []\nother_seeds: 3\nother_loads: [0.3]\nfine: bsd delack=off"+tableivOld+
 		"\ncheck: bsd delack=40ms"+tableivOld+"\n")
 	studytest.Want(t, out, experiments.NotReproduced, "timers-gain", "any-load", "check-timeouts")
 }

@@ -1,5 +1,6 @@
 // Package vegas is the studies after the paper on TCP Vegas: E8, how long a loss waits for coarse
-// and fine timers, and E9, what fine timers do for a transfer.
+// and fine timers, E9, what fine timers do for a transfer, and E26, transfers of Reno and Vegas
+// next to each other.
 package vegas
 
 import (
@@ -13,13 +14,14 @@ import (
 	"tcpwheel/tcptimers"
 )
 
-//go:embed README.md plan.yaml tableiv/README.md tableiv/plan.yaml
+//go:embed README.md plan.yaml tableiv/README.md tableiv/plan.yaml oneonone/README.md oneonone/plan.yaml tcplib.csv
 var files embed.FS
 
 // Plan is the plan of the study.
 type Plan struct {
 	Coarse testbed.Timers   `plan:"coarse"`
 	Fine   testbed.Timers   `plan:"fine"`
+	Tahoe  testbed.Timers   `plan:"tahoe"`
 	Others []testbed.Timers `plan:"others" optional:"true"`
 
 	RTTs    []time.Duration `plan:"rtts" min:"1ms" max:"1s"`
@@ -39,9 +41,9 @@ type Plan struct {
 	Seeds       int `plan:"seeds" min:"1" max:"1000"`
 }
 
-// timers returns all timers: the coarse ones, the fine ones, and the others.
+// timers returns all timers: the coarse ones, the fine ones, Tahoe's, and the others.
 func (p *Plan) timers() []testbed.Timers {
-	return append([]testbed.Timers{p.Coarse, p.Fine}, p.Others...)
+	return append([]testbed.Timers{p.Coarse, p.Fine, p.Tahoe}, p.Others...)
 }
 
 // subjects returns the texts of all timers, and gVisor's name if the plan has it.
@@ -79,7 +81,8 @@ var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 	ID: "E8", Name: "vegas", Class: experiments.Published, Files: files,
 	Question: "How long does a loss wait for timers of 500 ms, and for fine timers?",
 	Found: "A loss that only a timer can repair waits {coarse-mean} under 4.4BSD's 500 ms clocks (published: 1100 ms) and at most {fine-mean} under a timer per segment, " +
-		"at round trips up to 150 ms. 4.4BSD's estimator rests at 3 ticks, so such a loss waits {mean-at-rest} however short the round trip is.",
+		"at round trips up to 150 ms. 4.4BSD's estimator rests at 3 ticks, so such a loss waits {mean-at-rest} however short the round trip is. The published mean lies between " +
+		"the rules of 4.3BSD-Tahoe and of 4.4BSD: {between}.",
 	Check: check,
 	Cells: cells,
 	Judge: judge,

@@ -3,6 +3,7 @@ package testbed
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,6 +23,8 @@ type Timers struct {
 	VegasCheck bool
 	Pacing     bool
 	Reno       bool // tcp.Config.Reno
+	Alpha      int  // of Vegas, in segments; 0 is that of the engine, for Beta too
+	Beta       int
 	NoSACK     bool
 	Timestamps *bool // nil is that of the engine
 }
@@ -58,6 +61,9 @@ func ParseTimers(text string) (Timers, error) {
 	if err := t.Policy.Check(); err != nil {
 		return t, err
 	}
+	if (t.Alpha > 0 || t.Beta > 0) && (t.Control != "vegas" || t.Alpha < 1 || t.Beta < t.Alpha) {
+		return t, fmt.Errorf("alpha=%d beta=%d: want both, with alpha up to beta, and control=vegas", t.Alpha, t.Beta)
+	}
 	return t, nil
 }
 
@@ -69,8 +75,16 @@ func parseSpan(text string, lo, hi time.Duration) (time.Duration, error) {
 	return d, nil
 }
 
-const keysAndSwitches = "rtt-tick=, floor=, phase=, rexmit=, delack=, var-min=, jitter=, control=, and + or - with tlp, rack, frto, synlinear, sack, " +
+const keysAndSwitches = "rtt-tick=, floor=, phase=, rexmit=, estimator=, delack=, var-min=, jitter=, control=, alpha=, beta=, and + or - with tlp, rack, frto, synlinear, sack, " +
 	"timestamps, vegas-check, pacing, reno"
+
+func parseSegments(text string) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > 1<<14 {
+		return 0, fmt.Errorf("want 1 to %d segments", 1<<14)
+	}
+	return n, nil
+}
 
 // word takes one word after the policy.
 func (t *Timers) word(w string) (err error) {
@@ -91,6 +105,12 @@ func (t *Timers) word(w string) (err error) {
 			err = pick(value, &p.Phase, tcptimers.PhaseShared, tcptimers.PhaseOwn, tcptimers.PhaseCountdown, tcptimers.PhaseJiffies)
 		case "rexmit":
 			err = pick(value, &p.Rexmit, tcptimers.RexmitPerSegment, tcptimers.RexmitRestart, tcptimers.RexmitRTORestart)
+		case "estimator":
+			err = pick(value, &p.Estimator, tcptimers.EstimatorRFC6298, tcptimers.EstimatorLinux, tcptimers.EstimatorBSD, tcptimers.EstimatorTahoe)
+		case "alpha":
+			t.Alpha, err = parseSegments(value)
+		case "beta":
+			t.Beta, err = parseSegments(value)
 		case "delack":
 			p.DelAck, err = tcptimers.ParseDelAck(value)
 		case "control":
@@ -164,6 +184,9 @@ func (t *Timers) Config() tcp.Config {
 		c.Control = t.Control
 	}
 	c.VegasCheck, c.Pacing, c.Reno = t.VegasCheck, t.Pacing, t.Reno
+	if t.Alpha > 0 {
+		c.Congestion.Alpha, c.Congestion.Beta, c.Congestion.Gamma = uint32(t.Alpha), uint32(t.Beta), 1
+	}
 	if t.NoSACK {
 		c.SACK = false
 	}

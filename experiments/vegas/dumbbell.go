@@ -1,0 +1,197 @@
+package vegas
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"tcpwheel/experiments/internal/testbed"
+	"tcpwheel/netstack/sim"
+	"tcpwheel/netstack/sim/host"
+	"tcpwheel/netstack/tcp"
+	"tcpwheel/tcptimers"
+	"tcpwheel/wheel"
+)
+
+// kb is the bytes of the paper's KB.
+const kb = 1024
+
+const dumbbellPort = 80
+
+// bottleneck is the network of the paper's simulations. Pairs of hosts on fast links share it.
+type bottleneck struct {
+	rate    int           // bit/s
+	buffers int           // packets
+	delay   time.Duration // one way
+	access  int           // bit/s of the hosts' links
+
+	sendBuffer    int // bytes, of each transfer
+	initialWindow int // segments
+	old           testbed.Timers
+}
+
+// transfer is a transfer of so many bytes, and its result. Its hosts send nothing else.
+type transfer struct {
+	timers testbed.Timers // of the sender
+	bytes  int
+	start  time.Duration
+
+	sender       *host.Host
+	record       testbed.Record
+	silence      silences
+	begun, ended wheel.Time
+	done, failed bool
+}
+
+// transferred is the result of a transfer.
+type transferred struct {
+	Seconds       float64 `json:"seconds"` // from the SYN to the ACK of the last byte
+	Timeouts      int     `json:"timeouts"`
+	Retransmitted int     `json:"resent"`  // bytes
+	Silence       float64 `json:"silence"` // seconds without transmission before timeouts, in all
+}
+
+func (t *transferred) timeouts() float64      { return float64(t.Timeouts) }
+func (t *transferred) retransmitted() float64 { return float64(t.Retransmitted) / kb }
+func (t *transferred) silent() float64        { return t.Silence }
+
+// dumbbell is transfers and the traffic of others over a bottleneck.
+type dumbbell struct {
+	bottleneck
+	world     *host.World
+	seed      int
+	transfers []*transfer
+	others    [2]*host.Host // the sender and the receiver of the traffic
+}
+
+// dumbbell makes the hosts and links. Seed and key, which names the study, decide all chance.
+func (b bottleneck) dumbbell(seed int, key uint64, transfers ...*transfer) (*dumbbell, error) {
+	d := &dumbbell{bottleneck: b, seed: seed, transfers: transfers}
+	var err error
+	if d.world, err = host.NewWorld(sim.Config{Seed: testbed.Key(uint64(seed), key, uint64(b.buffers))}); err != nil {
+		return nil, err
+	}
+	d.world.Verify = true
+	hosts := [2][]*host.Host{}
+	nodes := [2][]sim.Node[host.Body]{}
+	for i := range len(transfers) + 1 {
+		for side := range hosts {
+			h, err := d.host(side, i)
+			if err != nil {
+				return nil, err
+			}
+			hosts[side], nodes[side] = append(hosts[side], h), append(nodes[side], h)
+		}
+	}
+	built, err := sim.Build(d.world.Net, sim.TopologyConfig{
+		Kind: "dumbbell", Senders: len(transfers) + 1, Access: []sim.LinkConfig{{Rate: uint64(b.access), Delay: time.Millisecond}},
+		Bottleneck: sim.LinkConfig{Rate: uint64(b.rate), Queue: sim.Limit{Packets: uint32(b.buffers)}, Delay: b.delay},
+		Return:     &sim.LinkConfig{Rate: uint64(b.rate), Delay: b.delay},
+	}, nodes[0], nodes[1])
+	if err != nil {
+		return nil, err
+	}
+	for i, sender := range hosts[0] {
+		if err := d.world.Attach(sender, built.Senders[i], built.SenderOut[i]); err != nil {
+			return nil, err
+		}
+		if err := d.world.Attach(hosts[1][i], built.Receivers[i], built.ReceiverOut[i]); err != nil {
+			return nil, err
+		}
+		if err := hosts[1][i].Listen(dumbbellPort, tcp.ListenConfig{Backlog: 1024}, func() host.App { return host.Apps{&host.Sink{}, &host.Closer{}} }); err != nil {
+			return nil, err
+		}
+		if i == len(transfers) {
+			d.others = [2]*host.Host{sender, hosts[1][i]}
+			continue
+		}
+		t := transfers[i]
+		t.sender = sender
+		to := hosts[1][i]
+		d.world.Net.StartTimer(d.world.Net.NewTimer(handler(func(now wheel.Time) { d.begin(t, to, now) })), wheel.Time(max(t.start, 1)))
+	}
+	return d, nil
+}
+
+// handler is a function that a timer calls.
+type handler func(now wheel.Time)
+
+// Expire implements sim.Handler.
+func (h handler) Expire(now wheel.Time) { h(now) }
+
+// host makes the host of pair i on a side: 0 sends. The last pair is that of the traffic. All
+// receivers are those of the old TCP, but for the options of their sender.
+func (d *dumbbell) host(side, i int) (*host.Host, error) {
+	cfg := d.old.Config()
+	var trace tcp.Tracer
+	if i < len(d.transfers) {
+		t := d.transfers[i]
+		sender := t.timers.Config()
+		cfg.SACK, cfg.Timestamps = sender.SACK, sender.Timestamps
+		if side == 0 {
+			t.record.Next = &t.silence
+			cfg, trace = sender, &t.record
+		}
+	}
+	cfg.Congestion.InitialWindow = uint32(d.initialWindow * mss)
+	return d.world.NewHost(netip.AddrFrom4([4]byte{10, byte(side + 1), 0, byte(i + 1)}), tcp.EngineConfig{
+		Conn: cfg, Seed: testbed.Key(uint64(d.seed), uint64(side), uint64(i)), Trace: trace,
+		Key: [16]byte{0: byte(1 + side), 1: byte(1 + i), 2: byte(d.seed), 3: byte(d.seed >> 8)},
+	})
+}
+
+// begin begins a transfer, which ends with the last ACK.
+func (d *dumbbell) begin(t *transfer, to *host.Host, now wheel.Time) {
+	t.begun = now
+	watch := func(now wheel.Time, s *host.Session, ev tcp.Events) {
+		if ev.Has(tcp.EventClosed) && !t.done {
+			t.failed = true
+		}
+		if ev.Has(tcp.EventSent) && s.Wrote() == uint64(t.bytes) && !t.done {
+			t.done, t.ended = true, now
+		}
+	}
+	_, err := t.sender.Dial(to, dumbbellPort, nil, host.Apps{&host.Bulk{Bytes: uint64(t.bytes), Buffer: uint32(d.sendBuffer)}, host.AppFunc(watch)})
+	t.failed = err != nil
+}
+
+// run runs all transfers to their ends.
+func (d *dumbbell) run() ([]transferred, error) {
+	var all []transferred
+	for _, t := range d.transfers {
+		for until := d.world.Net.Now(); !t.done; {
+			if until = until.Add(time.Second); until > wheel.Time(2*time.Hour) || t.failed {
+				return nil, fmt.Errorf("a transfer has not ended at %v", until)
+			}
+			d.world.Net.Run(until)
+		}
+	}
+	if faults := d.world.Faults(); len(faults) > 0 {
+		return nil, faults[0]
+	}
+	for _, t := range d.transfers {
+		r := transferred{Seconds: t.ended.Sub(t.begun).Seconds(), Timeouts: int(t.sender.Counters().TCPTimeouts), Silence: t.silence.sum.Seconds()}
+		for i := range t.record.Retransmissions {
+			r.Retransmitted += int(t.record.Retransmissions[i].Len)
+		}
+		all = append(all, r)
+	}
+	return all, nil
+}
+
+// silences is a tcp.Tracer that adds up the times without transmission before timeouts.
+type silences struct {
+	last wheel.Time // last transmission of data
+	sum  time.Duration
+}
+
+// Trace implements tcp.Tracer.
+func (s *silences) Trace(ev *tcp.TraceEvent) {
+	if ev.Kind != tcp.TraceSent || ev.Len == 0 {
+		return
+	}
+	if ev.Timed && ev.Timer == tcptimers.Rexmit && ev.Rexmit > 0 {
+		s.sum += ev.T.Sub(s.last)
+	}
+	s.last = ev.T
+}
