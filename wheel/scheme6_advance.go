@@ -47,9 +47,9 @@ func (w *Scheme6) Advance(now Time, limit int, expire func(t Timer)) (n int, don
 	return n, false
 }
 
-// prefetch reads the records and owners of the first chunk of the queue. These reads do not wait
-// for each other, so their cache misses overlap. Later, with an expiry between two of them, they
-// would not.
+// prefetch reads the records of the first chunk of the queue, and the owners of the due ones. These
+// reads do not wait for each other, so their cache misses overlap. Later, with an expiry between
+// two of them, they would not.
 func (w *Scheme6) prefetch() {
 	first := w.due.first
 	if first == 0 {
@@ -61,7 +61,9 @@ func (w *Scheme6) prefetch() {
 	}
 	sum := w.prefetched
 	for _, t := range w.entries[first : end+1] {
-		sum += w.recs[t].deadline + w.owners[t]
+		if w.recs[t].deadline <= w.now {
+			sum += w.owners[t]
+		}
 	}
 	w.prefetched = sum
 }
