@@ -1,9 +1,6 @@
 package tcp
 
-import (
-	"tcpwheel/tcptimers"
-	"tcpwheel/wheel"
-)
+import "tcpwheel/wheel"
 
 // sendBurst sends full segments after the one that sendOne has just sent, with the same header but
 // for the sequence number, as far as the windows and the queue allow. It does what repeated calls
@@ -24,11 +21,6 @@ func (c *Conn) sendBurst(now wheel.Time, o *Output) {
 	if c.queued() == 0 || n == 0 {
 		return
 	}
-	first := c.fl.sent.seg(c.fl.sent.Back())
-	var at wheel.Time
-	if c.perSegment() {
-		at = c.cfg.Policy.RexmitDeadline(now, c.est.RTO(), tcptimers.Flight{Sent: first.Sent})
-	}
 	sent := uint32(0)
 	for ; sent < n; sent++ {
 		id, ok := c.fl.sent.Push(now, c.sndNxt, mss, 0)
@@ -36,7 +28,7 @@ func (c *Conn) sendBurst(now wheel.Time, o *Output) {
 			break
 		}
 		if c.perSegment() {
-			c.rearmSegment(id, at, o)
+			c.rearmSegment(id, c.fl.rexmitAt, o)
 		}
 		if last.Len+mss <= o.MaxBurst {
 			last.MSS = mss

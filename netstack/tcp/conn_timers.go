@@ -37,9 +37,9 @@ func (c *Conn) rto(o *Output) time.Duration { return c.cfg.Policy.Randomize(c.es
 func (c *Conn) armRexmit(now wheel.Time, id segmentID, o *Output) {
 	s := c.fl.sent.Get(id)
 	if c.perSegment() {
-		at := c.cfg.Policy.RexmitDeadline(now, c.rto(o), tcptimers.Flight{Sent: s.Sent})
+		c.fl.rexmitAt = c.cfg.Policy.RexmitDeadline(now, c.rto(o), tcptimers.Flight{Sent: s.Sent})
 		s.Armed = true
-		o.Timers = append(o.Timers, TimerOp{Slot: segmentSlot(id), Start: true, At: at})
+		o.Timers = append(o.Timers, TimerOp{Slot: segmentSlot(id), Start: true, At: c.fl.rexmitAt})
 		return
 	}
 	if c.cfg.Policy.SharedTimer {

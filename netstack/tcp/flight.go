@@ -26,7 +26,7 @@ type flight struct {
 	lossAt     wheel.Time // the last timeout that counted as an event
 	timeoutRTO time.Duration
 	probedAt   wheel.Time // when the loss probe in flight was sent
-	rexmitAt   wheel.Time // expiry of the single retransmission timer, if it runs
+	rexmitAt   wheel.Time // expiry of the single retransmission timer, or of the last segment's
 	probeAt    wheel.Time // expiry of the loss probe timer, if it runs
 	timedAt    wheel.Time // Policy.OneSample: when the timed segment was sent
 
