@@ -24,99 +24,100 @@ import (
 // n) for each SACK block. After EventClosed every call is a no-op. A Conn is not safe for
 // concurrent use and must not be copied after Init.
 type Conn struct {
-	cfg         *Config
-	opts        *SocketOptions // cfg's until SetOptions
-	mtu         uint32         // path MTU
-	ipHeaderLen uint8          // bytes
-	ipv6        bool
-	inTimeWait  bool // the engine counts the connection in TIME-WAIT
-
-	state   State
-	caState CAState
-	err     Error
-	softErr Error
-
-	// Negotiated in the handshake.
-	passive      bool // opened by a listener
-	tsOn         bool // timestamps
-	sackOn       bool
-	wsOn         bool // window scaling
-	sndScale     uint8
-	rcvScale     uint8
-	peerMSS      uint16
-	synLost      bool // the timer retransmitted our SYN or SYN-ACK
-	openDeferred bool // TCP_DEFER_ACCEPT: our SYN-ACK is acknowledged, the listener waits for data
-
-	finQueued       bool // the application is done writing: a FIN follows the data
-	finSent         bool // SND.NXT is beyond the FIN
-	readClosed      bool // the application is done reading
-	urgent          bool // SND.UP is valid
-	hasSndSml       bool // sndSml is valid
-	rcvUrgent       bool // RCV.UP is valid
-	msgMore         bool // the last write had MSG_MORE
-	writerWaits     bool // the application waits for room in the send buffer
-	corkExpired     bool // the cork, or the small window, has waited long enough
-	persistIsCork   bool // the persist timer, if running, times the cork or the small window
-	advertisedZero  bool // the last advertised window was 0
-	recvBufferFixed bool // SetRecvBuffer disabled automatic growth
-
-	// The sender (RFC 9293 §3.3.1). SND.NXT counts new data only; fl.sent knows about
-	// retransmissions.
-	iss    Seq
-	sndUna Seq
-	sndNxt Seq
-	sndEnd Seq // the end of the data that the application wrote
-	sndUp  Seq
-	sndSml Seq // SND.sml: the end of the last small segment (RFC 9293 §A.3), if hasSndSml
-	snd    sendWindow
-	acked  uint64 // written bytes that are acknowledged
+	// Fields that are used together come together. With many connections each cache line of one is
+	// a miss: an ACK then needs eight of ten, and data six.
+	cfg    *Config
+	opts   *SocketOptions // cfg's until SetOptions
 	fl     *flight
-	mss    uint32 // Eff.snd.MSS of a segment without SACK blocks, bytes
+	iss    Seq // RFC 9293 §3.3.1
+	sndUna Seq
+	sndNxt Seq // counts new data only; fl.sent knows about retransmissions
+	sndEnd Seq // the end of the data that the application wrote
 
-	// The receiver.
-	irs         Seq
-	rq          recvQueue
-	gen         *sackGenerator // nil if there is nothing to report
-	win         recvWindow
-	delack      DelAck
+	state          State
+	caState        CAState
+	softErr        Error
+	tsOn           bool // timestamps
+	sackOn         bool
+	sndScale       uint8
+	rcvScale       uint8
+	synLost        bool  // the timer retransmitted our SYN or SYN-ACK
+	openDeferred   bool  // TCP_DEFER_ACCEPT: our SYN-ACK is acknowledged, the listener waits for data
+	finQueued      bool  // the application is done writing: a FIN follows the data
+	finSent        bool  // SND.NXT is beyond the FIN
+	readClosed     bool  // the application is done reading
+	urgent         bool  // SND.UP is valid
+	hasSndSml      bool  // sndSml is valid
+	rcvUrgent      bool  // RCV.UP is valid
+	msgMore        bool  // the last write had MSG_MORE
+	corkExpired    bool  // the cork, or the small window, has waited long enough
+	advertisedZero bool  // the last advertised window was 0
+	ackDue         bool  // send an ACK at the end of this call
+	ackAtEdge      bool  // the last ACK was at the edge of the peer's window, below SND.NXT
+	unanswered     uint8 // window and keepalive probes without an answer
+	windowProbes   uint8 // window probes since the window closed
+	windowProbeOut bool  // a window probe sent the byte, or FIN, at SND.NXT
+	ipv6           bool
+
+	snd         sendWindow
 	paws        pawsState
-	rcvRTT      recvRTT
-	tune        recvBufferTuner
-	rcvUp       Seq    // RCV.UP, if rcvUrgent
-	received    uint64 // bytes that became readable
-	rcvUser     uint32 // RCV.USER: readable bytes not yet read
-	ackDue      bool   // send an ACK at the end of this call
-	ackAtEdge   bool   // the last ACK was at the edge of the peer's window, below SND.NXT
-	lastAckSent Seq    // Last.ACK.sent
 	ecn         ecnState
-	lastCE      bool // the last data segment had a CE mark
+	lastAckSent Seq    // Last.ACK.sent
+	tsOffset    uint32 // offset of the timestamp clock
+	armed       uint16 // a bit per tcptimers.Kind that runs
+	lastCE      bool   // the last data segment had a CE mark
+	hasSent     bool   // lastSent is valid
 
-	// Timers.
-	est            tcptimers.Estimator
-	armed          uint16     // a bit per tcptimers.Kind that runs
-	tsOffset       uint32     // offset of the timestamp clock
-	lastRecv       wheel.Time // when the last acceptable segment arrived
-	lastSent       wheel.Time // when data was last sent
-	hasSent        bool       // lastSent is valid
-	unanswered     uint8      // window and keepalive probes without an answer
-	windowProbes   uint8      // window probes since the window closed
-	windowProbeOut bool       // a window probe sent the byte, or FIN, at SND.NXT
-	timed          bool       // Policy.OneSample: one segment is being timed
-	timedSeq       Seq        // where the timed segment begins
-	roundEnd       Seq        // SND.NXT at the first RTT sample of this round
+	rq       recvQueue
+	gen      *sackGenerator // nil if there is nothing to report
+	win      recvWindow
+	lastRecv wheel.Time // when the last acceptable segment arrived
+	segsIn   uint32
+	segsOut  uint32
+	delack   DelAck
+	mss      uint32 // Eff.snd.MSS of a segment without SACK blocks, bytes
+	roundEnd Seq    // SND.NXT at the first RTT sample of this round
 
-	cc  congestion.Controller // nil before ESTABLISHED
-	rec recovery
+	// The receiver only.
+	rcvRTT   recvRTT
+	tune     recvBufferTuner
+	received uint64 // bytes that became readable
+	rcvUser  uint32 // RCV.USER: readable bytes not yet read
+	dataIn   uint32
+	rcvUp    Seq // RCV.UP, if rcvUrgent
+	irs      Seq
 
-	rare  *rareState // allocated on first use
-	meter *sendMeter // allocated when data is first written
+	// The sender.
+	acked     uint64     // written bytes that are acknowledged
+	lastSent  wheel.Time // when data was last sent
+	rec       recovery
+	meter     *sendMeter            // allocated when data is first written
+	cc        congestion.Controller // nil before ESTABLISHED
+	est       tcptimers.Estimator
+	bytesSent uint64
+	dataOut   uint32
+	delivered uint32
 
-	// Statistics, for Info.
-	bytesSent, bytesRexmit          uint64
-	segsIn, segsOut                 uint32
-	dataIn, dataOut                 uint32
-	delivered, deliveredCE, rexmits uint32
-	dsacks                          uint32
+	// What few segments need. The last four fields are statistics, for Info.
+	rare            *rareState // allocated on first use
+	mtu             uint32     // path MTU
+	sndUp           Seq
+	sndSml          Seq // SND.sml: the end of the last small segment (RFC 9293 §A.3), if hasSndSml
+	timedSeq        Seq // where the timed segment begins
+	peerMSS         uint16
+	ipHeaderLen     uint8 // bytes
+	err             Error
+	inTimeWait      bool // the engine counts the connection in TIME-WAIT
+	passive         bool // opened by a listener
+	wsOn            bool // window scaling
+	writerWaits     bool // the application waits for room in the send buffer
+	persistIsCork   bool // the persist timer, if running, times the cork or the small window
+	recvBufferFixed bool // SetRecvBuffer disabled automatic growth
+	timed           bool // Policy.OneSample: one segment is being timed
+	deliveredCE     uint32
+	rexmits         uint32
+	dsacks          uint32
+	bytesRexmit     uint64
 }
 
 // WriteFlags qualify a write.

@@ -10,14 +10,15 @@ import (
 // or last episode.
 type recovery struct {
 	rack  rackState
-	tlp   tlpState
 	dup   dupAckCounter
 	eifel congestion.Eifel
 	dsack congestion.DSACK
 
-	recover    Seq   // SND.NXT when the episode began
-	tooBigEnd  Seq   // SND.NXT at the last ICMP Packet Too Big
-	startUna   Seq   // SND.UNA when the episode began
+	recover   Seq // SND.NXT when the episode began
+	tooBigEnd Seq // SND.NXT at the last ICMP Packet Too Big
+	startUna  Seq // SND.UNA when the episode began
+
+	tlp        tlpState
 	frtoCredit uint8 // new segments that F-RTO still allows
 	tooBig     bool  // tooBigEnd is valid and not yet acknowledged
 	undoable   bool
