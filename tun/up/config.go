@@ -91,6 +91,9 @@ type Config struct {
 
 // Check returns an error that names the first invalid field, its value and the bound.
 func (c *Config) Check() error {
+	if err := c.checkTCP(); err != nil {
+		return err
+	}
 	if err := tun.CheckName(c.Device); err != nil {
 		return err
 	}
@@ -108,9 +111,6 @@ func (c *Config) Check() error {
 	}
 	if c.Tick < 0 || c.Tick > time.Second {
 		return fmt.Errorf("tick %v, want 0s to 1s", c.Tick)
-	}
-	if err := c.checkTCP(); err != nil {
-		return err
 	}
 	if err := checkKeepAlive(c.KeepAlive); err != nil {
 		return err
