@@ -57,8 +57,10 @@ func newAccuracy() *cobra.Command {
 			"It also replays simulated captures, and with --kernel captures of kernels. The\n" +
 			"same connections then run under other timers with the same losses, and a\n" +
 			"verdict is false if these really save what replay says they cost, or the other\n" +
-			"way round. Of the captures below --captures no truth is known: there the oracle\n" +
-			"is compared with the capture.\n\n" +
+			"way round. Between kernels each runs twice. Where two runs under the same\n" +
+			"timers differ by more than the effect, the verdict is not judged. Of the\n" +
+			"captures below --captures no truth is known: there the oracle is compared with\n" +
+			"the capture.\n\n" +
 			"Intervals are 95% confidence intervals; they count only independent episodes.\n\n" +
 			"It exits with 3 below 99% right kinds at the sender, 97% at the receiver with\n" +
 			"timestamps, or 99% right verdicts with DSACK, unless only one is wrong. A\n" +

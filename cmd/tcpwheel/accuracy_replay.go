@@ -245,8 +245,8 @@ func (o *replayOrigin) write(b *bytes.Buffer) {
 		fmt.Fprintf(b, "%d verdicts save or cost, the truth of %d is known, and %d are false: %.1f %% (%.1f to %.1f)\n", v.All["saves"]+v.All["costs"],
 			v.Known, v.False, v.Percent, v.Interval[0], v.Interval[1])
 		for _, j := range v.NotJudged {
-			fmt.Fprintf(b, "not judged: %s, %s, captured at the %v: the same timers differ by %s in two runs, others by %s; the machine was late by %s\n",
-				j.Trial, j.Policy, j.Side, track.SpanText(j.Noise), track.SpanText(j.Really.Abs()), track.SpanText(j.Late))
+			fmt.Fprintf(b, "not judged: the machine was late by %s, two runs under the same timers differ by\n  %s, others by %s: %s, %s, captured at the %v\n",
+				track.SpanText(j.Late), track.SpanText(j.Noise), track.SpanText(j.Really.Abs()), j.Trial, j.Policy, j.Side)
 		}
 		for _, name := range slices.Sorted(maps.Keys(v.All)) {
 			fmt.Fprintf(b, "%8d %s\n", v.All[name], name)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"tcpwheel/pcaps/track"
 	"tcpwheel/pcaps/truth"
@@ -56,6 +57,34 @@ func TestAccuracyEnds(t *testing.T) {
 		cmd.SetArgs(append([]string{"accuracy", "--no-tshark"}, args...))
 		if err := cmd.ExecuteContext(ctx); err != context.Canceled || out.Len() > 0 {
 			t.Errorf("%q: %v, %q, want %v and nothing", args, err, &out, context.Canceled)
+		}
+	}
+}
+
+// TestAccuracyNotJudged: the text and the JSON list verdicts whose truth has more noise than
+// effect, with the machine's lateness. They are not false.
+func TestAccuracyNotJudged(t *testing.T) {
+	o := &replayOrigin{name: "kernels", what: "trials", n: 1, sum: &truth.Replays{Verdicts: []truth.Judged{
+		{
+			Trial: "linux twins 1", Policy: "bsd", Side: truth.OnTheWay, Verdict: "saves", Losses: 5, Compared: 5, Saved: time.Second,
+			Really: -time.Second, Noise: 2 * time.Second, Late: 30 * time.Millisecond,
+		},
+		{Trial: "linux twins 1", Policy: "rfc6298", Verdict: "saves", Losses: 5, Compared: 5, Saved: time.Second, Really: time.Second},
+	}}}
+	var text, records bytes.Buffer
+	o.write(&text)
+	const want = "2 verdicts save or cost, the truth of 1 is known, and 0 are false: 0.0 % (0.0 to 79.3)\n" +
+		"not judged: the machine was late by 30.0 ms, two runs under the same timers differ by\n" +
+		"  2.00 s, others by 1.00 s: linux twins 1, bsd, captured at the middle\n"
+	if !strings.Contains(text.String(), want) {
+		t.Errorf("%s\nwant %s", &text, want)
+	}
+	if err := newJSONLines(&records).Encode(o.verdicts()); err != nil {
+		t.Fatal(err)
+	}
+	for _, field := range []string{`"truth_known":1`, `"false":0`, `"not_judged":[{`, `"captured_at":"middle"`, `"noise_ns":2000000000`, `"late_ns":30000000`} {
+		if !strings.Contains(records.String(), field) {
+			t.Errorf("%s, want %s", &records, field)
 		}
 	}
 }

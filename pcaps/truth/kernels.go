@@ -179,6 +179,9 @@ func (h *hop) load(dir fs.FS, name string) error {
 		}
 		return nil
 	})
+	if err == nil && epoch == 0 {
+		err = fmt.Errorf("%s: no plan with epoch_ns, want the log of a link of this version", name)
+	}
 	if err == nil && !ended {
 		err = fmt.Errorf("%s: no end, want the log of a link that was closed", name)
 	}

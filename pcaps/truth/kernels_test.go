@@ -127,6 +127,7 @@ func TestLoadErrors(t *testing.T) {
 		{fstest.MapFS{}, "not exist"},
 		{fstest.MapFS{"fates.jsonl.gz": {Data: []byte("no compressed file")}}, "gzip"},
 		{fstest.MapFS{"fates.jsonl.gz": zipped(t, plan)}, "no end"},
+		{fstest.MapFS{"fates.jsonl.gz": zipped(t, `{"record":"plan","epoch":5}`+end)}, "no plan with epoch_ns"},
 		{fstest.MapFS{"fates.jsonl.gz": zipped(t, plan+"{")}, "unexpected EOF"},
 		{fstest.MapFS{"fates.jsonl.gz": zipped(t, plan+`{"record":"packet","tcp":{},"src":"x"}`+end)}, "not an ip:port"},
 		{fstest.MapFS{"fates.jsonl.gz": zipped(t, plan+end)}, "kernel.jsonl.gz"},
