@@ -7,5 +7,5 @@ package wheels
 
 import "embed"
 
-//go:embed */README.md */plan.yaml
+//go:embed */README.md */plan.yaml locks/processors.csv
 var files embed.FS

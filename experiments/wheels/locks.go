@@ -19,6 +19,10 @@ type locksPlan struct {
 	Work       int      `plan:"work" min:"0" max:"1000000"`
 	Longest    int      `plan:"longest" min:"1" max:"1000000000"`
 	Seeds      int      `plan:"seeds" min:"1" max:"1000"`
+
+	// Of the live part: pairs of START and STOP of each goroutine in a round, and rounds.
+	ClockPairs  int `plan:"clock_pairs" min:"1" max:"100000000"`
+	ClockRounds int `plan:"clock_rounds" min:"2" max:"10000"`
 }
 
 // locksCell is the counts of one scheme: holds for seed 0, schedules for other seeds.
@@ -52,7 +56,8 @@ type locksSchedule struct {
 // Locks is the study.
 var Locks = experiments.Define(experiments.Spec[locksPlan, locksCell]{
 	ID: "E7", Name: "locks", Class: experiments.Exact, Folder: "wheels/locks", Files: files,
-	Found:    "Scheme 2 holds its lock for {scheme2-hold}, Schemes 6 and 7 for {constant-hold}. Under one lock, 8 processors with Scheme 2 do the work of {scheme2-speedup#}.",
+	Found: "Scheme 2 holds its lock for {scheme2-hold}, Schemes 6 and 7 for {constant-hold}. Under one lock, 8 processors with Scheme 2 do the work of {scheme2-speedup#}. " +
+		"On two real processors a wheel for each did {real-locks} of one wheel with a lock per bucket.",
 	Question: "How long does a processor hold the lock that the others wait for?",
 	Check: func(p *locksPlan) error {
 		if p.Processors[0] != 1 {

@@ -13,88 +13,135 @@ import (
 	"tcpwheel/wheel/stat"
 )
 
-const (
-	locksClockOps    = 20_000 // of each goroutine in a round
-	locksClockRounds = 5
-)
+// locksClockBuckets is the buckets of a bucketWheel.
+const locksClockBuckets = 4096
 
-// locksWay is a number of goroutines and of locks.
+// locksWay is a wheel with its locks, and the processors that use it.
 type locksWay struct {
-	scheme          string
-	workers, shards int
+	wheel      string // bucketed, or a scheme of package wheel
+	work       int    // mean steps of other work after each pair: random numbers
+	processors int    // each has a goroutine
+	locks      int
 }
 
-// piece has goroutines start and stop a timer each, next to the timers that run.
-func (p *locksPlan) piece(w locksWay) (piece, error) {
-	s, err := wheel.NewSharded(w.shards, w.scheme, wheel.Config{Tick: 1})
-	if err != nil {
-		return piece{}, err
+var locksClockColumns = []string{"wheel", "other work", "processors", "locks", "million pairs/s", "relative to one processor, one lock", "95 % from", "to"}
+
+// bucketed is the name of a bucketWheel in the place of a scheme.
+const bucketed = "scheme6 of linked records"
+
+// locksWays returns what is timed: each wheel with one lock on one processor, and then on n with
+// one lock, and with a lock for each bucket or shard.
+func locksWays(schemes []string, works []int, n int) (all []locksWay) {
+	for _, work := range works {
+		for _, wheel := range append([]string{bucketed}, schemes...) {
+			many := n
+			all = append(all, locksWay{wheel, work, 1, 1})
+			if wheel == bucketed {
+				many = locksClockBuckets
+				all = append(all, locksWay{wheel, work, 1, many})
+			}
+			all = append(all, locksWay{wheel, work, n, 1}, locksWay{wheel, work, n, many})
+		}
 	}
+	return all
+}
+
+// pair returns a START of so many ticks and a STOP of goroutine i's timer, next to the timers that
+// run.
+func (p *locksPlan) pair(w locksWay) (func(i, ticks int), error) {
 	r := rand.New(rand.NewPCG(1, 0xe7))
+	if w.wheel == bucketed {
+		s, timers := newBucketWheel(locksClockBuckets, w.locks), make([]bucketTimer, p.Running+w.processors)
+		for i := range p.Running {
+			s.start(&timers[w.processors+i], int64(1+r.IntN(p.Longest)))
+		}
+		return func(i, ticks int) {
+			s.start(&timers[i], int64(ticks))
+			s.stop(&timers[i])
+		}, nil
+	}
+	s, err := wheel.NewSharded(w.locks, w.wheel, wheel.Config{Tick: 1})
+	if err != nil {
+		return nil, err
+	}
 	for i := range p.Running {
-		s.Schedule(s.New(i%w.shards, uint64(i)), wheel.Time(1+r.IntN(p.Longest)))
+		s.Schedule(s.New(i%w.locks, uint64(i)), wheel.Time(1+r.IntN(p.Longest)))
 	}
-	timers := make([]wheel.ShardTimer, w.workers)
+	timers := make([]wheel.ShardTimer, w.processors)
 	for i := range timers {
-		timers[i] = s.New(i%w.shards, uint64(i))
+		timers[i] = s.New(i%w.locks, uint64(i))
 	}
-	return piece{ops: w.workers * locksClockOps, run: func() {
+	return func(i, ticks int) {
+		s.Schedule(timers[i], wheel.Time(ticks))
+		s.Stop(timers[i])
+	}, nil
+}
+
+// piece has a goroutine on each processor start and stop its timer.
+func (p *locksPlan) piece(w locksWay) (piece, error) {
+	pair, err := p.pair(w)
+	return piece{ops: w.processors * p.ClockPairs, run: func() {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(w.processors))
 		var all sync.WaitGroup
-		for i := range w.workers {
+		for i := range w.processors {
 			all.Go(func() {
 				r := rand.New(rand.NewPCG(uint64(i), 7))
-				for range locksClockOps {
-					s.Schedule(timers[i], wheel.Time(1+r.IntN(p.Longest)))
-					s.Stop(timers[i])
+				for range p.ClockPairs {
+					pair(i, 1+r.IntN(p.Longest))
+					for range r.IntN(2*w.work + 1) {
+						r.Uint64()
+					}
 				}
 			})
 		}
 		all.Wait()
-	}}, nil
+	}}, err
 }
 
-// locksClock has as many goroutines start and stop timers as there are processors, at least 2. It
-// claims nothing: the gain depends on the machine.
+// locksClock times the locks on this machine's processors. It claims nothing: the gain depends on
+// the machine.
 func locksClock(ctx context.Context, p *locksPlan) (*experiments.Outcome, error) {
-	workers := max(2, runtime.GOMAXPROCS(0))
-	var ways []locksWay
+	ways := locksWays(p.Schemes, []int{0, p.Work}, max(2, runtime.GOMAXPROCS(0)))
 	var pieces []piece
-	for _, scheme := range p.Schemes {
-		for _, w := range []locksWay{{scheme, 1, 1}, {scheme, workers, 1}, {scheme, workers, workers}} {
-			work, err := p.piece(w)
-			if err != nil {
-				return nil, err
-			}
-			ways, pieces = append(ways, w), append(pieces, work)
+	for _, w := range ways {
+		work, err := p.piece(w)
+		if err != nil {
+			return nil, err
 		}
+		pieces = append(pieces, work)
 	}
-	ns, err := timeRounds(ctx, locksClockRounds, pieces)
+	ns, err := timeRounds(ctx, p.ClockRounds, pieces)
 	if err != nil {
 		return nil, err
 	}
-	out := &experiments.Outcome{}
+	return p.locksClockShow(ways, ns), nil
+}
+
+// locksClockShow shows rates, and their ratios in the same rounds to one processor with one lock.
+func (p *locksPlan) locksClockShow(ways []locksWay, ns [][]float64) *experiments.Outcome {
 	table := experiments.Table{
-		Name: "rate", Title: fmt.Sprintf("Million pairs of START and STOP per second with %d timers running, %d processors", p.Running, runtime.GOMAXPROCS(0)),
-		Columns: []string{"scheme", "goroutines", "locks", "million pairs/s", "slowest round", "fastest", "relative to one goroutine"},
+		Name: "processors", Title: fmt.Sprintf("Pairs of START and STOP with %d timers running, medians and means of %d interleaved rounds", p.Running, p.ClockRounds),
+		Columns: locksClockColumns,
 	}
 	fig := figure.Figure{
-		Name: "rate", Title: "What processors gain on this machine",
-		X: figure.Axis{Label: "scheme", Ticks: p.Schemes}, Y: figure.Axis{Label: "million pairs of START and STOP per second"},
-		Series:  []figure.Series{{Name: "one goroutine"}, {Name: fmt.Sprintf("%d goroutines, one lock", workers)}, {Name: fmt.Sprintf("%d goroutines, a lock each", workers)}},
-		Caption: "Medians of rounds. The second bar shows the cost of a common lock, the third the gain of a lock each.",
+		Name: "processors", Title: "What processors gain on this machine",
+		X: figure.Axis{Label: "row of the table, for each wheel"}, Y: figure.Axis{Label: "pairs of START and STOP, relative to one processor with one lock"},
+		Caption: "Means of the ratios in each round, with 95 % intervals.",
 	}
-	alone := 0.0
-	for i, m := range medians(ns) {
-		w := ways[i]
-		rate := 1e3 / m.Value
-		if w.workers == 1 {
-			alone = rate
+	alone := 0
+	for i, w := range ways {
+		if w.processors == 1 && w.locks == 1 {
+			alone = i
+			fig.Series = append(fig.Series, figure.Series{Name: fmt.Sprintf("%s, other work %d", w.wheel, w.work), Kind: figure.Bars})
 		}
-		table.Add(w.scheme, w.workers, w.shards, rate, 1e3/m.Hi, 1e3/m.Lo, rate/alone)
-		s := &fig.Series[i%3]
-		s.Kind, s.Group = figure.Bars, i%3+1
-		s.AddInterval(float64(i/3), stat.Interval{Value: rate, Lo: 1e3 / m.Hi, Hi: 1e3 / m.Lo})
+		var ratios []float64
+		for round, took := range ns[i] {
+			ratios = append(ratios, ns[alone][round]/took)
+		}
+		in := stat.BootstrapMean(ratios, 1)
+		table.Add(w.wheel, w.work, w.processors, w.locks, 1e3/stat.Median(ns[i]), in.Value, in.Lo, in.Hi)
+		s := &fig.Series[len(fig.Series)-1]
+		s.AddInterval(float64(i-alone), in)
 	}
-	out.Tables, out.Figures = append(out.Tables, table), append(out.Figures, fig)
-	return out, nil
+	return &experiments.Outcome{Tables: []experiments.Table{table}, Figures: []figure.Figure{fig}}
 }

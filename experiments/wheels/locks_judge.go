@@ -24,6 +24,7 @@ func locksJudge(p *locksPlan, cells []locksCell) (*experiments.Outcome, error) {
 	locksHoldClaims(cells, out)
 	locksShowSpeedups(p, cells, out)
 	locksSpeedupClaims(p, cells, out)
+	locksShowRecords(out)
 	return out, nil
 }
 
