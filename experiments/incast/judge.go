@@ -127,7 +127,7 @@ func (r *results) onsetClaims(out *experiments.Outcome) {
 	begin, rise := r.reaching(coarse, onsetShare), r.rise(coarse)
 	out.Claim(experiments.Claim{Name: "onset", Class: experiments.OfOthers, Text: fmt.Sprintf("timeouts begin above 10 servers at a floor of %v, delayed ACKs %s", r.coarse(), delack),
 		Published: "above 10 servers", Source: dctcp, Tag: experiments.FromPrint, Measured: experiments.MeasuredWithin(begin, "servers at which one query in ten has a timeout"),
-		Expected: experiments.PrintedBound(experiments.Above(10, "servers")).OrDiffers(experiments.Above(1, "")), Otherwise: r.onsetWhy(delack)})
+		Expected: experiments.PrintedBound(experiments.Above(10, "servers")).OrDiffers(experiments.Above(1, "")), Otherwise: onsetWhy})
 	out.Claim(experiments.Claim{Name: "steepness", Class: experiments.Law, Text: "from one query in ten with a timeout to nine in ten, the servers at most double",
 		Source: "the shape of Fig. 18 of Alizadeh et al., as remembered: no number of it was read", Tag: experiments.Computed,
 		Measured: experiments.MeasuredWithin(rise, "times"), Expected: experiments.AtMost(2, "times"), Basis: "set for this project",
@@ -167,38 +167,9 @@ func (r *results) reached(all []Cell, share float64) float64 {
 	return float64(2 * r.last())
 }
 
-// onset returns the least number of servers at which timeouts begin; 0 is none.
-func (r *results) onset(timers string) int {
-	for _, n := range r.Servers {
-		if r.at(timers, n).share.Value >= onsetShare {
-			return n
-		}
-	}
-	return 0
-}
-
 // onsetWhy explains where timeouts begin.
-func (r *results) onsetWhy(delack string) string {
-	why := "with fewer servers too, the port drops packets whose loss no duplicate ACK shows: tails of answers, and retransmissions, whose loss RFC 6675 does not detect"
-	if len(r.Repairs) > 0 && len(r.Repaired) > 0 {
-		share := func(text string) string {
-			timed, queries := 0, 0
-			for _, n := range r.Repaired {
-				g := r.at(text, n)
-				timed, queries = timed+g.timed, queries+g.queries
-			}
-			return experiments.Number(100 * float64(timed) / float64(queries))
-		}
-		why += fmt.Sprintf(". From %d to %d servers %s %% of the queries have a timeout", r.Repaired[0], r.Repaired[len(r.Repaired)-1], share(r.timers(r.coarse(), delack)))
-		for _, repair := range r.Repairs {
-			why += fmt.Sprintf(", with %s %s %%", repair, share(r.repaired(repair, delack)))
-		}
-	}
-	for _, v := range append(r.variants(), r.spreads()...) {
-		why += fmt.Sprintf("; with %s, timeouts begin at %s", v.what, r.begin(r.with(v, r.coarse(), delack)))
-	}
-	return why + "; the receive window of the paper's client is not known"
-}
+const onsetWhy = "with fewer servers too, the port drops packets whose loss no duplicate ACK shows: tails of answers, and retransmissions, whose loss RFC 6675 does not detect. " +
+	"The tables show what probes and RACK repair, and where timeouts begin if the receive window, the buffer, the connections or the service times are others: those of the paper are not known"
 
 // spreads returns the other spreads of service times.
 func (p *Plan) spreads() (all []variant) {
@@ -206,14 +177,6 @@ func (p *Plan) spreads() (all []variant) {
 		all = append(all, serviceOf(spread))
 	}
 	return all
-}
-
-// begin says where timeouts begin.
-func (r *results) begin(timers string) string {
-	if n := r.onset(timers); n > 0 {
-		return fmt.Sprintf("%d servers", n)
-	}
-	return "none"
 }
 
 // fit returns the number of servers whose windows the port holds at once, in packets of 1500 bytes.
@@ -265,16 +228,15 @@ func (r *results) floorClaim(out *experiments.Outcome) {
 
 // spuriousWhy explains the price of ACKs that wait longer than the floor.
 const spuriousWhy = "an ACK that waits longer than the floor makes the timeout spurious. The sender finds out by timestamps or DSACK, and undoes the timeout. " +
-	"It then also clears the marks of segments that were really lost, which wait for the next timeout. "
+	"It then also clears the marks of segments that were really lost, which wait for the next timeout. A table shows senders without timestamps and SACK, which do not find out"
 
-// worstRatio returns the greatest ratio of mean times past 20 servers, of one TCP to another, less
-// a time that both take.
-func (r *results) worstRatio(fine, coarse string, less float64) (worst float64, at int) {
+// worstRatio returns the greatest ratio of mean times past 20 servers, of one TCP to another.
+func (r *results) worstRatio(fine, coarse string) (worst float64, at int) {
 	for _, n := range r.Servers {
 		if n <= 20 && n != r.last() {
 			continue
 		}
-		if ratio := (r.mean(fine, n) - less) / (r.mean(coarse, n) - less); ratio > worst {
+		if ratio := r.mean(fine, n) / r.mean(coarse, n); ratio > worst {
 			worst, at = ratio, n
 		}
 	}
@@ -285,7 +247,7 @@ func (r *results) worstRatio(fine, coarse string, less float64) (worst float64, 
 func (r *results) ratioClaims(out *experiments.Outcome) {
 	worst, at, worstDelack := 0.0, 0, ""
 	for _, delack := range r.DelAcks {
-		if w, n := r.worstRatio(r.timers(r.Fine, delack), r.timers(r.coarse(), delack), 0); w > worst {
+		if w, n := r.worstRatio(r.timers(r.Fine, delack), r.timers(r.coarse(), delack)); w > worst {
 			worst, at, worstDelack = w, n, delack
 		}
 	}
@@ -293,19 +255,7 @@ func (r *results) ratioClaims(out *experiments.Outcome) {
 		Source: "the distance of the curves in Fig. 18 of Alizadeh et al.", Tag: experiments.Computed,
 		Measured: experiments.MeasuredText("%s, worst, at %d servers, delayed ACKs %s", experiments.Number(worst), at, worstDelack).Judging(worst),
 		Expected: experiments.AtMost(fineRatio, "").OrDiffers(experiments.AtMost(0.5, "")), Basis: "set for this project, beforehand",
-		Otherwise: r.ratioWhy(worstDelack)})
-}
-
-// ratioWhy explains why the fine floor gains less.
-func (r *results) ratioWhy(delack string) string {
-	if delack == r.DelAcks[0] && delack != "off" {
-		worst, at := r.worstRatio(r.blind(r.Fine), r.blind(r.coarse()), 0)
-		return spuriousWhy + fmt.Sprintf("Without timestamps and SACK, the sender does not find out, and it is %s, worst, at %d servers", experiments.Number(worst), at)
-	}
-	alone := r.mean(r.timers(r.coarse(), r.DelAcks[0]), r.Servers[0])
-	worst, at := r.worstRatio(r.timers(r.Fine, delack), r.timers(r.coarse(), delack), alone)
-	return fmt.Sprintf("the means include queries without a timeout, and the time of the bytes on the wire. Without that time, the ratio is %s, worst, at %d servers",
-		experiments.Number(worst), at)
+		Otherwise: "the means include queries without a timeout, and the time of the bytes on the wire; and " + spuriousWhy})
 }
 
 // collapseClaims judges the goodput of many servers relative to that of one.
@@ -330,16 +280,11 @@ func (r *results) collapseClaims(out *experiments.Outcome) {
 	if floorAt == 0 {
 		return
 	}
-	why := "another cost than the wait remains at a fine floor"
-	if delackAt == r.DelAcks[0] && delackAt != "off" {
-		n := r.upTo(fineServers)
-		why = spuriousWhy + fmt.Sprintf("Without timestamps and SACK, the sender does not find out, and it is %s %% at %d servers",
-			experiments.Number(100*r.goodput(r.mean(r.blind(floorAt), n))/full), n)
-	}
 	out.Claim(experiments.Claim{Name: "no-collapse", Class: experiments.OfOthers, Text: fmt.Sprintf("a floor of 1 ms or less avoids degradation for up to %d servers", fineServers),
 		Published: "1 ms avoids throughput degradation at up to 16 servers", Source: vasudevan, Tag: experiments.FromPrint,
 		Measured: experiments.MeasuredText("%s %% of one server's goodput, worst, at %v and %d servers, delayed ACKs %s", experiments.Number(100*least), floorAt, serversAt, delackAt).Judging(100 * least),
-		Expected: experiments.AtLeast(90, "% of one server's").OrDiffers(experiments.AtLeast(100*collapse, "%")), Basis: "no degradation, ± 10 %, the rule of all studies", Otherwise: why})
+		Expected: experiments.AtLeast(90, "% of one server's").OrDiffers(experiments.AtLeast(100*collapse, "%")), Basis: "no degradation, ± 10 %, the rule of all studies",
+		Otherwise: "another cost than the wait remains at a fine floor; and " + spuriousWhy})
 }
 
 // delackClaim: a delayed ACK costs little where it waits longer than the floor.
@@ -350,12 +295,11 @@ func (r *results) delackClaim(out *experiments.Outcome) {
 	n := r.upTo(fineServers)
 	without := r.mean(r.timers(fineEnough, r.DelAcks[1]), n)
 	cost := 100 * (1 - without/r.mean(r.timers(fineEnough, r.DelAcks[0]), n))
-	blind := 100 * (1 - without/r.mean(r.blind(fineEnough), n))
 	out.Claim(experiments.Claim{Name: "delack-cost", Class: experiments.OfOthers, Text: fmt.Sprintf("ACKs that wait %s cost little at a floor of %v", r.DelAcks[0], fineEnough), Published: "small, though noticeable",
 		Source: "Vasudevan et al., SIGCOMM 2009, summary", Tag: experiments.FromPrint,
 		Measured: experiments.MeasuredText("%s %% of the goodput at %d servers", experiments.Number(cost), n).Judging(cost),
 		Expected: experiments.Between(smallLoss, largeLoss, "% of the goodput").OrDiffers(experiments.Between(0, 75, "%")), Basis: "ours: the summary gives no number",
-		Otherwise: spuriousWhy + fmt.Sprintf("Without timestamps and SACK, the sender does not find out, and they cost %s %%", experiments.Number(blind))})
+		Otherwise: spuriousWhy})
 }
 
 // leastTimed returns the shortest query with a timeout; 0 without any.

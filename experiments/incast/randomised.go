@@ -34,6 +34,10 @@ type randomisedPlan struct {
 	Queries   int `plan:"queries" min:"2" max:"1000"`
 	Unsettled int `plan:"unsettled" min:"1" max:"1000"`
 	Seeds     int `plan:"seeds" min:"1" max:"1000"`
+
+	// Up to Few servers, cells cost little and seeds differ much: FewSeeds.
+	Few      int `plan:"few" min:"0" max:"10000"`
+	FewSeeds int `plan:"few_seeds" min:"1" max:"1000"`
 }
 
 // randomisedCell is the queries of one seed.

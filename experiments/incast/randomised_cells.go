@@ -42,7 +42,11 @@ func randomisedCells(p *randomisedPlan) (all []experiments.Cell[randomisedCell])
 	for network := range p.Rates {
 		for _, floor := range p.Floors {
 			for _, n := range p.Servers {
-				add(randomisedCell{Network: network, Floor: floor, Servers: n}, p.Seeds)
+				seeds := p.Seeds
+				if n <= p.Few {
+					seeds = p.FewSeeds
+				}
+				add(randomisedCell{Network: network, Floor: floor, Servers: n}, seeds)
 			}
 		}
 	}

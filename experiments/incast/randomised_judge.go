@@ -20,12 +20,17 @@ const (
 // randomisedPair is a seed without jitter and with it.
 type randomisedPair struct{ without, with randomisedCell }
 
-// randomisedGroup is all seeds of a network, a floor and a number of servers.
-type randomisedGroup struct {
+// randomisedSetting is what the servers of a group meet.
+type randomisedSetting struct {
 	service time.Duration // 0 is the plan's
 	network int
 	floor   time.Duration
 	servers int
+}
+
+// randomisedGroup is all seeds of a setting.
+type randomisedGroup struct {
+	randomisedSetting
 
 	// Goodput in Mbit/s of settled connections, without jitter and with it, and the ratio; fresh is
 	// the ratio of new connections.
@@ -41,59 +46,90 @@ type randomisedGroup struct {
 
 // randomisedGroups returns the groups in the order of the cells. The two cells of a seed are
 // neighbours.
-func randomisedGroups(p *randomisedPlan, cells []randomisedCell, runs int) (all []randomisedGroup) {
-	for len(cells) > 0 {
-		n := 2 * runs
-		of := cells[:n]
-		cells = cells[n:]
-		g := randomisedGroup{service: of[0].Service, network: of[0].Network, floor: of[0].Floor, servers: of[0].Servers}
-		seeds := make([][]randomisedPair, 0, runs)
-		for i := 0; i < n; i += 2 {
-			seeds = append(seeds, []randomisedPair{{of[i], of[i+1]}})
-			g.ruled += of[i].Ruled / float64(runs)
-			g.again, g.less = g.again+of[i].Retransmissions, g.less+of[i+1].Retransmissions
-			g.spread += float64(of[i].High) / float64(of[i].Low) / float64(runs)
-			for q := p.Unsettled; q < p.Queries; q++ {
-				g.most, g.least = g.most+float64(of[i].Most[q]), g.least+float64(of[i+1].Most[q])
-			}
+func randomisedGroups(p *randomisedPlan, cells []randomisedCell) (all []randomisedGroup) {
+	for _, of := range experiments.GroupBy(cells, func(c *randomisedCell) randomisedSetting {
+		return randomisedSetting{c.Service, c.Network, c.Floor, c.Servers}
+	}) {
+		var seeds [][]randomisedPair
+		for i := 0; i < len(of.Items); i += 2 {
+			seeds = append(seeds, []randomisedPair{{of.Items[i], of.Items[i+1]}})
 		}
-		queries := float64(runs * (p.Queries - p.Unsettled))
-		g.most, g.least = g.most/queries, g.least/queries
-		took := func(all []randomisedPair, from, to int) (without, with float64) {
-			for _, x := range all {
-				for i := from; i < to; i++ {
-					without, with = without+x.without.Took[i].Seconds(), with+x.with.Took[i].Seconds()
-				}
-			}
-			return without, with
-		}
-		settled := func(all []randomisedPair) (without, with float64) { return took(all, p.Unsettled, p.Queries) }
-		bits := 8e-6 * float64(p.Bytes*g.servers*(p.Queries-p.Unsettled)) // of a seed, in Mbit
-		g.without = stat.Bootstrap(seeds, 1, func(all []randomisedPair) float64 {
-			without, _ := settled(all)
-			return bits * float64(len(all)) / without
-		})
-		g.with = stat.Bootstrap(seeds, 1, func(all []randomisedPair) float64 {
-			_, with := settled(all)
-			return bits * float64(len(all)) / with
-		})
-		g.ratio = stat.Bootstrap(seeds, 1, func(all []randomisedPair) float64 {
-			without, with := settled(all)
-			return without / with
-		})
-		g.fresh = stat.Bootstrap(seeds, 1, func(all []randomisedPair) float64 {
-			without, with := took(all, 0, 1)
-			return without / with
-		})
+		g := randomisedGroup{randomisedSetting: of.Key}
+		g.count(p, seeds)
+		g.measure(p, seeds)
 		all = append(all, g)
 	}
 	return all
 }
 
+// count fills in what is no time.
+func (g *randomisedGroup) count(p *randomisedPlan, seeds [][]randomisedPair) {
+	runs := float64(len(seeds))
+	for _, seed := range seeds {
+		without, with := &seed[0].without, &seed[0].with
+		g.ruled += without.Ruled / runs
+		g.again, g.less = g.again+without.Retransmissions, g.less+with.Retransmissions
+		g.spread += float64(without.High) / float64(without.Low) / runs
+		for q := p.Unsettled; q < p.Queries; q++ {
+			g.most, g.least = g.most+float64(without.Most[q]), g.least+float64(with.Most[q])
+		}
+	}
+	queries := runs * float64(p.Queries-p.Unsettled)
+	g.most, g.least = g.most/queries, g.least/queries
+}
+
+// measure fills in goodput and ratios.
+func (g *randomisedGroup) measure(p *randomisedPlan, seeds [][]randomisedPair) {
+	over := func(from, to int, of func(without, with, runs float64) float64) stat.Interval {
+		return stat.Bootstrap(seeds, 1, func(all []randomisedPair) float64 {
+			without, with := 0.0, 0.0
+			for _, x := range all {
+				for i := from; i < to; i++ {
+					without, with = without+x.without.Took[i].Seconds(), with+x.with.Took[i].Seconds()
+				}
+			}
+			return of(without, with, float64(len(all)))
+		})
+	}
+	ratio := func(without, with, _ float64) float64 { return without / with }
+	bits := 8e-6 * float64(p.Bytes*g.servers*(p.Queries-p.Unsettled)) // of a seed, in Mbit
+	g.without = over(p.Unsettled, p.Queries, func(without, _, runs float64) float64 { return bits * runs / without })
+	g.with = over(p.Unsettled, p.Queries, func(_, with, runs float64) float64 { return bits * runs / with })
+	g.ratio, g.fresh = over(p.Unsettled, p.Queries, ratio), over(0, 1, ratio)
+}
+
+// among counts the settings where something holds. It is open where the interval of the ratio
+// reaches over the border: other seeds may decide otherwise there.
+type among struct{ hold, open, of int }
+
+func (a *among) add(holds bool, in stat.Interval, border float64) {
+	a.of++
+	if holds {
+		a.hold++
+	}
+	if in.Lo < border && border < in.Hi {
+		a.open++
+	}
+}
+
+// String is as "6 of 8 settings, 1 of them open".
+func (a among) String() string {
+	text := fmt.Sprintf("%d of %d settings", a.hold, a.of)
+	if a.open > 0 {
+		text += fmt.Sprintf("; %d are open, as the interval reaches over the border", a.open)
+	}
+	return text
+}
+
+// band expects all settings; in some it differs.
+func (a among) band(format string, args ...any) experiments.Band {
+	return experiments.Whether(a.hold == a.of, format, args...).OrDiffersIf(a.hold > 0, "some of them")
+}
+
 func randomisedJudge(p *randomisedPlan, cells []randomisedCell) (*experiments.Outcome, error) {
 	plain := experiments.Select(cells, func(c *randomisedCell) bool { return c.Service == 0 })
-	all := randomisedGroups(p, plain, p.Seeds)
-	spread := randomisedGroups(p, experiments.Select(cells, func(c *randomisedCell) bool { return c.Service > 0 }), p.SpreadSeeds)
+	all := randomisedGroups(p, plain)
+	spread := randomisedGroups(p, experiments.Select(cells, func(c *randomisedCell) bool { return c.Service > 0 }))
 	out := &experiments.Outcome{Tables: p.tables(all), Notes: []string{fmt.Sprintf(
 		"Both sides are right in part. A random part of up to %v of the timeout helps where it spreads the servers farther than they are spread already, and where more than one "+
 			"timeout in a row is needed. It avoids the later ones, which backoff makes the longest, so it helps more with more servers. Timeouts are alike where a "+
@@ -178,47 +214,36 @@ func (p *randomisedPlan) figures(out *experiments.Outcome, all []randomisedGroup
 	}
 }
 
-// inAll expects a condition in all settings; in some it differs.
-func inAll(hold, of int, format string, args ...any) experiments.Band {
-	return experiments.Whether(hold == of, format, args...).OrDiffersIf(hold > 0, "some of them")
-}
-
 func (p *randomisedPlan) claims(out *experiments.Outcome, all []randomisedGroup) {
-	helped, of := 0, 0
+	var helped, quiet, ruled among
 	least, most := math.Inf(1), 0.0
-	quiet, ruled := 0, 0
 	var exceptions []string
 	for _, g := range all {
-		if p.rule(&g) == (g.ratio.Value >= randomisedHelps) {
-			ruled++
-		} else {
+		helps := g.ratio.Value >= randomisedHelps
+		quiet.add(g.ratio.Value <= randomisedNone, g.ratio, randomisedNone)
+		ruled.add(p.rule(&g) == helps, g.ratio, randomisedHelps)
+		if p.rule(&g) != helps {
 			exceptions = append(exceptions, p.exception(&g))
 		}
-		if g.ratio.Value <= randomisedNone {
-			quiet++
+		if g.servers > randomisedMany {
+			helped.add(helps, g.ratio, randomisedHelps)
+			least, most = min(least, g.ratio.Value), max(most, g.ratio.Value)
 		}
-		if g.servers <= randomisedMany {
-			continue
-		}
-		of++
-		if g.ratio.Value >= randomisedHelps {
-			helped++
-		}
-		least, most = min(least, g.ratio.Value), max(most, g.ratio.Value)
 	}
-	whose := fmt.Sprintf("the last claim predicts in %d of %d settings which of the two positions holds", ruled, len(all))
+	whose := fmt.Sprintf("the last claim predicts in %d of %d settings which of the two positions holds", ruled.hold, ruled.of)
+	const basis = "ours: the summary gives no number"
 	out.Claim(experiments.Claim{Name: "vasudevan", Class: experiments.OfOthers, Text: "above 1000 servers, randomised timeouts help", Published: "(RTO + rand(0.5)·RTO)·2^backoff helps",
 		Source: "Vasudevan et al., SIGCOMM 2009, summary", Tag: experiments.FromPrint,
-		Measured: experiments.MeasuredText("goodput times %s to %s; a help in %d of %d settings", experiments.Number(least), experiments.Number(most), helped, of),
-		Expected: inAll(helped, of, "goodput times %v or more at each floor and in each network", randomisedHelps), Basis: "ours: the summary gives no number", Otherwise: whose})
+		Measured: experiments.MeasuredText("%s to %s, a help in %v", experiments.Number(least), experiments.Number(most), helped),
+		Expected: helped.band("goodput times %v or more at each floor and in each network", randomisedHelps), Basis: basis, Otherwise: whose})
 	out.Claim(experiments.Claim{Name: "chen", Class: experiments.OfOthers, Text: "randomised timeouts do not help", Published: "randomising does not help",
 		Source: "Chen et al., WREN 2009, summary", Tag: experiments.FromPrint,
-		Measured: experiments.MeasuredText("no help in %d of %d settings", quiet, len(all)),
-		Expected: inAll(quiet, len(all), "goodput times %v or less in all settings", randomisedNone), Basis: "ours: the summary gives no number", Otherwise: whose})
+		Measured: experiments.MeasuredText("no help in %v", quiet),
+		Expected: quiet.band("goodput times %v or less in all settings", randomisedNone), Basis: basis, Otherwise: whose})
 	out.Claim(experiments.Claim{Name: "rule", Class: experiments.Law, Text: "they help just where servers need more than one timeout in a row, and the random part spreads their timeouts farther than they are spread already",
 		Source: "found here, with ten seeds and floors up to 10 ms", Tag: experiments.Computed,
-		Measured: experiments.MeasuredText("so in %d of %d settings", ruled, len(all)),
-		Expected: inAll(ruled, len(all), "in all: goodput times %v or more just where the 90th percentile of timeouts is below %v times the 10th, and the server with the most has %v or more in a query",
+		Measured: experiments.MeasuredText("so in %v", ruled),
+		Expected: ruled.band("in all: goodput times %v or more just where the 90th percentile of timeouts is below %v times the 10th, and the server with the most has %v or more in a query",
 			randomisedHelps, 1+p.Jitter, randomisedInARow),
 		Basis:     "set for this project, after ten seeds",
 		Otherwise: "the exceptions are: " + strings.Join(exceptions, "; ")})

@@ -38,7 +38,7 @@ func randomisedVerdicts(t *testing.T, text string) (vasudevan, chen experiments.
 // TestRandomisedFalsifiers checks where each position must be wrong: Vasudevan's if the port holds
 // all packets, Chen's in lockstep.
 func TestRandomisedFalsifiers(t *testing.T) {
-	const small = "seeds: 1\nqueries: 2\nunsettled: 1\nrates: [1000000000]\nround_trips: [100us]\nfloors: [10ms]\nservers: [1001]\nservices: []\n"
+	const small = "seeds: 1\nfew_seeds: 1\nqueries: 2\nunsettled: 1\nrates: [1000000000]\nround_trips: [100us]\nfloors: [10ms]\nservers: [1001]\nservices: []\n"
 	if v, c := randomisedVerdicts(t, small+"bytes: 100\nbuffer: 10000\n"); v != experiments.NotReproduced || c != experiments.Reproduced {
 		t.Errorf("a port that holds all: Vasudevan %q, Chen %q", v, c)
 	}
@@ -58,7 +58,7 @@ func TestRandomisedPlanIsChecked(t *testing.T) {
 
 func TestRandomisedException(t *testing.T) {
 	p := &randomisedPlan{Rates: []int{1_000_000_000}, Jitter: 0.5}
-	g := &randomisedGroup{servers: 512, floor: time.Millisecond, ratio: stat.Interval{Value: 1.08, Lo: 1.05, Hi: 1.121}, spread: 1.42, most: 1.6}
+	g := &randomisedGroup{randomisedSetting: randomisedSetting{servers: 512, floor: time.Millisecond}, ratio: stat.Interval{Value: 1.08, Lo: 1.05, Hi: 1.121}, spread: 1.42, most: 1.6}
 	want := "512 servers at 1000 Mbit/s and a floor of 1ms, goodput times 1.08 (1.05 to 1.12), the 90th percentile 1.42 times the 10th, 1.6 timeouts"
 	if got := p.exception(g); got != want || !p.rule(g) {
 		t.Errorf("exception(%+v) = %q, want %q", g, got, want)

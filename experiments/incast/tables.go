@@ -133,7 +133,7 @@ func (r *results) spreadTable() experiments.Table {
 	row := func(spread time.Duration, v variant) {
 		coarse := r.with(v, r.coarse(), r.DelAcks[0])
 		in := r.reaching(coarse, onsetShare)
-		worst, _ := r.worstRatio(r.with(v, r.Fine, r.DelAcks[0]), coarse, 0)
+		worst, _ := r.worstRatio(r.with(v, r.Fine, r.DelAcks[0]), coarse)
 		cells := []any{float64(spread) / 1e6, in.Value, in.Lo, in.Hi, worst, 100 * r.mean(coarse, r.Servers[0]) / r.mean(coarse, r.last()), ""}
 		if slices.Contains(r.Floors, fineEnough) {
 			fine := r.with(v, fineEnough, r.DelAcks[0])
