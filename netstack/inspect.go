@@ -1,6 +1,7 @@
 package netstack
 
 import (
+	"net/netip"
 	"time"
 
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
@@ -32,6 +33,10 @@ type TimerEvent struct {
 	Kind     tcptimers.Kind
 	Segment  int        // 1, 2, … for a segment's retransmission timer, 0 for the connection's
 	Deadline wheel.Time // when it was set to expire; not rounded to the tick
+
+	// The addresses and ports. They are valid only in TIME-WAIT, after the application has closed the
+	// connection. Endpoint is nil there if no program has it any more.
+	Local, Remote netip.AddrPort
 }
 
 // segmentNumber numbers the retransmission timers of a connection's segments from 1. Segments reuse

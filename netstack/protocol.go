@@ -48,8 +48,7 @@ type Config struct {
 
 	// TimerEvents, if not nil, is called for each change of a connection's timer, in order for each
 	// wheel, with the wheel locked. It must return soon and must not call the stack, this package or
-	// methods of the Endpoint. In TIME-WAIT, once the application has forgotten the endpoint, another
-	// takes its place, whose Info has the same addresses.
+	// methods of the Endpoint.
 	TimerEvents func(TimerEvent)
 
 	// CheckInvariants checks the invariants of a connection after each step, and panics if one does

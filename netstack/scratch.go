@@ -32,11 +32,21 @@ func (s *shard) borrowScratch() *scratch {
 	return w
 }
 
+// maxFreeScratch is how much unused scratch space a shard keeps. More was needed only while many
+// goroutines waited for a device.
+const maxFreeScratch = 32
+
 // returnScratch takes scratch space back.
 func (s *shard) returnScratch(w *scratch) {
 	s.mu.Lock()
-	s.freeScratch = append(s.freeScratch, w)
+	keep := len(s.freeScratch) < maxFreeScratch
+	if keep {
+		s.freeScratch = append(s.freeScratch, w)
+	}
 	s.mu.Unlock()
+	if !keep {
+		s.p.count(func(c *tcp.Counters) { c.Add(&w.out.Counters) })
+	}
 }
 
 // releaseSegments releases the packets of the step's segments.

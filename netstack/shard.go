@@ -18,10 +18,13 @@ type shard struct {
 
 	mu             sync.Mutex
 	wheel          *wheel.Scheme6
-	owners         []*Endpoint // indexed by the upper half of a timer's owner
-	freeOwners     []uint32    // unused indices of owners; the last one freed is reused first
-	clock          tcpip.Timer // nil until it is first needed
-	armed          bool        // clock expires at wakeAt
+	config         wheel.Config // of wheel
+	timeWaits      int          // records of timeWaits with a timer here
+	mostTimeWaits  int          // the most since the wheel was made
+	owners         []*Endpoint  // indexed by the upper half of a timer's owner
+	freeOwners     []uint32     // unused indices of owners; the last one freed is reused first
+	clock          tcpip.Timer  // nil until it is first needed
+	armed          bool         // clock expires at wakeAt
 	wakeAt         wheel.Time
 	closed         bool
 	due            []*Endpoint       // connections with expired timers, during Advance
@@ -81,7 +84,41 @@ func newShard(p *protocol, pol *tcptimers.Policy) (*shard, error) {
 		return nil, err
 	}
 	// The concrete type saves two dynamic calls per segment.
-	return &shard{p: p, wheel: w.(*wheel.Scheme6), ticks: granularityOf(pol)}, nil
+	return &shard{p: p, wheel: w.(*wheel.Scheme6), config: cfg, ticks: granularityOf(pol)}, nil
+}
+
+// manyTimeWaits is from how many records on the wheel's memory is worth returning.
+const manyTimeWaits = 1 << 12
+
+// shrink returns the memory of a wheel that held many more timers than now: it moves the timers to
+// a new one. The caller holds the lock, and no timer record belongs to a connection in TIME-WAIT.
+func (s *shard) shrink() {
+	s.config.Origin = s.wheel.Now() // the ticks stay where they are
+	f, err := wheel.New(wheel.Default, s.config)
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	w := f.(*wheel.Scheme6)
+	for _, t := range s.timerPool {
+		s.freeOwners = append(s.freeOwners, t.index)
+	}
+	s.timerPool, s.pooledSegments, s.mostTimeWaits = nil, 0, 0
+	for _, e := range s.owners {
+		if e == nil {
+			continue
+		}
+		e.timers.each(func(_ tcp.Slot, r *timerRef) {
+			if r.timer == 0 {
+				return
+			}
+			at, runs := s.wheel.Deadline(r.timer)
+			r.timer = w.New(s.wheel.Owner(r.timer))
+			if runs {
+				w.Schedule(r.timer, at)
+			}
+		})
+	}
+	s.wheel = w
 }
 
 // apply carries out the timer operations of a connection, in order.

@@ -41,7 +41,7 @@ type timeWaits struct {
 // minBuckets is the smallest table that has records.
 const minBuckets = 64
 
-// timeWait is a connection in TIME-WAIT: 144 bytes. All but next, timer and conn is immutable.
+// timeWait is a connection in TIME-WAIT: 128 bytes. All but next, timer and conn is immutable.
 type timeWait struct {
 	next  *timeWait
 	shard *shard
@@ -51,11 +51,25 @@ type timeWait struct {
 	timer    wheel.Timer
 	nic      tcpip.NICID
 	ends     ends
-	flags    uint8 // ports.BitFlags of the port's reservation
-	anyAddr  bool  // as in registration
-	peerOnly bool
+	flags    timeWaitFlags
 	tos, ttl uint8
-	df       bool
+}
+
+// timeWaitFlags are the ports.BitFlags of the port's reservation, and these.
+type timeWaitFlags uint8
+
+const (
+	timeWaitAnyAddr  timeWaitFlags = (timeWaitFlags(ports.FlagMask) + 1) << iota // as in registration
+	timeWaitPeerOnly                                                             // as in registration
+	timeWaitDF                                                                   // packets have DF set
+)
+
+// with returns the flags with more if on.
+func (f timeWaitFlags) with(on bool, more timeWaitFlags) timeWaitFlags {
+	if on {
+		f |= more
+	}
+	return f
 }
 
 // ends are the addresses and ports of a connection; IPv4 addresses are mapped.
@@ -170,9 +184,10 @@ func (t *timeWaits) add(e *Endpoint) bool {
 	s, params := e.shard, e.packetParams()
 	w := &timeWait{
 		shard: s, endpoint: weak.Make(e), conn: e.conn.TimeWait(), nic: e.reg.nic, ends: endsOf(&e.info.ID),
-		flags: uint8(e.reg.flags.Bits()), anyAddr: e.reg.anyAddr, peerOnly: e.reg.peerOnly,
-		tos: params.tos, ttl: params.ttl, df: params.df,
+		tos: params.tos, ttl: params.ttl,
 	}
+	w.flags = timeWaitFlags(e.reg.flags.Bits()).with(e.reg.anyAddr, timeWaitAnyAddr).with(e.reg.peerOnly, timeWaitPeerOnly).
+		with(params.df, timeWaitDF)
 	hash := t.hash(&w.ends)
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -208,6 +223,8 @@ func (s *shard) moveTimeWait(e *Endpoint, w *timeWait, hash uint64) bool {
 	s.detachTimers(e)
 	w.timer = s.wheel.New(hash)
 	s.wheel.Schedule(w.timer, at)
+	s.timeWaits++
+	s.mostTimeWaits = max(s.mostTimeWaits, s.timeWaits)
 	return true
 }
 
@@ -238,9 +255,12 @@ func (t *timeWaits) remove(w *timeWait) {
 	s := w.shard
 	s.mu.Lock()
 	if _, runs := s.wheel.Deadline(w.timer); runs {
-		s.observe(TimerStopped, w.observed(), tcp.Slot(tcptimers.TimeWait), 0)
+		s.observeWait(TimerStopped, w, 0)
 	}
 	s.wheel.Free(w.timer)
+	if s.timeWaits--; s.timeWaits == 0 && s.mostTimeWaits >= manyTimeWaits {
+		s.shrink()
+	}
 	s.mu.Unlock()
 	switch n := int(t.n.Add(-1)); {
 	case n == 0:
@@ -284,7 +304,7 @@ func (t *timeWaits) settle(w *timeWait) {
 	t.mu.Unlock()
 	id, net := w.ends.id()
 	for i := range answers {
-		t.p.send(w.nic, net, id, answers[i].Header, stack.NetworkHeaderParams{TOS: w.tos, TTL: w.ttl, DF: w.df})
+		t.p.send(w.nic, net, id, answers[i].Header, stack.NetworkHeaderParams{TOS: w.tos, TTL: w.ttl, DF: w.flags&timeWaitDF != 0})
 	}
 	if ended {
 		t.p.timeWaitOver(w)
@@ -299,22 +319,20 @@ func (t *timeWaits) applyTimers(w *timeWait) {
 	for _, op := range t.out.Timers {
 		if op.Start && !s.closed {
 			s.wheel.Schedule(w.timer, op.At)
-			s.observe(TimerMoved, w.observed(), op.Slot, op.At)
+			s.observeWait(TimerMoved, w, op.At)
 			s.arm()
 		}
 	}
 }
 
-// observed returns the endpoint for Config.TimerEvents, or one in its place.
-func (w *timeWait) observed() *Endpoint {
-	if w.shard.p.timerEvents == nil {
-		return nil
+// observeWait is observe for the timer of a record.
+func (s *shard) observeWait(change TimerChange, w *timeWait, at wheel.Time) {
+	if s.p.timerEvents == nil {
+		return
 	}
-	if e := w.endpoint.Value(); e != nil {
-		return e
-	}
-	id, net := w.ends.id()
-	return &Endpoint{p: w.shard.p, shard: w.shard, info: endpointInfo{ID: id, NetProto: net}, phase: phaseClosed}
+	ev := TimerEvent{Time: s.p.now(), Change: change, Endpoint: w.endpoint.Value(), Kind: tcptimers.TimeWait, Deadline: at}
+	ev.Local, ev.Remote = w.ends.addrs()
+	s.p.timerEvents(ev)
 }
 
 // timeWaitOver counts the end of a connection, and tells the endpoint if an application still has
@@ -433,7 +451,7 @@ func (t *timeWaits) expired(s *shard, d dueTimeWait) *timeWait {
 	if _, runs := s.wheel.Deadline(w.timer); runs {
 		return nil
 	}
-	s.observe(TimerExpired, w.observed(), tcp.Slot(tcptimers.TimeWait), s.wheel.Now())
+	s.observeWait(TimerExpired, w, s.wheel.Now())
 	return w
 }
 
@@ -458,12 +476,12 @@ func (t *timeWaits) blocks(r ports.Reservation, named bool) (blocked bool) {
 
 func (w *timeWait) conflicts(r *ports.Reservation, named bool) bool {
 	id, net := w.ends.id()
-	if !slices.Contains(r.Networks, net) || r.Addr.Len() != 0 && !w.anyAddr && r.Addr != id.LocalAddress {
+	if !slices.Contains(r.Networks, net) || r.Addr.Len() != 0 && w.flags&timeWaitAnyAddr == 0 && r.Addr != id.LocalAddress {
 		return false
 	}
-	shared := ports.BitFlags(w.flags)
+	shared := ports.BitFlags(w.flags) & ports.FlagMask
 	dest := tcpip.FullAddress{}
-	if w.peerOnly {
+	if w.flags&timeWaitPeerOnly != 0 {
 		dest = tcpip.FullAddress{Addr: id.RemoteAddress, Port: id.RemotePort}
 	}
 	switch {

@@ -280,14 +280,63 @@ func TestTimeWaitTable(t *testing.T) {
 	}
 }
 
+// TestTimeWaitShrinksTheWheel: when many connections have left TIME-WAIT, their wheel is made again.
+// The timer of another connection expires when it should.
+func TestTimeWaitShrinksTheWheel(t *testing.T) {
+	cfg := DefaultConfig()
+	cfg.Shards = 1
+	f, err := NewProtocolWith(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &timeWaitRig{rig: newRig(t, f, true)}
+	r.listener = r.socket("l").bind(rigPort).listen(8)
+	p := r.peer(1000)
+	p.syn()
+	p.ack()
+	c := r.listener.accept("c")
+	idle := tcpip.KeepaliveIdleOption(90 * time.Second)
+	r.say(c.ep.SetSockOpt(&idle))
+	c.ep.SocketOptions().SetKeepAlive(true)
+	r.pass(time.Second)
+	for i := range uint16(manyTimeWaits) {
+		r.closed(2000+i, false)
+	}
+	s := c.ep.(*Endpoint).shard
+	before := s.wheel
+	if s.mostTimeWaits != manyTimeWaits {
+		t.Fatalf("%d records had timers, want %d", s.mostTimeWaits, manyTimeWaits)
+	}
+	r.pass(61 * time.Second)
+	r.wantRecords(0, 2)
+	if s.wheel == before || s.wheel.Len() != 1 || s.mostTimeWaits != 0 {
+		t.Errorf("a new wheel: %v; it has %d timers, want one", s.wheel != before, s.wheel.Len())
+	}
+	sent := p.sent
+	r.pass(27 * time.Second)
+	if p.sent != sent {
+		t.Error("the keepalive timer has expired too early")
+	}
+	r.pass(time.Second)
+	if p.sent != sent+1 {
+		t.Errorf("%d keepalive probes, want one", p.sent-sent)
+	}
+}
+
 // TestTimeWaitMemory: a connection in TIME-WAIT that the application has closed takes at most 512
-// bytes, the tables of gVisor's stack included.
+// bytes, the tables of gVisor's stack included. All of it comes back.
 func TestTimeWaitMemory(t *testing.T) {
 	const conns = 20_000
-	size := newIdlers(t, NewProtocol).perTimeWait(conns)
+	s := newIdlers(t, NewProtocol)
+	size := s.perTimeWait(conns)
 	t.Logf("a connection in TIME-WAIT takes %d bytes", size)
 	if size > 512 {
 		t.Errorf("a connection in TIME-WAIT takes %d bytes, want at most 512", size)
+	}
+	with := heapAndStacks()
+	s.stack.TransportProtocolInstance(ProtocolNumber).(*protocol).timeWaits.close()
+	if back := with - heapAndStacks(); back < 9*conns*size/10 {
+		t.Errorf("%d of %d bytes came back", back, conns*size)
 	}
 }
 

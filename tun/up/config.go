@@ -268,7 +268,9 @@ func (c *Config) protocol() (netstack.Config, error) {
 	if c.DelAck != (tcptimers.DelAckConfig{}) {
 		policy.DelAck = c.DelAck
 	}
-	p := netstack.Config{Conn: tcp.DefaultConfig(policy), Causes: c.Capture != "" || c.observes()}
+	p := netstack.Config{
+		Conn: tcp.DefaultConfig(policy), Causes: c.Capture != "" || c.observes(), MaxTimeWait: maxTimeWait,
+	}
 	if c.Control != "" {
 		p.Conn.Control = c.Control
 	}

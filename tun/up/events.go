@@ -20,7 +20,7 @@ type event struct {
 	kind eventKind
 
 	// Of timers.
-	endpoint *netstack.Endpoint
+	endpoint *netstack.Endpoint // nil if only segment's addresses name the connection
 	timer    tcptimers.Kind
 	number   int        // of the segment whose timer it is; 0 is the connection's
 	deadline wheel.Time // of a timer that expired: when it was set to expire
@@ -59,7 +59,11 @@ func (e *event) append(b []byte, conn func(*netstack.Endpoint) string) []byte {
 	b = append(b, eventNames[e.kind]...)
 	b = append(b, `","conn":"`...)
 	if e.kind <= timerExpire {
-		b = append(b, conn(e.endpoint)...)
+		if e.endpoint != nil {
+			b = append(b, conn(e.endpoint)...)
+		} else {
+			b = append(b, connName(e.segment.local, e.segment.remote)...)
+		}
 		b = append(b, `","timer":"`...)
 		b = append(b, e.timer.String()...)
 		b = append(b, '"')

@@ -100,6 +100,7 @@ func (o *observer) timer(ev netstack.TimerEvent) {
 	if o.stream.active.Load() {
 		o.stream.add(event{
 			at: ev.Time, kind: eventKind(ev.Change), endpoint: ev.Endpoint, timer: ev.Kind, number: ev.Segment, deadline: ev.Deadline,
+			segment: segment{local: ev.Local, remote: ev.Remote},
 		})
 	}
 }

@@ -72,6 +72,7 @@ func (e *event) pass(w Watcher) {
 	case timerStart, timerMove, timerStop, timerExpire:
 		w.TimerChanged(netstack.TimerEvent{
 			Time: e.at, Change: netstack.TimerChange(e.kind), Endpoint: e.endpoint, Kind: e.timer, Segment: e.number, Deadline: e.deadline,
+			Local: e.segment.local, Remote: e.segment.remote,
 		})
 	case recovered:
 		w.Recovered(e.took)
