@@ -280,8 +280,8 @@ func TestTimeWaitTable(t *testing.T) {
 	}
 }
 
-// TestTimeWaitShrinksTheWheel: when many connections have left TIME-WAIT, their wheel is made again.
-// The timer of another connection expires when it should.
+// TestTimeWaitShrinksTheWheel: when many connections have left TIME-WAIT, their wheel is made
+// again. The timer of another connection expires when it should.
 func TestTimeWaitShrinksTheWheel(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.Shards = 1
@@ -350,7 +350,7 @@ func (s *idlers) perTimeWait(n int) int {
 			a.Close()
 			b.Close()
 			s.try(func() tcpip.Error {
-				if st := gtcp.EndpointState(b.State()); st != gtcp.StateClose && st != gtcp.StateError {
+				if gtcp.EndpointState(a.State()) != gtcp.StateTimeWait {
 					return &tcpip.ErrWouldBlock{}
 				}
 				return nil
