@@ -1,10 +1,12 @@
 package experiments
 
 import (
+	"bytes"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"strconv"
 	"time"
@@ -103,6 +105,22 @@ func (t *Table) WriteCSV(w io.Writer) error {
 	}
 	c.Flush()
 	return c.Error()
+}
+
+// ReadRows reads a file of a study that WriteCSV has written, without the names of its columns.
+// Lines that begin with # are comments. It panics on an error: the file is part of the program.
+func ReadRows(files fs.FS, name string) [][]string {
+	text, err := fs.ReadFile(files, name)
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	c := csv.NewReader(bytes.NewReader(text))
+	c.Comment = '#'
+	rows, err := c.ReadAll()
+	if err != nil {
+		panic("BUG: " + name + ": " + err.Error())
+	}
+	return rows[1:]
 }
 
 // MarshalJSON writes durations as milliseconds, NaN and infinity as null.

@@ -166,11 +166,9 @@ func (r tableivResults) sizes(p *tableivPlan, out *experiments.Outcome) {
 	table := experiments.Table{Name: "sizes", Title: "Vegas relative to Reno by the size of the transfer, and Tables I and II, from Arizona to Maryland in January 1994",
 		Columns: []string{"KB", "throughput", "95 % from", "to", "KB retransmitted, of Reno's", "Reno's timeouts", "Vegas's", "paper: throughput", "of Reno's KB", "Reno's timeouts there", "Vegas's there"}}
 	published := map[int][]any{1 << 20: {1.37, 0.51, 3.3, 0.8}, 1 << 19: {"", "", 1.7, 0.2}, 1 << 17: {1.71, 0.17, 1.1, 0.2}}
-	var gains []stat.Interval
 	for _, bytes := range append(slices.Clone(p.Sizes), p.Bytes) {
 		of := r.at(setting{p.Traffic, p.Load, bytes}, 0)
 		in := of.ratio(p.Vegas.Text, p.Reno.Text, tableivRate)
-		gains = append(gains, in)
 		row := []any{bytes / kb, in.Value, in.Lo, in.Hi, of.ratio(p.Vegas.Text, p.Reno.Text, tableivRetransmitted).Value,
 			of.mean(p.Reno.Text, tableivTimeouts).Value, of.mean(p.Vegas.Text, tableivTimeouts).Value}
 		if published[bytes] == nil {
@@ -179,18 +177,43 @@ func (r tableivResults) sizes(p *tableivPlan, out *experiments.Outcome) {
 		table.Add(append(row, published[bytes]...)...)
 	}
 	out.Tables = append(out.Tables, table)
-	first, last := gains[0], gains[len(gains)-1]
 	out.Claim(experiments.Claim{Name: "shorter-gain", Class: experiments.OfOthers, Text: fmt.Sprintf("the shorter the transfer, the more Vegas gains: %d KB against %d KB", p.Sizes[0]/kb, p.Bytes/kb),
 		Published: "71 % against 37 %, over the Internet", Source: paper + ", Table II", Tag: experiments.FromPrint,
-		Measured: experiments.MeasuredText("%s %% against %s %%", experiments.Number(percent(first).Value), experiments.Number(percent(last).Value)).Judging(first.Value / last.Value),
-		Expected: experiments.Above(1, "").Saying("more"), Basis: "the order as printed; the path, and so the numbers, are not known",
+		Measured: experiments.MeasuredWithin(r.shorter(p), "times the ratio of the long one"), Expected: experiments.Above(1, "times").OrDiffers(experiments.Above(0.9, "times")),
+		Basis:     "the order as printed; the path, and so the numbers, are not known",
 		Otherwise: "through this bottleneck, a short transfer loses less in its slow start, and a long one meets more timeouts"})
+}
+
+// shorter returns Vegas's throughput relative to Reno's for the shortest transfer, divided by that
+// for the one of the claims, under the same seeds.
+func (r tableivResults) shorter(p *tableivPlan) stat.Interval {
+	short, long := r.at(setting{p.Traffic, p.Load, p.Sizes[0]}, 0), r.at(p.claimedSetting(), 0)
+	reno := long.bySeed(p.Reno.Text, tableivRate)
+	vegas := long.bySeed(p.Vegas.Text, tableivRate)
+	renoShort := short.bySeed(p.Reno.Text, tableivRate)
+	var seeds [][][4]float64
+	for i, of := range short.bySeed(p.Vegas.Text, tableivRate)[:min(len(reno), len(renoShort))] {
+		var runs [][4]float64
+		for k := range of {
+			runs = append(runs, [4]float64{of[k], renoShort[i][k], reno[i][k], vegas[i][k]})
+		}
+		seeds = append(seeds, runs)
+	}
+	return stat.Bootstrap(seeds, 1, func(all [][4]float64) float64 {
+		var sum [4]float64
+		for _, run := range all {
+			for i, x := range run {
+				sum[i] += x
+			}
+		}
+		return sum[0] / sum[1] * sum[2] / sum[3]
+	})
 }
 
 func (r tableivResults) figures(p *tableivPlan, out *experiments.Outcome) {
 	fig := figure.Figure{
 		Name: "throughput", Title: "Throughput of 1 MB, by sender and buffers",
-		X: figure.Axis{Label: "buffers of the bottleneck"}, Y: figure.Axis{Label: "KB/s", Lo: 0, Hi: 130},
+		X: figure.Axis{Label: "buffers of the bottleneck"}, Y: figure.Axis{Label: "KB/s", Lo: 0, Hi: 145},
 		Marks:   []figure.Mark{{Label: "Reno, 1995", At: 58.30}, {Label: "Vegas-1,3, 1995", At: 89.40}},
 		Caption: "Bars with 95 % intervals over seeds. The first and the second sender differ only in their timers, the first and the third only in Vegas's check.",
 	}

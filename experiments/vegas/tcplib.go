@@ -1,12 +1,13 @@
 package vegas
 
 import (
-	"encoding/csv"
 	"math/rand/v2"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"tcpwheel/experiments"
 )
 
 // tcplibKinds are the kinds of conversation of tcplib with their shares of all conversations
@@ -36,18 +37,8 @@ type tcplibPoint struct{ value, share float64 }
 
 // readTcplib reads the file. It panics if the file is broken, as it is part of the program.
 var readTcplib = sync.OnceValue(func() tcplib {
-	text, err := files.ReadFile("tcplib.csv")
-	if err != nil {
-		panic("BUG: " + err.Error())
-	}
-	reader := csv.NewReader(strings.NewReader(string(text)))
-	reader.Comment = '#'
-	rows, err := reader.ReadAll()
-	if err != nil {
-		panic("BUG: tcplib.csv: " + err.Error())
-	}
 	all := tcplib{}
-	for _, row := range rows[1:] {
+	for _, row := range experiments.ReadRows(files, "tcplib.csv") {
 		value, err := strconv.ParseFloat(row[1], 64)
 		share, err2 := strconv.ParseFloat(row[2], 64)
 		if err != nil || err2 != nil {

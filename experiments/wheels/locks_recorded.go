@@ -1,10 +1,8 @@
 package wheels
 
 import (
-	"encoding/csv"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"tcpwheel/experiments"
 )
@@ -18,19 +16,10 @@ type locksRecord struct {
 
 // locksRecords reads the file. It panics if the file is broken, as it is part of the program.
 func locksRecords() (all []locksRecord) {
-	text, err := files.ReadFile("locks/processors.csv")
-	if err != nil {
-		panic("BUG: " + err.Error())
-	}
-	reader := csv.NewReader(strings.NewReader(string(text)))
-	reader.Comment = '#'
-	rows, err := reader.ReadAll()
-	if err != nil {
-		panic("BUG: processors.csv: " + err.Error())
-	}
-	for _, row := range rows[1:] {
+	for _, row := range experiments.ReadRows(files, "locks/processors.csv") {
 		var x [7]float64
 		for i := range x {
+			var err error
 			if x[i], err = strconv.ParseFloat(row[1+i], 64); err != nil {
 				panic("BUG: processors.csv: " + err.Error())
 			}
