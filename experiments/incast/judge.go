@@ -171,14 +171,6 @@ func (r *results) reached(all []Cell, share float64) float64 {
 const onsetWhy = "with fewer servers too, the port drops packets whose loss no duplicate ACK shows: tails of answers, and retransmissions, whose loss RFC 6675 does not detect. " +
 	"The tables show what probes and RACK repair, and where timeouts begin if the receive window, the buffer, the connections or the service times are others: those of the paper are not known"
 
-// spreads returns the other spreads of service times.
-func (p *Plan) spreads() (all []variant) {
-	for _, spread := range p.Services {
-		all = append(all, serviceOf(spread))
-	}
-	return all
-}
-
 // fit returns the number of servers whose windows the port holds at once, in packets of 1500 bytes.
 func (p *Plan) fit(window int) int {
 	const mss = 1448

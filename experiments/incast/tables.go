@@ -114,11 +114,6 @@ func (r *results) onsets() experiments.Table {
 		for _, v := range r.variants() {
 			row(v.what, delack, r.with(v, r.coarse(), delack))
 		}
-		if delack == r.DelAcks[0] {
-			for _, v := range r.spreads() {
-				row(v.what, delack, r.with(v, r.coarse(), delack))
-			}
-		}
 	}
 	return t
 }
@@ -142,8 +137,8 @@ func (r *results) spreadTable() experiments.Table {
 		t.Add(cells...)
 	}
 	row(r.Service, variant{})
-	for i, v := range r.spreads() {
-		row(r.Services[i], v)
+	for _, spread := range r.Services {
+		row(spread, serviceOf(spread))
 	}
 	return t
 }

@@ -17,7 +17,7 @@ func judgeRates(p *ratesPlan, cells []ratesCell) (*experiments.Outcome, error) {
 		Tables:  []experiments.Table{flowTable(single), receiverTable(single), busyTable(p, busy)},
 		Figures: []figure.Figure{operations(p, single), outstanding(p, single)},
 	}
-	for _, c := range slices.Concat(linkClaims(p, single), conservationClaims(cells), perSegmentClaims(p, single), ackClaims(single), paperClaims(p, busy)) {
+	for _, c := range slices.Concat(linkClaims(p, single), conservationClaims(cells), perSegmentClaims(p, single), ackClaims(single)) {
 		out.Claim(c)
 	}
 	return out, nil
@@ -130,33 +130,6 @@ func ackClaims(single []ratesCell) (all []experiments.Claim) {
 		Measured:  experiments.MeasuredText("%d of %d flows; %s of half of the packets", delayed.Cases-delayed.Exceptions, delayed.Cases, experiments.Number(acks.Ratio)),
 		Expected:  experiments.Whether(delayed.Exceptions == 0 && near.Has(acks.Ratio), "each flow, except for one timer that still runs; %v of half", near),
 		Otherwise: "the receiver does not acknowledge segments in pairs"})
-}
-
-// paperClaims judges a host with many connections against that of Varghese and Lauck.
-func paperClaims(p *ratesPlan, busy []ratesCell) []experiments.Claim {
-	peak, leastMean := 0, math.Inf(1)
-	leastPackets, mostPackets := math.Inf(1), 0.0
-	for _, c := range busy {
-		packets := float64(c.Sent+c.AcksIn) / c.Watched.Seconds()
-		leastPackets, mostPackets = min(leastPackets, packets), max(mostPackets, packets)
-		if c.name() == "rfc6298" {
-			peak, leastMean = max(peak, c.Sides[0].Peak), min(leastMean, c.Sides[0].all().Mean)
-		}
-	}
-	if peak == 0 {
-		return nil
-	}
-	most := 3 * p.Connections
-	return []experiments.Claim{
-		{Name: "six-hundred", Class: experiments.Check, Text: fmt.Sprintf("the host has the paper's %d connections with three timers each, an input", p.Connections), Source: "Varghese & Lauck", Tag: experiments.FromSource,
-			Measured:  experiments.MeasuredText("at most %d at once, %s or more in the mean", peak, experiments.Number(leastMean)),
-			Expected:  experiments.Whether(peak <= most && leastMean >= float64(2*p.Connections), "%d to %d at once", 2*p.Connections, most),
-			Otherwise: "timers of other kinds run, or connections are idle"},
-		{Name: "paper-rate", Class: experiments.Check, Text: "the host handles about the 25,000 to 40,000 packets/s of the paper, an input", Source: "Varghese & Lauck", Tag: experiments.FromSource,
-			Measured:  experiments.MeasuredText("%s to %s packets/s in and out", experiments.Number(math.Round(leastPackets)), experiments.Number(math.Round(mostPackets))),
-			Expected:  experiments.Whether(leastPackets >= 20_000 && mostPackets <= 60_000, "20,000 to 60,000, ACKs included"),
-			Otherwise: "the links are not full"},
-	}
 }
 
 func flowTable(single []ratesCell) experiments.Table {
