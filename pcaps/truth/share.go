@@ -70,5 +70,9 @@ func wilson(p, n float64) (low, high float64) {
 	const z = 1.959964
 	mid := (p + z*z/(2*n)) / (1 + z*z/n)
 	half := z / (1 + z*z/n) * math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
-	return max(mid-half, 0), min(mid+half, 1)
+	low, high = max(mid-half, 0), min(mid+half, 1)
+	if p == 0 {
+		low = 0 // not 1e-18
+	}
+	return low, high
 }
