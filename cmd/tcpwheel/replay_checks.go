@@ -64,7 +64,7 @@ func (r *replaying) judgedRecord(c *pages.Check, j *replay.Judged) judgedRecord 
 		rec.TRec = secondsOf(j.TRec)
 	}
 	if j.Far() {
-		rec.Why = j.Why.String()
+		rec.Why = string(j.Why)
 	}
 	return rec
 }

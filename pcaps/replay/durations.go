@@ -5,7 +5,8 @@ import "time"
 // The durations that replays rest on. Each was halved and doubled: ½ and 2× are the changes of the
 // losses through the gate, of 317 of 323 (captured at the sender), 51 of 53 (in the middle) and 10
 // of 12 (at the receiver) on public captures, and of 308 of 333, 303 of 334 and 255 of 326
-// simulated ones. Where nothing is said, nothing changed.
+// simulated ones, before pathBuilder.unseen looked at neighbours. Where nothing is said, nothing
+// changed.
 const (
 	// A host answers what it received within answerTime. ½: -5 in the middle; simulated, -10 at the
 	// receiver. 2×: simulated, +1, +1 and +2.

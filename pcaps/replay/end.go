@@ -192,7 +192,7 @@ func (e *end) fork(now wheel.Time, r *run, d decider, est tcptimers.Estimator, a
 func (s *Script) config(side int, o *Options, d decider) (*tcp.Config, tcp.Path, error) {
 	e := &s.Ends[side]
 	policy := d.policy()
-	if !o.OwnACKs {
+	if !o.Own {
 		policy.DelAck = tcptimers.DelAckConfig{Every: 1} // its ackPacer holds them
 	}
 	policy.Keepalive = false
@@ -203,11 +203,8 @@ func (s *Script) config(side int, o *Options, d decider) (*tcp.Config, tcp.Path,
 	}
 	c := tcp.DefaultConfig(policy)
 	c.Script = &tcp.Script{ResendOnly: d.resendOnly()}
-	if !o.OwnACKs {
-		c.Script.Slack = ackTurnaround
-	}
-	if !o.OwnWindow {
-		c.Script.Limits = e.SendLimits
+	if !o.Own {
+		c.Script.Slack, c.Script.Limits = ackTurnaround, e.SendLimits
 	}
 	c.Control = o.Control
 	if c.Control == "" {

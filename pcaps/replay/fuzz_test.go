@@ -32,7 +32,7 @@ func FuzzScript(f *testing.F) {
 
 // scriptOf is what FuzzScript does with its data.
 func scriptOf(t *testing.T, data []byte) {
-	r := NewRecorder(Config{All: true, MaxPackets: 500, Done: func(c *track.Conn, s *Script, err error) {
+	r := NewRecorder(Config{All: true, Done: func(c *track.Conn, s *Script, err error) {
 		if s == nil {
 			return
 		}
@@ -55,7 +55,7 @@ func scriptOf(t *testing.T, data []byte) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d := Diverge(a.Log(), b.Log()); d != nil {
+			if d := diverge(a.log, b.log); d != nil {
 				t.Fatalf("not the same again: %v", d)
 			}
 		}

@@ -1,8 +1,6 @@
 package replay
 
-import (
-	"time"
-)
+import "time"
 
 // Gate is why a loss is in no sum: the oracle does not repair it as the capture did, so that the
 // replay shows nothing of it.
@@ -28,9 +26,6 @@ var gateNames = [gates]string{
 
 // String returns the reason in words, "" for Passed.
 func (g Gate) String() string { return gateNames[min(g, gates-1)] }
-
-// MarshalText writes the reason.
-func (g Gate) MarshalText() ([]byte, error) { return []byte(g.String()), nil }
 
 // The gate: how far the oracle's recovery time may be from the captured one.
 const (

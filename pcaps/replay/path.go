@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"tcpwheel/netstack/sim"
 	"tcpwheel/wheel"
 )
 
@@ -182,11 +183,6 @@ func (p *path) lostThen(now wheel.Time, t *Try) (lost, known bool) {
 // transmission draws the same under each policy.
 func (p *path) draw(start int64, try int) bool {
 	x := uint64(start)*0x9e3779b97f4a7c15 + uint64(try)*0xbf58476d1ce4e5b9 + uint64(p.flow) + 1
-	x ^= x >> 30
-	x *= 0xbf58476d1ce4e5b9
-	x ^= x >> 27
-	x *= 0x94d049bb133111eb
-	x ^= x >> 31
 	chance := float64(p.trace.Lost+1) / float64(p.trace.Transmissions+2)
-	return float64(x>>11)/(1<<53) < chance
+	return float64(sim.Mix64(x)>>11)/(1<<53) < chance
 }

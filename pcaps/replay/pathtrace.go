@@ -2,7 +2,6 @@ package replay
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
@@ -70,17 +69,6 @@ func (f Fate) String() string { return fateNames[min(f, fates-1)] }
 
 // MarshalText writes the name.
 func (f Fate) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
-
-// UnmarshalText reads the name.
-func (f *Fate) UnmarshalText(text []byte) error {
-	for i, name := range fateNames {
-		if name == string(text) {
-			*f = Fate(i)
-			return nil
-		}
-	}
-	return fmt.Errorf("replay: fate %q, want one of %q", text, fateNames)
-}
 
 // find returns the index of the range that holds a place, or of the first range behind it.
 func (p *PathTrace) find(place int64) int {

@@ -87,11 +87,7 @@ func ParseChoice(text string) (Choice, error) {
 		}
 		c.tick = d
 	}
-	model := name
-	if name == Captured {
-		model = "linux"
-	}
-	p, _, err := c.policy(model, track.SYNUnknown)
+	p, _, err := c.policy("linux", track.SYNUnknown)
 	if err == nil {
 		err = p.Check()
 	}
@@ -141,19 +137,17 @@ func (c *Choice) policy(model string, syns track.SYNTimeouts) (p tcptimers.Polic
 	}
 	name := c.name
 	if name == Captured {
-		if name = model; name == "" {
-			return p, false, nil
-		}
+		name = model
 	}
 	switch {
+	case name == "":
+		return p, false, nil
 	case c.name == Captured && name == "linux":
 		p, err = tcptimers.NewProfile("linux-jiffies")
 	case c.name == Captured || !slices.Contains(tcptimers.Names(), name):
-		m, ok := track.ModelPolicy(name)
-		if !ok {
-			return p, false, fmt.Errorf("no timers are known as %q", name)
+		if p, ok = track.ModelPolicy(name); !ok {
+			err = fmt.Errorf("no timers are known as %q", name)
 		}
-		p = m
 	default:
 		p, err = tcptimers.ParsePolicy(name)
 	}

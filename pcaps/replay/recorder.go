@@ -14,12 +14,12 @@ type Config struct {
 	// unless All is set.
 	Done func(c *track.Conn, s *Script, err error)
 
-	All        bool // scripts of connections without a loss too
-	MaxConns   int  // of the tracker; 0 is its own bound
-	MaxPackets int  // packets that are kept of one connection; 0 is 1<<19
-	// packets that are kept of all connections together; 0 is 1<<22, which is 500 MB
-	MaxRecorded int
+	All      bool // scripts of connections without a loss too
+	MaxConns int  // of the tracker; 0 is its own bound
 }
+
+// The packets that are kept: of one connection, and of all together, which is 500 MB.
+const maxPackets, maxRecorded = 1 << 19, 1 << 22
 
 // packet is what is kept of one.
 type packet struct {
@@ -67,7 +67,7 @@ type recording struct {
 }
 
 // Recorder makes scripts of the connections of a capture. It follows them with a Tracker, and keeps
-// the packets of each until it is complete: up to Config.MaxPackets of 120 bytes.
+// the packets of each until it is complete, of 120 bytes: up to 2^19, and 2^22 of all together.
 type Recorder struct {
 	cfg     Config
 	tracker *track.Tracker
@@ -77,12 +77,6 @@ type Recorder struct {
 
 // NewRecorder makes a recorder that has seen nothing.
 func NewRecorder(cfg Config) *Recorder {
-	if cfg.MaxPackets <= 0 {
-		cfg.MaxPackets = 1 << 19
-	}
-	if cfg.MaxRecorded <= 0 {
-		cfg.MaxRecorded = 1 << 22
-	}
 	r := &Recorder{cfg: cfg, conns: map[*track.Conn]*recording{}}
 	r.tracker = track.New(track.Config{MaxConns: cfg.MaxConns, Each: r.each, Done: r.done})
 	return r
@@ -106,7 +100,7 @@ func (r *Recorder) each(c *track.Conn, flow int, p *capture.Packet, at wheel.Tim
 	if rec.tooMany {
 		return
 	}
-	if len(rec.packets) >= r.cfg.MaxPackets || r.kept >= r.cfg.MaxRecorded {
+	if len(rec.packets) >= maxPackets || r.kept >= maxRecorded {
 		rec.tooMany = true
 		r.kept -= len(rec.packets)
 		rec.packets = nil
@@ -133,7 +127,7 @@ func (r *Recorder) done(c *track.Conn) {
 		return
 	}
 	if rec.tooMany {
-		r.cfg.Done(c, nil, refuse("it has more than %d packets", r.cfg.MaxPackets))
+		r.cfg.Done(c, nil, refuse("it has more than %d packets", maxPackets))
 		return
 	}
 	s, err := build(c, rec.packets)

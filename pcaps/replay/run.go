@@ -40,9 +40,10 @@ type Options struct {
 	Policy  tcptimers.Policy // of both ends, but for their ACKs
 	Key     Key
 	Control string // of congestion; "" is newreno
-	// congestion control decides when new data leaves, and not the captured windows
-	OwnWindow bool
-	OwnACKs   bool // both ends acknowledge by the policy, and not as in the capture
+
+	// Own has both ends acknowledge by the policy, and send new data by congestion control, and not
+	// as in the capture.
+	Own bool
 }
 
 // Outcome is what became of a connection that was replayed from end to end.
@@ -56,11 +57,8 @@ type Outcome struct {
 	Spurious        int  `json:"spurious_retransmissions"` // whose bytes had arrived, or would
 	Complete        bool `json:"complete"`                 // all bytes were written and received
 
-	log []Event
+	log []Event // in the order of passing the point of capture
 }
-
-// Log returns the packets in the order of passing the point of capture.
-func (o *Outcome) Log() []Event { return o.log }
 
 // A run has at most so many events for each transmission of the capture, and so many more.
 const eventsEach, eventsMore = 50, 20_000
@@ -98,7 +96,7 @@ func (s *Script) newEnd(side int, o *Options, d decider, net *network, c carrier
 	e := &end{side: side, script: s, net: net, cfg: cfg, path: path, decider: d, carrier: c}
 	e.app = app{e: e, writes: s.Ends[side].Writes}
 	e.app.alarm.do = e.app.act
-	if !o.OwnACKs {
+	if !o.Own {
 		e.acks = newACKPacer(e)
 	}
 	return e, nil

@@ -26,7 +26,7 @@ type Script struct {
 	Losses  []Loss       `json:"losses"`
 	Notes   []string     `json:"notes,omitempty"` // what the capture leaves open
 
-	log     []Event
+	log     []Event // as the point of capture saw them, in segments, without keepalives
 	packets []packet
 	tapes   [2]tape
 }
@@ -138,10 +138,6 @@ func (s *Script) full(flow int, r *Range) bool {
 	return (r.End-r.Start)%size == 0
 }
 
-// Log returns the packets as the point of capture saw them, super-packets cut into segments,
-// without keepalives.
-func (s *Script) Log() []Event { return s.log }
-
 // Seconds returns the time of the capture, since first, that an instant of the script is.
 func (s *Script) Seconds(at, first wheel.Time) float64 {
 	return s.Epoch.Add(time.Duration(at)).Sub(first).Seconds()
@@ -149,6 +145,14 @@ func (s *Script) Seconds(at, first wheel.Time) float64 {
 
 // Instant returns the instant of the script that a time of the capture is.
 func (s *Script) Instant(at wheel.Time) wheel.Time { return wheel.Time(at.Sub(s.Epoch)) }
+
+// Event is a packet as it passes the point of capture. Start, End and Ack are places.
+type Event struct {
+	At              wheel.Time
+	Flow            int
+	Flags           tcp.Flags
+	Start, End, Ack uint64
+}
 
 // Refusal says why a connection cannot be replayed, and what to do about it.
 type Refusal struct{ Reason string }

@@ -36,6 +36,8 @@ type Result struct {
 	Gates    []Gate          // whether each loss counts
 	Doubts   []time.Duration // how far the oracle's times may be off
 	Policies []PolicyResult  // by choice
+
+	lossy int // the end with the most losses
 }
 
 // PolicyResult is what became of a connection under a choice.
@@ -45,30 +47,24 @@ type PolicyResult struct {
 	Whole      *Outcome         // of the whole connection, by range
 }
 
-// Model returns the timers that explain a connection best: those of the end with the most losses;
-// "" if none do.
-func Model(c *track.Conn) string {
-	f := &c.Flows[0]
-	if g := &c.Flows[1]; len(g.Episodes) > len(f.Episodes) {
-		f = g
+// NewResult returns the result of a connection that is not replayed yet. Its captured timers are
+// the best explanation of this connection's, at the end with the most losses.
+func NewResult(file string, c *track.Conn, s *Script) *Result {
+	client := &c.Flows[0]
+	r := &Result{File: file, ID: c.ID, Client: client.Src, Server: client.Dst, SYNs: client.Timers().SYNs, Script: s}
+	if len(c.Flows[1].Episodes) > len(client.Episodes) {
+		r.lossy = 1
 	}
-	return f.Timers().Best
+	r.Model = c.Flows[r.lossy].Timers().Best
+	return r
 }
 
 // SetTimers takes the captured timers from all connections of the end with the most losses, instead
 // of this one: those of a stack if it is the only one that explains them, else fitted ones, else
 // none.
 func (r *Result) SetTimers(hosts *track.Hosts) {
-	var losses [2]int
-	for i := range r.Script.Losses {
-		losses[r.Script.Losses[i].Flow]++
-	}
-	end := 0
-	if losses[1] > losses[0] {
-		end = 1
-	}
 	r.Model, r.Fitted = "", nil
-	h := hosts.Host(r.addr(end))
+	h := hosts.Host(r.addr(r.lossy))
 	if h == nil {
 		return
 	}
@@ -78,12 +74,6 @@ func (r *Result) SetTimers(hosts *track.Hosts) {
 	} else if p, ok := t.Policy(); ok && len(t.Stacks) == 0 {
 		r.Model, r.Fitted = p.Name, &p
 	}
-}
-
-// NewResult returns the result of a connection that is not replayed yet.
-func NewResult(file string, c *track.Conn, s *Script) *Result {
-	client := &c.Flows[0]
-	return &Result{File: file, ID: c.ID, Client: client.Src, Server: client.Dst, Model: Model(c), SYNs: client.Timers().SYNs, Script: s}
 }
 
 // Run replays a connection.

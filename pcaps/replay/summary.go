@@ -12,25 +12,18 @@ import (
 	"tcpwheel/pcaps/track"
 )
 
-// Verdict is what a policy would have made of the losses.
-type Verdict uint8
+// Verdict is what a policy would have made of the losses, in words.
+type Verdict string
 
 const (
-	CannotTell Verdict = iota
-	Saves
-	Costs
-	NoDifference
-
-	verdicts
+	CannotTell   Verdict = "cannot tell"
+	Saves        Verdict = "saves"
+	Costs        Verdict = "costs"
+	NoDifference Verdict = "no effect"
 )
 
-var verdictNames = [verdicts]string{"cannot tell", "saves", "costs", "no effect"}
-
 // String returns the verdict in words.
-func (v Verdict) String() string { return verdictNames[min(v, verdicts-1)] }
-
-// MarshalText writes the verdict.
-func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+func (v Verdict) String() string { return string(v) }
 
 // Summary is how a policy does, over the losses that count under it: the ones that passed the gate,
 // and that it repairs by fates that the capture shows.
@@ -251,6 +244,7 @@ func (s *Summary) judge(fewest int) {
 		agree = agree && s.Of[k] > 0 && (s.Saved[k] > 0) == (saved > 0) && s.Saved[k] != 0
 	}
 	margin := s.OracleError + time.Duration(negligible*float64(s.Of[ByRange]))
+	s.Verdict = CannotTell
 	switch {
 	case s.Unknown > 0 && s.N == 0:
 		s.Why = "the captured timers are not known"

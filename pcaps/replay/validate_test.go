@@ -34,12 +34,12 @@ func TestIdentity(t *testing.T) {
 					t.Errorf("%s: %d scripts, errors %v", name, len(all), errs)
 					continue
 				}
-				out, err := all[0].Run(Options{Policy: tcptimers.MustPolicy(policy), OwnACKs: true, OwnWindow: true})
+				out, err := all[0].Run(Options{Policy: tcptimers.MustPolicy(policy), Own: true})
 				if err != nil {
 					t.Errorf("%s: %v", name, err)
 					continue
 				}
-				if d := Diverge(all[0].Log(), out.Log()); d == nil {
+				if d := diverge(all[0].log, out.log); d == nil {
 					same++
 				} else if name != lostDuplicate {
 					t.Errorf("%s: %v", name, d)

@@ -61,28 +61,21 @@ type Judged struct {
 func (j *Judged) Far() bool { return j.Off > mostP95 }
 
 // Why is where a replay parts from the capture.
-type Why uint8
+type Why string
 
 const (
 	// WhyTimer: an engine that hears what the captured sender heard detects the loss at another
 	// time.
-	WhyTimer Why = iota
+	WhyTimer Why = "timer"
 
 	// WhyPath: such an engine detects it when the captured sender did, but the replay at another
 	// time.
-	WhyPath
+	WhyPath Why = "path"
 
 	// WhyRepair: the replay detects it when the captured sender did, and repairs it at another
 	// time.
-	WhyRepair
-
-	whys
+	WhyRepair Why = "repair"
 )
-
-var whyNames = [whys]string{"timer", "path", "repair"}
-
-// String returns "timer", "path" or "repair".
-func (w Why) String() string { return whyNames[min(w, whys-1)] }
 
 // The bands of a validation.
 const (

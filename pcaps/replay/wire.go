@@ -21,7 +21,7 @@ type WireOutcome struct {
 	// transmissions of the engine that the capture does not have
 	More int
 
-	Divergence *Divergence // the first one: other bytes, or more than 1 ms off
+	Divergence *WirePair // the first that the engine has not sent, or more than 1 ms off
 }
 
 // CanWire returns the Refusal of Wire, nil if it has none.
@@ -108,7 +108,7 @@ func (s *Script) compareWire(end int, log []Event) *WireOutcome {
 		if p.Right() {
 			*right++
 		} else if out.Divergence == nil {
-			out.Divergence = &Divergence{Index: p.index, Want: p.Want, Got: p.Got}
+			out.Divergence = &p
 		}
 	}
 	out.Median, out.P95 = Quantile(off, 0.5), Quantile(off, 0.95)

@@ -23,7 +23,7 @@ func TestOpenLoop(t *testing.T) {
 				if len(all) != 1 || errs[0] != nil {
 					t.Fatalf("%d scripts, errors %v", len(all), errs)
 				}
-				out, err := all[0].Wire(0, Options{Policy: tcptimers.MustPolicy(policy), OwnACKs: true, OwnWindow: true})
+				out, err := all[0].Wire(0, Options{Policy: tcptimers.MustPolicy(policy), Own: true})
 				if err != nil {
 					t.Fatal(err)
 				}

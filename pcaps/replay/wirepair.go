@@ -11,8 +11,6 @@ import (
 type WirePair struct {
 	Want, Got *Event // nil if the captured end, or the engine, has not sent it
 	Try       int    // 1 for a first transmission
-
-	index int // of Want
 }
 
 // Off returns how much later the engine was than the captured end, below 0 if it was sooner. ok is
@@ -53,12 +51,12 @@ func (o *WireOutcome) Pairs() (all []WirePair) {
 		}
 		tries[e.Start]++
 		k := key{e.Start, tries[e.Start]}
-		all = append(all, WirePair{Want: e, Got: sent[k], Try: k.try, index: i})
+		all = append(all, WirePair{Want: e, Got: sent[k], Try: k.try})
 		delete(sent, k)
 	}
 	captured := len(all)
 	for k, e := range sent {
-		all = append(all, WirePair{Got: e, Try: k.try, index: -1})
+		all = append(all, WirePair{Got: e, Try: k.try})
 	}
 	slices.SortFunc(all[captured:], func(a, b WirePair) int {
 		return cmp.Or(cmp.Compare(a.Got.At, b.Got.At), cmp.Compare(a.Got.Start, b.Got.Start), a.Try-b.Try)
