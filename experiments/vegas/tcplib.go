@@ -51,7 +51,7 @@ var readTcplib = sync.OnceValue(func() tcplib {
 
 // draw draws a value as tcplib.c does: evenly between two points.
 func (t tcplib) draw(r *rand.Rand, table string) float64 {
-	u, points := r.Float64(), t[table]
+	u, points := float64(r.Float64()), t[table] // its product is not fused with the sums below
 	if u < points[0].share {
 		return points[0].value
 	}
