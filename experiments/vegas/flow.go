@@ -38,56 +38,63 @@ const (
 // mss is the payload of a full segment without timestamps over an MTU of 1500.
 const mss = 1460
 
+// series is cells that differ by seed: a flow of each kind of loss, or of a lone segment alone.
+type series struct {
+	name  string
+	flow  flow
+	cell  Cell
+	every bool // each kind of loss
+	seeds int
+	cost  float64 // of an exchange
+	run   func(flow) (Flow, error)
+}
+
 func cells(p *Plan) (all []experiments.Cell[Cell]) {
 	for _, t := range p.timers() {
 		for _, rtt := range p.RTTs {
-			for seed := 1; seed <= p.Seeds; seed++ {
-				all = append(all, experiments.Cell[Cell]{
-					Name: fmt.Sprintf("timers=%q rtt=%v seed=%d", t.Text, rtt, seed),
-					Cost: 4e-5 * float64(p.Losses*(p.Between+1)),
-					Run: func(context.Context) (Cell, error) {
-						return runKinds(Cell{Timers: t.Text, RTT: rtt, Seed: seed}, flow{plan: p, timers: t, rtt: rtt}, flow.run)
-					},
-				})
-			}
+			all = append(all, series{fmt.Sprintf("timers=%q rtt=%v", t.Text, rtt), flow{plan: p, timers: t, rtt: rtt}, Cell{Timers: t.Text}, true, p.Seeds, 4e-5, flow.run}.cells()...)
 		}
 	}
+	coarse := Cell{Timers: p.Coarse.Text}
 	for _, rtt := range p.AnchorRTTs {
-		for seed := 1; seed <= p.Seeds; seed++ {
-			all = append(all, experiments.Cell[Cell]{
-				Name: fmt.Sprintf("anchor rtt=%v seed=%d", rtt, seed),
-				Cost: 1.3e-5 * float64(p.AnchorLosses*(p.Between+1)),
-				Run: func(context.Context) (Cell, error) {
-					f, err := flow{plan: p, timers: p.Coarse, rtt: rtt, kind: kindAlone, anchor: true, key: flowKey(seed, rtt, kindAlone)}.run()
-					return Cell{Timers: p.Coarse.Text, RTT: rtt, Seed: seed, Anchor: true, Flows: []Flow{f}}, err
-				},
-			})
-		}
+		all = append(all, series{fmt.Sprintf("anchor rtt=%v", rtt), flow{plan: p, timers: p.Coarse, rtt: rtt, anchor: true}, coarse, false, p.Seeds, 1.3e-5, flow.run}.cells()...)
 	}
 	for _, rtt := range p.StillRTTs {
-		for seed := 1; seed <= p.Seeds; seed++ {
-			all = append(all, experiments.Cell[Cell]{
-				Name: fmt.Sprintf("still rtt=%v seed=%d", rtt, seed),
-				Cost: 6e-6 * float64(p.StillLosses*(p.StillBetween+1)),
-				Run: func(context.Context) (Cell, error) {
-					f, err := flow{plan: p, timers: p.Coarse, rtt: rtt, still: true, key: testbed.Key(uint64(seed), 0x5e8, uint64(rtt))}.run()
-					return Cell{Timers: p.Coarse.Text, RTT: rtt, Seed: seed, Still: true, Flows: []Flow{f}}, err
-				},
-			})
-		}
+		all = append(all, series{fmt.Sprintf("still rtt=%v", rtt), flow{plan: p, timers: p.Coarse, rtt: rtt, still: true}, coarse, false, p.Seeds, 6e-6, flow.run}.cells()...)
 	}
-	return append(all, gvisorCells(p)...)
+	for _, rtt := range p.RTTs {
+		all = append(all, series{fmt.Sprintf("gvisor rtt=%v", rtt), flow{plan: p, timers: p.Fine, rtt: rtt}, Cell{Timers: gvisor}, true, p.GVisorSeeds, 8e-4, flow.gvisor}.cells()...)
+	}
+	return all
 }
 
-// runKinds runs a flow with each kind of loss.
-func runKinds(c Cell, f flow, run func(flow) (Flow, error)) (Cell, error) {
-	for i := range kinds {
-		f.kind, f.key = i, flowKey(c.Seed, f.rtt, i)
-		result, err := run(f)
+// cells returns the cells of a series.
+func (s series) cells() (all []experiments.Cell[Cell]) {
+	s.cell.RTT, s.cell.Still, s.cell.Anchor = s.flow.rtt, s.flow.still, s.flow.anchor
+	for seed := 1; seed <= s.seeds; seed++ {
+		all = append(all, experiments.Cell[Cell]{
+			Name: fmt.Sprintf("%s seed=%d", s.name, seed), Cost: s.cost * float64(s.flow.losses()*(s.flow.between()+1)),
+			Run: func(context.Context) (Cell, error) { return s.result(seed) },
+		})
+	}
+	return all
+}
+
+// result runs the flows of one seed.
+func (s series) result(seed int) (Cell, error) {
+	c, f := s.cell, s.flow
+	c.Seed = seed
+	for f.kind = range kinds {
+		if f.key = flowKey(seed, f.rtt, f.kind); f.still {
+			f.key = testbed.Key(uint64(seed), 0x5e8, uint64(f.rtt))
+		}
+		result, err := s.run(f)
 		if err != nil {
 			return c, err
 		}
-		c.Flows = append(c.Flows, result)
+		if c.Flows = append(c.Flows, result); !s.every {
+			break
+		}
 	}
 	return c, nil
 }

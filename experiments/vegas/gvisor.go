@@ -1,11 +1,9 @@
 package vegas
 
 import (
-	"context"
 	"fmt"
 	"time"
 
-	"tcpwheel/experiments"
 	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/netstack"
 	"tcpwheel/netstack/sim"
@@ -22,21 +20,6 @@ const (
 	gvisor      = "gVisor"
 	gvisorFloor = 200 * time.Millisecond // MinRTO
 )
-
-func gvisorCells(p *Plan) (all []experiments.Cell[Cell]) {
-	for _, rtt := range p.RTTs {
-		for seed := 1; seed <= p.GVisorSeeds; seed++ {
-			all = append(all, experiments.Cell[Cell]{
-				Name: fmt.Sprintf("gvisor rtt=%v seed=%d", rtt, seed),
-				Cost: 8e-4 * float64(p.Losses*(p.Between+1)),
-				Run: func(context.Context) (Cell, error) {
-					return runKinds(Cell{Timers: gvisor, RTT: rtt, Seed: seed}, flow{plan: p, timers: p.Fine, rtt: rtt}, flow.gvisor)
-				},
-			})
-		}
-	}
-	return all
-}
 
 // gvisorFlow is a flow from gVisor's TCP to a server with the flow's timers, over the links that
 // two engines have.
