@@ -41,7 +41,6 @@ type randomisedGroup struct {
 	spread float64 // 90th / 10th percentile of the servers' timeouts without jitter
 	// Mean timeouts in a settled query of the server with the most, without jitter and with it.
 	most, least float64
-	again, less uint64 // retransmissions without jitter, and with it
 }
 
 // randomisedGroups returns the groups in the order of the cells. The two cells of a seed are
@@ -68,7 +67,6 @@ func (g *randomisedGroup) count(p *randomisedPlan, seeds [][]randomisedPair) {
 	for _, seed := range seeds {
 		without, with := &seed[0].without, &seed[0].with
 		g.ruled += without.Ruled / runs
-		g.again, g.less = g.again+without.Retransmissions, g.less+with.Retransmissions
 		g.spread += float64(without.High) / float64(without.Low) / runs
 		for q := p.Unsettled; q < p.Queries; q++ {
 			g.most, g.least = g.most+float64(without.Most[q]), g.least+float64(with.Most[q])
@@ -150,9 +148,6 @@ func (p *randomisedPlan) tables(all []randomisedGroup) []experiments.Table {
 		Name: "why", Title: "The spread of the servers' timeouts, and the most timeouts of a server in a query, without a random part and with one",
 		Columns: []string{"Mbit/s", "floor, ms", "servers", "set by the floor, %", "90th percentile, relative to the 10th", "most without", "most with", "ratio of goodput", "the rule predicts"},
 	}
-	data := experiments.Table{
-		Name: "resent", Title: "Retransmissions of all seeds", Data: true, Columns: []string{"Mbit/s", "floor, ms", "servers", "without", "with"},
-	}
 	for _, g := range all {
 		setting := []any{p.Rates[g.network] / 1e6, float64(g.floor) / 1e6, g.servers}
 		goodput.Add(append(setting, g.without.Value, g.with.Value, g.ratio.Value, fmt.Sprintf("%.2f to %.2f", g.ratio.Lo, g.ratio.Hi), g.fresh.Value)...)
@@ -161,9 +156,8 @@ func (p *randomisedPlan) tables(all []randomisedGroup) []experiments.Table {
 			predicts = "a help"
 		}
 		why.Add(append(setting, 100*g.ruled, g.spread, g.most, g.least, g.ratio.Value, predicts)...)
-		data.Add(append(setting, int(g.again), int(g.less))...)
 	}
-	return []experiments.Table{goodput, why, data}
+	return []experiments.Table{goodput, why}
 }
 
 // rule reports whether a random part should help: the timeouts are spread less than it would spread
