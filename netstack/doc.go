@@ -43,7 +43,7 @@
 //	                             packets from and to the stack
 //	queue_*.go, recv_join.go     written and received data
 //	shard.go, worker_pool.go     timers of many connections; goroutines for bulk flows
-//	timewait.go                  closed connections in TIME-WAIT, without endpoints
+//	timewait*.go                 closed connections in TIME-WAIT, without endpoints
 //	options*.go, protocol_options.go, socket_config.go
 //	                             gVisor's options, and this package's own
 //	compat.go                    the other names of gVisor's package tcp

@@ -97,33 +97,27 @@ func TestPortsAsGVisor(t *testing.T) {
 			c.look().read()
 		}},
 		{"the only ephemeral port, with a connection in TIME-WAIT", func(r *rig) {
-			r.say(r.s.SetPortRange(5000, 5000))
-			for _, how := range []tcpip.TCPTimeWaitReuseOption{
-				tcpip.TCPTimeWaitReuseLoopbackOnly, tcpip.TCPTimeWaitReuseDisabled, tcpip.TCPTimeWaitReuseGlobal,
-			} {
-				r.notef("reuse %d", how)
-				r.say(r.s.SetTransportProtocolOption(ProtocolNumber, &how))
-				r.peers = map[uint16]*rigPeer{}
-				a := r.socket("a")
-				p := a.connect(2000)
-				p.stamps = true // without timestamps ours does not dial again, gVisor's TCP does at once
-				p.synAck()
-				a.shutdown(both)
-				p.ack()
-				p.fin()
-				a.look()
-				b := r.socket("b")
-				b.connect(2000)
-				r.pass(1500 * time.Millisecond)
-				r.peers = map[uint16]*rigPeer{}
-				b.connect(2000)
-				a.look()
-				c := r.socket("c")
-				c.connect(2001)
-				c.abort()
-				b.abort()
-				r.pass(2 * time.Minute)
-			}
+			onlyEphemeralPort(r, func(a *rigSocket) { a.shutdown(both) })
+		}},
+		{"the only ephemeral port, with a closed connection in TIME-WAIT", func(r *rig) {
+			onlyEphemeralPort(r, func(a *rigSocket) { a.close() })
+		}},
+		{"a port that a closed connection in TIME-WAIT was bound to", func(r *rig) {
+			a := r.socket("a").bind(90)
+			p := a.connect(2000)
+			p.synAck()
+			a.close()
+			p.ack()
+			p.fin()
+			a.look()
+			r.socket("b").bind(90)
+			c := r.socket("c")
+			c.ep.SocketOptions().SetReuseAddress(true)
+			c.bind(90)
+			r.say(r.s.SetPortRange(90, 90))
+			r.socket("d").bind(0)
+			r.socket("e").connect(2001)
+			r.socketOf("f", ipv6.ProtocolNumber).bind(90)
 		}},
 		{"connected from a port", func(r *rig) {
 			a := r.socket("a").bind(90)
@@ -215,4 +209,36 @@ func TestPortsAsGVisor(t *testing.T) {
 			a.look()
 		}},
 	})
+}
+
+// onlyEphemeralPort connects twice from the only ephemeral port, with TIME-WAIT of the first
+// connection, which end closes, in between.
+func onlyEphemeralPort(r *rig, end func(a *rigSocket)) {
+	r.say(r.s.SetPortRange(5000, 5000))
+	for _, how := range []tcpip.TCPTimeWaitReuseOption{
+		tcpip.TCPTimeWaitReuseLoopbackOnly, tcpip.TCPTimeWaitReuseDisabled, tcpip.TCPTimeWaitReuseGlobal,
+	} {
+		r.notef("reuse %d", how)
+		r.say(r.s.SetTransportProtocolOption(ProtocolNumber, &how))
+		r.peers = map[uint16]*rigPeer{}
+		a := r.socket("a")
+		p := a.connect(2000)
+		p.stamps = true // without timestamps ours does not dial again, gVisor's TCP does at once
+		p.synAck()
+		end(a)
+		p.ack()
+		p.fin()
+		a.look()
+		b := r.socket("b")
+		b.connect(2000)
+		r.pass(1500 * time.Millisecond)
+		r.peers = map[uint16]*rigPeer{}
+		b.connect(2000)
+		a.look()
+		c := r.socket("c")
+		c.connect(2001)
+		c.abort()
+		b.abort()
+		r.pass(2 * time.Minute)
+	}
 }

@@ -1,6 +1,8 @@
 package netstack
 
 import (
+	"slices"
+
 	"gvisor.dev/gvisor/pkg/tcpip"
 	"gvisor.dev/gvisor/pkg/tcpip/header"
 	"gvisor.dev/gvisor/pkg/tcpip/ports"
@@ -49,6 +51,45 @@ func (b *registration) reservation(id *stack.TransportEndpointID) ports.Reservat
 		r.Dest = tcpip.FullAddress{Addr: id.RemoteAddress, Port: id.RemotePort}
 	}
 	return r
+}
+
+// blocks reports whether a connection in TIME-WAIT forbids a reservation. The rules are those of
+// gVisor's ports.PortManager, as if it still had the connection's reservation. named says that the
+// program has named the port.
+func (t *timeWaits) blocks(r ports.Reservation, named bool) (blocked bool) {
+	if t.n.Load() == 0 {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ports[r.Port] == 0 {
+		return false
+	}
+	t.each(func(w *timeWait) bool {
+		blocked = w.ends.localPort == r.Port && w.conflicts(&r, named)
+		return !blocked
+	})
+	return blocked
+}
+
+func (w *timeWait) conflicts(r *ports.Reservation, named bool) bool {
+	id, net := w.ends.id()
+	if !slices.Contains(r.Networks, net) || r.Addr.Len() != 0 && w.flags&timeWaitAnyAddr == 0 && r.Addr != id.LocalAddress {
+		return false
+	}
+	shared := ports.BitFlags(w.flags) & ports.FlagMask
+	dest := tcpip.FullAddress{}
+	if w.flags&timeWaitPeerOnly != 0 {
+		dest = tcpip.FullAddress{Addr: id.RemoteAddress, Port: id.RemotePort}
+	}
+	switch {
+	case r.Dest.Addr == dest.Addr && r.Dest.Port == dest.Port:
+	case r.Dest.Addr.Len() == 0 || dest.Addr.Len() == 0:
+		shared |= ^ports.TupleOnlyFlag
+	default:
+		return false
+	}
+	return !named || shared&r.Flags.Bits() == 0
 }
 
 // networks is a set of IP versions.

@@ -3,11 +3,14 @@ package netstack
 import (
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
 	"gvisor.dev/gvisor/pkg/tcpip"
+	"gvisor.dev/gvisor/pkg/tcpip/adapters/gonet"
 	"gvisor.dev/gvisor/pkg/tcpip/header"
+	"gvisor.dev/gvisor/pkg/tcpip/network/ipv4"
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 	gtcp "gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
 	"gvisor.dev/gvisor/pkg/waiter"
@@ -249,6 +252,56 @@ func TestTimeWaitOptionLater(t *testing.T) {
 	r.wantRecords(1, 1)
 	r.pass(200 * time.Millisecond)
 	r.wantRecords(0, 1)
+}
+
+// TestTimeWaitConcurrent: goroutines connect from few ports, so that records are made, found,
+// replaced, aborted and expire at the same time. None is left, and the gauges return to 0.
+func TestTimeWaitConcurrent(t *testing.T) {
+	s := newLoop(t, verified, nil, false)
+	brief, reuse := tcpip.TCPTimeWaitTimeoutOption(3*time.Millisecond), tcpip.TCPTimeWaitReuseGlobal
+	for _, o := range []tcpip.SettableTransportProtocolOption{&brief, &reuse} {
+		if err := s.SetTransportProtocolOption(ProtocolNumber, o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.SetPortRange(20_000, 20_100); err != nil {
+		t.Fatal(err)
+	}
+	l := listenLoop(t, s)
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		for c, err := l.Accept(); err == nil; c, err = l.Accept() {
+			wait.Go(func() {
+				c.Read(make([]byte, 1))
+				c.Close()
+			})
+		}
+	})
+	var dialers sync.WaitGroup
+	for i := range 8 {
+		dialers.Go(func() {
+			for j := range scaled(100, 2000) {
+				a, err := gonet.DialTCP(s, loopAddr, ipv4.ProtocolNumber)
+				if err != nil {
+					continue // all ports are in TIME-WAIT
+				}
+				a.Close()
+				if (i+j)%10 == 0 {
+					TimeWaits(s)
+					Counters(s)
+					Wheels(s)
+				}
+			}
+		})
+	}
+	dialers.Wait()
+	eventually(t, "no connection is left", func() bool {
+		counts, _ := CountStates(s)
+		return len(counts) == 0 && len(TimeWaits(s)) == 0 && s.Stats().TCP.CurrentConnected.Value() == 0
+	})
+	l.Close()
+	wait.Wait()
+	wantNoTimers(t, s)
 }
 
 // TestTimeWaitTable: the table grows, finds every record, and shrinks.

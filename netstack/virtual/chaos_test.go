@@ -239,6 +239,9 @@ func (c *chaos) run() error {
 		if n := len(c.net.Stack(i).RegisteredEndpoints()); n > 0 && c.failed == nil {
 			c.fail("end %d has %d endpoints left", i, n)
 		}
+		if counts, _ := netstack.CountStates(c.net.Stack(i)); len(counts) > 0 && c.failed == nil {
+			c.fail("end %d has connections left: %v", i, counts)
+		}
 	}
 	if n := c.net.Tasks.Unfinished(); n > 0 && c.failed == nil {
 		c.fail("%d tasks do not end", n)
