@@ -27,7 +27,16 @@ func TestTimers(t *testing.T) {
 	if got := MustTimers("linux@exact delack=40ms").Policy; got.Tick != Exact || got.DelAck.Delay != 40*time.Millisecond || got.DelAck.Every != 2 {
 		t.Errorf("policy %+v", got)
 	}
+	vegas := MustTimers("bsd estimator=tahoe control=vegas alpha=1 beta=3")
+	if c := vegas.Config().Congestion; c.Alpha != 1 || c.Beta != 3 || c.Gamma != 1 || vegas.Policy.Estimator != tcptimers.EstimatorTahoe {
+		t.Errorf("thresholds %d, %d, %d and estimator %v, want 1, 3, 1 and tahoe", c.Alpha, c.Beta, c.Gamma, vegas.Policy.Estimator)
+	}
 	for text, want := range map[string]string{
+		"bsd alpha=1 beta=3":               `alpha=1 beta=3: want both, with alpha up to beta, and control=vegas`,
+		"bsd control=vegas alpha=3 beta=1": `alpha=3 beta=1: want both, with alpha up to beta, and control=vegas`,
+		"bsd control=vegas beta=0":         `beta: "0": want 1 to 16384 segments`,
+		"bsd estimator=reno":               `estimator: "reno": want one of rfc6298, linux, bsd, tahoe`,
+
 		"":                   "no policy named",
 		"reno":               `tcptimers: unknown policy "reno", want one of per-segment, `,
 		"linux@1s":           `tcptimers: policy "linux@1s": tick "1s", want exact, or 1µs to 500ms`,
