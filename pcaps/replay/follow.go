@@ -68,8 +68,7 @@ func (f *follower) to(until wheel.Time) {
 			if !hears && !sends {
 				break
 			}
-			// What is acknowledged was sent before, though times are in part guesses.
-			if hears && (!sends || t.heard[*next].at <= t.sends[f.sends[d]].at && t.heard[*next].ack <= f.ends[d].sent) {
+			if hears && (!sends || f.hearsFirst(d, &t.heard[*next], &t.sends[f.sends[d]])) {
 				*next++
 				f.hear(d, &t.heard[*next-1])
 			} else {
@@ -78,6 +77,17 @@ func (f *follower) to(until wheel.Time) {
 			}
 		}
 	}
+}
+
+// hearsFirst reports whether an end hears a delivery before it sends x. What is acknowledged was
+// sent before, though times are in part guesses. Captured at the end, what happens at one instant
+// is in the order of the capture.
+func (f *follower) hearsFirst(d int, heard *delivery, x *send) bool {
+	first := heard.at <= x.at
+	if heard.at == x.at && heard.p != nil && x.number > 0 && f.script.Ends[d].Half == 0 {
+		first = heard.p.number < x.number
+	}
+	return first && heard.ack <= f.ends[d].sent
 }
 
 // hear has an end hear a delivery.

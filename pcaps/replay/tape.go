@@ -43,7 +43,8 @@ func (x *delivery) order() int {
 type send struct {
 	at         wheel.Time
 	start, end int64
-	try        int // 1 for new data
+	try        int   // 1 for new data
+	number     int64 // of its packet; 0: it was not captured
 }
 
 // stampAt is a timestamp, and when it was sent first.
@@ -84,7 +85,7 @@ func (p *PathTrace) sends() (all []send) {
 	for i := range p.Ranges {
 		r := &p.Ranges[i]
 		for k := range r.Tries {
-			all = append(all, send{r.Tries[k].Sent, int64(r.Start), int64(r.End), k + 1})
+			all = append(all, send{r.Tries[k].Sent, int64(r.Start), int64(r.End), k + 1, r.Tries[k].Packet})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b send) int { return cmp.Compare(a.at, b.at) })
