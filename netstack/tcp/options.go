@@ -29,7 +29,11 @@ const (
 	MaxWScale = 14
 
 	timestampsLen = 12 // including two NOPs for alignment
-	maxTimeout    = 1<<15 - 1
+
+	// alignedTimestamps is how that begins: two NOPs, the kind and the length (RFC 7323 appendix A).
+	alignedTimestamps = kindNOP<<24 | kindNOP<<16 | kindTimestamps<<8 | (timestampsLen - 2)
+
+	maxTimeout = 1<<15 - 1
 )
 
 // Options are the TCP options that the engine knows, by value and without pointers. Others, such as
@@ -99,6 +103,10 @@ func fixedLen(kind uint8) int {
 // counts. A known option with a wrong length is skipped, and the first such is reported. A length
 // that leads outside b ends the parsing.
 func (o *Options) parse(b []byte) (bad *OptionError) {
+	if len(b) == timestampsLen && binary.BigEndian.Uint32(b) == alignedTimestamps {
+		o.take(kindTimestamps, b[4:]) // as in most segments
+		return nil
+	}
 	for len(b) > 0 {
 		kind := b[0]
 		switch kind {

@@ -26,6 +26,9 @@ func (d *decoder) decode(link uint16, rec *record) Reason {
 	p.Device = 0
 	p.Direction, p.Problems = rec.direction, rec.problems
 	d.depth, d.addressed, p.Path = 0, false, 0
+	if ip, n := plainIPv4(link, rec.data, int(rec.length)); ip != nil {
+		return d.plainSegment(ip, n)
+	}
 	return d.link(link, rec.data, int(rec.length))
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"reflect"
 	"testing"
 )
 
@@ -80,8 +81,14 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
+// decodeGenerally is decodeOne without plainIPv4.
+func decodeGenerally(link uint16, data []byte, keep int) (*decoder, Reason) {
+	d := &decoder{p: Packet{Number: 1}}
+	return d, d.link(link, data[:keep:keep], len(data))
+}
+
 // FuzzDecode decodes arbitrary packets of any link type. It must not panic. A segment found in a
-// cut packet must be found in the whole one, with the same addresses.
+// cut packet must be found in the whole one, with the same addresses. plainIPv4 changes nothing.
 func FuzzDecode(f *testing.F) {
 	for _, c := range encapsulations {
 		f.Add(uint16(c.link), c.data, uint16(len(c.data)-3))
@@ -95,6 +102,9 @@ func FuzzDecode(f *testing.F) {
 			t.Fatalf("%+v", whole.p)
 		}
 		cut, gotCut := decodeOne(int(link), data, min(int(keep), len(data)))
+		if general, got := decodeGenerally(link, data, min(int(keep), len(data))); got != gotCut || got == isTCP && !reflect.DeepEqual(general.p, cut.p) {
+			t.Errorf("link type %d, %d of %d bytes: %+v, without plainIPv4: %v %+v", link, keep, len(data), cut.p, got, general.p)
+		}
 		if gotCut != isTCP {
 			return
 		}

@@ -13,12 +13,12 @@ const (
 // input is a window that slides over a stream. Unlike bufio.Reader it grows for long items, but
 // only as bytes arrive, so that a false length costs nothing.
 type input struct {
-	r          io.Reader
-	buf        []byte
-	start, end int   // bytes read and not consumed, in buf
-	offset     int64 // of buf[start] in the stream
-	unit       int64 // offset of the current packet or block, for errors
-	err        error // sticky error of r
+	r      io.Reader
+	buf    []byte
+	window []byte // bytes read and not consumed, in buf
+	offset int64  // of window[0] in the stream
+	unit   int64  // offset of the current packet or block, for errors
+	err    error  // sticky error of r
 }
 
 // newInput returns an input over r, whose size is -1 if unknown.
@@ -32,30 +32,28 @@ func newInput(r io.Reader, size int64) *input {
 // peek returns the next n bytes, valid until the next peek or discard. If fewer are left it returns
 // them with the reason, io.EOF at the end of the stream.
 func (in *input) peek(n int) ([]byte, error) {
-	if in.end-in.start < n {
-		if err := in.fill(n); err != nil {
-			return in.buf[in.start:in.end], err
-		}
+	if w := in.window; n <= len(w) {
+		return w[:n], nil
 	}
-	return in.buf[in.start : in.start+n], nil
+	return in.fill(n)
 }
 
-// fill reads until the window holds n bytes.
-func (in *input) fill(n int) error {
-	for empty := 0; in.end-in.start < n; {
+// fill is peek where more must be read.
+func (in *input) fill(n int) ([]byte, error) {
+	for empty := 0; len(in.window) < n; {
 		if in.err != nil {
-			return in.err
+			return in.window, in.err
 		}
-		if in.start > 0 {
-			copy(in.buf, in.buf[in.start:in.end])
-			in.start, in.end = 0, in.end-in.start
+		have := len(in.window)
+		if cap(in.window) < cap(in.buf) { // it does not begin where the buffer does
+			copy(in.buf, in.window)
 		}
-		if in.end == len(in.buf) {
+		if have == len(in.buf) {
 			in.buf = append(in.buf, make([]byte, len(in.buf))...)
 		}
 		var got int
-		got, in.err = in.r.Read(in.buf[in.end:])
-		in.end += got
+		got, in.err = in.r.Read(in.buf[have:])
+		in.window = in.buf[:have+got]
 		if empty++; got > 0 {
 			empty = 0
 		}
@@ -63,12 +61,12 @@ func (in *input) fill(n int) error {
 			in.err = io.ErrNoProgress
 		}
 	}
-	return nil
+	return in.window[:n], nil
 }
 
 // advance consumes n bytes that were peeked.
 func (in *input) advance(n int) {
-	in.start += n
+	in.window = in.window[n:]
 	in.offset += int64(n)
 }
 

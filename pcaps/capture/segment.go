@@ -12,6 +12,14 @@ func (d *decoder) segment(b []byte, n int) Reason {
 	if n < tcp.HeaderLen || len(b) < tcp.HeaderLen {
 		return truncated(tcp.HeaderLen, n)
 	}
+	p := &d.p
+	p.Src = netip.AddrPortFrom(p.Src.Addr(), binary.BigEndian.Uint16(b))
+	p.Dst = netip.AddrPortFrom(p.Dst.Addr(), binary.BigEndian.Uint16(b[2:]))
+	return d.segmentBetween(b, n)
+}
+
+// segmentBetween decodes a TCP segment of n bytes, whose addresses and ports are known.
+func (d *decoder) segmentBetween(b []byte, n int) Reason {
 	size := int(b[12]>>4) * 4
 	if size < tcp.HeaderLen || size > n {
 		return Malformed
@@ -30,8 +38,6 @@ func (d *decoder) segment(b []byte, n int) Reason {
 		p.Problems |= OptionsCut
 	}
 	p.Len = uint32(n - size)
-	p.Src = netip.AddrPortFrom(p.Src.Addr(), p.Header.SrcPort)
-	p.Dst = netip.AddrPortFrom(p.Dst.Addr(), p.Header.DstPort)
 	if len(b) == n {
 		p.Problems |= checksum(p.Src.Addr(), p.Dst.Addr(), b)
 	}

@@ -201,7 +201,7 @@ func (u unread) Read(b []byte) (int, error) {
 	if _, err := u.in.peek(1); err != nil {
 		return 0, err
 	}
-	n := copy(b, u.in.buf[u.in.start:u.in.end])
+	n := copy(b, u.in.window)
 	u.in.advance(n)
 	return n, nil
 }

@@ -101,7 +101,9 @@ func (f *Flow) readACK(p *capture.Packet, now wheel.Time) {
 	if f.episode != nil && f.max > pos {
 		f.noteDenial(pos, now)
 	}
-	f.emitACK(a)
+	if f.conn.cfg.Event != nil {
+		f.emitACK(a)
+	}
 	if f.fin && f.seenUna >= f.finEnd {
 		f.finAcked = true
 	}
@@ -220,7 +222,7 @@ func (f *Flow) deliverUpTo(now wheel.Time, echo uint32, hasTS bool, before uint3
 // deliverAllowing delivers the ACKs without which Src could not have sent new data up to end: the
 // receiver's window did not allow it. That bounds the lag, however the ACKs were delayed elsewhere.
 func (f *Flow) deliverAllowing(end int64, now, at wheel.Time) {
-	if end <= f.window.edge || !f.window.known || f.window.bytes < 0 {
+	if !f.window.known || f.window.bytes < 0 {
 		return
 	}
 	for a := f.pending.first; a != nil; a = a.next {
@@ -334,15 +336,19 @@ func (f *Flow) handleACK(a *ack) {
 	if a.pos >= f.una || news {
 		v.heard, v.lastACK = true, a.at
 	}
-	f.noteProof(a)
-	f.closeEpisode(a)
+	if f.board.sacked > 0 || v.dupACKs >= 3 {
+		f.noteProof(a)
+	}
+	if f.episode != nil {
+		f.closeEpisode(a)
+	}
 }
 
 // noteProof records the ACK that first proves the first missing segment lost, by RACK and then by
 // three duplicates.
 func (f *Flow) noteProof(a *ack) {
 	v := &f.view
-	if f.board.len() == 0 || f.board.sacked == 0 && v.dupACKs < 3 {
+	if f.board.len() == 0 {
 		return
 	}
 	i := f.firstUnsacked()
@@ -364,10 +370,16 @@ func (f *Flow) advanceUna(a *ack, m *ackRTT) {
 	v := &f.view
 	m.advanced = true
 	if f.board.len() > 0 {
-		f.confirmJumps()
-		f.noteStall(a.at, true)
+		if len(f.jumps.open) > 0 {
+			f.confirmJumps()
+		}
+		if f.episode != nil {
+			f.noteStall(a.at, true)
+		}
 	}
-	f.judgeAcked(a)
+	if len(f.waiting) > 0 {
+		f.judgeAcked(a)
+	}
 	proved := f.board.sacked >= 3 || !v.hasSACK && v.dupACKs >= 3
 	for f.board.len() > 0 {
 		s := f.board.at(0)

@@ -206,7 +206,9 @@ func (c *Conn) handle(p *capture.Packet, dir int, damaged bool) {
 		}
 	}
 	c.emitPacket(p, f, now)
-	c.noteHandshake(p, f, now)
+	if !c.Handshake.Complete {
+		c.noteHandshake(p, f, now)
+	}
 	if h.Flags.Has(tcp.ACK) && g.started {
 		g.measureSourceRTT(h.Ack, now)
 	}
@@ -228,7 +230,9 @@ func (c *Conn) deliver(p *capture.Packet, f, g *Flow, now wheel.Time) {
 	} else {
 		f.deliverHeard(at, 0, false)
 	}
-	g.deliverOverdue(now)
+	if g.pending.n > 0 {
+		g.deliverOverdue(now)
+	}
 	f.sendData(p, at, now)
 	f.ipIDs.note(p)
 	if h.Flags.Has(tcp.ACK) {
@@ -255,11 +259,10 @@ func (c *Conn) swapFlows() {
 	c.Flows[0], c.Flows[1] = c.Flows[1], c.Flows[0]
 }
 
-// noteHandshake records the packets of the handshake.
+// noteHandshake records the packets of the handshake, which is not complete.
 func (c *Conn) noteHandshake(p *capture.Packet, f *Flow, now wheel.Time) {
 	s, h := &c.Handshake, &p.Header
 	switch {
-	case s.Complete:
 	case h.Flags&(tcp.SYN|tcp.ACK) == tcp.SYN:
 		if s.SYN == 0 {
 			s.first = now

@@ -137,9 +137,6 @@ func (f *Flow) openEpisode(r *Retransmission, first, last int) *Episode {
 // closeEpisode records the repair and the end that an ACK brings.
 func (f *Flow) closeEpisode(a *ack) {
 	e := f.episode
-	if e == nil {
-		return
-	}
 	if !e.Repaired && f.una >= e.end {
 		f.repairEpisode(e, a)
 	}
@@ -182,7 +179,7 @@ func (f *Flow) abandonEpisode() {
 
 // finish completes the flow and frees its working memory.
 func (f *Flow) finish() {
-	if f.board.len() > 0 && f.other().started {
+	if f.board.len() > 0 && f.episode != nil && f.other().started {
 		f.noteStall(f.conn.Last, false)
 	}
 	f.endZeroWindow(f.conn.Last)

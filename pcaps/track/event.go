@@ -57,11 +57,8 @@ func (f *Flow) emitEvent(kind EventKind, number int64, seen, at wheel.Time, star
 	})
 }
 
-// emitACK emits an Acked event.
+// emitACK emits an Acked event to Config.Event, which is set.
 func (f *Flow) emitACK(a *ack) {
-	if f.conn.cfg.Event == nil {
-		return
-	}
 	ev := &Event{
 		Kind: Acked, Conn: f.conn, Flow: f, Packet: a.number, Flags: f.conn.flags, Seen: a.seen, At: a.seen, Start: a.pos, End: a.pos, Window: a.window,
 		NumSACK: int(a.sacks),

@@ -179,9 +179,13 @@ func (f *Flow) other() *Flow {
 // segmentSize returns the length of the segments in a super-packet: Dst's MSS less the timestamp
 // option. Without a handshake it is the most that fits Ethernet.
 func (f *Flow) segmentSize() int64 {
-	if f.mss > 0 {
-		return f.mss
+	if f.mss == 0 {
+		f.mss = f.findSegmentSize()
 	}
+	return f.mss
+}
+
+func (f *Flow) findSegmentSize() int64 {
 	mss := int64(1460)
 	if f.Src.Addr().Is6() {
 		mss = 1440
@@ -196,8 +200,7 @@ func (f *Flow) segmentSize() int64 {
 	if f.conn.timestamps {
 		mss -= 12
 	}
-	f.mss = max(mss, tcp.MinMSS)
-	return f.mss
+	return max(mss, tcp.MinMSS)
 }
 
 // clear forgets the segments and the ACKs on their way.
@@ -219,6 +222,12 @@ func (f *Flow) extend(s segment) {
 
 // trim drops the first segments beyond Config.MaxSegments.
 func (f *Flow) trim() {
+	if f.board.len() > f.conn.cfg.MaxSegments {
+		f.dropFirst()
+	}
+}
+
+func (f *Flow) dropFirst() {
 	for f.board.len() > f.conn.cfg.MaxSegments {
 		s := f.board.at(0)
 		f.una = max(f.una, s.end)

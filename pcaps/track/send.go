@@ -70,7 +70,7 @@ func (f *Flow) sendData(p *capture.Packet, at, now wheel.Time) {
 
 // sendBytes handles bytes that count: old ones, a gap before them, and new ones.
 func (f *Flow) sendBytes(p *capture.Packet, at, now wheel.Time, start, end int64, probe bool) {
-	if end > f.max {
+	if end > f.max && end > f.window.edge {
 		f.deliverAllowing(end, now, at)
 	}
 	if start < f.max {

@@ -48,9 +48,6 @@ func (f *Flow) dsackTarget(b block, at wheel.Time) *Retransmission {
 // judgeAcked judges the retransmissions whose bytes the ACK is the first to acknowledge. SND.UNA
 // has not moved yet.
 func (f *Flow) judgeAcked(a *ack) {
-	if len(f.waiting) == 0 {
-		return
-	}
 	var over []*Retransmission
 	for _, r := range slices.Backward(f.waiting) {
 		if r.end > a.pos {

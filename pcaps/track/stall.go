@@ -19,7 +19,7 @@ type stall struct {
 // false. SND.UNA has not moved yet.
 func (f *Flow) noteStall(at wheel.Time, acked bool) {
 	s, e := f.board.at(0), f.episode
-	if e == nil || s.probe || len(e.stalls) == maxRexmits {
+	if s.probe || len(e.stalls) == maxRexmits {
 		return
 	}
 	rtt := f.medianRTT(s.firstSent)
