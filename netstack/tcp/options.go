@@ -30,7 +30,7 @@ const (
 
 	timestampsLen = 12 // including two NOPs for alignment
 
-	// alignedTimestamps is how that begins: two NOPs, the kind and the length (RFC 7323 appendix A).
+	// alignedTimestamps is how that begins: two NOPs, the kind and the length (RFC 7323 §A).
 	alignedTimestamps = kindNOP<<24 | kindNOP<<16 | kindTimestamps<<8 | (timestampsLen - 2)
 
 	maxTimeout = 1<<15 - 1

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/parquet-go/parquet-go"
@@ -14,7 +15,9 @@ import (
 type Table struct {
 	Name string
 
-	record  reflect.Type
+	record reflect.Type
+
+	once    sync.Once // of prepare, which sets the others
 	columns []Column
 	row     reflect.Type // a struct with a field for each column
 	schema  *parquet.Schema
@@ -25,7 +28,11 @@ type Table struct {
 // Texts and numbers stay what they are in JSON. Texts that are times become stamps in ns, UTC.
 // Unknown values are NULL: missing ones, empty texts and packet numbers of 0 that JSON omits.
 func NewTable[T any](name string) *Table {
-	t := &Table{Name: name, record: reflect.TypeFor[T]()}
+	return &Table{Name: name, record: reflect.TypeFor[T]()}
+}
+
+// prepare finds the columns. NewTable leaves it to the first use, as it would delay every start.
+func (t *Table) prepare() {
 	t.columns = Columns(t.record)
 	var fields []reflect.StructField
 	for i := range t.columns {
@@ -33,8 +40,7 @@ func NewTable[T any](name string) *Table {
 		fields = append(fields, reflect.StructField{Name: fmt.Sprintf("C%d", i), Type: c.rowType(), Tag: c.tag()})
 	}
 	t.row = reflect.StructOf(fields)
-	t.schema = parquet.NewSchema(name, parquet.SchemaOf(reflect.New(t.row).Interface()))
-	return t
+	t.schema = parquet.NewSchema(t.Name, parquet.SchemaOf(reflect.New(t.row).Interface()))
 }
 
 const (
@@ -114,6 +120,7 @@ type writer struct {
 // newWriter makes a writer of its own for each part: after Reset, parquet-go v0.32.0 forgets the
 // columns' path_in_schema.
 func (t *Table) newWriter() *writer {
+	t.once.Do(t.prepare)
 	w := &writer{t: t, rows: make([]parquet.Row, 1)}
 	w.out = parquet.NewGenericWriter[any](&w.body, t.schema, parquet.Compression(&parquet.Zstd), parquet.MaxRowsPerRowGroup(rowsPerGroup),
 		parquet.PageBufferSize(pageBytes), parquet.CreatedBy("tcpwheel", "", ""))
@@ -145,6 +152,7 @@ func (w *writer) close() ([]byte, error) {
 
 // Schema describes the table's columns, a line each: name, type, and whether it may be NULL.
 func (t *Table) Schema() string {
+	t.once.Do(t.prepare)
 	var b strings.Builder
 	for _, f := range t.schema.Fields() {
 		null := ""

@@ -17,7 +17,6 @@ type DelayedACKs struct {
 	Timer string
 
 	delays []time.Duration
-	next   int
 }
 
 // maxDelays is the number of delays kept, the last ones.
@@ -37,8 +36,7 @@ func (f *Flow) delay(a *ack, m *ackRTT, rtt time.Duration) {
 	if len(d.delays) < maxDelays {
 		d.delays = append(d.delays, late)
 	} else {
-		d.delays[d.next] = late
-		d.next = (d.next + 1) % maxDelays
+		d.delays[(d.Count-1)%maxDelays] = late // the oldest one's place
 	}
 }
 

@@ -32,6 +32,9 @@ func pairOf(src, dst netip.AddrPort) pair {
 	return pair{a, b, ports}
 }
 
+// equal is ==, which calls a function.
+func (p *pair) equal(q *pair) bool { return p.ports == q.ports && p.a == q.a && p.b == q.b }
+
 // hash mixes the words with a random seed, so that no capture can be crafted to collide.
 func (p *pair) hash(seed uint64) uint64 {
 	fold := func(a, b uint64) uint64 {
@@ -44,12 +47,19 @@ func (p *pair) hash(seed uint64) uint64 {
 }
 
 // directory finds connections by their ends and path. The newest connection between two ends is in
-// a hash table chained through the connections, so that an unknown SYN touches little memory.
+// a hash table with open addressing. It has the hashes, so that a search touches no other
+// connection.
 type directory struct {
-	slots  []*Conn // a power of two
-	n      int     // connections in slots
+	slots  []slot // a power of two; at most 3/4 are full
+	n      int    // connections in slots
 	seed   uint64
 	others map[pairOnPath]*Conn // older connections between the same ends, and further paths of any
+}
+
+// slot is empty if c is nil.
+type slot struct {
+	hash uint64 // of the ends of c
+	c    *Conn
 }
 
 // pairOnPath is a pair on one path: the VLANs and tunnels around it.
@@ -60,22 +70,27 @@ type pairOnPath struct {
 
 // bucketEntry is a connection's part of the directory.
 type bucketEntry struct {
-	ends    pair
-	chained *Conn
-	paths   []uint64 // further paths that it was seen on
+	ends  pair
+	paths []uint64 // further paths that it was seen on
 }
 
 func newDirectory() directory {
-	return directory{slots: make([]*Conn, 64), seed: rand.Uint64(), others: map[pairOnPath]*Conn{}}
+	return directory{slots: make([]slot, 64), seed: rand.Uint64(), others: map[pairOnPath]*Conn{}}
 }
 
-// newest returns the link to the newest connection between the ends, or where it would be.
-func (d *directory) newest(ends *pair) **Conn {
-	at := &d.slots[ends.hash(d.seed)&uint64(len(d.slots)-1)]
-	for *at != nil && (*at).ends != *ends {
-		at = &(*at).chained
+// newest returns the slot of the newest connection between the ends, or an empty one for it.
+func (d *directory) newest(ends *pair) *slot {
+	hash := ends.hash(d.seed)
+	for i := hash; ; i++ {
+		s := &d.slots[i&uint64(len(d.slots)-1)]
+		if s.c == nil {
+			s.hash = hash
+			return s
+		}
+		if s.hash == hash && s.c.ends.equal(ends) {
+			return s
+		}
 	}
-	return at
 }
 
 // maxPaths bounds bucketEntry.paths.
@@ -84,7 +99,7 @@ const maxPaths = 6
 // find returns the connection that p belongs to, nil if there is none.
 func (d *directory) find(p *capture.Packet) *Conn {
 	k := pairOnPath{pairOf(p.Src, p.Dst), p.Path}
-	newest := *d.newest(&k.pair)
+	newest := d.newest(&k.pair).c
 	if newest != nil && newest.Path == p.Path {
 		return newest
 	}
@@ -114,37 +129,56 @@ func (c *Conn) ownsPath(p *capture.Packet) bool {
 
 // add inserts a connection whose first packet is p.
 func (d *directory) add(c *Conn, p *capture.Packet) {
-	if d.n == len(d.slots) {
+	if 4*d.n >= 3*len(d.slots) {
 		d.grow()
 	}
 	c.ends = pairOf(p.Src, p.Dst)
 	at := d.newest(&c.ends)
-	if before := *at; before != nil {
+	if before := at.c; before != nil {
 		d.others[pairOnPath{c.ends, before.Path}] = before
-		c.chained, before.chained = before.chained, nil
 	} else {
 		d.n++
 	}
-	*at = c
+	at.c = c
 }
 
 func (d *directory) grow() {
 	old := d.slots
-	d.slots = make([]*Conn, 2*len(old))
-	for _, c := range old {
-		for c != nil {
-			next := c.chained
-			c.chained = nil
-			*d.newest(&c.ends) = c
-			c = next
+	d.slots = make([]slot, 2*len(old))
+	for _, s := range old {
+		if s.c != nil {
+			d.insert(s)
 		}
+	}
+}
+
+// insert puts s, whose ends no slot has, into the first empty slot for it.
+func (d *directory) insert(s slot) {
+	i, mask := s.hash, uint64(len(d.slots)-1)
+	for d.slots[i&mask].c != nil {
+		i++
+	}
+	d.slots[i&mask] = s
+}
+
+// empty empties a slot, and moves those behind it that a search would no longer find.
+func (d *directory) empty(at *slot) {
+	i, mask := at.hash, uint64(len(d.slots)-1)
+	for &d.slots[i&mask] != at {
+		i++
+	}
+	*at = slot{}
+	for i++; d.slots[i&mask].c != nil; i++ {
+		s := d.slots[i&mask]
+		d.slots[i&mask] = slot{}
+		d.insert(s)
 	}
 }
 
 // remove deletes a connection.
 func (d *directory) remove(c *Conn) {
-	if at := d.newest(&c.ends); *at == c {
-		*at, c.chained = c.chained, nil
+	if at := d.newest(&c.ends); at.c == c {
+		d.empty(at)
 		d.n--
 	} else {
 		delete(d.others, pairOnPath{c.ends, c.Path})

@@ -62,8 +62,8 @@ type Flow struct {
 	unaSeen             wheel.Time // when that last moved
 	ackSeen             wheel.Time // when the last ACK was captured
 	offered             int64      // the end of the window that Dst offered; 0 if unknown
-	mss                 int64      // segment size that super-packets are cut into
-	seenDups            int        // duplicate ACKs captured, which may not have reached Src yet
+	mss                 int32      // segment size that super-packets are cut into
+	seenDups            int32      // duplicate ACKs captured, which may not have reached Src yet
 	sourceRTT           leastRTT   // between the point of capture and Src
 	lastEcho            uint32     // timestamp echoed in the last packet
 	overdueTS           uint32     // of the last ACK that Src must have got and had not echoed
@@ -182,17 +182,17 @@ func (f *Flow) segmentSize() int64 {
 	if f.mss == 0 {
 		f.mss = f.findSegmentSize()
 	}
-	return f.mss
+	return int64(f.mss)
 }
 
-func (f *Flow) findSegmentSize() int64 {
-	mss := int64(1460)
+func (f *Flow) findSegmentSize() int32 {
+	mss := int32(1460)
 	if f.Src.Addr().Is6() {
 		mss = 1440
 	}
 	if g := f.other(); g.HasSYN {
 		if g.SYN.HasMSS && g.SYN.MSS >= tcp.MinMSS {
-			mss = int64(g.SYN.MSS)
+			mss = int32(g.SYN.MSS)
 		} else {
 			mss = tcp.DefaultMSS4
 		}

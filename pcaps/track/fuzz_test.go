@@ -185,9 +185,9 @@ func FuzzTracker(f *testing.F) {
 // all returns all connections, some more than once.
 func (d *directory) all() []*Conn {
 	all := slices.Collect(maps.Values(d.others))
-	for _, c := range d.slots {
-		for ; c != nil; c = c.chained {
-			all = append(all, c)
+	for _, s := range d.slots {
+		if s.c != nil {
+			all = append(all, s.c)
 		}
 	}
 	return all

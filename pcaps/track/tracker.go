@@ -146,7 +146,7 @@ func (t *Tracker) Evicted() int { return t.evicted }
 // flight from there on are of kind PMTU.
 func (t *Tracker) TooBig(e capture.TooBig) {
 	ends := pairOf(e.Src, e.Dst)
-	c := *t.conns.newest(&ends)
+	c := t.conns.newest(&ends).c
 	if c == nil {
 		return
 	}
