@@ -59,10 +59,10 @@ func (w *Scheme6) prefetch() {
 	if w.due.last&^chunkMask == first&^chunkMask {
 		end = w.due.last
 	}
-	sum := w.prefetched
+	recs, owners, now, sum := w.recs, w.owners, w.now, w.prefetched
 	for _, t := range w.entries[first : end+1] {
-		if w.recs[t].deadline <= w.now {
-			sum += w.owners[t]
+		if recs[t].deadline <= now {
+			sum += owners[t]
 		}
 	}
 	w.prefetched = sum
