@@ -50,6 +50,35 @@ func TestOutboundAtRouter(t *testing.T) {
 	}
 }
 
+// TestPacedBurst sends a segment each 10 ms, between ACKs, and then three at once. The
+// retransmission caused by SACK waits 30 ms behind them, which is no timer.
+func TestPacedBurst(t *testing.T) {
+	l := newLab(t, Config{})
+	l.open(0)
+	const lost, burst = 20, 27
+	for i := range burst + 3 {
+		at := 100 + 10*float64(i)
+		if i <= burst {
+			l.send(at, true, 1+1000*i, 1000, 1)
+		}
+		if i == burst {
+			l.send(at+0.01, true, 1001+1000*i, 1000, 1)
+			l.send(at+0.02, true, 2001+1000*i, 1000, 1)
+		}
+		switch k := i - 5; { // acknowledged 55 ms after it was sent
+		case k > lost:
+			l.send(at+5, false, 1, 0, 1+1000*lost, sacks([2]tcp.Seq{1000, tcp.Seq(1000 * (k - lost + 1))}))
+		case k >= 0 && k < lost:
+			l.send(at+5, false, 1, 0, 1001+1000*k)
+		}
+	}
+	l.send(400, true, 1+1000*lost, 1000, 1)
+	l.send(455, false, 1, 0, 3001+1000*burst)
+	if e := l.only(); e.Kind != Fast || e.DetectedPacket == 0 {
+		t.Errorf("%v, want fast", e.Kind)
+	}
+}
+
 // TestPacedSender sends a segment each 10 ms, between ACKs. A retransmission caused by SACK waits
 // for its turn, not for a timer.
 func TestPacedSender(t *testing.T) {

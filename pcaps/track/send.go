@@ -115,7 +115,7 @@ func (f *Flow) sendNew(p *capture.Packet, at, now wheel.Time, start, end int64) 
 	if last := maxTime(v.newData, v.retransmitted); last != 0 && at.Sub(last) >= max(leastTimeout, f.RTT.Min) && f.other().view.newData <= last {
 		f.afterSilence = end
 	}
-	f.pacing.note(f, at)
+	f.pacing.note(f, at, end-start)
 	v.newData, v.moreWritten = at, !h.Flags.HasAny(tcp.PSH|tcp.FIN|tcp.SYN)
 	f.emit(SentNew, p.Number, now, at, start, end, nil)
 	size := f.segmentSize()
