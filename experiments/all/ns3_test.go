@@ -1,0 +1,361 @@
+package all
+
+import (
+	"encoding/csv"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"tcpwheel/experiments"
+	"tcpwheel/wheel/stat"
+)
+
+var update = flag.Bool("update", false, "rewrite the tables of experiments/ns3/README.md")
+
+const ns3Folder = "../ns3/"
+
+// TestNS3Tables holds the tables of experiments/ns3/README.md against its committed numbers.
+func TestNS3Tables(t *testing.T) {
+	const begin, end = "<!-- Written by 'go test ./experiments/all -run NS3 -update': do not edit. -->\n", "<!-- End of the written part. -->"
+	text, err := os.ReadFile(ns3Folder + "README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rest, ok := strings.Cut(string(text), begin)
+	_, tail, ok2 := strings.Cut(rest, end)
+	if !ok || !ok2 {
+		t.Fatalf("README.md has no place for the tables, want %s and %s", begin, end)
+	}
+	c := comparison{t, map[string][]map[string]string{}}
+	want := head + begin + c.tables() + end + tail
+	switch {
+	case *update:
+		if err := os.WriteFile(ns3Folder+"README.md", []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	case want != string(text):
+		t.Error("README.md does not show the committed numbers: run go test ./experiments/all -run NS3 -update")
+	}
+}
+
+// TestNS3Parameters checks that both simulators ran the parameters that the studies' plans have
+// now, or fewer points of them.
+func TestNS3Parameters(t *testing.T) {
+	for _, name := range []string{"incast", "shrew", "vegas"} {
+		text, err := os.ReadFile(ns3Folder + "numbers/ns3-" + name + ".txt")
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+		if len(lines) < 5 || !strings.HasPrefix(lines[0], "# ns-3 3.") {
+			t.Fatalf("%s: %q, want the version, the command and the parameters", name, text)
+		}
+		own, _, _ := strings.Cut(Find(name).Plan, "\nquick:")
+		for _, line := range lines[1:] {
+			key, value, _ := strings.Cut(line, ": ")
+			_, rest, found := strings.Cut(own, "\n"+key+": ")
+			have, _, _ := strings.Cut(rest, "\n")
+			switch {
+			case !found:
+				t.Errorf("%s: the plan has no %s any more", name, key)
+			case strings.HasPrefix(value, "["):
+				for _, member := range strings.Split(strings.Trim(value, "[]"), ", ") {
+					if !slices.Contains(strings.Split(strings.Trim(have, "[]"), ", "), member) {
+						t.Errorf("%s: %s has %s, want one of the plan's %s: run experiments/ns3/run", name, key, member, have)
+					}
+				}
+			case have != value && key != "seeds":
+				t.Errorf("%s: %s is %s, want the plan's %s: run experiments/ns3/run", name, key, value, have)
+			}
+		}
+	}
+	// Timers that the programs have and do not read.
+	for study, all := range map[string][]string{
+		"incast": {`classic: "rfc6298@exact control=newreno"`}, "vegas": {"coarse: bsd delack=off control=newreno -tlp -rack -frto -sack -timestamps"},
+		"shrew": {"rfc6298@exact floor=1s control=newreno delack=off", "rfc6298@exact floor=200ms control=newreno delack=off", "rfc6298@exact floor=1ms control=newreno delack=off"},
+	} {
+		for _, text := range all {
+			if !strings.Contains(Find(study).Plan, text) {
+				t.Errorf("%s: the plan no longer has %s", study, text)
+			}
+		}
+	}
+}
+
+// comparison reads the numbers of both simulators.
+type comparison struct {
+	t     *testing.T
+	files map[string][]map[string]string
+}
+
+// rows returns the rows of a file whose columns have the values of where, as "a=1 b=2".
+func (c *comparison) rows(file string, where ...string) (all []map[string]string) {
+	c.t.Helper()
+	if c.files[file] == nil {
+		f, err := os.Open(filepath.Join(ns3Folder, "numbers", file+".csv"))
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		defer f.Close()
+		lines, err := csv.NewReader(f).ReadAll()
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		for _, values := range lines[1:] {
+			row := map[string]string{}
+			for i, name := range lines[0] {
+				row[name] = values[i]
+			}
+			c.files[file] = append(c.files[file], row)
+		}
+	}
+	for _, row := range c.files[file] {
+		if !slices.ContainsFunc(where, func(w string) bool { k, v, _ := strings.Cut(w, "="); return row[k] != v }) {
+			all = append(all, row)
+		}
+	}
+	if len(all) == 0 {
+		c.t.Fatalf("%s.csv has no row with %v", file, where)
+	}
+	return all
+}
+
+// number returns a column of a row.
+func (c *comparison) number(row map[string]string, column string) float64 {
+	x, err := strconv.ParseFloat(row[column], 64)
+	if err != nil {
+		c.t.Fatalf("%s: %v", column, err)
+	}
+	return x
+}
+
+// bySeed returns the mean over rows of each seed, with the interval over seeds.
+func (c *comparison) bySeed(rows []map[string]string, value func(map[string]string) float64) stat.Interval {
+	return stat.BootstrapMean(experiments.Values(experiments.GroupBy(rows, func(r *map[string]string) string { return (*r)["seed"] }),
+		func(g *experiments.Group[string, map[string]string]) float64 {
+			return stat.Mean(experiments.Values(g.Items, func(r *map[string]string) float64 { return value(*r) }))
+		}), 1)
+}
+
+// agree is the rule: the 95 % intervals overlap, or the means are within 10 % of ours.
+func agree(ours, other stat.Interval) bool {
+	return ours.Lo <= other.Hi && other.Lo <= ours.Hi || other.Value >= 0.9*ours.Value && other.Value <= 1.1*ours.Value
+}
+
+func shown(in stat.Interval) string {
+	return fmt.Sprintf("%s (%s to %s)", experiments.Number(in.Value), experiments.Number(in.Lo), experiments.Number(in.Hi))
+}
+
+func verdict(ours, other stat.Interval) string {
+	if agree(ours, other) {
+		return "agree"
+	}
+	return "differ"
+}
+
+// column is the results of one simulator by point.
+type column func(point string) stat.Interval
+
+// count returns how many points agree.
+func count(points []string, ours, other column) string {
+	n := 0
+	for _, p := range points {
+		if agree(ours(p), other(p)) {
+			n++
+		}
+	}
+	return fmt.Sprintf("%d of %d", n, len(points))
+}
+
+func (c *comparison) tables() string {
+	b := &strings.Builder{}
+	fmt.Fprintf(b, "\nThe figures of the studies' claims.\n\n| figure | ours | ns-3 | | ns-3 with changed rules | |\n|---|---:|---:|---|---:|---|\n")
+	c.incastClaims(b)
+	c.shrewClaims(b)
+	c.vegasClaims(b)
+	fmt.Fprintf(b, "\nPoints of the figures of `incast` that agree, of %d numbers of servers.\n\n| SACK | floor | ACKs wait | time of a query, ns-3 | changed | queries with a timeout, ns-3 | changed |\n|---|---|---|---:|---:|---:|---:|\n", len(incastServers))
+	c.incastFigures(b)
+	fmt.Fprintf(b, "\nPoints of the figures of `shrew` that agree: periods, with pulses of 100 ms.\n\n| floor | ns-3 | changed |\n|---|---:|---:|\n")
+	for _, floor := range []string{"1s", "200ms", "1ms"} {
+		ours, other := c.shrewOurs(floor, 100), c.shrewOther(floor, 100, "0")
+		fmt.Fprintf(b, "| %s | %s | %s |\n", floor, count(shrewPeriods(c), ours, other), count(shrewPeriods(c), ours, c.shrewOther(floor, 100, "1")))
+	}
+	fmt.Fprintf(b, "\nMean waits of `vegas`, in ms, at a round trip of 100 ms, and round trips that agree.\n\n| timers | segment lost | ours | ns-3 | agree | changed | agree |\n|---|---|---:|---:|---:|---:|---:|\n")
+	c.vegasFigures(b)
+	return b.String() + "\n"
+}
+
+var incastServers = []string{"1", "4", "8", "10", "12", "16", "20", "30", "40"}
+
+func perQuery(c *comparison, name string, scale float64) func(map[string]string) float64 {
+	return func(r map[string]string) float64 { return scale * c.number(r, name) / c.number(r, "queries") }
+}
+
+// incast returns the rows of either simulator. changed is "" for ours.
+func (c *comparison) incast(sack bool, floor, delack, changed string) (string, []string) {
+	if changed == "" {
+		name := map[bool]string{true: "", false: "-timestamps -sack "}[sack]
+		return "ours-incast", []string{"timers=" + name + "floor=" + floor + " delack=" + delack}
+	}
+	ns := map[string]string{"300ms": "300000000", "10ms": "10000000", "1ms": "1000000", "40ms": "40000000", "off": "0"}
+	on := map[bool]string{true: "1", false: "0"}[sack]
+	return "ns3-incast", []string{"sack=" + on, "changed=" + changed, "floor_ns=" + ns[floor], "delack_ns=" + ns[delack]}
+}
+
+func (c *comparison) incastColumn(sack bool, floor, delack, changed string, value func(map[string]string) float64) column {
+	file, where := c.incast(sack, floor, delack, changed)
+	return func(servers string) stat.Interval {
+		return c.bySeed(c.rows(file, append(where, "servers="+servers)...), value)
+	}
+}
+
+func (c *comparison) incastFigures(b *strings.Builder) {
+	for _, sack := range []bool{true, false} {
+		for _, delack := range []string{"40ms", "off"} {
+			for _, floor := range []string{"300ms", "10ms", "1ms"} {
+				fmt.Fprintf(b, "| %s | %s | %s |", map[bool]string{true: "on", false: "off"}[sack], floor, delack)
+				for _, value := range []func(map[string]string) float64{perQuery(c, "took_ns", 1e-6), perQuery(c, "timed", 100)} {
+					ours := c.incastColumn(sack, floor, delack, "", value)
+					fmt.Fprintf(b, " %s |", count(incastServers, ours, c.incastColumn(sack, floor, delack, "0", value)))
+					fmt.Fprintf(b, " %s |", count(incastServers, ours, c.incastColumn(sack, floor, delack, "1", value)))
+				}
+				fmt.Fprintln(b)
+			}
+		}
+	}
+}
+
+// relative returns the goodput at some servers in % of that of one.
+func (c *comparison) relative(floor, delack, changed, servers string) stat.Interval {
+	took := c.incastColumn(true, floor, delack, changed, perQuery(c, "took_ns", 1))
+	one, many := took("1").Value, took(servers)
+	return stat.Interval{Value: 100 * one / many.Value, Lo: 100 * one / many.Hi, Hi: 100 * one / many.Lo}
+}
+
+// onset returns the least servers at which one query in ten has a timeout.
+func (c *comparison) onset(sack bool, delack, changed string) stat.Interval {
+	file, where := c.incast(sack, "300ms", delack, changed)
+	var seeds [][]map[string]string
+	for _, g := range experiments.GroupBy(c.rows(file, where...), func(r *map[string]string) string { return (*r)["seed"] }) {
+		seeds = append(seeds, g.Items)
+	}
+	return stat.Bootstrap(seeds, 1, func(rows []map[string]string) float64 {
+		for _, n := range incastServers {
+			of := experiments.Select(rows, func(r *map[string]string) bool { return (*r)["servers"] == n })
+			if stat.Mean(experiments.Values(of, func(r *map[string]string) float64 { return c.number(*r, "timed") / c.number(*r, "queries") })) >= 0.1 {
+				x, _ := strconv.ParseFloat(n, 64)
+				return x
+			}
+		}
+		return 41 // never, among the plan's
+	})
+}
+
+func (c *comparison) incastClaims(b *strings.Builder) {
+	row := func(what string, of func(changed string) stat.Interval) {
+		ours, other, changed := of(""), of("0"), of("1")
+		fmt.Fprintf(b, "| `incast`: %s | %s | %s | %s | %s | %s |\n", what, shown(ours), shown(other), verdict(ours, other), shown(changed), verdict(ours, changed))
+	}
+	for _, delack := range []string{"40ms", "off"} {
+		row("% of the goodput left at 40 servers, floor 300 ms, ACKs wait "+delack, func(changed string) stat.Interval { return c.relative("300ms", delack, changed, "40") })
+		row("% of one server's goodput at 16, floor 1 ms, ACKs wait "+delack, func(changed string) stat.Interval { return c.relative("1ms", delack, changed, "16") })
+		for _, sack := range []bool{true, false} {
+			row(fmt.Sprintf("servers at which timeouts begin, floor 300 ms, SACK %s, ACKs wait %s", map[bool]string{true: "on", false: "off"}[sack], delack),
+				func(changed string) stat.Interval { return c.onset(sack, delack, changed) })
+		}
+	}
+}
+
+func shrewPeriods(c *comparison) (all []string) {
+	for _, g := range experiments.GroupBy(c.rows("ours-shrew", "timers=floor=1s", "pulse_ns=100000000"), func(r *map[string]string) string { return (*r)["period_ns"] }) {
+		all = append(all, g.Key)
+	}
+	return all
+}
+
+func (c *comparison) share(r map[string]string) float64 { return 100 * c.number(r, "share") }
+
+func (c *comparison) shrewOurs(floor string, pulse int) column {
+	return func(period string) stat.Interval {
+		return c.bySeed(c.rows("ours-shrew", "timers=floor="+floor, fmt.Sprintf("pulse_ns=%d", pulse*1e6), "period_ns="+period), c.share)
+	}
+}
+
+func (c *comparison) shrewOther(floor string, pulse int, changed string) column {
+	ns := map[string]string{"1s": "1000000000", "200ms": "200000000", "1ms": "1000000"}[floor]
+	return func(period string) stat.Interval {
+		return c.bySeed(c.rows("ns3-shrew", "changed="+changed, "floor_ns="+ns, fmt.Sprintf("pulse_ns=%d", pulse*1e6), "period_ns="+period), c.share)
+	}
+}
+
+func (c *comparison) shrewClaims(b *strings.Builder) {
+	for _, p := range []struct {
+		floor, period string
+		pulse         int
+	}{{"1s", "1000000000", 100}, {"1s", "500000000", 100}, {"200ms", "200000000", 100}, {"200ms", "1000000000", 100}, {"1ms", "500000000", 100},
+		{"1s", "0", 100}, {"1ms", "0", 100}, {"1s", "1000000000", 25}, {"1s", "1000000000", 50}, {"1s", "500000000", 50}, {"1s", "1000000000", 75}, {"1s", "1000000000", 150}} {
+		ours, other := c.shrewOurs(p.floor, p.pulse)(p.period), c.shrewOther(p.floor, p.pulse, "0")(p.period)
+		what := fmt.Sprintf("pulses of %d ms each %s s", p.pulse, experiments.Number(c.number(map[string]string{"s": p.period}, "s")/1e9))
+		if p.period == "0" {
+			what = "no pulses"
+		}
+		fmt.Fprintf(b, "| `shrew`: %% of the rate, floor %s, %s | %s | %s | %s |", p.floor, what, shown(ours), shown(other), verdict(ours, other))
+		if p.pulse != 100 {
+			fmt.Fprintln(b, " | |")
+			continue
+		}
+		changed := c.shrewOther(p.floor, p.pulse, "1")(p.period)
+		fmt.Fprintf(b, " %s | %s |\n", shown(changed), verdict(ours, changed))
+	}
+}
+
+// vegasTimers are those of ours and those of ns-3.
+var vegasTimers = [][2]string{{"bsd", "4.4BSD's ticks"}, {"bsd", "floor 1 s on a clock of 500 ms"}, {"rfc6298", "floor 1 s"}, {"rfc6298 floor=1ns", "no floor"}}
+
+var vegasRTTs = []string{"20000000", "50000000", "100000000", "150000000", "200000000", "300000000"}
+
+func (c *comparison) wait(rows []map[string]string) stat.Interval {
+	return c.bySeed(rows, func(r map[string]string) float64 { return c.number(r, "mean_ms") })
+}
+
+func (c *comparison) vegasColumn(file, timers, kind string, where ...string) column {
+	return func(rtt string) stat.Interval {
+		return c.wait(c.rows(file, append(where, "timers="+timers, "kind="+kind, "rtt_ns="+rtt)...))
+	}
+}
+
+func (c *comparison) vegasFigures(b *strings.Builder) {
+	for _, timers := range vegasTimers {
+		for _, kind := range []string{"alone", "of three", "again"} {
+			ours, other := c.vegasColumn("ours-vegas", timers[0], kind), c.vegasColumn("ns3-vegas", timers[1], kind, "changed=0")
+			fmt.Fprintf(b, "| %s | %s | %s | %s | %s |", timers[1], kind, shown(ours(vegasRTTs[2])), shown(other(vegasRTTs[2])), count(vegasRTTs, ours, other))
+			if strings.HasSuffix(timers[1], "500 ms") {
+				fmt.Fprintln(b, " | |")
+				continue
+			}
+			changed := c.vegasColumn("ns3-vegas", timers[1], kind, "changed=1")
+			fmt.Fprintf(b, " %s | %s |\n", shown(changed(vegasRTTs[2])), count(vegasRTTs, ours, changed))
+		}
+	}
+}
+
+func (c *comparison) vegasClaims(b *strings.Builder) {
+	short := func(rows []map[string]string) stat.Interval {
+		return c.wait(experiments.Select(rows, func(r *map[string]string) bool { return slices.Contains(vegasRTTs[:4], (*r)["rtt_ns"]) }))
+	}
+	for _, timers := range vegasTimers {
+		ours, other := short(c.rows("ours-vegas", "timers="+timers[0])), short(c.rows("ns3-vegas", "timers="+timers[1], "changed=0"))
+		fmt.Fprintf(b, "| `vegas`: mean wait at round trips up to 150 ms, in ms, %s | %s | %s | %s |", timers[1], shown(ours), shown(other), verdict(ours, other))
+		if strings.HasSuffix(timers[1], "500 ms") {
+			fmt.Fprintln(b, " | |")
+			continue
+		}
+		changed := short(c.rows("ns3-vegas", "timers="+timers[1], "changed=1"))
+		fmt.Fprintf(b, " %s | %s |\n", shown(changed), verdict(ours, changed))
+	}
+}
