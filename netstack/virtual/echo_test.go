@@ -14,7 +14,11 @@ import (
 	"tcpwheel/netstack/virtual"
 )
 
-var echoCount = flag.Int("echoes", 0, "echoes with each pair of TCPs; 0 is 1, or 20 with TCPWHEEL_LONG")
+var (
+	echoCount = flag.Int("echoes", 0, "echoes with each pair of TCPs; 0 is 1, or 20 with TCPWHEEL_LONG")
+	// Seed 3 stalls if ACKs are beyond the edge of gVisor's window.
+	echoFirst = flag.Uint64("echo.first", 3, "seed of the first echo")
+)
 
 // echoes is how many echoes TestEchoesDoNotStall makes with each pair of TCPs.
 func echoes() int {
@@ -44,7 +48,7 @@ func TestEchoesDoNotStall(t *testing.T) {
 			t.Parallel()
 			stalls := 0
 			for i := range uint64(echoes()) {
-				seed := 3 + i // seed 3 stalls if ACKs are beyond the edge of gVisor's window
+				seed := *echoFirst + i
 				e := newEcho(pair.tcp, seed)
 				if e.run(t); e.stall > time.Second {
 					stalls++
