@@ -48,19 +48,23 @@ func (l *lateness) close() {
 	l.done.Wait()
 }
 
-// since returns the gaps that ended after a time: how many, the longest, and their sum.
-func (l *lateness) since(from time.Time) (n int, worst, sum time.Duration) {
+// between returns the gaps that ended between two times, or up to 100 ms later: how many, the
+// longest, and their sum.
+func (l *lateness) between(from, to time.Time) (n int, worst, sum time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	to = to.Add(100 * time.Millisecond)
 	for i := len(l.gaps) - 1; i >= 0 && l.gaps[i].end.After(from); i-- {
-		n, worst, sum = n+1, max(worst, l.gaps[i].late), sum+l.gaps[i].late
+		if g := l.gaps[i]; g.end.Before(to) {
+			n, worst, sum = n+1, max(worst, g.late), sum+g.late
+		}
 	}
 	return n, worst, sum
 }
 
-// describe says in words what since returns.
+// describe says in words what between returns for the time since from.
 func (l *lateness) describe(from time.Time) string {
-	n, worst, sum := l.since(from)
+	n, worst, sum := l.between(from, time.Now())
 	return fmt.Sprintf("in %v the machine was over 100 ms late %d times, %v in all, %v at most",
 		time.Since(from).Round(time.Millisecond), n, sum.Round(time.Millisecond), worst.Round(time.Millisecond))
 }

@@ -107,7 +107,7 @@ func (n *network) soak(until time.Time, late *lateness, rng *rand.Rand) {
 					continue
 				}
 				report, count := n.t.Errorf, (*atomic.Uint64)(nil)
-				_, _, sum := late.since(began)
+				_, _, sum := late.between(began, time.Now())
 				switch {
 				case errors.As(err, new(*handshakeTimeout)):
 					report, count = n.t.Logf, &gaveUp
