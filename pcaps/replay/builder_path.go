@@ -3,6 +3,7 @@ package replay
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"time"
 
 	"tcpwheel/netstack/tcp"
@@ -44,11 +45,16 @@ type segment struct {
 	limit  wheel.Time // its ACK came no later; 0: not known
 }
 
-// seqRange is bytes with their transmissions, which are indices of segments.
+// attempt is a transmission of a range: a segment by its index, and what became of it.
+type attempt struct {
+	n    int
+	fate Fate
+}
+
+// seqRange is bytes with their transmissions.
 type seqRange struct {
 	start, end int64
-	tries      []int
-	fates      []Fate
+	tries      []attempt
 	done       bool       // acknowledged or SACKed
 	doneAt     wheel.Time // when an ACK first said so
 }
@@ -74,13 +80,7 @@ type block struct{ start, end int64 }
 
 // find returns the index of the range that holds a place, or of the first one behind it.
 func (p *pathBuilder) find(place int64) int {
-	i, _ := slices.BinarySearchFunc(p.ranges, place, func(r seqRange, place int64) int {
-		if r.end <= place {
-			return -1
-		}
-		return 1
-	})
-	return i
+	return sort.Search(len(p.ranges), func(i int) bool { return p.ranges[i].end > place })
 }
 
 // cut makes a place a border between ranges.
@@ -90,7 +90,7 @@ func (p *pathBuilder) cut(place int64) {
 		return
 	}
 	second := p.ranges[i]
-	second.start, second.tries, second.fates = place, slices.Clone(second.tries), slices.Clone(second.fates)
+	second.start, second.tries = place, slices.Clone(second.tries)
 	p.ranges[i].end = place
 	p.ranges = slices.Insert(p.ranges, i+1, second)
 }
@@ -115,7 +115,7 @@ func (p *pathBuilder) transmit(s segment) {
 	}
 	if _, again := p.verdicts[s.number]; s.start < p.max && !again {
 		// No retransmission, and behind others: it was overtaken.
-		if i := p.find(s.start); i < len(p.ranges) && len(p.ranges[i].tries) == 1 && p.segments[p.ranges[i].tries[0]].unseen {
+		if i := p.find(s.start); i < len(p.ranges) && len(p.ranges[i].tries) == 1 && p.segments[p.ranges[i].tries[0].n].unseen {
 			p.fill(s)
 			return
 		}
@@ -138,12 +138,11 @@ func (p *pathBuilder) push(s segment) {
 				// capture.
 				p.ackLoss = append(p.ackLoss, Span{r.doneAt.Add(-p.far / 2), to.Add(-p.far / 2)})
 			}
-			r.tries = append(r.tries, n)
-			r.fates = append(r.fates, Unknown)
+			r.tries = append(r.tries, attempt{n, Unknown})
 		}
 	}
 	if s.end > p.max {
-		p.ranges = append(p.ranges, seqRange{start: max(s.start, p.max), end: s.end, tries: []int{n}, fates: []Fate{Unknown}})
+		p.ranges = append(p.ranges, seqRange{start: max(s.start, p.max), end: s.end, tries: []attempt{{n, Unknown}}})
 		p.max = s.end
 	}
 }
@@ -155,16 +154,16 @@ func (p *pathBuilder) fill(s segment) {
 	n := -1
 	for i := p.find(s.start); i < len(p.ranges) && p.ranges[i].start < s.end; i++ {
 		r := &p.ranges[i]
-		if len(r.tries) != 1 || !p.segments[r.tries[0]].unseen {
+		if len(r.tries) != 1 || !p.segments[r.tries[0].n].unseen {
 			continue
 		}
 		if n < 0 {
 			n = len(p.segments)
-			s.limit, s.at = 0, p.segments[r.tries[0]].at
+			s.limit, s.at = 0, p.segments[r.tries[0].n].at
 			s.late, s.isNew = true, true
 			p.segments = append(p.segments, s)
 		}
-		r.tries[0] = n
+		r.tries[0].n = n
 	}
 }
 
@@ -183,7 +182,7 @@ func (p *pathBuilder) ack(a *acknowledgement) {
 		r.done, r.doneAt = true, a.at
 		segments += max((r.end-r.start+p.size-1)/p.size, 1)
 		if p.settle(r, a) {
-			if n := r.tries[r.delivered()]; last < 0 || !p.segments[n].at.Before(p.segments[last].at) {
+			if n := r.tries[r.delivered()].n; last < 0 || !p.segments[n].at.Before(p.segments[last].at) {
 				last = n
 			}
 		}
@@ -198,10 +197,10 @@ func (p *pathBuilder) ack(a *acknowledgement) {
 	for _, i := range fresh {
 		r := &p.ranges[i]
 		k := r.delivered()
-		if k < 0 || r.tries[k] == last {
+		if k < 0 || r.tries[k].n == last {
 			continue
 		}
-		switch s := &p.segments[r.tries[k]]; {
+		switch s := &p.segments[r.tries[k].n]; {
 		case i == front && !s.isNew && !s.acked:
 			s.acked, s.ackAt = true, a.at // RFC 5681 §4.2: what fills a gap is acknowledged at once
 		case s.limit == 0:
@@ -237,7 +236,9 @@ func (p *pathBuilder) covered(a *acknowledgement) (fresh []int, holes bool) {
 }
 
 // delivered returns the transmission of a range that was delivered first, -1 for none.
-func (r *seqRange) delivered() int { return slices.Index(r.fates, Delivered) }
+func (r *seqRange) delivered() int {
+	return slices.IndexFunc(r.tries, func(t attempt) bool { return t.fate == Delivered })
+}
 
 // settle finds which transmission of a range an ACK answers, and reports whether its arrival caused
 // the ACK.
@@ -252,9 +253,9 @@ func (p *pathBuilder) settle(r *seqRange, a *acknowledgement) bool {
 		return false
 	}
 	j := p.firstArrived(r, a)
-	if s := &p.segments[r.tries[j]]; j < last && p.far > 0 && !s.unseen && p.drew(r, last, a) && a.at.Sub(s.at) > 2*p.far+usualACKDelay {
+	if s := &p.segments[r.tries[j].n]; j < last && p.far > 0 && !s.unseen && p.drew(r, last, a) && a.at.Sub(s.at) > 2*p.far+usualACKDelay {
 		p.settleDuplicate(r, a, j, last)
-		s := &p.segments[r.tries[last]]
+		s := &p.segments[r.tries[last].n]
 		s.acked, s.ackAt = true, a.at
 		return false
 	}
@@ -265,12 +266,12 @@ func (p *pathBuilder) settle(r *seqRange, a *acknowledgement) bool {
 // firstArrived returns which transmission of a range had arrived first when an ACK of it was sent.
 func (p *pathBuilder) firstArrived(r *seqRange, a *acknowledgement) int {
 	j := len(r.tries) - 1
-	for j > 0 && a.at.Sub(p.segments[r.tries[j]].at) < p.far-p.far/4 && !p.needed(r, j) {
+	for j > 0 && a.at.Sub(p.segments[r.tries[j].n].at) < p.far-p.far/4 && !p.needed(r, j) {
 		j--
 	}
 	if a.hasTS && len(a.blocks) == 0 {
 		for k := range r.tries {
-			if t := &p.segments[r.tries[k]]; t.hasTS && t.ts == a.echo && (k+1 == len(r.tries) || p.segments[r.tries[k+1]].ts != a.echo) {
+			if t := &p.segments[r.tries[k].n]; t.hasTS && t.ts == a.echo && (k+1 == len(r.tries) || p.segments[r.tries[k+1].n].ts != a.echo) {
 				j = k
 				break
 			}
@@ -289,7 +290,7 @@ func (p *pathBuilder) firstArrived(r *seqRange, a *acknowledgement) int {
 
 // drew reports whether an ACK came as soon after a transmission as one that it drew.
 func (p *pathBuilder) drew(r *seqRange, k int, a *acknowledgement) bool {
-	took := a.at.Sub(p.segments[r.tries[k]].at)
+	took := a.at.Sub(p.segments[r.tries[k].n].at)
 	return took >= p.far-p.far/4 && took <= p.far+p.far/4+answerJitter
 }
 
@@ -297,8 +298,8 @@ func (p *pathBuilder) drew(r *seqRange, k int, a *acknowledgement) bool {
 // at hand answers a later transmission, a duplicate.
 func (p *pathBuilder) settleDuplicate(r *seqRange, a *acknowledgement, j, again int) {
 	p.mark(r, j)
-	r.fates[again] = Delivered
-	from := p.segments[r.tries[j]].at.Add(p.far / 2)
+	r.tries[again].fate = Delivered
+	from := p.segments[r.tries[j].n].at.Add(p.far / 2)
 	if n := len(p.acks) - 2; p.near == 0 && n >= 0 {
 		from = max(from, p.acks[n].at.Add(-p.far/2+1)) // its sender had the ACKs that came here
 	}
@@ -309,13 +310,13 @@ func (p *pathBuilder) settleDuplicate(r *seqRange, a *acknowledgement, j, again 
 // mark notes that a transmission was delivered and those before it were lost. What became of those
 // after it is not known yet.
 func (p *pathBuilder) mark(r *seqRange, j int) {
-	for k := range r.fates {
-		r.fates[k] = Lost
-		if t := &p.segments[r.tries[k]]; k == j {
-			r.fates[k] = Delivered
+	for k := range r.tries {
+		r.tries[k].fate = Lost
+		if t := &p.segments[r.tries[k].n]; k == j {
+			r.tries[k].fate = Delivered
 		} else if k > j || t.end == p.max && t.end == t.start+1 {
 			// No SACK reports a FIN alone behind a hole: the ACK that answers it decides.
-			r.fates[k] = Unknown
+			r.tries[k].fate = Unknown
 		}
 	}
 }
@@ -323,13 +324,13 @@ func (p *pathBuilder) mark(r *seqRange, j int) {
 // verdict returns what the tracker found of a transmission; the zero value for one that is no
 // retransmission to it.
 func (p *pathBuilder) verdict(r *seqRange, k int) track.Retransmission {
-	return p.verdicts[p.segments[r.tries[k]].number]
+	return p.verdicts[p.segments[r.tries[k].n].number]
 }
 
 // needed reports whether the tracker says that a transmission was needed. Of the handshake, one
 // point of capture shows too little: there it is needed unless it is spurious.
 func (p *pathBuilder) needed(r *seqRange, k int) bool {
-	v, ok := p.verdicts[p.segments[r.tries[k]].number]
+	v, ok := p.verdicts[p.segments[r.tries[k].n].number]
 	return ok && (v.Spurious == track.Necessary || v.Kind == track.SYN && v.Spurious != track.Spurious)
 }
 
@@ -342,13 +343,13 @@ func (p *pathBuilder) settleRest(end wheel.Time, rtt time.Duration) {
 			p.settleUnneeded(r, end)
 			continue
 		}
-		for k, n := range r.tries {
-			s := &p.segments[n]
+		for k, t := range r.tries {
+			s := &p.segments[t.n]
 			switch {
 			case p.far == 0 && !s.unseen:
-				r.fates[k] = Delivered // it was captured where it arrived
+				r.tries[k].fate = Delivered // it was captured where it arrived
 			case k+1 < len(r.tries), len(p.acks) > 0 && end.Sub(s.at) > 2*rtt+answerAtEnd:
-				r.fates[k] = Lost
+				r.tries[k].fate = Lost
 			}
 		}
 	}
@@ -357,12 +358,12 @@ func (p *pathBuilder) settleRest(end wheel.Time, rtt time.Duration) {
 	}
 	for i := range p.ranges {
 		r := &p.ranges[i]
-		for k, n := range r.tries {
-			if r.done && k+1 < len(r.tries) && r.fates[k] == Lost && p.needed(r, k+1) {
+		for k, t := range r.tries {
+			if r.done && k+1 < len(r.tries) && r.tries[k].fate == Lost && p.needed(r, k+1) {
 				continue // it was lost behind the point of capture
 			}
-			if !p.segments[n].unseen {
-				r.fates[k] = Delivered
+			if !p.segments[t.n].unseen {
+				r.tries[k].fate = Delivered
 			}
 		}
 	}
@@ -371,21 +372,21 @@ func (p *pathBuilder) settleRest(end wheel.Time, rtt time.Duration) {
 // settleUnneeded finds what became of transmissions that were not needed. A receiver answers each
 // with an ACK at once (RFC 9293 §3.10.7.4): where there is none, it did not arrive.
 func (p *pathBuilder) settleUnneeded(r *seqRange, end wheel.Time) {
-	for k, n := range r.tries {
-		if r.fates[k] != Unknown {
+	for k, t := range r.tries {
+		if t.fate != Unknown {
 			continue
 		}
-		from := p.segments[n].at.Add(p.far - p.far/16)
-		to := p.segments[n].at.Add(p.far + p.far/4 + answerJitter)
+		from := p.segments[t.n].at.Add(p.far - p.far/16)
+		to := p.segments[t.n].at.Add(p.far + p.far/4 + answerJitter)
 		if to.After(end) {
 			continue
 		}
 		i, _ := slices.BinarySearchFunc(p.acks, from, func(a ackSeen, at wheel.Time) int { return cmp.Compare(a.at, at) })
-		r.fates[k] = Lost
+		r.tries[k].fate = Lost
 		for ; i < len(p.acks) && !p.acks[i].at.After(to); i++ {
 			// An ACK of all before it was sent without it: it is a FIN, as all else is SACKed.
 			if p.acks[i].place != r.start {
-				r.fates[k] = Delivered
+				r.tries[k].fate = Delivered
 				break
 			}
 		}
@@ -401,9 +402,9 @@ func (p *pathBuilder) loseDeaf(spans []Span) {
 	for i := range p.ranges {
 		r := &p.ranges[i]
 		for k := 0; k+1 < len(r.tries); k++ {
-			at := p.segments[r.tries[k]].at.Add(-p.near / 2)
+			at := p.segments[r.tries[k].n].at.Add(-p.near / 2)
 			if slices.ContainsFunc(spans, func(s Span) bool { return s.From <= at && at <= s.To }) {
-				r.fates[k] = Lost
+				r.tries[k].fate = Lost
 			}
 		}
 	}
@@ -419,25 +420,24 @@ func (p *pathBuilder) isKeepalive(k *packet, start int64) bool {
 // much before that, and between its neighbours in the stream.
 func (p *pathBuilder) unseen(i int, packet int64, before time.Duration) {
 	r := &p.ranges[i]
-	k := slices.IndexFunc(r.tries, func(n int) bool { return p.segments[n].number == packet })
+	k := slices.IndexFunc(r.tries, func(t attempt) bool { return p.segments[t.n].number == packet })
 	if k < 0 {
 		return
 	}
-	again := &p.segments[r.tries[k]]
+	again := &p.segments[r.tries[k].n]
 	at := again.at.Add(-before)
 	for _, before := range slices.Backward(p.ranges[:i]) {
-		if s := &p.segments[before.tries[0]]; !s.unseen {
+		if s := &p.segments[before.tries[0].n]; !s.unseen {
 			at = min(max(at, s.at), again.at)
 			break
 		}
 	}
 	switch {
-	case k > 0 && p.segments[r.tries[k-1]].unseen:
-		p.segments[r.tries[k-1]].at = at
+	case k > 0 && p.segments[r.tries[k-1].n].unseen:
+		p.segments[r.tries[k-1].n].at = at
 	case k == 0:
 		again.isNew = false
-		r.tries = slices.Insert(r.tries, 0, len(p.segments))
-		r.fates = slices.Insert(r.fates, 0, Lost)
+		r.tries = slices.Insert(r.tries, 0, attempt{len(p.segments), Lost})
 		p.segments = append(p.segments, segment{at: at, start: r.start, end: r.end, unseen: true, isNew: true})
 	}
 }

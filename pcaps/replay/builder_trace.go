@@ -14,8 +14,8 @@ func (b *builder) trace(d int, rtt time.Duration) PathTrace {
 	p := &b.paths[d]
 	for i := range p.ranges {
 		r := &p.ranges[i]
-		for k, n := range r.tries {
-			p.segments[n].covers = p.segments[n].covers || r.fates[k] == Delivered
+		for _, k := range r.tries {
+			p.segments[k.n].covers = p.segments[k.n].covers || k.fate == Delivered
 		}
 	}
 	// The least time to the destination and back, of what was answered at once.
@@ -33,11 +33,11 @@ func (b *builder) trace(d int, rtt time.Duration) PathTrace {
 	for i := range p.ranges {
 		r := &p.ranges[i]
 		out := Range{Start: uint64(r.start), End: uint64(r.end)}
-		for k, n := range r.tries {
-			s := &p.segments[n]
-			try := Try{Sent: b.virtual(s.at.Add(-p.near / 2)), Fate: r.fates[k], Late: s.late, Unseen: s.unseen, Packet: s.number}
+		for _, k := range r.tries {
+			s := &p.segments[k.n]
+			try := Try{Sent: b.virtual(s.at.Add(-p.near / 2)), Fate: k.fate, Late: s.late, Unseen: s.unseen, Packet: s.number}
 			if try.Fate != Lost {
-				try.Delay, try.Exact = delays[n].took, delays[n].exact
+				try.Delay, try.Exact = delays[k.n].took, delays[k.n].exact
 			}
 			out.Tries = append(out.Tries, try)
 		}
@@ -170,8 +170,8 @@ func (b *builder) countLosses(p *pathBuilder, t *PathTrace) {
 	lost := make([]bool, len(p.segments))
 	for i := range p.ranges {
 		r := &p.ranges[i]
-		for k, n := range r.tries {
-			lost[n] = lost[n] || r.fates[k] == Lost
+		for _, k := range r.tries {
+			lost[k.n] = lost[k.n] || k.fate == Lost
 		}
 	}
 	open := false

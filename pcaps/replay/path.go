@@ -1,8 +1,7 @@
 package replay
 
 import (
-	"cmp"
-	"slices"
+	"sort"
 	"time"
 
 	"tcpwheel/netstack/sim"
@@ -53,7 +52,7 @@ func (p *path) noteACK(now wheel.Time, ack int64) {
 // ackedAt returns when all before a place was acknowledged, by ACKs of ever more, and whether it
 // was.
 func ackedAt(acks []ackSeen, place int64) (wheel.Time, bool) {
-	i, _ := slices.BinarySearchFunc(acks, place, func(a ackSeen, place int64) int { return cmp.Compare(a.place, place) })
+	i := sort.Search(len(acks), func(i int) bool { return acks[i].place >= place })
 	if i == len(acks) {
 		return 0, false
 	}

@@ -3,6 +3,7 @@ package replay
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"time"
 
 	"tcpwheel/wheel"
@@ -72,13 +73,7 @@ func (f Fate) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
 
 // find returns the index of the range that holds a place, or of the first range behind it.
 func (p *PathTrace) find(place int64) int {
-	i, _ := slices.BinarySearchFunc(p.Ranges, place, func(r Range, place int64) int {
-		if int64(r.End) <= place {
-			return -1
-		}
-		return 1
-	})
-	return i
+	return sort.Search(len(p.Ranges), func(i int) bool { return int64(p.Ranges[i].End) > place })
 }
 
 // try returns the n-th transmission of the byte at a place, nil if the capture has none.

@@ -48,14 +48,11 @@ type Options struct {
 
 // Outcome is what became of a connection that was replayed from end to end.
 type Outcome struct {
-	Policy string `json:"policy"`
-	Key    Key    `json:"key"`
-
-	Transmissions   int  `json:"transmissions"`            // of data, both ends
-	FilledIn        int  `json:"filled_in"`                // whose fates the capture does not show
-	Retransmissions int  `json:"retransmissions"`          // not the first of their bytes
-	Spurious        int  `json:"spurious_retransmissions"` // whose bytes had arrived, or would
-	Complete        bool `json:"complete"`                 // all bytes were written and received
+	Transmissions   int  // of data, both ends
+	FilledIn        int  // whose fates the capture does not show
+	Retransmissions int  // not the first of their bytes
+	Spurious        int  // whose bytes had arrived, or would
+	Complete        bool // all bytes were written and received
 
 	log []Event // in the order of passing the point of capture
 }
@@ -151,7 +148,7 @@ func (r *run) complete() bool {
 
 // outcome sums the run up.
 func (r *run) outcome() *Outcome {
-	o := &Outcome{Policy: r.options.Policy.Name, Key: r.options.Key, Complete: r.complete()}
+	o := &Outcome{Complete: r.complete()}
 	for _, p := range r.paths {
 		o.Transmissions += len(p.sent)
 		for i := range p.sent {

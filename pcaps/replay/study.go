@@ -83,17 +83,13 @@ func (st *Study) Run(file string, c *track.Conn, s *Script) (*Result, error) {
 }
 
 // RunAll replays the scripts of results, several at once, in place of what they have. It calls done
-// after each, not from two goroutines at once.
+// after each, perhaps from several goroutines at once.
 func (st *Study) RunAll(ctx context.Context, results []*Result, done func()) error {
-	var lock sync.Mutex
 	tasks := make([]func() error, len(results))
 	for i, r := range results {
 		tasks[i] = func() error {
-			err := cmp.Or(ctx.Err(), st.RunAgain(r))
-			lock.Lock()
-			defer lock.Unlock()
-			done()
-			return err
+			defer done()
+			return cmp.Or(ctx.Err(), st.RunAgain(r))
 		}
 	}
 	return together(tasks, make(chan struct{}, runtime.GOMAXPROCS(0)))

@@ -131,8 +131,8 @@ func (b *builder) deliver(all []delivery, d, n int, x delivery) []delivery {
 	first, tail := len(all), x.tail
 	for i := p.find(s.start); i < len(p.ranges) && p.ranges[i].start < s.end; i++ {
 		r := &p.ranges[i]
-		k := slices.Index(r.tries, n)
-		if k < 0 || r.fates[k] == Lost {
+		k := slices.IndexFunc(r.tries, func(t attempt) bool { return t.n == n })
+		if k < 0 || r.tries[k].fate == Lost {
 			continue
 		}
 		try := b.script.Paths[d].try(r.start, k+1)
@@ -191,8 +191,8 @@ func (b *builder) findLosses() {
 				l.TRec = e.TRec
 			}
 			if i := p.find(start); i < len(p.ranges) {
-				for k, n := range p.ranges[i].tries {
-					if p.segments[n].number == e.DetectedPacket {
+				for k, t := range p.ranges[i].tries {
+					if p.segments[t.n].number == e.DetectedPacket {
 						l.Try = max(k, 1)
 					}
 				}
