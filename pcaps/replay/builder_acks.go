@@ -3,13 +3,9 @@ package replay
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	"tcpwheel/wheel"
 )
-
-// ackDelay returns how long the end d delays ACKs, 0 if the capture shows none that was delayed.
-func (b *builder) ackDelay(d int) time.Duration { return b.conn.Flows[1-d].Delayed.Median }
 
 // acks finds when the end d acknowledged what it received. Without SACK its ACKs count only what
 // arrived in order.

@@ -37,7 +37,7 @@ func (b *builder) endpoint(d int) Endpoint {
 			e.Window = max(e.Window, min(uint32(x.p.window)<<scale, 1<<29))
 		}
 	}
-	e.ACKDelay = b.ackDelay(d)
+	e.ACKDelay = g.Delayed.Median // of the ACKs of the peer's data
 	w := writeFinder{b: b, d: d, size: b.paths[d].size, quiet: b.quiet(d), short: true, wroteAt: b.opened(d)}
 	e.Writes, e.FirstFlight = w.find()
 	e.SendLimits = b.sendLimits(d, e.Writes)

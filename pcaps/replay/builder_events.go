@@ -24,12 +24,6 @@ func (b *builder) mergeEvents() {
 	}
 }
 
-// lostACK reports whether a packet without data that the end d sent must have been lost behind the
-// point of capture.
-func (b *builder) lostACK(d int, x *endEvent) bool {
-	return within(b.script.Paths[d].ACKLossSpans, b.virtual(x.at.Add(-b.half[d]/2)))
-}
-
 // opened returns when the connection was open to an end: the client when it had the SYN-ACK, the
 // server when it had the ACK of its own.
 func (b *builder) opened(d int) wheel.Time {

@@ -68,7 +68,8 @@ func (t times) forked(now wheel.Time, e *end) {
 
 // schedule has a range that left for the n-th time at sent leave again.
 func (t times) schedule(now, sent wheel.Time, e *end, r *Range, n int) {
-	if gap, ok := r.gap(n); ok {
+	if n < len(r.Tries) {
+		gap := max(r.Tries[n].Sent.Sub(r.Tries[n-1].Sent), 0)
 		e.resendAt(max(sent.Add(time.Duration(t.part*float64(gap))), now), r, n+1)
 	}
 }

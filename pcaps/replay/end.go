@@ -222,13 +222,13 @@ func (s *Script) config(side int, o *Options, d decider) (*tcp.Config, tcp.Path,
 	return &c, path, path.Check()
 }
 
-// mtu returns what both ends' segments fit into.
-func (s *Script) mtu() int { return max(int(s.Ends[0].MSS), int(s.Ends[1].MSS)) + s.headerLen() }
+// mss returns the length of the longest segments of both ends.
+func (s *Script) mss() uint16 { return max(s.Ends[0].MSS, s.Ends[1].MSS) }
 
-// headerLen is what the headers of IP and TCP take without options.
-func (s *Script) headerLen() int {
+// mtu returns what these fit into with the headers of IP and TCP.
+func (s *Script) mtu() int {
 	if s.IPv6 {
-		return 60
+		return int(s.mss()) + 60
 	}
-	return 40
+	return int(s.mss()) + 40
 }

@@ -87,7 +87,7 @@ func (f *feeder) deliver(now wheel.Time, x *delivery) {
 // offer adds the options of an end's SYN.
 func (s *Script) offer(side int, o *tcp.Options) {
 	e := &s.Ends[side]
-	o.HasMSS, o.MSS = true, uint16(min(s.mtu()-s.headerLen(), 65535))
+	o.HasMSS, o.MSS = true, s.mss()
 	o.SACKPermitted = e.SACK
 	if e.WScale || e.Window > 65535 {
 		o.HasWScale, o.WScale = true, e.scale()

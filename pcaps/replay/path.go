@@ -151,7 +151,7 @@ func (p *path) findArrival(x *transmission, t *Try) {
 			x.arrives = max(t.Sent.Add(t.Delay), x.at) // so that small errors do not add up
 		}
 	} else {
-		x.arrives = x.at.Add(p.trace.delayAt(x.at))
+		x.arrives = x.at.Add(interpolate(p.trace.Delays, x.at, p.trace.Base))
 		t = nil
 	}
 	if t != nil && t.Late {

@@ -109,18 +109,9 @@ func within(spans []Span, at wheel.Time) bool {
 	return i < len(spans) && spans[i].From <= at
 }
 
-// sentBefore returns how many transmissions left before an instant.
-func (p *PathTrace) sentBefore(at wheel.Time) int {
-	n, _ := slices.BinarySearch(p.left, at)
-	return n
-}
-
-// delayAt returns the delay of a packet that leaves at an instant: that of its neighbours, in
-// proportion, or the least one if none is known.
-func (p *PathTrace) delayAt(at wheel.Time) time.Duration { return interpolate(p.Delays, at, p.Base) }
-
-// interpolate returns the delay at an instant from samples in order. Before the first and after the
-// last it is theirs; base is for none at all.
+// interpolate returns the delay of a packet that leaves at an instant, from samples in order: that
+// of its neighbours, in proportion. Before the first and after the last it is theirs; base is for
+// none at all.
 func interpolate(known []DelaySample, at wheel.Time, base time.Duration) time.Duration {
 	i, _ := slices.BinarySearchFunc(known, at, func(d DelaySample, at wheel.Time) int { return cmp.Compare(d.Sent, at) })
 	switch {
@@ -134,13 +125,4 @@ func interpolate(known []DelaySample, at wheel.Time, base time.Duration) time.Du
 	a, b := known[i-1], known[i]
 	part := float64(at.Sub(a.Sent)) / float64(b.Sent.Sub(a.Sent))
 	return a.Delay + time.Duration(part*float64(b.Delay-a.Delay))
-}
-
-// gap returns how long after the n-th transmission of a range the next one left, and whether the
-// capture has it.
-func (r *Range) gap(n int) (time.Duration, bool) {
-	if n < 1 || n >= len(r.Tries) {
-		return 0, false
-	}
-	return max(r.Tries[n].Sent.Sub(r.Tries[n-1].Sent), 0), true
 }

@@ -128,7 +128,8 @@ func (f *follower) release(now wheel.Time, control string, key Key, n int, c *co
 				p.last = max(p.last, x.at)
 			}
 		}
-		p.index, p.high = p.trace.sentBefore(now+1), f.ends[d].sent
+		p.index, _ = slices.BinarySearch(p.trace.left, now+1) // how many have left
+		p.high = f.ends[d].sent
 	}
 	for _, e := range r.ends {
 		if e.conn == nil {

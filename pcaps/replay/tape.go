@@ -108,8 +108,8 @@ func (b *builder) deliveries(d int) (all []delivery) {
 		}
 		acked = max(acked, x.ack)
 		if x.n < 0 {
-			if !b.lostACK(d, x) {
-				at, sent := b.virtual(x.at.Add(b.half[to]/2)), b.virtual(x.at.Add(-b.half[d]/2))
+			at, sent := b.virtual(x.at.Add(b.half[to]/2)), b.virtual(x.at.Add(-b.half[d]/2))
+			if !within(b.script.Paths[d].ACKLossSpans, sent) {
 				all = append(all, delivery{at: at, sent: sent, p: x.p, start: x.start, end: x.start, ack: x.ack})
 			}
 			continue
