@@ -63,12 +63,11 @@ func (c *Conn) sampleRTT(now wheel.Time, h *Header, a *ackFacts) {
 }
 
 // mayAnswerRexmit reports whether the ACK may answer a retransmission although it echoes an older
-// timestamp. Some receivers, such as gVisor's TCP, take no timestamp from a duplicate. They echo
-// the first copy for as long as no new data comes. The time since then is not an RTT; taken as one
-// it would double the RTO again and again. So the ACK counts as that of the first copy only if it
-// came within half the minimum RTT after the retransmission. Few samples or a late machine
-// overestimate the minimum. After a lost SYN there is none.
+// timestamp: it came at least the minimum RTT after the retransmission, or there is no RTT yet, as
+// after a lost SYN. Some receivers, such as gVisor's TCP, take no timestamp from a duplicate. They
+// echo the first copy for as long as no new data comes. The time since then is not an RTT; taken as
+// one it would double the RTO again and again.
 func (c *Conn) mayAnswerRexmit(now wheel.Time, a *ackFacts) bool {
 	least, _ := c.rec.rack.MinRTT()
-	return a.staleEcho && now.Sub(a.lastRexmitAt) > least/2
+	return a.staleEcho && now.Sub(a.lastRexmitAt) >= least
 }
