@@ -91,8 +91,8 @@ type Config struct {
 
 // Check returns an error that names the first invalid field, its value and the bound.
 func (c *Config) Check() error {
-	if err := c.checkTCP(); err != nil {
-		return err
+	if slices.Contains(tcptimers.Names(), c.TCP) {
+		return fmt.Errorf("TCP %q is a policy of ours: use --policy %[1]s", c.TCP)
 	}
 	if err := tun.CheckName(c.Device); err != nil {
 		return err
@@ -111,6 +111,9 @@ func (c *Config) Check() error {
 	}
 	if c.Tick < 0 || c.Tick > time.Second {
 		return fmt.Errorf("tick %v, want 0s to 1s", c.Tick)
+	}
+	if err := c.checkTCP(); err != nil {
+		return err
 	}
 	if err := checkKeepAlive(c.KeepAlive); err != nil {
 		return err
@@ -142,8 +145,6 @@ func (c *Config) checkTCP() error {
 			_, err = netstack.NewProtocolWith(p)
 		}
 		return err
-	case slices.Contains(tcptimers.Names(), c.TCP):
-		return fmt.Errorf("TCP %q is a policy of ours: use --policy %s", c.TCP, c.TCP)
 	case c.TCP != GVisor:
 		return fmt.Errorf("TCP %q, want %s or %s", c.TCP, Ours, GVisor)
 	case c.Policy != "":
