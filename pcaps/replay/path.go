@@ -87,11 +87,24 @@ func (p *path) carry(now wheel.Time, o *outgoing) {
 		p.log = append(p.log, event)
 	}
 	p.away++
-	arrives := *o
-	once(p.run.net, at, func(at wheel.Time) {
-		p.away--
-		p.run.arrive(at, 1-p.flow, &arrives)
-	})
+	f := &inFlight{path: p, packet: *o}
+	f.timer = p.run.net.NewTimer(f)
+	p.run.net.StartTimer(f.timer, at)
+}
+
+// inFlight is a packet on its path: one allocation for each.
+type inFlight struct {
+	path   *path
+	packet outgoing
+	timer  wheel.Timer
+}
+
+// Expire implements sim.Handler. The packet arrives.
+func (f *inFlight) Expire(now wheel.Time) {
+	p := f.path
+	p.run.net.FreeTimer(f.timer)
+	p.away--
+	p.run.arrive(now, 1-p.flow, &f.packet)
 }
 
 // near is how far from the captured time a transmission may leave and still take as long as the
