@@ -2,18 +2,32 @@ package kerneltruth
 
 import (
 	"runtime"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
+
+// processors guards the number of processors that Go uses.
+var processors sync.Mutex
+
+// addProcessors lets Go run so many goroutines more at once.
+func addProcessors(n int) {
+	processors.Lock()
+	defer processors.Unlock()
+	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + n)
+}
 
 // nap is how long the thread sleeps that measures lateness.
 const nap = 2 * time.Millisecond
 
 // measureLateness starts a thread of normal priority that sleeps again and again. stop ends it, and
 // returns by how much it overslept at most. The links' own lateness is no measure: they may have
-// real-time priority, and the kernel's timers have not once a softirq waits for ksoftirqd.
+// real-time priority, and the kernel's timers have not once a softirq waits for ksoftirqd. Go takes
+// the thread for a running one while it sleeps, so another goroutine may run meanwhile: else
+// packets would wait for up to 10 ms.
 func measureLateness() (stop func() time.Duration) {
+	addProcessors(1)
 	done, most := make(chan struct{}), make(chan time.Duration)
 	go func() {
 		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
@@ -35,6 +49,7 @@ func measureLateness() (stop func() time.Duration) {
 	}()
 	return func() time.Duration {
 		close(done)
+		addProcessors(-1)
 		return <-most
 	}
 }
