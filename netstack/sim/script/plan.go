@@ -153,7 +153,7 @@ func (p *plan) check() error {
 	if p.engine.MTU == 0 {
 		p.engine.MTU = 1500
 	}
-	path := tcp.Path{MTU: p.engine.MTU, IPv6: p.ipv6}
+	path := tcp.Path{MTU: p.engine.MTU, IPv6: true} // the host takes both versions of IP
 	if err := path.Check(); err != nil {
 		return err
 	}
