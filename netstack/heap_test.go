@@ -66,7 +66,7 @@ func TestConnectsLeaveNothing(t *testing.T) {
 			b.Read(buf)
 			ends[i%len(ends)](a, b)
 		}
-		eventually(t, "all connections end", func() bool { return len(s.RegisteredEndpoints()) == 1 })
+		eventually(t, "all connections end", func() bool { return len(s.RegisteredEndpoints()) == 1 && len(TimeWaits(s)) == 0 })
 	}
 	some(1000)
 	heap, goroutines := heapInUse(), runtime.NumGoroutine()

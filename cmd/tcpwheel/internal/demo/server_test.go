@@ -229,7 +229,7 @@ func busyLanes(t testing.TB) *Server {
 		t.Fatal(err)
 	}
 	s := NewServer(run, serverAddr)
-	if err := s.run.AdvanceTo(wheel.Time(60 * time.Second)); err != nil {
+	if err := s.run.AdvanceTo(wheel.Time(85 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	s.sample()
