@@ -11,7 +11,7 @@ import (
 // processors guards the number of processors that Go uses.
 var processors sync.Mutex
 
-// addProcessors lets Go run so many goroutines more at once.
+// addProcessors raises by n how many goroutines run at once.
 func addProcessors(n int) {
 	processors.Lock()
 	defer processors.Unlock()
