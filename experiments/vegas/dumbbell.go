@@ -36,7 +36,8 @@ type transfer struct {
 	bytes  int
 	start  time.Duration
 
-	sender       *host.Host
+	of           *dumbbell
+	sender, to   *host.Host
 	record       testbed.Record
 	silence      silences
 	begun, ended wheel.Time
@@ -47,8 +48,8 @@ type transfer struct {
 type transferred struct {
 	Seconds       float64 `json:"seconds"` // from the SYN to the ACK of the last byte
 	Timeouts      int     `json:"timeouts"`
-	Retransmitted int     `json:"resent"`  // bytes
-	Silence       float64 `json:"silence"` // seconds without transmission before timeouts, in all
+	Retransmitted int     `json:"retransmitted"` // bytes
+	Silence       float64 `json:"silence_s"`     // without transmission before timeouts, in all
 }
 
 func (t *transferred) timeouts() float64      { return float64(t.Timeouts) }
@@ -106,18 +107,11 @@ func (b bottleneck) dumbbell(seed int, key uint64, transfers ...*transfer) (*dum
 			continue
 		}
 		t := transfers[i]
-		t.sender = sender
-		to := hosts[1][i]
-		d.world.Net.StartTimer(d.world.Net.NewTimer(handler(func(now wheel.Time) { d.begin(t, to, now) })), wheel.Time(max(t.start, 1)))
+		t.of, t.sender, t.to = d, sender, hosts[1][i]
+		d.world.Net.StartTimer(d.world.Net.NewTimer(t), wheel.Time(max(t.start, 1)))
 	}
 	return d, nil
 }
-
-// handler is a function that a timer calls.
-type handler func(now wheel.Time)
-
-// Expire implements sim.Handler.
-func (h handler) Expire(now wheel.Time) { h(now) }
 
 // host makes the host of pair i on a side: 0 sends. The last pair is that of the traffic. All
 // receivers are those of the old TCP, but for the options of their sender.
@@ -140,8 +134,8 @@ func (d *dumbbell) host(side, i int) (*host.Host, error) {
 	})
 }
 
-// begin begins a transfer, which ends with the last ACK.
-func (d *dumbbell) begin(t *transfer, to *host.Host, now wheel.Time) {
+// Expire implements sim.Handler: the transfer begins. It ends with the last ACK.
+func (t *transfer) Expire(now wheel.Time) {
 	t.begun = now
 	watch := func(now wheel.Time, s *host.Session, ev tcp.Events) {
 		if ev.Has(tcp.EventClosed) && !t.done {
@@ -151,7 +145,7 @@ func (d *dumbbell) begin(t *transfer, to *host.Host, now wheel.Time) {
 			t.done, t.ended = true, now
 		}
 	}
-	_, err := t.sender.Dial(to, dumbbellPort, nil, host.Apps{&host.Bulk{Bytes: uint64(t.bytes), Buffer: uint32(d.sendBuffer)}, host.AppFunc(watch)})
+	_, err := t.sender.Dial(t.to, dumbbellPort, nil, host.Apps{&host.Bulk{Bytes: uint64(t.bytes), Buffer: uint32(t.of.sendBuffer)}, host.AppFunc(watch)})
 	t.failed = err != nil
 }
 
