@@ -56,20 +56,18 @@ func (b *registration) reservation(id *stack.TransportEndpointID) ports.Reservat
 // blocks reports whether a connection in TIME-WAIT forbids a reservation. The rules are those of
 // gVisor's ports.PortManager, as if it still had the connection's reservation. named says that the
 // program has named the port.
-func (t *timeWaits) blocks(r ports.Reservation, named bool) (blocked bool) {
+func (t *timeWaits) blocks(r ports.Reservation, named bool) bool {
 	if t.n.Load() == 0 {
 		return false
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.ports[r.Port] == 0 {
-		return false
+	for w := t.ports[r.Port]; w != nil; w = w.behind {
+		if w.conflicts(&r, named) {
+			return true
+		}
 	}
-	t.each(func(w *timeWait) bool {
-		blocked = w.ends.localPort == r.Port && w.conflicts(&r, named)
-		return !blocked
-	})
-	return blocked
+	return false
 }
 
 func (w *timeWait) conflicts(r *ports.Reservation, named bool) bool {

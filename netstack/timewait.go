@@ -31,20 +31,21 @@ type timeWaits struct {
 
 	mu      sync.Mutex // taken after an endpoint's lock and before a shard's
 	buckets []*timeWait
-	ports   map[uint16]int // records by local port
-	now     wheel.Time     // the latest time that conn was given
-	conn    tcp.Conn       // the connection of the record that is being processed
-	out     tcp.Output     // its output
+	ports   map[uint16]*timeWait // a list of the records of each local port
+	now     wheel.Time           // the latest time that conn was given
+	conn    tcp.Conn             // the connection of the record that is being processed
+	out     tcp.Output           // its output
 }
 
 // minBuckets is the smallest table that has records.
 const minBuckets = 64
 
-// timeWait is a connection in TIME-WAIT: 128 bytes. All but next, timer and conn is immutable.
+// timeWait is a connection in TIME-WAIT: 144 bytes. All but the links, timer and conn is immutable.
 type timeWait struct {
-	next  *timeWait
-	shard *shard
-	conn  tcp.TimeWait
+	next           *timeWait // in its bucket
+	before, behind *timeWait // in the list of its port
+	shard          *shard
+	conn           tcp.TimeWait
 	// endpoint is nil once no application refers to it.
 	endpoint weak.Pointer[Endpoint]
 	timer    wheel.Timer
@@ -196,11 +197,40 @@ func (t *timeWaits) add(e *Endpoint) bool {
 	if int(t.n.Add(1)) > len(t.buckets) {
 		t.resize(max(minBuckets, 2*len(t.buckets)))
 	}
-	at := t.bucket(hash)
-	w.next, *at = *at, w
-	t.ports[w.ends.localPort]++
+	t.link(w, hash)
 	e.wait = w
 	return true
+}
+
+// link puts a record at the beginning of its bucket and of the list of its port.
+func (t *timeWaits) link(w *timeWait, hash uint64) {
+	at := t.bucket(hash)
+	w.next, *at = *at, w
+	first := t.ports[w.ends.localPort]
+	if w.before, w.behind = nil, first; first != nil {
+		first.before = w
+	}
+	t.ports[w.ends.localPort] = w
+}
+
+// unlink takes a record out of both.
+func (t *timeWaits) unlink(w *timeWait) {
+	at := t.bucket(t.hash(&w.ends))
+	for *at != w {
+		at = &(*at).next
+	}
+	*at = w.next
+	if w.behind != nil {
+		w.behind.before = w.before
+	}
+	switch {
+	case w.before != nil:
+		w.before.behind = w.behind
+	case w.behind != nil:
+		t.ports[w.ends.localPort] = w.behind
+	default:
+		delete(t.ports, w.ends.localPort)
+	}
 }
 
 // moveTimeWait gives the TIME-WAIT timer of an endpoint to a record, and takes the endpoint's other
@@ -230,12 +260,11 @@ func (s *shard) moveTimeWait(e *Endpoint, w *timeWait, hash uint64) bool {
 // resize changes the number of buckets to n, a power of two. The caller holds the lock.
 func (t *timeWaits) resize(n int) {
 	old := t.buckets
-	t.buckets, t.ports = make([]*timeWait, n), make(map[uint16]int)
+	t.buckets, t.ports = make([]*timeWait, n), make(map[uint16]*timeWait)
 	for _, w := range old {
 		for w != nil {
-			next, at := w.next, t.bucket(t.hash(&w.ends))
-			w.next, *at = *at, w
-			t.ports[w.ends.localPort]++
+			next := w.next
+			t.link(w, t.hash(&w.ends))
 			w = next
 		}
 	}
@@ -243,14 +272,7 @@ func (t *timeWaits) resize(n int) {
 
 // remove removes a record and stops its timer. The caller holds the lock.
 func (t *timeWaits) remove(w *timeWait) {
-	at := t.bucket(t.hash(&w.ends))
-	for *at != w {
-		at = &(*at).next
-	}
-	*at = w.next
-	if t.ports[w.ends.localPort]--; t.ports[w.ends.localPort] == 0 {
-		delete(t.ports, w.ends.localPort)
-	}
+	t.unlink(w)
 	s := w.shard
 	s.mu.Lock()
 	if _, runs := s.wheel.Deadline(w.timer); runs {

@@ -427,3 +427,36 @@ func BenchmarkTimeWait(b *testing.B) {
 		})
 	}
 }
+
+// TestTimeWaitPortList adds records of two ports and removes them in each order. The list of a port
+// has those that are left, and ends with the last one.
+func TestTimeWaitPortList(t *testing.T) {
+	for _, order := range [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
+		var table timeWaits
+		table.init(&protocol{})
+		table.resize(minBuckets)
+		var all []*timeWait
+		for i := range uint16(4) {
+			w := &timeWait{ends: ends{localPort: 1 + i/3, remotePort: i}}
+			table.link(w, table.hash(&w.ends))
+			all = append(all, w)
+		}
+		for n, i := range order {
+			table.unlink(all[i])
+			left := map[*timeWait]bool{}
+			for w, before := table.ports[1], (*timeWait)(nil); w != nil; w, before = w.behind, w {
+				if left[w] = true; w.before != before {
+					t.Errorf("order %v: record %d does not follow the one before it", order, w.ends.remotePort)
+				}
+			}
+			for k, w := range all[:3] {
+				if want := slices.Contains(order[n+1:], k); left[w] != want {
+					t.Errorf("order %v, %d removed: record %d in the list: %v, want %v", order, n+1, k, left[w], want)
+				}
+			}
+		}
+		if len(table.ports) != 1 || table.ports[2] != all[3] {
+			t.Errorf("order %v: %d ports, want the other one only", order, len(table.ports))
+		}
+	}
+}
