@@ -428,8 +428,8 @@ func BenchmarkTimeWait(b *testing.B) {
 	}
 }
 
-// TestTimeWaitPortList adds records of two ports and removes them in each order. The list of a port
-// has those that are left, and ends with the last one.
+// TestTimeWaitPortList adds records of two ports and removes them in each order. A port's list has
+// its records that were not removed, and is gone with the last one.
 func TestTimeWaitPortList(t *testing.T) {
 	for _, order := range [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
 		var table timeWaits
