@@ -14,7 +14,7 @@ func (e *Engine) Check() error {
 		if s == nil {
 			continue
 		}
-		if s.index != uint32(i) || e.find(s.ends) != s {
+		if s.index != uint32(i) || e.find(s.Local(), s.Remote()) != s {
 			return fmt.Errorf("tcp: connection %d, %v to %v, is not where it can be found", s.id, s.Local(), s.Remote())
 		}
 		if err := s.conn.Check(); err != nil {

@@ -15,14 +15,14 @@ func (e *Engine) Input(now wheel.Time, p *Packet) (s *Socket, v Disposition) {
 	if e.lastHit.socket != nil && p.Src == e.lastHit.remote && p.Dst == e.lastHit.local {
 		s = e.lastHit.socket // segments come in bursts
 	} else {
-		if badAddr(p.Src.Addr()) != "" || badAddr(p.Dst.Addr()) != "" {
+		s = e.find(p.Dst, p.Src)
+		if s == nil && (badAddr(p.Src.Addr().Unmap()) != "" || badAddr(p.Dst.Addr().Unmap()) != "") {
 			// RFC 9293 §3.9.2.3 (MUST-57, MUST-63): segments to or from such addresses are silently
 			// dropped.
 			return nil, Disposition{}
 		}
-		// Remember addresses only if they are neither IPv4-mapped nor with a zone.
-		if s = e.find(endsOf(p.Dst, p.Src)); s != nil && p.Dst == s.Local() && p.Src == s.Remote() {
-			e.lastHit = lastFound{p.Dst, p.Src, s}
+		if s != nil && isPlain(p.Dst.Addr()) && isPlain(p.Src.Addr()) {
+			e.lastHit.local, e.lastHit.remote, e.lastHit.socket = p.Dst, p.Src, s
 		}
 	}
 	if e.trace != nil {
@@ -60,7 +60,7 @@ type lastFound struct {
 // such connection.
 func (e *Engine) ICMP(now wheel.Time, local, remote netip.AddrPort, m ICMPError) {
 	now = e.setNow(now)
-	if s := e.find(endsOf(local, remote)); s != nil {
+	if s := e.find(local, remote); s != nil {
 		s.conn.ICMP(now, m, &e.out)
 		e.apply(s)
 	}

@@ -38,7 +38,7 @@ func (e *Engine) Dial(now wheel.Time, local, remote netip.AddrPort, cfg *Config)
 		}
 	}
 	iss := e.secret.ISN(now, local, remote)
-	if old := e.find(endsOf(local, remote)); old != nil {
+	if old := e.find(local, remote); old != nil {
 		least, ok := old.conn.MayDialAgain(now)
 		if !ok {
 			return nil, fmt.Errorf("tcp: %v to %v has a connection already, in %v", local, remote, old.conn.State())
@@ -112,7 +112,7 @@ func (e *Engine) pickPort(local netip.Addr, remote netip.AddrPort) (netip.AddrPo
 	for range ephemeralPorts {
 		at := netip.AddrPortFrom(local, uint16(ephemeralMin+(e.nextPort+offset)%ephemeralPorts))
 		e.nextPort++
-		if e.find(endsOf(at, remote)) == nil && e.listener(at) == nil {
+		if e.find(at, remote) == nil && e.listener(at) == nil {
 			return at, nil
 		}
 	}

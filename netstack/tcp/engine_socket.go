@@ -48,13 +48,34 @@ func (s *Socket) open() bool { return s.index != noSocket }
 // are equal, and zones are ignored.
 type ends [36]byte
 
-func endsOf(local, remote netip.AddrPort) (k ends) {
-	l, r := local.Addr().As16(), remote.Addr().As16()
-	copy(k[0:], l[:])
-	copy(k[16:], r[:])
-	binary.BigEndian.PutUint16(k[32:], local.Port())
-	binary.BigEndian.PutUint16(k[34:], remote.Port())
-	return k
+// set writes the words that equal and hash read. A load of several recent stores would wait for all
+// stores before it.
+func (k *ends) set(local, remote netip.AddrPort) {
+	putAddr(k[0:], local.Addr())
+	putAddr(k[16:], remote.Addr())
+	binary.BigEndian.PutUint32(k[32:], uint32(local.Port())<<16|uint32(remote.Port()))
+}
+
+// putAddr writes the 16 bytes of a to b.
+func putAddr(b []byte, a netip.Addr) {
+	if a.Is4() {
+		v4 := a.As4()
+		binary.BigEndian.PutUint64(b, 0)
+		binary.BigEndian.PutUint64(b[8:], 0xffff<<32|uint64(binary.BigEndian.Uint32(v4[:])))
+		return
+	}
+	v6 := a.As16()
+	copy(b, v6[:])
+}
+
+// word returns the i-th word: the local address is words 0 and 1, the remote one 2 and 3.
+func (k *ends) word(i int) uint64 { return binary.BigEndian.Uint64(k[8*i:]) }
+
+// ports returns both ports.
+func (k *ends) ports() uint32 { return binary.BigEndian.Uint32(k[32:]) }
+
+func (k *ends) equal(o *ends) bool {
+	return k.word(1) == o.word(1) && k.word(3) == o.word(3) && k.ports() == o.ports() && k.word(0) == o.word(0) && k.word(2) == o.word(2)
 }
 
 // end returns the address and port stored at these offsets.
@@ -66,8 +87,13 @@ func (k *ends) end(addr, port int) netip.AddrPort {
 // unmapped returns a with an IPv4-mapped IPv6 address turned into IPv4.
 func unmapped(a netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(a.Addr().Unmap(), a.Port()) }
 
-// find returns the connection with ends k, or nil.
-func (e *Engine) find(k ends) *Socket {
+// isPlain reports whether a is neither IPv4-mapped nor with a zone.
+func isPlain(a netip.Addr) bool { return a.Is4() || !a.Is4In6() && a.Zone() == "" }
+
+// find returns the connection with these ends, or nil.
+func (e *Engine) find(local, remote netip.AddrPort) *Socket {
+	var k ends
+	k.set(local, remote)
 	if at, ok := e.byEnds.find(&k, e.sockets); ok {
 		return e.sockets[e.byEnds.entries[at].index()]
 	}
@@ -77,7 +103,8 @@ func (e *Engine) find(k ends) *Socket {
 // add makes a connection in CLOSED.
 func (e *Engine) add(local, remote netip.AddrPort, cfg *Config, iss Seq) *Socket {
 	e.lastID++
-	s := &Socket{ends: endsOf(local, remote), id: e.lastID}
+	s := &Socket{id: e.lastID}
+	s.ends.set(local, remote)
 	if n := len(e.free); n > 0 {
 		s.index = e.free[n-1]
 		e.free = e.free[:n-1]

@@ -1,13 +1,16 @@
 package tcp
 
-import "hash/maphash"
+import (
+	"math/bits"
+	"math/rand/v2"
+)
 
 // endsTable finds connections by their ends. It is a hash table with open addressing and linear
 // probing; an entry has 8 bytes, 4 of them of the hash. The ends are stored in the sockets only,
 // where a Go map would store them twice. The hash is keyed, so attackers cannot choose colliding
 // ends.
 type endsTable struct {
-	seed    maphash.Seed
+	keys    [5]uint64
 	entries []tableEntry // length is a power of two
 	n       int
 }
@@ -25,17 +28,28 @@ func (e tableEntry) index() uint32 { return uint32(e) - 1 }
 func (e tableEntry) home(mask uint64) uint64 { return uint64(e>>32) & mask }
 
 func newEndsTable() endsTable {
-	return endsTable{seed: maphash.MakeSeed(), entries: make([]tableEntry, 16)}
+	t := endsTable{entries: make([]tableEntry, 16)}
+	for i := range t.keys {
+		t.keys[i] = rand.Uint64()
+	}
+	return t
 }
 
-func (t *endsTable) hash(k *ends) uint64 { return maphash.Bytes(t.seed, k[:]) }
+// hash multiplies words of k, each mixed with a secret key, as the Go runtime's memhash does on
+// machines without AES.
+func (t *endsTable) hash(k *ends) uint64 {
+	h1, l1 := bits.Mul64(k.word(0)^t.keys[0], k.word(1)^t.keys[1])
+	h2, l2 := bits.Mul64(k.word(2)^t.keys[2], k.word(3)^t.keys[3])
+	h, l := bits.Mul64(h1^l1^uint64(k.ports()), h2^l2^t.keys[4])
+	return h ^ l
+}
 
 // find returns the position of the entry of k. The entries refer to sockets.
 func (t *endsTable) find(k *ends, sockets []*Socket) (at uint64, ok bool) {
 	mask := uint64(len(t.entries) - 1)
 	want := newTableEntry(t.hash(k), 0) >> 32
 	for at = uint64(want) & mask; t.entries[at] != 0; at = (at + 1) & mask {
-		if e := t.entries[at]; e>>32 == want && sockets[e.index()].ends == *k {
+		if e := t.entries[at]; e>>32 == want && sockets[e.index()].ends.equal(k) {
 			return at, true
 		}
 	}
