@@ -150,6 +150,12 @@ func (l Limit) or(most Limit) Limit {
 // Send decides the fate of a packet that enters the link at now. It costs O(1), and allocates only
 // when the queue grows beyond its longest so far. It panics if p.Size is 0 or above MaxSize.
 func (l *Link) Send(now wheel.Time, p *Packet) (f Fate) {
+	l.send(now, p, &f)
+	return f
+}
+
+// send is Send with a result by pointer: f is zero. The engine's notes on performance say why.
+func (l *Link) send(now wheel.Time, p *Packet, f *Fate) {
 	if p.Size-1 >= MaxSize {
 		panic(fmt.Sprintf("BUG: sim: packet of %d bytes, want 1 to %d", p.Size, MaxSize))
 	}
@@ -167,7 +173,8 @@ func (l *Link) Send(now wheel.Time, p *Packet) (f Fate) {
 		var waited, ok bool
 		if sent, waited, ok = l.serialise(now, p.Size); !ok {
 			l.counts.QueueDropped++
-			return Fate{Outcome: QueueDropped}
+			f.Outcome, f.Model = QueueDropped, 0
+			return
 		}
 		if waited && (l.queue.n > l.cfg.Mark.Packets || l.queue.bytes > l.cfg.Mark.Bytes) && p.ECN.Capable() {
 			f.Marked = true
@@ -177,10 +184,10 @@ func (l *Link) Send(now wheel.Time, p *Packet) (f Fate) {
 	l.counts.WireBytes += uint64(p.Size) + uint64(l.cfg.Overhead)
 	if f.Outcome == Lost {
 		l.counts.Lost++
-		return f
+		return
 	}
 	l.counts.Delivered++
-	l.arrive(sent, n, &f)
+	l.arrive(sent, n, f)
 	if l.duplicate.hit(l.drawDuplicate, n) {
 		f.Duplicated = true
 		l.counts.Duplicated++
@@ -190,7 +197,6 @@ func (l *Link) Send(now wheel.Time, p *Packet) (f Fate) {
 		f.Bit = uint32(below(l.drawBit.at(n), 8*uint64(p.Size)))
 		l.counts.Corrupted++
 	}
-	return f
 }
 
 // serialise queues a packet. It returns when its last bit is sent, rounded up to a nanosecond, and

@@ -220,9 +220,9 @@ func (n *Network[P]) InFlight() int {
 
 // Send sends a copy of d over the link, now, and returns its fate. It allocates only when more
 // datagrams are in flight than ever before. It panics if Link.Send would.
-func (n *Network[P]) Send(via LinkID, d *Datagram[P]) Fate {
+func (n *Network[P]) Send(via LinkID, d *Datagram[P]) (f Fate) {
 	h := &n.links[via]
-	f := h.link.Send(n.now, &d.Packet)
+	h.link.send(n.now, &d.Packet, &f)
 	if h.tap != nil {
 		h.tap.Sent(n.now, d, f)
 	}

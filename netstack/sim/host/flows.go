@@ -62,7 +62,7 @@ func NewFlows(p Plan) (*Flows, error) {
 	}
 	for _, r := range f.Receivers {
 		err := r.Listen(flowPort, tcp.ListenConfig{Backlog: p.Flows}, func() App {
-			return Apps{&Sink{}, &Closer{}}
+			return &drain{}
 		})
 		if err != nil {
 			return nil, err
@@ -150,6 +150,19 @@ func (a *flow) OnEvents(now wheel.Time, s *Session, ev tcp.Events) {
 		a.flows.completed++
 		s.Close(tcp.NoLinger)
 	}
+}
+
+// drain is the receiver's application. Its parts are one object, because each is out of the cache
+// when a segment arrives.
+type drain struct {
+	sink   Sink
+	closer Closer
+}
+
+// OnEvents implements App.
+func (a *drain) OnEvents(now wheel.Time, s *Session, ev tcp.Events) {
+	a.sink.OnEvents(now, s, ev)
+	a.closer.OnEvents(now, s, ev)
 }
 
 // Run advances virtual time to until, or to the plan's Duration if that is earlier. It returns true

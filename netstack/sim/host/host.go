@@ -143,7 +143,8 @@ func (h *Host) Receive(now wheel.Time, _ sim.LinkID, d *Datagram) {
 	in := &h.in
 	in.Src = netip.AddrPortFrom(h.world.Addr(d.From), b.Header.SrcPort)
 	in.Dst = netip.AddrPortFrom(h.addr, b.Header.DstPort)
-	in.Header, in.Len, in.CE = b.Header, b.Len, ecn == sim.CE
+	in.Header = b.Header
+	in.Len, in.CE = b.Len, ecn == sim.CE
 	if socket, v := h.engine.Input(now, in); socket != nil && v.Len|v.InOrder != 0 {
 		h.session(socket).receive(b, v)
 	}
@@ -203,7 +204,8 @@ func (h *Host) transmit(p *tcp.Packet) {
 	}
 	d := &h.dg
 	d.From, d.To = h.id, to
-	d.Body.Header, d.Body.Offset, d.Body.Len = p.Header, p.Offset, p.Len
+	d.Body.Header = p.Header
+	d.Body.Offset, d.Body.Len = p.Offset, p.Len
 	d.Start, d.End, d.Attempt = p.Offset, p.Offset+uint64(p.Len), uint32(p.Rexmit)+1
 	d.Size = h.ipLen + uint32(p.Header.HeaderLen()) + p.Len
 	d.ECN = sim.NotECT
