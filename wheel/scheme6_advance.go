@@ -33,10 +33,13 @@ func (w *Scheme6) Advance(now Time, limit int, expire func(t Timer)) (n int, don
 		}
 		r := &w.recs[t]
 		r.list = recIdle
-		if r.deadline > w.now || w.counting {
+		if w.counting {
 			if !w.settle(t, r) {
 				continue
 			}
+		} else if r.deadline > w.now {
+			w.requeue(t, r)
+			continue
 		}
 		r.deadline = never
 		w.ended++
@@ -92,7 +95,16 @@ func (w *Scheme6) requeue(t uint32, r *rec) {
 	if w.counting {
 		w.counts.Moves++
 	}
-	w.place(t, r)
+	tick := w.div(r.deadline-1) + 1
+	if tick-w.cur-1 >= uint64(w.mask) {
+		w.place(t, r)
+		return
+	}
+	l := uint32(tick) & w.mask // a near list: the usual case
+	at, first := w.push(l, t)
+	if r.list, r.at = l, at; first {
+		w.busy.set(l)
+	}
 }
 
 // begin starts an Advance to target and makes the pending timers due: see front.begin.

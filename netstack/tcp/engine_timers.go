@@ -95,7 +95,12 @@ func timerOwner(index uint32, slot Slot) uint64 { return uint64(index)<<32 | uin
 func (e *Engine) applyTimers(s *Socket) {
 	for i := range e.out.Timers {
 		op := &e.out.Timers[i]
-		ref := e.timerRef(s, op.Slot)
+		var ref *timerRef
+		if id := op.Slot.segment(); id != 0 && s.conn.fl != &atRest {
+			ref = &s.conn.fl.sent.arena[id-1].ref // the usual case
+		} else {
+			ref = e.timerRef(s, op.Slot)
+		}
 		if op.Start {
 			if *ref == 0 {
 				*ref = timerRef(e.wheel.New(timerOwner(s.index, op.Slot)))
