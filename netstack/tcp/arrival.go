@@ -108,12 +108,13 @@ type trimmed struct {
 //
 // For an unacceptable arrival Keep is empty. Old is still set, because the ACK reports the
 // duplicate (RFC 2883 §4).
-func trimToWindow(nxt Seq, wnd uint32, a Arrival) trimmed {
+func trimToWindow(nxt Seq, wnd uint32, a Arrival, fit *trimmed) {
 	p := a.payload()
-	fit := trimmed{Keep: Range{nxt, nxt}}
+	*fit = trimmed{}
+	fit.Keep.Start, fit.Keep.End = nxt, nxt
 	if a.Len >= 1<<31 {
 		fit.Beyond = a.Len
-		return fit
+		return
 	}
 	if p.Start.Before(nxt) {
 		fit.Old = Range{p.Start, MinSeq(p.End, nxt)}
@@ -132,5 +133,4 @@ func trimToWindow(nxt Seq, wnd uint32, a Arrival) trimmed {
 			fit.Keep, fit.Offset = Range{p.End, p.End}, a.Len
 		}
 	}
-	return fit
 }

@@ -92,7 +92,8 @@ func (c *Conn) insertOld(a Arrival, o *Output) {
 	if a.Len == 0 {
 		return
 	}
-	fit := trimToWindow(c.rq.Nxt(), 0, a)
+	var fit trimmed
+	trimToWindow(c.rq.Nxt(), 0, a, &fit)
 	if fit.Old.Len() == 0 {
 		return
 	}

@@ -104,7 +104,7 @@ func (c *Conn) scheduleSharedProbe(now wheel.Time, left time.Duration) bool {
 	if left > 0 {
 		in.RTOExpiry = now.Add(left)
 	}
-	pto, _ := probeTimeout(now, in)
+	pto, _ := probeTimeout(now, &in)
 	c.fl.probeAt = p.Deadline(now, pto)
 	return true
 }

@@ -28,7 +28,9 @@ func (c *Conn) scheduleProbe(now wheel.Time, o *Output) {
 		rtoAt = p.RexmitDeadline(now, c.est.RTO(), tcptimers.Flight{Sent: front.Sent})
 	}
 	srtt := c.est.SRTT()
-	in := ptoInput{SRTT: srtt, HasSRTT: srtt > 0, Flight: uint32(c.fl.sent.Len()), MaxAckDelay: p.MaxAckDelay, Slack: p.ProbeSlack, RTOExpiry: rtoAt}
+	var in ptoInput
+	in.SRTT, in.HasSRTT, in.Flight = srtt, srtt > 0, uint32(c.fl.sent.Len())
+	in.MaxAckDelay, in.Slack, in.RTOExpiry = p.MaxAckDelay, p.ProbeSlack, rtoAt
 	if p.AckEvidence {
 		// DEVIATION RFC 8985 §7.2, SHOULD: several small segments that fit into one full segment
 		// count as one. RFC 5681 §4.2 has peers acknowledge "at least every second full-sized
@@ -45,7 +47,7 @@ func (c *Conn) scheduleProbe(now wheel.Time, o *Output) {
 			in.Prompt = c.fl.delAckEvidence.Prompt(in.LastSent, srtt)
 		}
 	}
-	pto, early := probeTimeout(now, in)
+	pto, early := probeTimeout(now, &in)
 	c.fl.probeEarly = early
 	at := p.Deadline(now, pto)
 	if now.Add(pto) >= rtoAt {

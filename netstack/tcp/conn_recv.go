@@ -39,7 +39,8 @@ func (c *Conn) takeData(now wheel.Time, in *Inbound, a Arrival, o *Output) (v Di
 		c.dataIn++
 		c.ecn.OnData(in.CE, in.Header.Flags.Has(CWR))
 	}
-	ins := c.rq.Insert(a, wnd)
+	var ins insertion
+	c.rq.Insert(a, wnd, &ins)
 	if c.sackOn {
 		c.noteInsertion(&ins)
 	}
@@ -125,12 +126,12 @@ func (c *Conn) delayAck(now wheel.Time, in *Inbound, a Arrival, ins *insertion, 
 		// After an idle time the peer restarts with a small window: RFC 5681 §4.1.
 		c.delack.requicken()
 	}
-	when, delay := c.delack.OnSegment(now, &c.cfg.Policy.DelAck, SegmentIn{
-		Len: a.Len, PSH: in.Header.Flags.Has(PSH), FIN: ins.FIN,
-		Duplicate: ins.Duplicate.Len() > 0 || ins.Dropped > 0,
-		FilledGap: ins.FilledGap, Gap: len(c.rq.Held()) > 0, CE: ce,
-		Now: c.opts.QuickAck || c.cfg.AckPush && in.Header.Flags.Has(PSH),
-	})
+	var s SegmentIn
+	s.Len, s.PSH, s.FIN = a.Len, in.Header.Flags.Has(PSH), ins.FIN
+	s.Duplicate = ins.Duplicate.Len() > 0 || ins.Dropped > 0
+	s.FilledGap, s.Gap, s.CE = ins.FilledGap, len(c.rq.Held()) > 0, ce
+	s.Now = c.opts.QuickAck || c.cfg.AckPush && s.PSH
+	when, delay := c.delack.OnSegment(now, &c.cfg.Policy.DelAck, &s)
 	switch when {
 	case AckNow:
 		c.ackDue = true

@@ -171,15 +171,18 @@ func (c *Conn) sendOne(now wheel.Time, free bool, o *Output) (hold holdReason, s
 		return holdNone, c.sendData(now, 0, true, o)
 	}
 	mss := c.segmentMSS()
-	n, hold := nextSegmentLen(sendInput{
-		Queued: queued, Usable: usable, MSS: mss, MaxWnd: c.snd.Recent,
-		Idle: c.fl.sent.Len() == 0, SmallOut: c.smallOut(), Closing: c.finQueued,
-		NoDelay: c.opts.NoDelay, Minshall: c.cfg.Minshall, Cork: c.opts.Cork, More: c.msgMore,
-		// F-RTO needs this segment, whatever its size, to find out whether the flight was lost.
-		Override: c.corkExpired || free || c.fl.frto.Active(),
-	})
-	if hold != holdNone {
-		return hold, false
+	n := mss
+	if queued < mss || usable < mss {
+		n, hold = nextSegmentLen(sendInput{
+			Queued: queued, Usable: usable, MSS: mss, MaxWnd: c.snd.Recent,
+			Idle: c.fl.sent.Len() == 0, SmallOut: c.smallOut(), Closing: c.finQueued,
+			NoDelay: c.opts.NoDelay, Minshall: c.cfg.Minshall, Cork: c.opts.Cork, More: c.msgMore,
+			// F-RTO needs this segment, whatever its size, to find out whether the flight was lost.
+			Override: c.corkExpired || free || c.fl.frto.Active(),
+		})
+		if hold != holdNone {
+			return hold, false
+		}
 	}
 	if !free {
 		if c.fl.frto.Active() {

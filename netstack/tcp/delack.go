@@ -50,7 +50,7 @@ type SegmentIn struct {
 
 // OnSegment returns when to acknowledge the segment that arrived at now. With AckDelayed it returns
 // the delay for the timer.
-func (d *DelAck) OnSegment(now wheel.Time, c *tcptimers.DelAckConfig, s SegmentIn) (AckTiming, time.Duration) {
+func (d *DelAck) OnSegment(now wheel.Time, c *tcptimers.DelAckConfig, s *SegmentIn) (AckTiming, time.Duration) {
 	if s.Len == 0 && !s.FIN && !s.Duplicate {
 		return AckNone, 0
 	}
@@ -137,7 +137,7 @@ func (d *DelAck) endQuickAcks() { d.quick = math.MaxUint8 }
 
 // measure tracks the size of the peer's full segments. It is the largest seen, until two segments
 // of another size arrive in a row and PSH does not mark them as the end of a write.
-func (d *DelAck) measure(s SegmentIn) {
+func (d *DelAck) measure(s *SegmentIn) {
 	n := s.Len
 	if d.rmss > 0 {
 		n = min(n, d.rmss)

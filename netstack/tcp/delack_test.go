@@ -40,7 +40,7 @@ func TestDelAckRules(t *testing.T) {
 		var d DelAck
 		var got AckTiming
 		for _, s := range test.in {
-			got, _ = d.OnSegment(0, &c, s)
+			got, _ = d.OnSegment(0, &c, &s)
 		}
 		if got != test.want {
 			t.Errorf("%s: %d, want %d", test.why, got, test.want)
@@ -48,10 +48,10 @@ func TestDelAckRules(t *testing.T) {
 	}
 	now := push(10)
 	now.Now = true
-	if got, _ := new(DelAck).OnSegment(0, &c, now); got != AckNow {
+	if got, _ := new(DelAck).OnSegment(0, &c, &now); got != AckNow {
 		t.Errorf("wanted at once: %d", got)
 	}
-	if got, _ := new(DelAck).OnSegment(0, &tcptimers.DelAckConfig{Every: 2}, full); got != AckNow {
+	if got, _ := new(DelAck).OnSegment(0, &tcptimers.DelAckConfig{Every: 2}, &full); got != AckNow {
 		t.Errorf("without a delay: %d", got)
 	}
 }
@@ -61,10 +61,10 @@ func TestDelAckFirstUnacknowledged(t *testing.T) {
 	// unacknowledged packet."
 	c := tcptimers.DelAckConfig{Every: 2, Delay: 500 * ms, Min: 500 * ms, Max: 500 * ms}
 	var d DelAck
-	d.OnSegment(0, &c, SegmentIn{Len: 1000})
+	d.OnSegment(0, &c, &SegmentIn{Len: 1000})
 	d.OnAckSent()
 	for i := range 50 {
-		got, delay := d.OnSegment(wheel.Time(10*ms)*wheel.Time(i), &c, SegmentIn{Len: 10, PSH: true})
+		got, delay := d.OnSegment(wheel.Time(10*ms)*wheel.Time(i), &c, &SegmentIn{Len: 10, PSH: true})
 		if i == 0 && (got != AckDelayed || delay != c.Delay) || i > 0 && got != AckNone {
 			t.Fatalf("segment %d: %d, %v", i, got, delay)
 		}
@@ -86,7 +86,7 @@ func TestDelAckQuick(t *testing.T) {
 	var d DelAck
 	for round := range 2 {
 		for i := range 5 {
-			got, _ := d.OnSegment(0, &c, SegmentIn{Len: 1000})
+			got, _ := d.OnSegment(0, &c, &SegmentIn{Len: 1000})
 			if (got == AckNow) != (i < 4) {
 				t.Errorf("round %d, segment %d: %d", round, i, got)
 			}
@@ -100,11 +100,11 @@ func TestDelAckShrunkSegments(t *testing.T) {
 	// After the path MTU has fallen, every second segment is acknowledged again.
 	c := tcptimers.DelAckConfig{Every: 2, Delay: 40 * ms, Min: 40 * ms, Max: 40 * ms}
 	var d DelAck
-	d.OnSegment(0, &c, SegmentIn{Len: 1400})
+	d.OnSegment(0, &c, &SegmentIn{Len: 1400})
 	d.OnAckSent()
 	now := 0
 	for range 20 {
-		if got, _ := d.OnSegment(0, &c, SegmentIn{Len: 500}); got == AckNow {
+		if got, _ := d.OnSegment(0, &c, &SegmentIn{Len: 500}); got == AckNow {
 			now++
 			d.OnAckSent()
 		}
@@ -120,7 +120,7 @@ func TestDelAckAdapts(t *testing.T) {
 	now := wheel.Time(0)
 	delay := func(gap time.Duration) time.Duration {
 		now = now.Add(gap)
-		_, wait := d.OnSegment(now, &c, SegmentIn{Len: 1000})
+		_, wait := d.OnSegment(now, &c, &SegmentIn{Len: 1000})
 		d.OnAckSent()
 		return wait
 	}
@@ -128,7 +128,7 @@ func TestDelAckAdapts(t *testing.T) {
 		t.Errorf("at the start %v, want 40ms", got)
 	}
 	for _, want := range []time.Duration{80 * ms, 120 * ms, 160 * ms, 200 * ms} {
-		_, wait := d.OnSegment(now, &c, SegmentIn{Len: 1000})
+		_, wait := d.OnSegment(now, &c, &SegmentIn{Len: 1000})
 		now = now.Add(wait)
 		if got := d.OnTimeout(&c); got != AckNow {
 			t.Fatalf("timeout: %d", got)

@@ -109,8 +109,15 @@ type insertion struct {
 // RCV.NXT over data in order. An unacceptable segment may be inserted too: nothing is kept, and its
 // duplicate is reported. A second FIN, a FIN before held data, and data after a FIN are ignored. It
 // costs O(log ranges), plus moving the ranges behind one that is added or removed.
-func (q *recvQueue) Insert(a Arrival, wnd uint32) (ins insertion) {
-	fit := trimToWindow(q.nxt, wnd, a)
+func (q *recvQueue) Insert(a Arrival, wnd uint32, ins *insertion) {
+	*ins = insertion{}
+	if a.Seq == q.nxt && a.Len-1 < wnd && !a.SYN && !a.FIN && !q.finSeen && len(q.held) == 0 {
+		q.nxt = a.Seq.Add(a.Len) // in order: the usual case
+		ins.Keep.Start, ins.Keep.End, ins.InOrder = a.Seq, q.nxt, a.Len
+		return
+	}
+	var fit trimmed
+	trimToWindow(q.nxt, wnd, a, &fit)
 	ins.Dropped, ins.Duplicate = fit.Beyond, fit.Old
 	if q.finDone {
 		ins.Keep = Range{q.nxt, q.nxt}
@@ -118,7 +125,7 @@ func (q *recvQueue) Insert(a Arrival, wnd uint32) (ins insertion) {
 			ins.Duplicate.End-- // the FIN is not a byte
 		}
 		ins.Dropped += fit.Keep.Len()
-		return ins
+		return
 	}
 	if fit.FIN && !q.finSeen && (len(q.held) == 0 || q.held[len(q.held)-1].End.AtOrBefore(fit.Keep.End)) {
 		q.finSeen, q.fin = true, fit.Keep.End
@@ -130,7 +137,7 @@ func (q *recvQueue) Insert(a Arrival, wnd uint32) (ins insertion) {
 		r.End = MaxSeq(r.Start, q.fin)
 	}
 	if r.Len() > 0 {
-		q.add(&ins, r, fit.Offset)
+		q.add(ins, r, fit.Offset)
 	} else {
 		ins.Keep = Range{r.Start, r.Start}
 	}
@@ -141,7 +148,6 @@ func (q *recvQueue) Insert(a Arrival, wnd uint32) (ins insertion) {
 	} else if q.finSeen && fit.FIN && r.Len() == 0 && fit.Keep.End == q.fin {
 		ins.Block, _ = q.Find(q.fin)
 	}
-	return ins
 }
 
 // add merges r into the ranges; r is not empty and inside the window. offset is its position in the

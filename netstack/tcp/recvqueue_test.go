@@ -37,7 +37,7 @@ func stepBoth(t *testing.T, q *recvQueue, twin *byteQueue, a Arrival, wnd uint32
 	twin.edge = MaxSeq(twin.edge, twin.nxt.Add(wnd))
 	wnd = twin.edge.Sub(twin.nxt)
 	before := len(q.Held())
-	ins := q.Insert(a, wnd)
+	ins := q.insert(a, wnd)
 	p := a.payload()
 	var fresh []Seq
 	var dup Range
@@ -156,17 +156,17 @@ func TestRecvQueueBounded(t *testing.T) {
 	// A flood of single bytes, each its own range.
 	q, _ := newBoth(t, 0, 16)
 	for s := Seq(1 << 16); s > 1; s -= 2 {
-		if ins := q.Insert(Arrival{Seq: s, Len: 1}, 1<<17); (ins.Dropped == 1) != (s <= 1<<16-32) {
+		if ins := q.insert(Arrival{Seq: s, Len: 1}, 1<<17); (ins.Dropped == 1) != (s <= 1<<16-32) {
 			t.Fatalf("byte %v: %+v", s, ins)
 		}
 	}
 	if n := len(q.Held()); n != 16 {
 		t.Errorf("%d ranges held, want 16", n)
 	}
-	if ins := q.Insert(Arrival{Seq: 0, Len: 1 << 16}, 1<<17); ins.InOrder != 1<<16+1 || !ins.FilledGap {
+	if ins := q.insert(Arrival{Seq: 0, Len: 1 << 16}, 1<<17); ins.InOrder != 1<<16+1 || !ins.FilledGap {
 		t.Errorf("what fills all gaps: %+v", ins)
 	}
-	if ins := q.Insert(Arrival{Seq: 1<<16 + 1, Len: 1}, 1<<17); ins.InOrder != 1 || ins.FilledGap {
+	if ins := q.insert(Arrival{Seq: 1<<16 + 1, Len: 1}, 1<<17); ins.InOrder != 1 || ins.FilledGap {
 		t.Errorf("in order again: %+v", ins)
 	}
 }
@@ -191,9 +191,9 @@ func TestRecvQueueFilledGap(t *testing.T) {
 			if prev == c.a {
 				break
 			}
-			q.Insert(prev, 100)
+			q.insert(prev, 100)
 		}
-		if ins := q.Insert(c.a, 100); ins.FilledGap != c.want {
+		if ins := q.insert(c.a, 100); ins.FilledGap != c.want {
 			t.Errorf("%+v: filled %v, want %v", c.a, ins.FilledGap, c.want)
 		}
 	}
@@ -209,11 +209,11 @@ func TestRecvQueueInitBounds(t *testing.T) {
 
 func TestRecvQueueDoesNotAllocate(t *testing.T) {
 	q, _ := newBoth(t, 0, 8)
-	q.Insert(Arrival{Seq: 10, Len: 1}, 100)
+	q.insert(Arrival{Seq: 10, Len: 1}, 100)
 	s := Seq(0)
 	if n := testing.AllocsPerRun(100, func() {
-		q.Insert(Arrival{Seq: s + 10, Len: 10}, 100)
-		q.Insert(Arrival{Seq: s, Len: 10}, 100)
+		q.insert(Arrival{Seq: s + 10, Len: 10}, 100)
+		q.insert(Arrival{Seq: s, Len: 10}, 100)
 		s += 20
 	}); n != 0 {
 		t.Errorf("%v allocations per two segments", n)
@@ -235,4 +235,10 @@ func FuzzRecvQueue(f *testing.F) {
 			stepBoth(t, q, twin, a, op&127)
 		}
 	})
+}
+
+// insert is Insert with a result.
+func (q *recvQueue) insert(a Arrival, wnd uint32) (ins insertion) {
+	q.Insert(a, wnd, &ins)
+	return ins
 }

@@ -21,7 +21,7 @@ func newSACKTest(t *testing.T, nxt Seq) *sackTest {
 // receive takes bytes from..to, and checks RCV.NXT and the blocks.
 func (s *sackTest) receive(from, to, nxt Seq, want ...Range) {
 	s.t.Helper()
-	ins := s.q.Insert(Arrival{Seq: from, Len: to.Sub(from)}, 1<<20)
+	ins := s.q.insert(Arrival{Seq: from, Len: to.Sub(from)}, 1<<20)
 	s.g.OnInsert(&ins)
 	var buf [3]Range
 	n := s.g.Blocks(s.q, buf[:])
@@ -80,7 +80,7 @@ func TestDSACKExamples(t *testing.T) {
 func TestSACKOfALoneFIN(t *testing.T) {
 	fin := func(s *sackTest, at, nxt Seq, want ...Range) {
 		t.Helper()
-		ins := s.q.Insert(Arrival{Seq: at, FIN: true}, 1<<20)
+		ins := s.q.insert(Arrival{Seq: at, FIN: true}, 1<<20)
 		s.g.OnInsert(&ins)
 		var buf [3]Range
 		n := s.g.Blocks(s.q, buf[:])
@@ -126,7 +126,7 @@ func TestSACKGenProperties(t *testing.T) {
 		q, _ := newBoth(t, -Seq(rnd.IntN(300)), 10)
 		var g sackGenerator
 		for range 100 {
-			ins := q.Insert(Arrival{Seq: q.Nxt() + Seq(rnd.IntN(200)-20), Len: uint32(1 + rnd.IntN(20))}, 1<<16)
+			ins := q.insert(Arrival{Seq: q.Nxt() + Seq(rnd.IntN(200)-20), Len: uint32(1 + rnd.IntN(20))}, 1<<16)
 			g.OnInsert(&ins)
 			var buf [MaxSACKBlocks]Range
 			room := rnd.IntN(5)

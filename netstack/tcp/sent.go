@@ -118,9 +118,10 @@ func (q *sentQueue) Push(now wheel.Time, seq Seq, length uint32, flags sentFlags
 	id := q.alloc()
 	q.latest = max(q.latest, now)
 	s := q.seg(id)
-	*s = sentSegment{
-		Seq: seq, Len: length, Flags: flags, FirstSent: q.latest, Sent: q.latest, Transmissions: 1, prev: back, ref: s.ref,
-	}
+	ref := s.ref
+	*s = sentSegment{}
+	s.Seq, s.Len, s.Flags, s.Transmissions, s.prev, s.ref = seq, length, flags, 1, back, ref
+	s.FirstSent, s.Sent = q.latest, q.latest
 	if back != 0 {
 		q.seg(back).next = id
 	}
@@ -183,7 +184,9 @@ func (q *sentQueue) pop(id segmentID) {
 	if s.next != 0 {
 		q.seg(s.next).prev = 0
 	}
-	*s = sentSegment{next: q.free, ref: s.ref}
+	ref := s.ref
+	*s = sentSegment{}
+	s.next, s.ref = q.free, ref
 	q.free = id
 	q.head = (q.head + 1) & uint32(len(q.order)-1)
 	q.n--

@@ -31,7 +31,7 @@ const ptoPrompt = 5 * time.Millisecond
 
 // probeTimeout returns the time from now until the loss probe is due (RFC 8985 §7.2, TLP_calc_PTO),
 // at least 0. early says that Prompt shortened it.
-func probeTimeout(now wheel.Time, in ptoInput) (pto time.Duration, early bool) {
+func probeTimeout(now wheel.Time, in *ptoInput) (pto time.Duration, early bool) {
 	pto = ptoWithoutRTT
 	if in.HasSRTT {
 		// RFC 8985 §7.2: "PTO = 2 * SRTT", and "If FlightSize is one segment: PTO +=

@@ -21,7 +21,7 @@ func TestProbeTimeout(t *testing.T) {
 		{ptoInput{SRTT: 50 * ms, HasSRTT: true, Flight: 1, MaxAckDelay: 200 * ms, RTOExpiry: now.Add(250 * ms)}, 250 * ms},
 		{ptoInput{SRTT: 50 * ms, HasSRTT: true, Flight: 2, RTOExpiry: now.Add(-ms)}, 0},
 	} {
-		if got, early := probeTimeout(now, c.in); got != c.want || early {
+		if got, early := probeTimeout(now, &c.in); got != c.want || early {
 			t.Errorf("PTO(%+v) = %v, want %v", c.in, got, c.want)
 		}
 	}
@@ -50,7 +50,7 @@ func TestProbeTimeoutAfterPromptAcks(t *testing.T) {
 		if c.in.RTOExpiry == 0 {
 			c.in.RTOExpiry = sent.Add(time.Hour)
 		}
-		pto, early := probeTimeout(c.now, c.in)
+		pto, early := probeTimeout(c.now, &c.in)
 		if got := c.now.Add(pto).Sub(sent); got != c.want || early != c.early {
 			t.Errorf("%s: %v, early %v, want %v, %v", c.name, got, early, c.want, c.early)
 		}
