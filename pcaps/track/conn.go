@@ -139,14 +139,19 @@ func (c *Conn) reused(p *capture.Packet, dir int) bool {
 // all later times.
 func (c *Conn) now(p *capture.Packet) wheel.Time {
 	t := p.Time.Add(c.offset)
-	if back := c.Last.Sub(t); back > 0 {
-		c.ClockSteps++
-		if back > clockStep {
-			c.offset += back
-		}
-		t = c.Last
+	if t < c.Last {
+		t = c.stepBack(t)
 	}
 	return t
+}
+
+// stepBack counts that the clock went back to t, and returns the time that counts instead.
+func (c *Conn) stepBack(t wheel.Time) wheel.Time {
+	c.ClockSteps++
+	if back := c.Last.Sub(t); back > clockStep {
+		c.offset += back
+	}
+	return c.Last
 }
 
 // stray reports whether p belongs to an earlier connection that p's sender still remembers. It is
@@ -186,7 +191,7 @@ func (c *Conn) handle(p *capture.Packet, dir int, damaged bool) {
 		return
 	}
 	f.countClues(p)
-	if c.stray(p, f, g) {
+	if (f.onlySYN || g.onlySYN) && c.stray(p, f, g) {
 		c.Strays++
 		return
 	}
@@ -194,7 +199,7 @@ func (c *Conn) handle(p *capture.Packet, dir int, damaged bool) {
 	f.onlySYN = h.Flags&(tcp.SYN|tcp.ACK) == tcp.SYN && (f.onlySYN || !f.started)
 	if h.Flags.Has(tcp.RST) {
 		c.reset = true
-		c.emitPacket(p, f, now)
+		c.emitPacket(p, dir, now)
 		f.emit(ResetSeen, p.Number, now, now, f.max, f.max, nil)
 		return
 	}
@@ -202,10 +207,10 @@ func (c *Conn) handle(p *capture.Packet, dir int, damaged bool) {
 		f.syn(p)
 		if h.Flags.Has(tcp.ACK) && dir == 0 && c.FirstPacket == p.Number {
 			c.swapFlows()
-			f, g = &c.Flows[1], &c.Flows[0]
+			dir, f, g = 1, &c.Flows[1], &c.Flows[0]
 		}
 	}
-	c.emitPacket(p, f, now)
+	c.emitPacket(p, dir, now)
 	if !c.Handshake.Complete {
 		c.noteHandshake(p, f, now)
 	}
@@ -243,15 +248,10 @@ func (c *Conn) deliver(p *capture.Packet, f, g *Flow, now wheel.Time) {
 }
 
 // emitPacket calls Config.Each.
-func (c *Conn) emitPacket(p *capture.Packet, f *Flow, now wheel.Time) {
-	if c.cfg.Each == nil {
-		return
+func (c *Conn) emitPacket(p *capture.Packet, flow int, now wheel.Time) {
+	if each := c.cfg.Each; each != nil {
+		each(c, flow, p, now)
 	}
-	flow := 0
-	if f == &c.Flows[1] {
-		flow = 1
-	}
-	c.cfg.Each(c, flow, p, now)
 }
 
 // swapFlows makes the second flow the first: the capture began with a SYN-ACK.

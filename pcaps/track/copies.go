@@ -44,14 +44,22 @@ func (c *copies) grow(m *memory) {
 	m.copies.put(old)
 }
 
-// oldestOf returns the index of a set's oldest record, an empty one if there is one.
-func oldestOf(set *[4]copyRecord) (oldest int) {
-	for i := range set {
-		if set[i].at < set[oldest].at {
-			oldest = i
-		}
+// oldestOf returns the index of a set's oldest record, an empty one if there is one. Which one it
+// is cannot be predicted, so it takes no branches.
+func oldestOf(set *[4]copyRecord) int {
+	a, at := 0, set[0].at
+	if set[1].at < at {
+		a = 1
 	}
-	return oldest
+	at = min(at, set[1].at)
+	b, bt := 2, set[2].at
+	if set[3].at < bt {
+		b = 3
+	}
+	if min(bt, set[3].at) < at {
+		a = b
+	}
+	return a
 }
 
 // isOne reports whether two marks belong to one packet.

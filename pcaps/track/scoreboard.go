@@ -103,7 +103,9 @@ func (b *scoreboard) acknowledge(m *memory, provedLost bool) {
 			clear(b.last[n:])
 		}
 	}
-	b.last[b.next] = ackedSegment{s.start, s.sent, s.packet, uint32(s.end - s.start), s.transmissions > 0, provedLost}
+	a := &b.last[b.next] // field by field: a copy of what was just stored is slow
+	a.start, a.sent, a.packet, a.bytes = s.start, s.sent, s.packet, uint32(s.end-s.start)
+	a.captured, a.provedLost = s.transmissions > 0, provedLost
 	b.next++
 	b.pop()
 }

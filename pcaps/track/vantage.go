@@ -52,11 +52,8 @@ func (f *Flow) countClues(p *capture.Packet) {
 	case capture.Inbound:
 		w.inbound++
 	}
-	for _, initial := range [...]uint8{32, 64, 128, 255} {
-		if p.TTL <= initial {
-			w.initialTTL = max(w.initialTTL, initial)
-			break
-		}
+	if p.TTL > w.initialTTL || w.initialTTL == 0 {
+		w.initialTTL = initialTTL(p.TTL)
 	}
 	if p.TTL == 64 || p.TTL == 128 || p.TTL == 255 || p.TTL == 32 {
 		w.fullTTL++
@@ -64,6 +61,19 @@ func (f *Flow) countClues(p *capture.Packet) {
 	if p.Len > jumboPayload && !p.Header.Flags.Has(tcp.SYN) {
 		w.large++
 	}
+}
+
+// initialTTL returns the usual initial TTL of a packet that arrived with ttl.
+func initialTTL(ttl uint8) uint8 {
+	switch {
+	case ttl <= 32:
+		return 32
+	case ttl <= 64:
+		return 64
+	case ttl <= 128:
+		return 128
+	}
+	return 255
 }
 
 // Direction returns the direction of most packets at the capturing host, Unknown if the capture
