@@ -104,7 +104,8 @@ func fixedLen(kind uint8) int {
 // that leads outside b ends the parsing.
 func (o *Options) parse(b []byte) (bad *OptionError) {
 	if len(b) == timestampsLen && binary.BigEndian.Uint32(b) == alignedTimestamps {
-		o.take(kindTimestamps, b[4:]) // as in most segments
+		// As in most segments, where a call of take would be a tenth of the parsing.
+		o.HasTimestamps, o.TSVal, o.TSEcr = true, binary.BigEndian.Uint32(b[4:]), binary.BigEndian.Uint32(b[8:])
 		return nil
 	}
 	for len(b) > 0 {

@@ -31,11 +31,12 @@ func newInput(r io.Reader, size int64) *input {
 
 // peek returns the next n bytes, valid until the next peek or discard. If fewer are left it returns
 // them with the reason, io.EOF at the end of the stream.
-func (in *input) peek(n int) ([]byte, error) {
-	if w := in.window; n <= len(w) {
-		return w[:n], nil
+func (in *input) peek(n int) (b []byte, err error) {
+	if len(in.window) < n {
+		b, err = in.fill(n)
+		return // so that the compiler inlines peek
 	}
-	return in.fill(n)
+	return in.window[:n], nil
 }
 
 // fill is peek where more must be read.

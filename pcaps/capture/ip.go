@@ -72,7 +72,20 @@ func (d *decoder) plainSegment(b []byte, n int) Reason {
 	p.ID, p.HasID = uint32(binary.BigEndian.Uint16(b[4:])), true
 	p.Src = netip.AddrPortFrom(netip.AddrFrom4([4]byte(b[12:16])), binary.BigEndian.Uint16(b[20:]))
 	p.Dst = netip.AddrPortFrom(netip.AddrFrom4([4]byte(b[16:20])), binary.BigEndian.Uint16(b[22:]))
-	return d.segmentBetween(b[20:], n-20)
+	got := d.segmentBetween(b[20:], n-20)
+	if got == isTCP && len(b) == n {
+		p.Problems |= d.checksum(pseudoIPv4(b[12:20], n-20), b[20:])
+	}
+	return got
+}
+
+// pseudoIPv4 is tcp.PseudoHeader of the addresses in an IPv4 header. To take them from a netip.Addr
+// is a tenth of the decoding.
+func pseudoIPv4(addresses []byte, n int) tcp.Sum {
+	var b [12]byte
+	copy(b[:8], addresses)
+	binary.BigEndian.PutUint32(b[8:], protoTCP<<16|uint32(n))
+	return tcp.Sum{}.Add(b[:])
 }
 
 // ipv4 decodes IPv4 (RFC 791 §3.1). Bytes beyond its total length are padding of the link.

@@ -15,10 +15,15 @@ func (d *decoder) segment(b []byte, n int) Reason {
 	p := &d.p
 	p.Src = netip.AddrPortFrom(p.Src.Addr(), binary.BigEndian.Uint16(b))
 	p.Dst = netip.AddrPortFrom(p.Dst.Addr(), binary.BigEndian.Uint16(b[2:]))
-	return d.segmentBetween(b, n)
+	got := d.segmentBetween(b, n)
+	if src, dst := p.Src.Addr(), p.Dst.Addr(); got == isTCP && len(b) == n && src.Is4() == dst.Is4() {
+		p.Problems |= d.checksum(tcp.PseudoHeader(src, dst, n), b)
+	}
+	return got
 }
 
-// segmentBetween decodes a TCP segment of n bytes, whose addresses and ports are known.
+// segmentBetween decodes a TCP segment of n bytes, whose addresses and ports are known, but for its
+// checksum.
 func (d *decoder) segmentBetween(b []byte, n int) Reason {
 	size := int(b[12]>>4) * 4
 	if size < tcp.HeaderLen || size > n {
@@ -38,10 +43,7 @@ func (d *decoder) segmentBetween(b []byte, n int) Reason {
 		p.Problems |= OptionsCut
 	}
 	p.Len = uint32(n - size)
-	if len(b) == n {
-		p.Problems |= checksum(p.Src.Addr(), p.Dst.Addr(), b)
-	}
-	if p.Header.Flags == tcp.ACK && p.Src.Addr().Is4() && len(b) == n && isPadding(p.Payload, n) {
+	if len(p.Payload) > 0 && p.Header.Flags == tcp.ACK && p.Src.Addr().Is4() && len(b) == n && isPadding(p.Payload, n) {
 		p.Payload, p.Len = nil, 0
 		p.Problems |= Padded
 	}
@@ -53,7 +55,7 @@ func (d *decoder) segmentBetween(b []byte, n int) Reason {
 // 42 with a VLAN tag. Its sender does not count them.
 func isPadding(payload []byte, n int) bool {
 	const header, least, tag = 20, 46, 4
-	if n != least-header && n != least-tag-header || len(payload) == 0 {
+	if n != least-header && n != least-tag-header {
 		return false
 	}
 	for _, b := range payload {
@@ -91,22 +93,18 @@ func parseCut(b []byte) (tcp.Header, error) {
 // network interface, and has the checksum of its first part, or none.
 const longest = 1500 - 20
 
-// checksum checks a complete segment.
-func checksum(src, dst netip.Addr, b []byte) Problems {
-	if src.Is4() != dst.Is4() {
-		return 0
-	}
+// checksum checks a complete segment, with the sum of its pseudo-header.
+func (d *decoder) checksum(pseudo tcp.Sum, b []byte) Problems {
 	// A host that leaves the checksum to its network interface stores the sum of the pseudo-header,
 	// Windows without the length, or nothing.
 	got := binary.BigEndian.Uint16(b[16:])
-	pseudo := tcp.PseudoHeader(src, dst, len(b))
 	if got == ^pseudo.Checksum() {
 		return PartialChecksum
 	}
 	if pseudo.Add(b).Checksum() == 0 {
 		return 0
 	}
-	if got == 0 || got == ^tcp.PseudoHeader(src, dst, 0).Checksum() {
+	if got == 0 || got == ^tcp.PseudoHeader(d.p.Src.Addr(), d.p.Dst.Addr(), 0).Checksum() {
 		return PartialChecksum
 	}
 	if len(b) > longest {
