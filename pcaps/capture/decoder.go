@@ -14,6 +14,9 @@ type decoder struct {
 	addressed bool // p has addresses, so that a further IP header is inside a tunnel
 	frags     fragments
 	tooBig    func(TooBig) // called for ICMP errors about the MTU; may be nil
+
+	share, shares int  // it decodes only share of shares, if there are several: see Reader.Share
+	sampled       bool // it decodes the next segment in any case
 }
 
 // maxDepth bounds nested headers, tags and extensions included.

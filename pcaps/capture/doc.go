@@ -27,6 +27,11 @@
 // number, Cisco security group tags, MPLS. Tunnels: IP in IP, GRE, NVGRE, PPTP, ERSPAN, VXLAN,
 // Geneve, GTP-U. The innermost TCP segment counts. IP fragments are reassembled.
 //
+// # Several processors
+//
+// Reader.Share returns several Readers that decode one capture together. Each walks through all
+// records, which takes a fifth of the time, and decodes its share of the connections.
+//
 // # gopacket
 //
 // A Reader is a source of packets for gopacket's decoders, and NewPacketReader reads any source of

@@ -30,6 +30,10 @@ func (d *decoder) segmentBetween(b []byte, n int) Reason {
 		return Malformed
 	}
 	p := &d.p
+	p.Elsewhere = d.shares > 1 && shareOf(p.Src, p.Dst, d.shares) != d.share
+	if p.Elsewhere && !d.sampled {
+		return isTCP
+	}
 	var err error
 	if size <= len(b) {
 		_, err = p.Header.Parse(b)
