@@ -16,25 +16,25 @@ func (s *checksumCounts) note(p *capture.Packet) {
 	const longest = 1460 // a longer packet may be a super-packet with the sum of a part
 	switch {
 	case p.Problems.Has(capture.BadChecksum):
-		if s.zeros || !isBlanked(p) {
+		if s.zeros || !isBlanked(p.Payload) {
 			s.wrong++
 		}
 	case p.Problems.Has(capture.PartialChecksum) || p.Len > longest || uint32(len(p.Payload)) != p.Len:
 	default:
 		s.right++
-		s.zeros = s.zeros || isBlanked(p)
+		s.zeros = s.zeros || isBlanked(p.Payload)
 	}
 }
 
 // damaged reports whether p's wrong checksum shows damage in transit, so that its receiver drops
 // it. It does not in a flow with as many wrong as right ones, nor in a flow's first packet if a
-// fifth of all are wrong. There the addresses were changed in the file, as in published captures,
-// or the sums were not yet computed.
+// fifth of all are wrong, by the sample of capture.Sampled. There the addresses were changed in the
+// file, as in published captures, or the sums were not yet computed.
 func (t *Tracker) damaged(p *capture.Packet, f *Flow) bool {
 	if !p.Problems.Has(capture.BadChecksum) {
 		return false
 	}
-	if isBlanked(p) && (f == nil || !f.checksums.zeros) || f != nil && f.checksums.disproved {
+	if isBlanked(p.Payload) && (f == nil || !f.checksums.zeros) || f != nil && f.checksums.disproved {
 		return false
 	}
 	if f != nil && f.checksums.right != f.checksums.wrong {
@@ -58,13 +58,13 @@ func (f *Flow) disproveDamage(pos int64) {
 	}
 }
 
-// isBlanked reports whether the payload is all zeros, as in captures published without their
+// isBlanked reports whether a payload is all zeros, as in captures published without their
 // content. The checksum is that of the original.
-func isBlanked(p *capture.Packet) bool {
-	for _, b := range p.Payload {
+func isBlanked(payload []byte) bool {
+	for _, b := range payload {
 		if b != 0 {
 			return false
 		}
 	}
-	return len(p.Payload) > 0
+	return len(payload) > 0
 }

@@ -58,6 +58,8 @@ type Conn struct {
 	cfg        *Config
 	in         *list
 	prev, next *Conn
+	seen       wheel.Time    // when its last packet came, by the tracker's clock
+	segment    int64         // the number of that packet among all segments of the capture
 	offset     time.Duration // added to capture times, to undo a clock that was set back
 	timestamps bool
 	reset      bool

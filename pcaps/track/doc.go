@@ -36,5 +36,6 @@
 //
 // # Concurrency
 //
-// A Tracker is not safe for concurrent use.
+// A Tracker is not safe for concurrent use. FollowShares follows the connections of one capture on
+// several processors, with the same results.
 package track

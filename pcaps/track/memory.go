@@ -2,11 +2,11 @@ package track
 
 import "tcpwheel/pcaps/capture"
 
-// memory is what the connections of a tracker use again: that of the last completed connection and
-// the arrays that flows no longer need. It spares the garbage collector and the caches.
+// memory is what the connections of a tracker use again: that of completed connections and the
+// arrays that flows no longer need. It spares the garbage collector and the caches.
 type memory struct {
-	c     *Conn
-	flows *[2]Flow
+	conns []*Conn
+	flows []*[2]Flow
 	syn   *capture.Packet
 
 	ack      *ack // free ones, chained by next
@@ -17,20 +17,25 @@ type memory struct {
 	stamps   pool[firstSeen]
 }
 
-func (m *memory) put(c *Conn) { m.c, m.flows = c, c.Flows }
-
-func (m *memory) takeConn() (c *Conn) {
-	if c, m.c = m.c, nil; c == nil {
-		c = new(Conn)
+func (m *memory) put(c *Conn) {
+	m.conns = append(m.conns, c)
+	if c.Flows != nil {
+		m.flows = append(m.flows, c.Flows)
 	}
-	return c
 }
 
-func (m *memory) takeFlows() (flows *[2]Flow) {
-	if flows, m.flows = m.flows, nil; flows == nil {
-		flows = new([2]Flow)
+func (m *memory) takeConn() *Conn { return takeLast(&m.conns) }
+
+func (m *memory) takeFlows() *[2]Flow { return takeLast(&m.flows) }
+
+// takeLast takes the last element, or returns a new one.
+func takeLast[T any](free *[]*T) (last *T) {
+	n := len(*free)
+	if n == 0 {
+		return new(T)
 	}
-	return flows
+	last, *free = (*free)[n-1], (*free)[:n-1]
+	return last
 }
 
 func (m *memory) takeSYN() (p *capture.Packet) {

@@ -56,9 +56,7 @@ func (t *Tracker) Advance(now wheel.Time) {
 		*u = unsettled{}
 		s.head++
 	}
-	for t.closed.first != nil && s.now.Sub(t.closed.first.Last) > t.cfg.KeepClosed {
-		t.finish(t.closed.first)
-	}
+	t.pass(now)
 }
 
 // forget drops a settled episode of a connection that goes on.

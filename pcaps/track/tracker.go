@@ -59,9 +59,13 @@ type Tracker struct {
 	open, closed, halfOpen list // each ordered by last packet; halfOpen: no complete handshake
 	made                   int
 	evicted                int
-	checksums              checksumCounts // of all packets
+	segments               int64          // packets so far
+	now                    wheel.Time     // the time of the last packet; it never decreases
+	offset                 time.Duration  // added to capture times, to undo a clock that was set back
+	checksums              checksumCounts // of the packets that capture.Sampled selects
 	memory                 memory
 	settling               settling
+	shard                  *shard // what the Tracker is part of, or nil
 }
 
 // New returns a Tracker that has seen no packet.
@@ -86,8 +90,10 @@ func (t *Tracker) Add(p *capture.Packet) {
 	if t.cfg.Settled != nil {
 		t.Advance(p.Time)
 	}
+	t.pass(p.Time)
+	t.segments++
 	c, dir, damaged := t.find(p)
-	t.checksums.note(p)
+	t.sample(p)
 	l := &t.halfOpen
 	if c.Flows == nil && !damaged && t.mayHoldSYN(p) {
 		c.holdSYN(p)
@@ -96,12 +102,33 @@ func (t *Tracker) Add(p *capture.Packet) {
 		c.addWithChecksum(p, dir, damaged)
 		l = t.listOf(c)
 	}
+	c.seen, c.segment = t.now, t.segments
 	if c.in != l || l.last != c {
 		c.in.remove(c)
 		l.append(c)
 	}
-	for t.closed.first != nil && c.Last.Sub(t.closed.first.Last) > t.cfg.KeepClosed {
+}
+
+// pass moves the time to that of the next packet, and completes connections that ended long ago. A
+// step back by more than clockStep is added to all later times.
+func (t *Tracker) pass(to wheel.Time) {
+	to = to.Add(t.offset)
+	if back := t.now.Sub(to); back > 0 {
+		if back > clockStep {
+			t.offset += back
+		}
+		return
+	}
+	t.now = to
+	for t.closed.first != nil && t.now.Sub(t.closed.first.seen) > t.cfg.KeepClosed {
 		t.finish(t.closed.first)
+	}
+}
+
+// sample counts the checksum of the last packet, if it is in the sample.
+func (t *Tracker) sample(p *capture.Packet) {
+	if capture.Sampled(t.segments) {
+		t.checksums.note(p)
 	}
 }
 
@@ -116,17 +143,28 @@ func (t *Tracker) listOf(c *Conn) *list {
 	return &t.open
 }
 
-// Close completes all connections, in the order of their last packets.
+// Close completes all connections: the ended ones first, then the others, each in the order of
+// their last packets.
 func (t *Tracker) Close() {
-	for t.closed.first != nil {
+	t.closeEnded(t.segments)
+	t.closeOthers(t.segments)
+}
+
+// closeEnded completes the ended connections whose last packets are not after that segment.
+func (t *Tracker) closeEnded(to int64) {
+	for t.closed.first != nil && t.closed.first.segment <= to {
 		t.finish(t.closed.first)
 	}
+}
+
+// closeOthers does so with the others.
+func (t *Tracker) closeOthers(to int64) {
 	for {
 		c, d := t.open.first, t.halfOpen.first
-		if c == nil || d != nil && (d.Last < c.Last || d.Last == c.Last && d.ID < c.ID) {
+		if c == nil || d != nil && d.segment < c.segment {
 			c = d
 		}
-		if c == nil {
+		if c == nil || c.segment > to {
 			return
 		}
 		t.finish(c)
@@ -207,6 +245,9 @@ func (t *Tracker) begin(p *capture.Packet) *Conn {
 		c.settling = &t.settling
 	}
 	t.made++
+	if t.shard != nil {
+		t.shard.begun = append(t.shard.begun, begun{c, t.segments})
+	}
 	t.conns.add(c, p)
 	t.open.append(c)
 	t.last = c
@@ -222,6 +263,10 @@ func (t *Tracker) finish(c *Conn) {
 		t.last = nil
 	}
 	c.finish()
+	if t.shard != nil {
+		t.shard.note(c)
+		return
+	}
 	if t.cfg.Done != nil {
 		t.cfg.Done(c)
 	}

@@ -1,0 +1,78 @@
+package track
+
+import "tcpwheel/pcaps/capture"
+
+// ahead decodes the segments of an epoch on a goroutine of its own, for a shard that has more of
+// them than others.
+type ahead struct {
+	full, empty chan *batch
+	filling     *batch // or nil: where OnTooBig's function puts errors
+}
+
+// batch is a number of segments, and the ICMP errors between them.
+type batch struct {
+	packets [batchSize]capture.Packet
+	n       int
+	tooBig  []tooBigAt
+	err     error // after the last segment
+	failure any   // what the decoder panicked with, or nil
+}
+
+// tooBigAt is an ICMP error before the segment of that index.
+type tooBigAt struct {
+	capture.TooBig
+	before int
+}
+
+const (
+	batchSize = 128
+	batches   = 8
+)
+
+func newAhead() *ahead {
+	a := &ahead{full: make(chan *batch, batches), empty: make(chan *batch, batches)}
+	for range batches {
+		a.empty <- &batch{}
+	}
+	return a
+}
+
+// read fills batches with n segments, or those before an error.
+func (a *ahead) read(r *capture.Reader, n int64) {
+	var err error
+	defer func() {
+		if p := recover(); p != nil {
+			a.full <- &batch{failure: p}
+		}
+	}()
+	for n > 0 && err == nil {
+		b := <-a.empty
+		b.n, b.tooBig, b.err = 0, b.tooBig[:0], nil
+		for a.filling = b; b.n < batchSize && n > 0 && err == nil; {
+			var p *capture.Packet
+			if p, err = r.Next(); err == nil {
+				b.packets[b.n] = *p
+				b.packets[b.n].Payload = standIn(p.Payload)
+				b.n, n = b.n+1, n-1
+			}
+		}
+		b.err, a.filling = err, nil
+		a.full <- b
+	}
+}
+
+// zeros and others are what the payloads of a batch point into.
+var zeros, others = make([]byte, maxStandIn), append([]byte{1}, make([]byte, maxStandIn-1)...)
+
+// maxStandIn is longer than checksumCounts.note has to know.
+const maxStandIn = 2048
+
+// standIn returns bytes that stay when payload does not: as many, and zeros if it has nothing else.
+// A tracker looks for nothing else in a payload.
+func standIn(payload []byte) []byte {
+	from := others
+	if isBlanked(payload) {
+		from = zeros
+	}
+	return from[:min(len(payload), maxStandIn)]
+}
