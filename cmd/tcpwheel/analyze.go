@@ -32,7 +32,7 @@ type analysis struct {
 	enc            *json.Encoder
 	csv            *csv.Writer
 	progress       *corpus.Progress // nil for a single file
-	ahead          bool             // decode each file in a goroutine of its own
+	shares         int              // goroutines that follow the connections of a file
 	part           *corpus.Part     // with --parquet: what to add records to
 }
 
@@ -125,7 +125,7 @@ func (a *analysis) run(cmd *cobra.Command, args []string) error {
 	}
 	collectRarely()
 	workers := a.corpus.workers()
-	a.ahead = workers > len(objects)
+	a.shares = min(workers/max(len(objects), 1), maxShares)
 	if a.reports.html != "" || a.reports.annotate != "" {
 		workers = 1 // the page is written in order
 	}
@@ -246,24 +246,46 @@ func (a *analysis) file(cmd *cobra.Command, o *corpus.Object) error {
 // read passes the connections of a file to its summary and its reports.
 func (a *analysis) read(cmd *cobra.Command, o *corpus.Object, s *summary, rep *fileReport) (err error) {
 	var wrong error
-	tracker := track.New(track.Config{MaxConns: a.maxConns, Event: rep.event(), Reuse: rep == nil, Done: func(c *track.Conn) {
+	cfg := track.Config{MaxConns: a.maxConns, Event: rep.event(), Reuse: rep == nil, Done: func(c *track.Conn) {
+		s.first = c.Origin
 		skipped := s.skips(c)
 		if wrong == nil && !skipped {
 			wrong = s.add(c)
 		}
 		rep.done(c, !skipped, func(e *track.Episode) bool { return a.filter.hasTime(e.Seen, s.first) })
-	}})
-	s.stats, err = readCaptureBy(cmd, o, a.progress, a.ahead, tracker.TooBig, func(p *capture.Packet) error {
-		s.first = p.Time.Add(-p.Since)
-		tracker.Add(p)
-		return wrong
-	})
-	if s.stats.Packets > 0 {
+	}}
+	if a.shares > 1 && rep == nil {
+		s.stats, s.evicted, err = a.readShares(cmd, o, cfg, &wrong)
+	} else {
+		tracker := track.New(cfg)
+		s.stats, err = readCapture(cmd, o, a.progress, tracker.TooBig, func(p *capture.Packet) error {
+			tracker.Add(p)
+			return wrong
+		})
 		tracker.Close()
+		s.evicted = tracker.Evicted()
 	}
-	s.evicted = tracker.Evicted()
 	if wrong != nil {
 		return &outputError{wrong}
 	}
 	return err
+}
+
+// maxShares bounds the shares of a capture, as each reads all of its records.
+const maxShares = 16
+
+// readShares follows the connections of a file on several goroutines, until *wrong is an error.
+func (a *analysis) readShares(cmd *cobra.Command, o *corpus.Object, cfg track.Config, wrong *error) (stats capture.Stats, evicted int, err error) {
+	stats, err = readWith(cmd, o, a.progress, func(r *capture.Reader) (capture.Stats, error) {
+		done := cfg.Done
+		cfg.Done = func(c *track.Conn) {
+			if done(c); *wrong != nil {
+				r.Stop()
+			}
+		}
+		shares := r.Share(a.shares)
+		evicted, err = track.FollowShares(cfg, shares)
+		return capture.StatsOf(shares), err
+	})
+	return stats, evicted, err
 }

@@ -33,7 +33,7 @@ const corpusHelp = "A FILE may also be a directory, a pattern such as 'logs/**/*
 	"docs/corpora.md has the columns, queries, and how to use many machines."
 
 func (f *corpusFlags) register(fs *pflag.FlagSet) {
-	fs.IntVarP(&f.jobs, "jobs", "j", 0, "captures at a time; 0 is the number of processors.\nMore than there are: analyze decodes ahead")
+	fs.IntVarP(&f.jobs, "jobs", "j", 0, "captures at a time; 0 is the number of processors.\nanalyze spreads the connections of fewer over them")
 	fs.StringVar(&f.parquet, "parquet", "", "write tables to this `dir`, also in a store, and\nskip captures that they have")
 	fs.BoolVar(&f.retry, "retry", false, "with --parquet: read captures with errors again")
 	fs.StringVar(&f.shard, "shard", "", "only a part of the captures: `i/n`, auto or auto/n")

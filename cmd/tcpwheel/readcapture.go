@@ -22,11 +22,22 @@ import (
 // counts it in p if that is not nil. On capture.ErrCutShort, use has had all segments before the
 // cut.
 func readCapture(cmd *cobra.Command, o *corpus.Object, p *corpus.Progress, tooBig func(capture.TooBig), use func(*capture.Packet) error) (capture.Stats, error) {
-	return readCaptureBy(cmd, o, p, false, tooBig, use)
+	return readWith(cmd, o, p, func(r *capture.Reader) (capture.Stats, error) {
+		r.OnTooBig(tooBig)
+		for {
+			p, err := r.Next()
+			if err == nil {
+				err = use(p)
+			}
+			if err != nil {
+				return r.Stats(), err
+			}
+		}
+	})
 }
 
-// readCaptureBy is readCapture. If ahead it decodes packets in a goroutine of its own.
-func readCaptureBy(cmd *cobra.Command, o *corpus.Object, p *corpus.Progress, ahead bool, tooBig func(capture.TooBig), use func(*capture.Packet) error) (capture.Stats, error) {
+// readWith is readCapture, with a function that reads until an error.
+func readWith(cmd *cobra.Command, o *corpus.Object, p *corpus.Progress, read func(*capture.Reader) (capture.Stats, error)) (capture.Stats, error) {
 	r, done, err := openCapture(cmd, o, p)
 	if err != nil {
 		return capture.Stats{}, err
@@ -37,35 +48,14 @@ func readCaptureBy(cmd *cobra.Command, o *corpus.Object, p *corpus.Progress, ahe
 	}
 	// Stop also between two segments: there may be gigabytes of other packets.
 	defer context.AfterFunc(cmd.Context(), r.Stop)()
-	next, end := r.Next, func() {}
-	if ahead {
-		a := capture.NewAhead(r, tooBig)
-		next, end = a.Next, a.Close
-	} else {
-		r.OnTooBig(tooBig)
-	}
-	err = usePackets(next, use)
-	end()
+	stats, err := read(r)
 	switch {
 	case err == io.EOF:
 		err = nil
 	case errors.Is(err, capture.ErrStopped):
 		err = cmd.Context().Err()
 	}
-	return r.Stats(), err
-}
-
-// usePackets passes packets to use until next or use return an error, which it returns.
-func usePackets(next func() (*capture.Packet, error), use func(*capture.Packet) error) error {
-	for {
-		p, err := next()
-		if err == nil {
-			err = use(p)
-		}
-		if err != nil {
-			return err
-		}
-	}
+	return stats, err
 }
 
 // samplePrefix begins the names of samples.
