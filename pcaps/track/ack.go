@@ -22,8 +22,8 @@ type ack struct {
 	dup    bool // a duplicate ACK, by the capture
 	sacks  uint8
 	dsack  bool // the first block reports a duplicate
-	sack   [tcp.MaxSACKBlocks]block
 	next   *ack // behind it in its queue
+	sack   [tcp.MaxSACKBlocks]block
 }
 
 // acks is a queue of ACKs on their way from the point of capture to the sender.
@@ -191,7 +191,9 @@ func (f *Flow) deliverHeard(now wheel.Time, echo uint32, hasTS bool) {
 		f.lastEcho, f.hasEcho = echo, true
 		hasTS = f.staleEchoes < maxStaleEchoes
 	}
-	f.deliverUpTo(now, echo, hasTS, before, any)
+	if f.pending.n > 0 {
+		f.deliverUpTo(now, echo, hasTS, before, any)
+	}
 	f.lastSent = now
 }
 
@@ -306,20 +308,8 @@ func (f *Flow) handleACK(a *ack) {
 		f.DSACKs++
 		f.creditDSACK(a)
 	}
-	first := uint8(0)
-	if a.dsack {
-		first = 1
-	}
-	if a.sacks > 0 {
-		v.hasSACK = true
-	}
 	m := ackRTT{fack: v.fack, hasFack: v.hasFack}
-	news := false
-	for _, b := range a.sack[first:max(a.sacks, first)] {
-		if b.end > a.pos {
-			news = f.markSACKed(a, b, &m) || news
-		}
-	}
+	news := a.sacks > 0 && f.readBlocks(a, &m)
 	switch {
 	case a.pos > f.una:
 		f.advanceUna(a, &m)
@@ -342,6 +332,21 @@ func (f *Flow) handleACK(a *ack) {
 	if f.episode != nil {
 		f.closeEpisode(a)
 	}
+}
+
+// readBlocks marks the segments that an ACK's blocks cover, and reports whether any of them is new.
+func (f *Flow) readBlocks(a *ack, m *ackRTT) (news bool) {
+	f.view.hasSACK = true
+	blocks := a.sack[:a.sacks]
+	if a.dsack {
+		blocks = blocks[1:]
+	}
+	for _, b := range blocks {
+		if b.end > a.pos {
+			news = f.markSACKed(a, b, m) || news
+		}
+	}
+	return news
 }
 
 // noteProof records the ACK that first proves the first missing segment lost, by RACK and then by

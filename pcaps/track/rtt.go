@@ -113,8 +113,7 @@ func (f *Flow) sample(sent, acked wheel.Time) {
 	if !round && acked.Sub(r.last) < acked.Sub(sent)/4 {
 		return
 	}
-	flight := (f.max - f.una) / (2 * f.segmentSize())
-	s := sample{sent, acked, uint8(min(max(flight, 1), 4)), round}
+	s := sample{sent, acked, f.samplesExpected(), round}
 	if round {
 		r.round = f.max
 	}
@@ -134,6 +133,20 @@ func (f *Flow) sample(sent, acked wheel.Time) {
 		r.ring[r.next] = s
 		r.next = (r.next + 1) % maxSamples
 	}
+}
+
+// samplesExpected returns how many samples a round trip gives: one for two segments in flight, from
+// 1 to 4.
+func (f *Flow) samplesExpected() uint8 {
+	switch flight, size := f.max-f.una, f.segmentSize(); { // a division takes longer
+	case flight < 4*size:
+		return 1
+	case flight < 6*size:
+		return 2
+	case flight < 8*size:
+		return 3
+	}
+	return 4
 }
 
 // medianRTT returns the median RTT of medianWithin before a time; without samples there, of all
@@ -195,7 +208,8 @@ func (f *Flow) boundLag(d time.Duration) {
 // measureSourceRTT measures the path between the point of capture and the host that sends the ACK.
 func (f *Flow) measureSourceRTT(number tcp.Seq, now wheel.Time) {
 	pos := f.pos(number)
-	if pos <= f.seenUna {
+	// Bytes received earlier, above a hole, are acknowledged late, when it is filled.
+	if pos <= f.seenUna || f.board.sacked > 0 || f.view.dupACKs > 0 || f.episode != nil {
 		return
 	}
 	i := f.board.find(pos - 1)
@@ -204,10 +218,6 @@ func (f *Flow) measureSourceRTT(number tcp.Seq, now wheel.Time) {
 	}
 	s := f.board.at(i)
 	if s.start >= pos || s.transmissions != 1 || s.missing || s.filledLate {
-		return
-	}
-	// Bytes received earlier, above a hole, are acknowledged late, when it is filled.
-	if f.board.sacked > 0 || f.view.dupACKs > 0 || f.episode != nil {
 		return
 	}
 	f.other().sourceRTT.add(now.Sub(s.sent))
