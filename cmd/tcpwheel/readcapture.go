@@ -25,9 +25,9 @@ func readCapture(cmd *cobra.Command, o *corpus.Object, p *corpus.Progress, tooBi
 	return readWith(cmd, o, p, func(r *capture.Reader) (capture.Stats, error) {
 		r.OnTooBig(tooBig)
 		for {
-			p, err := r.Next()
-			if err == nil {
-				err = use(p)
+			batch, err := r.NextBatch()
+			for i := 0; i < len(batch) && err == nil; i++ {
+				err = use(&batch[i])
 			}
 			if err != nil {
 				return r.Stats(), err

@@ -9,7 +9,7 @@ import (
 // the bytes kept, n of them were on the wire, n >= len(b). Results go to p and are valid only
 // if the method returns isTCP.
 type decoder struct {
-	p         Packet
+	p         *Packet // the packet being decoded
 	depth     int
 	addressed bool // p has addresses, so that a further IP header is inside a tunnel
 	frags     fragments
@@ -24,7 +24,7 @@ const maxDepth = 32
 
 // decode decodes the file's next record, from an interface of that link type.
 func (d *decoder) decode(link uint16, rec *record) Reason {
-	p := &d.p
+	p := d.p
 	p.Number, p.Time, p.Since, p.Interface = rec.number, rec.time, rec.since, rec.iface
 	p.Device = 0
 	p.Direction, p.Problems = rec.direction, rec.problems

@@ -135,7 +135,7 @@ func qosWLAN(control byte, padding int, packet []byte) []byte {
 
 // decodeOne decodes a packet cut after keep bytes.
 func decodeOne(link int, data []byte, keep int) (*decoder, Reason) {
-	d := &decoder{}
+	d := &decoder{p: &Packet{}}
 	return d, d.decode(uint16(link), &record{number: 1, data: data[:keep:keep], length: uint32(len(data))})
 }
 
@@ -190,7 +190,7 @@ func TestCutAnywhere(t *testing.T) {
 			switch got {
 			case isTCP:
 				seen = true
-				p := &d.p
+				p := d.p
 				if p.Src != whole.p.Src || p.Dst != whole.p.Dst || p.Header.Seq != 1000 || p.Len != 5 || p.Path != whole.p.Path {
 					t.Errorf("%s: cut at %d: %+v, want as whole", c.name, keep, *p)
 				}

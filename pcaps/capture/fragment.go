@@ -62,7 +62,7 @@ func (d *decoder) fragment(f piece) Reason {
 	if f.size <= 0 || f.offset+f.size > maxDatagram || f.more && f.size%8 != 0 {
 		return Malformed
 	}
-	p := &d.p
+	p := d.p
 	key := datagramKey{src: p.Src.Addr(), dst: p.Dst.Addr(), path: p.Path, iface: p.Interface, id: p.ID}
 	if key.src.Is4() {
 		key.protocol = f.protocol
@@ -93,7 +93,7 @@ func (d *decoder) decodeLate(g *datagram) Reason {
 	if g.first.Number == 0 {
 		return FragmentPart
 	}
-	d.p = g.first
+	*d.p = g.first
 	d.p.Problems |= Fragment
 	d.depth, d.addressed = 0, true
 	total, kept := g.prefix()

@@ -83,7 +83,7 @@ func FuzzReader(f *testing.F) {
 
 // decodeGenerally is decodeOne without plainIPv4.
 func decodeGenerally(link uint16, data []byte, keep int) (*decoder, Reason) {
-	d := &decoder{p: Packet{Number: 1}}
+	d := &decoder{p: &Packet{Number: 1}}
 	return d, d.link(link, data[:keep:keep], len(data))
 }
 

@@ -20,7 +20,9 @@ import (
 func NewPacketReader(src gopacket.PacketDataSource, linkType uint16, name string) *Reader {
 	s := &source{name: name, size: -1}
 	in := &input{}
-	return &Reader{source: s, in: in, file: &packetSource{src: src, link: linkType, stop: s.stop.Load, in: in}}
+	r := &Reader{source: s, in: in, file: &packetSource{src: src, link: linkType, stop: s.stop.Load, in: in}}
+	r.d.p = &r.one
+	return r
 }
 
 // packetSource is a format: the packets of a gopacket source.
@@ -37,6 +39,9 @@ func (f *packetSource) interfaces() []Interface { return f.on }
 func (f *packetSource) next(rec *record) error {
 	if f.stop() {
 		return ErrStopped
+	}
+	if f.in.hold {
+		return errUnread
 	}
 	data, info, err := f.src.ReadPacketData()
 	f.in.unit = f.in.offset

@@ -67,7 +67,7 @@ func plainIPv4(link uint16, b []byte, n int) ([]byte, int) {
 
 // plainSegment decodes what plainIPv4 returned.
 func (d *decoder) plainSegment(b []byte, n int) Reason {
-	p := &d.p
+	p := d.p
 	if p.Elsewhere = d.shares > 1 && d.isElsewhere(b, n); p.Elsewhere {
 		return isTCP
 	}
@@ -110,7 +110,7 @@ func (d *decoder) ipv4(b []byte, n int) Reason {
 	if total > n && (tcp.Sum{}).Add(b[:header]).Checksum() != 0 {
 		return Malformed // both the length and the checksum contradict the frame
 	}
-	p := &d.p
+	p := d.p
 	p.Src = netip.AddrPortFrom(netip.AddrFrom4([4]byte(b[12:16])), 0)
 	p.Dst = netip.AddrPortFrom(netip.AddrFrom4([4]byte(b[16:20])), 0)
 	p.TOS, p.TTL = b[1], b[8]
@@ -140,7 +140,7 @@ func (d *decoder) ipv6(b []byte, n int) Reason {
 			d.p.Problems |= NoLength
 		}
 	}
-	p := &d.p
+	p := d.p
 	p.Src = netip.AddrPortFrom(netip.AddrFrom16([16]byte(b[8:24])), 0)
 	p.Dst = netip.AddrPortFrom(netip.AddrFrom16([16]byte(b[24:40])), 0)
 	p.TOS, p.TTL = byte(binary.BigEndian.Uint16(b)>>4), b[7]

@@ -22,6 +22,7 @@ type Live struct {
 	segments
 	on  Interface
 	rec record
+	one Packet // the last one
 }
 
 // Decode decodes a packet and returns its TCP segment, valid until the next call and as long as the
@@ -32,6 +33,7 @@ func (l *Live) Decode(f *Frame) (p *Packet, ok bool) {
 	for len(l.d.frags.late) > 0 {
 		l.d.frags.nextLate()
 	}
+	l.d.p = &l.one
 	l.on.LinkType = f.LinkType
 	l.on.Packets++
 	l.rec = record{time: f.Time, data: f.Data, length: f.Length, direction: f.Direction}
@@ -41,8 +43,8 @@ func (l *Live) Decode(f *Frame) (p *Packet, ok bool) {
 	if !l.decode(&l.rec, &l.on) {
 		return nil, false
 	}
-	l.d.p.Device = f.Device
-	return &l.d.p, true
+	l.one.Device = f.Device
+	return &l.one, true
 }
 
 // OnTooBig makes Decode call f for each ICMP error about a segment too large for its path.

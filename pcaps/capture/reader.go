@@ -10,7 +10,9 @@ type Reader struct {
 	file   format
 	rec    record
 	segments
-	err error // end of the file; returned after the late packets
+	one   Packet       // that Next returned last
+	batch *packetBatch // of NextBatch
+	err   error        // end of the file; returned after the late packets
 }
 
 // segments decodes records and counts them.
@@ -34,6 +36,7 @@ func NewReader(r io.Reader, name string) (*Reader, error) { return newReader(new
 
 func newReader(s *source) (*Reader, error) {
 	r := &Reader{source: s}
+	r.d.p = &r.one
 	var err error
 	if r.in, r.file, err = s.open(); err != nil {
 		s.Close()
@@ -53,24 +56,33 @@ func newReader(s *source) (*Reader, error) {
 // Next does not allocate in the steady state.
 func (r *Reader) Next() (*Packet, error) {
 	for {
-		if len(r.d.frags.late) > 0 {
-			if r.late() {
-				return &r.d.p, nil
-			}
-			continue
+		ok, err := r.step()
+		if err != nil {
+			return nil, err
 		}
-		if r.err != nil {
-			return nil, r.err
-		}
-		r.rec.options, r.rec.direction, r.rec.problems = nil, Unknown, 0
-		if err := r.file.next(&r.rec); err != nil {
-			r.end(err)
-			continue
-		}
-		if r.decode(&r.rec, &r.file.interfaces()[r.rec.iface]) {
-			return &r.d.p, nil
+		if ok {
+			return r.d.p, nil
 		}
 	}
+}
+
+// step reads a record, or returns to a late datagram, and reports whether a segment is in r.d.p.
+func (r *Reader) step() (ok bool, err error) {
+	if len(r.d.frags.late) > 0 {
+		return r.late(), nil
+	}
+	if r.err != nil {
+		return false, r.err
+	}
+	r.rec.options, r.rec.direction, r.rec.problems = nil, Unknown, 0
+	switch err := r.file.next(&r.rec); {
+	case err == errUnread:
+		return false, err
+	case err != nil:
+		r.end(err)
+		return false, nil
+	}
+	return r.decode(&r.rec, &r.file.interfaces()[r.rec.iface]), nil
 }
 
 // decode decodes a record of an interface and reports whether it is a segment.
@@ -95,7 +107,7 @@ func (r *segments) decode(rec *record, on *Interface) bool {
 
 // count counts the segment in r.d.p.
 func (r *segments) count() {
-	s, p := &r.stats, &r.d.p
+	s, p := &r.stats, r.d.p
 	if s.TCP++; p.Elsewhere {
 		return
 	}

@@ -12,7 +12,7 @@ func (d *decoder) segment(b []byte, n int) Reason {
 	if n < tcp.HeaderLen || len(b) < tcp.HeaderLen {
 		return truncated(tcp.HeaderLen, n)
 	}
-	p := &d.p
+	p := d.p
 	p.Src = netip.AddrPortFrom(p.Src.Addr(), binary.BigEndian.Uint16(b))
 	p.Dst = netip.AddrPortFrom(p.Dst.Addr(), binary.BigEndian.Uint16(b[2:]))
 	got := d.segmentBetween(b, n)
@@ -29,7 +29,7 @@ func (d *decoder) segmentBetween(b []byte, n int) Reason {
 	if size < tcp.HeaderLen || size > n {
 		return Malformed
 	}
-	p := &d.p
+	p := d.p
 	p.Elsewhere = d.shares > 1 && shareOf(p.Src, p.Dst, d.shares) != d.share
 	if p.Elsewhere && !d.sampled {
 		return isTCP

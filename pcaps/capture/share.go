@@ -28,7 +28,7 @@ func (r *Reader) Share(n int) []*Reader {
 		in := newInput(&relayed{relay: relay, i: i}, -1)
 		in.offset, in.unit = r.in.offset, r.in.unit
 		s := &Reader{source: r.source, in: in, file: formatOver(r.file, in)}
-		s.d.share, s.d.shares = i, n
+		s.d.p, s.d.share, s.d.shares = &s.one, i, n
 		shares[i] = s
 	}
 	return shares

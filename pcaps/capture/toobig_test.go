@@ -24,7 +24,7 @@ func TestTooBig(t *testing.T) {
 		{"echo", ip4(1, endA, here4, repeat(0, 8)), TooBig{}, false},
 	} {
 		var got []TooBig
-		d := &decoder{tooBig: func(e TooBig) { got = append(got, e) }}
+		d := &decoder{p: &Packet{}, tooBig: func(e TooBig) { got = append(got, e) }}
 		if why := d.decode(101, &record{number: 1, data: test.data, length: uint32(len(test.data))}); why != ICMP {
 			t.Errorf("%s: %v, want %v", test.name, why, ICMP)
 		}

@@ -38,7 +38,7 @@ func TestAgreesWithGopacket(t *testing.T) {
 			if !got {
 				continue
 			}
-			p := &r.d.p
+			p := r.d.p
 			ours := twin{p.Src, p.Dst, p.Header.Seq, p.Header.Ack, p.Header.Flags, p.Header.Window, p.Header.Checksum, p.TTL}
 			if ours != theirs {
 				t.Fatalf("%s: packet %d is %+v, gopacket %+v", name, n, ours, theirs)

@@ -1,0 +1,70 @@
+package capture
+
+// packetBatch is a number of segments that are decoded at once. The code of the decoder and that of
+// a tracker do not fit the processor's cache of instructions together.
+type packetBatch struct {
+	packets [batchLen]Packet
+	held    int            // index of a segment behind the errors in tooBig; 0 if there is none
+	tooBig  []TooBig       // read since the last segment returned
+	call    func(e TooBig) // OnTooBig's function
+}
+
+const batchLen = 64
+
+// NextBatch returns the next segments, valid until the next call: at least one, and as many more as
+// are in memory, up to 64. Next would return the same ones in the same order. There are none with
+// an error. OnTooBig, if at all, must be called before; its function is called in file order:
+// segments behind an ICMP error are in another batch than those before it. Frame and Comments may
+// be those of another segment.
+func (r *Reader) NextBatch() ([]Packet, error) {
+	if r.batch == nil {
+		r.batch = &packetBatch{call: r.d.tooBig}
+		if r.d.tooBig != nil {
+			r.d.tooBig = r.batch.hold
+		}
+	}
+	b := r.batch
+	n := b.release()
+	defer func() { r.in.hold = false }()
+	// After a fragment, the next segment may use the memory of its payload.
+	for n == 0 || n < batchLen && !b.packets[n-1].Problems.Has(Fragment) {
+		r.d.p, r.in.hold = &b.packets[n], n > 0
+		ok, err := r.step()
+		if err != nil && n > 0 {
+			break // the next call returns it, or reads more
+		}
+		if len(b.tooBig) > 0 && n > 0 {
+			if ok {
+				b.held = n
+			}
+			break
+		}
+		if n == 0 {
+			b.release()
+		}
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			n++
+		}
+	}
+	return b.packets[:n], nil
+}
+
+// hold keeps an ICMP error until the segments before it were returned.
+func (b *packetBatch) hold(e TooBig) { b.tooBig = append(b.tooBig, e) }
+
+// release passes on the errors that are held. It makes the segment behind them the first of the
+// batch, and returns how many it has then.
+func (b *packetBatch) release() (n int) {
+	for _, e := range b.tooBig {
+		b.call(e)
+	}
+	b.tooBig = b.tooBig[:0]
+	if b.held > 0 {
+		b.packets[0], b.held = b.packets[b.held], 0
+		n = 1
+	}
+	return n
+}

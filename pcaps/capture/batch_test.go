@@ -1,0 +1,72 @@
+package capture
+
+import (
+	"bytes"
+	"path/filepath"
+	"reflect"
+	"testing"
+)
+
+// TestBatchesAreNext reads the public captures with Next and with NextBatch, through a small
+// buffer: the same packets, ICMP errors and end.
+func TestBatchesAreNext(t *testing.T) {
+	names, _ := filepath.Glob("../../../shared/captures/*.pcap*")
+	more, _ := filepath.Glob("../../../shared/captures/second/[hm]*")
+	if names = append(names, more...); len(names) == 0 {
+		t.Skip("no public captures")
+	}
+	for _, name := range names {
+		one, err := Open(name)
+		if err != nil {
+			continue
+		}
+		many, err := Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		small := make([]byte, max(len(many.in.window), 2048))
+		many.in.window, many.in.buf = small[:copy(small, many.in.window)], small
+		compareBatches(t, name, one, many)
+		one.Close()
+		many.Close()
+	}
+}
+
+// compareBatches reads the same capture twice.
+func compareBatches(t *testing.T, name string, one, many *Reader) {
+	var errors [2][]TooBig
+	one.OnTooBig(func(e TooBig) { errors[0] = append(errors[0], e) })
+	many.OnTooBig(func(e TooBig) { errors[1] = append(errors[1], e) })
+	for {
+		batch, err := many.NextBatch()
+		if (err == nil) != (len(batch) > 0) {
+			t.Fatalf("%s: %d packets with %v", name, len(batch), err)
+		}
+		for i := range batch {
+			q := &batch[i]
+			p, err := one.Next()
+			if err != nil {
+				t.Fatalf("%s: packet %d after the end: %v", name, q.Number, err)
+			}
+			if !bytes.Equal(p.Payload, q.Payload) {
+				t.Fatalf("%s: packet %d: payloads differ", name, p.Number)
+			}
+			x, y := *p, *q
+			if x.Payload, y.Payload = nil, nil; !reflect.DeepEqual(x, y) {
+				t.Fatalf("%s: packet %+v, in a batch %+v", name, x, y)
+			}
+			if len(errors[0]) != len(errors[1]) {
+				t.Fatalf("%s: before packet %d: %d ICMP errors and %d", name, p.Number, len(errors[0]), len(errors[1]))
+			}
+		}
+		if err != nil {
+			if _, want := one.Next(); want == nil || err.Error() != want.Error() {
+				t.Errorf("%s: ends with %v, want %v", name, err, want)
+			}
+			break
+		}
+	}
+	if !reflect.DeepEqual(one.Stats(), many.Stats()) || !reflect.DeepEqual(errors[0], errors[1]) {
+		t.Errorf("%s: %+v, in batches %+v", name, one.Stats(), many.Stats())
+	}
+}
