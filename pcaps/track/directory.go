@@ -18,6 +18,14 @@ type pair struct {
 }
 
 func pairOf(src, dst netip.AddrPort) pair {
+	if src.Addr().Is4() && dst.Addr().Is4() {
+		const mapped = 0xffff << 32
+		x, y := key4(src), key4(dst)
+		if x > y {
+			x, y = y, x
+		}
+		return pair{[2]uint64{0, mapped | x>>16}, [2]uint64{0, mapped | y>>16}, 1<<32 | x&0xffff<<16 | y&0xffff}
+	}
 	x, y := src.Addr().As16(), dst.Addr().As16()
 	a := [2]uint64{binary.BigEndian.Uint64(x[:]), binary.BigEndian.Uint64(x[8:])}
 	b := [2]uint64{binary.BigEndian.Uint64(y[:]), binary.BigEndian.Uint64(y[8:])}
@@ -25,11 +33,13 @@ func pairOf(src, dst netip.AddrPort) pair {
 	if a[0] > b[0] || a[0] == b[0] && (a[1] > b[1] || a[1] == b[1] && p > q) {
 		a, b, p, q = b, a, q, p
 	}
-	ports := p<<16 | q
-	if src.Addr().Is4() {
-		ports |= 1 << 32
-	}
-	return pair{a, b, ports}
+	return pair{a, b, p<<16 | q}
+}
+
+// key4 returns an IPv4 address and a port.
+func key4(end netip.AddrPort) uint64 {
+	b := end.Addr().As4()
+	return uint64(binary.BigEndian.Uint32(b[:]))<<16 | uint64(end.Port())
 }
 
 // equal is ==, which calls a function.
