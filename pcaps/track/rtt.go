@@ -74,7 +74,8 @@ type sample struct {
 // soon, and for a median.
 type samples struct {
 	ring  []sample
-	next  int
+	next  int // the oldest, once there are maxSamples
+	unfed int // the last ones, which the models of timers have not had
 	last  wheel.Time
 	round int64 // the first ACK beyond this position begins the next round
 }
@@ -118,21 +119,19 @@ func (f *Flow) sample(sent, acked wheel.Time) {
 		r.round = f.max
 	}
 	r.last = acked
-	if f.fitting != nil {
-		f.fitting.feed(s)
-	}
 	if len(r.ring) < maxSamples {
 		if len(r.ring) == cap(r.ring) {
 			r.ring = f.conn.memory.samples.grow(r.ring, max(4*len(r.ring), 4))[:len(r.ring)]
 		}
 		r.ring = append(r.ring, s)
-		if len(r.ring) == maxSamples {
-			f.fit() // it needs the first ones, which the ring forgets
-		}
 	} else {
+		if r.unfed == maxSamples {
+			f.fit() // the ring forgets the oldest
+		}
 		r.ring[r.next] = s
 		r.next = (r.next + 1) % maxSamples
 	}
+	r.unfed++
 }
 
 // samplesExpected returns how many samples a round trip gives: one for two segments in flight, from
@@ -198,6 +197,9 @@ func (f *Flow) boundLag(d time.Duration) {
 	f.sourceRTT.add(d)
 	if after := f.lag(); after < before && f.RTT.Samples > 0 {
 		f.RTT.Min = max(f.RTT.Min-(before-after), 1)
+		if f.fitting != nil || len(f.rtts.ring) == maxSamples {
+			f.fit() // with the samples as they were taken
+		}
 		for i := range f.rtts.ring {
 			s := &f.rtts.ring[i]
 			s.acked = maxTime(s.acked.Add(after-before), s.sent.Add(1))

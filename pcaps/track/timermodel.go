@@ -147,20 +147,20 @@ type timerFitting struct {
 	syns    synFitting
 }
 
-// fit returns the flow's fitting. At first it creates it and feeds it the RTTs so far.
+// fit returns the flow's fitting, with all RTTs so far. They are fed no sooner than needed: most
+// flows never ask.
 func (f *Flow) fit() *timerFitting {
-	if f.fitting != nil {
-		return f.fitting
+	m := f.fitting
+	if m == nil {
+		m = &timerFitting{exact: fineRTO()}
+		f.fitting = m
+		for i := range models {
+			m.score[i] = -models[i].penalty
+			m.est[i] = models[i].policy.NewEstimator()
+		}
 	}
-	m := &timerFitting{exact: fineRTO()}
-	f.fitting = m
-	for i := range models {
-		m.score[i] = -models[i].penalty
-		m.est[i] = models[i].policy.NewEstimator()
-	}
-	r := &f.rtts
-	for i := range r.ring {
-		m.feed(r.ring[(r.next+i)%len(r.ring)])
+	for r := &f.rtts; r.unfed > 0; r.unfed-- {
+		m.feed(r.ring[(r.next+len(r.ring)-r.unfed)%len(r.ring)])
 	}
 	return m
 }
