@@ -82,8 +82,9 @@ type Handshake struct {
 func (c *Conn) addWithChecksum(p *capture.Packet, dir int, damaged bool) {
 	if c.Flows == nil {
 		c.Flows = c.memory.takeFlows()
-		c.Flows[0] = Flow{Src: p.Src, Dst: p.Dst, conn: c}
-		c.Flows[1] = Flow{Src: p.Dst, Dst: p.Src, conn: c}
+		f, g := &c.Flows[0], &c.Flows[1]
+		f.Src, f.Dst, f.conn = p.Src, p.Dst, c
+		g.Src, g.Dst, g.conn = p.Dst, p.Src, c
 	}
 	c.Flows[dir].checksums.note(p)
 	c.handle(p, dir, damaged)

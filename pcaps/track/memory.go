@@ -6,8 +6,9 @@ import "tcpwheel/pcaps/capture"
 // arrays that flows no longer need. It spares the garbage collector and the caches.
 type memory struct {
 	conns []*Conn
-	flows []*[2]Flow
+	flows []*[2]Flow // zero
 	syn   *capture.Packet
+	last  bool // no connection begins any more, so nothing is kept
 
 	ack      *ack // free ones, chained by next
 	segments pool[segment]
@@ -18,8 +19,12 @@ type memory struct {
 }
 
 func (m *memory) put(c *Conn) {
+	if m.last {
+		return
+	}
 	m.conns = append(m.conns, c)
 	if c.Flows != nil {
+		*c.Flows = [2]Flow{}
 		m.flows = append(m.flows, c.Flows)
 	}
 }
@@ -62,11 +67,15 @@ func (m *memory) freeACK(a *ack) { a.next, m.ack = m.ack, a }
 
 // release takes back the working memory of a flow.
 func (m *memory) release(f *Flow) {
-	f.clear()
-	m.segments.put(f.board.ring)
-	m.history.put(f.board.last)
-	m.copies.put(f.copies.sets)
-	m.samples.put(f.rtts.ring[:cap(f.rtts.ring)])
-	m.stamps.put(f.stamps.ring)
-	f.board, f.copies, f.rtts, f.stamps.ring = scoreboard{}, copies{}, samples{}, nil
+	if !m.last {
+		for f.pending.n > 0 {
+			m.freeACK(f.pending.pop())
+		}
+		m.segments.put(f.board.ring)
+		m.history.put(f.board.last)
+		m.copies.put(f.copies.sets)
+		m.samples.put(f.rtts.ring[:cap(f.rtts.ring)])
+		m.stamps.put(f.stamps.ring)
+	}
+	f.pending, f.board, f.copies, f.rtts, f.stamps.ring = acks{}, scoreboard{}, copies{}, samples{}, nil
 }

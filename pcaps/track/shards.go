@@ -249,6 +249,7 @@ func (s *shard) step() bool {
 // caller has something to do.
 func (s *shard) end(err error) {
 	s.handOverLocked(epoch{begun: s.begun, done: s.done}, err)
+	s.t.memory.last = true
 	const parts = 32
 	for _, closeUpTo := range []func(int64){s.t.closeEnded, s.t.closeOthers} {
 		for i := int64(1); i <= parts; i++ {

@@ -146,6 +146,7 @@ func (t *Tracker) listOf(c *Conn) *list {
 // Close completes all connections: the ended ones first, then the others, each in the order of
 // their last packets.
 func (t *Tracker) Close() {
+	t.memory.last = true
 	t.closeEnded(t.segments)
 	t.closeOthers(t.segments)
 }
