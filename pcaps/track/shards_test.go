@@ -268,3 +268,17 @@ func TestShareFails(t *testing.T) {
 		t.Errorf("an empty capture: %+v", f)
 	}
 }
+
+// FuzzFollowShares follows arbitrary files with a Tracker and in shares.
+func FuzzFollowShares(f *testing.F) {
+	f.Add(randomCapture(2), uint16(0))
+	f.Add(randomCapture(3), uint16(100))
+	f.Fuzz(func(t *testing.T, file []byte, maxConns uint16) {
+		if len(file) > 1<<18 {
+			t.Skip("more of the same")
+		}
+		if want := followIn(t, 0, int(maxConns), file); want.stats.Packets > 0 {
+			compareShares(t, "a file", int(maxConns), file)
+		}
+	})
+}
