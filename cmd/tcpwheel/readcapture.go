@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -25,7 +26,7 @@ func readCapture(cmd *cobra.Command, o *corpus.Object, p *corpus.Progress, tooBi
 	return readWith(cmd, o, p, func(r *capture.Reader) (capture.Stats, error) {
 		r.OnTooBig(tooBig)
 		for {
-			batch, err := r.NextBatch()
+			batch, err := r.NextBatch(math.MaxInt)
 			for i := 0; i < len(batch) && err == nil; i++ {
 				err = use(&batch[i])
 			}

@@ -12,11 +12,11 @@ type packetBatch struct {
 const batchLen = 64
 
 // NextBatch returns the next segments, valid until the next call: at least one, and as many more as
-// are in memory, up to 64. Next would return the same ones in the same order. There are none with
-// an error. OnTooBig, if at all, must be called before; its function is called in file order:
-// segments behind an ICMP error are in another batch than those before it. Frame and Comments may
-// be those of another segment.
-func (r *Reader) NextBatch() ([]Packet, error) {
+// are in memory, up to most, and at most 64. Next would return the same ones in the same order.
+// There are none with an error. OnTooBig, if at all, must be called before; its function is called
+// in file order: segments behind an ICMP error are in another batch than those before it. Frame and
+// Comments may be those of another segment.
+func (r *Reader) NextBatch(most int) ([]Packet, error) {
 	if r.batch == nil {
 		r.batch = &packetBatch{call: r.d.tooBig}
 		if r.d.tooBig != nil {
@@ -24,10 +24,10 @@ func (r *Reader) NextBatch() ([]Packet, error) {
 		}
 	}
 	b := r.batch
-	n := b.release()
+	n, most := b.release(), min(most, batchLen)
 	defer func() { r.in.hold = false }()
 	// After a fragment, the next segment may use the memory of its payload.
-	for n == 0 || n < batchLen && !b.packets[n-1].Problems.Has(Fragment) {
+	for n == 0 || n < most && !b.packets[n-1].Problems.Has(Fragment) {
 		r.d.p, r.in.hold = &b.packets[n], n > 0
 		ok, err := r.step()
 		if err != nil && n > 0 {

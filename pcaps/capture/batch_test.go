@@ -37,9 +37,10 @@ func compareBatches(t *testing.T, name string, one, many *Reader) {
 	var errors [2][]TooBig
 	one.OnTooBig(func(e TooBig) { errors[0] = append(errors[0], e) })
 	many.OnTooBig(func(e TooBig) { errors[1] = append(errors[1], e) })
-	for {
-		batch, err := many.NextBatch()
-		if (err == nil) != (len(batch) > 0) {
+	for calls := 0; ; calls++ {
+		most := 1 + 7*calls%80
+		batch, err := many.NextBatch(most)
+		if (err == nil) != (len(batch) > 0) || len(batch) > min(most, batchLen) {
 			t.Fatalf("%s: %d packets with %v", name, len(batch), err)
 		}
 		for i := range batch {

@@ -68,8 +68,9 @@ func plainIPv4(link uint16, b []byte, n int) ([]byte, int) {
 // plainSegment decodes what plainIPv4 returned.
 func (d *decoder) plainSegment(b []byte, n int) Reason {
 	p := d.p
-	if p.Elsewhere = d.shares > 1 && d.isElsewhere(b, n); p.Elsewhere {
-		return isTCP
+	p.Elsewhere = d.shares > 1 && d.isElsewhere(b)
+	if d.skips() {
+		return d.segmentBetween(b[20:], n-20)
 	}
 	p.TOS, p.TTL = b[1], b[8]
 	p.ID, p.HasID = uint32(binary.BigEndian.Uint16(b[4:])), true

@@ -6,8 +6,6 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
-
-	"tcpwheel/netstack/tcp"
 )
 
 // Share returns n Readers that together read what r would, each on a goroutine of its own. Each
@@ -70,13 +68,9 @@ func StatsOf(shares []*Reader) Stats {
 	return s
 }
 
-// shareOf returns which of n shares has the connection between two ends.
-func shareOf(a, b netip.AddrPort, n int) int {
-	return shareOfKeys(endKey(a), endKey(b), n)
-}
-
-// shareOfKeys is the same in both directions.
-func shareOfKeys(x, y uint64, n int) int { return int(mix(x+y, x^y) >> 33 * uint64(n) >> 31) }
+// shareOf returns which of n shares has the connection between two ends, by their keys. It is the
+// same in both directions.
+func shareOf(x, y uint64, n int) int { return int(mix(x+y, x^y) >> 33 * uint64(n) >> 31) }
 
 // endKey returns a number for an end, different for different ends of IPv4.
 func endKey(a netip.AddrPort) uint64 {
@@ -90,17 +84,15 @@ func endKey(a netip.AddrPort) uint64 {
 
 func endKey4(addr uint32, port uint16) uint64 { return uint64(addr)<<16 | uint64(port) }
 
-// isElsewhere reports whether the segment in b, which plainIPv4 returned, belongs to another share
-// and need not be decoded.
-func (d *decoder) isElsewhere(b []byte, n int) bool {
-	header := int(b[32]>>4) * 4
-	if d.sampled || header < tcp.HeaderLen || header > n-20 {
-		return false
-	}
+// isElsewhere reports whether the segment in b, which plainIPv4 returned, belongs to another share.
+func (d *decoder) isElsewhere(b []byte) bool {
 	x := endKey4(binary.BigEndian.Uint32(b[12:]), binary.BigEndian.Uint16(b[20:]))
 	y := endKey4(binary.BigEndian.Uint32(b[16:]), binary.BigEndian.Uint16(b[22:]))
-	return shareOfKeys(x, y, d.shares) != d.share
+	return shareOf(x, y, d.shares) != d.share
 }
+
+// skips reports whether the segment is of another share and need not be decoded.
+func (d *decoder) skips() bool { return d.p.Elsewhere && !d.sampled }
 
 // relay passes a stream to several readers. The first one to need a chunk reads it for all.
 type relay struct {

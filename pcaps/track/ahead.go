@@ -49,12 +49,14 @@ func (a *ahead) read(r *capture.Reader, n int64) {
 		b := <-a.empty
 		b.n, b.tooBig, b.err = 0, b.tooBig[:0], nil
 		for a.filling = b; b.n < batchSize && n > 0 && err == nil; {
-			var p *capture.Packet
-			if p, err = r.Next(); err == nil {
-				b.packets[b.n] = *p
-				b.packets[b.n].Payload = standIn(p.Payload)
-				b.n, n = b.n+1, n-1
+			var more []capture.Packet
+			more, err = r.NextBatch(int(min(batchSize-int64(b.n), n)))
+			for i := range more {
+				p := &b.packets[b.n+i]
+				*p = more[i]
+				p.Payload = standIn(p.Payload)
 			}
+			b.n, n = b.n+len(more), n-int64(len(more))
 		}
 		b.err, a.filling = err, nil
 		a.full <- b

@@ -157,12 +157,15 @@ func (s *shard) followEpoch() (err error) {
 	if s.busy {
 		return s.followAhead()
 	}
-	for range s.of.size {
-		p, err := s.r.Next()
+	for left := int(s.of.size); left > 0; {
+		batch, err := s.r.NextBatch(left)
 		if err != nil {
 			return err
 		}
-		s.add(p)
+		for i := range batch {
+			s.add(&batch[i])
+		}
+		left -= len(batch)
 	}
 	return nil
 }
