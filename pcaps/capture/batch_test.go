@@ -2,7 +2,6 @@ package capture
 
 import (
 	"bytes"
-	"path/filepath"
 	"reflect"
 	"testing"
 )
@@ -10,12 +9,7 @@ import (
 // TestBatchesAreNext reads the public captures with Next and with NextBatch, through a small
 // buffer: the same packets, ICMP errors and end.
 func TestBatchesAreNext(t *testing.T) {
-	names, _ := filepath.Glob("../../../shared/captures/*.pcap*")
-	more, _ := filepath.Glob("../../../shared/captures/second/[hm]*")
-	if names = append(names, more...); len(names) == 0 {
-		t.Skip("no public captures")
-	}
-	for _, name := range names {
+	for _, name := range publicFiles(t) {
 		one, err := Open(name)
 		if err != nil {
 			continue

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"os"
-	"path/filepath"
 	"reflect"
 	"sync"
 	"testing"
@@ -27,12 +26,7 @@ func readWhole(r *Reader) (all []Packet, tooBig []TooBig, err error) {
 // TestSharesAreReader reads the public captures whole and in shares. Each segment is in one share,
 // and elsewhere for the others; ICMP errors, counts and the end are the same.
 func TestSharesAreReader(t *testing.T) {
-	names, _ := filepath.Glob("../../../shared/captures/*.pcap*")
-	more, _ := filepath.Glob("../../../shared/captures/second/[hm]*")
-	if names = append(names, more...); len(names) == 0 {
-		t.Skip("no public captures")
-	}
-	for _, name := range names {
+	for _, name := range publicFiles(t) {
 		file, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)

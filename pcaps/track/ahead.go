@@ -63,6 +63,35 @@ func (a *ahead) read(r *capture.Reader, n int64) {
 	}
 }
 
+// followAhead is followEpoch with the decoder on a goroutine of its own.
+func (s *shard) followAhead() error {
+	if s.ahead == nil {
+		s.ahead = newAhead()
+	}
+	go s.ahead.read(s.r, s.of.size)
+	for n := int64(0); n < s.of.size; {
+		b := <-s.ahead.full
+		if b.failure != nil {
+			panic(b.failure)
+		}
+		for i := range b.n {
+			for ; len(b.tooBig) > 0 && b.tooBig[0].before <= i; b.tooBig = b.tooBig[1:] {
+				s.t.TooBig(b.tooBig[0].TooBig)
+			}
+			s.add(&b.packets[i])
+		}
+		for _, e := range b.tooBig {
+			s.t.TooBig(e.TooBig)
+		}
+		n += int64(b.n)
+		err := b.err
+		if s.ahead.empty <- b; err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // zeros and others are what the payloads of a batch point into.
 var zeros, others = make([]byte, maxStandIn), append([]byte{1}, make([]byte, maxStandIn-1)...)
 

@@ -1,0 +1,43 @@
+package track
+
+import (
+	"cmp"
+	"slices"
+)
+
+// takeOver makes t follow the connections of u, which has seen the same segments.
+func (t *Tracker) takeOver(u *Tracker) {
+	t.last = nil
+	for _, lists := range [][2]*list{{&t.open, &u.open}, {&t.closed, &u.closed}, {&t.halfOpen, &u.halfOpen}} {
+		var all []*Conn
+		for _, l := range lists {
+			for c := l.first; c != nil; c = c.next {
+				c.cfg, c.memory = &t.cfg, &t.memory
+				all = append(all, c)
+			}
+			*l = list{}
+		}
+		slices.SortFunc(all, func(a, b *Conn) int { return cmp.Compare(a.segment, b.segment) })
+		for _, c := range all {
+			lists[0].append(c)
+		}
+	}
+	t.conns.takeOver(&u.conns)
+}
+
+// takeOver adds the connections of e. The ends of each differ from those of all in d.
+func (d *directory) takeOver(e *directory) {
+	for _, s := range e.slots {
+		if s.c == nil {
+			continue
+		}
+		if 4*d.n >= 3*len(d.slots) {
+			d.grow()
+		}
+		d.newest(&s.c.ends).c = s.c
+		d.n++
+	}
+	for k, c := range e.others {
+		d.others[k] = c
+	}
+}
