@@ -70,7 +70,7 @@ func (c *senderClock) learn(n int64, now wheel.Time) {
 		return
 	}
 	per := passed / time.Duration(n)
-	for _, tick := range ticks {
+	for _, tick := range ticks[:] { // not a copy of the array
 		if d := (per - tick).Abs(); d > tick/10 {
 			continue
 		}

@@ -1,6 +1,7 @@
 package track
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math/bits"
 	"math/rand/v2"
@@ -12,28 +13,28 @@ import (
 // pair is the two ends of a connection, the lesser first, as machine words that are cheap to hash
 // and to compare.
 type pair struct {
-	a, b [2]uint64 // addresses
-	// Both ports, and a bit for IPv4: an IPv4 address differs from its IPv6-mapped form.
-	ports uint64
+	aHigh, aLow uint64 // an address; of IPv4 aLow alone, with the port
+	bHigh, bLow uint64
+	ports       uint64 // of IPv6; isIPv4 for IPv4, whose addresses differ from IPv6-mapped ones
 }
 
-func pairOf(src, dst netip.AddrPort) pair {
+const isIPv4 = 1 << 32
+
+// set sets the pair to two ends. It is no function that returns a pair: a copy of what was just
+// stored is slow.
+func (p *pair) set(src, dst netip.AddrPort) {
 	if src.Addr().Is4() && dst.Addr().Is4() {
-		const mapped = 0xffff << 32
 		x, y := key4(src), key4(dst)
-		if x > y {
-			x, y = y, x
-		}
-		return pair{[2]uint64{0, mapped | x>>16}, [2]uint64{0, mapped | y>>16}, 1<<32 | x&0xffff<<16 | y&0xffff}
+		p.aHigh, p.aLow, p.bHigh, p.bLow, p.ports = 0, min(x, y), 0, max(x, y), isIPv4
+		return
 	}
-	x, y := src.Addr().As16(), dst.Addr().As16()
-	a := [2]uint64{binary.BigEndian.Uint64(x[:]), binary.BigEndian.Uint64(x[8:])}
-	b := [2]uint64{binary.BigEndian.Uint64(y[:]), binary.BigEndian.Uint64(y[8:])}
-	p, q := uint64(src.Port()), uint64(dst.Port())
-	if a[0] > b[0] || a[0] == b[0] && (a[1] > b[1] || a[1] == b[1] && p > q) {
-		a, b, p, q = b, a, q, p
+	a, b := src.Addr().As16(), dst.Addr().As16()
+	x, y := uint64(src.Port()), uint64(dst.Port())
+	if c := bytes.Compare(a[:], b[:]); c > 0 || c == 0 && x > y {
+		a, b, x, y = b, a, y, x
 	}
-	return pair{a, b, p<<16 | q}
+	word := binary.BigEndian.Uint64
+	*p = pair{word(a[:]), word(a[8:]), word(b[:]), word(b[8:]), x<<16 | y}
 }
 
 // key4 returns an IPv4 address and a port.
@@ -43,7 +44,9 @@ func key4(end netip.AddrPort) uint64 {
 }
 
 // equal is ==, which calls a function.
-func (p *pair) equal(q *pair) bool { return p.ports == q.ports && p.a == q.a && p.b == q.b }
+func (p *pair) equal(q *pair) bool {
+	return p.aLow == q.aLow && p.bLow == q.bLow && p.ports == q.ports && p.aHigh == q.aHigh && p.bHigh == q.bHigh
+}
 
 // hash mixes the words with a random seed, so that no capture can be crafted to collide.
 func (p *pair) hash(seed uint64) uint64 {
@@ -51,8 +54,8 @@ func (p *pair) hash(seed uint64) uint64 {
 		hi, lo := bits.Mul64(a, b)
 		return hi ^ lo
 	}
-	h := fold(p.a[0]^seed, p.a[1]^0x9e3779b97f4a7c15)
-	h = fold(p.b[0]^h, p.b[1]^0xbf58476d1ce4e5b9)
+	h := fold(p.aHigh^seed, p.aLow^0x9e3779b97f4a7c15)
+	h = fold(p.bHigh^h, p.bLow^0xbf58476d1ce4e5b9)
 	return fold(p.ports^h, seed|1)
 }
 
@@ -108,11 +111,13 @@ const maxPaths = 6
 
 // find returns the connection that p belongs to, nil if there is none.
 func (d *directory) find(p *capture.Packet) *Conn {
-	k := pairOnPath{pairOf(p.Src, p.Dst), p.Path}
-	newest := d.newest(&k.pair).c
+	var ends pair
+	ends.set(p.Src, p.Dst)
+	newest := d.newest(&ends).c
 	if newest != nil && newest.Path == p.Path {
 		return newest
 	}
+	k := pairOnPath{ends, p.Path} // not before, as a copy of what was just stored is slow
 	if c := d.others[k]; c != nil {
 		return c
 	}
@@ -142,7 +147,7 @@ func (d *directory) add(c *Conn, p *capture.Packet) {
 	if 4*d.n >= 3*len(d.slots) {
 		d.grow()
 	}
-	c.ends = pairOf(p.Src, p.Dst)
+	c.ends.set(p.Src, p.Dst)
 	at := d.newest(&c.ends)
 	if before := at.c; before != nil {
 		d.others[pairOnPath{c.ends, before.Path}] = before

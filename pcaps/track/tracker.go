@@ -184,7 +184,8 @@ func (t *Tracker) Evicted() int { return t.evicted }
 // TooBig handles an ICMP error about a segment too large for its path. Retransmissions of the
 // flight from there on are of kind PMTU.
 func (t *Tracker) TooBig(e capture.TooBig) {
-	ends := pairOf(e.Src, e.Dst)
+	var ends pair
+	ends.set(e.Src, e.Dst)
 	c := t.conns.newest(&ends).c
 	if c == nil {
 		return
