@@ -78,10 +78,9 @@ type Study struct {
 	Class                     Class
 	Folder                    string // below experiments
 
-	Readme string // the text of README.md
-	Plan   string // the text of plan.yaml
-
-	open func(source *plan.File, quick bool) (*Job, error)
+	files fs.FS
+	below string // the folder of its own files there
+	open  func(source *plan.File, quick bool) (*Job, error)
 }
 
 // Job is a study with a plan, ready to run.
@@ -111,15 +110,20 @@ type LiveWork struct {
 	Run   func(ctx context.Context) (*Outcome, error)
 }
 
-// Define makes a study. It panics if the study's own files are missing. The first Open reads the
-// plan and panics if it is wrong: every run of the program defines all studies. TestStudies of
-// package experiments/all finds both faults.
+// Readme returns the text of README.md.
+func (s *Study) Readme() string { return s.mustRead("README.md") }
+
+// Plan returns the text of plan.yaml.
+func (s *Study) Plan() string { return s.mustRead("plan.yaml") }
+
+// Define makes a study. Readme, Plan and the first Open panic if the study's own files are missing
+// or wrong, and not Define: every run of the program defines all studies. TestStudies of package
+// experiments/all finds such faults.
 func Define[P, R any](s Spec[P, R]) *Study {
 	study := &Study{ID: s.ID, Name: s.Name, Question: s.Question, Found: s.Found, Class: s.Class, Folder: cmp.Or(s.Folder, s.Name)}
-	_, below, _ := strings.Cut(study.Folder, "/")
-	study.Readme = mustRead(s.Name, s.Files, path.Join(below, "README.md"))
-	study.Plan = mustRead(s.Name, s.Files, path.Join(below, "plan.yaml"))
-	ownPlan := sync.OnceValue(func() *plan.File { return mustParse[P](s.Name, study.Plan) })
+	study.files = s.Files
+	_, study.below, _ = strings.Cut(study.Folder, "/")
+	ownPlan := sync.OnceValue(func() *plan.File { return mustParse[P](s.Name, study.Plan()) })
 	study.open = func(source *plan.File, quick bool) (*Job, error) {
 		own, p := ownPlan(), new(P)
 		// A user's plan lists its differences from the study's own.
@@ -144,10 +148,10 @@ func Define[P, R any](s Spec[P, R]) *Study {
 	return study
 }
 
-func mustRead(study string, files fs.FS, name string) string {
-	text, err := fs.ReadFile(files, name)
+func (s *Study) mustRead(name string) string {
+	text, err := fs.ReadFile(s.files, path.Join(s.below, name))
 	if err != nil {
-		panic(fmt.Sprintf("BUG: study %s: %v", study, err))
+		panic(fmt.Sprintf("BUG: study %s: %v", s.Name, err))
 	}
 	return string(text)
 }
@@ -174,7 +178,7 @@ func (s *Study) Open(quick bool) (*Job, error) { return s.open(nil, quick) }
 func (s *Study) OpenPlan(source *plan.File, quick bool) (*Job, error) { return s.open(source, quick) }
 
 func newJob[P, R any](study *Study, source *plan.File, quick bool, s *Spec[P, R], p *P) (*Job, error) {
-	j := &Job{Study: study, Plan: study.Plan, Quick: quick}
+	j := &Job{Study: study, Plan: study.Plan(), Quick: quick}
 	if source != nil {
 		j.Plan, j.User = string(source.Text), true
 	}

@@ -122,7 +122,7 @@ func newExperimentShow() *cobra.Command {
 			}
 			w := cmd.OutOrStdout()
 			if asPlan {
-				_, err := io.WriteString(w, s.Plan)
+				_, err := io.WriteString(w, s.Plan())
 				return err
 			}
 			info, err := infoOf(s)
@@ -130,12 +130,12 @@ func newExperimentShow() *cobra.Command {
 				return err
 			}
 			var b bytes.Buffer
-			writeProse(&b, findings.WithoutResult(s.Readme))
+			writeProse(&b, findings.WithoutResult(s.Readme()))
 			fmt.Fprintf(&b, "Full run: %s.\nQuick run: %s.\n", info.Full, info.Quick)
 			if len(info.Live) > 0 {
 				fmt.Fprintf(&b, "Timed on this machine, with --live: %s.\n", strings.Join(info.Live, ", "))
 			}
-			fmt.Fprintf(&b, "\nplan.yaml:\n\n%s", s.Plan)
+			fmt.Fprintf(&b, "\nplan.yaml:\n\n%s", s.Plan())
 			_, err = w.Write(b.Bytes())
 			return err
 		},

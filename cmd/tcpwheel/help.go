@@ -10,18 +10,19 @@ import (
 // fitHelp keeps the help of a command and of its subcommands within 80 columns.
 func fitHelp(cmd *cobra.Command) {
 	cmd.SetUsageTemplate(strings.ReplaceAll(cmd.UsageTemplate(), ".FlagUsages ", ".FlagUsagesWrapped 80 "))
-	fitLong(cmd)
+	help := cmd.HelpFunc()
+	cmd.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		cmd.Long = fitLong(cmd.Long)
+		help(cmd, args)
+	})
 }
 
-func fitLong(cmd *cobra.Command) {
-	paragraphs := strings.Split(cmd.Long, "\n\n")
+func fitLong(text string) string {
+	paragraphs := strings.Split(text, "\n\n")
 	for i, p := range paragraphs {
 		paragraphs[i] = fillParagraph(p)
 	}
-	cmd.Long = strings.Join(paragraphs, "\n\n")
-	for _, sub := range cmd.Commands() {
-		fitLong(sub)
-	}
+	return strings.Join(paragraphs, "\n\n")
 }
 
 // fillParagraph refills a paragraph wider than 80 columns. Lists, whose lines begin with a blank,

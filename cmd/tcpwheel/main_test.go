@@ -84,7 +84,7 @@ func TestHelpIsComplete(t *testing.T) {
 		if cmd.Short == "" || cmd.Long == "" || cmd.Example == "" {
 			t.Errorf("%s: short, long and example are %q, %q, %q", cmd.CommandPath(), cmd.Short, cmd.Long, cmd.Example)
 		}
-		for line := range strings.Lines(cmd.Long + "\n" + cmd.UsageString()) {
+		for line := range strings.Lines(fitLong(cmd.Long) + "\n" + cmd.UsageString()) {
 			if n := len([]rune(strings.TrimSuffix(line, "\n"))); n > 120 {
 				t.Errorf("%s: %d columns: %s", cmd.CommandPath(), n, line)
 			}

@@ -31,7 +31,7 @@ func TestStudies(t *testing.T) {
 				t.Errorf("the folder %s of study %s: %v", s.Folder, s.Name, err)
 			}
 			for _, part := range []string{"# " + s.ID + ":", "**Question.**", "**Prior claim.**", "**Method.**", "**Varied.**", "`tcpwheel experiment run " + s.Name + "`", "**What would change our mind.**"} {
-				if !strings.Contains(s.Readme, part) {
+				if !strings.Contains(s.Readme(), part) {
 					t.Errorf("README.md has no %q", part)
 				}
 			}

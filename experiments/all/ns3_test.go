@@ -55,7 +55,7 @@ func TestNS3Parameters(t *testing.T) {
 		if len(lines) < 5 || !strings.HasPrefix(lines[0], "# ns-3 3.") {
 			t.Fatalf("%s: %q, want the version, the command and the parameters", name, text)
 		}
-		own, _, _ := strings.Cut(Find(name).Plan, "\nquick:")
+		own, _, _ := strings.Cut(Find(name).Plan(), "\nquick:")
 		for _, line := range lines[1:] {
 			key, value, _ := strings.Cut(line, ": ")
 			_, rest, found := strings.Cut(own, "\n"+key+": ")
@@ -80,7 +80,7 @@ func TestNS3Parameters(t *testing.T) {
 		"shrew": {"rfc6298@exact floor=1s control=newreno delack=off", "rfc6298@exact floor=200ms control=newreno delack=off", "rfc6298@exact floor=1ms control=newreno delack=off"},
 	} {
 		for _, text := range all {
-			if !strings.Contains(Find(study).Plan, text) {
+			if !strings.Contains(Find(study).Plan(), text) {
 				t.Errorf("%s: the plan no longer has %s", study, text)
 			}
 		}

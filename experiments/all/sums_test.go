@@ -51,7 +51,7 @@ func TestDocumentsAreCurrent(t *testing.T) {
 			if sum == nil {
 				t.Fatalf("no results: run 'tcpwheel experiment run --all --out DIR' and 'tcpwheel experiment docs DIR'")
 			}
-			for name, have := range map[string]string{"docs/results.md": string(results), "README.md": s.Readme} {
+			for name, have := range map[string]string{"docs/results.md": string(results), "README.md": s.Readme()} {
 				if !strings.Contains(have, "`"+sum.Results+"`") {
 					t.Errorf("%s and %s show different runs: run 'tcpwheel experiment docs DIR'", name, report.SumsName)
 				}

@@ -13,7 +13,7 @@ import (
 
 // open opens a plan that overrides keys of the study's own.
 func open(text string) (*Plan, error) {
-	own, err := plan.Parse("plan.yaml", []byte(Study.Plan))
+	own, err := plan.Parse("plan.yaml", []byte(Study.Plan()))
 	if err != nil {
 		return nil, err
 	}

@@ -172,7 +172,7 @@ func (s *Study) view() studyView {
 	rec := s.record()
 	v := studyView{
 		ID: j.Study.ID, Name: j.Study.Name, Question: j.Study.Question, Found: s.Found(), Class: sentence(classText[j.Study.Class]), Command: s.Command(), Plan: j.Plan,
-		User: j.User, Readme: markdown(j.Study.Readme),
+		User: j.User, Readme: markdown(j.Study.Readme()),
 		Facts: []htmlpage.Fact{
 			{"cells", experiments.Text(len(j.Cells))}, {"plan, SHA-256", rec.Plan[:16]}, {"results, SHA-256", rec.Results[:16]},
 		},

@@ -274,7 +274,7 @@ func TestDocs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write("experiments/a/README.md", study.Readme)
+	write("experiments/a/README.md", study.Readme())
 	write("docs/figures/a-gone.svg", "<svg/>")
 	write("docs/figures/other.svg", "<svg/>")
 	if err := run(t, true, study).WriteDocs(root); err == nil || !strings.Contains(err.Error(), "quick run") {
@@ -291,8 +291,8 @@ func TestDocs(t *testing.T) {
 	if strings.Count(readme, "**Result.**") != 1 || strings.Index(readme, "3 published results: 1 reproduced") > strings.Index(readme, "**What would change our mind.**") {
 		t.Errorf("README.md:\n%s", readme)
 	}
-	if WithoutResult(readme) != study.Readme {
-		t.Errorf("without its result:\n%s\nwant\n%s", WithoutResult(readme), study.Readme)
+	if WithoutResult(readme) != study.Readme() {
+		t.Errorf("without its result:\n%s\nwant\n%s", WithoutResult(readme), study.Readme())
 	}
 	if all["docs/figures/a-gone.svg"] != "" || all["docs/figures/other.svg"] == "" || all["docs/figures/a-values.svg"] == "" {
 		t.Error("figures that are not there, or still are")

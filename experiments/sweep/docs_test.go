@@ -58,7 +58,7 @@ func TestDocumented(t *testing.T) {
 // about.
 func keyTable(t *testing.T) string {
 	t.Helper()
-	own, err := plan.Parse("plan.yaml", []byte(Study.Plan))
+	own, err := plan.Parse("plan.yaml", []byte(Study.Plan()))
 	if err != nil {
 		t.Fatal(err)
 	}

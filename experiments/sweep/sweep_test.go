@@ -276,7 +276,7 @@ func TestKernelWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := new(Plan)
-	own, _ := plan.Parse("plan.yaml", []byte(Study.Plan))
+	own, _ := plan.Parse("plan.yaml", []byte(Study.Plan()))
 	for _, source := range []*plan.File{own, f} {
 		if err := source.Decode(p, false); err != nil {
 			t.Fatal(err)

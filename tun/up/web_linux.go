@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 )
 
@@ -14,7 +15,11 @@ import (
 const maxBytes = 1 << 40
 
 // page is what "/" serves.
-var page = template.Must(template.New("page").Parse(`<!DOCTYPE html>
+var page = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("page").Parse(pageHTML))
+})
+
+const pageHTML = `<!DOCTYPE html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
@@ -42,7 +47,7 @@ link {{range $i, $a := .HostAddrs}}{{if $i}} and {{end}}{{$a.Addr}}{{end}}.
 {{end}}{{range .Forwards}}<tr><td>{{range $i, $a := .Listen}}{{if $i}}, {{end}}{{$a}}{{end}}<td>{{.Kind}}: connects to {{.To}}
 {{end}}</table>
 </html>
-`))
+`
 
 // pageData is the data of page.
 type pageData struct {
@@ -56,7 +61,7 @@ func (s *Host) servePage(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	isStatus := s.status != nil && local != nil && local.String() == s.status.listener.Addr().String()
-	_ = page.Execute(w, pageData{s.Report(Selection{}), isStatus, EchoPort, DiscardPort, ChargenPort})
+	_ = page().Execute(w, pageData{s.Report(Selection{}), isStatus, EchoPort, DiscardPort, ChargenPort})
 }
 
 // serveInfo serves /info. The query selects connections.

@@ -74,7 +74,7 @@ func verdict(t *testing.T, j *experiments.Job, raw []json.RawMessage) *experimen
 func Own[P any](t *testing.T, s *experiments.Study) *P {
 	t.Helper()
 	p := new(P)
-	if err := parse(t, s.Plan).Decode(p, true); err != nil {
+	if err := parse(t, s.Plan()).Decode(p, true); err != nil {
 		t.Fatal(err)
 	}
 	return p
