@@ -49,9 +49,9 @@ func (c *Conn) scheduleProbe(now wheel.Time, o *Output) {
 	}
 	pto, early := probeTimeout(now, &in)
 	c.fl.probeEarly = early
-	at := p.Deadline(now, pto)
-	if now.Add(pto) >= rtoAt {
-		at = rtoAt // already rounded to a tick
+	at := rtoAt // already rounded to a tick
+	if now.Add(pto) < rtoAt {
+		at = p.Deadline(now, pto)
 	}
 	if c.runs(tcptimers.TLP) && c.fl.probeAt == at {
 		return
