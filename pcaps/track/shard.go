@@ -26,7 +26,6 @@ type shard struct {
 	ended       int     // epochs so far
 	conns, half int     // connections, and half-open ones, at the end of the last
 	waiting     bool
-	joined      bool    // the first shard has taken its connections
 	back        []*Conn // whose memory it may use again
 	err         error
 }
@@ -68,7 +67,7 @@ func (s *shard) note(c *Conn) {
 
 // run follows the connections of the share.
 func (s *shard) run() {
-	defer s.r.Leave()
+	defer s.of.leave(s)
 	defer func() {
 		if p := recover(); p != nil {
 			s.of.stop(fmt.Sprintf("%v\n%s", p, debug.Stack()))
@@ -136,7 +135,7 @@ func (s *shard) step() bool {
 	s.handOver(epoch{begun: s.begun, done: s.done})
 	s.waiting = true
 	defer func() { s.waiting = false }()
-	for !o.stopped && !s.joined {
+	for !o.stopped && !o.joined {
 		switch {
 		case s.ended-o.merged > epochsAhead:
 		case o.hasRoom(s.ended):

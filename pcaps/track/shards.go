@@ -3,6 +3,7 @@ package track
 import (
 	"cmp"
 	"iter"
+	"math"
 	"slices"
 	"sync"
 
@@ -19,9 +20,8 @@ import (
 // than others decodes on a second one. When the connections come near MaxConns, one goroutine goes
 // on with all of them. Cost: each segment is walked over once for each share, some 30 ns.
 func FollowShares(cfg Config, shares []*capture.Reader) (evicted int, err error) {
-	o := &shards{done: cfg.Done, reuse: cfg.Reuse, alone: len(shares) == 1}
+	o := &shards{cfg: cfg}
 	o.moved.L = &o.mu
-	cfg.Reuse = false // Done is called later
 	for _, r := range shares {
 		s := &shard{of: o, r: r, t: New(cfg)}
 		s.t.shard = s
@@ -30,6 +30,16 @@ func FollowShares(cfg Config, shares []*capture.Reader) (evicted int, err error)
 	}
 	o.maxConns = o.all[0].t.cfg.MaxConns
 	o.size = int64(max(min(longestEpoch, o.maxConns/16), 1))
+	o.follow()
+	first := o.all[0]
+	if o.joined {
+		return o.followAlone(first)
+	}
+	return 0, first.err
+}
+
+// follow follows the connections on several goroutines, and ends them.
+func (o *shards) follow() {
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer o.stop(nil) // in case Done panics
@@ -40,18 +50,29 @@ func FollowShares(cfg Config, shares []*capture.Reader) (evicted int, err error)
 	if o.failure != nil {
 		panic(o.failure)
 	}
-	for _, s := range o.all {
-		evicted += s.t.evicted
+}
+
+// followAlone goes on with the shard that has all connections, on the caller's goroutine.
+func (o *shards) followAlone(s *shard) (evicted int, err error) {
+	t := s.t
+	t.shard, t.made = nil, o.made
+	for {
+		batch, err := s.r.NextBatch(math.MaxInt)
+		if err != nil {
+			t.Close()
+			return t.evicted, err
+		}
+		for i := range batch {
+			t.Add(&batch[i])
+		}
 	}
-	return evicted, o.all[0].err
 }
 
 // shards are the trackers of the shares of one capture. All of them see its time pass with each of
 // its segments. An epoch is a number of segments; after each the shards hand over which connections
 // began and which are complete, and the caller brings these into order.
 type shards struct {
-	done     func(*Conn)
-	reuse    bool
+	cfg      Config
 	maxConns int
 	size     int64 // segments of an epoch
 	all      []*shard
@@ -60,7 +81,7 @@ type shards struct {
 	mu      sync.Mutex
 	moved   sync.Cond // something below has changed, or a shard's epochs
 	merged  int       // epochs that were merged
-	alone   bool      // the first shard follows all connections
+	joined  bool      // the first shard has all connections
 	granted int       // the last epoch that has room
 	stopped bool
 	failure any // of a shard that panicked
@@ -75,8 +96,8 @@ const (
 // at most one connection, and makes at most one half-open. What it grants one shard it grants all.
 // The caller holds the lock.
 func (o *shards) hasRoom(epoch int) bool {
-	if o.alone || epoch <= o.granted {
-		return true // alone, it keeps the limits itself
+	if epoch <= o.granted {
+		return true
 	}
 	first, conns, half := epoch, 0, 0
 	for _, s := range o.all {
@@ -90,17 +111,25 @@ func (o *shards) hasRoom(epoch int) bool {
 	return true
 }
 
-// join makes the first shard follow all connections. All shards wait, and the caller holds the
-// lock.
+// join gives the first shard all connections, and ends all goroutines. All shards wait, and the
+// caller holds the lock.
 func (o *shards) join() {
 	first := o.all[0]
 	for _, s := range o.all[1:] {
 		first.t.takeOver(s.t)
-		s.joined = true
 	}
 	first.r.TakeAll()
-	o.alone = true
+	o.joined = true
 	o.moved.Broadcast()
+}
+
+// leave ends the part of s in reading, unless it goes on alone.
+func (o *shards) leave(s *shard) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.joined || s != o.all[0] {
+		s.r.Leave()
+	}
 }
 
 // stop makes all shards end.
@@ -134,15 +163,15 @@ func (o *shards) merge() {
 			o.made++
 		}
 		for d := range inOrder(ends, completion.compare) {
-			if o.done != nil {
-				o.done(d.c)
+			if o.cfg.Done != nil {
+				o.cfg.Done(d.c)
 			}
 		}
 		o.giveBack(parts, of)
 	}
 }
 
-// inOrder yields the elements of sorted lists in order. It leaves the order of a single list.
+// inOrder yields the elements of sorted lists in order.
 func inOrder[T any](lists [][]T, compare func(a, b T) int) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for {
@@ -160,12 +189,13 @@ func inOrder[T any](lists [][]T, compare func(a, b T) int) iter.Seq[T] {
 	}
 }
 
-// next waits for an epoch of each shard. It returns none after stop.
+// next waits for an epoch of each shard. It returns none after stop, and after the last one before
+// join.
 func (o *shards) next() (parts []epoch, of []*shard) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, s := range o.all {
-		for len(s.epochs) == 0 && !s.joined && !o.stopped {
+		for len(s.epochs) == 0 && !o.joined && !o.stopped {
 			o.moved.Wait()
 		}
 		if o.stopped {
@@ -184,7 +214,7 @@ func (o *shards) giveBack(parts []epoch, of []*shard) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for i := range parts {
-		if !o.reuse {
+		if !o.cfg.Reuse {
 			break
 		}
 		for _, d := range parts[i].done {
