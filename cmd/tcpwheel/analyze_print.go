@@ -56,6 +56,9 @@ func (s *summary) warnings() (all []string) {
 	if s.evicted > 0 {
 		all = append(all, fmt.Sprintf("%s were completed early, to bound memory: raise --max-conns.", plural(int64(s.evicted), "connection")))
 	}
+	if n := s.hosts.LeftOut; n > 0 {
+		all = append(all, fmt.Sprintf("The list of hosts lacks %s, to bound memory.", plural(int64(n), "host")))
+	}
 	return all
 }
 

@@ -254,6 +254,7 @@ func (r *episodeRow) length() time.Duration { return max(r.d, r.tRec) }
 //	timer_wait_s      the part that senders waited for timers
 //	unrepaired_s      the part of it in losses that the capture does not see repaired
 //	evicted           connections given up to bound memory
+//	hosts_left_out    hosts without a record, to bound memory: the ones without time lost go first
 //	cut_short         true if the file is truncated; it is analysed up to there
 //	error             why the file, or the rest of it, could not be read
 type fileRecord struct {
@@ -270,6 +271,7 @@ type fileRecord struct {
 	Waited   float64          `json:"timer_wait_s"`
 	Open     float64          `json:"unrepaired_s,omitempty"`
 	Evicted  int              `json:"evicted,omitempty"`
+	LeftOut  int              `json:"hosts_left_out,omitempty"`
 	Cut      bool             `json:"cut_short,omitempty"`
 	Error    string           `json:"error,omitempty"`
 }
@@ -302,7 +304,7 @@ func (s *summary) record() fileRecord {
 	r := fileRecord{
 		Type: "file", File: s.file, Packets: s.stats.Packets, TCP: s.stats.TCP, Conns: s.conns, Lossy: s.lossy, Episodes: s.episodes,
 		Stalls: s.losses.Stalls, Lost: s.losses.TimeLost.Seconds(), Waited: s.losses.TimerWait.Seconds(), Open: s.losses.Unrepaired.Seconds(),
-		Evicted: s.evicted, Cut: s.cut, Error: s.err,
+		Evicted: s.evicted, LeftOut: s.hosts.LeftOut, Cut: s.cut, Error: s.err,
 	}
 	for _, why := range capture.Reasons() {
 		if n := s.stats.Skipped[why]; n > 0 {

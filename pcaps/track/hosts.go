@@ -3,6 +3,7 @@ package track
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"net/netip"
 	"slices"
@@ -13,9 +14,14 @@ import (
 )
 
 // Hosts finds which retransmission timers the hosts of a capture had, from all of their connections
-// together. A single connection seldom has enough expiries to tell.
+// together. A single connection seldom has enough expiries to tell. It keeps at most 65,536 hosts.
 type Hosts struct {
+	// LeftOut counts hosts that were dropped to bound memory: first those without a timer's expiry
+	// and without time lost. One that comes back counts again.
+	LeftOut int
+
 	hosts map[netip.Addr]*Host
+	most  int // hosts to keep; 0 means maxHosts
 }
 
 // Host is what the connections of a host show about its timers.
@@ -31,7 +37,7 @@ type Host struct {
 	TimeLost, TimerWait time.Duration
 	Stalls              int
 
-	votes    [maxModels]vote
+	votes    *[maxModels]vote // nil without gaps
 	expiries []expiry
 }
 
@@ -70,6 +76,9 @@ func (h *Hosts) Add(c *Conn) {
 		}
 		if fit := f.Timers().gaps; fit != nil {
 			g.Gaps += fit.scored
+			if g.votes == nil {
+				g.votes = new([maxModels]vote)
+			}
 			for k := range models {
 				g.votes[k].score += fit.votes[k].score
 				g.votes[k].explained += fit.votes[k].explained
@@ -79,19 +88,34 @@ func (h *Hosts) Add(c *Conn) {
 	}
 }
 
+// of returns the host with that address, a new one if there is none.
 func (h *Hosts) of(addr netip.Addr) *Host {
-	g := h.hosts[addr]
-	if g == nil {
-		if h.hosts == nil {
-			h.hosts = map[netip.Addr]*Host{}
-		}
-		g = &Host{Addr: addr}
+	if g := h.hosts[addr]; g != nil {
+		return g
+	}
+	if h.hosts == nil {
+		h.hosts, h.most = map[netip.Addr]*Host{}, cmp.Or(h.most, maxHosts)
+	}
+	g := &Host{Addr: addr}
+	if len(h.hosts) >= h.most {
+		h.drop()
+	}
+	if len(h.hosts) < h.most {
 		h.hosts[addr] = g
+	} else {
+		h.LeftOut++
 	}
 	return g
 }
 
-// Host returns the host with that address, nil if no connection of it was added.
+// drop drops the hosts that show nothing.
+func (h *Hosts) drop() {
+	before := len(h.hosts)
+	maps.DeleteFunc(h.hosts, func(_ netip.Addr, g *Host) bool { return g.Gaps == 0 && g.Stalls == 0 && g.TimeLost == 0 })
+	h.LeftOut += before - len(h.hosts)
+}
+
+// Host returns the host with that address, nil if no connection of it was added or it was left out.
 func (h *Hosts) Host(addr netip.Addr) *Host { return h.hosts[addr] }
 
 // List returns the hosts, the one that lost the most time first.

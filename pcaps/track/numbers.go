@@ -183,6 +183,9 @@ const (
 	// per second for 5 ms.
 	maxCopySets = 1024
 
+	// maxHosts bounds the hosts of a capture: those of a scan or a flood lose no time.
+	maxHosts = 1 << 16
+
 	// maxExpiries and maxHostExpiries bound the timer expiries kept of a flow and of a host.
 	maxExpiries     = 64
 	maxHostExpiries = 4096
