@@ -79,7 +79,7 @@ func TestBadAddressesAreDiscarded(t *testing.T) {
 	// RFC 9293 §3.9.2.3 (MUST-57): "A TCP implementation MUST silently discard an incoming SYN
 	// segment that is addressed to a broadcast or multicast address", (MUST-63) and one from such a
 	// source.
-	for _, addr := range []string{"224.0.0.1", "255.255.255.255", "0.0.0.0", "ff02::1", "::"} {
+	for _, addr := range []string{"224.0.0.1", "255.255.255.255", "0.0.0.0", "::ffff:255.255.255.255", "::ffff:224.0.0.1", "ff02::1", "::"} {
 		e := newTestEngine(t, nil)
 		bad := netip.AddrPortFrom(netip.MustParseAddr(addr), 80)
 		for _, all := range []string{"0.0.0.0:80", "[::]:80"} {
