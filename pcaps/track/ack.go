@@ -65,7 +65,7 @@ func (f *Flow) readACK(p *capture.Packet, now wheel.Time) {
 	if !ok {
 		return
 	}
-	if f.refutes(pos, now) {
+	if f.max == f.claim.end && f.refutes(pos, now) {
 		f.retract(pos)
 	}
 	atOnce := f.sourceRTT.known && f.lag() == 0 && f.pending.n == 0
@@ -81,7 +81,9 @@ func (f *Flow) readACK(p *capture.Packet, now wheel.Time) {
 	} else {
 		f.offered = 0
 	}
-	f.readSACK(a, o)
+	if a.sacks, a.dsack = 0, false; o.NumSACK > 0 {
+		f.readSACK(a, o)
+	}
 	if s := f.probe; s != nil && s.start == f.max && pos >= s.end {
 		f.Bytes += s.end - s.start
 		f.emit(SentNew, s.packet, s.seen, s.sent, s.start, s.end, nil)
@@ -137,7 +139,6 @@ func (f *Flow) offeredWindow(h *tcp.Header) int64 {
 // readSACK reads the blocks that can belong to f. The first one is a DSACK if it lies below the ACK
 // or within the second one (RFC 2883 §4).
 func (f *Flow) readSACK(a *ack, o *tcp.Options) {
-	a.sacks, a.dsack = 0, false
 	for i := range o.NumSACK {
 		r := o.SACK[i]
 		b := block{f.pos(r.Start), 0}

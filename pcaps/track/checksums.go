@@ -31,9 +31,6 @@ func (s *checksumCounts) note(p *capture.Packet) {
 // fifth of all are wrong, by the sample of capture.Sampled. There the addresses were changed in the
 // file, as in published captures, or the sums were not yet computed.
 func (t *Tracker) damaged(p *capture.Packet, f *Flow) bool {
-	if !p.Problems.Has(capture.BadChecksum) {
-		return false
-	}
 	if isBlanked(p.Payload) && (f == nil || !f.checksums.zeros) || f != nil && f.checksums.disproved {
 		return false
 	}

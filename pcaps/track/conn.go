@@ -119,9 +119,9 @@ func (c *Conn) halfOpen() bool {
 	return c.Handshake.SYN != 0 && !c.Handshake.Complete && c.Flows[0].DataPackets == 0 && c.Flows[1].DataPackets == 0
 }
 
-// reused reports whether p begins another connection between the same ends. It does if p is a SYN
-// with a new sequence number that is no stray of the previous connection, or such a SYN-ACK where
-// only one direction was captured.
+// reused reports whether p, which has a SYN, begins another connection between the same ends. It
+// does if p is a SYN with a new sequence number that is no stray of the previous connection, or
+// such a SYN-ACK where only one direction was captured.
 func (c *Conn) reused(p *capture.Packet, dir int) bool {
 	h := &p.Header
 	f := &c.Flows[dir]

@@ -69,10 +69,7 @@ func (f *Flow) emitACK(a *ack) {
 	f.conn.cfg.Event(ev)
 }
 
-// emitRTT emits an RTTSample event.
+// emitRTT emits an RTTSample event to Config.Event, which is set.
 func (f *Flow) emitRTT(sent wheel.Time, a *ack) {
-	if f.conn.cfg.Event == nil {
-		return
-	}
 	f.conn.cfg.Event(&Event{Kind: RTTSample, Conn: f.conn, Flow: f, Packet: a.number, Seen: a.at, At: sent, Start: a.pos, End: a.pos})
 }

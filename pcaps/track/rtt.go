@@ -101,7 +101,9 @@ func (f *Flow) measure(a *ack, m *ackRTT) {
 		return
 	}
 	f.RTT.add(rtt)
-	f.emitRTT(at, a)
+	if f.conn.cfg.Event != nil {
+		f.emitRTT(at, a)
+	}
 	f.view.tlpOut = false
 	f.delay(a, m, rtt)
 	f.sample(at, a.at)

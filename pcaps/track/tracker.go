@@ -3,6 +3,7 @@ package track
 import (
 	"time"
 
+	"tcpwheel/netstack/tcp"
 	"tcpwheel/pcaps/capture"
 	"tcpwheel/wheel"
 )
@@ -215,14 +216,14 @@ func (t *Tracker) find(p *capture.Packet) (c *Conn, dir int, damaged bool) {
 	}
 	if c != nil {
 		t.last = c
-		damaged = t.damaged(p, &c.Flows[dir])
-		if damaged || !c.reused(p, dir) {
+		damaged = p.Problems.Has(capture.BadChecksum) && t.damaged(p, &c.Flows[dir])
+		if damaged || !p.Header.Flags.Has(tcp.SYN) || !c.reused(p, dir) {
 			return c, dir, damaged
 		}
 		c.End = Replaced
 		t.finish(c)
 	}
-	return t.begin(p), 0, t.damaged(p, nil)
+	return t.begin(p), 0, p.Problems.Has(capture.BadChecksum) && t.damaged(p, nil)
 }
 
 // begin creates the connection whose first packet is p.

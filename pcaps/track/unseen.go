@@ -28,10 +28,10 @@ func (f *Flow) bothSeen() bool { return f.other().Packets > 0 && f.Packets > 0 }
 
 // refutes reports whether an ACK of less than f.claim shows that the ACK before was damaged. A host
 // never acknowledges less than before, reordering lasts less than ackPatience, and Src has not
-// sent anything behind the claimed bytes.
+// sent anything behind the claimed bytes: they end at f.max.
 func (f *Flow) refutes(pos int64, now wheel.Time) bool {
 	c := &f.claim
-	return c.at != 0 && f.max == c.end && pos >= c.start && pos < c.end && now.Sub(c.at) > ackPatience+3*f.lag()
+	return c.at != 0 && pos >= c.start && pos < c.end && now.Sub(c.at) > ackPatience+3*f.lag()
 }
 
 // retract forgets the bytes that a damaged ACK claimed, and episodes since, which were new data.
