@@ -188,7 +188,7 @@ func (c *Conn) handle(p *capture.Packet, dir int, damaged bool) {
 	if p.Problems.Has(capture.BadChecksum) {
 		c.BadChecksumsUsed++
 	}
-	if f.copies.isCopy(c.memory, p, f.RTT.Min, c.Copies >= 8 && 8*c.Copies >= c.Packets) || f.isRecut(p, now) {
+	if f.copies.isCopy(c.memory, p, f.RTT.Min, c.Copies >= 8 && 8*c.Copies >= c.Packets) || p.Len > 0 && f.isRecut(p, now) {
 		c.Copies++
 		f.emit(Copy, p.Number, now, now, 0, 0, nil)
 		return

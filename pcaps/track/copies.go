@@ -161,12 +161,12 @@ func (c *copies) onAnotherPath(p *capture.Packet) bool {
 	return false
 }
 
-// isRecut reports whether p repeats bytes just captured at another spot, in packets of another
-// length: a host cuts super-packets between two of its interfaces, or joins segments. It does also
-// if p is a copy with a damaged field.
+// isRecut reports whether p, which has data, repeats bytes just captured at another spot, in
+// packets of another length: a host cuts super-packets between two of its interfaces, or joins
+// segments. It does also if p is a copy with a damaged field.
 func (f *Flow) isRecut(p *capture.Packet, now wheel.Time) bool {
 	const pieces = 64 // packets of a super-packet, each with its own identification
-	if p.Len == 0 || !f.started || p.Header.Flags.Has(tcp.SYN) {
+	if !f.started || p.Header.Flags.Has(tcp.SYN) {
 		return false
 	}
 	start := f.pos(p.Header.Seq)

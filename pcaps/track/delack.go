@@ -22,9 +22,9 @@ type DelayedACKs struct {
 // maxDelays is the number of delays kept, the last ones.
 const maxDelays = 128
 
-// delay records how much longer than the fastest an ACK took.
-func (f *Flow) delay(a *ack, m *ackRTT, rtt time.Duration) {
-	if !m.advanced || m.tainted || m.segments != 1 || m.syn || !a.pure || f.RTT.Samples < 2 {
+// delay records how much longer than the fastest a pure ACK of one segment took.
+func (f *Flow) delay(m *ackRTT, rtt time.Duration) {
+	if !m.advanced || m.tainted || m.syn || f.RTT.Samples < 2 {
 		return
 	}
 	d := &f.Delayed

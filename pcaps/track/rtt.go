@@ -105,7 +105,9 @@ func (f *Flow) measure(a *ack, m *ackRTT) {
 		f.emitRTT(at, a)
 	}
 	f.view.tlpOut = false
-	f.delay(a, m, rtt)
+	if m.segments == 1 && a.pure {
+		f.delay(m, rtt)
+	}
 	f.sample(at, a.at)
 }
 
