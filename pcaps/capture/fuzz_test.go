@@ -10,7 +10,7 @@ import (
 )
 
 // FuzzReader reads arbitrary files. It must not panic; packets and counts must be consistent; the
-// end must be reported.
+// end must be reported. NextBatch must return the same.
 func FuzzReader(f *testing.F) {
 	packets := []raw{{at: 1e9, data: ether(0x0800, hello())}, {at: 2e9, data: ether(0x86dd, hello6())[:70], length: 200}}
 	for _, order := range orders {
@@ -46,14 +46,14 @@ func FuzzReader(f *testing.F) {
 			return
 		}
 		defer r.Close()
-		var segments, bytes int64
+		var segments, kept int64
 		for segments < 1<<16 {
 			p, nextErr := r.Next()
 			if err = nextErr; err != nil {
 				break
 			}
 			segments++
-			bytes += int64(len(p.Payload))
+			kept += int64(len(p.Payload))
 			if uint32(len(p.Payload)) > p.Len || p.Number < 1 || p.Number > r.Stats().Packets || !p.Src.IsValid() || !p.Dst.IsValid() ||
 				p.Interface < 0 || p.Interface >= len(r.Interfaces()) {
 				t.Fatalf("%+v", *p)
@@ -78,6 +78,11 @@ func FuzzReader(f *testing.F) {
 		if _, again := r.Next(); again != err {
 			t.Errorf("%v after %v", again, err)
 		}
+		one, _ := NewReader(bytes.NewReader(file), "fuzz")
+		defer one.Close()
+		many, _ := NewReader(bytes.NewReader(file), "fuzz")
+		defer many.Close()
+		compareBatches(t, "fuzz", one, shortOf(many))
 	})
 }
 
