@@ -86,7 +86,9 @@ func (c *Conn) addWithChecksum(p *capture.Packet, dir int, damaged bool) {
 		f.Src, f.Dst, f.conn = p.Src, p.Dst, c
 		g.Src, g.Dst, g.conn = p.Dst, p.Src, c
 	}
-	c.Flows[dir].checksums.note(p)
+	if p.Problems.Has(capture.BadChecksum) || uint32(len(p.Payload)) == p.Len { // else nothing counts
+		c.Flows[dir].checksums.note(p)
+	}
 	c.handle(p, dir, damaged)
 }
 

@@ -113,9 +113,8 @@ func (t *Tracker) Add(p *capture.Packet) {
 // pass moves the time to that of the next packet, and completes connections that ended long ago. A
 // step back by more than clockStep is added to all later times.
 func (t *Tracker) pass(to wheel.Time) {
-	to = to.Add(t.offset)
-	if back := t.now.Sub(to); back > 0 {
-		if back > clockStep {
+	if to = to.Add(t.offset); to < t.now {
+		if back := t.now.Sub(to); back > clockStep {
 			t.offset += back
 		}
 		return
