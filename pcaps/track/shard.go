@@ -17,9 +17,6 @@ type shard struct {
 	r     *capture.Reader
 	begun []begun
 	done  []completion
-	ahead *ahead // or nil
-	own   int    // segments of the share
-	busy  bool   // it has many more of them than others
 
 	// Guarded by shards.mu.
 	epochs      []epoch // that are not merged
@@ -84,14 +81,8 @@ func (s *shard) run() {
 	}
 }
 
-// followEpoch handles the segments of an epoch. A shard that had many more than its share of the
-// last one decodes ahead.
-func (s *shard) followEpoch() (err error) {
-	before := s.own
-	defer func() { s.busy = 2*(s.own-before)*len(s.of.all) > 3*int(s.of.size) }()
-	if s.busy {
-		return s.followAhead()
-	}
+// followEpoch handles the segments of an epoch.
+func (s *shard) followEpoch() error {
 	for left := int(s.of.size); left > 0; {
 		batch, err := s.r.NextBatch(left)
 		if err != nil {
@@ -108,23 +99,12 @@ func (s *shard) followEpoch() (err error) {
 // add handles the next segment of the capture.
 func (s *shard) add(p *capture.Packet) {
 	if !p.Elsewhere {
-		s.own++
 		s.t.Add(p)
 		return
 	}
 	s.t.pass(p.Time)
 	s.t.segments++
 	s.t.sample(p)
-}
-
-// tooBig handles an ICMP error, or leaves it to the batch that is being filled.
-func (s *shard) tooBig(e capture.TooBig) {
-	if s.ahead != nil && s.ahead.filling != nil {
-		b := s.ahead.filling
-		b.tooBig = append(b.tooBig, tooBigAt{e, b.n})
-		return
-	}
-	s.t.TooBig(e)
 }
 
 // step ends an epoch. It returns when the next may begin, or false if it is not for this shard.

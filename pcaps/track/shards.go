@@ -16,16 +16,16 @@ import (
 // Settled must be nil. It returns how many connections MaxConns completed early, and the error of
 // Next that ended the capture, io.EOF at its regular end.
 //
-// One goroutine follows a connection from its beginning to its end. A share with many more segments
-// than others decodes on a second one. When the connections come near MaxConns, one goroutine goes
-// on with all of them. Cost: each segment is walked over once for each share, some 30 ns.
+// One goroutine follows a connection from its beginning to its end, so a capture of a single one
+// gains nothing. When the connections come near MaxConns, the caller's goroutine goes on with all of
+// them. Cost: each segment is walked over once for each share, some 30 ns.
 func FollowShares(cfg Config, shares []*capture.Reader) (evicted int, err error) {
 	o := &shards{cfg: cfg}
 	o.moved.L = &o.mu
 	for _, r := range shares {
 		s := &shard{of: o, r: r, t: New(cfg)}
 		s.t.shard = s
-		r.OnTooBig(s.tooBig)
+		r.OnTooBig(s.t.TooBig)
 		o.all = append(o.all, s)
 	}
 	o.maxConns = o.all[0].t.cfg.MaxConns
