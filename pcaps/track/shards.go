@@ -17,8 +17,8 @@ import (
 // Next that ended the capture, io.EOF at its regular end.
 //
 // One goroutine follows a connection from its beginning to its end, so a capture of a single one
-// gains nothing. When the connections come near MaxConns, the caller's goroutine goes on with all of
-// them. Cost: each segment is walked over once for each share, some 30 ns.
+// gains nothing. When the connections come near MaxConns, the caller's goroutine goes on with all
+// of them. Cost: each segment is walked over once for each share, some 30 ns.
 func FollowShares(cfg Config, shares []*capture.Reader) (evicted int, err error) {
 	o := &shards{cfg: cfg}
 	o.moved.L = &o.mu
