@@ -11,6 +11,9 @@ const (
 	// maxRecord is the largest packet in a file, as sim.MaxSize: larger than any super-packet. A
 	// file with a larger one is damaged.
 	maxRecord = 1 << 24
+
+	// maxEmptyReads without bytes and without an error end a stream with io.ErrNoProgress.
+	maxEmptyReads = 100
 )
 
 // input is a window that slides over a stream. Unlike bufio.Reader it grows for long items, but
@@ -68,7 +71,7 @@ func (in *input) fill(n int) ([]byte, error) {
 		if empty++; got > 0 {
 			empty = 0
 		}
-		if empty == 100 && in.err == nil {
+		if empty == maxEmptyReads && in.err == nil {
 			in.err = io.ErrNoProgress
 		}
 	}

@@ -196,14 +196,23 @@ func isERF(in *input) bool {
 // unread reads what an input holds and will hold.
 type unread struct{ in *input }
 
-// Read returns buffered bytes, or else reads some.
-func (u unread) Read(b []byte) (int, error) {
-	if _, err := u.in.peek(1); err != nil {
-		return 0, err
+// Read returns buffered bytes, or else reads some, without a copy in the buffer.
+func (u unread) Read(b []byte) (n int, err error) {
+	in := u.in
+	if len(in.window) > 0 {
+		n = copy(b, in.window)
+		in.advance(n)
+		return n, nil
 	}
-	n := copy(b, u.in.window)
-	u.in.advance(n)
-	return n, nil
+	if in.err != nil {
+		return 0, in.err
+	}
+	for range maxEmptyReads {
+		if n, err = in.r.Read(b); n > 0 || err != nil {
+			return n, err
+		}
+	}
+	return 0, io.ErrNoProgress
 }
 
 // Close closes what was opened, but not standard input nor a caller's reader.
