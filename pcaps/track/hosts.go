@@ -21,7 +21,8 @@ type Hosts struct {
 	LeftOut int
 
 	hosts map[netip.Addr]*Host
-	most  int // hosts to keep; 0 means maxHosts
+	most  int  // hosts to keep; 0 means maxHosts
+	full  bool // few of them show nothing, so none is dropped any more
 }
 
 // Host is what the connections of a host show about its timers.
@@ -97,7 +98,7 @@ func (h *Hosts) of(addr netip.Addr) *Host {
 		h.hosts, h.most = map[netip.Addr]*Host{}, cmp.Or(h.most, maxHosts)
 	}
 	g := &Host{Addr: addr}
-	if len(h.hosts) >= h.most {
+	if len(h.hosts) >= h.most && !h.full {
 		h.drop()
 	}
 	if len(h.hosts) < h.most {
@@ -108,11 +109,13 @@ func (h *Hosts) of(addr netip.Addr) *Host {
 	return g
 }
 
-// drop drops the hosts that show nothing.
+// drop drops the hosts that show nothing. It looks at all, and so not again if that gives little.
 func (h *Hosts) drop() {
 	before := len(h.hosts)
 	maps.DeleteFunc(h.hosts, func(_ netip.Addr, g *Host) bool { return g.Gaps == 0 && g.Stalls == 0 && g.TimeLost == 0 })
-	h.LeftOut += before - len(h.hosts)
+	n := before - len(h.hosts)
+	h.LeftOut += n
+	h.full = n < h.most/4
 }
 
 // Host returns the host with that address, nil if no connection of it was added or it was left out.

@@ -31,7 +31,7 @@ func TestHostsAreBounded(t *testing.T) {
 	for i := 2000; i < 2020; i++ {
 		add(&h, i, time.Second)
 	}
-	if all := h.List(); len(all) != 10 || h.Host(netip.AddrFrom4([4]byte{10, 0, 2001 >> 8, 2001 & 255})) == nil {
+	if all := h.List(); len(all) != 10 || !h.full || h.Host(netip.AddrFrom4([4]byte{10, 0, 2001 >> 8, 2001 & 255})) == nil {
 		t.Errorf("%d hosts of 25 that lost time, want 10", len(all))
 	}
 }
