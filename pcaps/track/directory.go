@@ -142,12 +142,11 @@ func (c *Conn) ownsPath(p *capture.Packet) bool {
 	return f.Packets == 0 || f.copies.onAnotherPath(p)
 }
 
-// add inserts a connection whose first packet is p.
-func (d *directory) add(c *Conn, p *capture.Packet) {
+// add inserts a connection, whose ends are set.
+func (d *directory) add(c *Conn) {
 	if 4*d.n >= 3*len(d.slots) {
 		d.grow()
 	}
-	c.ends.set(p.Src, p.Dst)
 	at := d.newest(&c.ends)
 	if before := at.c; before != nil {
 		d.others[pairOnPath{c.ends, before.Path}] = before

@@ -205,9 +205,7 @@ func (f *Flow) findSegmentSize() int32 {
 
 // clear forgets the segments and the ACKs on their way.
 func (f *Flow) clear() {
-	for f.pending.n > 0 {
-		f.conn.memory.freeACK(f.pending.pop())
-	}
+	f.conn.memory.freeACKs(&f.pending)
 	b := &f.board
 	clear(b.last)
 	*b = scoreboard{ring: b.ring, last: b.last}

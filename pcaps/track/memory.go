@@ -65,12 +65,17 @@ func (m *memory) takeACK() *ack {
 
 func (m *memory) freeACK(a *ack) { a.next, m.ack = m.ack, a }
 
+// freeACKs empties a queue.
+func (m *memory) freeACKs(q *acks) {
+	for q.n > 0 {
+		m.freeACK(q.pop())
+	}
+}
+
 // release takes back the working memory of a flow.
 func (m *memory) release(f *Flow) {
 	if !m.last {
-		for f.pending.n > 0 {
-			m.freeACK(f.pending.pop())
-		}
+		m.freeACKs(&f.pending)
 		m.segments.put(f.board.ring)
 		m.history.put(f.board.last)
 		m.copies.put(f.copies.sets)

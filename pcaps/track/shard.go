@@ -17,6 +17,7 @@ type shard struct {
 	r     *capture.Reader
 	begun []begun
 	done  []completion
+	err   error // that ended the capture
 
 	// Guarded by shards.mu.
 	epochs      []epoch // that are not merged
@@ -24,7 +25,6 @@ type shard struct {
 	conns, half int     // connections, and half-open ones, at the end of the last
 	waiting     bool
 	back        []*Conn // whose memory it may use again
-	err         error
 }
 
 // begun is a connection and the number of its first segment.
@@ -112,7 +112,7 @@ func (s *shard) step() bool {
 	o := s.of
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	s.handOver(epoch{begun: s.begun, done: s.done})
+	s.handOverLocked(false)
 	s.waiting = true
 	defer func() { s.waiting = false }()
 	for !o.stopped && !o.joined {
@@ -137,30 +137,31 @@ func (s *shard) step() bool {
 // end completes all connections at the end of the capture. It hands them over in parts, so that the
 // caller has something to do.
 func (s *shard) end(err error) {
-	s.handOverLocked(epoch{begun: s.begun, done: s.done}, err)
+	s.err = err
+	s.handOver(false)
 	s.t.memory.last = true
 	const parts = 32
 	for _, closeUpTo := range []func(int64){s.t.closeEnded, s.t.closeOthers} {
 		for i := int64(1); i <= parts; i++ {
 			closeUpTo(s.t.segments * i / parts)
-			s.handOverLocked(epoch{done: s.done}, err)
+			s.handOver(false)
 		}
 	}
-	s.handOverLocked(epoch{last: true}, err)
+	s.handOver(true)
 }
 
-func (s *shard) handOverLocked(e epoch, err error) {
+// handOver ends an epoch.
+func (s *shard) handOver(last bool) {
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()
-	s.err = err
-	s.handOver(e)
+	s.handOverLocked(last)
 }
 
-// handOver ends an epoch. The caller holds the lock.
-func (s *shard) handOver(e epoch) {
+// handOverLocked is handOver by a caller that holds the lock.
+func (s *shard) handOverLocked(last bool) {
+	s.epochs = append(s.epochs, epoch{s.begun, s.done, last})
 	s.begun, s.done = nil, nil
-	s.epochs = append(s.epochs, e)
 	s.ended++
-	s.conns, s.half = s.t.open.n+s.t.closed.n+s.t.halfOpen.n, s.t.halfOpen.n
+	s.conns, s.half = s.t.followed(), s.t.halfOpen.n
 	s.of.moved.Broadcast()
 }

@@ -2,6 +2,7 @@ package track
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 )
 
@@ -28,16 +29,9 @@ func (t *Tracker) takeOver(u *Tracker) {
 // takeOver adds the connections of e. The ends of each differ from those of all in d.
 func (d *directory) takeOver(e *directory) {
 	for _, s := range e.slots {
-		if s.c == nil {
-			continue
+		if s.c != nil {
+			d.add(s.c)
 		}
-		if 4*d.n >= 3*len(d.slots) {
-			d.grow()
-		}
-		d.newest(&s.c.ends).c = s.c
-		d.n++
 	}
-	for k, c := range e.others {
-		d.others[k] = c
-	}
+	maps.Copy(d.others, e.others)
 }

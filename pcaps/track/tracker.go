@@ -175,6 +175,9 @@ func (t *Tracker) closeOthers(to int64) {
 // Connections returns how many connections the tracker follows and does not know to be ended.
 func (t *Tracker) Connections() int { return t.open.n + t.halfOpen.n }
 
+// followed returns how many connections the tracker follows, ended ones too.
+func (t *Tracker) followed() int { return t.open.n + t.closed.n + t.halfOpen.n }
+
 // Recovering returns how many episodes are open, with Config.Settled.
 func (t *Tracker) Recovering() int { return t.settling.open }
 
@@ -227,7 +230,7 @@ func (t *Tracker) find(p *capture.Packet) (c *Conn, dir int, damaged bool) {
 
 // begin creates the connection whose first packet is p.
 func (t *Tracker) begin(p *capture.Packet) *Conn {
-	if many := t.halfOpen.n > t.cfg.MaxConns/4; many || t.open.n+t.closed.n+t.halfOpen.n >= t.cfg.MaxConns {
+	if many := t.halfOpen.n > t.cfg.MaxConns/4; many || t.followed() >= t.cfg.MaxConns {
 		oldest := t.closed.first
 		if oldest == nil || many {
 			oldest = t.halfOpen.first
@@ -250,7 +253,8 @@ func (t *Tracker) begin(p *capture.Packet) *Conn {
 	if t.shard != nil {
 		t.shard.begun = append(t.shard.begun, begun{c, t.segments})
 	}
-	t.conns.add(c, p)
+	c.ends.set(p.Src, p.Dst)
+	t.conns.add(c)
 	t.open.append(c)
 	t.last = c
 	return c
