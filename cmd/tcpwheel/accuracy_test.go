@@ -53,8 +53,7 @@ func TestAccuracyEnds(t *testing.T) {
 	cancel()
 	for _, args := range [][]string{{}, {"--simulated", "0"}, {"../../pcaps/samples/burst"}} {
 		var out bytes.Buffer
-		cmd := newRoot(nil, &out, io.Discard)
-		cmd.SetArgs(append([]string{"accuracy", "--no-tshark"}, args...))
+		cmd := newRoot(append([]string{"accuracy", "--no-tshark"}, args...), nil, &out, io.Discard)
 		if err := cmd.ExecuteContext(ctx); err != context.Canceled || out.Len() > 0 {
 			t.Errorf("%q: %v, %q, want %v and nothing", args, err, &out, context.Canceled)
 		}

@@ -31,7 +31,7 @@ func TestHelpFits(t *testing.T) {
 			walk(sub, append(path[:len(path):len(path)], sub.Name()))
 		}
 	}
-	walk(newRoot(strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{}), nil)
+	walk(newRoot(nil, strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{}), nil)
 	if n < 20 {
 		t.Errorf("%d commands, want at least 20", n)
 	}

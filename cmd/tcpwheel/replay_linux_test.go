@@ -194,8 +194,7 @@ func judgeReplays(ctx context.Context, t *testing.T, files []string) (wrong, off
 	args := append([]string{"replay", "--validate"}, files...)
 	validate := func(args ...string) []byte {
 		var out bytes.Buffer
-		cmd := newRoot(bytes.NewReader(nil), &out, io.Discard)
-		cmd.SetArgs(args)
+		cmd := newRoot(args, bytes.NewReader(nil), &out, io.Discard)
 		var missed *violation
 		if err := cmd.ExecuteContext(ctx); err != nil && !errors.As(err, &missed) {
 			t.Fatal(err)
