@@ -1,6 +1,9 @@
 package tcp
 
-import "reflect"
+import (
+	"reflect"
+	"sync"
+)
 
 // Counters are the counters of an engine, over all its connections. Names and meanings are those of
 // RFC 4022 without the prefix, and of Linux's TcpExt (net/ipv4/proc.c, shown by nstat), in Go and
@@ -103,17 +106,17 @@ type Counters struct {
 }
 
 // counterNames has the field names in order.
-var counterNames = func() (names []string) {
+var counterNames = sync.OnceValue(func() (names []string) {
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[Counters]()) {
 		names = append(names, f.Name)
 	}
 	return names
-}()
+})
 
 // Each calls f with each counter, in field order.
 func (c *Counters) Each(f func(name string, v uint64)) {
 	v := reflect.ValueOf(c).Elem()
-	for i, name := range counterNames {
+	for i, name := range counterNames() {
 		f(name, v.Field(i).Uint())
 	}
 }
@@ -121,7 +124,7 @@ func (c *Counters) Each(f func(name string, v uint64)) {
 // Add adds o to c, CurrEstab included.
 func (c *Counters) Add(o *Counters) {
 	sum, v := reflect.ValueOf(c).Elem(), reflect.ValueOf(o).Elem()
-	for i := range counterNames {
+	for i := range counterNames() {
 		sum.Field(i).SetUint(sum.Field(i).Uint() + v.Field(i).Uint())
 	}
 }

@@ -97,7 +97,7 @@ func TestContentIsTheMix(t *testing.T) {
 // TestChargenLines: each line begins one character after the previous one, as in the example of
 // chargen's RFC.
 func TestChargenLines(t *testing.T) {
-	lines := strings.SplitAfter(string(chargenLines), "\r\n")
+	lines := strings.SplitAfter(string(chargenLines()), "\r\n")
 	if len(lines) != 96 || lines[95] != "" {
 		t.Fatalf("%d lines, want 95", len(lines)-1)
 	}

@@ -318,7 +318,7 @@ func TestChargen(t *testing.T) {
 		if _, err := io.ReadFull(c, got); err != nil {
 			t.Fatal(err)
 		}
-		if want := bytes.Repeat(chargenLines, 20)[:len(got)]; !bytes.Equal(got, want) {
+		if want := bytes.Repeat(chargenLines(), 20)[:len(got)]; !bytes.Equal(got, want) {
 			t.Errorf("the lines differ")
 		}
 	})

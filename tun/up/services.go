@@ -176,7 +176,7 @@ func discard(c *sockets.Conn) {
 
 // chargenLines are the lines of chargen until they repeat: 95 lines of 72 printable characters,
 // each starting one character later.
-var chargenLines = func() (b []byte) {
+var chargenLines = sync.OnceValue(func() (b []byte) {
 	const first, count, width = ' ', 95, 72
 	for line := range count {
 		for i := range width {
@@ -185,7 +185,7 @@ var chargenLines = func() (b []byte) {
 		b = append(b, "\r\n"...)
 	}
 	return b
-}()
+})
 
 // chargen sends lines until the peer closes, and discards what it reads.
 func chargen(c *sockets.Conn) {
@@ -196,7 +196,7 @@ func chargen(c *sockets.Conn) {
 	}()
 	var err error
 	for err == nil {
-		_, err = c.Write(chargenLines)
+		_, err = c.Write(chargenLines())
 	}
 	if !errors.Is(err, net.ErrClosed) {
 		c.Close() // ends discard

@@ -16,7 +16,7 @@ func TestEverySettingIsTaken(t *testing.T) {
 		"time": "20ms", "number": "1", "0 or 1": "1", "address": "10.0.0.1", "µs": "5", "0 to 1": "0.5", "any": "7",
 		"least default most": "1 2 3", "name": "scheme7",
 	}
-	for _, knobs := range [][]knob{options, sysctls} {
+	for _, knobs := range [][]knob{options(), sysctls()} {
 		seen := map[string]bool{}
 		for _, k := range knobs {
 			if seen[k.Name] {
