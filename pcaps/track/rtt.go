@@ -63,12 +63,26 @@ type ackRTT struct {
 	echoedAt    wheel.Time
 }
 
-// sample is one round trip; n are expected per round-trip time.
+// sample is one round trip, in 16 bytes: connections have more of these than of anything else.
 type sample struct {
-	sent, acked wheel.Time
-	n           uint8
-	round       bool
+	sent wheel.Time
+	bits uint64 // the RTT above the lowest three, and two of these for expected
 }
+
+// newSample returns the round trip of a segment. From 1 to 4 of them are expected per RTT. Round
+// says that it is the first of one.
+func newSample(sent, acked wheel.Time, expected uint8, round bool) sample {
+	bits := uint64(span(sent, acked))<<3 | uint64(expected-1)<<1
+	if round {
+		bits |= 1
+	}
+	return sample{sent, bits}
+}
+
+func (s *sample) rtt() time.Duration { return time.Duration(s.bits >> 3) }
+func (s *sample) acked() wheel.Time  { return s.sent.Add(s.rtt()) }
+func (s *sample) expected() int      { return int(s.bits>>1&3) + 1 }
+func (s *sample) round() bool        { return s.bits&1 != 0 }
 
 // samples are recent round trips, at most four per RTT. That is enough for estimators, which forget
 // soon, and for a median.
@@ -118,7 +132,7 @@ func (f *Flow) sample(sent, acked wheel.Time) {
 	if !round && acked.Sub(r.last) < acked.Sub(sent)/4 {
 		return
 	}
-	s := sample{sent, acked, f.samplesExpected(), round}
+	s := newSample(sent, acked, f.samplesExpected(), round)
 	if round {
 		r.round = f.max
 	}
@@ -157,14 +171,15 @@ func (f *Flow) samplesExpected() uint8 {
 func (f *Flow) medianRTT(before wheel.Time) time.Duration {
 	var all [maxSamples]time.Duration
 	near := all[:0]
-	for _, s := range f.rtts.ring {
-		if s.acked <= before && before.Sub(s.acked) <= medianWithin {
-			near = append(near, s.acked.Sub(s.sent))
+	for i := range f.rtts.ring {
+		s := &f.rtts.ring[i]
+		if at := s.acked(); at <= before && before.Sub(at) <= medianWithin {
+			near = append(near, s.rtt())
 		}
 	}
 	if len(near) == 0 {
-		for _, s := range f.rtts.ring {
-			near = append(near, s.acked.Sub(s.sent))
+		for i := range f.rtts.ring {
+			near = append(near, f.rtts.ring[i].rtt())
 		}
 	}
 	if len(near) == 0 {
@@ -206,7 +221,8 @@ func (f *Flow) boundLag(d time.Duration) {
 		}
 		for i := range f.rtts.ring {
 			s := &f.rtts.ring[i]
-			s.acked = maxTime(s.acked.Add(after-before), s.sent.Add(1))
+			acked := maxTime(s.acked().Add(after-before), s.sent.Add(1))
+			*s = newSample(s.sent, acked, uint8(s.expected()), s.round())
 		}
 	}
 }

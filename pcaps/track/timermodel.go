@@ -160,23 +160,23 @@ func (f *Flow) fit() *timerFitting {
 		}
 	}
 	for r := &f.rtts; r.unfed > 0; r.unfed-- {
-		m.feed(r.ring[(r.next+len(r.ring)-r.unfed)%len(r.ring)])
+		m.feed(&r.ring[(r.next+len(r.ring)-r.unfed)%len(r.ring)])
 	}
 	return m
 }
 
-func (m *timerFitting) feed(s sample) {
-	m.exact.Sample(tcptimers.Sample{RTT: span(s.sent, s.acked), Round: s.round, Expected: int(s.n)})
+func (m *timerFitting) feed(s *sample) {
+	m.exact.Sample(tcptimers.Sample{RTT: s.rtt(), Round: s.round(), Expected: s.expected()})
 	for i := range models {
 		p := &models[i].policy
-		if p.OneSample && !s.round {
+		if p.OneSample && !s.round() {
 			continue
 		}
-		n := int(s.n)
+		n := s.expected()
 		if p.OneSample {
 			n = 1
 		}
-		m.est[i].Sample(tcptimers.Sample{RTT: p.Measure(s.sent, s.acked), Round: s.round, Expected: n})
+		m.est[i].Sample(tcptimers.Sample{RTT: p.Measure(s.sent, s.acked()), Round: s.round(), Expected: n})
 	}
 }
 
