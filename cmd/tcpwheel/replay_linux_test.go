@@ -97,7 +97,7 @@ func TestReplayKernels(t *testing.T) {
 	n, seed := number("TCPWHEEL_SCENARIOS", 8), number("TCPWHEEL_SEED", 1)
 	ctx, cancel := context.WithTimeout(context.Background(), rounds*time.Duration(n)*30*time.Second)
 	defer cancel()
-	inTime, failed := 0, 0 // rounds that came out otherwise than they should, and rounds with a failed scenario
+	inTime, failed := 0, 0 // rounds that came out otherwise, and rounds with a failed scenario
 	for round := 1; ; round++ {
 		start := time.Now()
 		var faults []string
