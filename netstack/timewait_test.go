@@ -379,6 +379,9 @@ func TestTimeWaitShrinksTheWheel(t *testing.T) {
 // TestTimeWaitMemory: a connection in TIME-WAIT that the application has closed takes at most 512
 // bytes, the tables of gVisor's stack included. All of it comes back.
 func TestTimeWaitMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it makes 20,000 connections")
+	}
 	const conns = 20_000
 	s := newIdlers(t, NewProtocol)
 	size := s.perTimeWait(conns)

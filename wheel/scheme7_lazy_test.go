@@ -74,6 +74,10 @@ func TestLazyHierarchyOverAnyGap(t *testing.T) {
 
 // The short paths of START, taken when nothing is counted, place timers as the long one does.
 func TestLazyHierarchyShortPaths(t *testing.T) {
+	calls := 20_000
+	if testing.Short() {
+		calls = 2_000
+	}
 	for _, cfg := range []Config{{Tick: 1000}, {Tick: 7, Slots: 8}, {Tick: 20_000, Slots: lazySlots}, {Tick: 1 << 24}} {
 		rng := rand.New(rand.NewPCG(7, 7))
 		short := MustNew("scheme7-lazy", cfg).(*lazyHierarchy)
@@ -83,7 +87,7 @@ func TestLazyHierarchyShortPaths(t *testing.T) {
 			short.New(0)
 			long.New(0)
 		}
-		for range 20_000 {
+		for range calls {
 			timer := Timer(1 + rng.IntN(64))
 			at := short.Now() + Time(rng.Int64N(int64(cfg.Tick)<<rng.IntN(14)))
 			if rng.IntN(4) == 0 {

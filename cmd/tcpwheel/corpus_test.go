@@ -485,6 +485,9 @@ func ownProcess(t *testing.T, args ...string) *exec.Cmd {
 // TestKilledRunsEndWithTheSameTables kills a run ten times at random moments. The tables at the end
 // are those of one run, and no unfinished file is left.
 func TestKilledRunsEndWithTheSameTables(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs a dozen processes")
+	}
 	dir, whole, killed := corpusOf(t), t.TempDir(), t.TempDir()
 	for i := range 20 { // more work than one run between two kills can do
 		if err := os.CopyFS(filepath.Join(dir, fmt.Sprint("copy", i)), os.DirFS(filepath.Join(dir, "a"))); err != nil {

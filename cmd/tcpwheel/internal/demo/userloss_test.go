@@ -64,7 +64,11 @@ func TestUserLossIsTheSameInAllLanes(t *testing.T) {
 // TestUserLossWaitsForATimer loses the ends of responses next to random losses: each time timers
 // repair them, in all lanes.
 func TestUserLossWaitsForATimer(t *testing.T) {
-	for seed := range uint64(5) {
+	seeds := uint64(5)
+	if testing.Short() {
+		seeds = 1
+	}
+	for seed := range seeds {
 		r := newRun(t, seed, "1s:tail=1,3s:tail=1,5s:tail=1,7s:tail=1")
 		advance(t, r, ten)
 		for _, l := range r.losses {
