@@ -72,7 +72,8 @@ type sample struct {
 // newSample returns the round trip of a segment. From 1 to 4 of them are expected per RTT. Round
 // says that it is the first of one.
 func newSample(sent, acked wheel.Time, expected uint8, round bool) sample {
-	bits := uint64(span(sent, acked))<<3 | uint64(expected-1)<<1
+	rtt := min(span(sent, acked), math.MaxInt64>>3) // 36 years
+	bits := uint64(rtt)<<3 | uint64(expected-1)<<1
 	if round {
 		bits |= 1
 	}
