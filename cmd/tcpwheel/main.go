@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -126,11 +127,14 @@ func exitStatus(exit *exec.ExitError) int {
 	return exit.ExitCode()
 }
 
-// commands are the commands of the program, in the order of its help.
-var commands = []struct {
+// command is a command that is not made yet.
+type command struct {
 	name string
 	make func() *cobra.Command
-}{
+}
+
+// commands are the commands of the program, in the order of its help.
+var commands = []command{
 	{"demo", newDemo},
 	{"analyze", newAnalyze},
 	{"replay", newReplay},
@@ -174,13 +178,11 @@ func newRoot(args []string, stdin io.Reader, stdout, stderr io.Writer) *cobra.Co
 		}
 		return usage(cmd, flagError(err))
 	})
-	for _, c := range commands {
-		if len(args) > 0 && args[0] == c.name {
-			root.AddCommand(c.make())
-		}
-	}
-	root.CompletionOptions.DisableDefaultCmd = root.HasSubCommands()
-	if !root.HasSubCommands() {
+	called := slices.IndexFunc(commands, func(c command) bool { return len(args) > 0 && args[0] == c.name })
+	if called >= 0 {
+		root.AddCommand(commands[called].make())
+		root.CompletionOptions.DisableDefaultCmd = true
+	} else {
 		for _, c := range commands {
 			root.AddCommand(c.make())
 		}
