@@ -17,7 +17,8 @@ var profiled = flag.String("captures", "", "folder with captures (*.pcap) for Be
 //
 //	go test ./pcaps/track -run BigCaptures -big DIR
 //	cp echo-82k-packets.pcap DIR
-//	go test -pgo=off ./cmd/tcpwheel -run '^$' -bench Profile -benchtime 1x -captures DIR -cpuprofile cmd/tcpwheel/default.pgo
+//	go test -pgo=off ./cmd/tcpwheel -run '^$' -bench Profile -benchtime 1x -captures DIR \
+//		-cpuprofile cmd/tcpwheel/default.pgo
 func BenchmarkProfile(b *testing.B) {
 	if *profiled == "" {
 		b.Skip("it needs a folder with large captures: -captures")
