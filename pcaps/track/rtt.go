@@ -71,7 +71,7 @@ type sample struct {
 
 // newSample returns the round trip of a segment. From 1 to 4 of them are expected per RTT. Round
 // says that it is the first of one.
-func newSample(sent, acked wheel.Time, expected uint8, round bool) sample {
+func newSample(sent, acked wheel.Time, expected int, round bool) sample {
 	rtt := min(span(sent, acked), math.MaxInt64>>3) // 36 years
 	bits := uint64(rtt)<<3 | uint64(expected-1)<<1
 	if round {
@@ -155,7 +155,7 @@ func (f *Flow) sample(sent, acked wheel.Time) {
 
 // samplesExpected returns how many samples a round trip gives: one for two segments in flight, from
 // 1 to 4.
-func (f *Flow) samplesExpected() uint8 {
+func (f *Flow) samplesExpected() int {
 	switch flight, size := f.max-f.una, f.segmentSize(); { // a division takes longer
 	case flight < 4*size:
 		return 1
@@ -223,7 +223,7 @@ func (f *Flow) boundLag(d time.Duration) {
 		for i := range f.rtts.ring {
 			s := &f.rtts.ring[i]
 			acked := maxTime(s.acked().Add(after-before), s.sent.Add(1))
-			*s = newSample(s.sent, acked, uint8(s.expected()), s.round())
+			*s = newSample(s.sent, acked, s.expected(), s.round())
 		}
 	}
 }

@@ -14,7 +14,7 @@ func TestSampleInSixteenBytes(t *testing.T) {
 	for rtt, want := range map[time.Duration]time.Duration{-1: 0, 1: 1, time.Second: time.Second, most: most, math.MaxInt64 - 5: most} {
 		for expected := 1; expected <= 4; expected++ {
 			for _, round := range []bool{false, true} {
-				s := newSample(5, wheel.Time(5).Add(rtt), uint8(expected), round)
+				s := newSample(5, wheel.Time(5).Add(rtt), expected, round)
 				if s.rtt() != want || s.acked() != wheel.Time(5).Add(want) || s.expected() != expected || s.round() != round {
 					t.Errorf("a sample of %v with %d expected, %v, has %v until %v, %d, %v", rtt, expected, round, s.rtt(), s.acked(), s.expected(), s.round())
 				}

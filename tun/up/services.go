@@ -195,8 +195,8 @@ func chargen(c *sockets.Conn) {
 		discard(c)
 	}()
 	var err error
-	for err == nil {
-		_, err = c.Write(chargenLines())
+	for lines := chargenLines(); err == nil; {
+		_, err = c.Write(lines)
 	}
 	if !errors.Is(err, net.ErrClosed) {
 		c.Close() // ends discard
