@@ -268,11 +268,11 @@ func (e *Endpoint) Info() tcpip.EndpointInfo {
 	return e.info.transportInfo()
 }
 
-// ConnInfo returns the values of Linux's TCP_INFO and more.
+// ConnInfo returns the values of Linux's TCP_INFO and more. Durations that go on count until now.
 func (e *Endpoint) ConnInfo() tcp.Info {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.conn.Info(e.now)
+	return e.conn.Info(max(e.now, e.p.now()))
 }
 
 // Stats implements tcpip.Endpoint. Its type is gVisor's *tcp.Stats.

@@ -30,7 +30,7 @@ func (c *Conn) admit(now wheel.Time, in *Inbound, a Arrival, o *Output) (fit acc
 	if rst {
 		switch checkRST(nxt, wnd, h.Seq) {
 		case rstReset:
-			c.peerReset(o)
+			c.peerReset(now, o)
 		case rstChallenge:
 			c.challenge(now, o)
 		}
@@ -42,7 +42,7 @@ func (c *Conn) admit(now wheel.Time, in *Inbound, a Arrival, o *Output) (fit acc
 	if a.SYN && c.passive {
 		// RFC 9293 §3.10.7.4: "If the connection was initiated with a passive OPEN, then return
 		// this connection to the LISTEN state and return."
-		c.peerReset(o)
+		c.peerReset(now, o)
 		return fit, false
 	}
 	if a.SYN {
@@ -174,21 +174,21 @@ func (c *Conn) challengeSYN(now wheel.Time, o *Output) {
 }
 
 // peerReset processes an acceptable RST: RFC 9293 §3.10.7.4, second.
-func (c *Conn) peerReset(o *Output) {
+func (c *Conn) peerReset(now wheel.Time, o *Output) {
 	switch c.state {
 	case StateSynReceived:
 		o.Counters.AttemptFails++
 		o.Counters.EmbryonicRsts++
 		if c.passive {
-			c.closed(ErrReset, o) // back to LISTEN: the listener's business
+			c.closed(now, ErrReset, o) // back to LISTEN: the listener's business
 		} else {
-			c.closed(ErrRefused, o)
+			c.closed(now, ErrRefused, o)
 		}
 	case StateEstablished, StateCloseWait:
 		o.Counters.EstabResets++
-		c.closed(ErrReset, o)
+		c.closed(now, ErrReset, o)
 	case StateFinWait1, StateFinWait2:
-		c.closed(ErrReset, o)
+		c.closed(now, ErrReset, o)
 	default: // CLOSING, LAST-ACK, TIME-WAIT
 		// RFC 9293 §3.6 (MUST-12): the application must learn whether the connection "closed
 		// normally or was aborted". With unacknowledged data it was aborted.
@@ -196,6 +196,6 @@ func (c *Conn) peerReset(o *Output) {
 		if c.sndUna.Before(c.sndEnd) {
 			err = ErrReset
 		}
-		c.closed(err, o)
+		c.closed(now, err, o)
 	}
 }

@@ -20,7 +20,7 @@ func (c *Conn) Shutdown(now wheel.Time, o *Output) {
 		// RFC 9293 §3.10.4: "Delete the TCB and return "error: closing" responses to any queued
 		// SENDs, or RECEIVEs."
 		o.Counters.AttemptFails++
-		c.closed(ErrAborted, o)
+		c.closed(now, ErrAborted, o)
 		return
 	case StateSynReceived:
 		c.finQueued = true
@@ -107,7 +107,7 @@ func (c *Conn) abort(now wheel.Time, unread bool, o *Output) {
 			c.sendRST(now, c.rstSeq(), o)
 		}
 	}
-	c.closed(ErrAborted, o)
+	c.closed(now, ErrAborted, o)
 }
 
 // Forget ends a connection without telling its peer or its application, because another takes its
@@ -139,23 +139,26 @@ func (c *Conn) restartTimeWait(now wheel.Time, o *Output) {
 
 // timedOut closes the connection after a timeout. The error is the last soft error since the peer
 // acknowledged data, if any, as in BSD and Linux: RFC 9293 §3.9.2.2 (SHLD-25).
-func (c *Conn) timedOut(o *Output) {
+func (c *Conn) timedOut(now wheel.Time, o *Output) {
 	o.Counters.TCPAbortOnTimeout++
 	err := c.softErr
 	if err == ErrNone {
 		err = ErrTimeout
 	}
-	c.closed(err, o)
+	c.closed(now, err, o)
 }
 
 // closed enters CLOSED with err, which may be ErrNone.
-func (c *Conn) closed(err Error, o *Output) {
+func (c *Conn) closed(now wheel.Time, err Error, o *Output) {
 	if c.state == StateClosed {
 		return
 	}
 	c.stopAll(o)
 	c.setState(StateClosed, o)
 	c.err = err
+	if c.meter != nil {
+		c.meter.setLimit(now, limitNone)
+	}
 	o.Events |= EventClosed
 	if err != ErrNone {
 		o.Events |= EventFailed

@@ -67,7 +67,7 @@ func (c *Conn) ICMP(now wheel.Time, m ICMPError, o *Output) {
 	}
 	if hard && !c.state.synchronized() {
 		o.Counters.AttemptFails++
-		c.closed(err, o)
+		c.closed(now, err, o)
 		return
 	}
 	c.softErr = err

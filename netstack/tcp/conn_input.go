@@ -46,7 +46,7 @@ func (c *Conn) inputSynSent(now wheel.Time, in *Inbound, o *Output) Disposition 
 	if h.Flags.Has(RST) {
 		if h.Flags.Has(ACK) {
 			o.Counters.AttemptFails++
-			c.closed(ErrRefused, o)
+			c.closed(now, ErrRefused, o)
 		}
 		return Disposition{}
 	}
@@ -224,6 +224,6 @@ func (c *Conn) onFINAcked(now wheel.Time, o *Output) {
 	case StateClosing:
 		c.timeWait(now, o)
 	case StateLastAck:
-		c.closed(ErrNone, o)
+		c.closed(now, ErrNone, o)
 	}
 }

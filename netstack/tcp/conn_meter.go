@@ -136,12 +136,18 @@ func (c *Conn) updateMeter(now wheel.Time) {
 	case c.writerWaits && c.queued() == 0 && !c.cwndLimited():
 		limit = limitBuffer
 	}
-	if limit != m.limit {
-		if m.limit != limitNone {
-			m.spent[m.limit-1] += now.Sub(m.since)
-		}
-		m.limit, m.since = limit, now
+	m.setLimit(now, limit)
+}
+
+// setLimit notes what limits the sender from now on.
+func (m *sendMeter) setLimit(now wheel.Time, limit sendLimit) {
+	if limit == m.limit {
+		return
 	}
+	if m.limit != limitNone {
+		m.spent[m.limit-1] += now.Sub(m.since)
+	}
+	m.limit, m.since = limit, now
 }
 
 // maxReordering is Linux's tcp_max_reordering, segments.

@@ -149,7 +149,7 @@ func (c *Conn) expirePersist(now wheel.Time, o *Output) {
 	// connection to stay open." After the application has closed, R2 applies (RFC 9293 §3.8.6.1).
 	if c.unanswered > 0 && c.r2Over(now, c.lastRecv, int(c.unanswered)) ||
 		c.readClosed && c.windowProbes > 0 && c.r2Over(now, c.rare.closedAt, int(c.windowProbes)) {
-		c.timedOut(o)
+		c.timedOut(now, o)
 		return
 	}
 	if c.needRare().closedAt == 0 {

@@ -32,7 +32,7 @@ func (c *Conn) takeData(now wheel.Time, in *Inbound, a Arrival, o *Output) (v Di
 			seq = c.sndUna
 		}
 		c.sendRST(now, seq, o)
-		c.closed(ErrAborted, o)
+		c.closed(now, ErrAborted, o)
 		return Disposition{}
 	}
 	if a.Len > 0 {

@@ -163,7 +163,7 @@ func (c *Conn) givesUp(now wheel.Time, id segmentID, o *Output) bool {
 			return false
 		}
 	}
-	c.timedOut(o)
+	c.timedOut(now, o)
 	return true
 }
 

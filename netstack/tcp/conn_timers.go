@@ -154,12 +154,12 @@ func (c *Conn) expire(now wheel.Time, slot Slot, o *Output) {
 		c.expireUserTimeout(now, o)
 	case tcptimers.Handshake:
 		o.Counters.AttemptFails++
-		c.timedOut(o)
+		c.timedOut(now, o)
 	case tcptimers.FinWait2, tcptimers.TimeWait:
 		if k == tcptimers.TimeWait {
 			o.Counters.TW++
 		}
-		c.closed(ErrNone, o)
+		c.closed(now, ErrNone, o)
 	case tcptimers.Linger:
 		o.Events |= EventLingered
 	}
@@ -212,7 +212,7 @@ func (c *Conn) expireKeepalive(now wheel.Time, o *Output) {
 	}
 	if over {
 		c.sendRST(now, c.rstSeq(), o)
-		c.timedOut(o)
+		c.timedOut(now, o)
 		return
 	}
 	// RFC 9293 §3.8.4: the probe has SEG.SEQ = SND.NXT-1, with or without a garbage byte (MAY-6).
@@ -261,5 +261,5 @@ func (c *Conn) expireUserTimeout(now wheel.Time, o *Output) {
 	// RFC 9293 §3.10.8: "For any state if the user timeout expires, flush all queues, signal the
 	// user "error: connection aborted due to user timeout" in general and for any outstanding
 	// calls, delete the TCB, enter the CLOSED state".
-	c.timedOut(o)
+	c.timedOut(now, o)
 }

@@ -1,12 +1,15 @@
 package virtual_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
 	"tcpwheel/netstack/sim/script"
+	"tcpwheel/netstack/tcp"
 	"tcpwheel/netstack/virtual"
 )
 
@@ -65,4 +68,79 @@ func TestScenariosOnTheBinding(t *testing.T) {
 	for name := range listed {
 		t.Errorf("testdata/scenarios.txt lists %s, which is no scenario", name)
 	}
+}
+
+// TestHostsShowTheSameInfo runs each scenario on both hosts, and compares what they show of their
+// connections between the steps, at times when nothing happens.
+func TestHostsShowTheSameInfo(t *testing.T) {
+	files, err := filepath.Glob("../tcp/testdata/*.pkt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := exceptions(t)
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".pkt")
+		if listed[name] != "" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			src, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, got := samples(t, file, src, nil), samples(t, file, src, virtual.NewScriptHost)
+			for i := range min(len(want), len(got)) {
+				if diff := sampleDiff(&want[i], &got[i]); diff != "" {
+					t.Errorf("%v, at %v: the binding differs from the engine: %s", want[i].Event, want[i].Elapsed, diff)
+				}
+			}
+			if len(want) != len(got) {
+				t.Errorf("%d samples on the binding, %d on the engine", len(got), len(want))
+			}
+		})
+	}
+}
+
+// samples returns the samples of a run.
+func samples(t *testing.T, file string, src []byte, host func(script.HostConfig) (script.Host, error)) (all []script.Sample) {
+	t.Helper()
+	cfg := script.Config{Host: host, Watch: func(s script.Sample) { all = append(all, s) }}
+	if _, err := script.RunSource(file, src, cfg); err != nil {
+		t.Error(err)
+	}
+	return all
+}
+
+// sampleDiff returns the fields in which two samples differ, "" if none.
+func sampleDiff(want, got *script.Sample) string {
+	var diff []string
+	differ := func(name string, got, want any) {
+		diff = append(diff, fmt.Sprintf("%s %v, want %v", name, got, want))
+	}
+	if want.Elapsed != got.Elapsed {
+		differ("time", got.Elapsed, want.Elapsed)
+	}
+	if len(want.Info) != len(got.Info) {
+		differ("connections", len(got.Info), len(want.Info))
+		return strings.Join(diff, "; ")
+	}
+	for n := range want.Info {
+		w, g := reflect.ValueOf(want.Info[n]), reflect.ValueOf(got.Info[n])
+		for i := range w.NumField() {
+			if name := w.Type().Field(i).Name; closedTimeWait(&got.Info[n]) && (name == "SegsIn" || name == "SegsOut") {
+				continue
+			}
+			if w.Field(i).Interface() != g.Field(i).Interface() {
+				differ(w.Type().Field(i).Name, g.Field(i), w.Field(i))
+			}
+		}
+	}
+	return strings.Join(diff, "; ")
+}
+
+// closedTimeWait reports whether the connection may go on as a record without counts, which
+// docs/differences.md lists.
+func closedTimeWait(i *tcp.Info) bool {
+	return i.State == tcp.StateTimeWait || i.State == tcp.StateClosed
 }

@@ -2,6 +2,8 @@ package script
 
 import (
 	"time"
+
+	"tcpwheel/netstack/tcp"
 )
 
 // Config configures a run.
@@ -13,8 +15,19 @@ type Config struct {
 	// Host makes the TCP that the script runs on. nil is NewEngineHost.
 	Host func(HostConfig) (Host, error)
 
+	// Watch, if not nil, is called before each event, and halfway through the time until it, with the
+	// state of the connections. So it sees state that changes with time alone.
+	Watch func(Sample)
+
 	// TraceLen is the number of events that a Failure shows. The default 0 is 15.
 	TraceLen int
+}
+
+// Sample is the state of a run's connections between two events.
+type Sample struct {
+	Event   Pos           // the next event
+	Elapsed time.Duration // since the start
+	Info    []tcp.Info    // by connection, in the order of their first packets
 }
 
 // Report is the result of a run, also of a failed one.

@@ -100,6 +100,7 @@ func (r *runner) event(e *Event) {
 	if t.Relative {
 		at += r.timeBase
 	}
+	r.watch(at)
 	if p, ok := e.Action.(*Packet); ok && p.Dir == Outbound {
 		r.expect(p, t)
 		return
@@ -129,6 +130,28 @@ func (r *runner) event(e *Event) {
 	case *Code:
 		r.code(a)
 	}
+}
+
+// watch takes samples for Config.Watch: now, and halfway to the next event, at at.
+func (r *runner) watch(at time.Duration) {
+	if r.cfg.Watch == nil {
+		return
+	}
+	r.sample()
+	if middle := r.begin.Add(r.elapsed() + (at-r.elapsed())/2); middle > r.now {
+		r.advance(middle, nil)
+		r.sample()
+	}
+}
+
+func (r *runner) sample() {
+	s := Sample{Event: r.pos, Elapsed: r.elapsed()}
+	for _, f := range r.flows {
+		if i := r.info(f); i != nil {
+			s.Info = append(s.Info, *i)
+		}
+	}
+	r.cfg.Watch(s)
 }
 
 // maxWait is how long a run waits for a packet that may come at any time.
