@@ -18,9 +18,10 @@
 //
 // # Formats
 //
-// Files: pcap with stamps in µs or ns, in both byte orders, of all versions 2.x and with
-// Kuznetzov's additions; pcapng with any number of sections and interfaces; each plain or
-// compressed with gzip, zstd or bzip2. The first bytes decide, not the name.
+// Files: pcap with stamps in µs or ns, in both byte orders, of all versions 2.x, and the variants of
+// Kuznetzov's patches, Nokia, AIX, Ixia and DG/UX; pcapng with any number of sections and
+// interfaces; each plain or compressed with gzip, zstd or bzip2. The first bytes decide, not the
+// name, and the first records where variants share a magic number.
 //
 // Link types: Ethernet, raw IP, NULL and LOOP, SLL and SLL2, PPP, PPPoE, Cisco's HDLC, ATM, FDDI,
 // 802.11 (plain, or with radiotap, Prism or PPI headers), NFLOG, PFLOG, PKTAP. Tags: VLANs in any

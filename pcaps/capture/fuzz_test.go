@@ -17,6 +17,9 @@ func FuzzReader(f *testing.F) {
 		for _, magic := range []uint32{magicMicro, magicNano, magicKuznet} {
 			f.Add(pcapOf(order, magic, 1, packets...))
 		}
+		f.Add(variantOf(order, magicMicro, layoutKuznet, packets...))
+		f.Add(variantOf(order, magicMicro, layoutNokia, packets...))
+		f.Add(variantOf(order, magicKuznet, layoutCPUs, packets...))
 		g := (&ng{byteOrder: order}).section()
 		g.port(1, 0, g.option(2, []byte("eth0")), g.option(9, []byte{0x80 | 20}), g.option(14, g.AppendUint64(nil, 3)))
 		g.packet(0, 7, ether(0x0800, hello()), g.option(1, []byte("why")), g.option(2, g.u32(nil, 1)))

@@ -91,8 +91,6 @@ var otherFormats = []struct {
 	{"\x7fver", "of EtherPeek", editcap},
 	{"iptrace ", "of AIX's iptrace", editcap},
 	{"\x54\x52\x00\x64\x00", "of HP-UX's nettl", editcap},
-	{"\xac\x01\x00\x1c", "of an IXIA device", editcap},
-	{"\xab\x01\x00\x1c", "of an IXIA device", editcap},
 }
 
 // editcap is part of Wireshark and reads dozens of formats.
