@@ -207,7 +207,7 @@ func (a *analysis) file(cmd *cobra.Command, o *corpus.Object) error {
 	s := newSummary(o.Name, a)
 	rep := a.reports.begin(o.Name)
 	var err error
-	if failed := corpus.Guard(func() error { err = a.read(cmd, o, s, rep); return nil }); failed != nil {
+	if failed := track.Guard(func() error { err = a.read(cmd, o, s, rep); return nil }); failed != nil {
 		err = fmt.Errorf("%s: %w", o.Name, failed)
 	}
 	if a.progress != nil {

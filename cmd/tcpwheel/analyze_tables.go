@@ -65,7 +65,7 @@ func (a *analysis) tables(cmd *cobra.Command, objects []corpus.Object) error {
 		one := *a
 		one.progress, one.part = p, part
 		s := newSummary(o.Name, &one)
-		err := corpus.Guard(func() error { return one.read(cmd, o, s, nil) })
+		err := track.Guard(func() error { return one.read(cmd, o, s, nil) })
 		if s.cut = errors.Is(err, capture.ErrCutShort); s.cut {
 			err = nil
 		}
@@ -145,7 +145,7 @@ func (t *tableRun) object(ctx context.Context, out *corpus.Tables, o *corpus.Obj
 		return ctx.Err()
 	}
 	t.mu.Lock()
-	var p *corpus.PanicError
+	var p *track.PanicError
 	if errors.As(err, &p) {
 		fmt.Fprintf(t.stderr, "tcpwheel: %s: %v\n%s", o.Name, p, p.Stack)
 	}

@@ -25,7 +25,10 @@ import (
 	"tcpwheel/netstack/sim"
 	"tcpwheel/pcaps/capture"
 	"tcpwheel/pcaps/corpus"
+	"tcpwheel/pcaps/replay"
 	"tcpwheel/pcaps/samples"
+	"tcpwheel/pcaps/track"
+	"tcpwheel/tcptimers"
 )
 
 // corpusOf fills a folder with the sample captures, a few of them damaged, and with files that are
@@ -404,7 +407,7 @@ func TestPanicIsARow(t *testing.T) {
 	var talk bytes.Buffer
 	r := tableRun{f: &f, stdout: io.Discard, stderr: &talk, tables: []*corpus.Table{fileTable}}
 	err = r.run(cmd, objects, func(o *corpus.Object, part *corpus.Part, _ *corpus.Progress) (*capture.Stats, error) {
-		err := corpus.Guard(func() error {
+		err := track.Guard(func() error {
 			if strings.HasSuffix(o.Name, "1.pcapng") {
 				panic("odd input")
 			}
@@ -431,6 +434,47 @@ func TestPanicIsARow(t *testing.T) {
 
 // TestCertificates checks that a name in a store brings certificates where the system has none, and
 // that a file's does not.
+// TestReplayOutlivesPanics: a bug that connections meet in their replay is a row with its stack, in
+// the tables, and an error in what is printed. The other captures are replayed all the same.
+func TestReplayOutlivesPanics(t *testing.T) {
+	dir := filepath.Join(corpusOf(t), "a") // 0 and 2 have losses, 1 has none
+	cmd := &cobra.Command{}
+	cmd.SetContext(t.Context())
+	broken := func(out string) (r *replaying, talk *bytes.Buffer, objects []corpus.Object) {
+		talk = &bytes.Buffer{}
+		r = &replaying{stdout: io.Discard, stderr: talk, maxConns: 100, top: 10, corpus: corpusFlags{parquet: out, jobs: 1}}
+		// It has no estimator, and panics.
+		r.study.Choices = []replay.Choice{replay.NewChoice("broken", tcptimers.Policy{})} // has no estimator: it panics
+		objects, err := r.corpus.objects(cmd, []string{dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r, talk, objects
+	}
+	out := t.TempDir()
+	r, talk, objects := broken(out)
+	if err := r.tables(cmd, objects); err != nil {
+		t.Errorf("tables: %v", err)
+	}
+	failed := 0
+	rows := rowsOf(t, out, "replays")
+	for _, row := range rows {
+		if text, _ := row["error"].(string); strings.Contains(text, "pcapng: connection 0: ") && strings.Contains(text, "panic: BUG: ") && row["not_replayed"] == "1" {
+			failed++
+		}
+	}
+	if len(rows) != 3 || failed != 2 || !strings.Contains(talk.String(), "NewEstimator") {
+		t.Errorf("%d of %d rows have the panic: %v\n%s", failed, len(rows), rows, talk)
+	}
+	r, talk, _ = broken("")
+	if err := r.run(cmd, []string{dir}); err == nil || !strings.Contains(err.Error(), "panic") || r.conns != 3 {
+		t.Errorf("printed: error %v after %d connections, want a panic after 3", err, r.conns)
+	}
+	if n := strings.Count(talk.String(), "NewEstimator"); n < 2 {
+		t.Errorf("printed: %d stacks, want 2\n%s", n, talk)
+	}
+}
+
 func TestCertificates(t *testing.T) {
 	if os.Getenv("SSL_CERT_DIR") != "/nowhere" {
 		c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestCertificates$")

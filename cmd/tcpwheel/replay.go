@@ -42,11 +42,13 @@ type replaying struct {
 	conns    int
 	lossy    int
 	refusals []refusedConn
+	faults   []error // of connections: bugs
 }
 
 // refusedConn is a connection with losses that cannot be replayed.
 type refusedConn struct {
-	file, conn, reason string
+	connKey
+	reason string
 }
 
 // replayFlags are the flags of replay that are text.

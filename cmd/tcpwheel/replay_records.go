@@ -211,11 +211,10 @@ func (r *replaying) writeJSON() error {
 func (r *replaying) writeRefusals(enc *json.Encoder) error {
 	for _, x := range r.refusals {
 		err := enc.Encode(struct {
-			Type   string `json:"type"`
-			File   string `json:"file"`
-			Conn   string `json:"connection"`
+			Type string `json:"type"`
+			connKey
 			Reason string `json:"reason"`
-		}{"not_replayed", x.file, x.conn, x.reason})
+		}{"not_replayed", x.connKey, x.reason})
 		if err != nil {
 			return err
 		}

@@ -17,7 +17,7 @@ func (r *replaying) writeHTML() error {
 // pageRefusals returns what is not replayed, for a page.
 func (r *replaying) pageRefusals() (all []pages.Refusal) {
 	for _, x := range r.refusals {
-		all = append(all, pages.Refusal{File: x.file, Conn: x.conn, Reason: x.reason})
+		all = append(all, pages.Refusal{File: x.File, Conn: x.Client + " > " + x.Server, Reason: x.reason})
 	}
 	return all
 }

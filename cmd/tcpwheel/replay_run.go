@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -101,12 +103,28 @@ func (r *replaying) verdict() error {
 // file replays the connections of a file. If it is cut short, it replays what comes before, and
 // says so.
 func (r *replaying) file(cmd *cobra.Command, o *corpus.Object) error {
-	err := r.read(cmd, o)
+	err := r.guarded(cmd, o)
+	var p *track.PanicError
+	if errors.As(err, &p) {
+		fmt.Fprintf(r.stderr, "tcpwheel: %v\n%s", err, p.Stack)
+	}
 	if errors.Is(err, capture.ErrCutShort) {
 		fmt.Fprintf(r.stderr, "tcpwheel: %v; what comes before was replayed\n", err)
 		return nil
 	}
 	return err
+}
+
+// guarded is read. A panic, in the file or in one of its connections, is an error of the file.
+func (r *replaying) guarded(cmd *cobra.Command, o *corpus.Object) error {
+	before, faults := len(r.results), len(r.faults)
+	err := track.Guard(func() error { return r.read(cmd, o) })
+	var p *track.PanicError
+	if errors.As(err, &p) {
+		r.results = r.results[:before] // they are not replayed
+		return fmt.Errorf("%s: %w", o.Name, err)
+	}
+	return cmp.Or(err, errors.Join(r.faults[faults:]...))
 }
 
 // read replays the connections of a file, and returns why it could not be read to its end.
@@ -138,10 +156,25 @@ func (r *replaying) read(cmd *cobra.Command, o *corpus.Object) (err error) {
 	if n := rec.Evicted(); n > 0 {
 		fmt.Fprintf(r.stderr, "tcpwheel: %s: %s left out to bound memory, see --max-conns\n", shown, plural(int64(n), "connection"))
 	}
-	if wrong := r.replay(cmd.Context(), shown, r.results[before:]); wrong != nil {
-		return wrong
+	wrong := r.replay(cmd.Context(), shown, r.results[before:])
+	r.results = slices.DeleteFunc(r.results, func(x *replay.Result) bool {
+		if x.Err != nil {
+			r.refuse(connKeyOf(x), x.Err)
+		}
+		return x.Err != nil
+	})
+	return cmp.Or(wrong, err)
+}
+
+// refuse notes a connection that is not replayed.
+func (r *replaying) refuse(key connKey, why error) {
+	reason := why.Error()
+	var refusal *replay.Refusal
+	if !errors.As(why, &refusal) {
+		reason = "of a fault in tcpwheel, please report it: " + strings.ReplaceAll(reason, "\n", "; ")
+		r.faults = append(r.faults, fmt.Errorf("%s: connection %d: %w", key.File, key.Conn, why))
 	}
-	return cmp.Or(err, cmd.Context().Err())
+	r.refusals = append(r.refusals, refusedConn{key, reason})
 }
 
 // replay replays connections of a file.
@@ -170,7 +203,7 @@ func (r *replaying) conn(file string, c *track.Conn, s *replay.Script, refused e
 	}
 	r.lossy++
 	if refused != nil {
-		r.refusals = append(r.refusals, refusedConn{file, fmt.Sprintf("%v > %v", c.Flows[0].Src, c.Flows[0].Dst), refused.Error()})
+		r.refuse(connKey{File: file, Conn: c.ID, Client: c.Flows[0].Src.String(), Server: c.Flows[0].Dst.String()}, refused)
 		return
 	}
 	r.results = append(r.results, replay.NewResult(file, c, s))

@@ -53,7 +53,7 @@ func (r *replaying) tables(cmd *cobra.Command, objects []corpus.Object) error {
 	return t.run(cmd, objects, func(o *corpus.Object, part *corpus.Part, p *corpus.Progress) (*capture.Stats, error) {
 		one := *r
 		one.progress, one.first = p, map[string]wheel.Time{}
-		err := corpus.Guard(func() error { return one.read(cmd, o) })
+		err := one.guarded(cmd, o)
 		row := replayRow{File: o.Name, objectFields: objectFieldsOf(o, &one.stats), Cut: errors.Is(err, capture.ErrCutShort)}
 		if row.Cut {
 			err = nil

@@ -41,7 +41,7 @@ func (r *replaying) runWires() (all []pages.WireEnd, err error) {
 	slices.SortStableFunc(r.results, func(a, b *replay.Result) int { return cmp.Or(order[a.File]-order[b.File], a.ID-b.ID) })
 	for _, x := range r.results {
 		if err := x.Script.CanWire(); err != nil {
-			r.refusals = append(r.refusals, refusedConn{x.File, fmt.Sprintf("%v > %v", x.Client, x.Server), err.Error()})
+			r.refusals = append(r.refusals, refusedConn{connKeyOf(x), err.Error()})
 			continue
 		}
 		for c := range r.study.Choices {

@@ -2,9 +2,7 @@ package corpus
 
 import (
 	"context"
-	"fmt"
 	"io"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,26 +33,6 @@ func Each(ctx context.Context, n, workers int, do func(ctx context.Context, i in
 	wait.Wait()
 	return context.Cause(ctx)
 }
-
-// Guard calls f and turns a panic into a PanicError: damage that a parser does not expect must not
-// end a run.
-func Guard(f func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = &PanicError{Value: p, Stack: debug.Stack()}
-		}
-	}()
-	return f()
-}
-
-// PanicError is a panic while an object was read.
-type PanicError struct {
-	Value any
-	Stack []byte
-}
-
-// Error returns the value of the panic.
-func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 
 // Progress counts what a run has read. The zero value is ready for use.
 type Progress struct {

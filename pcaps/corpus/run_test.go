@@ -36,13 +36,6 @@ func TestEach(t *testing.T) {
 	}
 }
 
-func TestGuard(t *testing.T) {
-	var p *PanicError
-	if err := Guard(func() error { panic("odd input") }); !errors.As(err, &p) || err.Error() != "panic: odd input" || len(p.Stack) == 0 {
-		t.Errorf("%v", err)
-	}
-}
-
 func TestProgress(t *testing.T) {
 	var p Progress
 	p.Start([]Object{{Size: 100}, {Size: -1}})

@@ -1,6 +1,9 @@
 package replay
 
 import (
+	"math/rand"
+
+	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
@@ -177,7 +180,7 @@ func (e *end) transmit(now wheel.Time, s *tcp.Outgoing) {
 func (e *end) fork(now wheel.Time, r *run, d decider, est tcptimers.Estimator, acked wheel.Time) *end {
 	f := *e
 	f.net, f.decider, f.carrier, f.cfg = r.net, d, r, r.configs[e.side]
-	f.out, f.timers = tcp.Output{}, nil
+	f.out, f.timers = outputFor(f.cfg, e.side, now), nil
 	f.app.fork(&f)
 	if e.acks != nil {
 		f.acks = e.acks.fork(now, &f)
@@ -186,6 +189,15 @@ func (e *end) fork(now wheel.Time, r *run, d decider, est tcptimers.Estimator, a
 		f.conn = e.conn.Fork(now, f.cfg, est, acked, &f.out)
 	}
 	return &f
+}
+
+// outputFor makes the output of an end that begins at now. A policy with jitter draws from a source
+// that depends on the end and the instant alone: the same draws in each run, and for each policy.
+func outputFor(c *tcp.Config, side int, now wheel.Time) (o tcp.Output) {
+	if c.Policy.Jitter > 0 {
+		o.Rand = rand.New(rand.NewSource(int64(sim.Mix64(2*uint64(now) + uint64(side)))))
+	}
+	return o
 }
 
 // config makes the configuration of an end, under a decider.

@@ -10,8 +10,8 @@ import (
 // Config is how a Recorder works.
 type Config struct {
 	// Done gets each connection when it is complete, and the script of the ones that had losses, or
-	// the reason why there is none, which is a *Refusal. Of connections without a loss both are nil,
-	// unless All is set.
+	// the reason why there is none: a *Refusal, or a *track.PanicError, which is a bug. Of
+	// connections without a loss both are nil, unless All is set.
 	Done func(c *track.Conn, s *Script, err error)
 
 	All      bool // scripts of connections without a loss too
@@ -130,6 +130,10 @@ func (r *Recorder) done(c *track.Conn) {
 		r.cfg.Done(c, nil, refuse("it has more than %d packets", maxPackets))
 		return
 	}
-	s, err := build(c, rec.packets)
+	var s *Script
+	err := track.Guard(func() (err error) {
+		s, err = build(c, rec.packets)
+		return err
+	})
 	r.cfg.Done(c, s, err)
 }

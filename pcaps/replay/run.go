@@ -91,6 +91,7 @@ func (s *Script) newEnd(side int, o *Options, d decider, net *network, c carrier
 		return nil, err
 	}
 	e := &end{side: side, script: s, net: net, cfg: cfg, path: path, decider: d, carrier: c}
+	e.out = outputFor(cfg, side, s.Begin)
 	e.app = app{e: e, writes: s.Ends[side].Writes}
 	e.app.alarm.do = e.app.act
 	if !o.Own {

@@ -37,6 +37,10 @@ type Result struct {
 	Doubts   []time.Duration // how far the oracle's times may be off
 	Policies []PolicyResult  // by choice
 
+	// Err is why RunAll could not replay the connection: then it has none of the above. A
+	// *track.PanicError is a bug.
+	Err error
+
 	lossy int // the end with the most losses
 }
 
@@ -83,21 +87,29 @@ func (st *Study) Run(file string, c *track.Conn, s *Script) (*Result, error) {
 }
 
 // RunAll replays the scripts of results, several at once, in place of what they have. It calls done
-// after each, perhaps from several goroutines at once.
+// after each, perhaps from several goroutines at once. An error, or a panic, of one is its Err and
+// does not keep the others from it: RunAll itself fails only when ctx ends.
 func (st *Study) RunAll(ctx context.Context, results []*Result, done func()) error {
 	tasks := make([]func() error, len(results))
 	for i, r := range results {
 		tasks[i] = func() error {
 			defer done()
-			return cmp.Or(ctx.Err(), st.RunAgain(r))
+			if ctx.Err() == nil {
+				r.Err = st.RunAgain(r)
+			}
+			return ctx.Err()
 		}
 	}
 	return together(tasks, make(chan struct{}, runtime.GOMAXPROCS(0)))
 }
 
 // RunAgain replays the script of a result, in place of what it has, on as many processors as there
-// are.
+// are. A panic is a *track.PanicError.
 func (st *Study) RunAgain(r *Result) error {
+	return track.Guard(func() error { return st.run(r) })
+}
+
+func (st *Study) run(r *Result) error {
 	base := tcptimers.MustPolicy("per-segment")
 	oracle := &contender{decider: times{script: r.Script, part: 1, measures: base}, keys: 1}
 	early := &contender{decider: times{script: r.Script, part: sooner, measures: base}, keys: 1}
@@ -151,7 +163,8 @@ func byACKs() tcptimers.Policy {
 // processors has a place for each replay that runs.
 var processors = make(chan struct{}, runtime.GOMAXPROCS(0))
 
-// together does tasks, as many at once as slots has room for, and returns their errors.
+// together does tasks, as many at once as slots has room for, and returns their errors. A panic is
+// one of them.
 func together(tasks []func() error, slots chan struct{}) error {
 	errs := make([]error, len(tasks))
 	var all sync.WaitGroup
@@ -159,7 +172,7 @@ func together(tasks []func() error, slots chan struct{}) error {
 		slots <- struct{}{}
 		all.Go(func() {
 			defer func() { <-slots }()
-			errs[i] = task()
+			errs[i] = track.Guard(task)
 		})
 	}
 	all.Wait()
