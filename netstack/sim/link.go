@@ -65,6 +65,19 @@ type LinkCounts struct {
 	WireBytes    uint64 `json:"wire_bytes"` // sent, with Overhead; lost packets count
 }
 
+// Add adds o to c.
+func (c *LinkCounts) Add(o LinkCounts) {
+	c.Packets += o.Packets
+	c.Delivered += o.Delivered
+	c.QueueDropped += o.QueueDropped
+	c.Lost += o.Lost
+	c.Marked += o.Marked
+	c.Reordered += o.Reordered
+	c.Duplicated += o.Duplicated
+	c.Corrupted += o.Corrupted
+	c.WireBytes += o.WireBytes
+}
+
 // Link models one direction of a link. It has no clock: each call passes now. A now earlier than
 // the latest one counts as no time passing.
 type Link struct {

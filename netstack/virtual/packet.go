@@ -24,7 +24,18 @@ type Packet struct {
 }
 
 // flowKey is one direction of a connection.
-type flowKey struct{ from, to uint16 }
+type flowKey struct {
+	src, dst [4]byte
+	from, to uint16
+}
+
+// streams finds the place of segments in their streams, by flow.
+type streams map[flowKey]*stream
+
+// flow returns the flow of a segment.
+func (p *Packet) flow() flowKey {
+	return flowKey{[4]byte(p.Bytes[12:16]), [4]byte(p.Bytes[16:20]), p.Header.SrcPort, p.Header.DstPort}
+}
 
 // stream is the part of a flow that has passed.
 type stream struct {
@@ -33,7 +44,7 @@ type stream struct {
 }
 
 // parse fills in the fields of a packet from its bytes.
-func (d *direction) parse(p *Packet) {
+func (all streams) parse(p *Packet) {
 	b := p.Bytes
 	p.Size = uint32(len(b))
 	if len(b) < 20 || b[0]>>4 != 4 || b[9] != 6 {
@@ -48,8 +59,8 @@ func (d *direction) parse(p *Packet) {
 		return
 	}
 	p.Segment, p.Header = true, h
-	k := flowKey{h.SrcPort, h.DstPort}
-	s := d.streams[k]
+	k := p.flow()
+	s := all[k]
 	if h.Flags.Has(tcp.SYN) || s == nil {
 		first := h.Seq
 		if h.Flags.Has(tcp.SYN) {
@@ -57,7 +68,7 @@ func (d *direction) parse(p *Packet) {
 		}
 		if s == nil || s.first != first {
 			s = &stream{first: first}
-			d.streams[k] = s
+			all[k] = s
 		}
 	}
 	// The position nearest to the last one that has this sequence number.

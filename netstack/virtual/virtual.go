@@ -60,9 +60,9 @@ func New(cfg Config) (n *Net, err error) {
 	n.Tasks = sockets.NewTasks(n.Clock)
 	ends := [2]*channel.Endpoint{channel.New(queue, cfg.MTU, ""), channel.New(queue, cfg.MTU, "")}
 	for i, end := range ends {
-		d := &direction{net: n, index: i, from: end, to: ends[1-i], streams: map[flowKey]*stream{}}
+		d := &direction{net: n, index: i, from: end, to: ends[1-i], streams: streams{}}
 		if cfg.Wire == nil {
-			if err := d.setLink(cfg.Link[i], cfg.Seed); err != nil {
+			if d.link, err = NewPacketLink(cfg.Link[i], sim.LinkKey(cfg.Seed, [2]string{"0>1", "1>0"}[i])); err != nil {
 				return nil, fmt.Errorf("virtual: link of end %d: %w", i, err)
 			}
 		}

@@ -37,27 +37,9 @@ type direction struct {
 	net      *Net
 	index    int
 	from, to *channel.Endpoint
-	streams  map[flowKey]*stream
 
-	link     *sim.Link // nil with Config.Wire
-	attempts map[attemptKey]uint32
-}
-
-// attemptKey identifies data by its flow and its first byte.
-type attemptKey struct {
-	flow  flowKey
-	start uint64
-}
-
-// setLink gives the direction a link.
-func (d *direction) setLink(cfg sim.LinkConfig, seed uint64) (err error) {
-	d.link, err = sim.NewLink(cfg, sim.LinkKey(seed, [2]string{"0>1", "1>0"}[d.index]))
-	for _, l := range cfg.Loss {
-		if _, ok := l.(sim.Ranges); ok { // the only model that asks for attempts
-			d.attempts = map[attemptKey]uint32{}
-		}
-	}
-	return err
+	link    *PacketLink // nil with Config.Wire
+	streams streams     // with Config.Wire
 }
 
 // WriteNotify implements channel.Notification.
@@ -67,11 +49,11 @@ func (d *direction) WriteNotify() {
 		p := &Packet{Bytes: bytes.Clone(view.AsSlice()), Causes: netstack.Causes(pkt)}
 		view.Release()
 		pkt.DecRef()
-		d.parse(p)
 		if d.link != nil {
 			d.sendOverLink(p)
 			continue
 		}
+		d.streams.parse(p)
 		if took, ok := d.net.wire.Send(d.net.Now(), d.index, p); ok {
 			d.net.Clock.AfterFunc(took, func() { d.forward(p) })
 		}
@@ -81,21 +63,9 @@ func (d *direction) WriteNotify() {
 // sendOverLink passes a packet through the link's model.
 func (d *direction) sendOverLink(p *Packet) {
 	now := d.net.Now()
-	ip := header.IPv4(p.Bytes)
-	tos, _ := ip.TOS()
-	fate := d.link.Send(now, &sim.Packet{
-		Start: p.Start, End: p.End, Attempt: d.attempt(p), Size: p.Size, ECN: sim.ECN(tos & 3),
-	})
+	fate := d.link.Send(now, p)
 	if fate.Outcome != sim.Delivered {
 		return
-	}
-	if fate.Marked {
-		ip.SetTOS(tos|uint8(sim.CE), 0)
-		ip.SetChecksum(0)
-		ip.SetChecksum(^ip.CalculateChecksum())
-	}
-	if fate.Corrupt {
-		p.Bytes[fate.Bit/8] ^= 1 << (7 - fate.Bit%8)
 	}
 	d.net.Clock.AfterFunc(fate.At.Sub(now), func() {
 		d.inject(p)
@@ -103,16 +73,6 @@ func (d *direction) sendOverLink(p *Packet) {
 			d.inject(p)
 		}
 	})
-}
-
-// attempt returns the number of transmissions of the packet's data, this one included.
-func (d *direction) attempt(p *Packet) uint32 {
-	if d.attempts == nil || p.Start == p.End {
-		return 1
-	}
-	k := attemptKey{flowKey{p.Header.SrcPort, p.Header.DstPort}, p.Start}
-	d.attempts[k]++
-	return d.attempts[k]
 }
 
 // forward passes a packet through the switch, if there is one.
