@@ -32,7 +32,7 @@ func inClockBubble(t *testing.T, tick time.Duration, test func(t *testing.T, c *
 			t.Run(fmt.Sprintf("scheme=%s/shards=%d", scheme, shards), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					cfg := ClockConfig{Shards: shards}
-					cfg.Scheme, cfg.Tick, cfg.Alarm.RuntimeTimers = scheme, tick, true
+					cfg.Scheme, cfg.Tick = scheme, tick
 					test(t, startClock(t, cfg))
 				})
 			})

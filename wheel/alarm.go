@@ -1,6 +1,7 @@
 package wheel
 
 import (
+	"errors"
 	"math"
 	"os"
 	"sync"
@@ -44,6 +45,10 @@ import (
 // The clock is monotonic: setting the time of day does not affect it. On Linux it stops while the
 // machine sleeps.
 //
+// In a bubble of testing/synctest, time is that of the bubble. NewAlarm finds out and takes the
+// runtime's timer, because the kernel does not know the bubble's clock. An Alarm belongs to the
+// bubble it was made in.
+//
 // Multiple goroutines may invoke methods on an Alarm, but only one at a time may call Wait.
 type Alarm struct {
 	start  time.Time
@@ -65,8 +70,8 @@ type AlarmConfig struct {
 	// agree on Now to the nanosecond. Default: the call of NewAlarm.
 	Epoch time.Time
 
-	// RuntimeTimers makes the alarm a timer of the Go runtime on all systems. It is imprecise,
-	// but obeys the fake clock of testing/synctest. Default: false.
+	// RuntimeTimers makes the alarm a timer of the Go runtime on all systems. It is imprecise.
+	// Default: false, except in a bubble of testing/synctest.
 	RuntimeTimers bool
 
 	// NoSpin makes the goroutine sleep until the instant itself, so that each wake-up is as late
@@ -85,6 +90,9 @@ type alarmClock interface {
 	close() error
 }
 
+// errFakeClock is the error of newSystemClock in a bubble of testing/synctest.
+var errFakeClock = errors.New("wheel: the clock of package time is not the kernel's")
+
 // NewAlarm makes an alarm that is not armed. It fails if the system has no file descriptor left.
 func NewAlarm(cfg AlarmConfig) (*Alarm, error) {
 	a := &Alarm{start: time.Now()}
@@ -97,6 +105,9 @@ func NewAlarm(cfg AlarmConfig) (*Alarm, error) {
 		return a, nil
 	}
 	clock, err := newSystemClock(a, cfg.NoSpin)
+	if err == errFakeClock {
+		clock, err = newRuntimeClock(a), nil
+	}
 	if err != nil {
 		return nil, err
 	}

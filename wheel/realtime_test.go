@@ -32,7 +32,7 @@ func inBubble(t *testing.T, tick time.Duration, test func(t *testing.T, rt *Real
 		}
 		t.Run("scheme="+scheme, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				cfg := RealtimeConfig{Scheme: scheme, Tick: tick, Alarm: AlarmConfig{RuntimeTimers: true}}
+				cfg := RealtimeConfig{Scheme: scheme, Tick: tick}
 				test(t, startTest(t, cfg))
 			})
 		})
@@ -431,7 +431,7 @@ func TestRealtimeCloseFromFunction(t *testing.T) {
 		})
 		<-rt.Done()
 		for before := range 3 { // expiries that put a server on standby
-			rt := startTest(t, RealtimeConfig{Scheme: rt.wheel.Scheme(), Alarm: AlarmConfig{RuntimeTimers: true}})
+			rt := startTest(t, RealtimeConfig{Scheme: rt.wheel.Scheme()})
 			for range before {
 				rt.AfterFunc(time.Millisecond, func() {})
 				time.Sleep(5 * time.Millisecond)
@@ -455,7 +455,7 @@ func TestRealtimeCloseDuringFunctions(t *testing.T) {
 			func(rt *Realtime, f func()) *RealtimeTimer { return rt.AfterFunc(time.Millisecond, f) },
 			func(rt *Realtime, f func()) *RealtimeTimer { return rt.InlineFunc(time.Millisecond, f) },
 		} {
-			rt := startTest(t, RealtimeConfig{Scheme: rt.wheel.Scheme(), Alarm: AlarmConfig{RuntimeTimers: true}})
+			rt := startTest(t, RealtimeConfig{Scheme: rt.wheel.Scheme()})
 			rt.AfterFunc(0, func() {})
 			time.Sleep(5 * time.Millisecond)
 			running, release := make(chan struct{}), make(chan struct{})

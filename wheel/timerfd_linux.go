@@ -51,7 +51,8 @@ type itimerspec struct {
 	interval, value syscall.Timespec
 }
 
-// newSystemClock makes the most precise alarm clock of the system: here, a timerfd.
+// newSystemClock makes the most precise alarm clock of the system: here, a timerfd. It returns
+// errFakeClock in a bubble.
 func newSystemClock(a *Alarm, noSpin bool) (alarmClock, error) {
 	const flags = syscall.O_NONBLOCK | syscall.O_CLOEXEC
 	fd, _, errno := syscall.RawSyscall(syscall.SYS_TIMERFD_CREATE, clockMonotonic, flags, 0)
@@ -71,6 +72,9 @@ func newSystemClock(a *Alarm, noSpin bool) (alarmClock, error) {
 	}
 	if err != nil {
 		c.file.Close()
+		if err == errFakeClock {
+			return nil, err
+		}
 		return nil, fmt.Errorf("wheel: timerfd: %w", err)
 	}
 	return c, nil
@@ -80,8 +84,12 @@ func newSystemClock(a *Alarm, noSpin bool) (alarmClock, error) {
 // return its reading, so the two are read one after the other, and the tightest of 16 pairs
 // counts. Now is read first, so the remaining error, a fraction of a microsecond, makes the clock
 // late and not early.
+//
+// If the kernel's clock moves while Now stands still, package time has a fake clock:
+// errFakeClock.
 func (c *timerfd) readBase() error {
 	tightest := Time(math.MaxInt64)
+	begin, kernelBegin, kernel := c.alarm.Now(), Time(0), Time(0)
 	for range 16 {
 		var ts syscall.Timespec
 		before := c.alarm.Now()
@@ -89,9 +97,15 @@ func (c *timerfd) readBase() error {
 		if errno != 0 {
 			return os.NewSyscallError("clock_gettime", errno)
 		}
-		if span := c.alarm.Now() - before; span < tightest {
-			tightest, c.base = span, Time(ts.Nano())-before
+		if kernel = Time(ts.Nano()); kernelBegin == 0 {
+			kernelBegin = kernel
 		}
+		if span := c.alarm.Now() - before; span < tightest {
+			tightest, c.base = span, kernel-before
+		}
+	}
+	if kernel > kernelBegin && c.alarm.Now() == begin {
+		return errFakeClock
 	}
 	return nil
 }
