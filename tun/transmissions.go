@@ -9,6 +9,7 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 
 	"tcpwheel/netstack/sim"
+	"tcpwheel/netstack/tcp"
 )
 
 // transmissions counts, for one direction, how often each byte of each TCP stream has passed. The
@@ -81,8 +82,7 @@ func (ts *transmissions) annotate(pkt *stack.PacketBuffer, p *sim.Packet) {
 		}
 		seq++ // of data on a SYN
 	}
-	// Of the offsets with this sequence number, take the one nearest to next.
-	start := int64(s.next) + int64(int32(seq-(s.first+uint32(s.next))))
+	start := tcp.Seq(seq - s.first).Unwrap(int64(s.next))
 	if start < 0 {
 		return // before the first byte seen
 	}

@@ -82,10 +82,9 @@ func (w *watch) flow(s *segment, fromServer bool) *flow {
 	return f
 }
 
-// offset returns the offset in the server's stream that an ACK names: the one nearest to what was
-// sent last.
+// offset returns the offset in the server's stream that an ACK names.
 func (f *flow) offset(ack tcp.Seq) uint64 {
-	return f.next + uint64(int64(int32(uint32(ack)-uint32(f.iss)-1-uint32(f.next))))
+	return uint64((ack - f.iss - 1).Unwrap(int64(f.next)))
 }
 
 // sent records a segment that enters the path.

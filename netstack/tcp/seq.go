@@ -27,6 +27,11 @@ func (s Seq) AtOrAfter(t Seq) bool { return int32(s-t) >= 0 }
 // InWindow reports whether s is one of the size numbers from first.
 func (s Seq) InWindow(first Seq, size uint32) bool { return uint32(s-first) < size }
 
+// Unwrap returns the integer nearest to near that equals s modulo 2^32. Streams longer than 4 GiB
+// count positions from a first number: (s - first).Unwrap(last) is the position of s, within 2^31
+// of the last one.
+func (s Seq) Unwrap(near int64) int64 { return near + int64(int32(s-Seq(near))) }
+
 // MaxSeq returns the later of s and t.
 func MaxSeq(s, t Seq) Seq {
 	if s.After(t) {

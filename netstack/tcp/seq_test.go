@@ -85,3 +85,16 @@ func TestRange(t *testing.T) {
 		t.Errorf("String() = %s, want 4294967295", got)
 	}
 }
+
+// TestSeqUnwrap compares with plain integers: of two positions less than 2^31 apart, either is found
+// from the other and its own sequence number.
+func TestSeqUnwrap(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 1))
+	for range 10000 {
+		first, near := Seq(rng.Uint32()), rng.Int64N(1<<40)-1<<20
+		pos := near + rng.Int64N(1<<32-1) - (1<<31 - 1)
+		if got := (first + Seq(pos) - first).Unwrap(near); got != pos {
+			t.Fatalf("(%d + %d - first).Unwrap(%d) = %d, want %d", first, pos, near, got, pos)
+		}
+	}
+}

@@ -71,13 +71,12 @@ func (all streams) parse(p *Packet) {
 			all[k] = s
 		}
 	}
-	// The position nearest to the last one that has this sequence number.
 	seq := h.Seq
 	if h.Flags.Has(tcp.SYN) {
 		seq++
 	}
 	length := uint64(total - n - size)
-	start := int64(s.next) + int64(int32(uint32(seq)-uint32(s.first)-uint32(s.next)))
+	start := (seq - s.first).Unwrap(int64(s.next))
 	if start < 0 || length == 0 {
 		return
 	}

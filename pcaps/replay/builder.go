@@ -192,7 +192,7 @@ func (b *builder) timestamps() bool {
 
 // place returns the place in the stream of an end that a sequence number is.
 func (b *builder) place(d int, s tcp.Seq) int64 {
-	return b.last[d] + int64(int32(s-(b.base[d]+tcp.Seq(b.last[d]))))
+	return (s - b.base[d]).Unwrap(b.last[d])
 }
 
 // start fixes place 0 of a stream by the first number seen in it.

@@ -56,7 +56,7 @@ func (a *arrived) ack(place int64, ack tcp.Seq, blocks []tcp.Range, most int64) 
 	was := a.bytes()
 	a.una = max(a.una, place)
 	for _, r := range blocks {
-		start := place + int64(int32(r.Start-ack))
+		start := (r.Start - ack + tcp.Seq(place)).Unwrap(place)
 		b := block{start, start + int64(r.Len())}
 		if b.start >= a.una && b.end > b.start && b.end <= most {
 			a.add(b)

@@ -157,14 +157,14 @@ func (e *end) setTimer(op tcp.TimerOp) {
 // transmit hands a segment to the carrier, unless it is an ACK that is held.
 func (e *end) transmit(now wheel.Time, s *tcp.Outgoing) {
 	o := outgoing{header: s.Header, bytes: s.Len, try: int(s.Rexmit) + 1}
-	o.start = e.sent + int64(int32(s.Header.Seq-tcp.Seq(e.sent)))
+	o.start = s.Header.Seq.Unwrap(e.sent)
 	o.end = o.start + int64(s.Len)
 	if s.Header.Flags.HasAny(tcp.SYN | tcp.FIN) {
 		o.end++
 	}
 	e.sent = max(e.sent, o.end)
 	if s.Header.Flags.Has(tcp.ACK) {
-		o.ack = e.heard + int64(int32(s.Header.Ack-tcp.Seq(e.heard)))
+		o.ack = s.Header.Ack.Unwrap(e.heard)
 		e.heard = max(e.heard, o.ack)
 	}
 	if o.end > o.start {

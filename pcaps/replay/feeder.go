@@ -58,7 +58,7 @@ func (f *feeder) deliver(now wheel.Time, x *delivery) {
 		}
 		h.Window = f.window(p)
 		for i, r := range p.blocks() {
-			start := tcp.Seq(x.ack + int64(int32(r.Start-p.ack)))
+			start := tcp.Seq(x.ack) + r.Start - p.ack
 			o.SACK[i] = tcp.Range{Start: start, End: start + tcp.Seq(r.Len())}
 		}
 		o.NumSACK = p.sacks

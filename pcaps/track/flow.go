@@ -106,7 +106,7 @@ type seqSpan struct {
 }
 
 // pos returns the position of sequence number s, near the highest position seen.
-func (f *Flow) pos(s tcp.Seq) int64 { return f.max + int64(int32(s-(f.base+tcp.Seq(f.max)))) }
+func (f *Flow) pos(s tcp.Seq) int64 { return (s - f.base).Unwrap(f.max) }
 
 // start sets the origin of positions, unless it is set.
 func (f *Flow) start(s tcp.Seq) {

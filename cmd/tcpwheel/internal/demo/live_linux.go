@@ -207,7 +207,7 @@ func (l *Live) packet(x *Transmission) {
 
 // position returns the byte of the stack's stream that has a sequence number.
 func (c *liveConn) position(seq uint32) uint64 {
-	return uint64(max(0, int64(c.next)+int64(int32(seq-c.base-uint32(c.next)))))
+	return uint64(max(tcp.Seq(seq-c.base).Unwrap(int64(c.next)), 0))
 }
 
 // frame draws the stack as it is now.

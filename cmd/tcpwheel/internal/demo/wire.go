@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"tcpwheel/netstack/sim"
+	"tcpwheel/netstack/tcp"
 	"tcpwheel/netstack/virtual"
 	"tcpwheel/wheel"
 )
@@ -154,8 +155,7 @@ func (w *wire) sendAck(p *virtual.Packet, x *Transmission) {
 
 // position returns the byte of the stream next to what is acknowledged that has a sequence number.
 func (f *flow) position(seq uint32) uint64 {
-	at := int64(f.acked) + int64(int32(seq-f.base-uint32(f.acked)))
-	return uint64(max(at, 0))
+	return uint64(max(tcp.Seq(seq-f.base).Unwrap(int64(f.acked)), 0))
 }
 
 // cause names what made the sender retransmit.
