@@ -10,7 +10,7 @@ import (
 func (c *Conn) takeSACK(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	blocks := h.Options.SACK[:h.Options.NumSACK]
 	first := 0
-	if c.isDSACK(blocks, h.Ack) {
+	if c.isDSACK(h) {
 		first = 1
 		a.dsack = true
 		c.dsacks++
@@ -84,10 +84,7 @@ func (c *Conn) armSplit(seq Seq, o *Output) {
 }
 
 // isDSACK reports whether the first block is a DSACK: it is below ack or inside the second block.
-func (c *Conn) isDSACK(blocks []Range, ack Seq) bool {
-	b := blocks[0]
-	if !b.Start.Before(b.End) || uint64(b.End.Sub(b.Start)) > c.acked+uint64(c.sndNxt.Sub(c.sndUna)) {
-		return false
-	}
-	return b.Start.Before(ack) && b.End.AtOrBefore(ack) || len(blocks) > 1 && blocks[1].contains(b)
+func (c *Conn) isDSACK(h *Header) bool {
+	b, dsack := h.Options.DSACK(h.Ack)
+	return dsack && uint64(b.Len()) <= c.acked+uint64(c.sndNxt.Sub(c.sndUna))
 }

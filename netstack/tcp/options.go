@@ -63,6 +63,19 @@ type Options struct {
 	UserTimeout time.Duration
 }
 
+// DSACK returns the first SACK block if it reports a duplicate in an ACK of ack. RFC 2883 §4 has
+// two forms: the block lies below the ACK, or inside the second block.
+func (o *Options) DSACK(ack Seq) (Range, bool) {
+	if o.NumSACK == 0 {
+		return Range{}, false
+	}
+	b := o.SACK[0]
+	if !b.Start.Before(b.End) {
+		return Range{}, false
+	}
+	return b, b.End.AtOrBefore(ack) || o.NumSACK > 1 && o.SACK[1].contains(b)
+}
+
 // OptionError reports an option with an illegal length. The options before it were read.
 type OptionError struct {
 	Kind   uint8

@@ -86,8 +86,8 @@ func TestRange(t *testing.T) {
 	}
 }
 
-// TestSeqUnwrap compares with plain integers: of two positions less than 2^31 apart, either is found
-// from the other and its own sequence number.
+// TestSeqUnwrap compares with plain integers: a position less than 2^31 from another is found
+// from that one and its own sequence number.
 func TestSeqUnwrap(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 1))
 	for range 10000 {

@@ -365,15 +365,15 @@ func (p *ackHistory) unaAt(at wheel.Time, none tcp.Seq) (tcp.Seq, wheel.Time) {
 	return una, (*p)[i-1].at
 }
 
-// dsack reads the first block if it reports a duplicate (RFC 2883 §4).
+// dsack reads the first block if it reports a duplicate.
 func (t *ackNews) dsack(blocks [][2]uint32) {
-	if len(blocks) == 0 {
-		return
+	var o tcp.Options
+	for _, b := range blocks[:min(len(blocks), len(o.SACK))] {
+		o.SACK[o.NumSACK] = tcp.Range{Start: tcp.Seq(b[0]), End: tcp.Seq(b[1])}
+		o.NumSACK++
 	}
-	from, end := tcp.Seq(blocks[0][0]), tcp.Seq(blocks[0][1])
-	inside := len(blocks) > 1 && tcp.Seq(blocks[1][0]).AtOrBefore(from) && end.AtOrBefore(tcp.Seq(blocks[1][1]))
-	if end.AtOrBefore(t.una) || inside {
-		t.twice, t.from, t.end = true, from, end
+	if b, ok := o.DSACK(t.una); ok {
+		t.twice, t.from, t.end = true, b.Start, b.End
 	}
 }
 
