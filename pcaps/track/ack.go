@@ -82,7 +82,7 @@ func (f *Flow) readACK(p *capture.Packet, now wheel.Time) {
 		f.offered = 0
 	}
 	if a.sacks, a.dsack = 0, false; o.NumSACK > 0 {
-		f.readSACK(a, o)
+		f.readSACK(a, h)
 	}
 	if s := f.probe; s != nil && s.start == f.max && pos >= s.end {
 		f.Bytes += s.end - s.start
@@ -136,9 +136,10 @@ func (f *Flow) offeredWindow(h *tcp.Header) int64 {
 	return n
 }
 
-// readSACK reads the blocks that can belong to f. The first one is a DSACK if it lies below the ACK
-// or within the second one (RFC 2883 §4).
-func (f *Flow) readSACK(a *ack, o *tcp.Options) {
+// readSACK reads the blocks that can belong to f.
+func (f *Flow) readSACK(a *ack, h *tcp.Header) {
+	o := &h.Options
+	_, dsack := o.DSACK(h.Ack)
 	for i := range o.NumSACK {
 		r := o.SACK[i]
 		b := block{f.pos(r.Start), 0}
@@ -148,11 +149,8 @@ func (f *Flow) readSACK(a *ack, o *tcp.Options) {
 		}
 		a.sack[a.sacks] = b
 		if a.sacks++; i == 0 {
-			a.dsack = b.end <= a.pos
+			a.dsack = dsack
 		}
-	}
-	if !a.dsack && a.sacks > 1 && o.NumSACK == a.sacks {
-		a.dsack = a.sack[1].start <= a.sack[0].start && a.sack[0].end <= a.sack[1].end
 	}
 }
 

@@ -52,6 +52,8 @@ type Conn struct {
 	// Packets used although their checksum is wrong: so many are that it proves no damage.
 	BadChecksumsUsed int64
 
+	Facts *Facts // nil without Config.Facts
+
 	bucketEntry
 	memory     *memory
 	settling   *settling // nil without Config.Settled
@@ -185,6 +187,7 @@ func (c *Conn) handle(p *capture.Packet, dir int, damaged bool) {
 	if damaged {
 		c.BadChecksums++
 		f.noteDropped(p)
+		c.noteFact(p, dir, now, now, Ignored)
 		return
 	}
 	if p.Problems.Has(capture.BadChecksum) {
@@ -193,11 +196,13 @@ func (c *Conn) handle(p *capture.Packet, dir int, damaged bool) {
 	if f.copies.isCopy(c.memory, p, f.RTT.Min, c.Copies >= 8 && 8*c.Copies >= c.Packets) || p.Len > 0 && f.isRecut(p, now) {
 		c.Copies++
 		f.emit(Copy, p.Number, now, now, 0, 0, nil)
+		c.noteFact(p, dir, now, now, Copy)
 		return
 	}
 	f.countClues(p)
 	if (f.onlySYN || g.onlySYN) && c.stray(p, f, g) {
 		c.Strays++
+		c.noteFact(p, dir, now, now, Ignored)
 		return
 	}
 	h := &p.Header
@@ -206,6 +211,7 @@ func (c *Conn) handle(p *capture.Packet, dir int, damaged bool) {
 		c.reset = true
 		c.emitPacket(p, dir, now)
 		f.emit(ResetSeen, p.Number, now, now, f.max, f.max, nil)
+		c.noteFact(p, dir, now, now, ResetSeen)
 		return
 	}
 	if h.Flags.Has(tcp.SYN) {
@@ -222,14 +228,22 @@ func (c *Conn) handle(p *capture.Packet, dir int, damaged bool) {
 	if h.Flags.Has(tcp.ACK) && g.started {
 		g.measureSourceRTT(h.Ack, now)
 	}
-	c.deliver(p, f, g, now)
+	at := c.deliver(p, f, g, now)
+	c.noteFact(p, dir, at, now, Acked)
+}
+
+// noteFact records a fact, if facts are wanted.
+func (c *Conn) noteFact(p *capture.Packet, dir int, at, now wheel.Time, kind EventKind) {
+	if c.Facts != nil {
+		c.Facts.note(c, p, dir, at, now, kind)
+	}
 }
 
 // deliver brings both flows up to date: the ACKs that p's sender had, then p's data, then its
-// acknowledgement.
-func (c *Conn) deliver(p *capture.Packet, f, g *Flow, now wheel.Time) {
+// acknowledgement. It returns when p was sent, by the sender's clock.
+func (c *Conn) deliver(p *capture.Packet, f, g *Flow, now wheel.Time) (at wheel.Time) {
 	h := &p.Header
-	at := now
+	at = now
 	if h.Options.HasTimestamps {
 		f.noteTimestamp(p, now)
 		at = f.clock.sent(h.Options.TSVal, now)
@@ -250,6 +264,7 @@ func (c *Conn) deliver(p *capture.Packet, f, g *Flow, now wheel.Time) {
 	}
 	f.trim()
 	g.trim()
+	return at
 }
 
 // emitPacket calls Config.Each.
@@ -301,6 +316,9 @@ func (c *Conn) finish() {
 	c.setVantage()
 	for i := range c.Flows {
 		c.Flows[i].finish()
+	}
+	if c.Facts != nil {
+		c.Facts.finish(c)
 	}
 	switch {
 	case c.End != Open:

@@ -65,6 +65,7 @@ type Episode struct {
 	SpuriousCount int // of those kept
 
 	start, end, recover int64
+	place               int64             // of Seq
 	sends               []*Retransmission // transmissions of position start
 	kept                []*Retransmission
 	last                *Retransmission // of kept, while it is being settled
@@ -98,7 +99,7 @@ func (f *Flow) addToEpisode(r *Retransmission, first, last int) {
 func (f *Flow) openEpisode(r *Retransmission, first, last int) *Episode {
 	e := &Episode{
 		Kind: r.Kind, Seq: r.Seq, Bytes: r.Bytes, FirstSent: r.PrevSent, PrevSent: r.PrevSent, Detected: r.Sent, Seen: r.Seen, DetectedPacket: r.Packet,
-		start: r.start, end: r.end, recover: max(f.max, r.end),
+		start: r.start, end: r.end, recover: max(f.max, r.end), place: r.start,
 	}
 	e.D = span(r.PrevSent, r.Sent)
 	e.RTT = f.medianRTT(r.PrevSent)

@@ -20,6 +20,7 @@ const (
 	ResetSeen                      // a RST
 	// A round trip from At to Seen, both by the sender's clock; Packet is the ACK.
 	RTTSample
+	Ignored // a packet that counts for nothing, and is no copy; only a Fact has this kind
 )
 
 // Event is one classification for Config.Event, in capture order. Time-sequence diagrams and
@@ -46,6 +47,9 @@ type Event struct {
 
 // emit calls Config.Event, if set.
 func (f *Flow) emit(kind EventKind, number int64, seen, at wheel.Time, start, end int64, r *Retransmission) {
+	if f.conn.Facts != nil {
+		f.conn.Facts.classify(kind, r)
+	}
 	if f.conn.cfg.Event != nil {
 		f.emitEvent(kind, number, seen, at, start, end, r)
 	}

@@ -142,6 +142,9 @@ func (f *Flow) plausible(s tcp.Seq) (pos int64, ok bool) {
 	}
 	f.doubts = 0
 	f.abandonEpisode()
+	if f.conn.Facts != nil {
+		f.conn.Facts.Restarted = true
+	}
 	f.started = false
 	f.clear()
 	f.view, f.offered = senderView{}, 0

@@ -1,6 +1,10 @@
 package track
 
-import "fmt"
+import (
+	"fmt"
+
+	"tcpwheel/netstack/tcp/ledger"
+)
 
 // Kind says what made a sender retransmit.
 type Kind uint8
@@ -57,44 +61,14 @@ func (v Verdict) String() string {
 // MarshalText returns String.
 func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
-// Evidence is the basis of a verdict. A later constant is stronger and replaces an earlier one.
-type Evidence uint8
+// Evidence is the basis of a verdict.
+type Evidence = ledger.Evidence
 
 const (
-	NoEvidence Evidence = iota
-
-	// ByTiming: the ACK came less than ¾ of the least RTT after the retransmission, too early to
-	// answer it; or the first possible answer came later than that.
-	ByTiming
-
-	// ByDupACK: an ACK skipped over the retransmitted bytes, and as many duplicate ACKs followed as
-	// retransmissions were skipped.
-	ByDupACK
-
-	// ByEifel: the first ACK of the bytes echoes a timestamp older than the retransmission's (RFC
-	// 3522 §3.2), or exactly that.
-	ByEifel
-
-	// ByCapture: an ACK of the bytes was captured before the retransmission; or the original came
-	// after it; or, at the receiver, the bytes had or had not been captured before.
-	ByCapture
-
-	// ByDSACK: the receiver reported a duplicate. Each DSACK accounts for one retransmission (RFC
-	// 3708 §3).
-	ByDSACK
-
-	evidences
+	NoEvidence = ledger.NoEvidence
+	ByTiming   = ledger.ByTiming
+	ByDupACK   = ledger.ByDupACK
+	ByEifel    = ledger.ByEifel
+	ByCapture  = ledger.ByCapture
+	ByDSACK    = ledger.ByDSACK
 )
-
-var evidenceNames = [evidences]string{"", "timing", "dupack", "eifel", "capture", "dsack"}
-
-// String returns the name used in tables and JSON, "" for none.
-func (e Evidence) String() string {
-	if e >= evidences {
-		return fmt.Sprintf("Evidence(%d)", uint8(e))
-	}
-	return evidenceNames[e]
-}
-
-// MarshalText returns the name.
-func (e Evidence) MarshalText() ([]byte, error) { return []byte(e.String()), nil }

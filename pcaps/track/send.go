@@ -17,6 +17,7 @@ func (f *Flow) sendData(p *capture.Packet, at, now wheel.Time) {
 	}
 	start, ok := f.plausible(h.Seq)
 	if !ok {
+		f.ignoreFact(Ignored)
 		return
 	}
 	n := int64(p.SegLen())
@@ -41,6 +42,7 @@ func (f *Flow) sendData(p *capture.Packet, at, now wheel.Time) {
 	}
 	if f.isStale(h) {
 		f.Stale++
+		f.ignoreFact(Ignored)
 		return
 	}
 	if p.Len > 0 && f.fin && start == f.finEnd-1 {
@@ -49,6 +51,7 @@ func (f *Flow) sendData(p *capture.Packet, at, now wheel.Time) {
 	if h.Flags.Has(tcp.FIN) {
 		if f.resendsFIN(p, start, at) {
 			f.finSeen = at
+			f.ignoreFact(Acked)
 			return
 		}
 		f.fin, f.finEnd, f.finSeen = true, end, at
@@ -63,6 +66,9 @@ func (f *Flow) sendData(p *capture.Packet, at, now wheel.Time) {
 		}
 	}
 	if h.Flags.Has(tcp.SYN) && f.answersSYN(p, start) {
+		if f.conn.Facts != nil {
+			f.conn.Facts.classify(SentNew, nil)
+		}
 		return
 	}
 	f.sendBytes(p, at, now, start, end, probe)
@@ -103,6 +109,7 @@ func (f *Flow) keepalive(p *capture.Packet, at, now wheel.Time, start, end int64
 	} else {
 		f.Keepalives++
 	}
+	f.ignoreFact(kind)
 	f.emit(kind, p.Number, now, at, start, end, nil)
 }
 

@@ -23,6 +23,10 @@ type Config struct {
 	// connection is not complete yet.
 	Each func(c *Conn, flow int, p *capture.Packet, at wheel.Time)
 
+	// Facts is how many packets of a connection to keep in Conn.Facts, and FactsTotal of all
+	// connections together. 0 keeps none; FactsTotal of 0 means 1<<22.
+	Facts, FactsTotal int
+
 	// Settled, if not nil, gets each episode settleAfter its end, when late evidence about it is in,
 	// or when its connection completes. It must not call the tracker. Flow.Episodes then lacks the
 	// episode, so that memory does not grow with the length of a connection. Later packets may
@@ -45,6 +49,7 @@ const (
 	defaultConns    = 1 << 18
 	defaultSegments = 1 << 15
 	defaultEpisodes = 1 << 12
+	defaultFacts    = 1 << 22
 
 	// maxRexmits is the number of retransmissions kept per episode; more are counted.
 	maxRexmits = 1 << 10
@@ -66,6 +71,7 @@ type Tracker struct {
 	checksums              checksumCounts // of the packets that capture.Sampled selects
 	memory                 memory
 	settling               settling
+	facts                  int    // packets in the Conn.Facts of open connections
 	shard                  *shard // what the Tracker is part of, or nil
 }
 
@@ -79,6 +85,7 @@ func New(cfg Config) *Tracker {
 	or(&cfg.MaxConns, defaultConns)
 	or(&cfg.MaxSegments, defaultSegments)
 	or(&cfg.MaxEpisodes, defaultEpisodes)
+	or(&cfg.FactsTotal, defaultFacts)
 	if cfg.KeepClosed <= 0 {
 		cfg.KeepClosed = keepClosed
 	}
@@ -249,6 +256,7 @@ func (t *Tracker) begin(p *capture.Packet) *Conn {
 	if t.cfg.Settled != nil {
 		c.settling = &t.settling
 	}
+	c.recordFacts(&t.facts)
 	t.made++
 	if t.shard != nil {
 		t.shard.begun = append(t.shard.begun, begun{c, t.segments})

@@ -1,0 +1,257 @@
+package track
+
+import (
+	"time"
+
+	"tcpwheel/netstack/tcp"
+	"tcpwheel/netstack/tcp/ledger"
+	"tcpwheel/pcaps/capture"
+	"tcpwheel/wheel"
+)
+
+// Facts is what each packet of a connection means, in capture order: enough to follow the
+// connection again without a header. Config.Facts asks for them. They are valid once the connection
+// is complete. Conn.Streams makes from them what became of each transmission.
+//
+// Positions in a stream count from the SYN, which is 0; the first byte is 1, and the FIN follows
+// the last one. If the SYN was not captured, the first position seen is 1.
+type Facts struct {
+	Packets []Fact
+
+	// TooMany says that the connection has more packets than Config.Facts, or all connections
+	// together more than Config.FactsTotal. Packets is nil then.
+	TooMany bool
+	// Restarted says that the sequence numbers of a stream began elsewhere, as if another connection
+	// had followed. Packets ends there.
+	Restarted bool
+
+	sacks   []ledger.Range
+	rexmits []*Retransmission
+	kept    *int // the packets of all connections
+
+	// What the tracker says of the packet at hand.
+	kind    EventKind
+	counted bool // kind is set
+	noBytes bool // its bytes count for nothing
+	rexmit  *Retransmission
+}
+
+// Fact is one packet. It takes 80 bytes.
+type Fact struct {
+	Seen   wheel.Time // by the capture's clock; never before the packet before
+	Sent   wheel.Time // by the sender's clock; see the package comment
+	Number int64
+
+	// The bytes that the packet takes of its stream, SYN and FIN included, from Start to End. A
+	// packet without, a keepalive, or one that counts for nothing takes none. End = Start + Len.
+	Start int64
+	Len   uint32
+
+	Window int32 // bytes that it offers from Ack on; unscaled if the scale is unknown
+	Ack    int64 // what it acknowledges of the other stream; -1: nothing, or nothing plausible
+
+	// For Copy, the packet that it repeats; 0 if that is no longer known.
+	CopyOf int64
+
+	TSVal, TSEcr uint32 // if HasTS
+
+	firstSACK uint32 // index in Facts.sacks
+	rexmit    int32  // index in Facts.rexmits, or -1
+
+	Flow  uint8 // index in Conn.Flows
+	Flags tcp.Flags
+	// Kind is the classification. New data and old in one packet is Retransmitted; Acked is a packet
+	// that takes no bytes. A Copy counts for nothing. Neither does Ignored: a packet damaged on its
+	// path, a stray of an earlier connection, or one whose sequence number cannot be.
+	Kind  EventKind
+	HasTS bool
+	DSACK bool // the first of its SACK blocks reports a duplicate
+	sacks uint8
+}
+
+// End returns the position after the packet's bytes.
+func (x *Fact) End() int64 { return x.Start + int64(x.Len) }
+
+// SACK returns the SACK blocks of a packet, in its order. All are shorter than 2^30 bytes; they
+// need not lie in what was sent.
+func (a *Facts) SACK(x *Fact) []ledger.Range {
+	return a.sacks[x.firstSACK : x.firstSACK+uint32(x.sacks)]
+}
+
+// Retransmission returns the retransmission that a packet is, with its final kind, verdict and
+// evidence; nil if it is none.
+func (a *Facts) Retransmission(x *Fact) *Retransmission {
+	if x.rexmit < 0 {
+		return nil
+	}
+	return a.rexmits[x.rexmit]
+}
+
+// recordFacts begins the facts of c, if Config.Facts asks for them.
+func (c *Conn) recordFacts(kept *int) {
+	if c.cfg.Facts > 0 {
+		c.Facts = &Facts{kept: kept}
+	}
+}
+
+// classify notes the kind of the packet at hand. One that brings old bytes and new ones is
+// Retransmitted, and what was missing before it says nothing about it.
+func (a *Facts) classify(kind EventKind, r *Retransmission) {
+	switch {
+	case kind == Missing || kind == RTTSample || a.counted && a.kind != WindowProbe:
+		return
+	case r != nil:
+		a.rexmit = r
+	}
+	a.kind, a.counted = kind, true
+}
+
+// ignoreFact says that the bytes of the packet at hand count for nothing.
+func (f *Flow) ignoreFact(kind EventKind) {
+	if a := f.conn.Facts; a != nil {
+		a.kind, a.counted, a.noBytes = kind, true, true
+	}
+}
+
+// note adds p, a packet of f that was handled, sent at that time by the sender's clock. kind is for
+// a packet that was not classified.
+func (a *Facts) note(c *Conn, p *capture.Packet, dir int, at, now wheel.Time, kind EventKind) {
+	if a.counted {
+		kind = a.kind
+	}
+	noBytes, r := a.noBytes, a.rexmit
+	a.counted, a.noBytes, a.rexmit = false, false, nil
+	if a.TooMany || a.Restarted {
+		return
+	}
+	if len(a.Packets) >= c.cfg.Facts || *a.kept >= c.cfg.FactsTotal {
+		*a.kept -= len(a.Packets)
+		a.TooMany, a.Packets, a.sacks, a.rexmits = true, nil, nil, nil
+		return
+	}
+	f, g := &c.Flows[dir], &c.Flows[1-dir]
+	h := &p.Header
+	x := Fact{
+		Seen: now, Sent: at, Number: p.Number, Ack: -1, Window: f.windowBytes(h), Flow: uint8(dir), Flags: h.Flags, Kind: kind, rexmit: -1,
+		TSVal: h.Options.TSVal, TSEcr: h.Options.TSEcr, HasTS: h.Options.HasTimestamps,
+	}
+	if f.started {
+		x.Start = f.pos(h.Seq)
+	}
+	if kind != Copy && kind != Ignored && kind != ResetSeen {
+		if x.Len = p.SegLen(); noBytes {
+			x.Len = 0
+		}
+		if x.Start == 0 && f.HasSYN && p.Len > 1 && !h.Flags.Has(tcp.SYN) {
+			x.Start++ // as in sendData
+		}
+		if h.Flags.Has(tcp.ACK) && g.started && g.doubts == 0 {
+			x.Ack = g.pos(h.Ack)
+			a.noteSACK(&x, g, h)
+		}
+	}
+	if kind == Copy {
+		x.CopyOf = a.original(&x, f, h)
+	}
+	if r != nil {
+		x.rexmit = int32(len(a.rexmits))
+		a.rexmits = append(a.rexmits, r)
+	}
+	a.Packets = append(a.Packets, x)
+	*a.kept++
+}
+
+// noteSACK adds the SACK blocks of x, which acknowledges bytes of g.
+func (a *Facts) noteSACK(x *Fact, g *Flow, h *tcp.Header) {
+	x.firstSACK = uint32(len(a.sacks))
+	for i, r := range h.Options.SACK[:h.Options.NumSACK] {
+		if r.Len() == 0 || r.Len() >= maxSeqStep {
+			continue
+		}
+		if i == 0 {
+			_, x.DSACK = h.Options.DSACK(h.Ack)
+		}
+		start := g.pos(r.Start)
+		a.sacks = append(a.sacks, ledger.Range{Start: start, End: start + int64(r.Len())})
+		x.sacks++
+	}
+}
+
+// original returns the number of the packet that x, a copy, repeats: the last one of its flow with
+// its bytes and flags.
+func (a *Facts) original(x *Fact, f *Flow, h *tcp.Header) int64 {
+	const near = 256
+	for i := len(a.Packets) - 1; i >= max(0, len(a.Packets)-near); i-- {
+		if o := &a.Packets[i]; o.Flow == x.Flow && o.Kind != Copy && o.Start <= x.Start && x.Start < max(o.End(), o.Start+1) && o.Flags == h.Flags {
+			return o.Number
+		}
+	}
+	return 0
+}
+
+// windowBytes returns the window that a packet of f offers, unscaled if the scale is unknown.
+func (f *Flow) windowBytes(h *tcp.Header) int32 {
+	n := int32(h.Window)
+	if g := f.other(); !h.Flags.Has(tcp.SYN) && f.HasSYN && g.HasSYN && f.SYN.HasWScale && g.SYN.HasWScale {
+		n <<= min(f.SYN.WScale, tcp.MaxWScale)
+	}
+	return n
+}
+
+// finish moves the positions of streams whose SYN was not captured, so that the first is 1.
+func (a *Facts) finish(c *Conn) {
+	*a.kept -= len(a.Packets)
+	shift := [2]int64{c.Flows[0].firstPos(), c.Flows[1].firstPos()}
+	if shift == [2]int64{} {
+		return
+	}
+	for i := range a.Packets {
+		x := &a.Packets[i]
+		x.Start += shift[x.Flow]
+		if x.Ack >= 0 || x.sacks > 0 {
+			x.Ack += shift[1-x.Flow]
+		}
+		for k := range a.SACK(x) {
+			s := &a.sacks[int(x.firstSACK)+k]
+			s.Start, s.End = s.Start+shift[1-x.Flow], s.End+shift[1-x.Flow]
+		}
+	}
+}
+
+// firstPos returns the position in Facts of the first number seen: 0 for a SYN, else 1.
+func (f *Flow) firstPos() int64 {
+	if f.HasSYN {
+		return 0
+	}
+	return 1
+}
+
+// Place returns the position in Facts of the first bytes that an episode of f retransmitted.
+func (f *Flow) Place(e *Episode) int64 { return e.place + f.firstPos() }
+
+// TimeSpan is an interval of time, ends included.
+type TimeSpan struct{ From, To wheel.Time }
+
+// AckSeen is when an ACK of all before a position passed the point of capture.
+type AckSeen struct {
+	At  wheel.Time
+	Pos int64
+}
+
+// Stream is what became of the bytes of one direction. Times are by the capture's clock.
+//
+// A transmission is one segment: packets longer than SegmentSize are cut. Mark is the index of its
+// packet in Facts.Packets, or -1.
+type Stream struct {
+	ledger.Ledger
+	SegmentSize int64
+	ACKs        []AckSeen // of this stream, in capture order
+
+	// ACKLoss has the times when ACKs of this stream were lost behind the point of capture, as
+	// they passed it.
+	ACKLoss []TimeSpan
+
+	// Near and Far are the round trips from the point of capture to the source and to the
+	// destination.
+	Near, Far time.Duration
+}
