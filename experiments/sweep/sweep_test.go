@@ -78,7 +78,7 @@ func TestFaults(t *testing.T) {
 		"timers: []":                       `my.yaml:2: timers: want at least one value`,
 		"names: [a, b]":                    `my.yaml:2: names: 2 of 8 timers, want one of each`,
 		"rtt: 20":                          `my.yaml:2: rtt: "20", want a duration such as 20ms, 10us to 10s`,
-		"rate: fast":                       `my.yaml:2: rate: "fast", want none, or a whole number of bit/s up to 1e15, such as 100Mbit, `,
+		"rate: fast":                       `my.yaml:2: rate: "fast", want none, or whole bit/s from 1 to 1e15, such as 100Mbit, `,
 		"rate: 5Pbit":                      `my.yaml:2: rate: "5Pbit", want none, `,
 		"loss: 1.01":                       `my.yaml:2: loss: "1.01", want none, fates:P, `,
 		"loss: \"tail:0\"":                 `my.yaml:2: loss: "tail:0", "tail:0": "0" segments, want 1 to 1000; want none, fates:P`,

@@ -90,5 +90,5 @@ func ExampleParseRate() {
 	fmt.Println(fmt.Errorf("rate %w", err))
 	// Output:
 	// 1500000000 1.5Gbit <nil>
-	// rate "fast", want none, or a whole number of bit/s up to 1e15, such as 100Mbit, 1.5Gbit or 1e8
+	// rate "fast", want none, or whole bit/s from 1 to 1e15, such as 100Mbit, 1.5Gbit or 1e8
 }

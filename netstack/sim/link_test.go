@@ -343,7 +343,7 @@ func TestSendDoesNotAllocate(t *testing.T) {
 
 func TestLinkErrorsNameFieldValueAndBound(t *testing.T) {
 	for _, test := range []struct{ text, want string }{
-		{`{"rate":2000000000000000}`, `sim: link: rate "2000000000000000", want none, or a whole number of bit/s up to 1e15`},
+		{`{"rate":2000000000000000}`, `sim: link: rate "2000000000000000", want none, or whole bit/s from 1 to 1e15`},
 		{`{"overhead":65536}`, "sim: overhead 65536 bytes, want 0 to 65535"},
 		{`{"queue":{"packets":16777217}}`, "sim: queue packets 16777217, want 0 to 16777216"},
 		{`{"mark":{"bytes":2000000000000}}`, "sim: mark bytes 2000000000000, want 0 to"},

@@ -54,19 +54,19 @@ type Rate uint64
 var rateUnits = map[string]float64{"": 1, "bit": 1, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9, "tbit": 1e12}
 
 // ParseRate reads a rate: "100Mbit", "1.5Gbit/s", or "1e8" in bit/s. The units are bit, kbit, Mbit,
-// Gbit and Tbit, in any case. "none" and "0" are no limit.
+// Gbit and Tbit, in any case. "none" is no limit. A rate of 0 is an error: nothing would ever pass.
 func ParseRate(text string) (Rate, error) {
 	if text == "none" {
 		return 0, nil
 	}
 	r, ok := scale(strings.TrimSuffix(strings.ToLower(text), "/s"), rateUnits, maxRate)
-	if !ok {
+	if !ok || r == 0 {
 		return 0, fmt.Errorf("%q, want %s", text, rateAllowed)
 	}
 	return Rate(r), nil
 }
 
-const rateAllowed = "none, or a whole number of bit/s up to 1e15, such as 100Mbit, 1.5Gbit or 1e8"
+const rateAllowed = "none, or whole bit/s from 1 to 1e15, such as 100Mbit, 1.5Gbit or 1e8"
 
 // String returns the rate in the largest unit below it, such as "1.5Gbit", and "none" for 0.
 // ParseRate reads it.
