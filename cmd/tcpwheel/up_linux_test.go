@@ -203,6 +203,56 @@ func TestUpEndsOnSignals(t *testing.T) {
 	}
 }
 
+// TestUpSaysWhatItDid loses the tail of one download. 4.4BSD's retransmission timer repairs it, or
+// the probe of a timer per segment. The last lines have the losses, what repaired them, and for how
+// long. An exposed port replaces a service, which the command says.
+func TestUpSaysWhatItDid(t *testing.T) {
+	for policy, want := range map[string]string{
+		"bsd":         "the stack retransmitted 1 segment: 1 timeout; 1 repair took 1.",
+		"per-segment": "the stack retransmitted 1 segment: 1 tail loss probe; 1 repair took ",
+	} {
+		t.Run(policy, func(t *testing.T) {
+			u := startUp(t, "--policy", policy, "--delay", "20ms", "--loss", "ranges:20000-20001@1", "--expose", "7:127.0.0.1:9")
+			u.await("up0: kernel")
+			u.await("port 7 of 10.7.0.2 is exposed, so the stack's own echo does not run there")
+			if err := u.ns.Do(func() error {
+				c, err := net.DialTimeout("tcp", fmt.Sprint("10.7.0.2:", up.HTTPPort), upLimit)
+				if err != nil {
+					return err
+				}
+				defer c.Close()
+				c.SetDeadline(time.Now().Add(upLimit))
+				// The second response comes after the ACK of the repair.
+				for _, path := range []string{"/bytes/20000", "/"} {
+					if _, err := fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: up\r\n\r\n", path); err != nil {
+						return err
+					}
+					r, err := http.ReadResponse(bufio.NewReader(c), nil)
+					if err != nil {
+						return err
+					}
+					if _, err := io.Copy(io.Discard, r.Body); err != nil {
+						return err
+					}
+				}
+				return nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+			u.cmd.Process.Signal(os.Interrupt)
+			if err := u.end(); err != nil {
+				t.Errorf("the command: %v", err)
+			}
+			said := strings.Join(u.said, "\n")
+			for _, want := range []string{"1 connection accepted, 0 opened\n", "the link lost 1 of ", " packets from the stack and 0 of ", want, " at the median, "} {
+				if !strings.Contains(said, want) {
+					t.Errorf("the command said\n%s\nwant %q", said, want)
+				}
+			}
+		})
+	}
+}
+
 // endsWithStatistics reports whether pcapng has the block that ends it.
 func endsWithStatistics(file []byte) (complete bool) {
 	for len(file) >= 12 {

@@ -116,7 +116,7 @@ func (c *Config) Check() error {
 		return err
 	}
 	if err := checkKeepAlive(c.KeepAlive); err != nil {
-		return err
+		return fmt.Errorf("keepalive %w", err)
 	}
 	if names := c.controls(); c.Control != "" && !slices.Contains(names, c.Control) {
 		return fmt.Errorf("congestion control %q, want one of %s", c.Control, strings.Join(names, ", "))
@@ -186,9 +186,10 @@ func ParseKeepAlive(text string) (net.KeepAliveConfig, error) {
 	return k, checkKeepAlive(k)
 }
 
+// checkKeepAlive returns an error that says what is wrong, without the name of the field or flag.
 func checkKeepAlive(k net.KeepAliveConfig) error {
 	if k.Enable && (k.Idle <= 0 || k.Interval <= 0 || k.Count < 1 || k.Count > maxProbes) {
-		return fmt.Errorf("keepalive %v,%v,%d, want times above 0s and 1 to %d probes", k.Idle, k.Interval, k.Count, maxProbes)
+		return fmt.Errorf("%v,%v,%d, want times above 0s and 1 to %d probes", k.Idle, k.Interval, k.Count, maxProbes)
 	}
 	return nil
 }

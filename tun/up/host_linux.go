@@ -33,11 +33,13 @@ type Host struct {
 	capture  *capture        // or nil
 	observer *observer       // nil without Status and Trace
 	losses   lossTap
-	status   *statusServer // or nil
-	began    time.Time
-	stack    *stack.Stack
-	services *services
-	forwards *forwards
+
+	recoveries recoveryLog   // of a host with an observer or an emulated link
+	status     *statusServer // or nil
+	began      time.Time
+	stack      *stack.Stack
+	services   *services
+	forwards   *forwards
 }
 
 // Start makes the device, configures the kernel, and starts the stack and its services. Its error
@@ -137,7 +139,7 @@ func (s *Host) startStack() (err error) {
 	}
 	var timers func(netstack.TimerEvent)
 	if c.observes() {
-		s.observer = newObserver(clock)
+		s.observer = newObserver(clock, &s.recoveries)
 		s.losses.to.Store(s.observer)
 		if c.Trace != "" {
 			if s.observer.trace, err = newTraceFile(c.Trace, s.observer.stream); err != nil {
@@ -145,6 +147,8 @@ func (s *Host) startStack() (err error) {
 			}
 		}
 		taps, timers = append(taps, s.observer), s.observer.timer
+	} else if c.isImpaired() {
+		taps = append(taps, &recoveryTap{now: nowOf(clock), flows: flows{all: map[flowKey]*flow{}}, log: &s.recoveries})
 	}
 	if len(taps) > 0 {
 		s.link = newTapped(s.link, taps...)
@@ -246,7 +250,7 @@ func (s *Host) String() string {
 		parts = append(parts, l.String())
 	}
 	if !s.config.Bare {
-		parts = append(parts, fmt.Sprintf("echo %d, discard %d, chargen %d, http %d", EchoPort, DiscardPort, ChargenPort, HTTPPort))
+		parts = append(parts, s.config.served())
 	}
 	if s.status != nil {
 		parts = append(parts, fmt.Sprintf("status at http://%v", s.status.listener.Addr()))

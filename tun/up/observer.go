@@ -17,7 +17,8 @@ import (
 // observer sees all timers and segments of a stack: it counts them, measures recoveries and the
 // lateness of timers, and feeds the stream of events. Multiple goroutines may invoke its methods.
 type observer struct {
-	clock  tcpip.Clock
+	now    func() wheel.Time
+	log    *recoveryLog
 	timers [tcptimers.Kinds]timerCounts
 	flows  flows
 	stream *eventStream
@@ -58,12 +59,12 @@ func (c *timerCounts) running() int {
 	return int(c.started.Load() - min(ended, c.started.Load()))
 }
 
-// newObserver makes an observer for a stack on that clock.
-func newObserver(clock tcpip.Clock) *observer {
+// newObserver makes an observer for a stack on that clock. It adds recoveries to log.
+func newObserver(clock tcpip.Clock, log *recoveryLog) *observer {
 	// Classic buckets from 1 µs to 67 s, and native ones.
 	buckets := prometheus.ExponentialBuckets(1e-6, 2, 27)
 	o := &observer{
-		clock: clock, flows: flows{all: map[flowKey]*flow{}}, stream: newEventStream(endpointName),
+		now: nowOf(clock), log: log, flows: flows{all: map[flowKey]*flow{}}, stream: newEventStream(endpointName),
 		lateness: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "tcpwheel_timer_lateness_seconds", Help: "Time from the deadline of a timer to its expiry, tick included.",
 			Buckets: buckets, NativeHistogramBucketFactor: 1.1,
@@ -79,8 +80,9 @@ func newObserver(clock tcpip.Clock) *observer {
 	return o
 }
 
-func (o *observer) now() wheel.Time {
-	return wheel.Time(o.clock.NowMonotonic().Sub(tcpip.MonotonicTime{}))
+// nowOf returns a function that reads the clock as a time of package wheel.
+func nowOf(clock tcpip.Clock) func() wheel.Time {
+	return func() wheel.Time { return wheel.Time(clock.NowMonotonic().Sub(tcpip.MonotonicTime{})) }
 }
 
 // timer counts a change of a timer: see netstack.Config.TimerEvents.
@@ -124,6 +126,7 @@ func (o *observer) add(pkt *stack.PacketBuffer, d sim.Direction) {
 	o.stream.add(e)
 	for _, r := range o.flows.acknowledged(now, &s) {
 		o.recoveries.Observe(r.took.Seconds())
+		o.log.add(r.took)
 		done := s
 		done.header.Seq = r.end
 		o.stream.add(event{at: now, kind: recovered, segment: done, took: r.took, transmissions: r.transmissions})

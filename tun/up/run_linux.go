@@ -9,7 +9,7 @@ import (
 
 // Run runs a Host until the context ends, which is no error, even during start-up. The deletion of
 // the device is an error, and so is a capture that cannot be written. Run calls ready when the Host
-// is up.
+// is up. In the end it logs the Host's Summary.
 func Run(ctx context.Context, c Config, ready func(Running)) error {
 	s, err := start(ctx, c)
 	switch {
@@ -30,6 +30,9 @@ func Run(ctx context.Context, c Config, ready func(Running)) error {
 	for _, r := range s.forwards.report() {
 		c.log("%s %s, which connects to %s", r.Kind, r.at(), r.To)
 	}
+	for _, line := range s.config.replaced() {
+		s.config.log("%s", line)
+	}
 	var failed chan struct{}
 	if s.capture != nil {
 		failed = s.capture.failed
@@ -39,6 +42,9 @@ func Run(ctx context.Context, c Config, ready func(Running)) error {
 	case <-failed: // Close returns the error
 	case <-s.device.Done():
 		return errors.Join(s.device.Err(), s.end())
+	}
+	for _, line := range s.Summary() {
+		s.config.log("%s", line)
 	}
 	return s.end()
 }

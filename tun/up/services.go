@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 
 	"gvisor.dev/gvisor/pkg/tcpip"
@@ -24,6 +25,39 @@ const (
 	ChargenPort = 19
 	HTTPPort    = 80
 )
+
+// servicePorts are the ports of the services over TCP, with their names.
+var servicePorts = []struct {
+	name string
+	port uint16
+}{{"echo", EchoPort}, {"discard", DiscardPort}, {"chargen", ChargenPort}, {"HTTP", HTTPPort}}
+
+// served lists the services, except those whose port is exposed at an address.
+func (c *Config) served() string {
+	taken := c.exposed()
+	var parts []string
+	for _, s := range servicePorts {
+		if !slices.ContainsFunc(taken, func(a netip.AddrPort) bool { return a.Port() == s.port }) {
+			parts = append(parts, fmt.Sprintf("%s %d", strings.ToLower(s.name), s.port))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// replaced says which services do not run because their ports are exposed.
+func (c *Config) replaced() (lines []string) {
+	if c.Bare {
+		return nil
+	}
+	for _, a := range c.exposed() {
+		for _, s := range servicePorts {
+			if a.Port() == s.port {
+				lines = append(lines, fmt.Sprintf("port %d of %v is exposed, so the stack's own %s does not run there", s.port, a.Addr(), s.name))
+			}
+		}
+	}
+	return lines
+}
 
 // backlog is how many connections may wait to be accepted.
 const backlog = 1024

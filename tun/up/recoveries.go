@@ -1,0 +1,65 @@
+package up
+
+import (
+	"sync"
+	"time"
+
+	"gvisor.dev/gvisor/pkg/tcpip/stack"
+
+	"tcpwheel/netstack/sim"
+	"tcpwheel/wheel"
+	"tcpwheel/wheel/stat"
+)
+
+// recoveryLog remembers how long recoveries took. Multiple goroutines may invoke its methods.
+type recoveryLog struct {
+	mu    sync.Mutex
+	took  []time.Duration // the first maxRecoveries
+	count int
+	most  time.Duration
+}
+
+// maxRecoveries bounds the memory of a recoveryLog to 512 KiB.
+const maxRecoveries = 1 << 16
+
+func (l *recoveryLog) add(took time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.took) < maxRecoveries {
+		l.took = append(l.took, took)
+	}
+	l.count++
+	l.most = max(l.most, took)
+}
+
+// sum returns the number of recoveries, the median time of those remembered, and the longest time.
+func (l *recoveryLog) sum() (count int, median, most time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.count == 0 {
+		return 0, 0, 0
+	}
+	return l.count, time.Duration(stat.Median(l.took)), l.most
+}
+
+// recoveryTap times the recoveries of a stack without an observer.
+type recoveryTap struct {
+	now   func() wheel.Time
+	flows flows
+	log   *recoveryLog
+}
+
+// add implements linkTap.
+func (t *recoveryTap) add(pkt *stack.PacketBuffer, d sim.Direction) {
+	s, ok := parseSegment(pkt, d)
+	if !ok {
+		return
+	}
+	if d == sim.Outbound {
+		t.flows.sending(t.now(), &s)
+		return
+	}
+	for _, r := range t.flows.acknowledged(t.now(), &s) {
+		t.log.add(r.took)
+	}
+}

@@ -1,0 +1,94 @@
+package up
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"tcpwheel/netstack"
+	"tcpwheel/netstack/sim"
+	"tcpwheel/tun"
+)
+
+// Summary says in some lines what the host has done: packets, connections, what the emulated link
+// lost, and what retransmissions repaired.
+func (s *Host) Summary() []string {
+	device, all := s.device.Stats(), s.stack.Stats().TCP
+	lines := []string{fmt.Sprintf("%v: %s from the stack, %d to it; %s accepted, %d opened", time.Since(s.began).Round(100*time.Millisecond),
+		count(device.TxPackets, "packet"), device.RxPackets, count(all.PassiveConnectionOpenings.Value(), "connection"),
+		all.ActiveConnectionOpenings.Value())}
+	if s.impaired != nil {
+		counts := s.impaired.Counts()
+		lines = append(lines, "the link lost "+droppedText(&counts[tun.There], " packets from the stack")+" and "+droppedText(&counts[tun.Back], " to it"))
+	}
+	sent := all.Retransmits.Value()
+	if c, ok := netstack.Counters(s.stack); ok {
+		sent = c.RetransSegs // with SYNs
+	}
+	if sent == 0 {
+		return append(lines, "the stack retransmitted nothing")
+	}
+	return append(lines, fmt.Sprintf("the stack retransmitted %s%s", count(sent, "segment"), s.repairs()))
+}
+
+// repairs says what caused retransmissions, and how long the recoveries took.
+func (s *Host) repairs() string {
+	var parts []string
+	add := func(n uint64, what string) {
+		if n > 0 {
+			parts = append(parts, count(n, what))
+		}
+	}
+	if c, ok := netstack.Counters(s.stack); ok {
+		add(c.TCPTimeouts, "timeout")
+		add(c.TCPLossProbes, "tail loss probe")
+		add(c.TCPSackRecovery+c.TCPRenoRecovery, "fast recovery")
+		add(c.TCPSynRetrans, "SYN")
+	} else {
+		all := s.stack.Stats().TCP
+		add(all.Timeouts.Value(), "timeout")
+		add(all.TLPRecovery.Value(), "tail loss probe")
+		add(all.SACKRecovery.Value()+all.FastRecovery.Value(), "fast recovery")
+	}
+	var text string
+	if len(parts) > 0 {
+		text = ": " + strings.Join(parts, ", ")
+	}
+	if n, median, most := s.recoveries.sum(); n > 0 {
+		text += fmt.Sprintf("; %s took %v at the median, %v at most", count(uint64(n), "repair"), threeDigits(median), threeDigits(most))
+	}
+	return text
+}
+
+// droppedText says what a direction of the link lost, by kind.
+func droppedText(c *sim.LinkCounts, direction string) string {
+	text := fmt.Sprintf("%d of %d%s", c.Lost+c.QueueDropped, c.Packets, direction)
+	if c.QueueDropped > 0 {
+		text += fmt.Sprintf(" (%d in a full queue)", c.QueueDropped)
+	}
+	return text
+}
+
+// count puts a number before a noun.
+func count(n uint64, what string) string {
+	switch {
+	case n == 1:
+		return "1 " + what
+	case strings.HasSuffix(what, "y"):
+		return fmt.Sprintf("%d %sies", n, strings.TrimSuffix(what, "y"))
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// threeDigits rounds a time for a reader.
+func threeDigits(d time.Duration) time.Duration {
+	switch {
+	case d >= time.Second:
+		return d.Round(10 * time.Millisecond)
+	case d >= 100*time.Millisecond:
+		return d.Round(time.Millisecond)
+	case d >= 10*time.Millisecond:
+		return d.Round(100 * time.Microsecond)
+	}
+	return d.Round(10 * time.Microsecond)
+}
