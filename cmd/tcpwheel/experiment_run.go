@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -48,7 +49,7 @@ func newExperimentRun() *cobra.Command {
 			"It exits with 3 if a claim of an exact study is not reproduced, unless the\n" +
 			"study says that the published result is wrong.",
 		Example: "  tcpwheel experiment run expiry --quick\n" +
-			"  tcpwheel experiment run incast --quick --set 'floors=[300ms, 1ms]'\n" +
+			"  tcpwheel experiment run expiry --quick --set 'ticks=[10ms]' --set seeds=2\n" +
 			"  tcpwheel experiment run --all --out report\n" +
 			"  tcpwheel experiment run --all --shard 2/8 --out shards",
 		Args: cobra.ArbitraryArgs, // openAll checks them
@@ -151,15 +152,33 @@ func (f *runFlags) open(cmd *cobra.Command, args []string) ([]*experiments.Job, 
 		}
 		text += key + ": " + value + "\n"
 	}
-	source, err := plan.Parse("--set", []byte(text))
+	source, err := plan.Parse(setName, []byte(text))
 	if err != nil {
-		return nil, usage(cmd, err)
+		return nil, usage(cmd, f.setError(err))
 	}
 	j, err := s.OpenPlan(source, f.quick)
 	if err != nil {
-		return nil, usage(cmd, err)
+		return nil, usage(cmd, f.setError(err))
 	}
 	return []*experiments.Job{j}, nil
+}
+
+// setName is the name of the plan that the flags --set make. Its line n is their number n-1.
+const setName = "--set"
+
+// setLine is a place in that plan.
+var setLine = regexp.MustCompile(`(?m)^` + setName + `:(\d+): `)
+
+// setError names the flag instead of the line of the plan.
+func (f *runFlags) setError(err error) error {
+	text := setLine.ReplaceAllStringFunc(err.Error(), func(place string) string {
+		n, _ := strconv.Atoi(setLine.FindStringSubmatch(place)[1])
+		if n < 2 || n-2 >= len(f.set) {
+			return setName + ": "
+		}
+		return fmt.Sprintf("%s '%s': ", setName, f.set[n-2])
+	})
+	return errors.New(text)
 }
 
 // newReport judges the results of a run.

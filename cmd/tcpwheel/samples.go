@@ -58,7 +58,7 @@ func newSamples() *cobra.Command {
 					hint: fmt.Sprintf("'tcpwheel analyze %s%s' analyzes it, 'tcpwheel samples ./%s' writes all samples there", samplePrefix, args[0], args[0]),
 				}
 			case len(args) == 1:
-				return writeSamples(args[0])
+				return writeSamples(args[0], cmd.ErrOrStderr())
 			}
 			return listSamples(cmd.OutOrStdout(), asJSON)
 		},
@@ -166,8 +166,9 @@ func prefixed(names []string) (all []string) {
 	return all
 }
 
-// writeSamples copies all files of the samples.
-func writeSamples(dir string) error {
+// writeSamples copies all files of the samples, and says what it wrote.
+func writeSamples(dir string, talk io.Writer) error {
+	captures := 0
 	for _, s := range samples.List() {
 		from, err := samples.Dir(s.Name)
 		if err == nil {
@@ -176,8 +177,15 @@ func writeSamples(dir string) error {
 		if err != nil {
 			return err
 		}
+		captures += len(s.Captures)
 	}
-	return writeTraces(dir)
+	if err := writeTraces(dir); err != nil {
+		return err
+	}
+	fmt.Fprintf(talk, "tcpwheel: wrote %s of %s as %s, with the truth next to them, and %s as %s\n", plural(int64(captures), "capture"),
+		plural(int64(len(samples.List())), "sample"), filepath.Join(dir, "*", "*.pcapng.gz"), plural(int64(len(sim.SampleTraces)), "trace"),
+		filepath.Join(dir, "traces"))
+	return nil
 }
 
 // copyWhole makes a complete copy of a directory or none.

@@ -82,7 +82,7 @@ var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 	Question: "When many servers answer at once, what do the floor and the granularity of the timeout cost?",
 	Check: func(p *Plan) error {
 		if !slices.Contains(p.Floors, p.Fine) || p.Fine == p.coarse() {
-			return fmt.Errorf("fine: %v, want one of the floors below the greatest, %v", p.Fine, p.coarse())
+			return fmt.Errorf("fine: %v, want one of floors, below the greatest of them, %v: set fine and floors together", p.Fine, p.coarse())
 		}
 		if !slices.IsSorted(p.Servers) || p.Servers[0] != 1 || p.Servers[len(p.Servers)-1] < 20 {
 			return fmt.Errorf("servers: %v, want rising numbers from 1 to 20 or more", p.Servers)
