@@ -165,7 +165,7 @@ func TestMisuse(t *testing.T) {
 		"bounds":      func() { NewLinux(Bounds{Min: time.Hour, Max: time.Second}) },
 		"K":           func() { NewRFC6298(StandardConfig{K: -1}) },
 		"G":           func() { NewRFC6298(StandardConfig{G: math.MaxInt64}) },
-		"beta":        func() { NewRFC6298(StandardConfig{BetaInv: 1 << 40}) },
+		"beta":        func() { NewRFC6298(StandardConfig{BetaInv: 1 << 30}) },
 		"no tick":     func() { NewBSD(0, Bounds{}) },
 		"coarse tick": func() { NewBSD(2*time.Hour, Bounds{}) },
 	} {

@@ -1,3 +1,7 @@
+// Package syserr of gVisor builds for these processors only.
+
+//go:build amd64 || arm64
+
 package sockets
 
 import (

@@ -40,10 +40,10 @@ func TestTransferAcrossSequenceWrap(t *testing.T) {
 			}
 			l := engineListen(t, p.server(), ListenConfig{Backlog: 1})
 			client, server := p.connect(l)
-			for sent := 0; sent < total; sent += part {
+			for sent := uint64(0); sent < total; sent += part {
 				p.client().Wrote(p.now, client, part, 0)
 				for range 600 {
-					if client.Conn().Acked() == uint64(sent+part) {
+					if client.Conn().Acked() == sent+part {
 						break
 					}
 					p.run(p.now.Add(100 * time.Millisecond))
@@ -51,7 +51,7 @@ func TestTransferAcrossSequenceWrap(t *testing.T) {
 				if err := client.Conn().Check(); err != nil {
 					t.Fatalf("%s, SACK %v, after %d bytes: %v", profile, sack, sent, err)
 				}
-				if got, want := server.Conn().Received(), uint64(sent+part); got != want || client.Conn().Acked() != want {
+				if got, want := server.Conn().Received(), sent+part; got != want || client.Conn().Acked() != want {
 					t.Fatalf("%s, SACK %v: %d bytes received, %d acknowledged, want %d; %v, SND.UNA %d after ISS", profile, sack,
 						got, client.Conn().Acked(), want, client.Conn().State(), client.conn.sndUna-client.conn.iss)
 				}

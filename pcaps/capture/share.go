@@ -18,7 +18,7 @@ import (
 // used otherwise but for Progress and Stop. It must be of Open or NewReader. Cost: each packet of
 // another share some 30 ns.
 func (r *Reader) Share(n int) []*Reader {
-	relay := &relay{r: unread{r.in}, at: make([]int, n)}
+	relay := &relay{r: unread{r.in}, at: make([]int64, n)}
 	relay.moved.L = &relay.mu
 	shares := make([]*Reader, n)
 	for i := range shares {
@@ -101,15 +101,15 @@ type relay struct {
 	mu      sync.Mutex
 	moved   sync.Cond // at or next has changed
 	chunks  [relayedChunks][]byte
-	next    int   // chunks read so far; chunk k is in chunks[k%relayedChunks]
-	at      []int // the chunk that each reader has; -1 before the first, gone after Leave
-	reading bool  // a reader reads the next chunk
-	err     error // what follows the last chunk
+	next    int64   // chunks read so far; chunk k is in chunks[k%relayedChunks]
+	at      []int64 // the chunk that each reader has; -1 before the first, gone after Leave
+	reading bool    // a reader reads the next chunk
+	err     error   // what follows the last chunk
 }
 
 const (
-	relayedChunks = 8
-	gone          = 1 << 62
+	relayedChunks       = 8
+	gone          int64 = 1 << 62
 )
 
 // take returns the next chunk of reader i, valid until its next call.
