@@ -79,6 +79,11 @@ func newAccuracy() *cobra.Command {
 			case a.keep != "" && a.kernel == 0:
 				return usage(cmd, errors.New("accuracy: --keep without --kernel"))
 			}
+			if a.kernel > 0 {
+				if err := needLinux("accuracy --kernel", namespaces); err != nil {
+					return err
+				}
+			}
 			a.stdout, a.stderr = cmd.OutOrStdout(), cmd.ErrOrStderr()
 			if !a.noTshark {
 				a.tshark = truth.FindTshark()

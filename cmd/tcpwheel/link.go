@@ -52,7 +52,12 @@ func newLink() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: l.run,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := needLinux("link", namespaces); err != nil {
+				return err
+			}
+			return l.run(cmd, args)
+		},
 	}
 	l.register(cmd.Flags())
 	return cmd

@@ -52,8 +52,8 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 // usageError is the caller's mistake, found before anything ran.
 type usageError struct {
 	err    error
-	hint   string
-	failed bool // it is no mistake, but a failure that needs a hint
+	hint   string // "" for none
+	failed bool   // it is no mistake, but a failure that needs a hint
 }
 
 func (e *usageError) Error() string { return e.err.Error() }
@@ -107,7 +107,9 @@ func report(stderr io.Writer, err error) int {
 	case errors.As(err, &command) && errors.As(command.Err, &exit), errors.As(err, &own) && errors.As(own.err, &exit):
 		return exitStatus(exit)
 	case errors.As(err, &u):
-		fmt.Fprintf(stderr, "tcpwheel: hint: %s\n", u.hint)
+		if u.hint != "" {
+			fmt.Fprintf(stderr, "tcpwheel: hint: %s\n", u.hint)
+		}
 		if u.failed {
 			return exitFailed
 		}

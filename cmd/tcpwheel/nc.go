@@ -54,6 +54,9 @@ func newNC() *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := needLinux("nc", tunDevices); err != nil {
+				return err
+			}
 			err := f.fill(&c, args)
 			if err == nil {
 				err = c.Check()

@@ -51,6 +51,9 @@ func newSamples() *cobra.Command {
 			case anew && len(args) == 0:
 				return usage(cmd, errors.New("samples: --make without a directory"))
 			case anew:
+				if err := needLinux("samples --make", namespaces); err != nil {
+					return err
+				}
 				return makeSamples(cmd.Context(), args[0], only, cmd.ErrOrStderr())
 			case len(args) == 1 && isSample(args[0]):
 				return &usageError{

@@ -47,7 +47,14 @@ func newTail() *cobra.Command {
 			"variation term. With --within it exits with 3 if the first policy takes more\n" +
 			"RTTs than that, or retransmits spuriously.",
 		Example: "  tcpwheel tail --virtual --policy per-segment,per-segment:20ms,rfc6298",
-		RunE:    func(cmd *cobra.Command, _ []string) error { return t.run(cmd) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !t.config.Virtual {
+				if err := needLinux("tail without --virtual", namespaces); err != nil {
+					return err
+				}
+			}
+			return t.run(cmd)
+		},
 	}
 	f := cmd.Flags()
 	f.SortFlags = false

@@ -73,7 +73,12 @@ func newUp() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, c, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := needLinux("up", tunDevices); err != nil {
+				return err
+			}
+			return f.run(cmd, c, args)
+		},
 	}
 	f.registerStack(cmd, &c)
 	cmd.Flags().StringVar(&c.Status, "status", "", "serve the state at this address, as 127.0.0.1:7070")

@@ -63,6 +63,11 @@ func newWatch() *cobra.Command {
 			if len(args) != 1 {
 				return usage(cmd, fmt.Errorf("watch: %d interfaces, want one, any, or - for a pipe", len(args)))
 			}
+			if args[0] != "-" {
+				if err := needLinux("watch "+args[0], packetSockets); err != nil {
+					return err
+				}
+			}
 			if err := w.check(cmd); err != nil {
 				return usage(cmd, fmt.Errorf("watch: %w", err))
 			}
