@@ -93,6 +93,11 @@ func TestLayoutFindsWhatIsWrong(t *testing.T) {
 
 		{"no package comment", map[string]string{"cmd/tcpwheel/main.go": "package main\n"}, "cmd/tcpwheel: no package comment"},
 		{"a room's comment in some file", map[string]string{"wheel/wheel.go": pure}, "wheel: the package comment of a room belongs in doc.go"},
+		{"a name that leaves a file out elsewhere", map[string]string{"wheel/doc.go": pure, "wheel/hystart_linux.go": "package p\n"},
+			"wheel/hystart_linux.go: the end of its name"},
+		{"a test that only one processor has", map[string]string{"wheel/doc.go": pure, "wheel/a_arm64_test.go": "package p\n"},
+			"wheel/a_arm64_test.go: the end of its name"},
+		{"a driver of Linux", map[string]string{"wheel/doc.go": pure, "wheel/timerfd_linux.go": "package p\n"}, ""},
 		{"not formatted", map[string]string{"wheel/doc.go": "// Package p is.\npackage  p\n"}, "run gofmt -w wheel/doc.go"},
 		{"not Go", map[string]string{"wheel/doc.go": "packag p\n"}, "make it compile"},
 
@@ -112,7 +117,8 @@ func TestLayoutFindsWhatIsWrong(t *testing.T) {
 		}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			problems, err := policy.check(mapFS(test.files))
+			house := policy
+			problems, err := house.check(mapFS(test.files))
 			if err != nil {
 				t.Fatal(err)
 			}
