@@ -6,7 +6,7 @@ require (
 	github.com/Azure/azure-sdk-for-go/sdk/azcore v1.19.1 // errors and conditions of azblob
 	github.com/Azure/azure-sdk-for-go/sdk/storage/azblob v1.6.3 // captures in Azure Blob Storage: package pcaps/corpus
 	github.com/chromedp/chromedp v0.23.0 // a browser for the tests of the demo's page
-	github.com/google/gopacket v1.1.19 // packets from and to programs on gopacket: package pcaps/capture; and a twin in its tests
+	github.com/google/gopacket v1.1.19 // headers that few captures have, packets from and to programs on it, a packet's fields: package pcaps/capture
 	github.com/klauspost/compress v1.20.3 // captures that are compressed with gzip or zstd: package pcaps/capture
 	github.com/minio/minio-go/v7 v7.4.1 // captures in S3 and Google Cloud Storage: package pcaps/corpus
 	github.com/parquet-go/parquet-go v0.32.0 // tables of corpora: package pcaps/corpus

@@ -9,6 +9,9 @@ import (
 	"tcpwheel/netstack/sim"
 )
 
+// Copies are not written by gopacket's pcapgo. Its NgWriter writes neither comments nor other
+// options of packets, nor blocks of other types, and cannot keep a section's byte order.
+
 // Annotate copies the capture src to dst, as pcapng, with comments that Wireshark shows with the
 // packets. It calls comment for each packet in order, TCP or not, with Packet.Number. "" is no
 // comment; the limit is 65,535 bytes. Packet bytes, lengths, stamps and interfaces do not change.

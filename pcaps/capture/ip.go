@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"net/netip"
 
+	"github.com/google/gopacket/layers"
+
 	"tcpwheel/netstack/tcp"
 )
 
@@ -187,7 +189,7 @@ func (d *decoder) transport(protocol byte, b []byte, n int) Reason {
 		case protoIPv4, protoIPv6:
 			return d.ip(b, n)
 		case protoGRE:
-			return d.gre(b, n)
+			return d.layer(layers.LayerTypeGRE, b, n)
 		case protoHopByHop, protoRouting, protoOptions, protoAH, protoMobility, protoHIP, protoShim6, protoFragment:
 		default:
 			return OtherProtocol

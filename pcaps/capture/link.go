@@ -1,6 +1,10 @@
 package capture
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/google/gopacket/layers"
+)
 
 // Link types by tcpdump.org's numbers. Raw IP has other numbers on some systems.
 const (
@@ -49,31 +53,28 @@ func (d *decoder) link(link uint16, b []byte, n int) Reason {
 	case linkSLL2:
 		return d.sll2(b, n)
 	case linkPPP, linkPPPSerial, linkPPPPPPD:
-		return d.ppp(b, n)
+		return d.layer(layers.LayerTypePPP, b, n)
 	case linkPPPoE:
-		return d.pppoe(b, n)
+		return d.layer(layers.LayerTypePPPoE, b, n)
 	case linkPPPDir:
 		return d.pppDirected(b, n)
 	case linkATM:
-		return d.llc(b, n)
+		return d.layer(layers.LayerTypeLLC, b, n)
+	case linkFDDI:
+		return d.layer(layers.LayerTypeFDDI, b, n)
+	case linkWLAN:
+		return d.layer(layers.LayerTypeDot11, b, n)
+	case linkRadiotap:
+		return d.layer(layers.LayerTypeRadioTap, b, n)
 	case linkNFLOG:
 		return d.nflog(b, n)
-	case linkPktap, linkPktapOld:
-		return d.pktap(b, n)
-	case linkWLAN:
-		return d.wlan(b, n, false)
-	case linkRadiotap:
-		return d.radiotap(b, n)
-	case linkPrism:
-		return d.prism(b, n)
-	case linkPPI:
-		return d.ppi(b, n)
-	case linkFDDI:
-		return d.fddi(b, n)
-	case linkPFLOG:
-		return d.pflog(b, n)
+	case linkPktap, linkPktapOld, linkPPI, linkPrism, linkPFLOG:
+		return d.prefixed(link, b, n)
 	case linkCiscoHDLC:
-		return d.cisco(b, n)
+		if len(b) < 4 {
+			return truncated(4, n)
+		}
+		return d.ethertype(binary.BigEndian.Uint16(b[2:]), b[4:], n-4)
 	}
 	return UnknownLink
 }
@@ -132,7 +133,7 @@ func (d *decoder) setDirection(way Direction) {
 func (d *decoder) linuxProtocol(protocol uint16, b []byte, n int) Reason {
 	const ethP8022 = 4 // 802.2 LLC
 	if protocol == ethP8022 {
-		return d.llc(b, n)
+		return d.layer(layers.LayerTypeLLC, b, n)
 	}
 	return d.ethertype(protocol, b, n)
 }
@@ -147,7 +148,7 @@ func (d *decoder) pppDirected(b []byte, n int) Reason {
 	} else {
 		d.setDirection(Outbound)
 	}
-	return d.ppp(b[1:], n-1)
+	return d.layer(layers.LayerTypePPP, b[1:], n-1)
 }
 
 // nflog decodes Linux's netfilter log: attributes in host byte order, one of them the IP packet.
@@ -178,24 +179,41 @@ func (d *decoder) nflog(b []byte, n int) Reason {
 	}
 }
 
-// pktap decodes the header of macOS's "all" interface: its length, the link type that follows, and
-// the direction.
-func (d *decoder) pktap(b []byte, n int) Reason {
-	if len(b) < 40 {
-		return truncated(40, n)
+// prefixed skips a header that has its length in it: macOS's "all" interface (PKTAP) and PPI, which
+// also name the link type that follows, Prism cards', and OpenBSD's packet filter log.
+func (d *decoder) prefixed(link uint16, b []byte, n int) Reason {
+	least := uint32(8)
+	switch link {
+	case linkPktap, linkPktapOld:
+		least = 40
+	case linkPFLOG:
+		least = 48 // the first version's
 	}
-	header, link := int(min(binary.LittleEndian.Uint32(b), maxRecord)), binary.LittleEndian.Uint32(b[8:])
-	switch binary.LittleEndian.Uint32(b[36:]) & 3 {
-	case 1:
-		d.setDirection(Inbound)
-	case 2:
-		d.setDirection(Outbound)
+	if len(b) < int(least) {
+		return truncated(int(least), n)
+	}
+	var header, next uint32
+	switch link {
+	case linkPPI:
+		header, next = uint32(binary.LittleEndian.Uint16(b[2:])), binary.LittleEndian.Uint32(b[4:])
+	case linkPrism: // in either byte order
+		header, next = min(binary.LittleEndian.Uint32(b[4:]), binary.BigEndian.Uint32(b[4:])), linkWLAN
+	case linkPFLOG:
+		header, next = (uint32(b[0])+3)&^3, linkRaw
+	default:
+		header, next = binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint32(b[8:])
+		switch binary.LittleEndian.Uint32(b[36:]) & 3 {
+		case 1:
+			d.setDirection(Inbound)
+		case 2:
+			d.setDirection(Outbound)
+		}
 	}
 	switch {
-	case header < 40 || header > n || link > 0xffff:
+	case header < least || header > uint32(n) || next > 0xffff:
 		return Malformed
-	case header > len(b):
+	case header > uint32(len(b)):
 		return CutHeader
 	}
-	return d.link(uint16(link), b[header:], n-header)
+	return d.link(uint16(next), b[header:], n-int(header))
 }

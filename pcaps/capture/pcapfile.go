@@ -32,9 +32,9 @@ type pcapFile struct {
 // Layouts of a record's header, by length. The first 16 bytes are the same in all.
 const (
 	layoutPlain  = 16 // stamp and lengths
-	layoutNokia  = 20 // plus four bytes that nobody has explained
-	layoutKuznet = 24 // plus interface, ethertype and direction: the patches of 1999-04-17 and 1999-10-29
-	layoutCPUs   = 28 // plus two processors: the patch of 1999-09-15
+	layoutNokia  = 20 // plus four bytes of unknown meaning
+	layoutKuznet = 24 // plus interface, ethertype and direction: patches of April and October 1999
+	layoutCPUs   = 28 // plus two processors: the patch of September 1999
 )
 
 // lengths says which length of a record is the number of bytes kept.
@@ -130,9 +130,10 @@ func (f *pcapFile) aix() {
 	f.nano, f.others = true, nil
 }
 
-// settle finds the layout of the records' headers by those that are in memory. Another layout than
-// the file's magic number stands for must make sense of all of them, at least two, where the
-// number's fails at the second one. So a file that is cut or damaged remains what it is.
+// settle finds the layout of the records' headers from the first records, as far as they are in
+// memory. The magic number's layout wins if the second record makes sense by it. Else another one
+// wins that makes sense of all of them, and of two at least. So a file that is cut or damaged
+// remains what it is.
 func (f *pcapFile) settle() {
 	b, most := f.in.window, f.iface[0].SnapLen
 	if right, all := f.sound(b, f.header, most); !all && right < 2 {
