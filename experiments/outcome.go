@@ -31,6 +31,9 @@ const (
 	Reproduced    Verdict = "reproduced"     // within the band set beforehand
 	Differs       Verdict = "differs"        // the effect is there, with a size outside the band
 	NotReproduced Verdict = "not reproduced" // the effect is absent, or the claim is falsified
+	// NotApplicable is the verdict on a claim that a plan leaves without meaning, or without the runs
+	// that it compares. Why says what is missing.
+	NotApplicable Verdict = "not applicable here"
 )
 
 // Tag is the source of a figure.
@@ -90,6 +93,13 @@ func (o *Outcome) Claim(c Claim) {
 	if c.Verdict != Reproduced && c.Why == "" {
 		c.Why = c.Otherwise
 	}
+	o.Claims = append(o.Claims, c)
+}
+
+// NotApplicable adds a claim that the plan leaves without meaning, with the reason.
+func (o *Outcome) NotApplicable(c Claim, reason string) {
+	c.Verdict, c.Why = NotApplicable, reason
+	c.Measured, c.Expected = MeasuredText("-"), Band{text: "-"}
 	o.Claims = append(o.Claims, c)
 }
 
@@ -209,6 +219,9 @@ func (o *Outcome) Check() error {
 			return fmt.Errorf("claim %s: class %q", c.Name, c.Class)
 		case c.Class == OfOthers && c.Tag == Computed:
 			return fmt.Errorf("claim %s: a figure of this project is not published by others", c.Name)
+		case c.Verdict == NotApplicable && c.Why == "":
+			return fmt.Errorf("claim %s: %s, and no word on why", c.Name, c.Verdict)
+		case c.Verdict == NotApplicable:
 		case c.Basis == "" && (c.Class == OfOthers || c.Class == Law && len(c.Expected.edges) > 0):
 			return fmt.Errorf("claim %s: want the basis of its band", c.Name)
 		case c.Verdict != Reproduced && c.Verdict != Differs && c.Verdict != NotReproduced:

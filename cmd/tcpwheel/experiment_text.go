@@ -96,6 +96,10 @@ func writeTable(b *bytes.Buffer, t *experiments.Table) {
 
 func writeClaim(b *bytes.Buffer, study string, c experiments.Claim) {
 	writeWrapped(b, "    ", fmt.Sprintf("%s: %s%s", c.Verdict, study, c.Text))
+	if c.Verdict == experiments.NotApplicable {
+		writeWrapped(b, "    ", "    "+c.Why)
+		return
+	}
 	text := "measured " + c.Measured.String()
 	if in := c.Measured.Interval(); in != "" {
 		text += " (" + in + ")"

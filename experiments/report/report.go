@@ -100,6 +100,7 @@ type Counts struct {
 	Unsettled                                     int // of the published ones, by chance
 	Laws, LawsHeld                                int
 	Checks, ChecksPassed                          int
+	NotApplicable                                 int // under the plan that ran; in no other count
 }
 
 // Count counts the claims, without live parts.
@@ -119,6 +120,8 @@ func CountOf(o *experiments.Outcome) (n Counts) {
 func (n *Counts) add(o *experiments.Outcome) {
 	for _, c := range o.Claims {
 		switch {
+		case c.Verdict == experiments.NotApplicable:
+			n.NotApplicable++
 		case c.Class == experiments.Law:
 			n.Laws++
 			n.LawsHeld += holds(c)
@@ -167,20 +170,24 @@ func (n Counts) String() string {
 	add(n.Published, "published result", "published results", "%d reproduced, %d differ, %d not reproduced", n.Reproduced, n.Differs, n.NotReproduced)
 	add(n.Laws, "own law", "own laws", "%d hold", n.LawsHeld)
 	add(n.Checks, "check", "checks", "%d pass", n.ChecksPassed)
+	if n.NotApplicable > 0 {
+		parts = append(parts, fmt.Sprintf("%d not applicable here", n.NotApplicable))
+	}
 	return strings.Join(parts, "; ")
 }
 
-// OpenClaim is a claim that was not reproduced, or differs.
+// OpenClaim is a claim that was not reproduced, differs, or does not apply under the plan.
 type OpenClaim struct {
 	Study *Study
 	Claim experiments.Claim
 }
 
-// Open returns the claims that were not reproduced, followed by the claims that differ. Comparisons
-// with results of others come first, each in the order of the studies.
+// Open returns the claims that were not reproduced, then the claims that differ, then the claims
+// that do not apply. Comparisons with results of others come first, each in the order of the
+// studies.
 func (r *Report) Open() (all []OpenClaim) {
 	for _, class := range claimClasses {
-		for _, verdict := range []experiments.Verdict{experiments.NotReproduced, experiments.Differs} {
+		for _, verdict := range []experiments.Verdict{experiments.NotReproduced, experiments.Differs, experiments.NotApplicable} {
 			for i := range r.Studies {
 				for _, c := range r.Studies[i].Outcome.Claims {
 					if c.Verdict == verdict && c.Class == class {
