@@ -177,6 +177,14 @@ func (t *Timers) Allowed() string {
 // String returns the text.
 func (t Timers) String() string { return t.Text }
 
+// Value returns a setting by name, for expressions over a plan: floor, the least timeout.
+func (t Timers) Value(name string) (any, bool) {
+	if name == "floor" {
+		return t.Policy.Bounds.Min, true
+	}
+	return nil, false
+}
+
 // Config returns the configuration of an engine. The caller may change it.
 func (t *Timers) Config() tcp.Config {
 	c := tcp.DefaultConfig(t.Policy)

@@ -1,0 +1,391 @@
+package declared
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"tcpwheel/experiments"
+)
+
+// wait is a row: how long a loss waited under some timers.
+type wait struct {
+	Timers string        `json:"timers"`
+	RTT    time.Duration `json:"rtt_ns" help:"of the idle path"`
+	Seed   int           `json:"seed"`
+	Wait   time.Duration `json:"wait_ns"`
+	Losses int           `json:"losses" unit:"segments"`
+	Shares []float64     `json:"shares,omitempty"`
+	Live   bool          `json:"live"`
+}
+
+// waitPlan is its plan.
+type waitPlan struct {
+	Coarse string          `plan:"coarse"`
+	Fine   policy          `plan:"fine"`
+	Rate   int             `plan:"rate"`
+	Trips  []time.Duration `plan:"trips"`
+}
+
+// policy is a type of a plan with a value of its own.
+type policy string
+
+func (p policy) String() string { return string(p) }
+func (p policy) Value(name string) (any, bool) {
+	return 200 * time.Millisecond, name == "floor"
+}
+
+var (
+	thePlan = &waitPlan{Coarse: "bsd", Fine: "fine", Rate: 8_000_000, Trips: []time.Duration{10 * time.Millisecond, 20 * time.Millisecond}}
+	theRows = []wait{
+		{"bsd", 20 * time.Millisecond, 1, 1000 * time.Millisecond, 1, []float64{0.5, 0.25}, false},
+		{"bsd", 20 * time.Millisecond, 2, 1400 * time.Millisecond, 3, []float64{0.5, 0.75}, false},
+		{"bsd", 10 * time.Millisecond, 1, 1300 * time.Millisecond, 2, nil, true},
+		{"fine", 20 * time.Millisecond, 1, 100 * time.Millisecond, 1, nil, false},
+		{"fine", 20 * time.Millisecond, 2, 300 * time.Millisecond, 1, nil, false},
+	}
+)
+
+// TestExpressions evaluates expressions over the rows above. It uses each operator.
+func TestExpressions(t *testing.T) {
+	used := map[string]bool{}
+	for text, want := range map[string]string{
+		`1 + 2 * 3`:                 "7",
+		`(1 + 2) * 3 / 2`:           "4.5",
+		`-2 * 20ms`:                 "-40ms",
+		`1s - 1m / 120 + 250us * 4`: "501ms",
+		`1s / 250ms`:                "4",
+		`"a" + 'b'`:                 "ab",
+		`not (1 > 2) and 'a' != 'b' and 20ms <= 20ms or 1 / 0 < 0`: "yes",
+		`coarse == "bsd" and fine != coarse`:                       "yes",
+		`"{coarse} and {2 * rate}"`:                                "bsd and 16,000,000",
+		`fine.floor`:                                               "200ms",
+
+		`mean(losses)`:                          "1.6",
+		`mean(ms(wait) where timers == coarse)`: "1233",
+		`mean(ms(wait) where timers == coarse and rtt == 20ms and not live)`: "1200",
+		`sum(losses where timers == 'bsd')`:                                  "6",
+		`median(losses where timers == coarse)`:                              "2",
+		`quantile(losses, 1)`:                                                "3",
+		`interval(losses where timers == fine)`:                              "1",
+		`interval(losses).lo <= interval(losses).hi`:                         "yes",
+		`100 * interval(losses where timers == fine).hi`:                     "100",
+		`ratio(ms(wait), losses where timers == coarse)`:                     "616.7",
+		`count(where losses == 1)`:                                           "3",
+		`count(trips)`:                                                       "2",
+		`least(wait)`:                                                        "100ms",
+		`greatest(losses where timers == coarse)`:                            "3",
+		`least(mean(ms(wait)) over rtt where timers == coarse)`:              "1200",
+		`least(mean(ms(wait)) over rtt where timers == coarse).at`:           "20ms",
+		`greatest(mean(ms(wait)) over timers, rtt).at`:                       "bsd, 10ms",
+		`2 * greatest(mean(losses where seed == 2) over timers)`:             "6",
+		`crossing(mean(losses), 1.8 over rtt where timers == coarse)`:        "10ms",
+		`crossing(mean(losses), 2.5 over seed where timers == coarse)`:       "2",
+		`those(mean(losses) < 2 over rtt where timers == fine)`:              "20ms",
+		`those(mean(losses) > 5 over rtt)`:                                   "",
+		`all(mean(losses) >= 1 over rtt)`:                                    "yes",
+		`all(mean(losses) > 1.5 over timers)`:                                "no",
+		`listing("{rtt}: {mean(losses)}" over rtt where timers == coarse)`:   "10ms: 2, 20ms: 2",
+		`listing(timers over timers)`:                                        "bsd, fine",
+		`paired(mean(ms(wait) where timers == coarse and rtt == 20ms) - mean(ms(wait) where timers == fine) over seed)`: "1000",
+		`among(coarse, 'linux', 'bsd')`:                                "yes",
+		`contains(trips, 20ms)`:                                        "yes",
+		`starts('per-segment', "per")`:                                 "yes",
+		`first(trips) + last(trips)`:                                   "30ms",
+		`item(trips, 1)`:                                               "20ms",
+		`mean(item(shares, 1) where timers == coarse and rtt == 20ms)`: "0.5",
+		`listed(": ", trips)`:                                          ": 10ms, 20ms",
+		`listed(": ", those(mean(losses) > 5 over rtt))`:               "",
+		`min(3, 1, 2)`:                                                 "1",
+		`max(trips)`:                                                   "20ms",
+		`ceil(1.2) + abs(-1)`:                                          "3",
+		`ms(1500us)`:                                                   "1.5",
+		`round(1499us, 1ms)`:                                           "1ms",
+		`bytes_time(1000, rate)`:                                       "1ms",
+		`twice(mean(losses where timers == fine)) + twice(20ms) / 20ms`: "4",
+	} {
+		s := testScope(t, "functions: {twice(x): 2 * x}\n")
+		e, err := parse(text)
+		if err == nil {
+			err = s.sheet.Check(thePlan, Columns[wait]())
+		}
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		got, err := s.value(e)
+		if err != nil || show(got) != want {
+			t.Errorf("%s = %v, %v; want %s", text, show(got), err, want)
+		}
+		for _, o := range operatorList {
+			used[o.name] = used[o.name] || strings.Contains(text, o.name+"(")
+		}
+	}
+	for _, o := range operatorList {
+		if !used[o.name] {
+			t.Errorf("%s: no expression here uses the operator", o.name)
+		}
+	}
+}
+
+// testScope returns the scope of a claims.yaml over the plan and rows above.
+func testScope(t *testing.T, claims string) *scope {
+	t.Helper()
+	sheet, err := Read(fstest.MapFS{"claims.yaml": {Data: []byte(claims)}}, ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &scope{sheet: sheet, table: tableOf(theRows), named: planValues(thePlan), row: -1}
+	for i := range theRows {
+		s.which = append(s.which, i)
+	}
+	return s
+}
+
+// TestWrongExpressions says what is wrong with expressions, and where.
+func TestWrongExpressions(t *testing.T) {
+	for text, want := range map[string]string{
+		`1 +`:                           "claims.yaml:2: let: x: ",
+		`mean(loses)`:                   "loses: no such name, did you mean losses?",
+		`avarage(losses)`:               "avarage: no such operator",
+		`quantil(losses, 1)`:            "did you mean quantile?",
+		`quantile(losses)`:              "want quantile(NUMBER, SHARE where CONDITION)",
+		`least(losses over rrt)`:        "over rrt: no such column, did you mean rtt?",
+		`mean(losses where rtt == rat)`: "rat: no such name, did you mean rate?",
+		`func() {}`:                     "want numbers, durations, texts",
+		`1 & 2`:                         "no operator &",
+		`'{loses}'`:                     "did you mean losses?",
+		`mean(losses where)`:            "want something after over and where",
+		`mean(losses where a, b)`:       "want one condition after where",
+	} {
+		sheet, err := Read(fstest.MapFS{"claims.yaml": {Data: fmt.Appendf(nil, "let:\n  x: %q\n", text)}}, ".")
+		if err == nil {
+			err = sheet.Check(thePlan, Columns[wait]())
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+	for text, want := range map[string]string{
+		`rtt`:                         "rtt: a column outside of a measure, want an operator such as mean(rtt)",
+		`mean(wait)`:                  "a duration, want a number; ms(…) makes one of a duration",
+		`20ms + 1`:                    "a duration + a number: no such arithmetic",
+		`20ms == 1`:                   "compares a duration with a number",
+		`fine.tick`:                   "fine has no value tick",
+		`1 and true`:                  "a number in the place of a condition",
+		`item(trips, 2)`:              "index 2, want 0 to 1",
+		`quantile(losses, 2)`:         "share 2, want 0 to 1",
+		`bytes_time(1, 0)`:            "a rate of 0 bit/s, want more than 0",
+		`mean(losses where seed > 9)`: "no such rows",
+	} {
+		e, err := parse(text)
+		if err == nil {
+			_, err = testScope(t, "let: {}\n").value(e)
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}
+
+const someClaims = `
+let:
+  coarse_wait: interval(ms(wait) where timers == coarse and rtt == 20ms)
+claims:
+  wait:
+    class: published
+    text: a loss waits {ms(1s)} ms under {coarse}
+    published: 1100 ms
+    source: A Paper, 1995
+    tag: source
+    measure: coarse_wait
+    unit: ms
+    expect: {printed: 1150, unit: ms}
+    why: another mix of losses
+  wrong:
+    like: wait
+    basis: of this test
+    expect: {within: [1100, 20], unit: ms}
+    differs: {at_most: 2000, unit: ms}
+  none:
+    like: wrong
+    differs: {at_most: 30, unit: ms}
+    expect: {at_most: 20, unit: ms}
+  words:
+    class: law
+    text: two timers wait differently
+    source: definition
+    tag: computed
+    measured: "{mean(losses where timers == coarse)} and {mean(losses where timers == fine)}"
+    expect: {holds: mean(losses where timers == coarse) > mean(losses where timers == fine), text: the first is greater}
+    why: they do not
+  far:
+    like: words
+    when: contains(trips, 50ms)
+    else: the plan has no round trip of 50 ms
+  missing:
+    like: wait
+    measure: mean(losses where rtt == 1s)
+notes:
+  always: {text: "{count(where live)} live row"}
+  never: {when: "count(where live) > 5", text: never}
+`
+
+// TestClaims judges claims of each kind of verdict.
+func TestClaims(t *testing.T) {
+	out := judged(t, someClaims, "tables: {}\n")
+	want := map[string]string{
+		"wait":    "reproduced 1200 ms, expected 1150 ms ± 10 %",
+		"wrong":   "differs 1200 ms, expected 1100 ± 20 ms; at most 2000 ms differs",
+		"none":    "not reproduced 1200 ms, expected at most 20 ms; at most 30 ms differs",
+		"words":   "reproduced 2 and 1, expected the first is greater",
+		"far":     "not applicable here -, expected -: the plan has no round trip of 50 ms",
+		"missing": "not applicable here -, expected -: the plan has no such rows: mean(losses where rtt == 1s)",
+	}
+	for _, c := range out.Claims {
+		got := fmt.Sprintf("%s %v, expected %v", c.Verdict, c.Measured, c.Expected)
+		if c.Verdict == experiments.NotApplicable {
+			got += ": " + c.Why
+		}
+		if got != want[c.Name] {
+			t.Errorf("%s: %s, want %s", c.Name, got, want[c.Name])
+		}
+		delete(want, c.Name)
+	}
+	if len(want) > 0 {
+		t.Errorf("no claims %v", want)
+	}
+	if text := out.Claims[0].Text; text != "a loss waits 1000 ms under bsd" {
+		t.Errorf("text %q", text)
+	}
+	if out.Claims[0].Measured.Lo == nil || out.Claims[1].Why != "another mix of losses" {
+		t.Errorf("the interval or the reason is missing: %+v", out.Claims[:2])
+	}
+	if !slices.Equal(out.Notes, []string{"1 live row"}) {
+		t.Errorf("notes %q", out.Notes)
+	}
+}
+
+func judged(t *testing.T, claims, figures string) *experiments.Outcome {
+	t.Helper()
+	files := fstest.MapFS{"claims.yaml": {Data: []byte(claims)}, "figures.yaml": {Data: []byte(figures)}}
+	out, err := Judge[waitPlan, wait](files, ".")(thePlan, theRows)
+	if err == nil {
+		err = out.Check()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// TestTablesAndFigures draws a table with a column for each value of a list, and lines over rows
+// and over a function.
+func TestTablesAndFigures(t *testing.T) {
+	out := judged(t, someClaims, `
+tables:
+  waits:
+    title: Waits under {coarse} and others
+    where: not live
+    each: [timers, rtt]
+    columns:
+      timers: timers
+      "rtt, ms": ms(rtt)
+      wait, ms: mean(ms(wait))
+      "{item}": {for: trips, value: "count(where rtt == item)"}
+      none: mean(losses where seed == 9)
+  absent: {title: none, when: "count(trips) > 5", each: timers, columns: {a: 1}}
+figures:
+  waits:
+    title: Waits
+    x: {label: "seed"}
+    y: {label: "wait, ms", from: 0, to: 2 * 1000}
+    marks: [{label: floor, y: ms(fine.floor)}]
+    series:
+      - {name: "{timers}", where: rtt == 20ms, lines: timers, over: seed, x: seed, y: interval(ms(wait))}
+      - {name: model, dashed: true, over: t, from: 1, to: 2, step: 0.5, x: t, y: 1000 * t}
+`)
+	if len(out.Tables) != 1 || len(out.Figures) != 1 {
+		t.Fatalf("%d tables, %d figures, want one each", len(out.Tables), len(out.Figures))
+	}
+	got := fmt.Sprint(out.Tables[0].Title, "; ", out.Tables[0].Columns, out.Tables[0].Rows)
+	if want := "Waits under bsd and others; [timers rtt, ms wait, ms 10ms 20ms none] [[bsd 20 1200 0 2 ] [fine 20 200 0 2 ]]"; got != want {
+		t.Errorf("table %s, want %s", got, want)
+	}
+	f := out.Figures[0]
+	got = fmt.Sprintln(f.Y.Hi, f.Marks, f.Series[0].Name, f.Series[0].X, f.Series[0].Y, f.Series[2].Name, f.Series[2].X, f.Series[2].Y, f.Series[2].Dashed)
+	if want := "2000 [{floor 200 false}] bsd [1 2] [1000 1400] model [1 1.5 2] [1000 1500 2000] true\n"; got != want {
+		t.Errorf("figure %s, want %s", got, want)
+	}
+}
+
+// TestWrongFiles names file, line and key of what is wrong.
+func TestWrongFiles(t *testing.T) {
+	claim := func(lines string) string {
+		return "claims:\n  a:\n    class: law\n    text: t\n    source: s\n    tag: computed\n    measure: mean(losses)\n" + lines
+	}
+	for _, c := range []struct{ claims, figures, want string }{
+		{"clams: {}\n", "", "claims.yaml:1: clams: no such key, did you mean claims?, want one of let, functions, claims, notes"},
+		{claim("    expected: {at_most: 1}\n"), "", "claims.yaml:8: claims: a: expected: no such key, did you mean expect?"},
+		{claim(""), "", "claims.yaml:2: claims: a: want expect"},
+		{claim("    expect: {at_most: 1, below: 2}\n"), "", "claims: a: expect: 2 rules, want one of"},
+		{claim("    expect: {between: [1]}\n"), "", "1 numbers, want two"},
+		{claim("    expect: {holds: true}\n"), "", "holds needs a text"},
+		{claim("    expect: {at_most: 1}\n    when: true\n"), "", "when needs else"},
+		{"claims: {a: {}, a: {}}\n", "", "claims.yaml"},
+		{strings.Replace(claim("    expect: {at_most: 1}\n"), "law", "own", 1), "", `claims.yaml:3: claims: a: class: "own", want one of published, law, check`},
+		{"claims: {b: {like: a}}\n", "", `b: like: "a", want a claim above`},
+		{"functions: {mean(x): x}\n", "", "mean: an operator has that name"},
+		{"functions: {f: x}\n", "", "f: want a name and parameters, such as model(t)"},
+		{"let: {losses: 1}\n", "tables: {t: {title: x, each: timer, columns: {a: 1}}}\n", "figures.yaml:1: tables: t: each: timer: no such column, did you mean timers?"},
+		{"let: {}\n", "tables: {t: {title: 'x {', columns: {a: 1}}}\n", "a { without its }"},
+		{"let: {}\n", "figures: {f: {series: [{over: sead, x: seed, y: 1}]}}\n", "series: sead: no such column, did you mean seed?"},
+		{"let: [1]\n", "", "claims.yaml:1: let: want a mapping"},
+		{"", "", "claims.yaml: empty, want a mapping"},
+		{"a: b: c\n", "", "claims.yaml: not YAML"},
+	} {
+		sheet, err := Read(fstest.MapFS{"claims.yaml": {Data: []byte(c.claims)}, "figures.yaml": {Data: []byte("tables: {}\n" + c.figures)}}, ".")
+		if c.figures != "" {
+			sheet, err = Read(fstest.MapFS{"claims.yaml": {Data: []byte(c.claims)}, "figures.yaml": {Data: []byte(c.figures)}}, ".")
+		}
+		if err == nil {
+			err = sheet.Check(thePlan, Columns[wait]())
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q %q: %v, want %s", c.claims, c.figures, err, c.want)
+		}
+	}
+}
+
+// TestColumns lists the columns of a row with their units.
+func TestColumns(t *testing.T) {
+	var got []string
+	for _, c := range Columns[wait]() {
+		got = append(got, strings.TrimSpace(c.Name+" "+c.Kind+" "+c.Unit+" "+c.Help))
+	}
+	want := []string{"timers a text", "rtt a duration  of the idle path", "seed a number", "wait a duration", "losses a number segments", "shares a list", "live yes or no"}
+	if !slices.Equal(got, want) {
+		t.Errorf("columns %q, want %q", got, want)
+	}
+}
+
+// FuzzExpression checks that no text makes the parser or an operator panic.
+func FuzzExpression(f *testing.F) {
+	for _, text := range []string{"mean(losses where timers == coarse)", "1s / (2 - 2)", `"{coarse}" + 'x'`, "least(mean(losses) over rtt).at", "item(trips, -1)", "min()", "among()", "__span(1)"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		e, err := parse(text)
+		if err != nil {
+			return
+		}
+		s := testScope(t, "let: {}\n")
+		n := &names{sheet: s.sheet, values: map[string]bool{"coarse": true, "fine": true, "rate": true, "trips": true}, columns: s.table.names}
+		if n.check(e.tree, nil) == nil {
+			s.value(e)
+		}
+	})
+}

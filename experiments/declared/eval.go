@@ -1,0 +1,350 @@
+package declared
+
+import (
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/token"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// errNoRows says that a measure has no rows to measure. The claim that wants it does not apply.
+var errNoRows = errors.New("no such rows")
+
+// absent is a name of let without rows to measure: the text of its measure.
+type absent string
+
+// scope is what an expression can see: the values of the plan and sheet, the columns that a group
+// has fixed, and the rows. row is the row of a condition or measure, -1 outside of one.
+type scope struct {
+	sheet *Sheet
+	table *rows
+	named map[string]any // the plan's values, and those of let so far
+	fixed map[string]any // columns of the group, parameters of a function; may be nil
+	which []int          // indexes of the rows in sight
+	row   int
+}
+
+// within returns the scope of a group: rows of s with one value in each column.
+func (s *scope) within(fixed map[string]any, which []int) *scope {
+	in := *s
+	in.fixed, in.which, in.row = make(map[string]any, len(s.fixed)+len(fixed)), which, -1
+	for name, v := range s.fixed {
+		in.fixed[name] = v
+	}
+	for name, v := range fixed {
+		in.fixed[name] = v
+	}
+	return &in
+}
+
+// value evaluates an expression. Errors show its text.
+func (s *scope) value(e expression) (any, error) {
+	v, err := s.eval(e.tree)
+	if err != nil {
+		return nil, fmt.Errorf("%q: %w", e.text, err)
+	}
+	return v, nil
+}
+
+// yes evaluates a condition.
+func (s *scope) yes(n ast.Expr) (bool, error) {
+	v, err := s.eval(n)
+	if err != nil {
+		return false, err
+	}
+	if b, ok := plain(v).(bool); ok {
+		return b, nil
+	}
+	return false, fmt.Errorf("%s in the place of a condition", kind(v))
+}
+
+// text fills in a template.
+func (s *scope) text(t template) (string, error) {
+	var out strings.Builder
+	for _, piece := range t.pieces {
+		e, ok := piece.(expression)
+		if !ok {
+			out.WriteString(piece.(string))
+			continue
+		}
+		v, err := s.value(e)
+		if err != nil {
+			return "", err
+		}
+		out.WriteString(show(v))
+	}
+	return out.String(), nil
+}
+
+func (s *scope) eval(n ast.Expr) (any, error) {
+	switch n := n.(type) {
+	case *ast.ParenExpr:
+		return s.eval(n.X)
+	case *ast.BasicLit:
+		return s.literal(n)
+	case *ast.Ident:
+		return s.name(n.Name)
+	case *ast.SelectorExpr:
+		of, err := s.eval(n.X)
+		if err != nil {
+			return nil, err
+		}
+		return member(of, n.Sel.Name)
+	case *ast.UnaryExpr:
+		return s.unary(n)
+	case *ast.BinaryExpr:
+		return s.binary(n)
+	case *ast.CallExpr:
+		c, err := splitCall(n)
+		if err != nil {
+			return nil, err
+		}
+		return s.call(c)
+	}
+	panic(fmt.Sprintf("BUG: declared: %T passed allowed", n))
+}
+
+// literal returns a number, or a text, which may be a template.
+func (s *scope) literal(n *ast.BasicLit) (any, error) {
+	if n.Kind != token.STRING {
+		return strconv.ParseFloat(strings.ReplaceAll(n.Value, "_", ""), 64)
+	}
+	text, err := strconv.Unquote(n.Value)
+	if err != nil || !strings.Contains(text, "{") {
+		return text, err
+	}
+	t, err := parseTemplate(text)
+	if err != nil {
+		return nil, err
+	}
+	return s.text(t)
+}
+
+// name looks a name up: true and false, columns of the group, columns of the row, the plan.
+func (s *scope) name(name string) (any, error) {
+	if name == "true" || name == "false" {
+		return name == "true", nil
+	}
+	if v, ok := s.fixed[name]; ok {
+		return v, nil
+	}
+	if column, ok := s.table.index[name]; ok {
+		if s.row >= 0 {
+			return s.table.values[s.row][column], nil
+		}
+		return nil, fmt.Errorf("%s: a column outside of a measure, want an operator such as mean(%s)", name, name)
+	}
+	if v, ok := s.named[name]; ok {
+		if missing, ok := v.(absent); ok {
+			return nil, fmt.Errorf("%w: %s", errNoRows, string(missing))
+		}
+		return v, nil
+	}
+	return nil, fmt.Errorf("%s: not known yet: let and plan come first", name)
+}
+
+// member returns the value NAME.member.
+func member(of any, name string) (any, error) {
+	switch v := of.(type) {
+	case pick:
+		switch name {
+		case "at":
+			return v.at, nil
+		case "value":
+			return v.value, nil
+		}
+	case Valued:
+		if x, ok := v.Value(name); ok {
+			return x, nil
+		}
+		return nil, fmt.Errorf("%s has no value %s", v, name)
+	}
+	if in, ok := interval(of); ok {
+		switch name {
+		case "value":
+			return in.Value, nil
+		case "lo":
+			return in.Lo, nil
+		case "hi":
+			return in.Hi, nil
+		}
+	}
+	return nil, fmt.Errorf("%s has no .%s", kind(of), name)
+}
+
+func (s *scope) unary(n *ast.UnaryExpr) (any, error) {
+	if n.Op == token.NOT {
+		b, err := s.yes(n.X)
+		return !b, err
+	}
+	v, err := s.eval(n.X)
+	if err != nil {
+		return nil, err
+	}
+	return arithmetic("*", -1.0, v)
+}
+
+func (s *scope) binary(n *ast.BinaryExpr) (any, error) {
+	if n.Op == token.LAND || n.Op == token.LOR {
+		b, err := s.yes(n.X)
+		if err != nil || b == (n.Op == token.LOR) {
+			return b, err
+		}
+		return s.yes(n.Y)
+	}
+	x, err := s.eval(n.X)
+	if err != nil {
+		return nil, err
+	}
+	y, err := s.eval(n.Y)
+	if err != nil {
+		return nil, err
+	}
+	switch n.Op {
+	case token.EQL, token.NEQ:
+		same, err := equal(x, y)
+		return same == (n.Op == token.EQL), err
+	case token.LSS, token.LEQ, token.GTR, token.GEQ:
+		c, err := compare(x, y)
+		return holds(n.Op, c), err
+	}
+	return arithmetic(n.Op.String(), x, y)
+}
+
+func holds(op token.Token, sign int) bool {
+	switch op {
+	case token.LSS:
+		return sign < 0
+	case token.LEQ:
+		return sign <= 0
+	case token.GTR:
+		return sign > 0
+	}
+	return sign >= 0
+}
+
+// call calls an operator, or a function of the sheet.
+func (s *scope) call(c *call) (any, error) {
+	if f, ok := s.sheet.functions[c.name]; ok {
+		fixed := map[string]any{}
+		for i, arg := range c.args {
+			v, err := s.eval(arg)
+			if err != nil {
+				return nil, err
+			}
+			fixed[f.params[i]] = v
+		}
+		in := s.within(fixed, s.which)
+		return in.value(f.body)
+	}
+	op, ok := operatorNamed(c.name)
+	if !ok {
+		return nil, fmt.Errorf("%s: no such operator", c.name)
+	}
+	v, err := op.apply(s, c)
+	if err != nil && !errors.Is(err, errNoRows) {
+		return nil, fmt.Errorf("%s: %w", c.name, err)
+	}
+	return v, err
+}
+
+// chosen returns the rows in sight that meet a condition, nil for all.
+func (s *scope) chosen(where ast.Expr) ([]int, error) {
+	if where == nil {
+		return s.which, nil
+	}
+	in := *s
+	var kept []int
+	for _, in.row = range s.which {
+		ok, err := in.yes(where)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			kept = append(kept, in.row)
+		}
+	}
+	return kept, nil
+}
+
+// each returns the value of an expression in each row that meets the condition.
+func (s *scope) each(n, where ast.Expr) ([]any, error) {
+	which, err := s.chosen(where)
+	if err != nil {
+		return nil, err
+	}
+	in := *s
+	var all []any
+	for _, in.row = range which {
+		v, err := in.eval(n)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, plain(v))
+	}
+	return all, nil
+}
+
+// group is the rows that share their values of some columns.
+type group struct {
+	key   []any
+	scope *scope
+}
+
+// groups groups the rows that meet a condition, in order of first occurrence.
+func (s *scope) groups(over []string, where ast.Expr) ([]group, error) {
+	which, err := s.chosen(where)
+	if err != nil {
+		return nil, err
+	}
+	var order []string
+	rowsOf, keys := map[string][]int{}, map[string][]any{}
+	for _, row := range which {
+		key := make([]any, len(over))
+		for i, name := range over {
+			column, ok := s.table.index[name]
+			if !ok {
+				return nil, fmt.Errorf("%s: no such column, want one of %s", name, strings.Join(s.table.names, ", "))
+			}
+			key[i] = s.table.values[row][column]
+		}
+		text := fmt.Sprintf("%#v", key)
+		if _, ok := keys[text]; !ok {
+			order, keys[text] = append(order, text), key
+		}
+		rowsOf[text] = append(rowsOf[text], row)
+	}
+	var all []group
+	for _, text := range order {
+		fixed := map[string]any{}
+		for i, name := range over {
+			fixed[name] = keys[text][i]
+		}
+		all = append(all, group{keys[text], s.within(fixed, rowsOf[text])})
+	}
+	return all, nil
+}
+
+// rising sorts groups of one column by its value. Texts keep their order.
+func rising(all []group) {
+	slices.SortStableFunc(all, func(a, b group) int {
+		if _, isText := a.key[0].(string); isText {
+			return 0
+		}
+		c, _ := compare(a.key[0], b.key[0]) // values of one column are of one kind
+		return c
+	})
+}
+
+// span parses the text of a duration that respell found.
+func span(text string) (any, error) {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return nil, fmt.Errorf("%q: no duration", text)
+	}
+	return d, nil
+}

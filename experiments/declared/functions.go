@@ -1,0 +1,268 @@
+package declared
+
+import (
+	"fmt"
+	"go/ast"
+	"slices"
+	"strings"
+	"time"
+
+	"tcpwheel/wheel/stat"
+)
+
+// The operators on values, which need no rows.
+
+func (s *scope) floatOf(n ast.Expr) (float64, error) {
+	v, err := s.eval(n)
+	if err != nil {
+		return 0, err
+	}
+	x, ok := number(v)
+	if !ok {
+		return 0, fmt.Errorf("%s, want a number", kind(v))
+	}
+	return x, nil
+}
+
+func (s *scope) listOf(n ast.Expr) ([]any, error) {
+	v, err := s.eval(n)
+	if err != nil {
+		return nil, err
+	}
+	list, ok := v.([]any)
+	if !ok {
+		return nil, fmt.Errorf("%s, want a list", kind(v))
+	}
+	return list, nil
+}
+
+func (s *scope) textOf(n ast.Expr) (string, error) {
+	v, err := s.eval(n)
+	if err != nil {
+		return "", err
+	}
+	text, ok := plain(v).(string)
+	if !ok {
+		return "", fmt.Errorf("%s, want a text", kind(v))
+	}
+	return text, nil
+}
+
+func (s *scope) spanOf(n ast.Expr) (time.Duration, error) {
+	v, err := s.eval(n)
+	if err != nil {
+		return 0, err
+	}
+	d, ok := plain(v).(time.Duration)
+	if !ok {
+		return 0, fmt.Errorf("%s, want a duration", kind(v))
+	}
+	return d, nil
+}
+
+func interval(v any) (stat.Interval, bool) {
+	if p, ok := v.(pick); ok {
+		return interval(p.value)
+	}
+	in, ok := v.(stat.Interval)
+	return in, ok
+}
+
+// values evaluates all arguments.
+func (s *scope) values(args []ast.Expr) (all []any, err error) {
+	for _, arg := range args {
+		v, err := s.eval(arg)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, v)
+	}
+	return all, nil
+}
+
+func among(s *scope, c *call) (any, error) {
+	all, err := s.values(c.args)
+	if err == nil && len(all) < 2 {
+		err = fmt.Errorf("want a value and those it may be")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return has(all[1:], all[0])
+}
+
+func contains(s *scope, c *call) (any, error) {
+	list, err := s.listOf(c.args[0])
+	if err != nil {
+		return nil, err
+	}
+	v, err := s.eval(c.args[1])
+	if err != nil {
+		return nil, err
+	}
+	return has(list, v)
+}
+
+func has(list []any, v any) (bool, error) {
+	for _, x := range list {
+		if same, err := equal(x, v); err != nil || same {
+			return same, err
+		}
+	}
+	return false, nil
+}
+
+func starts(s *scope, c *call) (any, error) {
+	text, err := s.textOf(c.args[0])
+	if err != nil {
+		return nil, err
+	}
+	prefix, err := s.textOf(c.args[1])
+	return strings.HasPrefix(text, prefix), err
+}
+
+func element(at func(n int) int) func(*scope, *call) (any, error) {
+	return func(s *scope, c *call) (any, error) {
+		list, err := s.listOf(c.args[0])
+		if err != nil {
+			return nil, err
+		}
+		if len(list) == 0 {
+			return nil, errNoRows
+		}
+		return list[at(len(list))], nil
+	}
+}
+
+func item(s *scope, c *call) (any, error) {
+	list, err := s.listOf(c.args[0])
+	if err != nil {
+		return nil, err
+	}
+	x, err := s.floatOf(c.args[1])
+	if err != nil {
+		return nil, err
+	}
+	if i := int(x); float64(i) != x || i < 0 || i >= len(list) {
+		return nil, fmt.Errorf("index %v, want 0 to %d", x, len(list)-1)
+	}
+	return list[int(x)], nil
+}
+
+func listed(s *scope, c *call) (any, error) {
+	text, err := s.textOf(c.args[0])
+	if err != nil {
+		return nil, err
+	}
+	list, err := s.listOf(c.args[1])
+	if err != nil || len(list) == 0 {
+		return "", err
+	}
+	return text + show(list), nil
+}
+
+// pickBy returns the least (-1) or greatest (1) of the arguments; lists count by their values.
+func pickBy(want int) func(*scope, *call) (any, error) {
+	return func(s *scope, c *call) (any, error) {
+		args, err := s.values(c.args)
+		if err != nil {
+			return nil, err
+		}
+		var all []any
+		for _, v := range args {
+			if list, ok := v.([]any); ok {
+				all = append(all, list...)
+			} else {
+				all = append(all, plain(v))
+			}
+		}
+		if len(all) == 0 {
+			return nil, errNoRows
+		}
+		best := all[0]
+		for _, v := range all[1:] {
+			sign, err := compare(v, best)
+			if err != nil {
+				return nil, err
+			}
+			if sign == want {
+				best = v
+			}
+		}
+		if x, ok := number(best); ok {
+			return x, nil
+		}
+		return best, nil
+	}
+}
+
+func rounding(of func(float64) float64) func(*scope, *call) (any, error) {
+	return func(s *scope, c *call) (any, error) {
+		x, err := s.floatOf(c.args[0])
+		if err != nil {
+			return nil, err
+		}
+		return of(x), nil
+	}
+}
+
+func milliseconds(s *scope, c *call) (any, error) {
+	d, err := s.spanOf(c.args[0])
+	return float64(d) / 1e6, err
+}
+
+func round(s *scope, c *call) (any, error) {
+	d, err := s.spanOf(c.args[0])
+	if err != nil {
+		return nil, err
+	}
+	to, err := s.spanOf(c.args[1])
+	return d.Round(to), err
+}
+
+func bytesTime(s *scope, c *call) (any, error) {
+	bytes, err := s.floatOf(c.args[0])
+	if err != nil {
+		return nil, err
+	}
+	rate, err := s.floatOf(c.args[1])
+	if err == nil && !(rate > 0) {
+		err = fmt.Errorf("a rate of %v bit/s, want more than 0", rate)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return time.Duration(8e9 * bytes / rate), nil
+}
+
+// distance is the number of letters to insert, delete or change to turn one word into another.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal, row[j+1] = row[j+1], min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// nearest returns ", did you mean NAME" for a name within a third of its letters, "" without one.
+func nearest(name string, all []string) string {
+	if len(all) == 0 {
+		return ""
+	}
+	best := slices.MinFunc(all, func(a, b string) int { return distance(name, a) - distance(name, b) })
+	if distance(name, best) > max(1, len(name)/3) {
+		return ""
+	}
+	return ", did you mean " + best + "?"
+}

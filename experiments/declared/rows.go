@@ -1,0 +1,118 @@
+package declared
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+)
+
+// Column is a measure or parameter of a study's rows.
+type Column struct {
+	Name string // as in expressions
+	Unit string // such as "bytes"; "" for none and for durations
+	Kind string // "a number", "a duration", "a text", "yes or no" or "a list"
+	Help string // one line, "" if the struct's field has none
+}
+
+// rows are the results of a study as a table.
+type rows struct {
+	names  []string
+	index  map[string]int
+	values [][]any
+}
+
+// Columns returns the columns of a row: the fields of the struct R that JSON writes, without the
+// ending _ns of durations. The tags unit and help describe them.
+func Columns[R any]() []Column {
+	var all []Column
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[R]()) {
+		if name := columnName(f); name != "" {
+			v, _ := asValue(reflect.Zero(f.Type))
+			all = append(all, Column{name, f.Tag.Get("unit"), kind(v), f.Tag.Get("help")})
+		}
+	}
+	return all
+}
+
+func columnName(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	if name == "-" || f.PkgPath != "" || f.Anonymous {
+		return ""
+	}
+	return strings.TrimSuffix(name, "_ns")
+}
+
+// tableOf returns the results of cells as rows.
+func tableOf[R any](cells []R) *rows {
+	t := &rows{index: map[string]int{}}
+	var fields [][]int
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[R]()) {
+		if name := columnName(f); name != "" {
+			t.index[name] = len(t.names)
+			t.names, fields = append(t.names, name), append(fields, f.Index)
+		}
+	}
+	for i := range cells {
+		v := reflect.ValueOf(&cells[i]).Elem()
+		row := make([]any, len(fields))
+		for k, index := range fields {
+			x, ok := asValue(v.FieldByIndex(index))
+			if !ok {
+				panic(fmt.Sprintf("BUG: declared: column %s of type %v", t.names[k], v.FieldByIndex(index).Type()))
+			}
+			row[k] = plain(x)
+		}
+		t.values = append(t.values, row)
+	}
+	return t
+}
+
+// planValues returns the values of a plan by their keys.
+func planValues(plan any) map[string]any {
+	named := map[string]any{}
+	v := reflect.ValueOf(plan).Elem()
+	for _, f := range reflect.VisibleFields(v.Type()) {
+		if name := f.Tag.Get("plan"); name != "" {
+			if x, ok := asValue(v.FieldByIndex(f.Index)); ok {
+				named[name] = x
+			}
+		}
+	}
+	return named
+}
+
+// asValue returns a field as a value of an expression; !ok if it has no such form.
+func asValue(v reflect.Value) (value any, ok bool) {
+	switch x := v.Interface().(type) {
+	case Valued:
+		return x, true
+	case time.Duration:
+		return x, true
+	case fmt.Stringer:
+		return x.String(), true
+	}
+	switch {
+	case v.Kind() == reflect.Bool:
+		return v.Bool(), true
+	case v.Kind() == reflect.String:
+		return v.String(), true
+	case v.CanInt():
+		return float64(v.Int()), true
+	case v.CanUint():
+		return float64(v.Uint()), true
+	case v.CanFloat():
+		return v.Float(), true
+	case v.Kind() == reflect.Slice:
+		list := []any{}
+		for i := range v.Len() {
+			x, ok := asValue(v.Index(i))
+			if !ok {
+				return nil, false
+			}
+			list = append(list, x)
+		}
+		return list, true
+	}
+	return nil, false
+}

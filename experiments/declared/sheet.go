@@ -1,0 +1,370 @@
+package declared
+
+import (
+	"errors"
+	"fmt"
+	"go/ast"
+	"io/fs"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"tcpwheel/experiments/internal/figure"
+)
+
+// Sheet is what a study claims and shows: its claims.yaml and figures.yaml. Read makes one.
+type Sheet struct {
+	let       ordered[formula]
+	functions map[string]function
+	claims    ordered[claim]
+	tables    ordered[table]
+	figures   ordered[graph]
+	notes     ordered[note]
+
+	claimsFile, figuresFile string
+}
+
+// function is a formula with parameters.
+type function struct {
+	params []string
+	body   expression
+	line   int
+}
+
+type claimsYAML struct {
+	Let       ordered[formula] `yaml:"let"`
+	Functions ordered[formula] `yaml:"functions"`
+	Claims    ordered[claim]   `yaml:"claims"`
+	Notes     ordered[note]    `yaml:"notes"`
+}
+
+type figuresYAML struct {
+	Tables  ordered[table] `yaml:"tables"`
+	Figures ordered[graph] `yaml:"figures"`
+}
+
+// claim is a claim of claims.yaml.
+type claim struct {
+	Like      string  `yaml:"like"` // another claim, whose keys hold where this one has none
+	When      formula `yaml:"when"`
+	Else      prose   `yaml:"else"`
+	Class     located `yaml:"class"`
+	Text      prose   `yaml:"text"`
+	Published prose   `yaml:"published"`
+	Source    located `yaml:"source"`
+	Tag       located `yaml:"tag"`
+	Basis     located `yaml:"basis"`
+	Measure   formula `yaml:"measure"`
+	Unit      prose   `yaml:"unit"`
+	Measured  prose   `yaml:"measured"`
+	Expect    *band   `yaml:"expect"`
+	Differs   *band   `yaml:"differs"`
+	Why       prose   `yaml:"why"`
+	Doubted   bool    `yaml:"doubted"`
+}
+
+// band is what a claim expects.
+type band struct {
+	Exactly       formula       `yaml:"exactly"`
+	AtLeast       formula       `yaml:"at_least"`
+	AtMost        formula       `yaml:"at_most"`
+	Above         formula       `yaml:"above"`
+	Below         formula       `yaml:"below"`
+	Between       list[formula] `yaml:"between"`
+	Within        list[formula] `yaml:"within"`         // a number and a tolerance
+	WithinPercent list[formula] `yaml:"within_percent"` // a number and a tolerance in %
+	Printed       formula       `yaml:"printed"`        // ± 10 %, the rule for printed numbers
+	PrintedRange  list[formula] `yaml:"printed_range"`
+	Holds         formula       `yaml:"holds"` // a condition, which text describes
+	Unit          prose         `yaml:"unit"`
+	Text          prose         `yaml:"text"`
+	AsPrinted     bool          `yaml:"as_printed"` // the inequality is printed so
+}
+
+// note is a paragraph.
+type note struct {
+	When formula `yaml:"when"`
+	Text prose   `yaml:"text"`
+}
+
+// table is a table of figures.yaml.
+type table struct {
+	Title   prose           `yaml:"title"`
+	When    formula         `yaml:"when"`
+	Where   formula         `yaml:"where"`
+	Each    list[string]    `yaml:"each"`    // a row for each value of these columns
+	Data    bool            `yaml:"data"`    // for programs, in a file of its own
+	Columns ordered[column] `yaml:"columns"` // by their headings
+}
+
+// column is a column of a table: a formula; or one for each value of a list of the plan.
+type column struct {
+	Value formula `yaml:"value"`
+	For   formula `yaml:"for"` // a list; item and index are then known
+
+	heading prose
+}
+
+// UnmarshalYAML implements yaml.Unmarshaler.
+func (c *column) UnmarshalYAML(n *yaml.Node) error {
+	if n.Kind == yaml.ScalarNode {
+		return c.Value.UnmarshalYAML(n)
+	}
+	type fields column
+	return strict(n, (*fields)(c))
+}
+
+// graph is a figure of figures.yaml.
+type graph struct {
+	Title   prose        `yaml:"title"`
+	Caption prose        `yaml:"caption"`
+	When    formula      `yaml:"when"`
+	X       axis         `yaml:"x"`
+	Y       axis         `yaml:"y"`
+	Marks   list[mark]   `yaml:"marks"`
+	Series  list[series] `yaml:"series"`
+}
+
+type axis struct {
+	Label prose   `yaml:"label"`
+	Log   bool    `yaml:"log"`
+	From  formula `yaml:"from"`
+	To    formula `yaml:"to"`
+}
+
+type mark struct {
+	Label prose   `yaml:"label"`
+	X     formula `yaml:"x"`
+	Y     formula `yaml:"y"`
+}
+
+// series is lines over rows, one for each value of the columns in lines, or the line of a function.
+type series struct {
+	Name   prose        `yaml:"name"`
+	Kind   figure.Kind  `yaml:"kind"`
+	Dashed bool         `yaml:"dashed"`
+	Where  formula      `yaml:"where"`
+	Lines  list[string] `yaml:"lines"`
+	Over   string       `yaml:"over"` // the column along x; of a function, the name of its variable
+	X      formula      `yaml:"x"`
+	Y      formula      `yaml:"y"`
+	From   formula      `yaml:"from"` // of a function: the first and last value, and the step
+	To     formula      `yaml:"to"`
+	Step   formula      `yaml:"step"`
+}
+
+// Read reads claims.yaml and figures.yaml of a folder. An error names file, line and key.
+func Read(files fs.FS, folder string) (*Sheet, error) {
+	s := &Sheet{functions: map[string]function{}, claimsFile: path.Join(folder, "claims.yaml"), figuresFile: path.Join(folder, "figures.yaml")}
+	var c claimsYAML
+	if err := readFile(files, s.claimsFile, &c); err != nil {
+		return nil, err
+	}
+	var f figuresYAML
+	if err := readFile(files, s.figuresFile, &f); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	s.let, s.claims, s.notes, s.tables, s.figures = c.Let, c.Claims, c.Notes, f.Tables, f.Figures
+	for _, t := range s.tables {
+		for i := range t.of.Columns {
+			c := &t.of.Columns[i]
+			h, err := parseTemplate(c.name)
+			if err != nil {
+				return nil, inFile(s.figuresFile, within("tables: "+t.name, atLine(c.line, err)))
+			}
+			c.of.heading = prose{located{c.line, c.name}, h}
+		}
+	}
+	for _, e := range c.Functions {
+		if err := s.define(e); err != nil {
+			return nil, inFile(s.claimsFile, within("functions", err))
+		}
+	}
+	if err := s.inherit(); err != nil {
+		return nil, inFile(s.claimsFile, within("claims", err))
+	}
+	return s, nil
+}
+
+func readFile(files fs.FS, name string, into any) error {
+	text, err := fs.ReadFile(files, name)
+	if err != nil {
+		return err
+	}
+	var doc yaml.Node
+	if err := yaml.Unmarshal(text, &doc); err != nil {
+		return fmt.Errorf("%s: not YAML: %s", name, strings.TrimPrefix(err.Error(), "yaml: "))
+	}
+	if len(doc.Content) != 1 {
+		return fmt.Errorf("%s: empty, want a mapping", name)
+	}
+	if err := strict(doc.Content[0], into); err != nil {
+		return inFile(name, err)
+	}
+	return nil
+}
+
+var signature = regexp.MustCompile(`^([a-z][a-z0-9_]*)\(([a-z0-9_, ]*)\)$`)
+
+// define adds a function such as "model(t): …".
+func (s *Sheet) define(e entry[formula]) error {
+	m := signature.FindStringSubmatch(e.name)
+	if m == nil {
+		return lineError(e.line, fmt.Sprintf("%s: want a name and parameters, such as model(t)", e.name))
+	}
+	if _, ok := operatorNamed(m[1]); ok {
+		return lineError(e.line, m[1]+": an operator has that name")
+	}
+	f := function{body: e.of.expression, line: e.line}
+	for _, p := range strings.Split(m[2], ",") {
+		if p = strings.TrimSpace(p); p != "" {
+			f.params = append(f.params, p)
+		}
+	}
+	s.functions[m[1]] = f
+	return nil
+}
+
+// inherit gives claims that are like others what they lack.
+func (s *Sheet) inherit() error {
+	for i := range s.claims {
+		c := &s.claims[i]
+		if c.of.Like == "" {
+			continue
+		}
+		k := slices.IndexFunc(s.claims[:i], func(e entry[claim]) bool { return e.name == c.of.Like })
+		if k < 0 {
+			return lineError(c.line, fmt.Sprintf("%s: like: %q, want a claim above", c.name, c.of.Like))
+		}
+		fill(&c.of, &s.claims[k].of)
+	}
+	return nil
+}
+
+// names are the names that expressions of a sheet may use.
+type names struct {
+	sheet   *Sheet
+	values  map[string]bool // of the plan and let
+	columns []string
+}
+
+// Check checks that all names of the sheet are known: keys of the plan, columns, let, functions and
+// operators. plan is a pointer to a plan, and columns those of its rows.
+func (s *Sheet) Check(plan any, columns []Column) error {
+	n := &names{sheet: s, values: map[string]bool{"true": true, "false": true}}
+	for name := range planValues(plan) {
+		n.values[name] = true
+	}
+	for _, c := range columns {
+		if n.values[c.Name] {
+			return fmt.Errorf("%s: %s: a key of the plan and a column: rename one", s.claimsFile, c.Name)
+		}
+		n.columns = append(n.columns, c.Name)
+	}
+	for _, e := range s.let {
+		if err := n.formula(e.of); err != nil {
+			return inFile(s.claimsFile, within("let: "+e.name, err))
+		}
+		n.values[e.name] = true
+	}
+	for name, f := range s.functions {
+		if err := n.check(f.body.tree, f.params); err != nil {
+			return inFile(s.claimsFile, within("functions: "+name, atLine(f.line, err)))
+		}
+	}
+	if err := n.claims(); err != nil {
+		return inFile(s.claimsFile, err)
+	}
+	if err := n.shown(); err != nil {
+		return inFile(s.figuresFile, err)
+	}
+	return nil
+}
+
+func (n *names) formula(f formula, locals ...string) error {
+	if !f.set() {
+		return nil
+	}
+	return atLine(f.line, n.check(f.tree, locals))
+}
+
+func (n *names) prose(p prose, locals ...string) error {
+	for _, piece := range p.pieces {
+		if e, ok := piece.(expression); ok {
+			if err := n.check(e.tree, locals); err != nil {
+				return atLine(p.line, err)
+			}
+		}
+	}
+	return nil
+}
+
+// check finds names that are not known, calls of operators that do not exist, and calls with the
+// wrong number of arguments.
+func (n *names) check(tree ast.Expr, locals []string) (err error) {
+	ast.Inspect(tree, func(x ast.Node) bool {
+		if err != nil {
+			return false
+		}
+		switch x := x.(type) {
+		case *ast.SelectorExpr:
+			err = n.check(x.X, locals)
+			return false
+		case *ast.CallExpr:
+			err = n.call(x, locals)
+			return false
+		case *ast.BasicLit:
+			if t, terr := parseTemplate(strings.Trim(x.Value, `"`)); terr == nil {
+				err = n.prose(prose{template: t}, locals...)
+			} else {
+				err = terr
+			}
+		case *ast.Ident:
+			if !n.values[x.Name] && !slices.Contains(n.columns, x.Name) && !slices.Contains(locals, x.Name) {
+				all := append(slices.Sorted(maps.Keys(n.values)), n.columns...)
+				err = fmt.Errorf("%s: no such name%s; known are the plan's and let's %s, and the columns %s", x.Name, nearest(x.Name, all),
+					strings.Join(slices.Sorted(maps.Keys(n.values)), ", "), strings.Join(n.columns, ", "))
+			}
+		}
+		return true
+	})
+	return err
+}
+
+func (n *names) call(x *ast.CallExpr, locals []string) error {
+	c, err := splitCall(x)
+	if err != nil {
+		return err
+	}
+	if f, ok := n.sheet.functions[c.name]; ok {
+		if len(c.args) != len(f.params) || c.over != nil || c.where != nil {
+			return fmt.Errorf("%s: want %s(%s)", c.name, c.name, strings.Join(f.params, ", "))
+		}
+	} else if op, ok := operatorNamed(c.name); !ok {
+		var all []string
+		for _, o := range operatorList {
+			all = append(all, o.name)
+		}
+		return fmt.Errorf("%s: no such operator%s, want one of %s", c.name, nearest(c.name, all), strings.Join(all, ", "))
+	} else if op.args >= 0 && len(c.args) != op.args || c.over != nil && !op.over || c.where != nil && !op.perRows {
+		return fmt.Errorf("%s: want %s", c.name, op.usage)
+	}
+	for _, name := range c.over {
+		if !slices.Contains(n.columns, name) {
+			return fmt.Errorf("%s: over %s: no such column%s, want one of %s", c.name, name, nearest(name, n.columns), strings.Join(n.columns, ", "))
+		}
+	}
+	for _, arg := range append(slices.Clone(c.args), c.where) {
+		if arg == nil {
+			continue
+		}
+		if err := n.check(arg, locals); err != nil {
+			return err
+		}
+	}
+	return nil
+}
