@@ -58,8 +58,12 @@ func TestNS3Parameters(t *testing.T) {
 		own, _, _ := strings.Cut(Find(name).Plan(), "\nquick:")
 		for _, line := range lines[1:] {
 			key, value, _ := strings.Cut(line, ": ")
-			_, rest, found := strings.Cut(own, "\n"+key+": ")
-			have, _, _ := strings.Cut(rest, "\n")
+			have, found := planLine(own, key)
+			if name == "shrew" && key == "pulses" { // the plan's two keys of today were one when ns-3 ran
+				first, _ := planLine(own, "length")
+				others, ok := planLine(own, "other_lengths")
+				have, found = first+", "+strings.Trim(others, "[]"), ok
+			}
 			switch {
 			case !found:
 				t.Errorf("%s: the plan has no %s any more", name, key)
@@ -85,6 +89,13 @@ func TestNS3Parameters(t *testing.T) {
 			}
 		}
 	}
+}
+
+// planLine returns the text of a key of a plan.
+func planLine(plan, key string) (value string, ok bool) {
+	_, rest, ok := strings.Cut(plan, "\n"+key+": ")
+	value, _, _ = strings.Cut(rest, "\n")
+	return value, ok
 }
 
 // comparison reads the numbers of both simulators.

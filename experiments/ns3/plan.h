@@ -77,7 +77,7 @@ class Plan
         return found->second;
     }
 
-    // List returns the members of "[a, b]".
+    // List returns the members of "[a, b]", or the one of "a".
     std::vector<std::string> List(const std::string& key) const
     {
         std::vector<std::string> all;
@@ -93,6 +93,10 @@ class Plan
             {
                 member += c;
             }
+        }
+        if (!member.empty()) // one value without brackets
+        {
+            all.push_back(member);
         }
         return all;
     }

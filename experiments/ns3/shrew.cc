@@ -168,10 +168,14 @@ main(int argc, char** argv)
 {
     Plan plan = Plan::Main(argc, argv);
     std::cout << "changed,floor_ns,pulse_ns,period_ns,seed,share,timeouts\n";
-    auto pulses = plan.List("pulses");
+    auto pulses = plan.List("length");
+    for (const auto& other : plan.List("other_lengths"))
+    {
+        pulses.push_back(other);
+    }
     auto periods = plan.List("periods");
     periods.insert(periods.begin(), "0s");
-    // The first three timers of the plan: RFC 6298 with three floors. ACKs are not delayed.
+    // The plan's published, finer and no_floor: RFC 6298 with three floors. ACKs are not delayed.
     for (const char* floor : {"1s", "200ms", "1ms"})
     {
         Settings s{Plan::ParseNs(floor)};

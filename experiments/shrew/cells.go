@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"tcpwheel/experiments"
@@ -26,27 +27,28 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 			})
 		}
 	}
-	for i, timers := range append(p.Timers[:len(p.Timers):len(p.Timers)], p.BSD) {
-		for k, pulse := range p.Pulses {
-			if i > 0 && k > 0 {
-				continue
-			}
-			if k == 0 {
-				add(timers, pulse, 0)
+	for i, timers := range slices.Concat([]testbed.Timers{p.Published, p.Finer, p.NoFloor}, p.OtherTimers, []testbed.Timers{p.BSD}) {
+		add(timers, p.Length, 0)
+		for _, period := range p.Periods {
+			add(timers, p.Length, period)
+		}
+		for _, pulse := range p.Others {
+			if i > 0 {
+				break // for the published timers alone
 			}
 			for _, period := range p.Periods {
 				add(timers, pulse, period)
 			}
 		}
 	}
-	if len(p.FlowTrips) > 0 {
+	if len(p.FlowTrips) > 0 && slices.Min(p.FlowTrips) >= p.RoundTrip {
 		for _, period := range append([]time.Duration{0}, p.Periods...) {
 			for seed := 1; seed <= p.FlowSeeds; seed++ {
-				c := Cell{Timers: p.Timers[0].Text, Pulse: p.Pulses[0], Period: period, Seed: seed, Several: true}
+				c := Cell{Timers: p.Published.Text, Pulse: p.Length, Period: period, Seed: seed, Several: true}
 				all = append(all, experiments.Cell[Cell]{
 					Name: fmt.Sprintf("flows=%d period=%v seed=%d", len(p.FlowTrips), period, seed),
 					Cost: 2e-6 * p.packets(c.Pulse, period),
-					Run:  func(context.Context) (Cell, error) { return run(p, p.Timers[0], p.FlowTrips, c) },
+					Run:  func(context.Context) (Cell, error) { return run(p, p.Published, p.FlowTrips, c) },
 				})
 			}
 		}

@@ -42,7 +42,7 @@ func gvisorCells(p *Plan) (all []experiments.Cell[Cell]) {
 	for _, g := range p.gvisors() {
 		for _, period := range append([]time.Duration{0}, p.Periods...) {
 			for seed := 1; seed <= p.GVisorSeeds; seed++ {
-				c := Cell{Timers: g.String(), Pulse: p.Pulses[0], Period: period, Seed: seed}
+				c := Cell{Timers: g.String(), Pulse: p.Length, Period: period, Seed: seed}
 				all = append(all, experiments.Cell[Cell]{
 					Name: fmt.Sprintf("timers=%q pulse=%v period=%v seed=%d", c.Timers, c.Pulse, period, seed),
 					Cost: 1e-5 * p.packets(c.Pulse, period),
@@ -69,7 +69,7 @@ func (g gvisor) run(p *Plan, c Cell) (Cell, error) {
 	if w.Wire, err = testbed.NewWire(p.bottleneck(), p.bottleneck(), [2]uint64{0, 1}); err != nil {
 		return c, err
 	}
-	receiver := netstack.Config{Conn: p.Timers[0].Config()}
+	receiver := netstack.Config{Conn: p.Published.Config()}
 	s, err := testbed.NewStacks(virtual.Config{Seed: uint64(c.Seed), TCP: [2]virtual.TCP{testbed.DialEnd: {GVisor: true, MinRTO: g.floor, NoRACK: g.bare}, testbed.ListenEnd: {Config: receiver}}, Wire: w})
 	if err != nil {
 		return c, err

@@ -8,10 +8,11 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
+	"tcpwheel/experiments/declared"
 	"tcpwheel/experiments/internal/testbed"
 )
 
-//go:embed README.md plan.yaml
+//go:embed README.md plan.yaml claims.yaml figures.yaml
 var files embed.FS
 
 // Plan is the plan of the study.
@@ -20,13 +21,17 @@ type Plan struct {
 	Buffer    int           `plan:"buffer" unit:"size" min:"1500" max:"100000000"`
 	RoundTrip time.Duration `plan:"round_trip" min:"1ms" max:"1s"`
 
-	Pulses    []time.Duration `plan:"pulses" min:"1ms" max:"10s"`
+	Length    time.Duration   `plan:"length" min:"1ms" max:"10s"`
+	Others    []time.Duration `plan:"other_lengths" min:"1ms" max:"10s" optional:"true"`
 	PulseRate int             `plan:"pulse_rate" unit:"rate" min:"10000" max:"10000000000"`
 	Packet    int             `plan:"packet" min:"40" max:"1500"`
 	Periods   []time.Duration `plan:"periods" min:"10ms" max:"100s"`
 
-	Timers []testbed.Timers `plan:"timers"`
-	BSD    testbed.Timers   `plan:"bsd"`
+	Published   testbed.Timers   `plan:"published"`
+	Finer       testbed.Timers   `plan:"finer"`
+	NoFloor     testbed.Timers   `plan:"no_floor"`
+	OtherTimers []testbed.Timers `plan:"others" optional:"true"`
+	BSD         testbed.Timers   `plan:"bsd"`
 
 	Settle   time.Duration `plan:"settle" min:"1s" max:"10m"`
 	Duration time.Duration `plan:"duration" min:"1s" max:"1h"`
@@ -39,18 +44,19 @@ type Plan struct {
 	GVisorSeeds  int             `plan:"gvisor_seeds" min:"1" max:"1000"`
 }
 
-// Cell is a flow's share against pulses of a period under one seed.
+// Cell is a flow's share against pulses of a period under one seed. Its columns are the measures of
+// claims.yaml.
 type Cell struct {
-	Timers string        `json:"timers"`
-	Pulse  time.Duration `json:"pulse_ns"`
-	Period time.Duration `json:"period_ns"` // 0: no pulses
-	Seed   int           `json:"seed"`
+	Timers string        `json:"timers" help:"the sender"`
+	Pulse  time.Duration `json:"pulse_ns" help:"length of a pulse"`
+	Period time.Duration `json:"period_ns" help:"from one pulse to the next; 0s is no pulses"`
+	Seed   int           `json:"seed" help:"it sets the phase of the pulses"`
 
-	Share    float64 `json:"share"`    // of the bottleneck's rate, data that arrived
-	Timeouts uint64  `json:"timeouts"` // of the sender
+	Share    float64 `json:"share" help:"of the bottleneck's rate, 0 to 1: data that arrived after the first pulse"`
+	Timeouts uint64  `json:"timeouts" help:"of the sender, after the first pulse"`
 
-	Several bool      `json:"several,omitempty"` // the plan's flows of several round trips
-	Flows   []float64 `json:"flows,omitempty"`   // the share of each
+	Several bool      `json:"several,omitempty" help:"whether the plan's flows of several round trips ran together"`
+	Flows   []float64 `json:"flows,omitempty" help:"the share of each of several flows"`
 }
 
 // Study is the study.
@@ -60,23 +66,12 @@ var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 		"longer round trips; fine timers without a floor have no null.",
 	Question: "Do pulses at the period of the retransmission timeout shut a flow out?",
 	Check: func(p *Plan) error {
-		switch {
-		case len(p.Timers) < 3:
-			return fmt.Errorf("timers: %d, want 3 or more", len(p.Timers))
-		case !slices.IsSorted(p.Periods) || p.Periods[0] <= slices.Max(p.Pulses):
-			return fmt.Errorf("periods: %v, want rising values above the longest pulse", p.Periods)
-		}
-		if len(p.FlowTrips) > 0 && slices.Min(p.FlowTrips) < p.RoundTrip {
-			return fmt.Errorf("flow_round_trips: %v, want none below round_trip, %v", p.FlowTrips, p.RoundTrip)
-		}
-		floor := p.Timers[0].Policy.Bounds.Min
-		for _, period := range []time.Duration{floor, floor / 2} {
-			if !slices.Contains(p.Periods, period) {
-				return fmt.Errorf("periods: without %v, want the floor of the first timers, and half of it", period)
-			}
+		longest := max(p.Length, slices.Max(append(p.Others, 0)))
+		if !slices.IsSorted(p.Periods) || p.Periods[0] <= longest {
+			return fmt.Errorf("periods: %v, want rising values above the longest pulse, %v", p.Periods, longest)
 		}
 		return nil
 	},
 	Cells: cells,
-	Judge: judge,
+	Judge: declared.Judge[Plan, Cell](files, "."),
 })
