@@ -20,7 +20,7 @@ import (
 // on ticks: Now and NowMonotonic read the machine's clock exactly.
 //
 // The timers behave like those of gVisor's standard clock. Each function runs in a goroutine of its
-// own: it may block, and may call any method of the clock and its timers. Functions of one tick run
+// own, except on a Serial clock: it may block, and may call any method of the clock and its timers. Functions of one tick run
 // in no particular order. If Stop returns false, it does not wait for the function. Reset moves a
 // running timer and starts any other. A negative duration counts as 0, and 0 expires at the next
 // tick, never inside the call.
@@ -29,6 +29,8 @@ import (
 // running timers are not garbage-collected until Close.
 type Clock struct {
 	shards []*wheel.Realtime // with one epoch
+	serial bool
+	settle func() // nil for none
 }
 
 // ClockConfig configures a Clock. The zero value of each field is its default.
@@ -45,6 +47,12 @@ type ClockConfig struct {
 	// wake-ups of its own. With more, more CPUs can start and stop timers at once, but share fewer
 	// wake-ups.
 	Shards int
+
+	// Serial runs the functions of a shard one after another in its goroutine: earlier ticks first,
+	// and within a tick as VirtualClock does. They must return soon, and must not wait for each other.
+	Serial bool
+	// Settle, if not nil, is called after each function of a Serial clock, before the next one.
+	Settle func()
 }
 
 const maxClockShards = 256
@@ -66,7 +74,7 @@ func NewClock(cfg ClockConfig) (*Clock, error) {
 	if cfg.Alarm.Epoch.IsZero() {
 		cfg.Alarm.Epoch = time.Now()
 	}
-	c := &Clock{}
+	c := &Clock{serial: cfg.Serial, settle: cfg.Settle}
 	for range cfg.Shards {
 		rt, err := wheel.Start(cfg.RealtimeConfig)
 		if err != nil {
@@ -86,13 +94,23 @@ func (c *Clock) NowMonotonic() tcpip.MonotonicTime { return monotonic(c.Time()) 
 // Time returns NowMonotonic as a wheel.Time.
 func (c *Clock) Time() wheel.Time { return c.shards[0].Now() }
 
-// AfterFunc calls f at the first tick after d, in a goroutine of its own.
+// AfterFunc calls f at the first tick after d, in a goroutine of its own unless the clock is
+// Serial.
 func (c *Clock) AfterFunc(d time.Duration, f func()) tcpip.Timer {
 	shard := c.shards[0]
 	if len(c.shards) > 1 {
 		shard = c.shards[rand.IntN(len(c.shards))]
 	}
-	return (*clockTimer)(shard.AfterFunc(d, f))
+	switch {
+	case !c.serial:
+		return (*clockTimer)(shard.AfterFunc(d, f))
+	case c.settle == nil:
+		return (*clockTimer)(shard.InlineFunc(d, f))
+	}
+	return (*clockTimer)(shard.InlineFunc(d, func() {
+		f()
+		c.settle()
+	}))
 }
 
 // Tick returns the granularity of the timers.

@@ -51,6 +51,10 @@ type Config struct {
 	// methods of the Endpoint.
 	TimerEvents func(TimerEvent)
 
+	// NoWorkers runs bulk connections like others, in the goroutines of their callers and of the
+	// clock. Otherwise a pool of goroutines runs them, one per CPU.
+	NoWorkers bool
+
 	// CheckInvariants checks the invariants of a connection after each step, and panics if one does
 	// not hold. It is for tests: a step then costs O(segments in flight).
 	CheckInvariants bool
@@ -138,7 +142,7 @@ type protocol struct {
 
 	virtual  bool // the stack's clock is a VirtualClock
 	idle     idleSignal
-	parallel bool // more than one CPU, and runs need not be deterministic
+	parallel bool // more than one CPU, and workers are allowed: runs need not be deterministic
 
 	strayMu sync.Mutex   // taken last
 	strays  tcp.Counters // of segments of no connection
@@ -164,7 +168,7 @@ func newProtocol(s *stack.Stack, cfg Config) (*protocol, error) {
 		p.maxTimeWait = 1 << 18
 	}
 	p.virtual = isVirtual(s.Clock())
-	p.parallel = !p.virtual && runtime.GOMAXPROCS(0) > 1
+	p.parallel = !p.virtual && !cfg.NoWorkers && runtime.GOMAXPROCS(0) > 1
 	p.workers.max = runtime.GOMAXPROCS(0)
 	p.opts.init(&cfg.Conn)
 	var key [16]byte
