@@ -69,6 +69,7 @@ var rfcs = map[int]rfc{
 	4898: {title: "TCP Extended Statistics MIB"},
 	4953: {title: "Defending TCP Against Spoofing Attacks"},
 	4987: {title: "TCP SYN Flooding Attacks and Common Mitigations"},
+	5382: {title: "NAT Behavioral Requirements for TCP"},
 	5482: {title: "TCP User Timeout Option"},
 	5681: {title: "TCP Congestion Control"},
 	5682: {title: "Forward RTO-Recovery (F-RTO): An Algorithm for Detecting Spurious Retransmission Timeouts with TCP"},

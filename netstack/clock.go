@@ -20,10 +20,10 @@ import (
 // on ticks: Now and NowMonotonic read the machine's clock exactly.
 //
 // The timers behave like those of gVisor's standard clock. Each function runs in a goroutine of its
-// own, except on a Serial clock: it may block, and may call any method of the clock and its timers. Functions of one tick run
-// in no particular order. If Stop returns false, it does not wait for the function. Reset moves a
-// running timer and starts any other. A negative duration counts as 0, and 0 expires at the next
-// tick, never inside the call.
+// own, except on a Serial clock: it may block, and may call any method of the clock and its timers.
+// Functions of one tick run in no particular order. If Stop returns false, it does not wait for the
+// function. Reset moves a running timer and starts any other. A negative duration counts as 0, and
+// 0 expires at the next tick, never inside the call.
 //
 // The clock sleeps while no timer runs. Multiple goroutines may invoke its methods. A Clock and its
 // running timers are not garbage-collected until Close.
@@ -35,12 +35,13 @@ type Clock struct {
 
 // ClockConfig configures a Clock. The zero value of each field is its default.
 type ClockConfig struct {
-	// RealtimeConfig has the scheme, the tick and the size of each wheel. Alarm.Epoch is the zero of
-	// NowMonotonic; the default is the time of NewClock. Clocks with one epoch agree on NowMonotonic.
+	// RealtimeConfig has the scheme, the tick and the size of each wheel. Alarm.Epoch is the zero
+	// of NowMonotonic; the default is the time of NewClock. Clocks with one epoch agree on
+	// NowMonotonic.
 	//
-	// The default scheme is scheme7. A stack has many distant timers, such as keepalives. Under Scheme
-	// 6 each wakes the clock T/M times, under Scheme 7 at most m times (Appendix A of the paper).
-	// scheme6 starts timers faster, and wakes up as seldom while at most 1024 of them run.
+	// The default scheme is scheme7. A stack has many distant timers, such as keepalives. Under
+	// Scheme 6 each wakes the clock T/M times, under Scheme 7 at most m times (Appendix A of the
+	// paper). scheme6 starts timers faster, and wakes up as seldom while at most 1024 of them run.
 	wheel.RealtimeConfig
 
 	// Shards is the number of wheels, 1 to 256; the default is 1. Each has a lock, a goroutine and
@@ -49,7 +50,8 @@ type ClockConfig struct {
 	Shards int
 
 	// Serial runs the functions of a shard one after another in its goroutine: earlier ticks first,
-	// and within a tick as VirtualClock does. They must return soon, and must not wait for each other.
+	// and within a tick as VirtualClock does. They must return soon, and must not wait for each
+	// other.
 	Serial bool
 	// Settle, if not nil, is called after each function of a Serial clock, before the next one.
 	Settle func()

@@ -66,8 +66,8 @@ func (r *record) comment() string {
 	return text + r.fate
 }
 
-// WriteCapture writes the packets that the host has sent and received as pcapng: the latest 32 MB of
-// them. Comments name the timers that sent a packet, and say what became of it on its path.
+// WriteCapture writes the packets that the host has sent and received as pcapng: the latest 32 MB
+// of them. Comments name the timers that sent a packet, and say what became of it on its path.
 func (h *Host) WriteCapture(w io.Writer) error {
 	n := h.net
 	n.mu.Lock()

@@ -9,8 +9,8 @@ import (
 
 // Counts are counts of losses and of the timers and retransmissions that repaired them.
 type Counts struct {
-	Packets uint64 // that entered a path, in either direction
-	Lost    uint64 // of these, on the path, or because a queue was full
+	Packets uint64 // sent
+	Lost    uint64 // on the path, in either direction, or because its queue was full
 
 	// Timeouts are the expiries of retransmission timers: a program waited an RTO. SYNs are the
 	// retransmitted SYNs and SYN-ACKs among the retransmissions.
@@ -31,9 +31,9 @@ func (n *Net) Counts() (sum Counts) {
 // Counts returns the counts since New: of the host's path, and of its TCP.
 func (h *Host) Counts() (c Counts) {
 	h.net.mu.Lock()
+	c.Packets = h.sent
 	for _, l := range h.links {
 		s := l.Counts()
-		c.Packets += s.Packets
 		c.Lost += s.Lost + s.QueueDropped
 	}
 	h.net.mu.Unlock()

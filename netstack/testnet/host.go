@@ -35,8 +35,8 @@ type HostConfig struct {
 	// tcptimers.ParsePolicy. The default is netstack.DefaultConfig.
 	Policy string
 
-	// KeepAlive configures keepalive for the connections that the host dials and accepts. The default
-	// is off; package net's is on, with an idle time of 15 s.
+	// KeepAlive configures keepalive for the connections that the host dials and accepts. The
+	// default is off; package net's is on, with an idle time of 15 s.
 	KeepAlive net.KeepAliveConfig
 
 	// TCP, if not nil, changes further parameters of the host's TCP, after Policy.
@@ -86,6 +86,7 @@ type Host struct {
 	link      *channel.Endpoint // between the stack and the path
 
 	// Guarded by Net.mu.
+	sent    uint64                 // packets
 	links   [2]*virtual.PacketLink // by direction
 	changes uint64                 // of the path
 	nat     *nat                   // nil for none
@@ -205,6 +206,7 @@ func (h *Host) WriteNotify() {
 			continue
 		}
 		view := pkt.ToView()
+		h.sent++
 		p := &packet{from: h}
 		p.Bytes, p.Causes = bytes.Clone(view.AsSlice()), netstack.Causes(pkt)
 		view.Release()

@@ -104,4 +104,3 @@ func (t *nat) in(now wheel.Time, b []byte) bool {
 	ip.SetDestinationAddressWithChecksumUpdate(m.host)
 	return true
 }
-

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -29,7 +30,9 @@ type Net struct {
 	epoch  time.Time // when the clock showed 0
 	life   context.Context
 	end    context.CancelFunc
-	hosts  []*Host // they do not change after New
+	hosts  []*Host      // they do not change after New
+	name   string       // of the test
+	moved  atomic.Int64 // the time of the last event, for watched
 
 	// Guards the links of the hosts, their captures, and what follows.
 	mu     sync.Mutex
@@ -69,7 +72,7 @@ func New(t testing.TB, path Path, o ...Option) *Net {
 	for _, option := range o {
 		option.apply(&all)
 	}
-	n := &Net{t: t, seed: all.seed, bubble: inBubble(), epoch: time.Now()}
+	n := &Net{t: t, seed: all.seed, bubble: inBubble(), epoch: time.Now(), name: t.Name()}
 	if n.bubble && !ownsBubble(t) {
 		t.Fatal("testnet: New in a bubble, with the t of another test: use the t of the function that synctest.Test calls")
 	}
@@ -78,7 +81,10 @@ func New(t testing.TB, path Path, o ...Option) *Net {
 	cfg.Scheme, cfg.Tick, cfg.Alarm.Epoch = "scheme3", time.Nanosecond, n.epoch
 	if n.bubble {
 		// Time moves only when every goroutine of the bubble waits.
-		cfg.Settle = func() { time.Sleep(time.Nanosecond) }
+		cfg.Settle = func() {
+			time.Sleep(time.Nanosecond)
+			n.moved.Store(int64(n.Now()))
+		}
 	}
 	var err error
 	if n.clock, err = netstack.NewClock(cfg); err != nil {
@@ -159,7 +165,7 @@ func (n *Net) Now() time.Duration { return time.Since(n.epoch) }
 
 // Close closes the network: connections fail, listeners and dials return errors, and no timer runs
 // any more, those of TIME-WAIT and keepalive included. In a bubble, Close then sleeps for a second,
-// in which the program's goroutines may end. The test calls it when it ends. A second call does
+// for the program's goroutines to end. The test calls it when it ends. A second call does
 // nothing.
 func (n *Net) Close() {
 	n.mu.Lock()

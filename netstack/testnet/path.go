@@ -23,13 +23,13 @@ type Path struct {
 	Rate  string // "10Mbit", or a trace of a varying rate: see sim.ReadTrace. "" is no limit
 	Queue string // what may wait for the rate: packets, as in "100", or bytes, as in "64KiB". "" is no limit
 
-	// More has other fields of sim.LinkConfig for both directions, as in "jitter=2ms reorder=1%". Up
-	// and Down have fields for the packets from the host and to it. They take precedence.
+	// More has other fields of sim.LinkConfig for both directions, as in "jitter=2ms reorder=1%".
+	// Up and Down have fields for the packets from the host and to it. They take precedence.
 	More, Up, Down string
 
-	// NAT is how long a NAT between the host and its link remembers an idle connection; 0 is no NAT.
-	// The NAT gives each connection an address and a port of its own, and drops packets of
-	// connections that it does not know. So nobody can dial the host.
+	// NAT is how long a NAT between the host and its link remembers an idle connection; 0 is no
+	// NAT. The NAT gives each connection an address and a port of its own, and drops packets of
+	// connections that it does not know. So other hosts cannot dial this one.
 	NAT time.Duration
 }
 
