@@ -1,0 +1,284 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"tcpwheel/pcaps/replay"
+	"tcpwheel/pcaps/track"
+	"tcpwheel/pcaps/truth"
+	"tcpwheel/tun/kerneltruth"
+)
+
+// replayOrigin is a source of captures that are replayed.
+type replayOrigin struct {
+	name string // "simulator", "kernels" or "captures"
+	what string // the unit of its count
+	n    int
+	sum  *truth.Replays
+}
+
+func isDir(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir()
+}
+
+// trialSeeds is how far the first seeds of trials are apart.
+const trialSeeds = 1_000_000
+
+// replayTrials judges replays of simulated captures.
+func (a *assessment) replayTrials(ctx context.Context) error {
+	if a.simulated == 0 {
+		return nil
+	}
+	sum, n, err := (&truth.Trials{Seeds: 2 * a.simulated, First: a.seed * trialSeeds}).Run(ctx)
+	if err == nil {
+		a.replays = append(a.replays, &replayOrigin{name: "simulator", what: "trials", n: n, sum: sum})
+	}
+	return err
+}
+
+// captureEndings are the endings of captures' names, before that of a compressed file.
+var captureEndings = []string{".pcap", ".pcapng", ".cap", ".dmp", ".dump"}
+
+// isCapture reports whether a file is a capture by its name.
+func isCapture(name string) bool {
+	for _, packed := range []string{".gz", ".zst", ".lz4"} {
+		name = strings.TrimSuffix(name, packed)
+	}
+	return slices.Contains(captureEndings, filepath.Ext(name))
+}
+
+// replayCaptures judges the oracle by the captures below a directory.
+func (a *assessment) replayCaptures(ctx context.Context) error {
+	o := &replayOrigin{name: "captures", what: "files", sum: &truth.Replays{}}
+	a.replays = append(a.replays, o)
+	return filepath.WalkDir(a.captures, func(name string, d fs.DirEntry, err error) error {
+		if err = errors.Join(err, ctx.Err()); err != nil || !d.Type().IsRegular() || !isCapture(name) {
+			return err
+		}
+		f, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		if err := o.sum.AddCapture(f, name); err != nil {
+			fmt.Fprintf(a.stderr, "tcpwheel: accuracy: %v; what comes before was replayed\n", err)
+		}
+		o.n++
+		return nil
+	})
+}
+
+// twinScenarios are the connections of a trial of kernels. Each runs twice under each setting, to
+// measure the noise of the truth; twinRuns run at once.
+const twinScenarios, twinRuns = 4, 8
+
+// drawTwins runs the same scenarios between kernels under all settings until end, at least once,
+// and judges the replays of their captures.
+func (a *assessment) drawTwins(ctx context.Context, keep string, end time.Time) error {
+	o := &replayOrigin{name: "kernels", what: "trials", sum: &truth.Replays{}}
+	a.replays = append(a.replays, o)
+	for seed := a.seed; seed == a.seed || time.Now().Before(end); seed++ {
+		runs, err := runTwins(ctx, seed, keep)
+		if err != nil {
+			return err
+		}
+		sum, err := truth.JudgeKernels(fmt.Sprintf("twins %d", seed), runs)
+		if err != nil {
+			return err
+		}
+		o.sum.Add(sum)
+		o.n++
+	}
+	return nil
+}
+
+// runTwins runs the scenarios of a trial.
+func runTwins(ctx context.Context, seed uint64, keep string) ([]truth.KernelRuns, error) {
+	settings := kerneltruth.Settings()
+	runs := make([]truth.KernelRuns, len(settings))
+	var tasks []func() error
+	for i, setting := range settings {
+		runs[i].Name, runs[i].Policy = setting.Name, setting.Policy
+		for n := range uint64(twinScenarios) {
+			r := rand.New(rand.NewPCG(seed, n))
+			s := kerneltruth.Twin(seed*twinScenarios+n, truth.LostTransmissions(r, 300_000, 1448, 0.05+0.1*r.Float64()))
+			s.Sysctls = setting.Sysctls
+			for _, run := range []struct {
+				dirs *[]fs.FS
+				name string
+			}{{&runs[i].Dirs, ""}, {&runs[i].Again, "-again"}} {
+				dir := filepath.Join(keep, fmt.Sprintf("%s-%d%s", s.Name, i, run.name))
+				*run.dirs = append(*run.dirs, os.DirFS(dir))
+				tasks = append(tasks, func() error { return kerneltruth.Run(ctx, s, dir) })
+			}
+		}
+	}
+	errs := make([]error, len(tasks))
+	slots := make(chan struct{}, twinRuns)
+	var all sync.WaitGroup
+	for i, task := range tasks {
+		slots <- struct{}{}
+		all.Go(func() {
+			defer func() { <-slots }()
+			errs[i] = task()
+		})
+	}
+	all.Wait()
+	return runs, errors.Join(errs...)
+}
+
+// replayAccuracyRecord is one side of an origin's captures as JSON.
+type replayAccuracyRecord struct {
+	Type     string         `json:"type"`   // "replay_accuracy"
+	Origin   string         `json:"origin"` // simulator, kernels or captures
+	Side     string         `json:"captured_at"`
+	Captures int            `json:"captures"`
+	Needed   int            `json:"needed"`
+	Passed   int            `json:"through_gate"`
+	Gates    map[string]int `json:"gates,omitempty"` // the others, by reason
+
+	OracleMedian   *float64 `json:"oracle_median_off"` // as parts of the recovery time
+	OracleP95      *float64 `json:"oracle_p95_off"`
+	Policies       int      `json:"policy_recoveries"`
+	PoliciesMedian *float64 `json:"policies_median_off"`
+	PoliciesP95    *float64 `json:"policies_p95_off"`
+}
+
+// verdictsRecord is the verdicts on an origin's captures as JSON.
+type verdictsRecord struct {
+	Type     string         `json:"type"` // "replay_verdicts"
+	Origin   string         `json:"origin"`
+	All      map[string]int `json:"verdicts"`
+	Known    int            `json:"truth_known"` // of the ones that save or cost
+	False    int            `json:"false"`
+	Percent  float64        `json:"false_percent"`
+	Interval [2]float64     `json:"false_interval_percent"`
+	Wrong    []truth.Judged `json:"false_verdicts"`
+
+	// NotJudged are verdicts whose truth has more noise than effect.
+	NotJudged []truth.Judged `json:"not_judged"`
+}
+
+func (o *replayOrigin) records() (all []replayAccuracyRecord) {
+	for i := range o.sum.Sides {
+		s := &o.sum.Sides[i]
+		if s.Needed == 0 {
+			continue
+		}
+		rec := replayAccuracyRecord{
+			Type: "replay_accuracy", Origin: o.name, Side: truth.Side(i).String(), Captures: o.n, Needed: s.Needed, Passed: s.Passed, Gates: s.Gates,
+			Policies: len(s.Policies),
+		}
+		rec.OracleMedian, rec.OracleP95 = quantilesOf(s.Oracle)
+		rec.PoliciesMedian, rec.PoliciesP95 = quantilesOf(s.Policies)
+		all = append(all, rec)
+	}
+	return all
+}
+
+// quantilesOf returns the median and the 95th percentile, nil of none.
+func quantilesOf(all []float64) (median, p95 *float64) {
+	if len(all) == 0 {
+		return nil, nil
+	}
+	m, p := replay.Quantile(all, 0.5), replay.Quantile(all, 0.95)
+	return &m, &p
+}
+
+func (o *replayOrigin) verdicts() verdictsRecord {
+	rec := verdictsRecord{Type: "replay_verdicts", Origin: o.name, All: map[string]int{}, Wrong: []truth.Judged{}, NotJudged: []truth.Judged{}}
+	for _, j := range o.sum.Verdicts {
+		rec.All[j.Verdict]++
+		if j.False() {
+			rec.Wrong = append(rec.Wrong, j)
+		}
+		if j.TooNoisy() {
+			rec.NotJudged = append(rec.NotJudged, j)
+		}
+	}
+	var share truth.Share
+	rec.False, rec.Known, share = o.sum.Wrong()
+	rec.Percent, rec.Interval = share.Percent, [2]float64{share.Low, share.High}
+	return rec
+}
+
+func (a *assessment) writeReplaysJSON(enc *json.Encoder) error {
+	for _, o := range a.replays {
+		if err := encodeAll(enc, slices.Values(o.records())); err != nil {
+			return err
+		}
+		if len(o.sum.Verdicts) > 0 {
+			if err := enc.Encode(o.verdicts()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// write writes a line for each side, and how many verdicts are false.
+func (o *replayOrigin) write(b *bytes.Buffer) {
+	fmt.Fprintf(b, "replay, %s: %d %s\n", o.name, o.n, o.what)
+	fmt.Fprintf(b, "%-13s%7s%20s%18s%20s\n%40s%9s%9s%10s%10s\n", "captured at", "needed", "through the gate, %", "oracle off, %", "policies off, %",
+		"", "median", "p95", "median", "p95")
+	for _, r := range o.records() {
+		share := o.sum.Sides[sideNamed(r.Side)].Share()
+		fmt.Fprintf(b, "the %-9s%7d%20s%9s%9s%10s%10s\n", r.Side, r.Needed, shareText(share), partText(r.OracleMedian), partText(r.OracleP95),
+			partText(r.PoliciesMedian), partText(r.PoliciesP95))
+	}
+	if len(o.sum.Verdicts) > 0 {
+		v := o.verdicts()
+		fmt.Fprintf(b, "%d verdicts save or cost, the truth of %d is known, and %d are false: %.1f %% (%.1f to %.1f)\n", v.All["saves"]+v.All["costs"],
+			v.Known, v.False, v.Percent, v.Interval[0], v.Interval[1])
+		for _, j := range v.NotJudged {
+			fmt.Fprintf(b, "not judged: the machine was late by %s, two runs under the same timers differ by\n  %s, others by %s: %s, %s, captured at the %v\n",
+				track.SpanText(j.Late), track.SpanText(j.Noise), track.SpanText(j.Really.Abs()), j.Trial, j.Policy, j.Side)
+		}
+		for _, name := range slices.Sorted(maps.Keys(v.All)) {
+			fmt.Fprintf(b, "%8d %s\n", v.All[name], name)
+		}
+	}
+	b.WriteByte('\n')
+}
+
+func sideNamed(name string) truth.Side {
+	for i := range truth.Sides {
+		if truth.Side(i).String() == name {
+			return truth.Side(i)
+		}
+	}
+	panic("BUG: no side " + name)
+}
+
+// partText is a part in percent.
+func partText(part *float64) string {
+	if part == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f", 100**part)
+}
+
+// mostFalse is the most false verdicts, in percent.
+const mostFalse = 1
+
+// judge returns a violation if too many verdicts are false.
+func (o *replayOrigin) judge() error {
+	if wrong, known, share := o.sum.Wrong(); wrong > 1 && share.Percent > mostFalse {
+		return &violation{fmt.Errorf("replay, %s: %d of %d verdicts are false, want %d %% at most", o.name, wrong, known, mostFalse)}
+	}
+	return nil
+}

@@ -1,0 +1,291 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"tcpwheel/pcaps/capture"
+	"tcpwheel/pcaps/corpus"
+	"tcpwheel/pcaps/track"
+)
+
+// analysis is a run of analyze.
+type analysis struct {
+	asJSON, asCSV bool
+	csvConns      bool // with asCSV: connections instead of episodes
+	top           int
+	all           bool
+	details       bool
+	filter        connFilter
+	maxConns      int
+	reports       *reports
+	corpus        corpusFlags
+
+	stdout, stderr io.Writer
+	enc            *json.Encoder
+	csv            *csv.Writer
+	progress       *corpus.Progress // nil for a single file
+	shares         int              // goroutines that follow the connections of a file
+	part           *corpus.Part     // with --parquet: what to add records to
+}
+
+func newAnalyze() *cobra.Command {
+	var (
+		a        = analysis{reports: &reports{}}
+		from, to string
+		conns    []string
+	)
+	cmd := &cobra.Command{
+		Use:   "analyze FILE...",
+		Short: "report the losses in captures: why, whether needed, and their cost",
+		Long: "Analyze follows the TCP connections of captures and finds each loss episode:\n" +
+			"what was retransmitted, whether a timer or ACKs caused it, whether it was\n" +
+			"needed, and how long the repair took. FILE - is standard input. It reads pcap\n" +
+			"and pcapng, plain or compressed.\n\n" +
+			"D is the time from a transmission to the first retransmission, and T_rec to\n" +
+			"the acknowledgement, by the sender's clock. The tax is the part of D that a\n" +
+			"timer with an exact clock and no floor, or ACKs if any came, would have saved.\n\n" +
+			"With --json it prints a line for each connection and episode, and at last for\n" +
+			"each host and the file; with --csv a table of the episodes, with --csv-conns one\n" +
+			"of the connections. docs/captures.md has the words and the fields.\n\n" + corpusHelp,
+		Example: "  tcpwheel analyze --conn :443 lossy.pcapng.gz\n" +
+			"  tcpwheel analyze --html page.html --annotate notes.pcapng lossy.pcap\n" +
+			"  tcpwheel analyze --parquet tables captures/",
+		RunE: func(cmd *cobra.Command, files []string) error {
+			switch {
+			case len(files) == 0:
+				return usage(cmd, errors.New("analyze: no file given"))
+			case a.asJSON && a.asCSV:
+				return usage(cmd, errors.New("analyze: --json and --csv, want one of them"))
+			case a.csvConns && (a.asJSON || a.asCSV):
+				return usage(cmd, errors.New("analyze: --csv-conns and --json or --csv, want one of them"))
+			case a.top < 0:
+				return usage(cmd, fmt.Errorf("top %d, want 0 or more", a.top))
+			case a.maxConns < 1:
+				return usage(cmd, fmt.Errorf("max-conns %d, want at least 1", a.maxConns))
+			}
+			a.asCSV = a.asCSV || a.csvConns
+			if err := a.corpus.check(cmd.Flags().Changed, analyzePrints...); err != nil {
+				return usage(cmd, fmt.Errorf("analyze: %w", err))
+			}
+			err := a.reports.check(cmd.Flags().Changed, files)
+			if err != nil {
+				return usage(cmd, err)
+			}
+			if a.filter, err = parseConnFilter(conns, from, to); err != nil {
+				return usage(cmd, err)
+			}
+			a.stdout, a.stderr = cmd.OutOrStdout(), cmd.ErrOrStderr()
+			return a.run(cmd, files)
+		},
+	}
+	f := cmd.Flags()
+	f.StringArrayVar(&conns, "conn", nil, "only this `connection`: its number, or an end,\nas 10.0.0.1, 10.0.0.1:80 or :80")
+	f.StringVar(&from, "from", "", "only from that `time` on: 2026-01-02T15:04:05Z,\nor since the first packet, as 1.5s")
+	f.StringVar(&to, "to", "", "only up to that `time`")
+	f.IntVar(&a.top, "top", 10, "episodes in the table, the longest")
+	f.BoolVar(&a.all, "all", false, "show all episodes, by connection")
+	f.BoolVar(&a.details, "details", false, "show kinds, hosts with their timers, and what else\nwas seen")
+	f.IntVar(&a.maxConns, "max-conns", 1<<18, "connections at once, to bound memory")
+	f.BoolVar(&a.asJSON, "json", false, "print one JSON object per line")
+	f.BoolVar(&a.asCSV, "csv", false, "print the episodes as CSV")
+	f.BoolVar(&a.csvConns, "csv-conns", false, "print the connections as CSV, a line for each\ndirection")
+	f.StringVar(&a.reports.html, "html", "", "write a page with diagrams to this `file` too")
+	f.StringVar(&a.reports.annotate, "annotate", "", "write a copy of the capture to this `file` too, as\npcapng with comments that Wireshark shows")
+	a.corpus.register(f)
+	return cmd
+}
+
+// analyzePrints are the flags for what analyze prints, which --parquet replaces.
+var analyzePrints = []string{"json", "csv", "csv-conns", "html", "annotate", "details", "all", "top"}
+
+// run analyses the files, several at a time, and prints in their order. A file that cannot be read
+// does not stop the run.
+func (a *analysis) run(cmd *cobra.Command, args []string) error {
+	objects, err := a.corpus.objects(cmd, args)
+	if err != nil {
+		return err
+	}
+	if a.corpus.parquet != "" {
+		return a.tables(cmd, objects)
+	}
+	if a.reports.annotate != "" && len(objects) != 1 {
+		return usage(cmd, fmt.Errorf("analyze: --annotate copies one file, and there are %d", len(objects)))
+	}
+	out, err := a.begin()
+	if err != nil {
+		return err
+	}
+	collectRarely()
+	workers := a.corpus.workers()
+	a.shares = min(workers/max(len(objects), 1), maxShares)
+	if a.reports.html != "" || a.reports.annotate != "" {
+		workers = 1 // the page is written in order
+	}
+	if len(objects) > 1 {
+		a.progress = &corpus.Progress{}
+		a.progress.Start(objects)
+		defer showProgress(a.stderr, a.progress)()
+	}
+	var (
+		failed error
+		others notCaptures
+	)
+	err = corpus.Each(cmd.Context(), len(objects), workers, func(_ context.Context, i int) error {
+		turn := out.of(i)
+		wrong := a.writingTo(turn).file(cmd, &objects[i])
+		if others.has(&objects[i], wrong) {
+			wrong = nil
+		}
+		lost := turn.done(func() {
+			if wrong != nil && failed != nil {
+				fmt.Fprintf(a.stderr, "tcpwheel: error: %v\n", failed)
+			}
+			failed = cmp.Or(wrong, failed)
+		})
+		var broken *outputError
+		if errors.As(wrong, &broken) {
+			return broken.err
+		}
+		return lost
+	})
+	if cmd.Context().Err() != nil {
+		return cmd.Context().Err()
+	}
+	others.print(a.stderr)
+	if err == nil {
+		err = a.reports.write()
+	}
+	return cmp.Or(failed, err)
+}
+
+// begin writes the header of CSV and returns the output, which the files write in turn.
+func (a *analysis) begin() (*turns, error) {
+	if !a.asCSV {
+		separator := "\n"
+		if a.asJSON {
+			separator = ""
+		}
+		return newTurns(a.stdout, separator), nil
+	}
+	header := csv.NewWriter(a.stdout)
+	header.Write(a.header())
+	header.Flush()
+	return newTurns(a.stdout, ""), header.Error()
+}
+
+// writingTo returns the analysis of one file, which prints to w.
+func (a *analysis) writingTo(w io.Writer) *analysis {
+	one := *a
+	one.stdout, one.enc, one.csv = w, newJSONLines(w), csv.NewWriter(w)
+	return &one
+}
+
+// header returns the columns of CSV.
+func (a *analysis) header() []string {
+	if a.csvConns {
+		return flowHeader()
+	}
+	return episodeHeader()
+}
+
+// outputError is a failure to write results. It stops the run.
+type outputError struct{ err error }
+
+func (e *outputError) Error() string { return e.err.Error() }
+
+// file analyses one file. It analyses a truncated file up to the cut, and says so. A panic is an
+// error of the file.
+func (a *analysis) file(cmd *cobra.Command, o *corpus.Object) error {
+	s := newSummary(o.Name, a)
+	rep := a.reports.begin(o.Name)
+	var err error
+	if failed := track.Guard(func() error { err = a.read(cmd, o, s, rep); return nil }); failed != nil {
+		err = fmt.Errorf("%s: %w", o.Name, failed)
+	}
+	if a.progress != nil {
+		a.progress.Done()
+	}
+	if cmd.Context().Err() != nil {
+		return cmd.Context().Err()
+	}
+	var broken *outputError
+	if errors.As(err, &broken) {
+		return err
+	}
+	if s.cut = errors.Is(err, capture.ErrCutShort); s.cut {
+		fmt.Fprintf(cmd.ErrOrStderr(), "tcpwheel: %v; what comes before was analysed\n", err)
+		err = nil
+	}
+	if err != nil {
+		s.err = err.Error()
+	}
+	if err != nil && s.stats.Packets == 0 {
+		rep.unread(err)
+		if a.asJSON && !(o.Listed && errors.Is(err, capture.ErrNotCapture)) {
+			return cmp.Or(a.enc.Encode(s.record()), err)
+		}
+		return err // nothing was read
+	}
+	if wrong := s.write(); wrong != nil {
+		return &outputError{wrong}
+	}
+	if failed := a.reports.end(cmd, rep, s, err); err == nil {
+		err = failed
+	}
+	return err
+}
+
+// read passes the connections of a file to its summary and its reports.
+func (a *analysis) read(cmd *cobra.Command, o *corpus.Object, s *summary, rep *fileReport) (err error) {
+	var wrong error
+	cfg := track.Config{MaxConns: a.maxConns, Event: rep.event(), Reuse: rep == nil, Done: func(c *track.Conn) {
+		s.first = c.Origin
+		skipped := s.skips(c)
+		if wrong == nil && !skipped {
+			wrong = s.add(c)
+		}
+		rep.done(c, !skipped, func(e *track.Episode) bool { return a.filter.hasTime(e.Seen, s.first) })
+	}}
+	if a.shares > 1 && rep == nil {
+		s.stats, s.evicted, err = a.readShares(cmd, o, cfg, &wrong)
+	} else {
+		tracker := track.New(cfg)
+		s.stats, err = readCapture(cmd, o, a.progress, tracker.TooBig, func(p *capture.Packet) error {
+			tracker.Add(p)
+			return wrong
+		})
+		tracker.Close()
+		s.evicted = tracker.Evicted()
+	}
+	if wrong != nil {
+		return &outputError{wrong}
+	}
+	return err
+}
+
+// maxShares bounds the shares of a capture, as each reads all of its records.
+const maxShares = 16
+
+// readShares follows the connections of a file on several goroutines, until *wrong is an error.
+func (a *analysis) readShares(cmd *cobra.Command, o *corpus.Object, cfg track.Config, wrong *error) (stats capture.Stats, evicted int, err error) {
+	stats, err = readWith(cmd, o, a.progress, func(r *capture.Reader) (capture.Stats, error) {
+		done := cfg.Done
+		cfg.Done = func(c *track.Conn) {
+			if done(c); *wrong != nil {
+				r.Stop()
+			}
+		}
+		shares := r.Share(a.shares)
+		evicted, err = track.FollowShares(cfg, shares)
+		return capture.StatsOf(shares), err
+	})
+	return stats, evicted, err
+}

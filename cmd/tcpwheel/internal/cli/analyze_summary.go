@@ -1,0 +1,318 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"tcpwheel/pcaps/capture"
+	"tcpwheel/pcaps/track"
+	"tcpwheel/wheel"
+)
+
+// summary summarises one file. It keeps sums, durations for quantiles, and the episodes of the
+// table.
+type summary struct {
+	a     *analysis
+	file  string
+	first wheel.Time
+
+	stats   capture.Stats
+	cut     bool
+	err     string // why the file, or the rest of it, could not be read
+	evicted int
+
+	conns, lossy    int
+	seen            int // connections of the file, filtered ones too
+	bytes           int64
+	kinds           [track.Kinds]kindSums
+	retransmissions int64
+	spurious        int
+	rows            []episodeRow
+	episodes        int
+
+	copies, reordered, keepalives, probes, zeroWindows int64
+	unseen, stale, badSums, oddSums, clockSteps        int64
+	stalled                                            time.Duration
+	delayed                                            int64
+	near                                               map[string]int
+	oneWay                                             int // lossy connections with one direction only
+	losses                                             track.Losses
+	hosts                                              track.Hosts
+}
+
+// kindSums are the sums of the episodes of a kind.
+type kindSums struct {
+	n, spurious, undecided int
+	repairs                recoveries
+}
+
+// recovery is what T_rec of a repaired episode consists of.
+type recovery struct{ d, a, p, tRec time.Duration }
+
+// recoveries keeps those of repaired episodes: all up to 65536, then every second one, and so on.
+type recoveries struct {
+	all  []recovery
+	step int
+	seen int
+}
+
+const maxRecoveries = 1 << 16
+
+func (s *recoveries) add(r recovery) {
+	s.step = max(s.step, 1)
+	if s.seen%s.step == 0 {
+		if len(s.all) == maxRecoveries {
+			for i := range maxRecoveries / 2 {
+				s.all[i] = s.all[2*i]
+			}
+			s.all, s.step = s.all[:maxRecoveries/2], 2*s.step
+		}
+		s.all = append(s.all, r)
+	}
+	s.seen++
+}
+
+// median returns the recovery with the median T_rec, the longer of two. ok is false without any.
+func (s *recoveries) median() (r recovery, ok bool) {
+	if len(s.all) == 0 {
+		return recovery{}, false
+	}
+	slices.SortFunc(s.all, func(x, y recovery) int { return cmp.Compare(x.tRec, y.tRec) })
+	return s.all[len(s.all)/2], true
+}
+
+// episodeRow is a line of the table.
+type episodeRow struct {
+	conn            int
+	flow            string
+	packet          int64
+	at              time.Duration // since packet 1 of the file
+	kind, needed    string
+	retransmissions int
+	d, a, p, tRec   time.Duration
+	lost            time.Duration
+	repaired        bool
+}
+
+func newSummary(file string, a *analysis) *summary {
+	return &summary{a: a, file: file, near: map[string]int{}}
+}
+
+// skips counts the connection, and reports whether the filter excludes it.
+func (s *summary) skips(c *track.Conn) bool {
+	s.seen++
+	return !s.a.filter.hasConn(c, s.first)
+}
+
+// add adds a connection. It prints its lines of JSON or CSV.
+func (s *summary) add(c *track.Conn) error {
+	if err := s.printConn(c); err != nil {
+		return err
+	}
+	s.count(c)
+	lost := false
+	for i := range c.Flows {
+		f := &c.Flows[i]
+		for _, e := range f.Episodes {
+			if !s.a.filter.hasTime(e.Seen, s.first) {
+				continue
+			}
+			lost = true
+			if err := s.episode(c, f, e); err != nil {
+				return err
+			}
+		}
+	}
+	if lost {
+		s.lossy++
+		if c.Flows[0].Packets == 0 || c.Flows[1].Packets == 0 {
+			s.oneWay++
+		}
+	}
+	return nil
+}
+
+// printConn prints the line of a connection, without its episodes.
+func (s *summary) printConn(c *track.Conn) error {
+	switch {
+	case s.a.part != nil:
+		r := c.Record(s.file)
+		for i := range r.Flows {
+			s.a.part.Add(connectionTable, flowRow{r, i, r.Flows[i]})
+		}
+	case s.a.asJSON:
+		return s.a.enc.Encode(c.Record(s.file))
+	case s.a.csvConns:
+		r := c.Record(s.file)
+		for _, row := range flowRows(&r) {
+			if err := s.a.csv.Write(row); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// count adds a connection to the sums, without its episodes.
+func (s *summary) count(c *track.Conn) {
+	s.conns++
+	s.losses.AddConn(c)
+	s.hosts.Add(c)
+	s.copies += c.Copies
+	s.badSums += c.BadChecksums
+	s.oddSums += c.BadChecksumsUsed
+	s.clockSteps += int64(c.ClockSteps)
+	switch c.Flows[0].Vantage {
+	case track.AtSender, track.AtReceiver:
+		s.near["a host"]++
+	case track.AtBoth:
+		s.near["both hosts"]++
+	case track.InTheMiddle:
+		s.near["between the hosts"]++
+	default:
+		s.near["unknown"]++
+	}
+	for i := range c.Flows {
+		f := &c.Flows[i]
+		s.bytes += f.Bytes
+		s.retransmissions += f.Retransmissions
+		s.reordered += f.Reordered
+		s.keepalives += f.Keepalives
+		s.probes += f.WindowProbes
+		s.zeroWindows += f.ZeroWindows
+		s.stalled += f.ZeroWindowTime
+		s.unseen += f.UnseenBytes
+		s.stale += f.Stale
+		s.delayed += f.Delayed.Count
+	}
+}
+
+func (s *summary) episode(c *track.Conn, f *track.Flow, e *track.Episode) error {
+	s.episodes++
+	s.spurious += e.SpuriousCount
+	k := &s.kinds[e.Kind]
+	k.n++
+	s.losses.Add(c, e)
+	if e.Repaired {
+		k.repairs.add(recovery{e.D, e.A, e.P, e.TRec})
+	}
+	switch e.Spurious {
+	case track.Spurious:
+		k.spurious++
+	case track.Undecided:
+		k.undecided++
+	}
+	switch {
+	case s.a.part != nil:
+		s.a.part.Add(episodeTable, f.Record(s.file, e))
+		return nil
+	case s.a.asJSON:
+		return s.a.enc.Encode(f.Record(s.file, e))
+	case s.a.csvConns:
+		return nil
+	case s.a.asCSV:
+		r := f.Record(s.file, e)
+		return s.a.csv.Write(episodeRecordRow(&r))
+	}
+	needed := [...]string{track.Undecided: "?", track.Necessary: "yes", track.Spurious: "no"}[e.Spurious]
+	s.rows = append(s.rows, episodeRow{
+		conn: c.ID, flow: f.Src.String() + " > " + f.Dst.String(), packet: e.DetectedPacket, at: e.Seen.Sub(c.Origin), kind: e.Kind.String(),
+		needed: needed, retransmissions: e.Total, d: e.D, a: e.A, p: e.P, tRec: e.TRec, lost: e.TimeLost, repaired: e.Repaired,
+	})
+	if !s.a.all && len(s.rows) >= 4*(s.a.top+64) {
+		s.longest()
+	}
+	return nil
+}
+
+// longest keeps the rows of the table.
+func (s *summary) longest() {
+	slices.SortStableFunc(s.rows, func(a, b episodeRow) int {
+		return cmp.Or(cmp.Compare(b.lost, a.lost), cmp.Compare(b.length(), a.length()), cmp.Compare(a.packet, b.packet))
+	})
+	s.rows = s.rows[:min(len(s.rows), s.a.top)]
+}
+
+// length is the known length of an episode.
+func (r *episodeRow) length() time.Duration { return max(r.d, r.tRec) }
+
+// fileRecord is the last line of JSON of a file.
+//
+//	type              "file"
+//	file
+//	packets, tcp      all packets, and TCP segments
+//	skipped           packets that are not TCP segments, by reason
+//	connections       that pass the filter
+//	lossy             of these, with an episode
+//	episodes
+//	stalls            episodes with time lost
+//	time_lost_s       in them: how long receivers' applications got nothing that the path could have brought
+//	timer_wait_s      the part that senders waited for timers
+//	unrepaired_s      the part of it in losses that the capture does not see repaired
+//	evicted           connections given up to bound memory
+//	hosts_left_out    hosts without a record, to bound memory: the ones without time lost go first
+//	cut_short         true if the file is truncated; it is analysed up to there
+//	error             why the file, or the rest of it, could not be read
+type fileRecord struct {
+	Type     string           `json:"type"`
+	File     string           `json:"file"`
+	Packets  int64            `json:"packets"`
+	TCP      int64            `json:"tcp"`
+	Skipped  map[string]int64 `json:"skipped,omitempty"`
+	Conns    int              `json:"connections"`
+	Lossy    int              `json:"lossy"`
+	Episodes int              `json:"episodes"`
+	Stalls   int              `json:"stalls"`
+	Lost     float64          `json:"time_lost_s"`
+	Waited   float64          `json:"timer_wait_s"`
+	Open     float64          `json:"unrepaired_s,omitempty"`
+	Evicted  int              `json:"evicted,omitempty"`
+	LeftOut  int              `json:"hosts_left_out,omitempty"`
+	Cut      bool             `json:"cut_short,omitempty"`
+	Error    string           `json:"error,omitempty"`
+}
+
+// write prints the rest of the output.
+func (s *summary) write() error {
+	if (s.a.asCSV || s.a.asJSON) && s.conns == 0 && s.seen > 0 {
+		fmt.Fprintf(s.a.stderr, "tcpwheel: analyze: %s: %s\n", s.file, s.a.filter.unmatched())
+	}
+	switch {
+	case s.a.asCSV:
+		s.a.csv.Flush()
+		return s.a.csv.Error()
+	case s.a.asJSON:
+		for _, h := range s.hosts.List() {
+			if err := s.a.enc.Encode(h.Record(s.file)); err != nil {
+				return err
+			}
+		}
+		return s.a.enc.Encode(s.record())
+	}
+	var b strings.Builder
+	s.print(&b)
+	_, err := io.WriteString(s.a.stdout, b.String())
+	return err
+}
+
+// record returns the record of the file.
+func (s *summary) record() fileRecord {
+	r := fileRecord{
+		Type: "file", File: s.file, Packets: s.stats.Packets, TCP: s.stats.TCP, Conns: s.conns, Lossy: s.lossy, Episodes: s.episodes,
+		Stalls: s.losses.Stalls, Lost: s.losses.TimeLost.Seconds(), Waited: s.losses.TimerWait.Seconds(), Open: s.losses.Unrepaired.Seconds(),
+		Evicted: s.evicted, LeftOut: s.hosts.LeftOut, Cut: s.cut, Error: s.err,
+	}
+	for _, why := range capture.Reasons() {
+		if n := s.stats.Skipped[why]; n > 0 {
+			if r.Skipped == nil {
+				r.Skipped = map[string]int64{}
+			}
+			r.Skipped[why.String()] = n
+		}
+	}
+	return r
+}

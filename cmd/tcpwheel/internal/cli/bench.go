@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"tcpwheel/wheel/wheelbench"
+)
+
+// all selects every scheme or workload.
+const all = "all"
+
+func newBench() *cobra.Command {
+	var (
+		o         wheelbench.Options
+		schemes   []string
+		workloads []string
+		numbers   []string
+		asJSON    bool
+	)
+	cmd := &cobra.Command{
+		Use:   "bench",
+		Short: "time every scheme and Go's timers under the same workloads",
+		Long: "Bench times every scheme under every workload with n timers and compares it\n" +
+			"with the Go runtime's timers, the scheme \"runtime\". Rounds of the schemes\n" +
+			"alternate. Trust the ratios more than the single figures.\n\n" +
+			"Columns: median time of an operation and its spread over the rounds;\n" +
+			"allocations; heap bytes per timer, slots included; how much n timers prolong a\n" +
+			"garbage collection; visited records, counted in a separate run; and the\n" +
+			"runtime's time divided by this time." +
+			"\n\nWorkloads:\n" + aboutWorkloads() + "\n" +
+			"Bench skips what exceeds the budget, and prints the reason: a scheme that walks\n" +
+			"all timers on START would need hours to start a million. Definitions: go doc\n" +
+			"tcpwheel/wheel/wheelbench.",
+		Example: "  tcpwheel wheel bench --schemes scheme6,runtime --workloads rearm --n 1000,1e5",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var err error
+			if o.N, err = parseNumbers("n", numbers); err != nil {
+				return usage(cmd, err)
+			}
+			o.Schemes, o.Workloads = unlessAll(schemes), unlessAll(workloads)
+			if err := o.Check(); err != nil {
+				return usage(cmd, err)
+			}
+			if progress := cmd.ErrOrStderr(); isTerminal(progress) {
+				o.Progress = func(done, total int, what string) {
+					fmt.Fprintf(progress, "\r\x1b[K[%d/%d] %s", done+1, total, what)
+				}
+				defer fmt.Fprint(progress, "\r\x1b[K")
+			}
+			return bench(cmd.Context(), cmd.OutOrStdout(), o, asJSON)
+		},
+	}
+	f := cmd.Flags()
+	f.StringSliceVar(&schemes, "schemes", []string{all}, "schemes of 'wheel schemes', or runtime")
+	f.StringSliceVar(&workloads, "workloads", []string{all}, "workloads")
+	f.StringSliceVar(&numbers, "n", []string{"1000", "1e6"}, "numbers of timers")
+	f.IntVar(&o.Slots, "slots", 0, "slots of a wheel, a power of two (default: the scheme's)")
+	durationFlag(f, &o.Tick, "tick", "1ms", "granularity of the timers")
+	durationFlag(f, &o.Budget, "budget", "200ms", "time for each scheme, workload and n")
+	f.IntVar(&o.Rounds, "rounds", 3, "rounds for the median, within the budget")
+	f.Uint64Var(&o.Seed, "seed", 1, "seed of the random numbers")
+	f.BoolVar(&asJSON, "json", false, "print one JSON object per line")
+	return cmd
+}
+
+// bench runs o and writes the results, group by group.
+func bench(ctx context.Context, w io.Writer, o wheelbench.Options, asJSON bool) error {
+	var group []wheelbench.Result
+	groups := 0
+	flush := func() error {
+		if len(group) == 0 {
+			return nil
+		}
+		if groups++; groups > 1 {
+			fmt.Fprintln(w)
+		}
+		err := wheelbench.WriteTable(w, group)
+		group = nil
+		return err
+	}
+	if !asJSON {
+		if _, err := fmt.Fprintf(w, "# %s %s/%s, %s\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, processor()); err != nil {
+			return err
+		}
+	}
+	enc := newJSONLines(w)
+	for r, err := range wheelbench.Run(ctx, o) {
+		switch {
+		case err != nil:
+			return err
+		case asJSON:
+			if err := enc.Encode(r); err != nil {
+				return err
+			}
+			continue
+		case len(group) > 0 && (group[0].Workload != r.Workload || group[0].N != r.N):
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+		group = append(group, r)
+	}
+	return flush()
+}
+
+func aboutWorkloads() string {
+	var b strings.Builder
+	for _, w := range wheelbench.Workloads() {
+		fmt.Fprintf(&b, "  %-11s %s\n", w.Name, w.About)
+	}
+	return b.String()
+}
+
+func unlessAll(names []string) []string {
+	if len(names) == 1 && names[0] == all {
+		return nil
+	}
+	return names
+}
+
+// processor describes this machine's processors.
+func processor() string {
+	cpus := fmt.Sprintf("%d processors", runtime.NumCPU())
+	if model := processorModel(); model != "" {
+		cpus += ", " + model
+	}
+	return cpus
+}
+
+// processorModel returns Linux's name of the processor, or "".
+func processorModel() string {
+	info, _ := os.ReadFile("/proc/cpuinfo")
+	for line := range strings.Lines(string(info)) {
+		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,185 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"tcpwheel/wheel/wheelbench"
+)
+
+// countsFile has what the program counted when its speed was last looked at: a name and a count a
+// line. go test ./cmd/tcpwheel/internal/cli -run CountsHaveNotGrown -update writes it.
+const countsFile = "testdata/counts.csv"
+
+// A count may grow by a tenth, and by countSlack besides, before the test fails.
+const (
+	countGrowth = 1.1
+	countSlack  = 100
+)
+
+// countedJobs are the commands whose instructions and allocations are counted.
+var countedJobs = []struct{ name, args string }{
+	{"start", "version"},
+	{"sim-100-flows", "sim bench --flows 100 --segments 50000 --runs 1"},
+	{"sim-10000-flows", "sim bench --flows 10000 --rate 10Gbit --loss 0.1% --segments 50000 --runs 1"},
+	{"analyze", "analyze --json sample:burst sample:outage sample:reorder-loss"},
+	{"replay", "replay --json --policy linux,per-segment,bsd sample:burst"},
+}
+
+// TestCountsHaveNotGrown fails if the program does more than a tenth more work than countsFile
+// says: visits of wheels, allocations, and instructions where perf counts them. It measures no
+// time, so that a busy machine changes nothing.
+func TestCountsHaveNotGrown(t *testing.T) {
+	if os.Getenv("TCPWHEEL_LONG") == "" && !*update {
+		t.Skip("long: set TCPWHEEL_LONG=1")
+	}
+	got := wheelCounts(t)
+	countAllocations(t, got)
+	countInstructions(t, got)
+	want := readCounts(t)
+	if *update {
+		maps.Copy(want, got)
+		writeCounts(t, want)
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(got)) {
+		old, known := want[name]
+		switch n := got[name]; {
+		case !known:
+			t.Errorf("%s: %d, and %s has no such count", name, n, countsFile)
+		case float64(n) > countGrowth*float64(old)+countSlack:
+			t.Errorf("%s grew from %d to %d, by %.0f %%, want at most 10", name, old, n, 100*(float64(n)/float64(old)-1))
+		case float64(n) < float64(old)/countGrowth-countSlack:
+			t.Logf("%s fell from %d to %d: update %s to keep it there", name, old, n, countsFile)
+		}
+	}
+}
+
+// wheelCounts returns what two schemes count in each workload.
+func wheelCounts(t *testing.T) map[string]uint64 {
+	var out, errs bytes.Buffer
+	args := []string{"wheel", "bench", "--schemes", "scheme6,scheme7-lazy", "--n", "1000", "--budget", "1ms", "--rounds", "1", "--json"}
+	if status := run(args, strings.NewReader(""), &out, &errs); status != 0 {
+		t.Fatalf("tcpwheel wheel bench exits with %d: %s", status, errs.String())
+	}
+	counts := make(map[string]uint64)
+	for records := json.NewDecoder(&out); records.More(); {
+		var r struct {
+			wheelbench.Result
+			Counts map[string]uint64 `json:"counts"`
+		}
+		if err := records.Decode(&r); err != nil {
+			t.Fatal(err)
+		}
+		for name, n := range r.Counts {
+			counts[fmt.Sprintf("wheel %s %s %s", r.Scheme, r.Workload, name)] = n
+		}
+	}
+	if len(counts) == 0 {
+		t.Fatal("the benchmark counted nothing")
+	}
+	return counts
+}
+
+// countAllocations counts the allocations of each job, run in this process.
+func countAllocations(t *testing.T, counts map[string]uint64) {
+	for _, job := range countedJobs {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		var errs bytes.Buffer
+		if status := run(strings.Fields(job.args), strings.NewReader(""), io.Discard, &errs); status != 0 {
+			t.Fatalf("tcpwheel %s exits with %d: %s", job.args, status, errs.String())
+		}
+		runtime.ReadMemStats(&after)
+		counts["allocations "+job.name] = after.Mallocs - before.Mallocs
+	}
+}
+
+// countInstructions counts the instructions of user space of each job, with one processor and no
+// garbage collection. Their number depends on the compiler, so the names say which it was.
+func countInstructions(t *testing.T, counts map[string]uint64) {
+	if _, ok := instructions("true"); !ok {
+		t.Log("instructions are not counted: no perf, or no such counter on this machine")
+		return
+	}
+	release, _, _ := strings.Cut(strings.TrimPrefix(runtime.Version(), "go1."), ".")
+	prefix := fmt.Sprintf("instructions go1.%s %s ", release, runtime.GOARCH)
+	if known := readCounts(t); !*update && !slices.ContainsFunc(slices.Collect(maps.Keys(known)), func(name string) bool {
+		return strings.HasPrefix(name, prefix)
+	}) {
+		t.Logf("instructions are not counted: %s has none with Go 1.%s on %s", countsFile, release, runtime.GOARCH)
+		return
+	}
+	binary := filepath.Join(t.TempDir(), "tcpwheel")
+	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	for _, job := range countedJobs {
+		n, ok := instructions(binary, strings.Fields(job.args)...)
+		if !ok {
+			t.Errorf("perf stat of tcpwheel %s failed", job.args)
+		}
+		counts[prefix+job.name] = n
+	}
+}
+
+// instructions returns how many instructions a program takes in user space. ok is false if it fails
+// or cannot be counted.
+func instructions(program string, args ...string) (n uint64, ok bool) {
+	cmd := exec.Command("perf", append([]string{"stat", "-x", ",", "-e", "instructions:u", program}, args...)...)
+	cmd.Env = append(os.Environ(), "GOMAXPROCS=1", "GOGC=off", "LC_ALL=C")
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	if cmd.Run() != nil {
+		return 0, false
+	}
+	lines := strings.Split(strings.TrimSpace(errs.String()), "\n")
+	value, _, _ := strings.Cut(lines[len(lines)-1], ",")
+	n, err := strconv.ParseUint(value, 10, 64)
+	return n, err == nil
+}
+
+func readCounts(t *testing.T) map[string]uint64 {
+	counts := make(map[string]uint64)
+	f, err := os.Open(countsFile)
+	if os.IsNotExist(err) && *update {
+		return counts
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	rows, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, row := range rows {
+		n, err := strconv.ParseUint(row[1], 10, 64)
+		if err != nil {
+			t.Fatalf("%s, line %d: count %q, want a number", countsFile, i+1, row[1])
+		}
+		counts[row[0]] = n
+	}
+	return counts
+}
+
+func writeCounts(t *testing.T, counts map[string]uint64) {
+	var b bytes.Buffer
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		fmt.Fprintf(&b, "%s,%d\n", name, counts[name])
+	}
+	if err := os.WriteFile(countsFile, b.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}

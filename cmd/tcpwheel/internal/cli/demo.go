@@ -1,0 +1,198 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tcpwheel/cmd/tcpwheel/internal/demo"
+	"tcpwheel/wheel"
+)
+
+func newDemo() *cobra.Command {
+	var (
+		seed    uint64
+		lanes   []string
+		span    time.Duration
+		listen  string
+		noPage  bool
+		asJSON  bool
+		actions string
+		values  = map[string]*string{}
+	)
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "watch fine timers next to coarse ones, in a terminal and a browser",
+		Long: "Demo runs the same load and the same losses over several TCPs side by side, in virtual time: by default a\n" +
+			"timer per segment, Linux's timers, and 4.4BSD's 200/500 ms ticks. It needs no root and no network.\n\n" +
+			"In a terminal it shows a live table and serves a page at the address that it prints: the timing wheels, the\n" +
+			"packets, slow motion, and buttons that lose packets or change the path. Enter in the terminal, or d in the page,\n" +
+			"loses the end of the next response in all lanes, and both show which timer repaired it. Elsewhere, or with\n" +
+			"--json or --for, it runs as fast as it can and prints the result. The same seed and actions give the same\n" +
+			"result.\n\n" +
+			"A lane is a timer policy of tcpwheel, with a tick if you like, or gvisor for gVisor's own TCP.",
+		Example: "  tcpwheel demo\n" +
+			"  tcpwheel demo --lanes per-segment@1ms,per-segment@100ms,gvisor --loss 5%\n" +
+			"  tcpwheel demo --json --for 30s --actions 2s:tail=1,5s:delay=100ms",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c := demo.DefaultConditions()
+			for _, name := range demoConditions {
+				if text := *values[name]; text != "" {
+					if err := c.Set(name, text); err != nil {
+						return usage(cmd, fmt.Errorf("--%w", err))
+					}
+				}
+			}
+			todo, err := demo.ParseActions(actions)
+			if err != nil {
+				return usage(cmd, fmt.Errorf("--actions: %w", err))
+			}
+			if span < 0 || span > time.Hour {
+				return usage(cmd, fmt.Errorf("--for %v, want 1ms to 1h of virtual time", span))
+			}
+			run, err := demo.NewRun(seed, lanes, c, todo)
+			if err != nil {
+				return usage(cmd, err)
+			}
+			out := cmd.OutOrStdout()
+			if asJSON || span > 0 || !isTerminal(out) {
+				defer run.Close()
+				if span == 0 {
+					span = 10 * time.Second
+				}
+				return demoResult(cmd.Context(), out, run, span, asJSON)
+			}
+			return demoLive(cmd.Context(), cmd.InOrStdin(), out, run, listen, noPage)
+		},
+	}
+	f := cmd.Flags()
+	f.Uint64Var(&seed, "seed", 1, "seed of requests and losses")
+	f.StringSliceVar(&lanes, "lanes", demo.DefaultLanes, "timer policies, or gvisor, at most "+strconv.Itoa(demo.MaxLanes))
+	durationFlag(f, &span, "for", "", "virtual time to run, as fast as possible")
+	f.StringVar(&listen, "listen", "127.0.0.1:0", "address of the page")
+	f.BoolVar(&noPage, "no-page", false, "serve no page")
+	f.BoolVar(&asJSON, "json", false, "print one JSON object per lane")
+	f.StringVar(&actions, "actions", "", "changes during the run, such as 2s:tail=1,4s:loss=5%")
+	for _, name := range demoConditions {
+		values[name] = f.String(name, "", demoAbout[name])
+	}
+	return cmd
+}
+
+// demoConditions are the flags of the path and the timers, in the order of the help.
+var demoConditions = []string{"delay", "rate", "loss", "burst", "tick", "floor", "delack"}
+
+var demoAbout = map[string]string{
+	"delay": "one-way delay (default 20ms)", "rate": "rate of the link, or trace:FILE (default 10Mbit)",
+	"loss":  "loss of data packets (default 2%)",
+	"burst": "neighbouring segments that are lost together (default 1)",
+	"tick":  "granularity of timers (default: the policy's)",
+	"floor": "RTO floor (default: the policy's)", "delack": "delay of ACKs (default: the policy's)",
+}
+
+// demoResult runs for a span and prints the result.
+func demoResult(ctx context.Context, out io.Writer, run *demo.Run, span time.Duration, asJSON bool) error {
+	for run.Now() < wheel.Time(span) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := run.AdvanceTo(min(wheel.Time(span), run.Now().Add(100*time.Millisecond))); err != nil {
+			return err
+		}
+	}
+	results := run.Results()
+	if asJSON {
+		return writeRecords(out, results)
+	}
+	lost := run.LossText()
+	if lost != "" {
+		lost = "\n" + lost
+	}
+	_, err := fmt.Fprintf(out, "%s\n\n%v of virtual time, seed %d:\n\n%s", demo.Verdict(results), span, run.Seed, demo.Table(results)+lost)
+	return err
+}
+
+// narrow cuts the lines of a text to a narrow terminal's width, so that each is one line there.
+func narrow(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = line[:min(len(line), statusColumns)]
+	}
+	return strings.Join(lines, "\n")
+}
+
+// readDrops calls drop for each line of a terminal. Its goroutine ends with the input.
+func readDrops(in io.Reader, drop func()) {
+	if f, ok := in.(*os.File); !ok || !isTerminal(f) {
+		return
+	}
+	go func() {
+		for lines := bufio.NewScanner(in); lines.Scan(); {
+			drop()
+		}
+	}()
+}
+
+// demoLive shows a table that is brought up to date twice a second, and serves the page, until ctx
+// ends.
+func demoLive(ctx context.Context, in io.Reader, out io.Writer, run *demo.Run, listen string, noPage bool) error {
+	l, err := net.Listen("tcp", listen)
+	if err != nil {
+		run.Close()
+		return err
+	}
+	s := demo.NewServer(run, l.Addr())
+	defer s.Close()
+	web := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: 10 * time.Second}
+	failed := make(chan error, 2)
+	if noPage {
+		l.Close()
+	} else {
+		fmt.Fprintf(out, "The page: %s\n", s.URL(l.Addr()))
+		go func() { failed <- web.Serve(l) }()
+		defer web.Close()
+	}
+	var entered atomic.Int32 // lines since the table was drawn: each moved it up
+	readDrops(in, func() {
+		entered.Add(1)
+		_ = s.Do("tail", "1") // it fails after MaxActions
+	})
+	drive, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() { failed <- s.Drive(drive) }()
+	tick := time.NewTicker(500 * time.Millisecond)
+	defer tick.Stop()
+	lines := 0
+	for {
+		select {
+		case err := <-failed:
+			if err == nil || errors.Is(err, http.ErrServerClosed) {
+				return nil
+			}
+			return err
+		case <-ctx.Done():
+			results := s.Results()
+			fmt.Fprintf(out, "\x1b[%dA\x1b[J%s\n%s\n", lines, demo.Table(results), demo.Verdict(results))
+			return nil
+		case <-tick.C:
+			text := demo.Table(s.Results()) + "\n" + narrow(s.LossText()) + "Enter loses the end of the next response. Ctrl-C ends it, with a verdict.\n"
+			lines += int(entered.Swap(0))
+			if lines > 0 {
+				fmt.Fprintf(out, "\x1b[%dA\x1b[J", lines)
+			}
+			io.WriteString(out, text)
+			lines = strings.Count(text, "\n")
+		}
+	}
+}

@@ -1,0 +1,300 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tcpwheel/experiments"
+	studies "tcpwheel/experiments/all"
+	"tcpwheel/experiments/plan"
+	findings "tcpwheel/experiments/report"
+)
+
+func newExperiment() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "experiment",
+		Short: "the studies: what timer granularity does to TCP",
+		Long: "The studies run the engine and the wheels in virtual time, and compare the\n" +
+			"measurements with published ones. The same plans and seeds give the same\n" +
+			"results to the last digit, on one machine or split over several.",
+		Example: "  tcpwheel experiment list\n" +
+			"  tcpwheel experiment run expiry --quick\n" +
+			"  tcpwheel experiment run --all --quick --out report",
+	}
+	cmd.AddCommand(newExperimentList(), newExperimentShow(), newExperimentRun(), newExperimentMerge(), newExperimentDocs())
+	return cmd
+}
+
+// studyInfo is a line of the list of studies.
+type studyInfo struct {
+	ID       string            `json:"id"`
+	Study    string            `json:"study"`
+	Class    experiments.Class `json:"class"`
+	Question string            `json:"question"`
+	Full     runInfo           `json:"full"`
+	Quick    runInfo           `json:"quick"`
+	Live     []string          `json:"live,omitempty"`
+}
+
+// runInfo is the size of a run.
+type runInfo struct {
+	Cells   int     `json:"cells"`
+	Seconds float64 `json:"cpu_s"` // estimated
+}
+
+func infoOf(s *experiments.Study) (studyInfo, error) {
+	info := studyInfo{ID: s.ID, Study: s.Name, Class: s.Class, Question: s.Question}
+	for _, quick := range []bool{false, true} {
+		j, err := s.Open(quick)
+		if err != nil {
+			return info, err
+		}
+		run := runInfo{len(j.Cells), math.Round(1000*j.Cost()) / 1000}
+		if quick {
+			info.Quick = run
+			continue
+		}
+		info.Full = run
+		for _, l := range j.Live {
+			info.Live = append(info.Live, l.Name)
+		}
+	}
+	return info, nil
+}
+
+func newExperimentList() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "list the studies",
+		Long: "List prints each study's number, name, class and question. Class A is exact:\n" +
+			"the result is a law and holds to the last digit. P is compared with published\n" +
+			"figures, S with a published shape; both have bands that were fixed before.",
+		Example: "  tcpwheel experiment list --json",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var rows [][]string
+			for _, s := range studies.Studies() {
+				if asJSON {
+					info, err := infoOf(s)
+					if err != nil {
+						return err
+					}
+					if err := newJSONLines(cmd.OutOrStdout()).Encode(info); err != nil {
+						return err
+					}
+					continue
+				}
+				rows = append(rows, []string{s.ID, s.Name, string(s.Class), s.Question})
+			}
+			if asJSON {
+				return nil
+			}
+			return writeColumns(cmd.OutOrStdout(), []string{"id", "study", "class", "question"}, rows, nil)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per line")
+	return cmd
+}
+
+func newExperimentShow() *cobra.Command {
+	var asPlan bool
+	cmd := &cobra.Command{
+		Use:   "show STUDY",
+		Short: "show a study's question and its plan",
+		Long: "Show prints the README of a study, the size of its runs, and its plan. Your\n" +
+			"own plan is a file that names the study and the values that differ:\n\n" +
+			"  study: expiry\n" +
+			"  ticks: [2ms, 7ms]\n" +
+			"  seeds: 5",
+		Example: "  tcpwheel experiment show expiry\n  tcpwheel experiment show expiry --plan",
+		Args:    wantStudies(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := findStudy(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			w := cmd.OutOrStdout()
+			if asPlan {
+				_, err := io.WriteString(w, s.Plan())
+				return err
+			}
+			info, err := infoOf(s)
+			if err != nil {
+				return err
+			}
+			var b bytes.Buffer
+			writeProse(&b, findings.WithoutResult(s.Readme()))
+			fmt.Fprintf(&b, "Full run: %s.\nQuick run: %s.\n", info.Full, info.Quick)
+			if len(info.Live) > 0 {
+				fmt.Fprintf(&b, "Timed on this machine, with --live: %s.\n", strings.Join(info.Live, ", "))
+			}
+			fmt.Fprintf(&b, "\nplan.yaml:\n\n%s", s.Plan())
+			_, err = w.Write(b.Bytes())
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&asPlan, "plan", false, "print only the plan, to start your own")
+	return cmd
+}
+
+func (r runInfo) String() string {
+	span := time.Duration(r.Seconds * float64(time.Second))
+	text := span.Round(time.Second).String()
+	if span < 10*time.Second {
+		text = experiments.Number(r.Seconds) + "s"
+	}
+	cells := "cells"
+	if r.Cells == 1 {
+		cells = "cell"
+	}
+	return fmt.Sprintf("%d %s, about %s of one processor", r.Cells, cells, text)
+}
+
+// wantStudies checks that the arguments are least to most studies.
+func wantStudies(least, most int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) < least:
+			return usage(cmd, fmt.Errorf("%sno study given", commandPrefix(cmd)))
+		case len(args) > most:
+			return usage(cmd, fmt.Errorf("%sunexpected argument %q", commandPrefix(cmd), args[most]))
+		}
+		return nil
+	}
+}
+
+// findStudy returns the study with that name or number.
+func findStudy(cmd *cobra.Command, name string) (*experiments.Study, error) {
+	if s := studies.Find(name); s != nil {
+		return s, nil
+	}
+	return nil, &usageError{
+		err:  fmt.Errorf("%sno study %q", commandPrefix(cmd), name),
+		hint: "'tcpwheel experiment list' names all studies; a plan is a file with .yaml in its name",
+	}
+}
+
+// openStudy opens the plan of a study, for experiments.Merge.
+func openStudy(study, text string, quick bool) (*experiments.Job, error) {
+	s := studies.Find(study)
+	if s == nil {
+		return nil, fmt.Errorf("no study %q", study)
+	}
+	if text == "" {
+		return s.Open(quick)
+	}
+	f, err := plan.Parse("plan of "+study, []byte(text))
+	if err != nil {
+		return nil, err
+	}
+	return s.OpenPlan(f, quick)
+}
+
+func isPlanFile(arg string) bool {
+	return strings.HasSuffix(arg, ".yaml") || strings.HasSuffix(arg, ".yml")
+}
+
+// openArgument opens a study by name, or a plan by its file.
+func openArgument(cmd *cobra.Command, arg string, quick bool) (*experiments.Job, error) {
+	if !isPlanFile(arg) {
+		s, err := findStudy(cmd, arg)
+		if err != nil {
+			return nil, err
+		}
+		return s.Open(quick)
+	}
+	text, err := readPlan(arg)
+	if err != nil {
+		return nil, err
+	}
+	f, err := plan.Parse(arg, text)
+	if err != nil {
+		return nil, usage(cmd, err)
+	}
+	var names []string
+	for _, s := range studies.Studies() {
+		names = append(names, s.Name)
+	}
+	if f.Study == "" {
+		return nil, usage(cmd, fmt.Errorf("%s: names no study: want study: one of %s", arg, strings.Join(names, ", ")))
+	}
+	s := studies.Find(f.Study)
+	if s == nil {
+		return nil, usage(cmd, f.Locate(fmt.Errorf("study: %q, want one of %s", f.Study, strings.Join(names, ", ")), false))
+	}
+	j, err := s.OpenPlan(f, quick)
+	if err != nil {
+		return nil, usage(cmd, err)
+	}
+	return j, nil
+}
+
+// readPlan reads a file up to the maximal size of a plan.
+func readPlan(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, plan.MaxSize+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > plan.MaxSize {
+		return nil, fmt.Errorf("%s: more than %d bytes", name, plan.MaxSize)
+	}
+	return text, nil
+}
+
+// openAll opens all studies, or the arguments.
+func openAll(cmd *cobra.Command, args []string, all, quick bool) (jobs []*experiments.Job, err error) {
+	switch {
+	case all && len(args) > 0:
+		return nil, usage(cmd, fmt.Errorf("%s--all runs all studies, do not name %q too", commandPrefix(cmd), args[0]))
+	case !all && len(args) == 0:
+		return nil, &usageError{err: fmt.Errorf("%sno study given", commandPrefix(cmd)), hint: "name studies or plans, or give --all"}
+	}
+	if all {
+		for _, s := range studies.Studies() {
+			j, err := s.Open(quick)
+			if err != nil {
+				return nil, err
+			}
+			jobs = append(jobs, j)
+		}
+		return jobs, nil
+	}
+	seen := map[string]bool{}
+	for _, arg := range args {
+		j, err := openArgument(cmd, arg, quick)
+		if err != nil {
+			return nil, err
+		}
+		if seen[j.Study.Name] {
+			return nil, usage(cmd, fmt.Errorf("%sstudy %s is given twice", commandPrefix(cmd), j.Study.Name))
+		}
+		seen[j.Study.Name] = true
+		jobs = append(jobs, j)
+	}
+	return jobs, nil
+}
+
+// programVersion identifies this build by what the toolchain recorded in the binary.
+func programVersion() string {
+	b := readBuildInfo()
+	text := "tcpwheel " + b.Version
+	if b.Revision != "" && !strings.Contains(b.Version, b.Revision[:min(12, len(b.Revision))]) {
+		text += " " + b.Revision
+	}
+	if b.Modified {
+		text += ", modified"
+	}
+	return text
+}

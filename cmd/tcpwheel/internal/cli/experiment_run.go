@@ -1,0 +1,351 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tcpwheel/experiments"
+	studies "tcpwheel/experiments/all"
+	"tcpwheel/experiments/plan"
+	findings "tcpwheel/experiments/report"
+)
+
+// runFlags are the flags of experiment run.
+type runFlags struct {
+	all, quick, live, asJSON bool
+	out, shard               string
+	workers                  int
+	set                      []string
+	captures                 string
+}
+
+func newExperimentRun() *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "run STUDY|PLAN.yaml... | --all",
+		Short: "run studies and report their results",
+		Long: "Run runs studies, named or given by a plan, on all processors. It prints their\n" +
+			"tables and claims. With --out it writes a report instead: a page that needs no\n" +
+			"network, and claims.json, tables, figures, plans and the result of each cell.\n" +
+			"It replaces an earlier report, and nothing else.\n\n" +
+			"--set changes a value of one study's plan; 'experiment show STUDY --plan' lists\n" +
+			"the keys. Lists are written [a, b].\n\n" +
+			"With --shard i/n it runs part i of n, counted from 0, and writes\n" +
+			"DIR/shard-i-of-n.jsonl for 'experiment merge'. --shard auto takes i and n from\n" +
+			"the variables of a Slurm array; auto/n takes i from those or a Kubernetes\n" +
+			"Job's.\n\n" +
+			"It exits with 3 if a claim of an exact study is not reproduced, unless the\n" +
+			"study says that the published result is wrong.",
+		Example: "  tcpwheel experiment run expiry --quick\n" +
+			"  tcpwheel experiment run expiry --quick --set 'ticks=[10ms]' --set seeds=2\n" +
+			"  tcpwheel experiment run --all --out report\n" +
+			"  tcpwheel experiment run --all --shard 2/8 --out shards",
+		Args: cobra.ArbitraryArgs, // openAll checks them
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
+	}
+	cmd.Flags().BoolVar(&f.all, "all", false, "run all studies")
+	cmd.Flags().BoolVar(&f.quick, "quick", false, "use the smaller plans")
+	cmd.Flags().StringArrayVar(&f.set, "set", nil, "KEY=VALUE: change a value of the study's plan; may be repeated")
+	cmd.Flags().StringVar(&f.captures, "captures", "", "DIR: --set captures=DIR, for the studies of captures: field, frontier")
+	cmd.Flags().BoolVar(&f.live, "live", false, "also run the parts that time this machine")
+	cmd.Flags().StringVar(&f.out, "out", "", "write a report to this directory, or a shard's results")
+	cmd.Flags().StringVar(&f.shard, "shard", "", "run a part only: i/n, auto or auto/n")
+	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print one JSON object per study")
+	cmd.Flags().IntVar(&f.workers, "workers", 0, "cells at a time; 0 is the number of processors")
+	return cmd
+}
+
+func (f *runFlags) run(cmd *cobra.Command, args []string) error {
+	shard, err := parseShard(f.shard, os.Getenv)
+	if err != nil {
+		return usage(cmd, fmt.Errorf("%s--shard %s: %w", commandPrefix(cmd), f.shard, err))
+	}
+	switch {
+	case f.workers < 0 || f.workers > 4096:
+		return usage(cmd, fmt.Errorf("%s--workers %d, want 0 to 4096", commandPrefix(cmd), f.workers))
+	case f.shard != "" && f.out == "":
+		return usage(cmd, fmt.Errorf("%s--shard without --out, want a directory for the results", commandPrefix(cmd)))
+	case f.shard != "" && f.live:
+		return usage(cmd, fmt.Errorf("%s--live with --shard: live parts run on one machine", commandPrefix(cmd)))
+	case f.shard != "" && f.asJSON:
+		return usage(cmd, fmt.Errorf("%s--json with --shard: one shard has no results of its own", commandPrefix(cmd)))
+	}
+	jobs, err := f.open(cmd, args)
+	if err != nil {
+		return err
+	}
+	if f.out != "" && f.shard == "" {
+		if err := checkReportDir(f.out); err != nil {
+			return usage(cmd, fmt.Errorf("%s--out %w", commandPrefix(cmd), err))
+		}
+	}
+	if f.shard != "" {
+		if err := os.MkdirAll(f.out, 0o777); err != nil {
+			return err
+		}
+		if err := canMake(f.out); err != nil {
+			return err
+		}
+	}
+	if f.workers == 0 {
+		f.workers = runtime.GOMAXPROCS(0)
+	}
+	begun := time.Now()
+	results, err := runCells(cmd, jobs, shard, f.workers)
+	if err != nil {
+		return err
+	}
+	if f.shard != "" {
+		return writeShard(cmd, f.out, jobs, shard, results)
+	}
+	r, err := newReport(jobs, results)
+	if err != nil {
+		return err
+	}
+	if f.live {
+		if err := runLive(cmd, r); err != nil {
+			return err
+		}
+	}
+	if f.out != "" {
+		fmt.Fprintf(cmd.ErrOrStderr(), "tcpwheel: ran for %v\n", time.Since(begun).Round(time.Second))
+	}
+	return printReport(cmd, r, f.out, f.asJSON)
+}
+
+// open opens the studies, or with --set one study with those values.
+func (f *runFlags) open(cmd *cobra.Command, args []string) ([]*experiments.Job, error) {
+	if f.captures != "" {
+		name, err := filepath.Abs(f.captures)
+		if err != nil {
+			return nil, err
+		}
+		f.set = append(f.set, "captures="+strconv.Quote(name))
+	}
+	if len(f.set) == 0 {
+		return openAll(cmd, args, f.all, f.quick)
+	}
+	if f.all || len(args) != 1 || isPlanFile(args[0]) {
+		return nil, usage(cmd, fmt.Errorf("%s--set changes the plan of one study: want its name, and no other", commandPrefix(cmd)))
+	}
+	s, err := findStudy(cmd, args[0])
+	if err != nil {
+		return nil, err
+	}
+	text := "study: " + s.Name + "\n"
+	for _, assignment := range f.set {
+		key, value, ok := strings.Cut(assignment, "=")
+		if !ok || key == "" || value == "" || strings.ContainsAny(assignment, "\n") {
+			return nil, usage(cmd, fmt.Errorf("%s--set %q, want KEY=VALUE", commandPrefix(cmd), assignment))
+		}
+		text += key + ": " + value + "\n"
+	}
+	source, err := plan.Parse(setName, []byte(text))
+	if err != nil {
+		return nil, usage(cmd, f.setError(err))
+	}
+	j, err := s.OpenPlan(source, f.quick)
+	if err != nil {
+		return nil, usage(cmd, f.setError(err))
+	}
+	return []*experiments.Job{j}, nil
+}
+
+// setName is the name of the plan that the flags --set make. Its line n is their number n-1.
+const setName = "--set"
+
+// setLine is a place in that plan.
+var setLine = regexp.MustCompile(`(?m)^` + setName + `:(\d+): `)
+
+// setError names the flag instead of the line of the plan.
+func (f *runFlags) setError(err error) error {
+	text := setLine.ReplaceAllStringFunc(err.Error(), func(place string) string {
+		n, _ := strconv.Atoi(setLine.FindStringSubmatch(place)[1])
+		if n < 2 || n-2 >= len(f.set) {
+			return setName + ": "
+		}
+		return fmt.Sprintf("%s '%s': ", setName, f.set[n-2])
+	})
+	return errors.New(text)
+}
+
+// newReport judges the results of a run.
+func newReport(jobs []*experiments.Job, results experiments.Results) (*findings.Report, error) {
+	r, err := findings.New(programVersion(), jobs, results)
+	if err != nil {
+		return nil, err
+	}
+	r.All = isAll(r)
+	return r, nil
+}
+
+// isAll reports whether a report has all studies with their own plans.
+func isAll(r *findings.Report) bool {
+	all := studies.Studies()
+	for i := range r.Studies {
+		if len(all) != len(r.Studies) || r.Studies[i].Job.Study != all[i] || r.Studies[i].Job.User {
+			return false
+		}
+	}
+	return true
+}
+
+// checkReportDir reports early why a report cannot be written.
+func checkReportDir(dir string) error {
+	parent := filepath.Dir(filepath.Clean(dir))
+	if info, err := os.Stat(parent); err != nil {
+		return err
+	} else if !info.IsDir() {
+		return fmt.Errorf("%s: not a directory", parent)
+	}
+	if err := findings.CheckDir(dir); err != nil {
+		return err
+	}
+	return canMake(parent)
+}
+
+// canMake reports why no file can be made in a directory, before a run of minutes.
+func canMake(dir string) error {
+	part, err := os.MkdirTemp(dir, ".tcpwheel-*")
+	if err != nil {
+		return fmt.Errorf("%s: cannot make files there: %w", dir, errors.Unwrap(err))
+	}
+	return os.Remove(part)
+}
+
+// runCells runs the cells, and shows the progress on a terminal.
+func runCells(cmd *cobra.Command, jobs []*experiments.Job, shard experiments.Shard, workers int) (experiments.Results, error) {
+	var (
+		mu   sync.Mutex
+		last string
+		part float64
+	)
+	line := statusLine{w: cmd.ErrOrStderr()}
+	begun := time.Now()
+	line.start(func(time.Duration) string {
+		mu.Lock()
+		defer mu.Unlock()
+		return progressText(part, time.Since(begun), last)
+	})
+	defer line.stop()
+	return experiments.Run(cmd.Context(), jobs, shard, workers, func(done, total float64, study, cell string) {
+		mu.Lock()
+		defer mu.Unlock()
+		last, part = study+": "+cell, done/total
+	})
+}
+
+// progressText shows the finished part, the time left and the last cell.
+func progressText(part float64, spent time.Duration, last string) string {
+	text := fmt.Sprintf("%3.0f %%, %v", 100*part, spent.Round(time.Second))
+	if part > 0.02 && spent > 2*time.Second {
+		left := time.Duration(float64(spent) * (1 - part) / part)
+		text += fmt.Sprintf(", about %v left", left.Round(time.Second))
+	}
+	if last != "" {
+		text += "  " + last
+	}
+	return text
+}
+
+func writeShard(cmd *cobra.Command, dir string, jobs []*experiments.Job, s experiments.Shard, results experiments.Results) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	s.Of = max(s.Of, 1)
+	name := filepath.Join(dir, fmt.Sprintf("shard-%d-of-%d.jsonl", s.Index, s.Of))
+	err := writeWhole(name, func(w io.Writer) error { return experiments.WriteShard(w, jobs, s, programVersion(), results) })
+	if err == nil {
+		fmt.Fprintf(cmd.ErrOrStderr(), "tcpwheel: wrote %s\n", name)
+	}
+	return err
+}
+
+// printReport writes the report, or prints the results. It returns a violation if an exact claim
+// does not hold.
+func printReport(cmd *cobra.Command, r *findings.Report, dir string, asJSON bool) error {
+	w := cmd.OutOrStdout()
+	if dir != "" {
+		if err := r.WriteDir(dir); err != nil {
+			return err
+		}
+		fmt.Fprintf(cmd.ErrOrStderr(), "tcpwheel: wrote %s\n", filepath.Join(dir, "index.html"))
+	}
+	for i := range r.Studies {
+		s := &r.Studies[i]
+		var err error
+		switch {
+		case asJSON:
+			err = writeJSON(w, s, r.Machine)
+		case dir == "":
+			err = writeStudy(w, s)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if !asJSON && (dir != "" || len(r.Studies) > 1) {
+		if err := writeSummary(w, r); err != nil {
+			return err
+		}
+	}
+	if wrong := r.Violations(); len(wrong) > 0 {
+		return &violation{fmt.Errorf("exact, and not reproduced: %s", strings.Join(wrong, ", "))}
+	}
+	return nil
+}
+
+// runLive runs the live parts of all studies, one at a time.
+func runLive(cmd *cobra.Command, r *findings.Report) error {
+	r.Machine = thisMachine()
+	for i := range r.Studies {
+		s := &r.Studies[i]
+		for _, l := range s.Job.Live {
+			if l.Needs != nil {
+				if err := l.Needs(); err != nil {
+					s.Live = append(s.Live, findings.Live{Name: l.Name, Skipped: err.Error()})
+					continue
+				}
+			}
+			out, err := runLivePart(cmd, s.Job.Study.Name+": "+l.Name, l.Run)
+			if err != nil {
+				return fmt.Errorf("study %s, %s: %w", s.Job.Study.Name, l.Name, err)
+			}
+			s.Live = append(s.Live, findings.Live{Name: l.Name, Outcome: out})
+		}
+	}
+	return nil
+}
+
+func runLivePart(cmd *cobra.Command, name string, run func(context.Context) (*experiments.Outcome, error)) (*experiments.Outcome, error) {
+	line := statusLine{w: cmd.ErrOrStderr()}
+	begun := time.Now()
+	line.start(func(time.Duration) string { return fmt.Sprintf("%v  %s", time.Since(begun).Round(time.Second), name) })
+	defer line.stop()
+	out, err := run(cmd.Context())
+	if err == nil {
+		err = out.Check()
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i := range out.Claims {
+		// A measured time is not exact, even without an interval.
+		if m := &out.Claims[i].Measured; m.Interval() == "exact" {
+			m.Text = m.String()
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,160 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// glossaryPart is a group of terms.
+type glossaryPart struct {
+	title string
+	terms []glossaryTerm
+}
+
+type glossaryTerm struct{ name, meaning string }
+
+// glossary has every term that the output, the help and the documents use in a sense of their own.
+// docs/glossary.md is generated from it.
+var glossary = []glossaryPart{
+	{"Losses in captures", []glossaryTerm{
+		{"episode", "a loss with its repair: from the first retransmission until everything in flight then is acknowledged"},
+		{"D", "detection: from the previous transmission of the lost bytes to their first retransmission"},
+		{"A", "attempts: from the first retransmission to the one that arrived"},
+		{"P", "proof: from the retransmission that arrived to its acknowledgement"},
+		{"T_rec", "recovery time: D + A + P"},
+		{"excess", "T_rec less the median RTT"},
+		{"ideal", "the shortest possible D: 5/4 RTT if later bytes arrived, else SRTT + 4·RTTVAR"},
+		{"timer tax", "D less the ideal, at least 0: what the sender's timers cost"},
+		{"time lost", "how long the receiver's application got nothing that the path could have brought"},
+		{"stall", "an episode that lost time"},
+		{"timer wait", "the part of the time lost that the sender waited for its timers"},
+		{"gap", "a silence that a timer ended: what the answer about a host's timers rests on"},
+		{"kind", "cause of an episode's first retransmission: syn, rto, fast, tlp, probe, mtu or unknown"},
+		{"spurious", "an unnecessary retransmission: an earlier transmission of the bytes arrived"},
+		{"verdict", "analyze: whether a retransmission was spurious (yes, no, unknown); studies: whether a claim was reproduced"},
+		{"evidence", "what decided a verdict: dsack, capture, eifel, dupack or timing"},
+		{"ambiguous", "another stack's timers would give the episode another kind"},
+		{"vantage", "point of capture: sender, receiver, middle, both or unknown"},
+		{"settled", "an episode with its final values: one second after its end in watch, at the end of its connection in files"},
+		{"uncertain", "an episode that may be none: the kernel dropped packets meanwhile, or its connection was forgotten"},
+		{"gate", "a threshold that accuracy and replay --validate must pass, or they exit with 3"},
+	}},
+	{"Replays", []glossaryTerm{
+		{"replay", "a captured connection run again in virtual time under other timers"},
+		{"path trace", "the fate and delay of each transmission in a capture"},
+		{"key", "how a replay looks up a fate in the path trace: by range (bytes), by time, or by index (number)"},
+		{"imputed", "filled in, because the capture does not show this fate"},
+		{"horizon", "the time of the first fate drawn at random; what follows is not compared"},
+		{"open loop", "replay --wire: an engine gets what the captured end received, and what it sends is only compared"},
+		{"oracle", "a replay with the captured retransmission times: it measures the error of the path alone"},
+		{"captured", "as a policy: the one whose timers best explain the capture"},
+	}},
+	{"Timers of TCP", []glossaryTerm{
+		{"RTT", "round-trip time: from a segment's transmission to its acknowledgement"},
+		{"SRTT, RTTVAR", "the smoothed RTT and its mean deviation (RFC 6298)"},
+		{"RTO", "retransmission timeout: SRTT + 4·RTTVAR, within bounds, doubled by each timeout"},
+		{"policy", "a set of rules for TCP's timers: per-segment, rfc6298, rfc7765, bsd or linux; NAME@TICK sets its tick"},
+		{"profile", "a policy with all knobs set for a kind of network: internet, datacenter, linux-jiffies"},
+		{"tick", "the step of a clock; timers expire only on ticks"},
+		{"granularity", "how fine ticks, RTT clock and floor are"},
+		{"floor", "the least RTO, 200 ms in Linux and 1 s in RFC 6298"},
+		{"phase", "when the ticks are: one tick for all timers (BSD), or each timer's own"},
+		{"heartbeat", "4.4BSD's 200 ms sweep, which sends all delayed ACKs"},
+		{"delayed ACK", "an acknowledgement that waits for a second segment or a timer"},
+		{"TLP", "tail loss probe: a retransmission of the last segment before the RTO (RFC 8985)"},
+		{"RACK", "loss detection by the order of transmission times (RFC 8985)"},
+		{"F-RTO", "detection of spurious timeouts (RFC 5682)"},
+		{"R1, R2", "RFC 9293's thresholds: report a bad path, give the connection up"},
+	}},
+	{"Timing wheels", []glossaryTerm{
+		{"scheme", "a data structure for timers, by the number that the timing-wheel paper gives it"},
+		{"slot", "a list of a wheel: the timers whose tick is congruent to its number"},
+		{"START, STOP", "the paper's names for arming and stopping a timer"},
+		{"expiry", "the end of a timer's time, when its function is called"},
+		{"lateness", "from a timer's deadline, or its tick, to its expiry"},
+		{"lane", "one of several stacks side by side with the same requests and losses"},
+		{"shard", "a wheel with its own lock; or a part of a study's run"},
+	}},
+	{"Values in flags and plans", []glossaryTerm{
+		{"duration", "25ms, 1.5s, 200us, 1m30s or 0, always with a unit (nc -w also takes seconds)"},
+		{"rate", "bit/s: 100Mbit, 1.5Gbit, 64kbit or 1e8; none is no limit"},
+		{"probability", "from 0 to 1, or in percent: 0.02 or 2%"},
+		{"size", "bytes: 1500, 64KiB, 1.5MB or 1e6; KiB is 1024 bytes, kB 1000"},
+		{"count", "a whole number: 1000, 1_000_000 or 1e6"},
+		{"limit", "of a queue: 100 packets, or 64KiB"},
+		{"loss", "none, a probability, or models joined by a semicolon: gilbert-elliott:p=0.01,r=0.3;packets:3,7-9"},
+	}},
+	{"Studies", []glossaryTerm{
+		{"class", "A: exact, a law; P: compared with published figures; S: compared with a published shape"},
+		{"claim", "a published result, an own law or a check, with the band that the measured one must meet"},
+		{"cell", "one combination of a plan's values, run alone"},
+		{"subject", "the TCP that a study measures: this engine, gVisor's or the kernel's"},
+		{"live part", "a part of a study that times this machine"},
+	}},
+}
+
+// writeGlossary prints the terms that contain want, or all terms.
+func writeGlossary(w io.Writer, want string) error {
+	var b bytes.Buffer
+	for _, part := range glossary {
+		var terms []glossaryTerm
+		width := 0
+		for _, t := range part.terms {
+			if strings.Contains(strings.ToLower(t.name), strings.ToLower(want)) {
+				terms = append(terms, t)
+				width = max(width, len(t.name))
+			}
+		}
+		if len(terms) == 0 {
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(&b, "%s\n", part.title)
+		for _, t := range terms {
+			for i, line := range wrapped(t.meaning, terminalColumns-width-4) {
+				name := t.name
+				if i > 0 {
+					name = ""
+				}
+				fmt.Fprintf(&b, "  %-*s  %s\n", width, name, line)
+			}
+		}
+	}
+	if b.Len() == 0 {
+		return fmt.Errorf("glossary: no term %q, see all with 'tcpwheel glossary'", want)
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// glossaryMarkdown returns docs/glossary.md.
+func glossaryMarkdown() string {
+	var b strings.Builder
+	b.WriteString("# Glossary\n\nThe terms of tcpwheel's output, help and documents. `tcpwheel glossary` prints them.\n")
+	for _, part := range glossary {
+		fmt.Fprintf(&b, "\n## %s\n\n| term | meaning |\n|---|---|\n", part.title)
+		for _, t := range part.terms {
+			fmt.Fprintf(&b, "| %s | %s |\n", t.name, t.meaning)
+		}
+	}
+	return b.String()
+}
+
+func newGlossary() *cobra.Command {
+	return &cobra.Command{
+		Use:     "glossary [TERM]",
+		Short:   "explain the terms of the output, a line each",
+		Long:    "Glossary explains the terms of the output, the help and the documents: all, or\nall that contain TERM. docs/glossary.md has the same text.",
+		Example: "  tcpwheel glossary\n  tcpwheel glossary 'timer tax'",
+		Args:    cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, words []string) error {
+			return writeGlossary(cmd.OutOrStdout(), strings.Join(words, " "))
+		},
+	}
+}

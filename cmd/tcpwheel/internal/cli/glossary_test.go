@@ -1,0 +1,41 @@
+package cli
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestGlossaryIsDocumented compares docs/glossary.md with the command. -update rewrites it.
+func TestGlossaryIsDocumented(t *testing.T) {
+	const name = "../../../../docs/glossary.md"
+	want := glossaryMarkdown()
+	if *update {
+		if err := os.WriteFile(name, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != want {
+		t.Errorf("%s is stale: run go test ./cmd/tcpwheel/internal/cli -run Glossary -update", name)
+	}
+}
+
+// TestGlossaryTerms checks that each term has one short line.
+func TestGlossaryTerms(t *testing.T) {
+	seen := map[string]bool{}
+	for _, part := range glossary {
+		for _, term := range part.terms {
+			if seen[term.name] {
+				t.Errorf("%s is explained twice", term.name)
+			}
+			seen[term.name] = true
+			if n := len(strings.Fields(term.meaning)); n > 24 || strings.HasSuffix(term.meaning, ".") || strings.Contains(term.meaning, "|") {
+				t.Errorf("%s: %d words, want at most 24 without a full stop or a bar: %s", term.name, n, term.meaning)
+			}
+		}
+	}
+}

@@ -1,0 +1,54 @@
+package cli
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+)
+
+// TestHelpFits checks that the help of every command fits 80 columns.
+func TestHelpFits(t *testing.T) {
+	n := 0
+	var walk func(cmd *cobra.Command, path []string)
+	walk = func(cmd *cobra.Command, path []string) {
+		if cmd.Name() == "completion" {
+			return // it is cobra's
+		}
+		n++
+		var out, talk bytes.Buffer
+		if status := run(append(path, "--help"), strings.NewReader(""), &out, &talk); status != exitOK {
+			t.Fatalf("%q: status %d, %s", path, status, &talk)
+		}
+		for line := range strings.SplitSeq(out.String(), "\n") {
+			if utf8.RuneCountInString(line) > terminalColumns {
+				t.Errorf("%q: %d columns: %s", path, utf8.RuneCountInString(line), line)
+			}
+		}
+		for _, sub := range cmd.Commands() {
+			walk(sub, append(path[:len(path):len(path)], sub.Name()))
+		}
+	}
+	walk(newRoot(nil, strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{}), nil)
+	if n < 20 {
+		t.Errorf("%d commands, want at least 20", n)
+	}
+}
+
+// TestFillParagraph keeps lists, and paragraphs that fit.
+func TestFillParagraph(t *testing.T) {
+	long := strings.Repeat("word ", 20) + "end"
+	for text, want := range map[string]string{
+		"":                       "",
+		"one\ntwo":               "one\ntwo",
+		long + "\n  " + long:     long + "\n  " + long,
+		long:                     strings.TrimSpace(strings.Repeat("word ", 16)) + "\n" + strings.Repeat("word ", 4) + "end",
+		strings.Repeat("x", 100): strings.Repeat("x", 100),
+	} {
+		if got := fillParagraph(text); got != want {
+			t.Errorf("fillParagraph(%q) = %q, want %q", text, got, want)
+		}
+	}
+}

@@ -1,0 +1,115 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"tcpwheel/netstack/sim"
+	"tcpwheel/tun/link"
+)
+
+func init() { sim.TraceFile = readTrace }
+
+// maxTrace bounds the file of a trace in bytes.
+const maxTrace = 64 << 20
+
+// readTrace returns the content of the file of a trace.
+func readTrace(name string) (string, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxTrace+1))
+	if err == nil && len(text) > maxTrace {
+		err = fmt.Errorf("%s: longer than %d bytes", name, maxTrace)
+	}
+	return string(text), err
+}
+
+// linkFields are the fields of sim.LinkConfig with a flag.
+var linkFields = []struct{ name, kind, about string }{
+	{"delay", "duration", "time that a packet takes"},
+	{"jitter", "duration", "by how much the delay varies, up or down"},
+	{"loss", "loss", "probability of loss, or a model (default none)"},
+	{"reorder", "probability", "probability that a packet overtakes"},
+	{"duplicate", "probability", "probability that a packet arrives twice"},
+	{"corrupt", "probability", "probability that a bit is flipped"},
+	{"rate", "rate", "bit/s, as 100Mbit, or trace:FILE (default none)"},
+	{"queue", "limit", "packets that wait, or bytes as 64KiB (default 2^24)"},
+}
+
+// linkValues are the values of the flags of linkFields.
+type linkValues []string
+
+// register adds a flag for each field.
+func (v *linkValues) register(fs *pflag.FlagSet) {
+	*v = make(linkValues, len(linkFields))
+	for i, f := range linkFields {
+		quantityFlag(fs, &(*v)[i], func(text string) (string, error) {
+			err := new(sim.LinkConfig).Set(f.name, text)
+			return text, errors.Unwrap(err) // flagError names the flag
+		}, f.kind, f.name, "", f.about)
+	}
+}
+
+// apply sets the fields whose flags are given.
+func (v linkValues) apply(c *sim.LinkConfig) error {
+	for i, f := range linkFields {
+		if v[i] == "" {
+			continue
+		}
+		if err := c.Set(f.name, v[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// linkFlags are the flags of a link whose directions may differ.
+type linkFlags struct {
+	plan string
+	both linkValues
+	one  [2][]string // KEY=VALUE
+}
+
+func (f *linkFlags) register(fs *pflag.FlagSet) {
+	f.both.register(fs)
+	fs.StringArrayVar(&f.one[0], "a-to-b", nil, "KEY=VALUE: that flag for one direction")
+	fs.StringArrayVar(&f.one[1], "b-to-a", nil, "the same for the other direction")
+	fs.StringVar(&f.plan, "plan", "", "JSON file of the link, which flags change")
+}
+
+// links returns the models of both directions: the plan, changed by the flags for both directions,
+// changed by the flags for one.
+func (f *linkFlags) links() (links [2]sim.LinkConfig, err error) {
+	if f.plan != "" {
+		text, err := os.ReadFile(f.plan)
+		if err != nil {
+			return links, err
+		}
+		if links, err = link.ParsePlan(text); err != nil {
+			return links, fmt.Errorf("%s: %w", f.plan, err)
+		}
+	}
+	for d := range links {
+		if err := f.both.apply(&links[d]); err != nil {
+			return links, err
+		}
+		for _, setting := range f.one[d] {
+			key, value, ok := strings.Cut(setting, "=")
+			if !ok {
+				return links, fmt.Errorf("%s: %q, want KEY=VALUE, such as loss=2%%", link.Direction(d), setting)
+			}
+			if err := links[d].Set(key, value); err != nil {
+				return links, fmt.Errorf("%s: %w", link.Direction(d), err)
+			}
+		}
+	}
+	return links, nil
+}

@@ -1,0 +1,259 @@
+// Package cli is the command line of tcpwheel: its commands, their flags, and what they print.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"tcpwheel/tun/link"
+)
+
+// Exit statuses.
+const (
+	exitOK        = 0
+	exitFailed    = 1
+	exitUsage     = 2
+	exitViolation = 3
+)
+
+// Main runs the command and ends the process with its exit status.
+func Main() {
+	collectLate()
+	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// run runs the command and returns the exit status.
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // ignored under nohup
+		signals = append(signals, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), signals...)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal kills the process
+	return report(stderr, newRoot(args, stdin, stdout, stderr).ExecuteContext(ctx))
+}
+
+// usageError is the caller's mistake, found before anything ran.
+type usageError struct {
+	err    error
+	hint   string // "" for none
+	failed bool   // it is no mistake, but a failure that needs a hint
+}
+
+func (e *usageError) Error() string { return e.err.Error() }
+
+// commandError is the failure of a program that the caller had this one run.
+type commandError struct {
+	name string
+	err  error
+}
+
+func (e *commandError) Error() string { return e.name + ": " + e.err.Error() }
+func (e *commandError) Unwrap() error { return e.err }
+
+// silentStatus is the exit status of a process that has said why it failed.
+type silentStatus int
+
+func (s silentStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
+
+// usage returns err as the mistake of the caller of cmd.
+func usage(cmd *cobra.Command, err error) error {
+	return &usageError{err: err, hint: fmt.Sprintf("see '%s --help'", cmd.CommandPath())}
+}
+
+// violation is something that a command found and that must not be.
+type violation struct{ err error }
+
+func (v *violation) Error() string { return v.err.Error() }
+
+// report prints err and returns its exit status.
+func report(stderr io.Writer, err error) int {
+	if err == nil {
+		return exitOK
+	}
+	if silent := silentStatus(0); errors.As(err, &silent) {
+		return int(silent)
+	}
+	if errors.Is(err, context.Canceled) {
+		err = errors.New("interrupted")
+	}
+	fmt.Fprintf(stderr, "tcpwheel: error: %v\n", err)
+	var (
+		u *usageError
+		v *violation
+	)
+	var (
+		command *link.CommandError
+		own     *commandError
+		exit    *exec.ExitError
+	)
+	switch {
+	case errors.As(err, &command) && errors.As(command.Err, &exit), errors.As(err, &own) && errors.As(own.err, &exit):
+		return exitStatus(exit)
+	case errors.As(err, &u):
+		if u.hint != "" {
+			fmt.Fprintf(stderr, "tcpwheel: hint: %s\n", u.hint)
+		}
+		if u.failed {
+			return exitFailed
+		}
+		return exitUsage
+	case errors.As(err, &v):
+		return exitViolation
+	}
+	return exitFailed
+}
+
+// exitStatus returns the exit status of a command that failed, as a shell does: 128 and more for a
+// signal.
+func exitStatus(exit *exec.ExitError) int {
+	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return 128 + int(status.Signal())
+	}
+	return exit.ExitCode()
+}
+
+// command is a command that is not made yet.
+type command struct {
+	name string
+	make func() *cobra.Command
+}
+
+// commands are the commands of the program, in the order of its help.
+var commands = []command{
+	{"demo", newDemo},
+	{"analyze", newAnalyze},
+	{"replay", newReplay},
+	{"watch", newWatch},
+	{"samples", newSamples},
+	{"accuracy", newAccuracy},
+	{"up", newUp},
+	{"nc", newNC},
+	{"link", newLink},
+	{"tail", newTail},
+	{"experiment", newExperiment},
+	{"script", newScript},
+	{"sim", newSim},
+	{"wheel", newWheel},
+	{"glossary", newGlossary},
+	{"version", newVersion},
+}
+
+// newRoot returns the program that is called with args. If the first of them is a command, it has
+// only this one: to make all, with their flags, takes a tenth of the start.
+func newRoot(args []string, stdin io.Reader, stdout, stderr io.Writer) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "tcpwheel",
+		Short: "timing wheels, and a userspace TCP on top of them",
+		Long: "tcpwheel reports what the losses in a capture cost, and what they would have\n" +
+			"cost under other timers. It runs a userspace TCP with a timer for each segment,\n" +
+			"over TUN and in virtual time, and measures timing wheels.\n\n" +
+			"It exits with 0 on success, 1 on failure, 2 for a wrong call, and 3 if it found\n" +
+			"a violation. Terms are explained by 'tcpwheel glossary' and docs/glossary.md.",
+		Example:       "  tcpwheel analyze lossy.pcapng.gz\n  tcpwheel wheel bench --schemes scheme6,runtime --n 1000",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetArgs(append([]string{}, args...)) // cobra takes nil as the process's arguments
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if args := cmd.Flags().Args(); cmd.HasSubCommands() && len(args) > 0 {
+			return unknownCommand(cmd, args) // the flag belongs to it
+		}
+		return usage(cmd, flagError(err))
+	})
+	called := slices.IndexFunc(commands, func(c command) bool { return len(args) > 0 && args[0] == c.name })
+	if called >= 0 {
+		root.AddCommand(commands[called].make())
+		root.CompletionOptions.DisableDefaultCmd = true
+	} else {
+		for _, c := range commands {
+			root.AddCommand(c.make())
+		}
+		root.InitDefaultCompletionCmd()
+		root.Version = readBuildInfo().String()
+		root.SetVersionTemplate("{{.Version}}\n")
+	}
+	root.SetHelpCommand(newHelp())
+	root.InitDefaultHelpCmd()
+	rejectWrongCalls(root)
+	fitHelp(root)
+	return root
+}
+
+// rejectWrongCalls makes wrong calls fail: cobra would print the help of a group and succeed.
+func rejectWrongCalls(cmd *cobra.Command) {
+	switch {
+	case cmd.HasSubCommands():
+		cmd.Args = cobra.ArbitraryArgs
+		cmd.RunE = unknownCommand
+		cmd.SuggestionsMinimumDistance = 2
+	case cmd.Args == nil && cmd.Name() != "help" && !strings.Contains(cmd.Use, "FILE") && !strings.Contains(cmd.Use, "COMMAND"):
+		cmd.Args = noArguments
+	}
+	for _, sub := range cmd.Commands() {
+		rejectWrongCalls(sub)
+	}
+}
+
+// unknownCommand reports a group of commands without a known subcommand.
+func unknownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return usage(cmd, fmt.Errorf("%sno command given", commandPrefix(cmd)))
+	}
+	err := fmt.Errorf("%sunknown command %q", commandPrefix(cmd), args[0])
+	if likely := cmd.SuggestionsFor(args[0]); len(likely) > 0 {
+		return &usageError{err: err, hint: fmt.Sprintf("did you mean '%s'?", strings.Join(likely, "' or '"))}
+	}
+	return usage(cmd, err)
+}
+
+// commandPrefix returns the path of cmd as the start of an error.
+func commandPrefix(cmd *cobra.Command) string {
+	if !cmd.HasParent() {
+		return ""
+	}
+	_, names, _ := strings.Cut(cmd.CommandPath(), " ")
+	return names + ": "
+}
+
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usage(cmd, fmt.Errorf("%sunexpected argument %q", commandPrefix(cmd), args[0]))
+	}
+	return nil
+}
+
+// newHelp is cobra's help command, except that it fails for unknown commands.
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use:     "help [command]",
+		Short:   "help about any command",
+		Long:    "Help prints the help of a command, as its flag --help does.",
+		Example: "  tcpwheel help wheel bench",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about, rest, err := cmd.Root().Find(args)
+			switch {
+			case err != nil:
+				return usage(cmd.Root(), err)
+			case len(rest) > 0:
+				return unknownCommand(about, rest)
+			}
+			about.InitDefaultHelpFlag()
+			return about.Help()
+		},
+	}
+}

@@ -1,0 +1,263 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/spf13/cobra"
+
+	"tcpwheel/wheel"
+	"tcpwheel/wheel/wheelbench"
+)
+
+var update = flag.Bool("update", false, "rewrite the expected output in testdata")
+
+// TestScripts runs testdata/*.txt. Their command tcpwheel calls run and wants its first argument as
+// the exit status. It leaves standard output and standard error for comparison. Lines with [long]
+// run only if TCPWHEEL_LONG is not empty.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                "testdata",
+		UpdateScripts:      *update,
+		RequireUniqueNames: true,
+		Condition: func(cond string) (bool, error) {
+			if cond != "long" {
+				return false, fmt.Errorf("unknown condition %q", cond)
+			}
+			return os.Getenv("TCPWHEEL_LONG") != "", nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"capture": writeCapture,
+			"tcpwheel": func(ts *testscript.TestScript, neg bool, args []string) {
+				if neg || len(args) == 0 {
+					ts.Fatalf("usage: tcpwheel status [argument...]")
+				}
+				want, err := strconv.Atoi(args[0])
+				ts.Check(err)
+				if got := run(args[1:], strings.NewReader(""), ts.Stdout(), ts.Stderr()); got != want {
+					ts.Fatalf("exit status %d, want %d", got, want)
+				}
+			},
+		},
+	})
+}
+
+func TestReport(t *testing.T) {
+	for _, test := range []struct {
+		err  error
+		want int
+		text string
+	}{
+		{nil, 0, ""},
+		{errors.New("open x: no such file"), 1, "tcpwheel: error: open x: no such file\n"},
+		{fmt.Errorf("bench: %w", context.Canceled), 1, "tcpwheel: error: interrupted\n"},
+		{&usageError{err: errors.New("n 0"), hint: "try 1"}, 2, "tcpwheel: error: n 0\ntcpwheel: hint: try 1\n"},
+		{&violation{errors.New("2µs early")}, 3, "tcpwheel: error: 2µs early\n"},
+	} {
+		var b bytes.Buffer
+		if got := report(&b, test.err); got != test.want || b.String() != test.text {
+			t.Errorf("report(%v) = %d, %q, want %d, %q", test.err, got, b.String(), test.want, test.text)
+		}
+	}
+}
+
+// Every command's help has a summary, a description and a working example.
+func TestHelpIsComplete(t *testing.T) {
+	var visit func(cmd *cobra.Command)
+	visit = func(cmd *cobra.Command) {
+		if cmd.Name() == "completion" {
+			return // cobra's own
+		}
+		if cmd.Short == "" || cmd.Long == "" || cmd.Example == "" {
+			t.Errorf("%s: short, long and example are %q, %q, %q", cmd.CommandPath(), cmd.Short, cmd.Long, cmd.Example)
+		}
+		for line := range strings.Lines(fitLong(cmd.Long) + "\n" + cmd.UsageString()) {
+			if n := len([]rune(strings.TrimSuffix(line, "\n"))); n > 120 {
+				t.Errorf("%s: %d columns: %s", cmd.CommandPath(), n, line)
+			}
+		}
+		for line := range strings.Lines(cmd.Example) {
+			words := strings.Fields(line)
+			if words[0] != "tcpwheel" {
+				t.Errorf("%s: example %q does not call tcpwheel", cmd.CommandPath(), line)
+				continue
+			}
+			called, rest, err := newRoot(nil, nil, io.Discard, io.Discard).Find(words[1:])
+			if err == nil {
+				err = called.ParseFlags(rest)
+			}
+			if err == nil {
+				err = called.ValidateArgs(called.Flags().Args())
+			}
+			if err != nil || called.CommandPath() == "tcpwheel" {
+				t.Errorf("%s: example %q: calls %s, %v", cmd.CommandPath(), line, called.CommandPath(), err)
+			}
+		}
+		for _, sub := range cmd.Commands() {
+			visit(sub)
+		}
+	}
+	visit(newRoot(nil, nil, io.Discard, io.Discard))
+}
+
+// Called by its name, a command is made alone, and is the same.
+func TestCommandAlone(t *testing.T) {
+	all := newRoot(nil, nil, io.Discard, io.Discard)
+	var texts func(cmd *cobra.Command) string
+	texts = func(cmd *cobra.Command) string {
+		cmd.InitDefaultHelpFlag()
+		text := fitLong(cmd.Long) + "\n" + cmd.UsageString()
+		for _, sub := range cmd.Commands() {
+			text += texts(sub)
+		}
+		return text
+	}
+	for _, c := range commands {
+		root := newRoot([]string{c.name, "--help"}, nil, io.Discard, io.Discard)
+		for _, other := range root.Commands() {
+			if name := other.Name(); name != c.name && name != "help" {
+				t.Errorf("%s: has command %s, too", c.name, name)
+			}
+		}
+		alone, _, err := root.Find([]string{c.name})
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		together, _, err := all.Find([]string{c.name})
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if got, want := texts(alone), texts(together); got != want {
+			t.Errorf("%s alone has the help\n%s\nwant\n%s", c.name, got, want)
+		}
+	}
+}
+
+func TestSchemesListsAll(t *testing.T) {
+	var table, objects bytes.Buffer
+	run([]string{"wheel", "schemes"}, nil, &table, io.Discard)
+	run([]string{"wheel", "schemes", "--json"}, nil, &objects, io.Discard)
+	var listed []string
+	for line := range strings.Lines(table.String()) {
+		if n := width(strings.TrimSuffix(line, "\n")); n > terminalColumns {
+			t.Errorf("%d columns: %s", n, line)
+		}
+		if !strings.HasPrefix(line, " ") {
+			listed = append(listed, strings.Fields(line)[0])
+		}
+	}
+	if want := append([]string{"scheme"}, wheel.Schemes()...); !slices.Equal(listed, want) {
+		t.Errorf("listed are %q, want %q", listed, want)
+	}
+	dec := json.NewDecoder(&objects)
+	for i, name := range wheel.Schemes() {
+		var s scheme
+		if err := dec.Decode(&s); err != nil || s != (scheme{name, wheel.About(name), name == wheel.Default}) {
+			t.Errorf("object %d = %+v, %v, want %s", i, s, err, name)
+		}
+	}
+	if dec.More() {
+		t.Error("more schemes are listed than there are")
+	}
+}
+
+func TestEarly(t *testing.T) {
+	sorted := func(d ...time.Duration) wheelbench.Distribution { return wheelbench.Distribution{Sorted: d} }
+	late, soon := sorted(0, 5), sorted(-2000, 5)
+	for _, test := range []struct {
+		series wheelbench.LatenessSeries
+		want   string
+	}{
+		{wheelbench.LatenessSeries{Source: wheelbench.Realtime, Deadline: late, AtTick: &late}, ""},
+		{wheelbench.LatenessSeries{Source: wheelbench.Alarm, Deadline: late}, ""},
+		{wheelbench.LatenessSeries{Source: wheelbench.Runtime, Deadline: soon}, ""},
+		{wheelbench.LatenessSeries{Source: wheelbench.Alarm, Interval: time.Second, Deadline: soon}, "a timer of 1s on alarm expired 2µs early"},
+		{wheelbench.LatenessSeries{Source: wheelbench.Inline, Deadline: late, AtTick: &soon}, "a timer of 0s on realtime-inline expired 2µs early"},
+	} {
+		err := early(wheelbench.LatenessReport{Series: []wheelbench.LatenessSeries{test.series}})
+		if got := fmt.Sprint(err); got != test.want && !(err == nil && test.want == "") {
+			t.Errorf("early(%+v) = %v, want %q", test.series, err, test.want)
+		}
+		if status := report(io.Discard, err); err != nil && status != exitViolation {
+			t.Errorf("exit status %d, want %d", status, exitViolation)
+		}
+	}
+}
+
+func TestSamplesFor(t *testing.T) {
+	o := wheelbench.LatenessOptions{Tick: time.Millisecond, Sources: []string{"a", "b"}, Intervals: []time.Duration{500 * time.Microsecond, 3 * time.Millisecond}}
+	for _, test := range []struct {
+		span time.Duration
+		want int
+	}{{12 * time.Millisecond, 0}, {13 * time.Millisecond, 1}, {1300 * time.Millisecond, 100}} {
+		if got, err := samplesFor(test.span, o); got != test.want || (err == nil) != (test.want > 0) {
+			t.Errorf("samplesFor(%v) = %d, %v, want %d", test.span, got, err, test.want)
+		}
+	}
+}
+
+func TestIsTerminal(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "f"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, w := range []io.Writer{f, io.Discard} {
+		if isTerminal(w) {
+			t.Errorf("isTerminal(%T) = true, want false", w)
+		}
+	}
+}
+
+func TestBuildInfo(t *testing.T) {
+	var b bytes.Buffer
+	fmt.Fprintln(&b, buildInfo{Version: "v1.2.3", Go: "go1.26", OS: "linux", Arch: "arm64"})
+	fmt.Fprintln(&b, buildInfo{Version: "(devel)", Go: "go1.26", OS: "linux", Arch: "arm64", Revision: "abc", Time: "today", Modified: true})
+	want := "tcpwheel v1.2.3 go1.26 linux/arm64\ntcpwheel (devel) go1.26 linux/arm64\nrevision abc of today, modified\n"
+	if b.String() != want {
+		t.Errorf("got %q, want %q", b.String(), want)
+	}
+}
+
+// brokenPipe is an output that fails.
+type brokenPipe struct{}
+
+func (brokenPipe) Write([]byte) (int, error) { return 0, errors.New("no space left") }
+
+// A failure to write results is reported, in every format.
+func TestResultsThatAreNotWritten(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs each command once, which others do, too")
+	}
+	for _, line := range []string{
+		"analyze sample:tail-one", "analyze --json sample:tail-one", "analyze --csv sample:tail-one", "analyze --csv-conns sample:tail-one",
+		"replay --policy linux sample:tail-one", "replay --policy linux --json sample:tail-one", "replay --policy linux --csv sample:tail-one",
+		"replay --wire sample:tail-one", "replay --wire --json sample:tail-one", "replay --wire --csv sample:tail-one",
+		"replay --validate sample:tail-one", "replay --validate --json sample:tail-one", "replay --validate --csv sample:tail-one",
+		"samples", "samples --json", "experiment list", "experiment list --json", "experiment show vegas",
+		"script ../../../../netstack/tcp/testdata/rto-backoff.pkt", "script --json ../../../../netstack/tcp/testdata/rto-backoff.pkt",
+		"sim bench --segments 10 --runs 1", "sim bench --segments 10 --runs 1 --json", "tail --virtual", "tail --virtual --json",
+		"wheel schemes", "wheel schemes --json", "wheel bench --schemes scheme6 --workloads start-stop --n 10 --budget 1ms",
+		"wheel bench --schemes scheme6 --workloads start-stop --n 10 --budget 1ms --json", "version", "version --json", "completion bash",
+	} {
+		var talk bytes.Buffer
+		if status := run(strings.Fields(line), strings.NewReader(""), brokenPipe{}, &talk); status != exitFailed || !strings.HasSuffix(talk.String(), ": no space left\n") {
+			t.Errorf("%s: exit status %d, %q, want %d and why", line, status, talk.String(), exitFailed)
+		}
+	}
+}

@@ -1,0 +1,47 @@
+package cli
+
+import (
+	"bytes"
+	"flag"
+	"io"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+var profiled = flag.String("captures", "", "folder with captures (*.pcap) for BenchmarkProfile")
+
+// BenchmarkProfile is the work that the compiler's profile is taken from: what takes a packet, or a
+// segment of the engine, through the program again and again. The compiler reads default.pgo
+// whenever it builds the program, so the profile is taken again when that work has changed:
+//
+//	go test ./pcaps/track -run BigCaptures -big DIR
+//	cp echo-82k-packets.pcap DIR
+//	go test ./cmd/tcpwheel/internal/cli -run '^$' -bench Profile -benchtime 1x -captures DIR \
+//		-cpuprofile cmd/tcpwheel/default.pgo
+func BenchmarkProfile(b *testing.B) {
+	if *profiled == "" {
+		b.Skip("it needs a folder with large captures: -captures")
+	}
+	captures, err := filepath.Glob(filepath.Join(*profiled, "*.pcap"))
+	if err != nil || len(captures) == 0 {
+		b.Fatalf("no captures in %s: %v", *profiled, err)
+	}
+	// A call is repeated for some time: captures for longer, so that the profile is mostly of them.
+	call := func(seconds int, args ...string) {
+		for start := time.Now(); time.Since(start) < time.Duration(seconds)*time.Second; {
+			var report bytes.Buffer
+			if status := run(args, bytes.NewReader(nil), io.Discard, &report); status != exitOK {
+				b.Fatalf("tcpwheel %v: status %d: %s", args, status, &report)
+			}
+		}
+	}
+	for b.Loop() {
+		for _, capture := range captures {
+			call(20, "analyze", "-j", "1", capture)
+		}
+		call(5, "replay", filepath.Join("..", "..", "pcaps", "samples", "burst", "a.pcapng.gz"))
+		call(5, "sim", "bench", "--flows", "100", "--segments", "200000", "--runs", "1")
+		call(10, "sim", "bench", "--flows", "10000", "--rate", "1e10", "--loss", "0.001", "--segments", "200000", "--runs", "1")
+	}
+}

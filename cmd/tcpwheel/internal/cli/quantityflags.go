@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"tcpwheel/netstack/sim"
+)
+
+// quantity is a flag's value, read by a parser of package sim.
+type quantity[T any] struct {
+	to    *T
+	parse func(text string) (T, error)
+	text  string
+	kind  string
+}
+
+// String returns the text of the value.
+func (q *quantity[T]) String() string { return q.text }
+
+// Type returns the kind of the value for the help.
+func (q *quantity[T]) Type() string { return q.kind }
+
+// Set reads the value. Its error says what is accepted.
+func (q *quantity[T]) Set(text string) (err error) {
+	if *q.to, err = q.parse(text); err == nil {
+		q.text = text
+	}
+	return err
+}
+
+// saysWhatIsAccepted marks values whose errors need no rewording by flagError.
+func (*quantity[T]) saysWhatIsAccepted() {}
+
+// quantityFlag adds a flag. value is its default as text; "" is none.
+func quantityFlag[T any](fs *pflag.FlagSet, to *T, parse func(string) (T, error), kind, name, value, about string) {
+	q := &quantity[T]{to: to, parse: parse, kind: kind}
+	if value != "" {
+		if err := q.Set(value); err != nil {
+			panic("BUG: " + name + " " + err.Error())
+		}
+	}
+	fs.Var(q, name, about)
+}
+
+func durationFlag(fs *pflag.FlagSet, to *time.Duration, name, value, about string) {
+	quantityFlag(fs, to, sim.ParseDuration, "duration", name, value, about)
+}
+
+func rateFlag(fs *pflag.FlagSet, to *sim.Rate, name, value, about string) {
+	quantityFlag(fs, to, sim.ParseRate, "rate", name, value, about)
+}
+
+func probabilityFlag(fs *pflag.FlagSet, to *float64, name, value, about string) {
+	quantityFlag(fs, to, sim.ParseProbability, "probability", name, value, about)
+}
+
+func countFlag(fs *pflag.FlagSet, to *uint64, name, value, about string) {
+	quantityFlag(fs, to, sim.ParseCount, "count", name, value, about)
+}
+
+// parseNumbers reads whole numbers such as 1000 or 1e6. what names them in errors.
+func parseNumbers(what string, list []string) (numbers []int, err error) {
+	for _, text := range list {
+		n, err := sim.ParseCount(text)
+		if err != nil || n > math.MaxInt {
+			return nil, fmt.Errorf("%s %q, want a whole number, such as 1000 or 1e6", what, text)
+		}
+		numbers = append(numbers, int(n))
+	}
+	return numbers, nil
+}

@@ -1,0 +1,159 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tcpwheel/pcaps/capture"
+	"tcpwheel/pcaps/corpus"
+	"tcpwheel/pcaps/samples"
+)
+
+// readCapture passes each TCP segment of a capture to use, which must not keep its payload, and
+// with tooBig ICMP errors about the MTU, in file order. It shows the progress on a terminal, or
+// counts it in p if that is not nil. On capture.ErrCutShort, use has had all segments before the
+// cut.
+func readCapture(cmd *cobra.Command, o *corpus.Object, p *corpus.Progress, tooBig func(capture.TooBig), use func(*capture.Packet) error) (capture.Stats, error) {
+	return readWith(cmd, o, p, func(r *capture.Reader) (capture.Stats, error) {
+		r.OnTooBig(tooBig)
+		for {
+			batch, err := r.NextBatch(math.MaxInt)
+			for i := 0; i < len(batch) && err == nil; i++ {
+				err = use(&batch[i])
+			}
+			if err != nil {
+				return r.Stats(), err
+			}
+		}
+	})
+}
+
+// readWith is readCapture, with a function that reads until an error.
+func readWith(cmd *cobra.Command, o *corpus.Object, p *corpus.Progress, read func(*capture.Reader) (capture.Stats, error)) (capture.Stats, error) {
+	r, done, err := openCapture(cmd, o, p)
+	if err != nil {
+		return capture.Stats{}, err
+	}
+	defer done()
+	if talk := cmd.ErrOrStderr(); p == nil && isTerminal(talk) {
+		defer showReading(talk, r)()
+	}
+	// Stop also between two segments: there may be gigabytes of other packets.
+	defer context.AfterFunc(cmd.Context(), r.Stop)()
+	stats, err := read(r)
+	switch {
+	case err == io.EOF:
+		err = nil
+	case errors.Is(err, capture.ErrStopped):
+		err = cmd.Context().Err()
+	}
+	return stats, err
+}
+
+// samplePrefix begins the names of samples.
+const samplePrefix = "sample:"
+
+// sampleCaptures returns one capture of each sample: the sending host's.
+func sampleCaptures() (names []string) {
+	for _, s := range samples.List() {
+		names = append(names, samplePrefix+s.Captures[0])
+	}
+	return names
+}
+
+// openCapture opens a capture. It counts in p, if that is not nil, what is read. done closes it.
+func openCapture(cmd *cobra.Command, o *corpus.Object, p *corpus.Progress) (r *capture.Reader, done func(), err error) {
+	var in io.ReadCloser
+	name := o.Name
+	switch {
+	case name == "-":
+		in, name = io.NopCloser(cmd.InOrStdin()), "standard input"
+	case strings.HasPrefix(name, samplePrefix):
+		in, err = openSample(name)
+	default:
+		in, err = o.Open(cmd.Context())
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	var from io.Reader = in
+	if p != nil {
+		from = p.Count(in)
+	}
+	if r, err = capture.NewReader(from, name); err != nil {
+		in.Close()
+		return nil, nil, err
+	}
+	return r, func() { r.Close(); in.Close() }, nil
+}
+
+func openSample(name string) (io.ReadCloser, error) {
+	sample := strings.TrimPrefix(name, samplePrefix)
+	if i := slices.IndexFunc(samples.List(), func(s samples.Sample) bool { return s.Name == sample }); i >= 0 {
+		sample = samples.List()[i].Captures[0]
+	}
+	f, err := samples.Open(sample)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: no such sample, see tcpwheel samples", name)
+	}
+	return f, err
+}
+
+// showReading updates a progress line until stop, which erases it.
+func showReading(w io.Writer, r *capture.Reader) (stop func()) {
+	end, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		t := time.NewTicker(500 * time.Millisecond)
+		defer t.Stop()
+		for {
+			select {
+			case <-end:
+				fmt.Fprint(w, "\r\x1b[K")
+				return
+			case <-t.C:
+				read, size := r.Progress()
+				fmt.Fprintf(w, "\r\x1b[K%s: %s", r.Name(), readingLine(read, size))
+			}
+		}
+	}()
+	return func() {
+		close(end)
+		<-ended
+	}
+}
+
+// readingLine shows how much of a file of size bytes is read. A size of -1 is unknown.
+func readingLine(read, size int64) string {
+	if size <= 0 {
+		return fmt.Sprintf("%.1f MB read", float64(read)/1e6)
+	}
+	return fmt.Sprintf("%d %% of %.1f MB read", 100*read/size, float64(size)/1e6)
+}
+
+// unusedPackets lists what a capture has besides TCP, and what it lacks; "" is nothing.
+func unusedPackets(s capture.Stats) string {
+	var parts []string
+	if n := s.Packets - s.TCP; n > 0 {
+		var kinds []string
+		for _, reason := range capture.Reasons() {
+			if n := s.Skipped[reason]; n > 0 {
+				kinds = append(kinds, fmt.Sprintf("%d %v", n, reason))
+			}
+		}
+		parts = append(parts, fmt.Sprintf("%d of %d packets are not TCP (%s)", n, s.Packets, strings.Join(kinds, ", ")))
+	}
+	if s.Dropped > 0 {
+		parts = append(parts, fmt.Sprintf("the capture missed %d packets by its own account", s.Dropped))
+	}
+	return strings.Join(parts, "; ")
+}

@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"tcpwheel/netstack/sim"
+	"tcpwheel/pcaps/capture"
+	"tcpwheel/pcaps/corpus"
+)
+
+// captureOf is a capture of one SYN and one UDP packet.
+func captureOf(t *testing.T) []byte {
+	t.Helper()
+	var file bytes.Buffer
+	out, err := sim.NewPcapng(&file, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := out.AddInterface("", sim.LinkTypeRaw); err != nil {
+		t.Fatal(err)
+	}
+	syn := []byte("\x45\x00\x00\x28\x00\x00\x40\x00\x40\x06\x00\x00\x0a\x00\x00\x01\x0a\x00\x00\x02" +
+		"\x00\x01\x00\x02\x00\x00\x00\x03\x00\x00\x00\x00\x50\x02\x01\x00\x00\x00\x00\x00")
+	datagram := []byte("\x45\x00\x00\x1c\x00\x00\x40\x00\x40\x11\x00\x00\x0a\x00\x00\x01\x0a\x00\x00\x02\x00\x01\x00\x02\x00\x08\x00\x00")
+	for _, packet := range [][]byte{syn, datagram} {
+		if err := out.WritePacket(0, 1, packet, uint32(len(packet)), ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return file.Bytes()
+}
+
+// objectOf returns the only capture that an argument names.
+func objectOf(t *testing.T, name string) *corpus.Object {
+	t.Helper()
+	all, err := (&corpusFlags{}).objects(&cobra.Command{}, []string{name})
+	if err != nil || len(all) != 1 {
+		t.Fatalf("%s: %d captures, %v", name, len(all), err)
+	}
+	return &all[0]
+}
+
+func TestReadCapture(t *testing.T) {
+	file := captureOf(t)
+	path := filepath.Join(t.TempDir(), "x.pcapng")
+	if err := os.WriteFile(path, file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{path, "-"} {
+		cmd := &cobra.Command{}
+		cmd.SetContext(context.Background())
+		cmd.SetIn(bytes.NewReader(file))
+		var seen []capture.Packet
+		s, err := readCapture(cmd, objectOf(t, name), nil, nil, func(p *capture.Packet) error {
+			seen = append(seen, *p)
+			return nil
+		})
+		if err != nil || len(seen) != 1 || seen[0].Header.Seq != 3 || s.TCP != 1 {
+			t.Errorf("%s: %v, %+v, %+v", name, err, seen, s)
+		}
+		if got, want := unusedPackets(s), "1 of 2 packets are not TCP (1 udp)"; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	cmd := &cobra.Command{}
+	cmd.SetContext(context.Background())
+	full := errors.New("full")
+	if _, err := readCapture(cmd, objectOf(t, path), nil, nil, func(*capture.Packet) error { return full }); err != full {
+		t.Errorf("%v, want that of its user", err)
+	}
+	cmd.SetIn(bytes.NewReader(file[:len(file)-5]))
+	if s, err := readCapture(cmd, objectOf(t, "-"), nil, nil, func(*capture.Packet) error { return nil }); !errors.Is(err, capture.ErrCutShort) || s.TCP != 1 {
+		t.Errorf("cut short: %v, %+v", err, s)
+	}
+	if _, err := readCapture(cmd, objectOf(t, filepath.Join(t.TempDir(), "none")), nil, nil, nil); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no file: %v", err)
+	}
+}
+
+// endlessCapture is a capture that never ends.
+type endlessCapture struct {
+	head, packet, rest []byte
+}
+
+func (e *endlessCapture) Read(b []byte) (int, error) {
+	if len(e.head) > 0 {
+		e.rest, e.head = e.head, nil
+	}
+	if len(e.rest) == 0 {
+		e.rest = e.packet
+	}
+	n := copy(b, e.rest)
+	e.rest = e.rest[n:]
+	return n, nil
+}
+
+func TestReadCaptureIsInterrupted(t *testing.T) {
+	file := captureOf(t)
+	cmd := &cobra.Command{}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	cmd.SetContext(ctx)
+	// After the SYN there is only UDP, in blocks of 60 bytes.
+	cmd.SetIn(&endlessCapture{head: file, packet: file[len(file)-60:]})
+	_, err := readCapture(cmd, objectOf(t, "-"), nil, nil, func(*capture.Packet) error {
+		cancel()
+		return nil
+	})
+	if err != context.Canceled {
+		t.Errorf("%v, want %v", err, context.Canceled)
+	}
+}
+
+func TestReadingLine(t *testing.T) {
+	for _, c := range []struct {
+		read, size int64
+		want       string
+	}{{1_500_000, -1, "1.5 MB read"}, {500_000, 2_000_000, "25 % of 2.0 MB read"}, {7, 0, "0.0 MB read"}} {
+		if got := readingLine(c.read, c.size); got != c.want {
+			t.Errorf("readingLine(%d, %d) = %q, want %q", c.read, c.size, got, c.want)
+		}
+	}
+	if got, want := unusedPackets(capture.Stats{Dropped: 3}), "the capture missed 3 packets by its own account"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := unusedPackets(capture.Stats{Packets: 3, TCP: 3}); got != "" {
+		t.Errorf("%q of a capture of nothing but TCP", got)
+	}
+}

@@ -1,0 +1,137 @@
+package cli
+
+import (
+	"fmt"
+	"iter"
+	"strings"
+
+	"tcpwheel/pcaps/replay"
+	pages "tcpwheel/pcaps/report"
+)
+
+// checkRecord is a check of a validation as a line of JSON.
+type checkRecord struct {
+	Type  string `json:"type"`
+	Check string `json:"check"`
+	*replay.Validation
+	Passes bool `json:"passes"`
+	Want   bool `json:"want"`
+}
+
+// judgedRecord is a loss of a check, as a line of JSON or CSV.
+type judgedRecord struct {
+	Type      string   `json:"type"`
+	Check     string   `json:"check"`
+	Policy    string   `json:"policy"`
+	File      string   `json:"file"`
+	Conn      int      `json:"conn"`
+	Sender    string   `json:"sender"`
+	Kind      string   `json:"kind"`
+	At        float64  `json:"at_s"`
+	Packet    int64    `json:"packet"`
+	CapturedD float64  `json:"captured_d_s"`
+	D         *float64 `json:"d_s"`
+	Right     bool     `json:"right"`
+	Captured  float64  `json:"captured_t_rec_s"`
+	TRec      *float64 `json:"t_rec_s"`
+	Off       float64  `json:"off"`
+	Why       string   `json:"why"` // "" if it is off by 10 % at most
+}
+
+// judgedRecords returns each loss of each check.
+func (r *replaying) judgedRecords(checks []pages.Check) iter.Seq[judgedRecord] {
+	return func(yield func(judgedRecord) bool) {
+		for i := range checks {
+			for j := range checks[i].Judged {
+				if !yield(r.judgedRecord(&checks[i], &checks[i].Judged[j])) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (r *replaying) judgedRecord(c *pages.Check, j *replay.Judged) judgedRecord {
+	l := j.Loss()
+	rec := judgedRecord{
+		Type: "judged", Check: c.Name, Policy: c.Policy, File: j.File, Conn: j.ID, Sender: endNames[l.Flow], Kind: l.Kind.String(),
+		At: j.Script.Seconds(l.At, r.firstOf(j.Result)), Packet: l.Packet, CapturedD: l.D.Seconds(), Right: j.Right, Captured: l.TRec.Seconds(), Off: j.Off,
+	}
+	if j.Detected {
+		rec.D = secondsOf(j.D)
+	}
+	if j.Repaired {
+		rec.TRec = secondsOf(j.TRec)
+	}
+	if j.Far() {
+		rec.Why = string(j.Why)
+	}
+	return rec
+}
+
+func (r *replaying) writeValidationJSON(checks []pages.Check) error {
+	enc := newJSONLines(r.stdout)
+	if err := r.writeRefusals(enc); err != nil {
+		return err
+	}
+	if err := encodeAll(enc, r.judgedRecords(checks)); err != nil {
+		return err
+	}
+	for i := range checks {
+		if err := enc.Encode(checkRecord{"validation", checks[i].Name, &checks[i].Validation, checks[i].Passes(), checks[i].Want}); err != nil {
+			return err
+		}
+	}
+	return enc.Encode(r.connCounts())
+}
+
+// percent is a share in seven columns.
+func percent(part float64) string {
+	if part >= 10 {
+		return "> 999 %"
+	}
+	return fmt.Sprintf("%.1f %%", 100*part)
+}
+
+func (r *replaying) writeValidationTable(checks []pages.Check) error {
+	var b strings.Builder
+	const row = "%-16s%-7s %7s %6s %7s %9s %7s %7s %6s\n"
+	fmt.Fprintf(&b, row, "check", "first", "timeout", "probe", "reorder", "ACK", "T_rec", "p95", "passes")
+	for i := range checks {
+		c := &checks[i]
+		passes := "no"
+		if c.Passes() {
+			passes = "yes"
+		}
+		if c.Passes() != c.Want {
+			passes += " !"
+		}
+		of := func(right, n int) string { return fmt.Sprintf("%d/%d", right, n) }
+		fmt.Fprintf(&b, row, c.Name, percent(float64(c.FirstRight)/float64(max(c.First, 1))), of(c.TimeoutsRight, c.Timeouts),
+			of(c.ProbesRight, c.Probes), of(c.ReordersRight, c.Reorders), of(c.FastRight, c.Fast), percent(c.Median), percent(c.P95), passes)
+	}
+	r.writeFar(&b, &checks[0].Validation)
+	_, err := r.stdout.Write([]byte(b.String()))
+	return err
+}
+
+// writeFar lists the losses whose replays are farthest from what was captured.
+func (r *replaying) writeFar(b *strings.Builder, v *replay.Validation) {
+	all := v.Far()
+	if len(all) == 0 || r.top == 0 {
+		return
+	}
+	counts := map[replay.Why]int{}
+	for _, f := range all {
+		counts[f.Why]++
+	}
+	fmt.Fprintf(b, "\n%d of %d recovery times are off by more than 10 %%: detected at another time by an\n"+
+		"engine that hears what the captured sender heard (timer, %d), only in the replay\n"+
+		"(path, %d), or repaired at another time (repair, %d)\n", len(all), v.Recoveries, counts[replay.WhyTimer], counts[replay.WhyPath], counts[replay.WhyRepair])
+	fmt.Fprintf(b, "%5s %9s %-8s%8s %7s  %-8s%s\n", "conn", "at", "kind", "capture", "replay", "why", "file")
+	for _, f := range all[:min(r.top, len(all))] {
+		l := f.Loss()
+		fmt.Fprintf(b, "%5d %8.3fs %-8v%s%s  %-8v%s\n", f.ID, f.Script.Seconds(l.At, r.firstOf(f.Result)), l.Kind,
+			pad(spanOrDash(l.TRec, true), 8), pad(spanOrDash(f.TRec, f.Repaired), 8), f.Why, f.File)
+	}
+}

@@ -1,0 +1,210 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tcpwheel/pcaps/capture"
+	"tcpwheel/pcaps/corpus"
+	"tcpwheel/pcaps/replay"
+	"tcpwheel/pcaps/track"
+	"tcpwheel/wheel"
+)
+
+// run replays the files, and writes the results. A file that cannot be read does not keep the
+// others from it.
+func (r *replaying) run(cmd *cobra.Command, args []string) error {
+	objects, err := r.corpus.objects(cmd, args)
+	if err != nil {
+		return err
+	}
+	if r.corpus.parquet != "" {
+		return r.tables(cmd, objects)
+	}
+	r.first = map[string]wheel.Time{}
+	var (
+		failed error
+		others notCaptures
+	)
+	for i := range objects {
+		err := r.file(cmd, &objects[i])
+		if errors.Is(err, context.Canceled) {
+			return err
+		}
+		if others.has(&objects[i], err) {
+			continue
+		}
+		if err != nil && failed != nil {
+			fmt.Fprintf(r.stderr, "tcpwheel: error: %v\n", failed)
+		}
+		if err != nil {
+			failed = err
+		}
+	}
+	others.print(r.stderr)
+	if failed != nil && r.conns == 0 {
+		return failed
+	}
+	err = r.write()
+	if failed == nil {
+		return err
+	}
+	if err != nil {
+		fmt.Fprintf(r.stderr, "tcpwheel: error: %v\n", err)
+	}
+	return failed
+}
+
+// write writes what is known of all files.
+func (r *replaying) write() error {
+	switch {
+	case r.validating:
+		return r.validate()
+	case r.wire:
+		return r.wires()
+	}
+	var err error
+	switch {
+	case r.asJSON:
+		err = r.writeJSON()
+	case r.asCSV:
+		err = writeCSV(r.stdout, r.records())
+	default:
+		err = r.writeTables()
+	}
+	if err == nil && r.html != "" {
+		err = r.writeHTML()
+	}
+	return cmp.Or(err, r.verdict())
+}
+
+// verdict returns why no loss counts though some were needed, nil if one does.
+func (r *replaying) verdict() error {
+	if r.lossy == 0 {
+		return nil
+	}
+	if len(r.results) == 0 {
+		return fmt.Errorf("replay: none of %s with losses can be replayed", plural(int64(r.lossy), "connection"))
+	}
+	if g := replay.SummarizeGate(r.results); g.Needed > 0 && g.Passed == 0 {
+		return &violation{fmt.Errorf("replay: no verdict: none of %d losses could be replayed", g.Needed)}
+	}
+	return nil
+}
+
+// file replays the connections of a file. If it is cut short, it replays what comes before, and
+// says so.
+func (r *replaying) file(cmd *cobra.Command, o *corpus.Object) error {
+	err := r.guarded(cmd, o)
+	var p *track.PanicError
+	if errors.As(err, &p) {
+		fmt.Fprintf(r.stderr, "tcpwheel: %v\n%s", err, p.Stack)
+	}
+	if errors.Is(err, capture.ErrCutShort) {
+		fmt.Fprintf(r.stderr, "tcpwheel: %v; what comes before was replayed\n", err)
+		return nil
+	}
+	return err
+}
+
+// guarded is read. A panic, in the file or in one of its connections, is an error of the file.
+func (r *replaying) guarded(cmd *cobra.Command, o *corpus.Object) error {
+	before, faults := len(r.results), len(r.faults)
+	err := track.Guard(func() error { return r.read(cmd, o) })
+	var p *track.PanicError
+	if errors.As(err, &p) {
+		r.results = r.results[:before] // they are not replayed
+		return fmt.Errorf("%s: %w", o.Name, err)
+	}
+	return cmp.Or(err, errors.Join(r.faults[faults:]...))
+}
+
+// read replays the connections of a file, and returns why it could not be read to its end.
+func (r *replaying) read(cmd *cobra.Command, o *corpus.Object) (err error) {
+	begun := false
+	shown := o.Name
+	if shown == "-" {
+		shown = "standard input"
+	}
+	before := len(r.results)
+	var hosts track.Hosts
+	rec := replay.NewRecorder(replay.Config{MaxConns: r.maxConns, Done: func(c *track.Conn, s *replay.Script, err error) {
+		hosts.Add(c)
+		if cmd.Context().Err() == nil && r.filter.hasConn(c, r.first[shown]) {
+			r.conn(shown, c, s, err)
+		}
+	}})
+	r.stats, err = readCapture(cmd, o, r.progress, nil, func(p *capture.Packet) error {
+		if !begun {
+			r.first[shown], begun = p.Time.Add(-p.Since), true
+		}
+		rec.Add(p)
+		return nil
+	})
+	rec.Close()
+	for _, x := range r.results[before:] {
+		x.SetTimers(&hosts)
+	}
+	if n := rec.Evicted(); n > 0 {
+		fmt.Fprintf(r.stderr, "tcpwheel: %s: %s left out to bound memory, see --max-conns\n", shown, plural(int64(n), "connection"))
+	}
+	wrong := r.replay(cmd.Context(), shown, r.results[before:])
+	r.results = slices.DeleteFunc(r.results, func(x *replay.Result) bool {
+		if x.Err != nil {
+			r.refuse(connKeyOf(x), x.Err)
+		}
+		return x.Err != nil
+	})
+	return cmp.Or(wrong, err)
+}
+
+// refuse notes a connection that is not replayed.
+func (r *replaying) refuse(key connKey, why error) {
+	reason := why.Error()
+	var refusal *replay.Refusal
+	if !errors.As(why, &refusal) {
+		reason = "of a fault in tcpwheel, please report it: " + strings.ReplaceAll(reason, "\n", "; ")
+		r.faults = append(r.faults, fmt.Errorf("%s: connection %d: %w", key.File, key.Conn, why))
+	}
+	r.refusals = append(r.refusals, refusedConn{key, reason})
+}
+
+// replay replays connections of a file.
+func (r *replaying) replay(ctx context.Context, file string, results []*replay.Result) error {
+	if r.wire {
+		return nil // only the open loop runs
+	}
+	if r.progress != nil {
+		return r.study.RunAll(ctx, results, func() {})
+	}
+	var done atomic.Int64
+	status := statusLine{w: r.stderr}
+	status.start(func(time.Duration) string {
+		return fmt.Sprintf("%s: replayed %d of %d", file, done.Load(), len(results))
+	})
+	defer status.stop()
+	return r.study.RunAll(ctx, results, func() { done.Add(1) })
+}
+
+// conn notes a connection of a file. s is its script, nil if it had no loss or, with refused,
+// cannot be replayed.
+func (r *replaying) conn(file string, c *track.Conn, s *replay.Script, refused error) {
+	r.conns++
+	if s == nil && refused == nil {
+		return
+	}
+	r.lossy++
+	if refused != nil {
+		r.refuse(connKey{File: file, Conn: c.ID, Client: c.Flows[0].Src.String(), Server: c.Flows[0].Dst.String()}, refused)
+		return
+	}
+	r.results = append(r.results, replay.NewResult(file, c, s))
+}

@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"tcpwheel/pcaps/capture"
+	"tcpwheel/pcaps/corpus"
+	"tcpwheel/pcaps/replay"
+	"tcpwheel/wheel"
+)
+
+// The tables of replay --parquet.
+var (
+	replayTable   = corpus.NewTable[replayRow]("replays")
+	recoveryTable = corpus.NewTable[replayRecord]("recoveries")
+)
+
+// replayRow is a row of the table replays: a capture that was replayed.
+//
+//	file
+//	packets, tcp    all packets, and TCP segments
+//	connections     of the capture
+//	with_losses     connections with losses
+//	replayed        of these
+//	not_replayed    of these, with the first reason in reason
+//	losses          of replayed connections
+//	needed          of these, without spurious retransmissions
+//	through_gate    of these, the ones that the oracle repairs as captured
+//	error           why the file, or the rest of it, could not be read
+//	cut_short       true if the file is truncated; it is replayed up to there
+type replayRow struct {
+	File        string `json:"file"`
+	Packets     int64  `json:"packets"`
+	TCP         int64  `json:"tcp"`
+	Conns       int    `json:"connections"`
+	Lossy       int    `json:"with_losses"`
+	Replayed    int    `json:"replayed"`
+	NotReplayed int    `json:"not_replayed"`
+	Reason      string `json:"reason,omitempty"`
+	Losses      int    `json:"losses"`
+	Needed      int    `json:"needed"`
+	Passed      int    `json:"through_gate"`
+	Cut         bool   `json:"cut_short"`
+	Error       string `json:"error,omitempty"`
+	objectFields
+}
+
+// tables replays the captures that the tables lack.
+func (r *replaying) tables(cmd *cobra.Command, objects []corpus.Object) error {
+	t := tableRun{f: &r.corpus, stdout: r.stdout, stderr: r.stderr, tables: []*corpus.Table{replayTable, recoveryTable}}
+	return t.run(cmd, objects, func(o *corpus.Object, part *corpus.Part, p *corpus.Progress) (*capture.Stats, error) {
+		one := *r
+		one.progress, one.first = p, map[string]wheel.Time{}
+		err := one.guarded(cmd, o)
+		row := replayRow{File: o.Name, objectFields: objectFieldsOf(o, &one.stats), Cut: errors.Is(err, capture.ErrCutShort)}
+		if row.Cut {
+			err = nil
+		}
+		if err != nil {
+			row.Error = err.Error()
+		}
+		row.Packets, row.TCP = one.stats.Packets, one.stats.TCP
+		row.Conns, row.Lossy, row.Replayed, row.NotReplayed = one.conns, one.lossy, len(one.results), len(one.refusals)
+		if len(one.refusals) > 0 {
+			row.Reason = one.refusals[0].reason
+		}
+		g := replay.SummarizeGate(one.results)
+		row.Losses, row.Needed, row.Passed = g.Losses, g.Needed, g.Passed
+		for rec := range one.records() {
+			part.Add(recoveryTable, rec)
+		}
+		part.SetRow(row)
+		return &one.stats, err
+	})
+}

@@ -1,0 +1,147 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"tcpwheel/pcaps/replay"
+	pages "tcpwheel/pcaps/report"
+)
+
+// wireRecord is an end in an open loop.
+type wireRecord struct {
+	Type string `json:"type"`
+	connKey
+	End        string  `json:"end"`
+	Policy     string  `json:"policy"`
+	Model      string  `json:"model"`
+	First      int     `json:"first_transmissions"`
+	FirstRight int     `json:"first_within_1ms"`
+	Again      int     `json:"retransmissions"`
+	AgainRight int     `json:"retransmissions_within_1ms"`
+	More       int     `json:"not_captured"`
+	Median     float64 `json:"median_s"`
+	P95        float64 `json:"p95_s"`
+	Want       string  `json:"divergence_captured,omitempty"`
+	Got        string  `json:"divergence_sent,omitempty"`
+}
+
+// runWires runs the open loops, of each end that had losses, under each policy.
+func (r *replaying) runWires() (all []pages.WireEnd, err error) {
+	// By number, and not as they ended. Those of a file are together.
+	order := map[string]int{}
+	for _, x := range r.results {
+		if _, ok := order[x.File]; !ok {
+			order[x.File] = len(order)
+		}
+	}
+	slices.SortStableFunc(r.results, func(a, b *replay.Result) int { return cmp.Or(order[a.File]-order[b.File], a.ID-b.ID) })
+	for _, x := range r.results {
+		if err := x.Script.CanWire(); err != nil {
+			r.refusals = append(r.refusals, refusedConn{connKeyOf(x), err.Error()})
+			continue
+		}
+		for c := range r.study.Choices {
+			ends, err := r.study.Wire(x, c)
+			if err != nil {
+				return nil, err
+			}
+			for i, o := range ends {
+				if o != nil {
+					all = append(all, pages.WireEnd{Result: x, End: i, Policy: r.study.Choices[c].Text, Outcome: o})
+				}
+			}
+		}
+	}
+	return all, nil
+}
+
+// wires prints what engines send that hear what an end of the capture heard.
+func (r *replaying) wires() error {
+	ends, err := r.runWires()
+	if err != nil {
+		return err
+	}
+	switch {
+	case r.asJSON:
+		err = r.writeWireJSON(ends)
+	case r.asCSV:
+		err = writeCSV(r.stdout, r.wireRecords(ends))
+	default:
+		err = r.writeWireTable(ends)
+	}
+	if err == nil && r.html != "" {
+		page := pages.Wires{Ends: ends, Conns: r.conns, Lossy: r.lossy, Refusals: r.pageRefusals(), First: r.firstOf}
+		err = writeWhole(r.html, page.Write)
+	}
+	if err == nil && r.lossy > 0 && len(ends) == 0 {
+		err = fmt.Errorf("replay: none of %s with losses has an open loop", plural(int64(r.lossy), "connection"))
+	}
+	return err
+}
+
+// wireRecordOf is the record of an end.
+func (r *replaying) wireRecordOf(e *pages.WireEnd) wireRecord {
+	x, o := e.Result, e.Outcome
+	rec := wireRecord{
+		Type: "wire", connKey: connKeyOf(x), End: endNames[e.End], Policy: e.Policy, Model: x.Model, First: o.First, FirstRight: o.FirstRight,
+		Again: o.Retransmissions, AgainRight: o.RetransmissionsRight, More: o.More, Median: o.Median.Seconds(), P95: o.P95.Seconds(),
+	}
+	if d := o.Divergence; d != nil {
+		rec.Want, rec.Got = pages.EventText(x.Script, d.Want, r.firstOf(x)), pages.EventText(x.Script, d.Got, r.firstOf(x))
+	}
+	return rec
+}
+
+func (r *replaying) wireRecords(ends []pages.WireEnd) iter.Seq[wireRecord] {
+	return func(yield func(wireRecord) bool) {
+		for i := range ends {
+			if !yield(r.wireRecordOf(&ends[i])) {
+				return
+			}
+		}
+	}
+}
+
+func (r *replaying) writeWireTable(ends []pages.WireEnd) error {
+	var b strings.Builder
+	done := fmt.Sprintf("%d open loops", len(ends))
+	if len(ends) == 1 {
+		done = "1 open loop"
+	}
+	r.writeHead(&b, done)
+	if len(ends) > 0 {
+		var results []*replay.Result
+		for i := range ends {
+			results = append(results, ends[i].Result)
+		}
+		b.WriteByte('\n')
+		name := namesOf(&b, results)
+		fmt.Fprintf(&b, "%5s %-6s %-20s%14s%11s%6s%8s%8s\n", "conn", "end", "policy", "first <= 1 ms", "again", "more", "median", "p95")
+		for i := range ends {
+			e, o := &ends[i], ends[i].Outcome
+			rec := r.wireRecordOf(e)
+			fmt.Fprintf(&b, "%5s %-6s %s%14s%11s%6d%s%s\n", name(e.Result), rec.End, policyCell(&b, rec.Policy, 20, 13), fmt.Sprintf("%d/%d", o.FirstRight, o.First),
+				fmt.Sprintf("%d/%d", o.RetransmissionsRight, o.Retransmissions), o.More, pad(spanOrDash(o.Median, o.First > 0), 8), pad(spanOrDash(o.P95, o.First > 0), 8))
+			if o.Divergence != nil {
+				fmt.Fprintf(&b, "      captured %s\n      sent     %s\n", rec.Want, rec.Got)
+			}
+		}
+	}
+	_, err := r.stdout.Write([]byte(b.String()))
+	return err
+}
+
+func (r *replaying) writeWireJSON(ends []pages.WireEnd) error {
+	enc := newJSONLines(r.stdout)
+	if err := r.writeRefusals(enc); err != nil {
+		return err
+	}
+	if err := encodeAll(enc, r.wireRecords(ends)); err != nil {
+		return err
+	}
+	return enc.Encode(r.connCounts())
+}

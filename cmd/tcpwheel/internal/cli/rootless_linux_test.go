@@ -1,0 +1,104 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// rootlessCommand is tcpwheel up --rootless in its own process. It skips the test where the system
+// lets users make no namespaces or no devices.
+func rootlessCommand(t *testing.T, args ...string) (cmd *exec.Cmd, talk *bytes.Buffer) {
+	t.Helper()
+	probe := exec.Command("/bin/true")
+	probe.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET,
+		UidMappings: []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}, GidMappings: []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}}}
+	if err := probe.Run(); err != nil {
+		t.Skipf("no user namespace: %v", err)
+	}
+	f, err := os.OpenFile("/dev/net/tun", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	f.Close()
+	talk = new(bytes.Buffer)
+	cmd = exec.Command(os.Args[0], append([]string{"up", "--rootless"}, args...)...)
+	cmd.Env, cmd.Stderr = append(os.Environ(), asCommand+"=1"), talk
+	return cmd, talk
+}
+
+// TestRootlessRunsACommand runs a command in the namespaces: it sees the device and its own
+// loopback only, and its exit status is that of up.
+func TestRootlessRunsACommand(t *testing.T) {
+	t.Parallel()
+	cmd, talk := rootlessCommand(t, "--loss", "1%", "--", "sh", "-c", "cut -d: -f1 -s /proc/net/dev; exit 7")
+	out, err := cmd.Output()
+	exit := new(exec.ExitError)
+	if !errors.As(err, &exit) || exit.ExitCode() != 7 || strings.Join(strings.Fields(string(out)), " ") != "lo wheel0" && strings.Join(strings.Fields(string(out)), " ") != "wheel0 lo" {
+		t.Errorf("it ends with %v and prints %q, want status 7 and lo and wheel0; it says %s", err, out, talk)
+	}
+	if n := strings.Count(talk.String(), "exit status 7"); n != 1 {
+		t.Errorf("it says %d times that the command failed, want once: %s", n, talk)
+	}
+}
+
+// TestRootlessStatus reaches the status server from outside while a command runs inside. A signal
+// ends both.
+func TestRootlessStatus(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := l.Addr().String()
+	l.Close()
+	cmd, talk := rootlessCommand(t, "--status", at, "--", "sleep", "60")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	body := ""
+	for end := time.Now().Add(20 * time.Second); !strings.Contains(body, `"10.7.0.2/24"`); time.Sleep(20 * time.Millisecond) {
+		if r, err := http.Get("http://" + at + "/info"); err == nil {
+			b, _ := io.ReadAll(r.Body)
+			r.Body.Close()
+			body = string(b)
+		}
+		if time.Now().After(end) {
+			t.Errorf("/info is %q", body)
+			break
+		}
+	}
+	began := time.Now()
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err == nil || time.Since(began) > 10*time.Second {
+		t.Errorf("it ends after %v with %v, want that of the command that the signal ended; it says %s", time.Since(began), err, talk)
+	}
+}
+
+// TestRootlessSaysWhatIsWrong calls it wrongly.
+func TestRootlessSaysWhatIsWrong(t *testing.T) {
+	for _, c := range []struct {
+		args   []string
+		status int
+		want   string
+	}{
+		{[]string{"up", "--", "true"}, exitUsage, "a command without --rootless"},
+		{[]string{"up", "true"}, exitUsage, `unexpected argument "true"`},
+		{[]string{"up", "--rootless", "--policy", "tahoe"}, exitUsage, "tahoe"},
+	} {
+		var out, talk bytes.Buffer
+		if got := run(c.args, strings.NewReader(""), &out, &talk); got != c.status || !strings.Contains(talk.String(), c.want) {
+			t.Errorf("%v: status %d, %s, want %d and %q", c.args, got, &talk, c.status, c.want)
+		}
+	}
+}

@@ -1,0 +1,294 @@
+package cli
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"tcpwheel/netstack/sim"
+	"tcpwheel/pcaps/samples"
+	"tcpwheel/pcaps/truth"
+	"tcpwheel/tun/kerneltruth"
+)
+
+func newSamples() *cobra.Command {
+	var (
+		only   []string
+		anew   bool
+		asJSON bool
+	)
+	cmd := &cobra.Command{
+		Use:   "samples [DIR]",
+		Short: "list the built-in captures and traces, or write them to files",
+		Long: "Samples lists the captures and the traces of links that are part of the\n" +
+			"program, or writes them into DIR. Two kernels made them, and for each packet the truth is known: whether it\n" +
+			"was lost, and why the kernel retransmitted it. Other commands take\n" +
+			"sample:NAME, or sample:NAME/a.pcapng.gz for one point of capture: a, b or\n" +
+			"middle.\n\n" +
+			"Traces are rates that vary, in mahimahi's format. The program draws them from\n" +
+			"a seed. Links take --rate trace:sample:NAME, or --rate trace:FILE.",
+		Example: "  tcpwheel samples kernels\n  tcpwheel analyze sample:burst",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usage(cmd, fmt.Errorf("samples: unexpected argument %q", args[1]))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case asJSON && len(args) > 0:
+				return usage(cmd, errors.New("samples: --json with a directory"))
+			case anew && len(args) == 0:
+				return usage(cmd, errors.New("samples: --make without a directory"))
+			case anew:
+				if err := needLinux("samples --make", namespaces); err != nil {
+					return err
+				}
+				return makeSamples(cmd.Context(), args[0], only, cmd.ErrOrStderr())
+			case len(args) == 1 && isSample(args[0]):
+				return &usageError{
+					err:  fmt.Errorf("samples: %q is a sample, want a directory", args[0]),
+					hint: fmt.Sprintf("'tcpwheel analyze %s%s' analyzes it, 'tcpwheel samples ./%s' writes all samples there", samplePrefix, args[0], args[0]),
+				}
+			case len(args) == 1:
+				return writeSamples(args[0], cmd.ErrOrStderr())
+			}
+			return listSamples(cmd.OutOrStdout(), asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per line")
+	// For maintainers: needs root and DIR/scenarios.json.
+	cmd.Flags().BoolVar(&anew, "make", false, "make the samples of DIR again")
+	cmd.Flags().StringSliceVar(&only, "only", nil, "only these")
+	for _, name := range []string{"make", "only"} {
+		if err := cmd.Flags().MarkHidden(name); err != nil {
+			panic("BUG: " + err.Error())
+		}
+	}
+	return cmd
+}
+
+// isSample reports whether a sample has that name.
+func isSample(name string) bool {
+	return slices.ContainsFunc(samples.List(), func(s samples.Sample) bool { return s.Name == strings.TrimPrefix(name, samplePrefix) })
+}
+
+// listSamples prints the samples.
+func listSamples(w io.Writer, asJSON bool) error {
+	var rows [][]string
+	enc := newJSONLines(w)
+	for _, s := range samples.List() {
+		if asJSON {
+			err := enc.Encode(struct {
+				Type     string   `json:"type"`
+				Name     string   `json:"name"`
+				About    string   `json:"about"`
+				Captures []string `json:"captures"`
+			}{"sample", s.Name, s.About, prefixed(s.Captures)})
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		var points []string
+		for _, name := range s.Captures {
+			points = append(points, strings.TrimSuffix(path.Base(name), ".pcapng.gz"))
+		}
+		rows = append(rows, []string{s.Name, strings.Join(points, " "), s.About})
+	}
+	if asJSON {
+		return listTraces(w, true)
+	}
+	if err := writeColumns(w, []string{"sample", "at", "what happens"}, rows, nil); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(w); err != nil {
+		return err
+	}
+	return listTraces(w, false)
+}
+
+// listTraces prints the traces of links.
+func listTraces(w io.Writer, asJSON bool) error {
+	var rows [][]string
+	enc := newJSONLines(w)
+	for _, s := range sim.SampleTraces {
+		rows = append(rows, []string{s.Name, s.About})
+		if !asJSON {
+			continue
+		}
+		err := enc.Encode(struct {
+			Type  string `json:"type"`
+			Name  string `json:"name"`
+			About string `json:"about"`
+		}{"trace", s.Name, s.About})
+		if err != nil {
+			return err
+		}
+	}
+	if asJSON {
+		return nil
+	}
+	return writeColumns(w, []string{"trace", "what it is"}, rows, nil)
+}
+
+// writeTraces writes the traces of links as DIR/traces/NAME.trace.
+func writeTraces(dir string) error {
+	return makeWhole(filepath.Join(dir, "traces"), func(part string) error {
+		if err := os.MkdirAll(part, 0o777); err != nil {
+			return err
+		}
+		for _, s := range sim.SampleTraces {
+			t, err := sim.SampleTrace(s.Name)
+			if err == nil {
+				err = os.WriteFile(filepath.Join(part, s.Name+".trace"), []byte(t.Text()), 0o666)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// prefixed returns samples' file names as commands take them.
+func prefixed(names []string) (all []string) {
+	for _, name := range names {
+		all = append(all, samplePrefix+name)
+	}
+	return all
+}
+
+// writeSamples copies all files of the samples, and says what it wrote.
+func writeSamples(dir string, talk io.Writer) error {
+	captures := 0
+	for _, s := range samples.List() {
+		from, err := samples.Dir(s.Name)
+		if err == nil {
+			err = copyWhole(filepath.Join(dir, s.Name), from)
+		}
+		if err != nil {
+			return err
+		}
+		captures += len(s.Captures)
+	}
+	if err := writeTraces(dir); err != nil {
+		return err
+	}
+	fmt.Fprintf(talk, "tcpwheel: wrote %s of %s as %s, with the truth next to them, and %s as %s\n", plural(int64(captures), "capture"),
+		plural(int64(len(samples.List())), "sample"), filepath.Join(dir, "*", "*.pcapng.gz"), plural(int64(len(sim.SampleTraces)), "trace"),
+		filepath.Join(dir, "traces"))
+	return nil
+}
+
+// copyWhole makes a complete copy of a directory or none.
+func copyWhole(name string, from fs.FS) error {
+	return makeWhole(name, func(part string) error { return os.CopyFS(part, from) })
+}
+
+// makeWhole makes a complete directory or none: fill makes a temporary one, which it then renames.
+func makeWhole(name string, fill func(part string) error) error {
+	if _, err := os.Lstat(name); err == nil {
+		return fmt.Errorf("%s: %w", name, fs.ErrExist)
+	}
+	part := partOf(name)
+	err := fill(part)
+	if err == nil {
+		err = os.Rename(part, name)
+	}
+	if err != nil {
+		os.RemoveAll(part)
+	}
+	return err
+}
+
+// makeSamples makes samples from the scenarios in the directory.
+func makeSamples(ctx context.Context, dir string, only []string, talk io.Writer) error {
+	text, err := os.ReadFile(filepath.Join(dir, "scenarios.json"))
+	if err != nil {
+		return err
+	}
+	all, err := kerneltruth.ParseScenarios(text)
+	if err != nil {
+		return err
+	}
+	wanted := map[string]bool{}
+	for _, name := range only {
+		wanted[name] = true
+	}
+	for _, s := range all {
+		if len(only) > 0 && !wanted[s.Name] {
+			continue
+		}
+		delete(wanted, s.Name)
+		fmt.Fprintf(talk, "tcpwheel: samples: %s\n", s.Name)
+		if err := kerneltruth.Run(ctx, s, filepath.Join(dir, s.Name)); err != nil {
+			return err
+		}
+	}
+	for name := range wanted {
+		return fmt.Errorf("samples: no scenario %q", name)
+	}
+	return writeReadme(dir, all)
+}
+
+const readmeHead = `# Sample captures
+
+Captures of connections between two Linux kernels over an emulated link, made by this project. The losses are known, and
+so is the cause of each retransmission.
+
+Make all of them again, as root, by
+
+` + "```text\nmake samples\n```" + `
+
+or one by ` + "`go run ./cmd/tcpwheel samples --make --only NAME pcaps/samples`" + `. [scenarios.json](scenarios.json) describes
+each. The same command writes this file. Time stamps and ports differ each time; losses given by bytes do not.
+
+| file | content |
+|---|---|
+| ` + "`a.pcapng.gz`, `b.pcapng.gz`" + ` | capture at each end; a is 10.77.1.1 or fd77:1::1, b is 10.77.2.1 or fd77:2::1 |
+| ` + "`middle.pcapng.gz`" + ` | capture at the router between them, on a's side, if there is one |
+| ` + "`fates.jsonl.gz`" + ` | log of the link at a: the fate of each packet, as in [docs/link.md](../../docs/link.md) |
+| ` + "`far-fates.jsonl.gz`" + ` | log of the link between the router and b |
+| ` + "`kernel.jsonl.gz`" + ` | each retransmission with its cause, and the counters, by the kernels |
+| ` + "`analyze.golden`" + ` | output of ` + "`tcpwheel analyze --all`" + `; ` + "`go test ./cmd/tcpwheel/internal/cli -update`" + ` rewrites it |
+`
+
+// writeReadme describes how each sample was made.
+func writeReadme(dir string, all []kerneltruth.Scenario) error {
+	var b strings.Builder
+	b.WriteString(readmeHead)
+	for _, s := range all {
+		k, err := truth.Load(os.DirFS(filepath.Join(dir, s.Name)))
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.Name, err)
+		}
+		fmt.Fprintf(&b, "\n## %s\n\n%s.\n\nLinux %s, `tcpwheel samples --make --only %s pcaps/samples`\n\n| file | bytes | SHA-256 |\n|---|---|---|\n",
+			s.Name, strings.ToUpper(s.About[:1])+s.About[1:], k.Release, s.Name)
+		names, err := filepath.Glob(filepath.Join(dir, s.Name, "*.gz"))
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			data, err := os.ReadFile(name)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(&b, "| %s | %d | `%x` |\n", filepath.Base(name), len(data), sha256.Sum256(data))
+		}
+		if k.Unmatched > 0 {
+			return errors.New(s.Name + ": the kernel's trace lacks retransmissions: make it again")
+		}
+	}
+	return os.WriteFile(filepath.Join(dir, "README.md"), []byte(b.String()), 0o666)
+}

@@ -1,0 +1,240 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tcpwheel/netstack/sim"
+	"tcpwheel/netstack/sim/host"
+	"tcpwheel/tcptimers"
+	"tcpwheel/wheel"
+	"tcpwheel/wheel/stat"
+)
+
+// simBench are the flags of sim bench.
+type simBench struct {
+	flows    int
+	rate     sim.Rate
+	rtt      time.Duration
+	loss     float64
+	duration time.Duration
+	policy   string
+	scheme   string
+	control  string
+	seed     uint64
+	runs     int
+	segments uint64
+}
+
+// simSeries is a result of sim bench for one way of arming retransmission timers.
+type simSeries struct {
+	Policy  string  `json:"policy"`
+	Timers  string  `json:"timers"` // "per-segment" or "restart"
+	Scheme  string  `json:"scheme"`
+	Control string  `json:"control"`
+	Flows   int     `json:"flows"`
+	Rate    uint64  `json:"rate_bps"`
+	RTT     int64   `json:"rtt_ns"`
+	Loss    float64 `json:"loss"`
+	Seed    uint64  `json:"seed"`
+	Runs    int     `json:"runs"`
+
+	// Of one run: all runs are the same.
+	VirtualSeconds  float64 `json:"virtual_s"`
+	Segments        uint64  `json:"segments"`
+	Events          uint64  `json:"events"`
+	Retransmissions uint64  `json:"retransmissions"`
+	Timeouts        uint64  `json:"timeouts"`
+	Goodput         float64 `json:"goodput_bps"`
+
+	// Medians over the runs.
+	CPUSeconds           float64 `json:"cpu_s"`
+	SegmentsPerCPUSecond float64 `json:"segments_per_cpu_s"`
+
+	// PerSegmentOverhead is the CPU time with a timer per segment divided by that with a timer per
+	// connection, less 1: the median over the pairs of runs. Only the series with a timer per
+	// segment has it.
+	PerSegmentOverhead *float64 `json:"per_segment_overhead,omitempty"`
+}
+
+func newSimBench() *cobra.Command {
+	var (
+		b      simBench
+		asJSON bool
+	)
+	cmd := &cobra.Command{
+		Use:   "bench",
+		Short: "time the TCP engine: simulated data segments per second of CPU",
+		Long: "Bench runs bulk flows between two hosts over one bottleneck in virtual time.\n" +
+			"It reports how many data segments one second of CPU time simulates: sender,\n" +
+			"receiver, acknowledgements, links and timers together.\n\n" +
+			"Each run is done twice, in alternating slices: with a retransmission timer for\n" +
+			"each segment, and with one timer for each connection under the same policy.\n" +
+			"The overhead is the additional CPU time per segment. It is per segment because\n" +
+			"the two runs may send different segments.",
+		Example: "  tcpwheel sim bench --flows 10000 --rate 1e10 --loss 0.001 --runs 1",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if b.rate == 0 {
+				return usage(cmd, errors.New("rate none, want 1bit or more, such as 1Gbit"))
+			}
+			if b.segments < 1 || b.segments > 1e15 {
+				return usage(cmd, fmt.Errorf("segments %d, want 1 to 1e15", b.segments))
+			}
+			if b.runs < 1 || b.runs > 1000 {
+				return usage(cmd, fmt.Errorf("runs %d, want 1 to 1000", b.runs))
+			}
+			for _, rexmit := range timerModes {
+				p := b.plan(rexmit)
+				if err := p.Check(); err != nil {
+					return usage(cmd, err)
+				}
+			}
+			return b.run(cmd.Context(), cmd.OutOrStdout(), asJSON)
+		},
+	}
+	f := cmd.Flags()
+	f.IntVar(&b.flows, "flows", 1, "connections")
+	rateFlag(f, &b.rate, "rate", "1Gbit", "rate of the bottleneck")
+	durationFlag(f, &b.rtt, "rtt", "50ms", "round-trip time without queueing")
+	probabilityFlag(f, &b.loss, "loss", "1%", "probability that a packet with data is lost")
+	countFlag(f, &b.segments, "segments", "1e6", "data segments of a run, approximately")
+	durationFlag(f, &b.duration, "duration", "24h", "limit of virtual time")
+	f.StringVar(&b.policy, "policy", tcptimers.DefaultPolicy, "timer policy or profile, or NAME@TICK")
+	f.StringVar(&b.scheme, "scheme", wheel.Default, "scheme of the engines' wheels")
+	f.StringVar(&b.control, "control", "cubic", "congestion control")
+	f.Uint64Var(&b.seed, "seed", 1, "seed of the random numbers")
+	f.IntVar(&b.runs, "runs", 5, "runs for the median")
+	f.BoolVar(&asJSON, "json", false, "print one JSON object per line")
+	return cmd
+}
+
+// timerModes are the compared modes: a timer per segment, and one timer.
+var timerModes = [2]string{tcptimers.RexmitPerSegment.String(), tcptimers.RexmitRestart.String()}
+
+// plan returns the scenario. The queue holds a bandwidth-delay product and a segment for each flow.
+func (b *simBench) plan(rexmit string) host.Plan {
+	bdp := uint64(float64(b.rate) / 8 * b.rtt.Seconds())
+	link := sim.LinkConfig{
+		Rate: uint64(b.rate), Delay: b.rtt / 2, Queue: sim.Limit{Bytes: min(bdp+uint64(max(b.flows, 0))*1500+15000, 1<<40)},
+	}
+	back := link
+	if b.loss != 0 {
+		link.Loss = sim.Losses{sim.Bernoulli{P: b.loss}}
+	}
+	return host.Plan{
+		Seed: b.seed, Flows: b.flows, Stagger: min(b.rtt, b.duration), Duration: b.duration, Link: link, Return: &back,
+		Policy: b.policy, Rexmit: rexmit, Scheme: b.scheme, Control: b.control,
+	}
+}
+
+// simSlices is the number of slices of a run.
+const simSlices = 20
+
+// slice runs until that many segments have arrived.
+func (b *simBench) slice(f *host.Flows, segments uint64) {
+	step := max(b.rtt/4, time.Millisecond)
+	for more := true; more && f.Segments() < segments; {
+		more = f.Run(f.World.Net.Now().Add(step))
+	}
+}
+
+func (b *simBench) run(ctx context.Context, w io.Writer, asJSON bool) error {
+	var (
+		result    [2]host.Result
+		cpu       [2][]float64
+		overheads []float64
+	)
+	for run := range b.runs {
+		spent, err := b.once(ctx, run, &result)
+		if err != nil {
+			return err
+		}
+		for i := range spent {
+			cpu[i] = append(cpu[i], spent[i].Seconds())
+		}
+		per := func(i int) float64 { return spent[i].Seconds() / float64(max(result[i].Segments, 1)) }
+		overheads = append(overheads, per(0)/max(per(1), 1e-15)-1)
+	}
+	var all []simSeries
+	for i, r := range result {
+		s := simSeries{
+			Policy: b.policy, Timers: timerModes[i], Scheme: b.scheme, Control: b.control, Flows: b.flows, Rate: uint64(b.rate),
+			RTT: int64(b.rtt), Loss: b.loss, Seed: b.seed, Runs: b.runs,
+			VirtualSeconds: r.Seconds, Segments: r.Segments, Events: r.Events, Retransmissions: r.Retransmissions,
+			Timeouts: r.Timeouts, Goodput: r.Goodput, CPUSeconds: stat.Median(cpu[i]),
+		}
+		s.SegmentsPerCPUSecond = math.Round(float64(r.Segments) / max(s.CPUSeconds, 1e-9))
+		if i == 0 {
+			overhead := stat.Median(overheads)
+			s.PerSegmentOverhead = &overhead
+		}
+		all = append(all, s)
+	}
+	return writeSimSeries(w, all, asJSON)
+}
+
+// once runs both modes, slice by slice in turn, and returns their CPU times.
+func (b *simBench) once(ctx context.Context, run int, result *[2]host.Result) (spent [2]time.Duration, err error) {
+	var flows [2]*host.Flows
+	for i, rexmit := range timerModes {
+		if flows[i], err = host.NewFlows(b.plan(rexmit)); err != nil {
+			return spent, err
+		}
+	}
+	runtime.GC()
+	for slice := range simSlices {
+		if err := ctx.Err(); err != nil {
+			return spent, err
+		}
+		until := b.segments * uint64(slice+1) / simSlices
+		for k := range flows {
+			i := (k + slice + run) % 2 // each mode goes first equally often
+			before := cpuTime()
+			b.slice(flows[i], until)
+			spent[i] += cpuTime() - before
+		}
+	}
+	for i, f := range flows {
+		if err := f.Err(); err != nil {
+			return spent, err
+		}
+		result[i] = f.Result()
+	}
+	return spent, nil
+}
+
+func writeSimSeries(w io.Writer, all []simSeries, asJSON bool) error {
+	if asJSON {
+		return writeRecords(w, all)
+	}
+	s := all[0]
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s %s/%s, %s\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, processor())
+	wrapText(&b, "", []string{
+		fmt.Sprintf("%s over %.4g bit/s and %s", plural(int64(s.Flows), "flow"), float64(s.Rate), time.Duration(s.RTT)), fmt.Sprintf("%.4g%% loss", 100*s.Loss),
+		fmt.Sprintf("%.4g s: policy %s", s.VirtualSeconds, s.Policy), "scheme " + s.Scheme, "control " + s.Control,
+		fmt.Sprintf("seed %d", s.Seed), "median of " + plural(int64(s.Runs), "run"),
+	})
+	const row = "%-12s %9s %13s %8s %9s %7s %10s %8s\n"
+	fmt.Fprintf(&b, row, "timers", "segments", "retransmitted", "timeouts", "goodput", "CPU s", "segments/s", "overhead")
+	for _, s := range all {
+		overhead := ""
+		if s.PerSegmentOverhead != nil {
+			overhead = fmt.Sprintf("%+.1f%%", 100**s.PerSegmentOverhead)
+		}
+		fmt.Fprintf(&b, row, s.Timers, strconv.FormatUint(s.Segments, 10), strconv.FormatUint(s.Retransmissions, 10),
+			strconv.FormatUint(s.Timeouts, 10), fmt.Sprintf("%.4g", s.Goodput), fmt.Sprintf("%.3f", s.CPUSeconds),
+			fmt.Sprintf("%.0f", s.SegmentsPerCPUSecond), strings.TrimSpace(overhead))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

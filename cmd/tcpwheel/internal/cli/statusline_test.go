@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"tcpwheel/tun/up"
+)
+
+// screen returns the lines that a terminal shows after text was written to it.
+func screen(text string) (lines []string) {
+	for line := range strings.SplitSeq(text, "\n") {
+		var cells []byte
+		at := 0
+		for i := range len(line) {
+			if line[i] == '\r' {
+				at = 0
+				continue
+			}
+			if at == len(cells) {
+				cells = append(cells, ' ')
+			}
+			cells[at] = line[i]
+			at++
+		}
+		lines = append(lines, strings.TrimRight(string(cells), " "))
+	}
+	return lines
+}
+
+// TestStatusLine checks that a shorter line erases a longer one, that messages go above it, and
+// that it is erased at the end.
+func TestStatusLine(t *testing.T) {
+	var out bytes.Buffer
+	s := statusLine{w: &out}
+	want := func(want ...string) {
+		t.Helper()
+		if got := screen(out.String()); strings.Join(got, "\n") != strings.Join(want, "\n") {
+			t.Errorf("the terminal shows %q, want %q", got, want)
+		}
+	}
+	s.print("ready")
+	s.show("a long line")
+	s.show("short")
+	want("ready", "short")
+	s.print("trouble")
+	want("ready", "trouble", "")
+	s.show(strings.Repeat("x", 200))
+	want("ready", "trouble", strings.Repeat("x", 79))
+	s.stop()
+	want("ready", "trouble", "")
+}
+
+func TestStatusLineIsKept(t *testing.T) {
+	var out bytes.Buffer
+	s := statusLine{w: &out}
+	s.start(func(time.Duration) string { return "x" }) // not a terminal
+	s.stop()
+	if out.Len() > 0 {
+		t.Errorf("%q on what is no terminal", out.String())
+	}
+	shown := make(chan time.Duration)
+	s.begin(time.Millisecond, func(d time.Duration) string {
+		select {
+		case shown <- d:
+		default:
+		}
+		return "x"
+	})
+	for range 3 {
+		if d := <-shown; d <= 0 {
+			t.Errorf("%v since the call before", d)
+		}
+	}
+	s.stop()
+	if got := screen(out.String()); len(got) != 1 || got[0] != "" || out.Len() == 0 {
+		t.Errorf("%q is left of the line", got)
+	}
+}
+
+func TestPerSecond(t *testing.T) {
+	for n, want := range map[uint64]string{0: "0 B/s", 9: "9 B/s", 999: "999 B/s", 1000: "1 kB/s", 1250: "1.2 kB/s", 99_900: "100 kB/s",
+		999_499: "999 kB/s", 999_500: "1 MB/s", 2_500_000_000: "2.5 GB/s", 1 << 62: "4611686 TB/s"} {
+		if got := perSecond(n, time.Second); got != want {
+			t.Errorf("%d bytes in a second are %s, want %s", n, got, want)
+		}
+	}
+	if got := perSecond(1000, 500*time.Millisecond); got != "2 kB/s" {
+		t.Errorf("1000 bytes in half a second are %s", got)
+	}
+}
+
+func TestUpStatus(t *testing.T) {
+	before := up.Status{ToStack: 1000, FromStack: 5000}
+	now := up.Status{ToStack: 2_501_000, FromStack: 1_250_005_000, Retransmissions: 123456, Connections: 12345, Timers: 123456}
+	got := upStatus(before, now, 500*time.Millisecond)
+	if want := "in 5 MB/s, out 2.5 GB/s, 12345 connections, 123456 retransmitted, 123456 timers"; got != want || len(got) > statusColumns {
+		t.Errorf("%q of %d columns, want %q", got, len(got), want)
+	}
+	now.Timers = -1
+	if got := upStatus(before, now, time.Second); strings.Contains(got, "timers") {
+		t.Errorf("%q, want nothing about timers that are not told", got)
+	}
+}
+
+// TestStatusIsCutBetweenCharacters has characters of several bytes at the end of the line.
+func TestStatusIsCutBetweenCharacters(t *testing.T) {
+	var b bytes.Buffer
+	s := statusLine{w: &b}
+	s.show(strings.Repeat("µ", 100))
+	if want := "\r" + strings.Repeat("µ", statusColumns); b.String() != want {
+		t.Errorf("got %q, want %q", b.String(), want)
+	}
+}
