@@ -12,6 +12,7 @@ type app struct {
 	e       *end
 	writes  []Write
 	next    int
+	waited  int    // no write before it, from next on, waits for the peer
 	partial uint64 // bytes of the next write that a tape had it write already
 	alarm   alarm
 	since   wheel.Time // the write before, or the opening
@@ -40,12 +41,20 @@ func (a *app) told(now wheel.Time, events tcp.Events) {
 		a.e.conn.Consumed(now, uint32(n), &a.e.out)
 		a.e.flush(now)
 	}
-	if place := int64(a.received() + 1); len(a.got) == 0 || place > a.got[len(a.got)-1].bytes {
+	if place := int64(a.received() + 1); a.waits() && (len(a.got) == 0 || place > a.got[len(a.got)-1].bytes) {
 		a.got = append(a.got, delivered{now, place})
 	}
 	if a.e.net != nil {
 		a.act(now)
 	}
+}
+
+// waits reports whether a write is left that waits for bytes of the peer.
+func (a *app) waits() bool {
+	for a.waited < len(a.writes) && (a.waited < a.next || a.writes[a.waited].Received == 0) {
+		a.waited++
+	}
+	return a.waited < len(a.writes)
 }
 
 // act does all writes whose time has come.

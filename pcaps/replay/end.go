@@ -17,7 +17,7 @@ type outgoing struct {
 	try             int    // how many times its bytes have left
 }
 
-// carrier takes what an end sends.
+// carrier takes what an end sends. It must not keep o.
 type carrier interface {
 	carry(now wheel.Time, e *end, o *outgoing)
 }
@@ -35,6 +35,7 @@ type end struct {
 
 	conn   *tcp.Conn // nil before the first packet
 	out    tcp.Output
+	leaves outgoing // what transmit hands on, which keeps nothing of it
 	timers []*alarm // by slot
 	app    app
 	acks   *ackPacer // nil: the policy decides on ACKs
@@ -156,7 +157,8 @@ func (e *end) setTimer(op tcp.TimerOp) {
 
 // transmit hands a segment to the carrier, unless it is an ACK that is held.
 func (e *end) transmit(now wheel.Time, s *tcp.Outgoing) {
-	o := outgoing{header: s.Header, bytes: s.Len, try: int(s.Rexmit) + 1}
+	o := &e.leaves
+	*o = outgoing{header: s.Header, bytes: s.Len, try: int(s.Rexmit) + 1}
 	o.start = s.Header.Seq.Unwrap(e.sent)
 	o.end = o.start + int64(s.Len)
 	if s.Header.Flags.HasAny(tcp.SYN | tcp.FIN) {
@@ -170,8 +172,8 @@ func (e *end) transmit(now wheel.Time, s *tcp.Outgoing) {
 	if o.end > o.start {
 		e.decider.sent(now, e, o.start, o.end, o.try)
 	}
-	if e.acks == nil || e.acks.take(now, &o) {
-		e.carrier.carry(now, e, &o)
+	if e.acks == nil || e.acks.take(now, o) {
+		e.carrier.carry(now, e, o)
 	}
 }
 

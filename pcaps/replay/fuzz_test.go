@@ -46,7 +46,7 @@ func scriptOf(t *testing.T, data []byte) {
 			}
 		}
 		for k := range Keys {
-			o := Options{Policy: tcptimers.MustPolicy("linux"), Key: Key(k)}
+			o := Options{Policy: tcptimers.MustPolicy("linux"), Key: Key(k), log: true}
 			a, err := s.Run(o)
 			if err != nil {
 				t.Fatal(err)

@@ -19,8 +19,9 @@ type path struct {
 	index int            // of packets with data
 	high  int64          // the end of all that was ever sent
 	sent  []transmission // in order
-	acks  []ackSeen      // when ACKs of this direction's bytes arrived at their sender
-	log   []Event
+	acks  []ackSeen      // when ACKs of this direction's bytes arrived at their sender, if the run measures
+	log   []Event        // with Options.log
+	spare []*inFlight    // have arrived
 }
 
 // transmission is a packet with data in a run.
@@ -38,7 +39,9 @@ func (r *run) carry(now wheel.Time, e *end, o *outgoing) { r.paths[e.side].carry
 
 // arrive hands an end a packet.
 func (r *run) arrive(now wheel.Time, to int, o *outgoing) {
-	r.paths[to].noteACK(now, o.ack)
+	if r.measures {
+		r.paths[to].noteACK(now, o.ack)
+	}
 	r.ends[to].receive(now, &o.header, o.bytes)
 }
 
@@ -65,7 +68,8 @@ func (p *path) carry(now wheel.Time, o *outgoing) {
 	half := s.Ends[p.flow].Half
 	event := Event{At: now.Add(half / 2), Flow: p.flow, Flags: o.header.Flags, Start: uint64(o.start), End: uint64(o.end), Ack: uint64(max(o.ack, 0))}
 	atArrival := half > 0 && s.Ends[1-p.flow].Half == 0
-	if !atArrival {
+	logs := p.run.options.log
+	if logs && !atArrival {
 		p.log = append(p.log, event)
 	}
 	// An ACK without data overtakes nothing, and holds up nothing: what follows has times of its
@@ -82,29 +86,40 @@ func (p *path) carry(now wheel.Time, o *outgoing) {
 	case p.run.options.Key != ByIndex && within(p.trace.ACKLossSpans, now):
 		return
 	}
-	if atArrival {
+	if logs && atArrival {
 		event.At = at
 		p.log = append(p.log, event)
 	}
 	p.away++
-	f := &inFlight{path: p, packet: *o}
-	f.timer = p.run.net.NewTimer(f)
-	p.run.net.StartTimer(f.timer, at)
+	p.run.net.StartTimer(p.take(o).timer, at)
 }
 
-// inFlight is a packet on its path: one allocation for each.
+// inFlight is a packet on its path. When it has arrived, it serves for another packet.
 type inFlight struct {
 	path   *path
 	packet outgoing
 	timer  wheel.Timer
 }
 
+// take returns an inFlight for a packet.
+func (p *path) take(o *outgoing) *inFlight {
+	if n := len(p.spare); n > 0 {
+		f := p.spare[n-1]
+		p.spare = p.spare[:n-1]
+		f.packet = *o
+		return f
+	}
+	f := &inFlight{path: p, packet: *o}
+	f.timer = p.run.net.NewTimer(f)
+	return f
+}
+
 // Expire implements sim.Handler. The packet arrives.
 func (f *inFlight) Expire(now wheel.Time) {
 	p := f.path
-	p.run.net.FreeTimer(f.timer)
 	p.away--
 	p.run.arrive(now, 1-p.flow, &f.packet)
+	p.spare = append(p.spare, f)
 }
 
 // near is how far from the captured time a transmission may leave and still take as long as the

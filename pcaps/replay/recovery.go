@@ -111,7 +111,7 @@ func (f *follower) release(now wheel.Time, control string, key Key, n int, c *co
 	if err != nil {
 		return nil, err
 	}
-	r.configs = c.configs
+	r.configs, r.measures = c.configs, true
 	r.net.Run(now)
 	for d, e := range f.ends {
 		r.ends[d] = e.fork(now, r, c.decider, f.fans[d].all[n].Copy(), f.acked[d])

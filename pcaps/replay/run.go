@@ -44,6 +44,8 @@ type Options struct {
 	// Own has both ends acknowledge by the policy, and send new data by congestion control, and not
 	// as in the capture.
 	Own bool
+
+	log bool // Outcome.log is wanted, for tests: it is large
 }
 
 // Outcome is what became of a connection that was replayed from end to end.
@@ -54,7 +56,7 @@ type Outcome struct {
 	Spurious        int  // whose bytes had arrived, or would
 	Complete        bool // all bytes were written and received
 
-	log []Event // in the order of passing the point of capture
+	log []Event // in the order of passing the point of capture, with Options.log
 }
 
 // A run has at most so many events for each transmission of the capture, and so many more.
@@ -69,6 +71,8 @@ type run struct {
 	ends    [2]*end
 	paths   [2]*path
 	horizon wheel.Time // the first fate that was drawn by chance; 0: none
+
+	measures bool // when ACKs arrive is wanted
 }
 
 // newRun makes a run that has no ends yet.
@@ -112,6 +116,9 @@ func (s *Script) Run(o Options) (*Outcome, error) {
 		if r.ends[d], err = s.newEnd(d, &o, timers{o.Policy}, r.net, r); err != nil {
 			return nil, err
 		}
+	}
+	for _, p := range r.paths {
+		p.sent = make([]transmission, 0, p.trace.Transmissions+p.trace.Transmissions/8)
 	}
 	once(r.net, s.Begin, r.ends[0].dial)
 	r.steps(s.End.Add(overtime), r.over, lingering)

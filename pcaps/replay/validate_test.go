@@ -34,7 +34,7 @@ func TestIdentity(t *testing.T) {
 					t.Errorf("%s: %d scripts, errors %v", name, len(all), errs)
 					continue
 				}
-				out, err := all[0].Run(Options{Policy: tcptimers.MustPolicy(policy), Own: true})
+				out, err := all[0].Run(Options{Policy: tcptimers.MustPolicy(policy), Own: true, log: true})
 				if err != nil {
 					t.Errorf("%s: %v", name, err)
 					continue
