@@ -10,7 +10,7 @@ import (
 )
 
 // stepEvery is the mean number of packets between two steps of a clock.
-const stepEvery = 500
+const stepEvery = 100
 
 // stepClock steps the clock forward and back, in turn.
 func stepClock(j *job, p *Packet) error {

@@ -90,7 +90,8 @@ func (p *Packet) insert(at int, b []byte) *Packet {
 }
 
 // otherSide writes the packet and q, which is the same at the other point of capture. What the end
-// with the lower address sends passes p's point first, what it gets passes q's.
+// with the lower address sends passes p's point first, what it gets passes q's. At an end host no
+// time passes between a packet and its answer, so there only the order may differ.
 func (j *job) otherSide(p, q *Packet) error {
 	q.Added = true
 	if p.side() == 0 {
@@ -113,7 +114,7 @@ func (j *job) otherSide(p, q *Packet) error {
 }
 
 // copyNAT copies packets at the other side of a NAT, which replaces the lower address by one for
-// benchmarks (RFC 2544), and lowers the TTL.
+// benchmarks, and lowers the TTL.
 func copyNAT(j *job, p *Packet) error {
 	q, ok := p.rewrite(func(b []byte, h headers) bool {
 		lowerTTL(b, h)
@@ -140,8 +141,8 @@ func copyNAT(j *job, p *Packet) error {
 	return j.otherSide(p, q)
 }
 
-// outside returns the address by which a NAT replaces another: 198.18.0.0/15, or 2001:2::/48 (RFC
-// 5180), with the lower bytes of the address.
+// outside returns the address by which a NAT replaces another: 198.18.0.0/15, or 2001:2::/48, with
+// the lower bytes of the address.
 func outside(inside []byte) []byte {
 	if len(inside) == 4 {
 		return []byte{198, 18 | inside[1]&1, inside[2], inside[3]}
@@ -149,8 +150,7 @@ func outside(inside []byte) []byte {
 	return append([]byte{0x20, 0x01, 0, 2, 0, 0}, inside[6:]...)
 }
 
-// copyTunnel copies packets inside a tunnel: another IP header before theirs, of their version (RFC
-// 2003, RFC 2473).
+// copyTunnel copies packets inside a tunnel: another IP header before theirs, of their version.
 func copyTunnel(j *job, p *Packet) error {
 	switch {
 	case p.Segment == nil:

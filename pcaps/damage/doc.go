@@ -1,5 +1,5 @@
-// Package damage damages captures on purpose, in the ways in which the world damages them: packets
-// are missing, captured twice, joined, cut, or stamped by a bad clock.
+// Package damage damages captures on purpose, as taps, mirror ports, offloads and bad clocks do:
+// packets are missing, captured twice, joined, cut, or stamped at another time.
 //
 // # Usage
 //
@@ -13,9 +13,9 @@
 //
 // # What changes
 //
-// Only what the kind says. Checksums that were right are right afterwards, of which the sender left
-// to its network interface are still left, and wrong ones stay wrong. The same source, damage and
-// seed give the same bytes.
+// Only what the kind says. Checksums that were right are right afterwards, a checksum that the
+// sender left to its network interface is still left, and wrong ones stay wrong. The same source,
+// damage and seed give the same bytes.
 //
 // A packet that cannot be rewritten stays as it is, and Counts.Unfit counts it: one without TCP or
 // in fragments, and for damages that change its length one in a tunnel or of a rare link type.

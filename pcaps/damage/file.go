@@ -83,8 +83,8 @@ type Writer struct {
 	comments   bool
 }
 
-// NewWriter writes to w packets of a capture with those interfaces: Reader.Interfaces. With comments
-// each packet says which packets it was made from.
+// NewWriter writes to w packets of a capture with those interfaces: Reader.Interfaces. With
+// comments each packet says which packets it was made from.
 func NewWriter(w io.Writer, interfaces func() []capture.Interface, comments bool) (*Writer, error) {
 	out, err := sim.NewPcapng(w, "tcpwheel")
 	return &Writer{out: out, interfaces: interfaces, comments: comments}, err

@@ -39,12 +39,12 @@ var Kinds = []Kind{
 		About: "like mirror, but the copies overtake each other",
 	},
 	{
-		Name: "nat", Default: "30us", parse: spanParam(0, mostDelay), run: copyNAT, moves: spanMoves,
-		About: "copy each packet at the other side of a NAT, so much before or later",
+		Name: "nat", Default: "0s", parse: spanParam(0, mostDelay), run: copyNAT, moves: spanMoves,
+		About: "copy each packet as the other side of a NAT has it, so much apart",
 	},
 	{
-		Name: "tunnel", Default: "20us", parse: spanParam(0, mostDelay), run: copyTunnel, moves: spanMoves,
-		About: "copy each packet inside a tunnel (IP in IP), so much before or later",
+		Name: "tunnel", Default: "0s", parse: spanParam(0, mostDelay), run: copyTunnel, moves: spanMoves,
+		About: "copy each packet as the other end of a tunnel (IP in IP) has it, so much apart",
 	},
 
 	// TSO and GRO on bridges and hypervisors.
@@ -78,7 +78,7 @@ var Kinds = []Kind{
 	// Clocks of virtual machines and network cards.
 	{
 		Name: "step", Default: "50ms", Tries: []string{"5ms", "50ms"}, parse: spanParam(0, time.Hour), run: stepClock, moves: spanMoves,
-		About: "step the clock forward and back by so much, every 500 packets or so",
+		About: "step the clock forward and back by so much, every 100 packets or so",
 	},
 	{
 		Name: "drift", Default: "100ppm", parse: driftParam, run: driftClock,
@@ -108,7 +108,7 @@ var Kinds = []Kind{
 	// Scans and firewalls.
 	{
 		Name: "unanswered", Default: "100", parse: numberParam(1, 1<<30), run: addUnanswered,
-		About: "add a connection for each so many packets: SYNs that nobody answers",
+		About: "add a connection for each so many packets: SYNs without an answer",
 	},
 	{
 		Name: "refused", Default: "100", parse: numberParam(1, 1<<30), run: addRefused,
@@ -120,7 +120,7 @@ var Kinds = []Kind{
 	},
 	{
 		Name: "fins", Default: "100", parse: numberParam(1, 1<<30), run: addFINs,
-		About: "add connections that end with FINs that nobody acknowledges",
+		About: "add connections that end with FINs that are never acknowledged",
 	},
 }
 

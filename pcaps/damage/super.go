@@ -8,9 +8,12 @@ import (
 	"tcpwheel/netstack/tcp"
 )
 
+// longestSegment is the longest payload of a segment on an Ethernet wire.
+const longestSegment = 1460
+
 // addSegments adds the segments on the wire behind each super-packet.
 func addSegments(j *job, p *Packet) error {
-	if err := j.pass(p); err != nil || p.Segment == nil || int64(p.Segment.Len) <= j.value.n {
+	if err := j.pass(p); err != nil || p.Segment == nil || int64(p.Segment.Len) <= max(longestSegment, j.value.n) {
 		return err
 	}
 	if !p.plain() || p.Segment.Header.Flags.Has(tcp.SYN) {
@@ -61,7 +64,7 @@ func (r run) fits(p *Packet) bool {
 	first, last := r[0].Segment, r.last().Segment
 	a, b := last.Header, p.Segment.Header
 	total := b.Seq.Sub(first.Header.Seq)
-	return b.Seq == a.Seq.Add(last.Len) && b.Ack == a.Ack && a.Options == b.Options && !a.Flags.Has(tcp.PSH) &&
+	return p.Segment.Src == first.Src && p.Segment.Dst == first.Dst && b.Seq == a.Seq.Add(last.Len) && b.Ack == a.Ack && a.Options == b.Options && !a.Flags.Has(tcp.PSH) &&
 		last.Len == first.Len && p.Segment.Len <= first.Len && total+p.Segment.Len <= mostJoined &&
 		p.LinkType == r[0].LinkType && p.Interface == r[0].Interface && p.at == r[0].at
 }
@@ -81,17 +84,23 @@ func collectRun(j *job, p *Packet) error {
 		}
 		return false
 	})
-	for i, r := range open {
-		if p.Segment == nil || r[0].Segment.Src != p.Segment.Src || r[0].Segment.Dst != p.Segment.Dst {
-			continue
+	open = slices.DeleteFunc(open, func(r run) bool {
+		if p.Segment == nil {
+			return false
 		}
-		if plain && r.fits(p) {
-			open[i], taken = append(r, p), true
-		} else {
+		s := r[0].Segment
+		if s.Src == p.Segment.Dst && s.Dst == p.Segment.Src { // perhaps the answer to it
 			j.join(r)
-			open = slices.Delete(open, i, i+1)
+			return true
 		}
-		break
+		if s.Src != p.Segment.Src || s.Dst != p.Segment.Dst || plain && r.fits(p) {
+			return false
+		}
+		j.join(r)
+		return true
+	})
+	if i := slices.IndexFunc(open, func(r run) bool { return plain && r.fits(p) }); i >= 0 {
+		open[i], taken = append(open[i], p), true
 	}
 	switch {
 	case plain && !taken:

@@ -2,16 +2,15 @@ package cli
 
 import (
 	"bufio"
+	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
 
-	"github.com/klauspost/compress/gzip"
 	"github.com/spf13/cobra"
 
 	"tcpwheel/pcaps/capture"
-	"tcpwheel/pcaps/corpus"
 	"tcpwheel/pcaps/damage"
 )
 
@@ -117,12 +116,20 @@ type damageRecord struct {
 
 // run damages the capture.
 func (d *damaging) run(cmd *cobra.Command) error {
+	objects, err := (&corpusFlags{}).objects(cmd, []string{d.in})
+	if err != nil {
+		return err
+	}
+	if len(objects) != 1 {
+		return usage(cmd, fmt.Errorf("damage: %s has %d captures, want one", d.in, len(objects)))
+	}
+	object := &objects[0]
 	var total int64
 	if d.kind.NeedsTotal() {
 		if d.in == "-" {
 			return usage(cmd, fmt.Errorf("damage: %s reads its input twice, want the name of a file", d.kind))
 		}
-		stats, err := readCapture(cmd, &corpus.Object{Name: d.in, Size: -1}, nil, nil, func(*capture.Packet) error { return nil })
+		stats, err := readCapture(cmd, object, nil, nil, func(*capture.Packet) error { return nil })
 		if err != nil && !errors.Is(err, capture.ErrCutShort) {
 			return err
 		}
@@ -131,7 +138,7 @@ func (d *damaging) run(cmd *cobra.Command) error {
 	var counts damage.Counts
 	cut := error(nil)
 	write := func(w io.Writer) error {
-		_, err := readWith(cmd, &corpus.Object{Name: d.in, Size: -1}, nil, func(r *capture.Reader) (capture.Stats, error) {
+		_, err := readWith(cmd, object, nil, func(r *capture.Reader) (capture.Stats, error) {
 			out, err := damage.NewWriter(w, r.Interfaces, d.comments)
 			if err == nil {
 				counts, err = d.kind.Run(damage.NewFile(r, total), out.Write, d.seed)
