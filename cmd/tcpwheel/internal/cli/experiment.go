@@ -175,10 +175,18 @@ func findStudy(cmd *cobra.Command, name string) (*experiments.Study, error) {
 	if s := studies.Find(name); s != nil {
 		return s, nil
 	}
-	return nil, &usageError{
-		err:  fmt.Errorf("%sno study %q", commandPrefix(cmd), name),
-		hint: "'tcpwheel experiment list' names all studies; a plan is a file with .yaml in its name",
+	hint := "'tcpwheel experiment list' names all studies; a plan is a file with .yaml in its name"
+	if likely, ok := nearest(name, studyNames()); ok {
+		hint = didYouMean(likely)
 	}
+	return nil, &usageError{err: fmt.Errorf("%sno study %q", commandPrefix(cmd), name), hint: hint}
+}
+
+func studyNames() (names []string) {
+	for _, s := range studies.Studies() {
+		names = append(names, s.Name)
+	}
+	return names
 }
 
 // openStudy opens the plan of a study, for experiments.Merge.
@@ -218,10 +226,7 @@ func openArgument(cmd *cobra.Command, arg string, quick bool) (*experiments.Job,
 	if err != nil {
 		return nil, usage(cmd, err)
 	}
-	var names []string
-	for _, s := range studies.Studies() {
-		names = append(names, s.Name)
-	}
+	names := studyNames()
 	if f.Study == "" {
 		return nil, usage(cmd, fmt.Errorf("%s: names no study: want study: one of %s", arg, strings.Join(names, ", ")))
 	}

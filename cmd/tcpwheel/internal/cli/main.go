@@ -102,6 +102,9 @@ func report(stderr io.Writer, err error) int {
 	case errors.As(err, &command) && errors.As(command.Err, &exit), errors.As(err, &own) && errors.As(own.err, &exit):
 		return exitStatus(exit)
 	case errors.As(err, &u):
+		if likely, ok := suggestion(u.err); ok {
+			u.hint = didYouMean(likely)
+		}
 		if u.hint != "" {
 			fmt.Fprintf(stderr, "tcpwheel: hint: %s\n", u.hint)
 		}
@@ -112,7 +115,15 @@ func report(stderr io.Writer, err error) int {
 	case errors.As(err, &v):
 		return exitViolation
 	}
+	if likely, ok := suggestion(err); ok {
+		fmt.Fprintf(stderr, "tcpwheel: hint: %s\n", didYouMean(likely))
+	}
 	return exitFailed
+}
+
+// didYouMean is a hint.
+func didYouMean(likely ...string) string {
+	return fmt.Sprintf("did you mean '%s'?", strings.Join(likely, "' or '"))
 }
 
 // exitStatus returns the exit status of a command that failed, as a shell does: 128 and more for a
@@ -162,7 +173,7 @@ func newRoot(args []string, stdin io.Reader, stdout, stderr io.Writer) *cobra.Co
 			"over TUN and in virtual time, and measures timing wheels.\n\n" +
 			"It exits with 0 on success, 1 on failure, 2 for a wrong call, and 3 if it found\n" +
 			"a violation. Terms are explained by 'tcpwheel glossary' and docs/glossary.md.",
-		Example:       "  tcpwheel analyze lossy.pcapng.gz\n  tcpwheel wheel bench --schemes scheme6,runtime --n 1000",
+		Example:       "  tcpwheel demo\n  tcpwheel analyze sample:burst\n  tcpwheel wheel bench --schemes scheme6,runtime --n 1000",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
@@ -173,6 +184,9 @@ func newRoot(args []string, stdin io.Reader, stdout, stderr io.Writer) *cobra.Co
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if args := cmd.Flags().Args(); cmd.HasSubCommands() && len(args) > 0 {
 			return unknownCommand(cmd, args) // the flag belongs to it
+		}
+		if likely, ok := suggestFlag(err, cmd.Flags()); ok {
+			return &usageError{err: err, hint: didYouMean(likely)}
 		}
 		return usage(cmd, flagError(err))
 	})
@@ -217,7 +231,7 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 	}
 	err := fmt.Errorf("%sunknown command %q", commandPrefix(cmd), args[0])
 	if likely := cmd.SuggestionsFor(args[0]); len(likely) > 0 {
-		return &usageError{err: err, hint: fmt.Sprintf("did you mean '%s'?", strings.Join(likely, "' or '"))}
+		return &usageError{err: err, hint: didYouMean(likely...)}
 	}
 	return usage(cmd, err)
 }

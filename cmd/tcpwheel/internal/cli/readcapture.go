@@ -103,6 +103,9 @@ func openSample(name string) (io.ReadCloser, error) {
 	}
 	f, err := samples.Open(sample)
 	if errors.Is(err, fs.ErrNotExist) {
+		if likely, ok := nearest(strings.Split(sample, "/")[0], sampleNames()); ok {
+			return nil, fmt.Errorf("%s: no such sample, did you mean %s%s?", name, samplePrefix, likely)
+		}
 		return nil, fmt.Errorf("%s: no such sample, see tcpwheel samples", name)
 	}
 	return f, err

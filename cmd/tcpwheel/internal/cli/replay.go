@@ -85,7 +85,7 @@ func newReplay() *cobra.Command {
 			"It exits with 0 if there was no loss, nothing to compare or some loss counts,\n" +
 			"with 1 if no connection with a loss could be replayed, and with 3 if no loss\n" +
 			"counts.\n\n" + corpusHelp,
-		Example: "  tcpwheel replay --policy linux,per-segment@1ms --conn :443 lossy.pcapng.gz",
+		Example: "  tcpwheel replay\n  tcpwheel replay --policy linux,per-segment@1ms --conn :24600 sample:burst",
 		RunE: func(cmd *cobra.Command, files []string) error {
 			given := len(files) > 0
 			if !given {

@@ -83,6 +83,13 @@ func isSample(name string) bool {
 	return slices.ContainsFunc(samples.List(), func(s samples.Sample) bool { return s.Name == strings.TrimPrefix(name, samplePrefix) })
 }
 
+func sampleNames() (names []string) {
+	for _, s := range samples.List() {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
 // listSamples prints the samples.
 func listSamples(w io.Writer, asJSON bool) error {
 	var rows [][]string

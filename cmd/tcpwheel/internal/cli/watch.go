@@ -58,7 +58,8 @@ func newWatch() *cobra.Command {
 			"repeated. Episodes during which the kernel dropped packets are uncertain and not\n" +
 			"counted. docs/watch.md has the words, the fields, and the limits.",
 		Example: "  tcpwheel watch eth0 --port 443 --listen 127.0.0.1:9100\n" +
-			"  tcpwheel watch --json - < live.pcapng",
+			"  tcpwheel samples captures\n" +
+			"  tcpwheel watch --json - < captures/burst/a.pcapng.gz",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usage(cmd, fmt.Errorf("watch: %d interfaces, want one, any, or - for a pipe", len(args)))

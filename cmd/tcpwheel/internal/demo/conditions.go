@@ -76,7 +76,7 @@ func (c *Conditions) Set(name, text string) (err error) {
 func (c *Conditions) policy(text string) (tcptimers.Policy, error) {
 	p, err := tcptimers.ParsePolicy(text)
 	if err != nil {
-		return p, err
+		return p, fmt.Errorf("%w, or gvisor", err)
 	}
 	if strings.HasPrefix(text, "bsd") {
 		return p, nil // its ticks and floor are what it is there to show

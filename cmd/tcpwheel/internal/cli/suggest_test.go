@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+func TestNearest(t *testing.T) {
+	names := []string{"per-segment", "rfc6298", "bsd", "linux", "a", "100Mbit"}
+	for word, want := range map[string]string{
+		"per-segmnt": "per-segment", "persegment": "per-segment", "bds": "bsd", "Linus": "linux", "rfc6289": "rfc6298",
+		"bsd": "", "b": "", "": "", "windows": "", "5ms": "", "200Mbps": "", "é": "",
+	} {
+		if got, ok := nearest(word, names); got != want || ok != (want != "") {
+			t.Errorf("nearest(%q) = %q, %v, want %q", word, got, ok, want)
+		}
+	}
+}
+
+func TestEditDistance(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want int
+	}{
+		{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"abc", "abc", 0}, {"ABC", "abc", 0}, {"abc", "acb", 1}, {"abc", "abd", 1},
+		{"abc", "xabc", 1}, {"kitten", "sitting", 3}, {"ü", "u", 1},
+	} {
+		if got := editDistance(c.a, c.b); got != c.want {
+			t.Errorf("editDistance(%q, %q) = %d, want %d", c.a, c.b, got, c.want)
+		}
+	}
+}
+
+// TestWrongWords mistypes a name of each kind: the hint has the right one.
+func TestWrongWords(t *testing.T) {
+	const up = "up --addr 10.7.0.2/24 --host-addr 10.7.0.1/24 "
+	for line, want := range map[string]string{
+		"dmeo":                                    "demo",
+		"experiment rum vegas":                    "run",
+		"analyze --jsn sample:burst":              "--json",
+		"link --dleay 3ms":                        "--delay",
+		up + "--policy per-segmnt@1ms":            "per-segment",
+		"demo --lanes gvizor":                     "gvisor",
+		"replay --policy linus sample:burst":      "linux",
+		"sim bench --policy bds":                  "bsd",
+		up + "--cc cubik":                         "cubic",
+		"sim bench --control vegsa":               "vegas",
+		up + "--loss bernouli:0.1":                "bernoulli",
+		up + "--rate trace:sample:celular":        "cellular",
+		"wheel bench --schemes shceme6":           "scheme6",
+		"wheel bench --workloads rearn":           "rearm",
+		"wheel lateness --sources realtme":        "realtime",
+		"experiment run veags":                    "vegas",
+		"experiment show expiri":                  "expiry",
+		"experiment run expiry --set tikcs=[1ms]": "ticks",
+		"demo --actions 2s:tial=1":                "tail",
+		"glossary tlo":                            "TLP",
+	} {
+		var out, talk bytes.Buffer
+		status := run(strings.Fields(line), strings.NewReader(""), &out, &talk)
+		if hint := "tcpwheel: hint: did you mean '" + want + "'?\n"; status == exitOK || out.Len() > 0 || !strings.HasSuffix(talk.String(), hint) {
+			t.Errorf("%s: exit status %d, %q, %q, want %q", line, status, &out, &talk, hint)
+		}
+	}
+	var talk bytes.Buffer
+	const said = "sample:brust/a.pcapng.gz: no such sample, did you mean sample:burst?\n"
+	if status := run([]string{"analyze", "sample:brust/a.pcapng.gz"}, nil, &talk, &talk); status != exitFailed || !strings.HasSuffix(talk.String(), said) {
+		t.Errorf("exit status %d, %q, want %q", status, &talk, said)
+	}
+}
