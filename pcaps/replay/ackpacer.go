@@ -3,9 +3,11 @@ package replay
 import (
 	"cmp"
 	"math"
+	"slices"
 	"time"
 
 	"tcpwheel/netstack/tcp"
+	"tcpwheel/netstack/tcp/ledger"
 	"tcpwheel/wheel"
 )
 
@@ -35,7 +37,7 @@ func newACKPacer(e *end) *ackPacer {
 func (p *ackPacer) fork(now wheel.Time, e *end) *ackPacer {
 	f := *p
 	f.e, f.alarm = e, alarm{do: f.send}
-	f.claims.blocks = append([]block(nil), p.claims.blocks...)
+	f.claims.above = slices.Clone(p.claims.above)
 	f.waits = p.waits && p.due > now // else the captured end has sent it
 	return &f
 }
@@ -67,8 +69,9 @@ func (p *ackPacer) take(now wheel.Time, o *outgoing) bool {
 	if o.ack <= 0 || !h.Flags.Has(tcp.ACK) {
 		return true
 	}
-	filled := len(p.claims.blocks) > 0 && o.ack > p.claims.una
-	news := p.claims.ack(o.ack, h.Ack, h.Options.SACK[:h.Options.NumSACK], math.MaxInt64)
+	var buf [tcp.MaxSACKBlocks]ledger.Range
+	filled := len(p.claims.above) > 0 && o.ack > p.claims.una
+	news := p.claims.ack(o.ack, blocksOf(&h.Options, o.ack, &buf), math.MaxInt64)
 	bare := o.bytes == 0 && !h.Flags.HasAny(tcp.SYN|tcp.FIN|tcp.RST)
 	if !bare || !news && !p.waits {
 		p.drop()

@@ -12,33 +12,29 @@ import (
 // endpoint makes the script of an end.
 func (b *builder) endpoint(d int) Endpoint {
 	f, g := &b.conn.Flows[d], &b.conn.Flows[1-d]
-	size := b.paths[d].size
+	size := b.streams[d].SegmentSize
 	e := Endpoint{Half: b.half[d], SACK: true, Timestamps: b.timestamps(), WScale: true, Window: 65535}
 	if e.Timestamps {
 		size += timestampOption
 	}
 	e.MSS = uint16(min(size, 65495))
-	scale := uint8(0)
 	if f.HasSYN && g.HasSYN {
 		e.SACK = f.SYN.SACKPermitted && g.SYN.SACKPermitted
 		e.WScale = f.SYN.HasWScale && g.SYN.HasWScale
-		if e.WScale {
-			scale = min(f.SYN.WScale, tcp.MaxWScale)
-		}
 	} else {
 		// The scale is not known: the window is as large as all that the peer sent, from 1 to 64
 		// MiB.
-		e.Window = uint32(max(1<<20, min(b.paths[1-d].max, 1<<26)))
+		e.Window = uint32(max(1<<20, min(b.streams[1-d].End(), 1<<26)))
 		e.SACK = f.HasSYN && f.SYN.SACKPermitted || g.HasSYN && g.SYN.SACKPermitted ||
-			slices.ContainsFunc(b.packets, func(p packet) bool { return p.sacks > 0 })
+			b.has(func(x *track.Fact) bool { return len(b.conn.Facts.SACK(x)) > 0 })
 	}
-	for i := range b.events[d] {
-		if x := &b.events[d][i]; x.sends && !x.reset && x.start > 0 {
-			e.Window = max(e.Window, min(uint32(x.p.window)<<scale, 1<<29))
+	for i := range b.events {
+		if x := &b.events[i]; x.sends && !x.reset && x.start > 0 {
+			e.Window = max(e.Window, uint32(min(x.p.Window, 1<<29)))
 		}
 	}
 	e.ACKDelay = g.Delayed.Median // of the ACKs of the peer's data
-	w := writeFinder{b: b, d: d, size: b.paths[d].size, quiet: b.quiet(d), short: true, wroteAt: b.opened(d)}
+	w := writeFinder{b: b, d: d, size: b.streams[d].SegmentSize, quiet: b.quiet(d), short: true, wroteAt: b.opened()}
 	e.Writes, e.FirstFlight = w.find()
 	e.SendLimits = b.sendLimits(d, e.Writes)
 	e.Timed = b.timed(d)
@@ -89,8 +85,8 @@ type writeFinder struct {
 // find returns the writes, and the bytes of the first flight if more waited to be sent, or 0.
 func (w *writeFinder) find() ([]Write, uint32) {
 	w.next = 1
-	for i := range w.b.events[w.d] {
-		x := &w.b.events[w.d][i]
+	for i := range w.b.events {
+		x := &w.b.events[i]
 		idle := x.at.Sub(w.busyAt)
 		w.busyAt = x.at
 		switch {
@@ -109,7 +105,7 @@ func (w *writeFinder) find() ([]Write, uint32) {
 // firstWindow returns the first flight. RFC 5681 §3.1: after the loss of a SYN it is one segment,
 // and shows nothing.
 func (w *writeFinder) firstWindow() uint32 {
-	if w.b.paths[w.d].tried(0) || w.b.paths[1-w.d].tried(0) {
+	if tried(&w.b.streams[w.d], 0) || tried(&w.b.streams[1-w.d], 0) {
 		return 0
 	}
 	return w.flight
@@ -123,7 +119,7 @@ func (w *writeFinder) receive(x *endEvent) {
 			w.gotAt = x.at
 		}
 	}
-	if x.ack > 0 && w.known.hear(x, w.b.paths[w.d].max) || x.ack > w.acked {
+	if x.ack > 0 && w.known.hear(w.b.conn.Facts, x, w.b.streams[w.d].End()) || x.ack > w.acked {
 		w.inFlight = w.acked < w.next && w.next > 1
 		w.acked, w.ackedAt, w.ackBare = max(w.acked, x.ack), x.at, !x.data()
 		if w.acked > 1 && !w.anyACK {
@@ -135,7 +131,7 @@ func (w *writeFinder) receive(x *endEvent) {
 // send takes in new bytes that leave, after so long without a packet.
 func (w *writeFinder) send(x *endEvent, idle time.Duration) {
 	bytes := x.end - w.next // with what is missing before it, which was written no later
-	fin := x.p.flags.Has(tcp.FIN)
+	fin := x.p.Flags.Has(tcp.FIN)
 	if fin {
 		bytes--
 	}
@@ -145,7 +141,7 @@ func (w *writeFinder) send(x *endEvent, idle time.Duration) {
 	w.short = w.short || idle > w.quiet
 	n := len(w.all)
 	switch {
-	case n > 0 && bytes > 0 && !w.all[n-1].FIN && (!w.short || room && w.b.paths[w.d].fullBefore(x.start)):
+	case n > 0 && bytes > 0 && !w.all[n-1].FIN && (!w.short || room && fullBefore(&w.b.streams[w.d], x.start)):
 		w.all[n-1].Bytes += uint64(bytes)
 		w.all[n-1].FIN = fin
 		if w.anyACK && w.firstFlight > 0 && w.flight == 0 && room {
@@ -158,7 +154,7 @@ func (w *writeFinder) send(x *endEvent, idle time.Duration) {
 		w.firstFlight = 0
 	}
 	w.next = x.end
-	w.short = bytes%w.size != 0 || x.p.flags.Has(tcp.PSH) || bytes == 0
+	w.short = bytes%w.size != 0 || x.p.Flags.Has(tcp.PSH) || bytes == 0
 }
 
 // add appends a write.
@@ -184,12 +180,12 @@ func (b *builder) sendLimits(d int, writes []Write) []tcp.SendLimit {
 		at += int64(w.Bytes)
 	}
 	l := limitFinder{next: 1, by: -1}
-	for i := range b.events[d] {
-		x := &b.events[d][i]
+	for i := range b.events {
+		x := &b.events[i]
 		switch {
 		case x.reset:
 		case !x.sends:
-			if x.ack > 0 && l.known.hear(x, b.paths[d].max) {
+			if x.ack > 0 && l.known.hear(b.conn.Facts, x, b.streams[d].End()) {
 				l.hear(x.at)
 			}
 		default:

@@ -5,30 +5,51 @@ import (
 	"slices"
 
 	"tcpwheel/netstack/tcp"
+	"tcpwheel/netstack/tcp/ledger"
+	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
 )
 
-// mergeEvents puts what each end sent and received in order, by its own clock.
-func (b *builder) mergeEvents() {
-	for d := range b.events {
-		all := make([]endEvent, 0, len(b.sends[d])+len(b.heard[d]))
-		for _, x := range b.sends[d] {
-			x.at = b.virtual(x.at.Add(-b.half[d] / 2))
-			all = append(all, x)
-		}
-		for _, x := range b.heard[d] {
-			all = append(all, endEvent{delivery: x, n: -1})
-		}
-		slices.SortStableFunc(all, func(x, y endEvent) int { return cmp.Or(cmp.Compare(x.at, y.at), x.order()-y.order()) })
-		b.events[d] = all
+// mergeEvents puts what an end sent and received in order, by its own clock.
+func (b *builder) mergeEvents(d int) {
+	heard := b.script.tapes[d].heard
+	all := b.events[:0]
+	if need := len(b.conn.Facts.Packets) + len(heard); cap(all) < need {
+		all = make([]endEvent, 0, need)
 	}
+	sent := int64(0)
+	for i := range b.conn.Facts.Packets {
+		p := &b.conn.Facts.Packets[i]
+		if !counts(p) {
+			continue
+		}
+		if int(p.Flow) != d {
+			sent = max(sent, p.Ack) // its bytes were not captured, or will come late
+			continue
+		}
+		at := b.virtual(p.Seen.Add(-b.half[d] / 2))
+		x := endEvent{delivery: delivery{at: at, p: p, start: p.Start, end: p.End(), ack: max(p.Ack, 0)}, sends: true}
+		if p.Kind == track.ResetSeen {
+			x = endEvent{delivery: delivery{at: at, p: p}, sends: true, reset: true}
+		}
+		if x.data() { // a bare ACK may follow bytes that were lost before the point of capture
+			x.first = x.end > sent
+			sent = max(sent, x.end)
+		}
+		all = append(all, x)
+	}
+	for i := range heard {
+		all = append(all, endEvent{delivery: heard[i]})
+	}
+	slices.SortStableFunc(all, func(x, y endEvent) int { return cmp.Or(cmp.Compare(x.at, y.at), x.order()-y.order()) })
+	b.events = all
 }
 
-// opened returns when the connection was open to an end: the client when it had the SYN-ACK, the
-// server when it had the ACK of its own.
-func (b *builder) opened(d int) wheel.Time {
-	for _, x := range b.events[d] {
-		if !x.sends && !x.reset && x.ack > 0 || x.sends && x.start > 0 {
+// opened returns when the connection was open to the end at hand: the client when it had the
+// SYN-ACK, the server when it had the ACK of its own.
+func (b *builder) opened() wheel.Time {
+	for i := range b.events {
+		if x := &b.events[i]; !x.sends && x.ack > 0 || x.sends && x.start > 0 {
 			return x.at
 		}
 	}
@@ -37,29 +58,21 @@ func (b *builder) opened(d int) wheel.Time {
 
 // arrived is how much of a stream has arrived, in order and behind gaps.
 type arrived struct {
-	una    int64   // all before it has
-	blocks []block // behind it: in order, apart from each other
+	una   int64      // all before it has
+	above ledger.Set // behind it
 }
 
 // bytes returns how many bytes have arrived, the SYN not counted.
-func (a *arrived) bytes() int64 {
-	n := max(a.una-1, 0)
-	for _, b := range a.blocks {
-		n += b.end - b.start
-	}
-	return n
-}
+func (a *arrived) bytes() int64 { return max(a.una-1, 0) + a.above.Len() }
 
-// ack takes in what an ACK of all before place and its SACK blocks report of a stream that ends
-// before most, and reports whether it is news. ack is place as a sequence number.
-func (a *arrived) ack(place int64, ack tcp.Seq, blocks []tcp.Range, most int64) bool {
+// ack takes in what an ACK of all before pos and its SACK blocks report of a stream that ends
+// before most, and reports whether it is news.
+func (a *arrived) ack(pos int64, blocks []ledger.Range, most int64) bool {
 	was := a.bytes()
-	a.una = max(a.una, place)
-	for _, r := range blocks {
-		start := (r.Start - ack + tcp.Seq(place)).Unwrap(place)
-		b := block{start, start + int64(r.Len())}
-		if b.start >= a.una && b.end > b.start && b.end <= most {
-			a.add(b)
+	a.una = max(a.una, pos)
+	for _, b := range blocks {
+		if b.Start >= a.una && b.End <= most {
+			a.above.Add(b)
 		}
 	}
 	a.trim()
@@ -67,41 +80,34 @@ func (a *arrived) ack(place int64, ack tcp.Seq, blocks []tcp.Range, most int64) 
 }
 
 // hear is ack of a packet that was captured, or not.
-func (a *arrived) hear(x *endEvent, most int64) bool {
+func (a *arrived) hear(facts *track.Facts, x *endEvent, most int64) bool {
 	if x.p == nil {
-		return a.ack(x.ack, 0, nil, most)
+		return a.ack(x.ack, nil, most)
 	}
-	return a.ack(x.ack, x.p.ack, x.p.blocks(), most)
+	return a.ack(x.ack, fresh(facts, x.p), most)
 }
 
-// take takes in bytes that arrive. It reports whether they left a gap before them or filled one,
-// and whether they brought nothing.
-func (a *arrived) take(start, end int64) (gap, filled, twice bool) {
-	before, held := a.una, len(a.blocks)
-	was := a.bytes()
-	if b := (block{max(start, a.una), end}); b.start < b.end {
-		a.add(b)
+// take takes in bytes that arrive.
+func (a *arrived) take(start, end int64) {
+	if start = max(start, a.una); start < end {
+		a.above.Add(ledger.Range{Start: start, End: end})
 		a.trim()
 	}
-	twice = a.bytes() == was && a.una == before
-	return len(a.blocks) > 0, held > 0 && a.una > before, twice
 }
 
-// trim takes from the blocks what lies below una, or touches it.
+// trim takes from above what lies below una, or touches it.
 func (a *arrived) trim() {
-	for len(a.blocks) > 0 && a.blocks[0].start <= a.una {
-		a.una = max(a.una, a.blocks[0].end)
-		a.blocks = a.blocks[1:]
+	for len(a.above) > 0 && a.above[0].Start <= a.una {
+		a.una = max(a.una, a.above[0].End)
+		a.above = a.above[1:]
 	}
 }
 
-// add takes in a block and joins it with the blocks it touches.
-func (a *arrived) add(b block) {
-	i, _ := slices.BinarySearchFunc(a.blocks, b.start, func(x block, at int64) int { return cmp.Compare(x.end, at) })
-	j := i
-	for j < len(a.blocks) && a.blocks[j].start <= b.end {
-		b.start, b.end = min(b.start, a.blocks[j].start), max(b.end, a.blocks[j].end)
-		j++
+// blocksOf returns the SACK blocks of a header as positions near pos.
+func blocksOf(o *tcp.Options, pos int64, buf *[tcp.MaxSACKBlocks]ledger.Range) []ledger.Range {
+	for i, r := range o.SACK[:o.NumSACK] {
+		start := r.Start.Unwrap(pos)
+		buf[i] = ledger.Range{Start: start, End: start + int64(r.Len())}
 	}
-	a.blocks = slices.Replace(a.blocks, i, j, b)
+	return buf[:o.NumSACK]
 }

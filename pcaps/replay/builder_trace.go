@@ -6,48 +6,61 @@ import (
 	"slices"
 	"time"
 
+	"tcpwheel/netstack/tcp/ledger"
+	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
 )
 
 // trace makes the trace of one direction.
 func (b *builder) trace(d int, rtt time.Duration) PathTrace {
-	p := &b.paths[d]
-	for i := range p.ranges {
-		r := &p.ranges[i]
-		for _, k := range r.tries {
-			p.segments[k.n].covers = p.segments[k.n].covers || k.fate == Delivered
+	p := &b.streams[d]
+	covers := make([]bool, len(p.Sent)) // it is the transmission that was delivered, of some bytes
+	for i := range p.Runs {
+		for _, k := range p.Runs[i].Tries {
+			covers[k.N] = covers[k.N] || k.Fate == ledger.Delivered
 		}
 	}
 	// The least time to the destination and back, of what was answered at once.
-	least := rtt - p.near
-	for i := range p.segments {
-		if s := &p.segments[i]; s.acked && !s.unseen && !s.late && s.isNew {
-			least = min(least, s.ackAt.Sub(s.at))
+	least := rtt - p.Near
+	for i := range p.Sent {
+		if s := &p.Sent[i]; s.Acked && !s.Unseen && !s.Late && s.New {
+			least = min(least, s.AckedAt.Sub(s.At))
 		}
 	}
-	t := PathTrace{Base: max(p.near/2+max(least, 0)-p.far/2, 0)}
-	if p.far == 0 {
-		t.Base = p.near / 2
+	t := PathTrace{Base: max(p.Near/2+max(least, 0)-p.Far/2, 0)}
+	if p.Far == 0 {
+		t.Base = p.Near / 2
 	}
-	delays := b.delays(d, &t, max(least, 0))
-	for i := range p.ranges {
-		r := &p.ranges[i]
-		out := Range{Start: uint64(r.start), End: uint64(r.end)}
-		for _, k := range r.tries {
-			s := &p.segments[k.n]
-			try := Try{Sent: b.virtual(s.at.Add(-p.near / 2)), Fate: k.fate, Late: s.late, Unseen: s.unseen, Packet: s.number}
-			if try.Fate != Lost {
-				try.Delay, try.Exact = delays[k.n].took, delays[k.n].exact
+	delays := b.delays(p, &t, max(least, 0), covers)
+	t.Ranges = make([]Range, 0, len(p.Runs))
+	tries := 0
+	for i := range p.Runs {
+		tries += len(p.Runs[i].Tries)
+	}
+	room := make([]Try, 0, tries)
+	for i := range p.Runs {
+		r := &p.Runs[i]
+		out := Range{Start: uint64(r.Start), End: uint64(r.End)}
+		from := len(room)
+		for _, k := range r.Tries {
+			s := &p.Sent[k.N]
+			try := Try{Sent: b.virtual(s.At.Add(-p.Near / 2)), Fate: k.Fate, Late: s.Late, Unseen: s.Unseen}
+			if !s.Unseen {
+				try.Packet = s.Packet
 			}
-			out.Tries = append(out.Tries, try)
+			if try.Fate != ledger.Lost {
+				try.Delay, try.Exact = delays[k.N].took, delays[k.N].exact
+			}
+			room = append(room, try)
 		}
+		out.Tries = room[from:len(room):len(room)]
 		if k := len(t.Ranges) - 1; k >= 0 && t.Ranges[k].End == out.Start && slices.Equal(t.Ranges[k].Tries, out.Tries) {
-			t.Ranges[k].End = out.End
+			t.Ranges[k].End, room = out.End, room[:from]
 			continue
 		}
 		t.Ranges = append(t.Ranges, out)
 	}
-	for _, s := range b.paths[1-d].ackLoss { // its ACKs go this way
+	for _, s := range b.streams[1-d].ACKLoss { // its ACKs go this way
 		t.ACKLossSpans = append(t.ACKLossSpans, Span{b.virtual(s.From), b.virtual(s.To)})
 	}
 	t.ACKLossSpans = joined(t.ACKLossSpans)
@@ -63,50 +76,49 @@ type segmentDelay struct {
 
 // delays returns how long each segment took, and keeps in the trace what the capture shows of it.
 // least is the least time from the point of capture to the destination and back.
-func (b *builder) delays(d int, t *PathTrace, least time.Duration) []segmentDelay {
-	p := &b.paths[d]
-	near, far := p.near/2, p.far/2
-	order := p.inOrder()
-	sweep := p.ackedBySweep(least)
-	all := make([]segmentDelay, len(p.segments))
+func (b *builder) delays(p *track.Stream, t *PathTrace, least time.Duration, covers []bool) []segmentDelay {
+	near, far := p.Near/2, p.Far/2
+	order := sendOrder(p)
+	sweep := ackedBySweep(p, least)
+	all := make([]segmentDelay, len(p.Sent))
 	for k, i := range order {
-		s := &p.segments[i]
-		took := s.ackAt.Sub(s.at)
+		s := &p.Sent[i]
+		took := s.AckedAt.Sub(s.At)
 		// The ACK would have been for the next segment too, had it been delayed.
 		followed := false
 		if k+1 < len(order) {
-			next := &p.segments[order[k+1]]
-			followed = next.covers && next.start == s.end && next.at.Sub(s.at) < shortestDelay
+			next := &p.Sent[order[k+1]]
+			followed = covers[order[k+1]] && next.Start == s.End && next.At.Sub(s.At) < shortestDelay
 		}
 		switch {
-		case p.far == 0 && !s.unseen:
+		case p.Far == 0 && !s.Unseen:
 			all[i] = segmentDelay{near, true}
-		case !s.acked || s.unseen:
-		case !s.alone || s.start == 0 || !s.isNew || wasPrompt(took-least, followed, sweep):
+		case !s.Acked || s.Unseen:
+		case !s.Alone || s.Start == 0 || !s.New || wasPrompt(took-least, followed, sweep):
 			// RFC 9293 §3.10.7.4 and RFC 5681 §4.2: the ACKs of a SYN and of what fills a gap are
 			// not delayed.
 			all[i] = segmentDelay{max(near+took-far, t.Base), true}
 		}
 	}
-	p.findLate(order, all)
+	findLate(p, order, all)
 	for _, i := range order {
-		if all[i].exact && !p.segments[i].late {
-			t.Delays = append(t.Delays, DelaySample{b.virtual(p.segments[i].at.Add(-near)), all[i].took})
+		if all[i].exact && !p.Sent[i].Late {
+			t.Delays = append(t.Delays, DelaySample{b.virtual(p.Sent[i].At.Add(-near)), all[i].took})
 		}
 	}
 	// What the capture does not show lies between its neighbours, and is no later than its own ACK.
 	for _, i := range order {
-		s := &p.segments[i]
+		s := &p.Sent[i]
 		if all[i].exact {
 			continue
 		}
-		took := interpolate(t.Delays, b.virtual(s.at.Add(-near)), t.Base)
-		bound := s.limit
-		if s.acked && (bound == 0 || s.ackAt.Before(bound)) {
-			bound = s.ackAt
+		took := interpolate(t.Delays, b.virtual(s.At.Add(-near)), t.Base)
+		bound := s.Limit
+		if s.Acked && (bound == 0 || s.AckedAt.Before(bound)) {
+			bound = s.AckedAt
 		}
-		if bound != 0 && s.covers {
-			took = max(min(took, near+bound.Sub(s.at)-far), 0)
+		if bound != 0 && covers[i] {
+			took = max(min(took, near+bound.Sub(s.At)-far), 0)
 		}
 		all[i].took = took
 	}
@@ -114,15 +126,15 @@ func (b *builder) delays(d int, t *PathTrace, least time.Duration) []segmentDela
 }
 
 // findLate marks the segments that others overtook: segments that left later arrived before them.
-func (p *pathBuilder) findLate(order []int, all []segmentDelay) {
+func findLate(p *track.Stream, order []int32, all []segmentDelay) {
 	first := wheel.Time(math.MaxInt64) // the first arrival of later segments
 	for k := len(order) - 1; k >= 0; k-- {
-		s := &p.segments[order[k]]
+		s := &p.Sent[order[k]]
 		if !all[order[k]].exact {
 			continue
 		}
-		at := s.at.Add(all[order[k]].took)
-		if s.late = s.late || at.Sub(first) > sameInstant; !s.late {
+		at := s.At.Add(all[order[k]].took)
+		if s.Late = s.Late || at.Sub(first) > sameInstant; !s.Late {
 			first = min(first, at)
 		}
 	}
@@ -143,40 +155,40 @@ func wasPrompt(late time.Duration, followed, sweep bool) bool {
 
 // ackedBySweep reports whether the delayed ACKs came on the ticks of 4.4BSD's sweep. least is the
 // least time to an ACK.
-func (p *pathBuilder) ackedBySweep(least time.Duration) bool {
+func ackedBySweep(p *track.Stream, least time.Duration) bool {
 	const enough, most = 3, 100 // how many are looked at
 	var late []Timed
-	for i := range p.segments {
-		if s := &p.segments[i]; s.acked && s.alone && s.isNew && s.start > 0 && s.ackAt.Sub(s.at)-least > shortestDelay && len(late) < most {
-			late = append(late, Timed{At: s.ackAt})
+	for i := range p.Sent {
+		if s := &p.Sent[i]; s.Acked && s.Alone && s.New && s.Start > 0 && s.AckedAt.Sub(s.At)-least > shortestDelay && len(late) < most {
+			late = append(late, Timed{At: s.AckedAt})
 		}
 	}
 	_, n := densest(late, 200*time.Millisecond)
 	return n >= enough && 4*n > 3*len(late)
 }
 
-// inOrder returns the segments by when they were sent.
-func (p *pathBuilder) inOrder() []int {
-	order := make([]int, len(p.segments))
+// sendOrder returns the segments by when they were sent.
+func sendOrder(p *track.Stream) []int32 {
+	order := make([]int32, len(p.Sent))
 	for i := range order {
-		order[i] = i
+		order[i] = int32(i)
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p.segments[a].at, p.segments[b].at) })
+	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(p.Sent[a].At, p.Sent[b].At) })
 	return order
 }
 
 // countLosses counts transmissions, and finds the spans of losses with no arrival between them.
-func (b *builder) countLosses(p *pathBuilder, t *PathTrace) {
-	lost := make([]bool, len(p.segments))
-	for i := range p.ranges {
-		r := &p.ranges[i]
-		for _, k := range r.tries {
-			lost[k.n] = lost[k.n] || k.fate == Lost
+func (b *builder) countLosses(p *track.Stream, t *PathTrace) {
+	lost := make([]bool, len(p.Sent))
+	for i := range p.Runs {
+		for _, k := range p.Runs[i].Tries {
+			lost[k.N] = lost[k.N] || k.Fate == ledger.Lost
 		}
 	}
+	t.LostByIndex, t.left = make([]bool, 0, len(p.Sent)), make([]wheel.Time, 0, len(p.Sent))
 	open := false
-	for _, n := range p.inOrder() {
-		at := b.virtual(p.segments[n].at.Add(-p.near / 2))
+	for _, n := range sendOrder(p) {
+		at := b.virtual(p.Sent[n].At.Add(-p.Near / 2))
 		t.Transmissions++
 		t.LostByIndex, t.left = append(t.LostByIndex, lost[n]), append(t.left, at)
 		switch {

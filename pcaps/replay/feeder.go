@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tcpwheel/netstack/tcp"
+	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
 )
 
@@ -52,18 +53,17 @@ func (f *feeder) deliver(now wheel.Time, x *delivery) {
 		o.TSVal = stamp(x.sent)
 	}
 	if p := x.p; p != nil {
-		h.Flags = p.flags
+		h.Flags = p.Flags
 		if !x.tail && bytes > 0 {
 			h.Flags &^= tcp.FIN | tcp.PSH
 		}
 		h.Window = f.window(p)
-		for i, r := range p.blocks() {
-			start := tcp.Seq(x.ack) + r.Start - p.ack
-			o.SACK[i] = tcp.Range{Start: start, End: start + tcp.Seq(r.Len())}
+		for i, r := range s.facts.SACK(p) {
+			o.SACK[i] = tcp.Range{Start: tcp.Seq(r.Start), End: tcp.Seq(r.End)}
+			o.NumSACK++
 		}
-		o.NumSACK = p.sacks
 		if o.HasTimestamps && h.Flags.Has(tcp.ACK) {
-			o.TSEcr = f.echo(p.ecr)
+			o.TSEcr = f.echo(p.TSEcr)
 		}
 	}
 	if x.start == 0 && bytes > 0 {
@@ -105,7 +105,7 @@ func (e *Endpoint) scale() (n uint8) {
 
 // window returns the window that the peer of the end offers with a packet, as the header has it in
 // the run.
-func (f *feeder) window(p *packet) uint16 {
+func (f *feeder) window(p *track.Fact) uint16 {
 	s := f.e.script
 	from := 1 - f.e.side
 	peer, own := &s.tapes[from], &s.tapes[f.e.side]
@@ -114,14 +114,12 @@ func (f *feeder) window(p *packet) uint16 {
 		scale = e.scale()
 	}
 	switch {
-	case p.flags.Has(tcp.SYN):
-		return p.window
+	case p.Flags.Has(tcp.SYN):
+		return uint16(p.Window)
 	case !peer.hasSYN || !own.hasSYN:
 		return 65535 // its scale is not known
-	case peer.syn.HasWScale && own.syn.HasWScale:
-		return uint16(min(uint64(p.window)<<min(peer.syn.WScale, tcp.MaxWScale)>>scale, 65535))
 	}
-	return uint16(min(uint32(p.window)>>scale, 65535))
+	return uint16(min(p.Window>>scale, 65535))
 }
 
 // echo returns the timestamp of the end for one of the captured end: that of the last packet that

@@ -85,7 +85,7 @@ func (f *follower) to(until wheel.Time) {
 func (f *follower) hearsFirst(d int, heard *delivery, x *send) bool {
 	first := heard.at <= x.at
 	if heard.at == x.at && heard.p != nil && x.number > 0 && f.script.Ends[d].Half == 0 {
-		first = heard.p.number < x.number
+		first = heard.p.Number < x.number
 	}
 	return first && heard.ack <= f.ends[d].sent
 }

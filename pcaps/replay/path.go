@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tcpwheel/netstack/sim"
+	"tcpwheel/netstack/tcp/ledger"
 	"tcpwheel/wheel"
 )
 
@@ -43,6 +44,12 @@ func (r *run) arrive(now wheel.Time, to int, o *outgoing) {
 		r.paths[to].noteACK(now, o.ack)
 	}
 	r.ends[to].receive(now, &o.header, o.bytes)
+}
+
+// ackSeen is when all before a place was acknowledged.
+type ackSeen struct {
+	at    wheel.Time
+	place int64
 }
 
 // noteACK notes that an ACK arrived at the sender of this direction.
@@ -173,7 +180,7 @@ func (p *path) findSpurious(x *transmission) {
 
 // findArrival finds when a transmission arrives, for which the capture may have t.
 func (p *path) findArrival(x *transmission, t *Try) {
-	if t != nil && t.Fate == Delivered && x.at.Sub(t.Sent).Abs() <= p.near() {
+	if t != nil && t.Fate == ledger.Delivered && x.at.Sub(t.Sent).Abs() <= p.near() {
 		x.arrives = x.at.Add(t.Delay)
 		if x.at.Sub(t.Sent).Abs() <= sameInstant {
 			x.arrives = max(t.Sent.Add(t.Delay), x.at) // so that small errors do not add up
@@ -196,8 +203,8 @@ func (p *path) findArrival(x *transmission, t *Try) {
 // retransmission that leaves a little sooner than in the capture would be lost in the span that the
 // captured one has ended.
 func (p *path) lostThen(now wheel.Time, t *Try) (lost, known bool) {
-	if t != nil && t.Fate != Unknown && now.Sub(t.Sent).Abs() <= p.near() {
-		return t.Fate == Lost, true
+	if t != nil && t.Fate != ledger.Unknown && now.Sub(t.Sent).Abs() <= p.near() {
+		return t.Fate == ledger.Lost, true
 	}
 	if within(p.trace.LossSpans, now) {
 		return true, true

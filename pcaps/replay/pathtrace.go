@@ -6,6 +6,7 @@ import (
 	"sort"
 	"time"
 
+	"tcpwheel/netstack/tcp/ledger"
 	"tcpwheel/wheel"
 )
 
@@ -32,8 +33,8 @@ type Range struct {
 // Try is a transmission of a range.
 type Try struct {
 	Sent   wheel.Time    `json:"sent_ns"`
-	Fate   Fate          `json:"fate"`
-	Delay  time.Duration `json:"delay_ns"`         // unless it was lost
+	Delay  time.Duration `json:"delay_ns"` // unless it was lost
+	Fate   ledger.Fate   `json:"fate"`
 	Exact  bool          `json:"exact,omitempty"`  // the capture shows Delay; else it is interpolated
 	Late   bool          `json:"late,omitempty"`   // others overtook it
 	Unseen bool          `json:"unseen,omitempty"` // it was not captured: Sent is a guess
@@ -51,25 +52,6 @@ type Span struct {
 	From wheel.Time `json:"from_ns"`
 	To   wheel.Time `json:"to_ns"`
 }
-
-// Fate is what became of a transmission.
-type Fate uint8
-
-const (
-	Delivered Fate = iota
-	Lost
-	Unknown // the capture ends before it would show
-
-	fates
-)
-
-var fateNames = [fates]string{"delivered", "lost", "unknown"}
-
-// String returns the name that the fate has in JSON.
-func (f Fate) String() string { return fateNames[min(f, fates-1)] }
-
-// MarshalText writes the name.
-func (f Fate) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
 
 // find returns the index of the range that holds a place, or of the first range behind it.
 func (p *PathTrace) find(place int64) int {
@@ -91,12 +73,12 @@ func (p *PathTrace) mostlyLost(start, end int64, n int) (lost, known bool) {
 	var gone, all int64
 	for i := p.find(start); i < len(p.Ranges) && int64(p.Ranges[i].Start) < end; i++ {
 		r := &p.Ranges[i]
-		if n > len(r.Tries) || r.Tries[n-1].Fate == Unknown {
+		if n > len(r.Tries) || r.Tries[n-1].Fate == ledger.Unknown {
 			continue
 		}
 		bytes := min(end, int64(r.End)) - max(start, int64(r.Start))
 		all += bytes
-		if r.Tries[n-1].Fate == Lost {
+		if r.Tries[n-1].Fate == ledger.Lost {
 			gone += bytes
 		}
 	}

@@ -26,9 +26,9 @@ type Script struct {
 	Losses  []Loss       `json:"losses"`
 	Notes   []string     `json:"notes,omitempty"` // what the capture leaves open
 
-	log     []Event // as the point of capture saw them, in segments, without keepalives
-	packets []packet
-	tapes   [2]tape
+	facts    *track.Facts
+	segments [2]int64 // how long those of each end are
+	tapes    [2]tape
 }
 
 // Endpoint is a host and its application.

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"tcpwheel/netstack/tcp"
+	"tcpwheel/netstack/tcp/ledger"
+	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
 )
 
@@ -22,9 +24,9 @@ type tape struct {
 
 // delivery is a segment of the capture, or an ACK, as it arrives at an end.
 type delivery struct {
-	at         wheel.Time // it arrives
-	sent       wheel.Time // it left
-	p          *packet    // nil: it was not captured
+	at         wheel.Time  // it arrives
+	sent       wheel.Time  // it left
+	p          *track.Fact // nil: it was not captured
 	start, end int64
 	ack        int64
 	late       bool // others overtook it
@@ -36,7 +38,7 @@ func (x *delivery) order() int {
 	if x.p == nil {
 		return -1
 	}
-	return int(x.p.number)
+	return int(x.p.Number)
 }
 
 // send is a transmission of the capture as it leaves an end.
@@ -53,29 +55,26 @@ type stampAt struct {
 	ts uint32
 }
 
-// findTapes makes the tapes of both ends.
-func (b *builder) findTapes() {
-	for d := range b.script.tapes {
-		t := &b.script.tapes[d]
-		f := &b.conn.Flows[d]
-		t.syn, t.hasSYN = f.SYN, f.HasSYN
-		t.heard = b.heard[d]
-		t.oldest = make([]wheel.Time, len(t.heard))
-		for i, oldest := len(t.heard)-1, b.script.End; i >= 0; i-- {
-			oldest = min(oldest, t.heard[i].sent)
-			t.oldest[i] = oldest
+// findTape makes the tape of the end at hand, which has what it heard already.
+func (b *builder) findTape(d int) {
+	t := &b.script.tapes[d]
+	f := &b.conn.Flows[d]
+	t.syn, t.hasSYN = f.SYN, f.HasSYN
+	t.oldest = make([]wheel.Time, len(t.heard))
+	for i, oldest := len(t.heard)-1, b.script.End; i >= 0; i-- {
+		oldest = min(oldest, t.heard[i].sent)
+		t.oldest[i] = oldest
+	}
+	for i := range t.heard {
+		if x := &t.heard[i]; len(t.acks) == 0 || x.ack > t.acks[len(t.acks)-1].place {
+			t.acks = append(t.acks, ackSeen{x.at, x.ack})
 		}
-		for i := range t.heard {
-			if x := &t.heard[i]; len(t.acks) == 0 || x.ack > t.acks[len(t.acks)-1].place {
-				t.acks = append(t.acks, ackSeen{x.at, x.ack})
-			}
-		}
-		t.sends = b.script.Paths[d].sends()
-		for i := range b.events[d] {
-			x := &b.events[d][i]
-			if n := len(t.stamps); x.sends && x.p.hasTS && (n == 0 || int32(x.p.tsval-t.stamps[n-1].ts) > 0) {
-				t.stamps = append(t.stamps, stampAt{x.at, x.p.tsval})
-			}
+	}
+	t.sends = b.script.Paths[d].sends()
+	for i := range b.events {
+		x := &b.events[i]
+		if n := len(t.stamps); x.sends && x.p.HasTS && (n == 0 || int32(x.p.TSVal-t.stamps[n-1].ts) > 0) {
+			t.stamps = append(t.stamps, stampAt{x.at, x.p.TSVal})
 		}
 	}
 }
@@ -93,30 +92,32 @@ func (p *PathTrace) sends() (all []send) {
 }
 
 // deliveries finds what arrives of what the end d sent.
-func (b *builder) deliveries(d int) (all []delivery) {
-	p, to := &b.paths[d], 1-d
+func (b *builder) deliveries(d int) []delivery {
+	p, to := &b.streams[d], 1-d
+	all := make([]delivery, 0, len(b.conn.Facts.Packets)/2)
 	acked, next := int64(0), 0
-	for i := range b.sends[d] {
-		x := &b.sends[d][i]
-		if x.reset {
+	for i := range b.conn.Facts.Packets {
+		x := &b.conn.Facts.Packets[i]
+		if int(x.Flow) != d || !counts(x) || x.Kind == track.ResetSeen {
 			continue
 		}
-		for ; x.n >= 0 && next < x.n; next++ {
-			if p.segments[next].unseen {
+		ack := max(x.Ack, 0)
+		if x.Len == 0 {
+			acked = max(acked, ack)
+			at, sent := b.virtual(x.Seen.Add(b.half[to]/2)), b.virtual(x.Seen.Add(-b.half[d]/2))
+			if !within(b.script.Paths[d].ACKLossSpans, sent) {
+				all = append(all, delivery{at: at, sent: sent, p: x, start: x.Start, end: x.Start, ack: ack})
+			}
+			continue
+		}
+		for ; next < len(p.Sent) && p.Sent[next].Mark < int32(i); next++ {
+			if p.Sent[next].Unseen {
 				all = b.deliver(all, d, next, delivery{ack: acked, tail: true})
 			}
 		}
-		acked = max(acked, x.ack)
-		if x.n < 0 {
-			at, sent := b.virtual(x.at.Add(b.half[to]/2)), b.virtual(x.at.Add(-b.half[d]/2))
-			if !within(b.script.Paths[d].ACKLossSpans, sent) {
-				all = append(all, delivery{at: at, sent: sent, p: x.p, start: x.start, end: x.start, ack: x.ack})
-			}
-			continue
-		}
-		for n := x.n; n < len(p.segments) && p.segments[n].number == x.p.number; n++ {
-			all = b.deliver(all, d, n, delivery{p: x.p, ack: x.ack, tail: p.segments[n].end == x.end})
-			next = n + 1
+		acked = max(acked, ack)
+		for ; next < len(p.Sent) && p.Sent[next].Mark == int32(i); next++ {
+			all = b.deliver(all, d, next, delivery{p: x, ack: ack, tail: p.Sent[next].End == x.End()})
 		}
 	}
 	inLine(all)
@@ -125,23 +126,23 @@ func (b *builder) deliveries(d int) (all []delivery) {
 
 // deliver appends what arrives of a segment: all, or what of it was not lost.
 func (b *builder) deliver(all []delivery, d, n int, x delivery) []delivery {
-	p := &b.paths[d]
-	s := &p.segments[n]
-	x.sent, x.late = b.virtual(s.at.Add(-p.near/2)), s.late
+	p := &b.streams[d]
+	s := &p.Sent[n]
+	x.sent, x.late = b.virtual(s.At.Add(-p.Near/2)), s.Late
 	first, tail := len(all), x.tail
-	for i := p.find(s.start); i < len(p.ranges) && p.ranges[i].start < s.end; i++ {
-		r := &p.ranges[i]
-		k := slices.IndexFunc(r.tries, func(t attempt) bool { return t.n == n })
-		if k < 0 || r.tries[k].fate == Lost {
+	for i := p.Find(s.Start); i < len(p.Runs) && p.Runs[i].Start < s.End; i++ {
+		r := &p.Runs[i]
+		k := slices.IndexFunc(r.Tries, func(t ledger.Try) bool { return int(t.N) == n })
+		if k < 0 || r.Tries[k].Fate == ledger.Lost {
 			continue
 		}
-		try := b.script.Paths[d].try(r.start, k+1)
+		try := b.script.Paths[d].try(r.Start, k+1)
 		at := try.Sent.Add(try.Delay)
-		if last := len(all) - 1; last >= first && all[last].end == r.start && all[last].at == at {
-			all[last].end, all[last].tail = r.end, tail && r.end == s.end
+		if last := len(all) - 1; last >= first && all[last].end == r.Start && all[last].at == at {
+			all[last].end, all[last].tail = r.End, tail && r.End == s.End
 			continue
 		}
-		x.at, x.start, x.end, x.tail = at, r.start, r.end, tail && r.end == s.end
+		x.at, x.start, x.end, x.tail = at, r.Start, r.End, tail && r.End == s.End
 		all = append(all, x)
 	}
 	return all
@@ -176,9 +177,9 @@ func (l *Loss) moveTo(d time.Duration) {
 func (b *builder) findLosses() {
 	s := b.script
 	for d := range b.conn.Flows {
-		p := &b.paths[d]
+		p := &b.streams[d]
 		for _, e := range b.conn.Flows[d].Episodes {
-			start := b.place(d, e.Seq)
+			start := b.conn.Flows[d].Place(e)
 			l := Loss{
 				Flow: d, Start: uint64(max(start, 0)), End: uint64(max(start+int64(e.Bytes), 0)), Try: 1, Kind: e.Kind, Verdict: e.Spurious,
 				Packet: e.DetectedPacket, At: b.virtual(e.Detected), D: e.D, RTT: e.RTT,
@@ -190,9 +191,9 @@ func (b *builder) findLosses() {
 			if e.Repaired {
 				l.TRec = e.TRec
 			}
-			if i := p.find(start); i < len(p.ranges) {
-				for k, t := range p.ranges[i].tries {
-					if p.segments[t.n].number == e.DetectedPacket {
+			if i := p.Find(start); i < len(p.Runs) {
+				for k, t := range p.Runs[i].Tries {
+					if p.Sent[t.N].Packet == e.DetectedPacket {
 						l.Try = max(k, 1)
 					}
 				}

@@ -29,8 +29,8 @@ func (b *builder) timed(d int) (all []Timed) {
 		return nil
 	}
 	var heard, last wheel.Time
-	for i := range b.events[d] {
-		x := &b.events[d][i]
+	for i := range b.events {
+		x := &b.events[i]
 		if !x.sends {
 			heard, last = x.at, x.at
 			continue

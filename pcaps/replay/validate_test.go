@@ -2,6 +2,7 @@ package replay
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -39,7 +40,7 @@ func TestIdentity(t *testing.T) {
 					t.Errorf("%s: %v", name, err)
 					continue
 				}
-				if d := diverge(all[0].log, out.log); d == nil {
+				if d := diverge(slices.Collect(all[0].captured()), out.log); d == nil {
 					same++
 				} else if name != lostDuplicate {
 					t.Errorf("%s: %v", name, d)

@@ -1,10 +1,12 @@
 package replay
 
 import (
+	"iter"
 	"time"
 
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/tcp"
+	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
 )
 
@@ -26,7 +28,7 @@ type WireOutcome struct {
 
 // CanWire returns the Refusal of Wire, nil if it has none.
 func (s *Script) CanWire() error {
-	if s.packets == nil {
+	if s.facts == nil {
 		return refuse("the script was not made of a capture")
 	}
 	if !s.tapes[0].hasSYN || !s.tapes[1].hasSYN {
@@ -59,7 +61,7 @@ func (s *Script) Wire(end int, o Options) (*WireOutcome, error) {
 	}
 	w.feeder.start()
 	limit := s.End.Add(lingering)
-	for n := eventsMore + eventsEach*len(s.packets); n > 0 && net.Now() < limit && net.Step(); n-- {
+	for n := eventsMore + eventsEach*len(s.facts.Packets); n > 0 && net.Now() < limit && net.Step(); n-- {
 	}
 	return s.compareWire(end, w.log), nil
 }
@@ -85,7 +87,7 @@ func (w *wireRun) carry(now wheel.Time, e *end, o *outgoing) {
 func (s *Script) compareWire(end int, log []Event) *WireOutcome {
 	out := &WireOutcome{Got: log}
 	half := s.Ends[end].Half / 2
-	for _, e := range s.log {
+	for e := range s.captured() {
 		if e.Flow == end {
 			e.At = e.At.Add(-half)
 			out.Want = append(out.Want, e)
@@ -131,10 +133,36 @@ func (o *WireOutcome) Detected(start uint64, n int) (after time.Duration, at whe
 	return 0, 0, false
 }
 
+// captured yields the packets as the point of capture saw them, in segments, without keepalives.
+func (s *Script) captured() iter.Seq[Event] {
+	return func(yield func(Event) bool) {
+		for i := range s.facts.Packets {
+			x := &s.facts.Packets[i]
+			if !counts(x) || x.Kind == track.ResetSeen {
+				continue
+			}
+			e := Event{At: s.Instant(x.Seen), Flow: int(x.Flow), Ack: uint64(max(x.Ack, 0))}
+			for start := x.Start; ; start = int64(e.End) {
+				end := segmentEnd(x, start, x.End(), s.segments[x.Flow])
+				e.Start, e.End, e.Flags = uint64(start), uint64(end), x.Flags
+				if end < x.End() {
+					e.Flags &^= tcp.PSH | tcp.FIN
+				}
+				if !yield(e) {
+					return
+				}
+				if end == x.End() {
+					break
+				}
+			}
+		}
+	}
+}
+
 // Heard returns what an end received of the other, 0 for the client, when it arrived.
 func (s *Script) Heard(end int) (all []Event) {
 	half := s.Ends[end].Half / 2
-	for _, e := range s.log {
+	for e := range s.captured() {
 		if e.Flow != end {
 			e.At = e.At.Add(half)
 			all = append(all, e)
