@@ -20,7 +20,6 @@ type watch struct {
 	mu   sync.Mutex
 	nets map[*Net]*watchedNet
 	wake chan struct{} // has room for one value; the goroutine sleeps while there are no nets
-	warn func(text string)
 }
 
 // watchedNet is what was last seen of a network.
@@ -36,7 +35,7 @@ const (
 )
 
 func newWatch() *watch {
-	w := &watch{nets: map[*Net]*watchedNet{}, wake: make(chan struct{}, 1), warn: func(text string) { fmt.Fprint(os.Stderr, text) }}
+	w := &watch{nets: map[*Net]*watchedNet{}, wake: make(chan struct{}, 1)}
 	go w.run()
 	return w
 }
@@ -81,7 +80,7 @@ func (w *watch) look() bool {
 			s.looks++
 		case !s.warned:
 			s.warned = true
-			w.warn(standstill(n.name, allStacks()))
+			fmt.Fprint(os.Stderr, standstill(n.name, allStacks()))
 		}
 	}
 	return len(w.nets) > 0

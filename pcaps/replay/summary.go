@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"cmp"
 	"fmt"
 	"iter"
 	"math"
@@ -140,7 +139,7 @@ func (st *Study) Summarize(results []*Result, choice int) Summary {
 		}
 	}
 	s.quantiles()
-	fewest := cmp.Or(st.Fewest, fewestLosses)
+	fewest := st.LeastLosses()
 	s.Low, s.High, s.HasInterval = interval(saved, fewest)
 	s.judge(fewest)
 	return s
@@ -231,6 +230,9 @@ func draw(sums []time.Duration, n int, rng *rand.Rand) []time.Duration {
 // negligible is the part of the oracle's recovery times that makes no difference.
 const negligible = 0.01
 
+// notShown is why nothing is known of repairs by other packets than the captured ones.
+const notShown = "the capture does not show whether retransmissions at other times would arrive"
+
 // judge finds the verdict. A policy saves, or costs, if the interval of what it saves is above, or
 // below, 0 by more than the oracle may be wrong by and than what makes no difference, and all keys
 // agree on that.
@@ -248,17 +250,20 @@ func (s *Summary) judge(fewest int) {
 	switch {
 	case s.Unknown > 0 && s.N == 0:
 		s.Why = "the captured timers are not known"
+	case !s.HasInterval && s.N == 0 && s.NotRepaired+s.FilledIn == 0:
+		s.Why = "no loss could be replayed"
+	case !s.HasInterval && s.N == 0:
+		s.Why = notShown
+	case !s.HasInterval && s.N == 1:
+		s.Why = fmt.Sprintf("one loss is too few for a verdict: want %d", fewest)
 	case !s.HasInterval:
-		s.Why = fmt.Sprintf("%d losses count under it, too few for an interval: want %d", s.N, fewest)
-		if s.N == 1 {
-			s.Why = fmt.Sprintf("one loss counts under it, too few for an interval: want %d", fewest)
-		}
+		s.Why = fmt.Sprintf("%d losses are too few for a verdict: want %d", s.N, fewest)
 	case same:
 		s.Verdict = NoDifference
 	case s.Low <= 0 && s.High >= 0:
 		s.Why = fmt.Sprintf("its interval, %s to %s, includes 0", track.SpanText(s.Low), track.SpanText(s.High))
 	case !agree:
-		s.Why = "the capture does not show whether retransmissions at other times would arrive"
+		s.Why = notShown
 	case min(s.Low.Abs(), s.High.Abs()) <= margin:
 		s.Why = fmt.Sprintf("its interval, %s to %s, is not beyond %s, by which the replay may be wrong or which makes no difference",
 			track.SpanText(s.Low), track.SpanText(s.High), track.SpanText(margin))

@@ -7,6 +7,7 @@ import (
 
 	"tcpwheel/pcaps/replay"
 	"tcpwheel/pcaps/track"
+	"tcpwheel/wheel"
 )
 
 // kindWords says what losses of each kind were repaired by.
@@ -18,12 +19,26 @@ var kindWords = []struct {
 	{track.Fast, "fast retransmissions"}, {track.Probe, "window probes"}, {track.Unknown, "other retransmissions"},
 }
 
-// Headline returns two sentences about results and the summaries of all choices: how much time was
-// lost to what, and whether other timers would have helped.
-func Headline(results []*replay.Result, all []replay.Summary) (lost, timers string) {
+// Headline is the answer about replays in words.
+type Headline struct {
+	Lost   string   // how much time was lost to what
+	Timers string   // whether other timers would have helped
+	Each   []string // of few losses: a line for each
+}
+
+// All returns all lines.
+func (h *Headline) All() []string { return append([]string{h.Lost, h.Timers}, h.Each...) }
+
+// mostEach is how many losses have a line of their own.
+const mostEach = 10
+
+// NewHeadline words results and the summaries of all choices of a study. First returns when the
+// capture of a result begins. If too few losses count under the finest timers, it has a line for
+// each.
+func NewHeadline(st *replay.Study, results []*replay.Result, all []replay.Summary, first func(*replay.Result) wheel.Time) (h Headline) {
 	g := replay.SummarizeGate(results)
 	if g.Needed == 0 {
-		return "No loss was both needed and repaired.", "There is nothing to compare."
+		return Headline{Lost: "No loss was both needed and repaired.", Timers: "There is nothing to compare."}
 	}
 	var byKind [track.Kinds]time.Duration
 	var n [track.Kinds]int
@@ -39,17 +54,100 @@ func Headline(results []*replay.Result, all []replay.Summary) (lost, timers stri
 			parts = append(parts, fmt.Sprintf("%s by %s (%d)", track.SpanText(byKind[k.kind]), k.words, n[k.kind]))
 		}
 	}
-	losses := fmt.Sprintf("%d losses", g.Needed)
-	if g.Needed == 1 {
-		losses = "1 loss"
+	h.Lost = fmt.Sprintf("Repairing %s took %s: %s.", lossesText(g.Needed), track.SpanText(g.Captured), strings.Join(parts, ", "))
+	fine, worst := finest(all)
+	if fine >= 0 && all[fine].N < st.LeastLosses() && all[fine].Unknown == 0 {
+		h.few(st, results, &all[fine], fine, &g, first)
+		if worst >= 0 && worst != fine {
+			h.Timers = upper(verdictOn(&all[worst])) + ". " + h.Timers
+		}
+		return h
 	}
-	lost = fmt.Sprintf("Repairing %s took %s: %s.", losses, track.SpanText(g.Captured), strings.Join(parts, ", "))
-	return lost, fmt.Sprintf("%s; %d of %s could be replayed.", upper(verdictWords(all)), g.Passed, losses)
+	words := "no other timers were tried"
+	if fine >= 0 {
+		words = verdictOn(&all[fine])
+	}
+	if worst >= 0 && worst != fine {
+		words += "; " + verdictOn(&all[worst])
+	}
+	h.Timers = fmt.Sprintf("%s; %d of %s could be replayed.", upper(words), g.Passed, lossesText(g.Needed))
+	return h
 }
 
-// verdictWords words the verdict on the finest timers, and on the timers that would cost the most.
-func verdictWords(all []replay.Summary) string {
-	fine, worst := -1, -1
+// lossesText is "1 loss" or "7 losses".
+func lossesText(n int) string {
+	if n == 1 {
+		return "1 loss"
+	}
+	return fmt.Sprintf("%d losses", n)
+}
+
+// few words a choice under which few losses count: a line for each loss that was needed.
+func (h *Headline) few(st *replay.Study, results []*replay.Result, s *replay.Summary, choice int, g *replay.GateSummary, first func(*replay.Result) wheel.Time) {
+	name := upper(policyWords(s.Policy))
+	switch {
+	case s.N == 0 && g.Needed == 1:
+		h.Timers = name + ": this loss has no estimate."
+	case s.N == 0:
+		h.Timers = fmt.Sprintf("%s: none of %s has an estimate.", name, lossesText(g.Needed))
+	case g.Needed == 1:
+		h.Timers = name + ", for this loss:"
+	default:
+		h.Timers = fmt.Sprintf("%s, loss by loss (%d of %d have an estimate; a verdict needs %d):", name, s.N, g.Needed, st.LeastLosses())
+	}
+	for r, i := range replay.Losses(results) {
+		l := &r.Script.Losses[i]
+		if !l.Needed() {
+			continue
+		}
+		if len(h.Each) == mostEach {
+			h.Each = append(h.Each, fmt.Sprintf("and %d more, see the table of losses", g.Needed-mostEach))
+			return
+		}
+		where := fmt.Sprintf("packet %d at %.3f s", l.Packet, r.Script.Seconds(l.At, first(r)))
+		if results[0].File != results[len(results)-1].File {
+			where = baseOf(r.File) + ", " + where
+		}
+		h.Each = append(h.Each, fmt.Sprintf("%s (%s): %s", where, kindName(l.Kind), estimateWords(r, i, choice)))
+	}
+}
+
+// kindName is the name of a kind in a line about one loss.
+func kindName(k track.Kind) string {
+	if k == track.Unknown {
+		return "unknown cause"
+	}
+	return k.String()
+}
+
+// estimateWords words what a choice would have made of a loss.
+func estimateWords(r *replay.Result, loss, choice int) string {
+	e, why := r.Estimate(loss, choice)
+	if why != "" {
+		return "no estimate, " + why
+	}
+	words := fmt.Sprintf("%s instead of %s, ", track.SpanText(e.TRec), track.SpanText(e.Oracle))
+	between := func(low, high time.Duration) string {
+		if track.SpanText(low) == track.SpanText(high) {
+			return " (by each key)"
+		}
+		return fmt.Sprintf(" (%s to %s)", track.SpanText(low), track.SpanText(high))
+	}
+	switch {
+	case e.Low > 0:
+		return words + track.SpanText(e.Saved) + " sooner" + between(e.Low, e.High)
+	case e.High < 0:
+		return words + track.SpanText(-e.Saved) + " later" + between(-e.High, -e.Low)
+	case e.Low == 0 && e.High == 0:
+		return words + "no difference (by each key)"
+	}
+	return words + fmt.Sprintf("which may be no difference (%s sooner to %s later)", track.SpanText(max(e.High, 0)), track.SpanText(max(-e.Low, 0)))
+}
+
+// finest returns the choices with the finest timers and with those that would cost the most, -1 for
+// none.
+func finest(all []replay.Summary) (fine, worst int) {
+	fine, worst = -1, -1
 	for i := range all {
 		s := &all[i]
 		switch {
@@ -61,14 +159,7 @@ func verdictWords(all []replay.Summary) string {
 			worst = i
 		}
 	}
-	if fine < 0 {
-		return "no other timers were tried"
-	}
-	words := verdictOn(&all[fine])
-	if worst >= 0 && worst != fine {
-		words += "; " + verdictOn(&all[worst])
-	}
-	return words
+	return fine, worst
 }
 
 // finer reports whether the verdict on s is worth more to readers than that on t: a timer for each

@@ -35,7 +35,9 @@ type (
 		htmlpage.Frame
 		Facts    []htmlpage.Fact
 		Notes    []string
-		Headline []string
+		Counts   string // why there are fewer losses than episodes
+		Headline *Headline
+		Open     []openView
 		Policies []policyView
 		Savings  *figure
 		Curves   []figure
@@ -52,10 +54,11 @@ type (
 	policyView struct {
 		Name, Verdict, Why string
 		N, Spurious        string
-		Spans              []cellView
-		Shares             []cellView
+		Saved, Spans       []cellView
 		LeftOut            string
 	}
+	// openView is policies that have no verdict, with the reason.
+	openView  struct{ Policies, Why string }
 	gatedView struct {
 		File, Kind, Why  string
 		Conn             int
@@ -96,14 +99,17 @@ func (r *Replays) Write(w io.Writer) error {
 	v := replayView{Frame: htmlpage.NewFrame(r.title(), pageCSS), Notes: r.Notes}
 	v.Facts = []htmlpage.Fact{
 		{"connections", strconv.Itoa(r.Conns)}, {"with losses", strconv.Itoa(r.Lossy)}, {"replayed", strconv.Itoa(len(r.Results))},
-		{"losses", strconv.Itoa(r.total())}, {"policies", strconv.Itoa(len(r.Choices))},
 	}
 	v.refusalsView = refused(r.Refusals)
 	if len(r.Results) > 0 {
 		summaries := r.study().SummarizeAll(r.Results)
-		lost, timers := Headline(r.Results, summaries)
-		v.Headline = []string{lost, timers}
+		h := NewHeadline(r.study(), r.Results, summaries, r.First)
+		v.Headline = &h
+		g := replay.SummarizeGate(r.Results)
+		v.Facts = append(v.Facts, htmlpage.Fact{"losses", strconv.Itoa(g.Needed)}, htmlpage.Fact{"of these count", strconv.Itoa(g.Passed)})
+		v.Counts = lossCounts(&g)
 		v.Policies, v.Models = r.policies(summaries), r.models()
+		v.Open = openPolicies(summaries)
 		r.gated(&v)
 		fig := r.savings(summaries)
 		v.Savings = &fig
@@ -111,6 +117,33 @@ func (r *Replays) Write(w io.Writer) error {
 		r.losses(&v)
 	}
 	return execute(w, "replay", v)
+}
+
+// lossCounts says which episodes are losses.
+func lossCounts(g *replay.GateSummary) string {
+	rest := g.Losses - g.Needed
+	if rest == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Loss episodes: %d. Of these %d were needed and repaired, and are the losses here; in %d the retransmissions were unnecessary, or the capture shows no repair.",
+		g.Losses, g.Needed, rest)
+}
+
+// openPolicies groups the policies without a verdict by why that is.
+func openPolicies(summaries []replay.Summary) (all []openView) {
+	for i := range summaries {
+		s := &summaries[i]
+		if s.Verdict != replay.CannotTell {
+			continue
+		}
+		k := slices.IndexFunc(all, func(o openView) bool { return o.Why == s.Why })
+		if k < 0 {
+			all = append(all, openView{s.Policy, s.Why})
+			continue
+		}
+		all[k].Policies += ", " + s.Policy
+	}
+	return all
 }
 
 // title names the one capture, or says how many there are.
@@ -155,14 +188,13 @@ func (r *Replays) policies(summaries []replay.Summary) []policyView {
 		for _, d := range []time.Duration{s.Median, s.P95, s.P99, s.Waiting} {
 			v.Spans = append(v.Spans, cell(d, s.N > 0))
 		}
-		v.Spans = append(v.Spans, cell(s.Saved[replay.ByRange], s.Of[replay.ByRange] > 0))
 		return v
 	}
 	c, o := replay.SummarizeCaptured(r.Results), replay.SummarizeOracle(r.Results)
 	all := []policyView{row("as captured", &c), row("oracle", &o)}
 	all[0].Spurious = strconv.Itoa(c.Spurious)
 	for i := range all {
-		all[i].Shares = make([]cellView, 4)
+		all[i].Saved = make([]cellView, 5)
 	}
 	for i := range summaries {
 		s := &summaries[i]
@@ -173,7 +205,7 @@ func (r *Replays) policies(summaries []replay.Summary) []policyView {
 			low, high := 100*s.Low.Seconds()/of, 100*s.High.Seconds()/of
 			interval = cellView{Value: strconv.FormatFloat(low, 'f', 1, 64), Text: fmt.Sprintf("%.1f to %.1f %%", low, high)}
 		}
-		v.Shares = append(v.Shares, shareCell(s.Saved[replay.ByRange], s.Of[replay.ByRange]), interval,
+		v.Saved = append(v.Saved, cell(s.Saved[replay.ByRange], s.Of[replay.ByRange] > 0), shareCell(s.Saved[replay.ByRange], s.Of[replay.ByRange]), interval,
 			shareCell(s.Saved[replay.ByTime], s.Of[replay.ByTime]), shareCell(s.Saved[replay.ByIndex], s.Of[replay.ByIndex]))
 		v.LeftOut = strconv.Itoa(s.NotRepaired + s.FilledIn + s.Unknown)
 		v.Verdict, v.Why = s.Verdict.String(), s.Why

@@ -86,10 +86,7 @@ func (a *assessment) write() error {
 				}
 			}
 		}
-		if err := a.writeReplaysJSON(enc); err != nil {
-			return err
-		}
-		return a.writeDamagesJSON(enc)
+		return a.writeReplaysJSON(enc)
 	}
 	var b bytes.Buffer
 	for _, o := range a.origins {
@@ -97,11 +94,6 @@ func (a *assessment) write() error {
 	}
 	for _, o := range a.replays {
 		o.write(&b)
-	}
-	for i := range a.tables {
-		if err := a.tables[i].write(&b, a.differences); err != nil {
-			return err
-		}
 	}
 	for _, o := range a.origins {
 		for _, v := range views {
@@ -156,11 +148,6 @@ func (a *assessment) judge() error {
 	}
 	for _, o := range a.replays {
 		if err := o.judge(); err != nil {
-			return err
-		}
-	}
-	for i := range a.tables {
-		if err := a.tables[i].judge(); err != nil {
 			return err
 		}
 	}

@@ -149,7 +149,6 @@ var commands = []command{
 	{"watch", newWatch},
 	{"samples", newSamples},
 	{"accuracy", newAccuracy},
-	{"damage", newDamage},
 	{"up", newUp},
 	{"nc", newNC},
 	{"link", newLink},

@@ -45,6 +45,11 @@ type replayRecord struct {
 	FilledIn        bool     `json:"filled_in"`      // by packets that the capture does not show
 	Beyond          bool     `json:"beyond_horizon"` // a fate was drawn by chance before it
 	Gate            string   `json:"gate,omitempty"` // why the loss does not count, under any policy
+
+	// What the policy saves of the oracle's time, and its bounds, by all keys.
+	Saved     *float64 `json:"saved_s"`
+	SavedLow  *float64 `json:"saved_low_s"`
+	SavedHigh *float64 `json:"saved_high_s"`
 }
 
 // endNames are the words for the ends of a connection.
@@ -98,6 +103,9 @@ func (r *replaying) record(x *replay.Result, loss, choice int) replayRecord {
 	}
 	if y, _ := x.Recovery(loss, choice, replay.ByRange); y != nil {
 		rec.fill(y)
+	}
+	if e, why := x.Estimate(loss, choice); why == "" {
+		rec.Saved, rec.SavedLow, rec.SavedHigh = secondsOf(e.Saved), secondsOf(e.Low), secondsOf(e.High)
 	}
 	return rec
 }
@@ -196,15 +204,15 @@ func (r *replaying) writeJSON() error {
 		return err
 	}
 	g := replay.SummarizeGate(r.results)
-	lost, timers := pages.Headline(r.results, summaries)
+	h := pages.NewHeadline(&r.study, r.results, summaries, r.firstOf)
 	return enc.Encode(struct {
 		connCounts
-		Losses   int       `json:"losses"`
-		Needed   int       `json:"needed"`       // necessary, and repaired in the capture
-		Passed   int       `json:"through_gate"` // and repaired by the oracle as captured
-		Captured float64   `json:"captured_t_rec_s"`
-		Headline [2]string `json:"headline"`
-	}{r.connCounts(), g.Losses, g.Needed, g.Passed, g.Captured.Seconds(), [2]string{lost, timers}})
+		Losses   int      `json:"losses"`
+		Needed   int      `json:"needed"`       // necessary, and repaired in the capture
+		Passed   int      `json:"through_gate"` // and repaired by the oracle as captured
+		Captured float64  `json:"captured_t_rec_s"`
+		Headline []string `json:"headline"`
+	}{r.connCounts(), g.Losses, g.Needed, g.Passed, g.Captured.Seconds(), h.All()})
 }
 
 // writeRefusals writes a line for each connection that is not replayed.

@@ -18,8 +18,12 @@ func (r *replaying) writeTables() error {
 	var b strings.Builder
 	summaries := r.study.SummarizeAll(r.results)
 	if len(r.results) > 0 {
-		lost, timers := pages.Headline(r.results, summaries)
-		b.WriteString(paragraph(lost) + paragraph(timers) + "\n")
+		h := pages.NewHeadline(&r.study, r.results, summaries, r.firstOf)
+		b.WriteString(paragraph(h.Lost) + paragraph(h.Timers))
+		for _, line := range h.Each {
+			b.WriteString(indented("- ", line))
+		}
+		b.WriteString("\n")
 	}
 	r.writeHead(&b, fmt.Sprintf("%d replayed", len(r.results)))
 	if g := replay.SummarizeGate(r.results); g.Needed > 0 {

@@ -1,0 +1,37 @@
+package replay
+
+import "time"
+
+// Estimate is what a policy would have made of one loss. Saved is the oracle's recovery time less
+// the policy's, by range. Low and High bound it: they are the least and the most by any key whose
+// fates the capture shows, apart by what the replay of this loss may be wrong by.
+type Estimate struct {
+	Oracle, TRec     time.Duration
+	Saved, Low, High time.Duration
+}
+
+// Estimate returns what a choice would have made of a loss. Without one, why says what is missing:
+// the loss has not passed the gate, the captured timers are not known, or the repair depends on
+// packets whose fate the capture does not show.
+func (r *Result) Estimate(loss, choice int) (e Estimate, why string) {
+	switch gate := r.Gates[loss]; {
+	case gate != Passed:
+		return e, gate.String()
+	case r.Policies[choice].Unknown:
+		return e, "the captured timers are not known"
+	}
+	rec, ok := r.Recovery(loss, choice, ByRange)
+	if !ok {
+		return e, notShown
+	}
+	e.Oracle, e.TRec = r.Oracle[loss].TRec, rec.TRec
+	e.Saved = e.Oracle - e.TRec
+	e.Low, e.High = e.Saved, e.Saved
+	for k := range Keys {
+		if rec, ok := r.Recovery(loss, choice, Key(k)); ok {
+			e.Low, e.High = min(e.Low, e.Oracle-rec.TRec), max(e.High, e.Oracle-rec.TRec)
+		}
+	}
+	e.Low, e.High = e.Low-r.Doubts[loss], e.High+r.Doubts[loss]
+	return e, ""
+}
