@@ -244,8 +244,8 @@ func (l *layout) checkImport(r *room, dir, imported string, test bool, name stri
 		return fmt.Sprintf("%s belongs under %s only, not in room %s: go through what these rooms offer",
 			d.path, strings.Join(d.rooms, ", "), r.path)
 	}
-	if d.testsOnly && !test {
-		return fmt.Sprintf("%s is for tests only: import it from a _test.go file", d.path)
+	if d.testsOnly && !test && !strings.HasSuffix(dir, "test") {
+		return fmt.Sprintf("%s is for tests only: import it from a _test.go file or a package for tests", d.path)
 	}
 	return ""
 }

@@ -47,7 +47,7 @@ var policy = layout{
 	},
 
 	// Modules of their own, whose dependencies users of this module do not inherit.
-	nested: []string{"wheel/peers", "netstack/programs", "pcaps/corpus/peers"},
+	nested: []string{"wheel/peers", "netstack/programs", "pcaps/corpus/peers", "cmd/tcpwheel/tcpwheel-corpus"},
 
 	deps: []dependency{
 		{path: "gvisor.dev/gvisor", rooms: []string{"netstack", "tun", "cmd"}},
@@ -59,11 +59,7 @@ var policy = layout{
 		{path: "github.com/gopacket/gopacket", rooms: []string{"pcaps"}},
 		{path: "github.com/google/gopacket", rooms: []string{"pcaps"}},
 		{path: "github.com/klauspost/compress", rooms: []string{"pcaps"}},
-		{path: "github.com/minio/minio-go", rooms: []string{"pcaps"}},
-		{path: "github.com/Azure/azure-sdk-for-go", rooms: []string{"pcaps"}},
-		{path: "github.com/parquet-go/parquet-go", rooms: []string{"pcaps", "cmd"}},
 		{path: "go.yaml.in/yaml/v3", rooms: []string{"experiments"}},
-		{path: "golang.org/x/crypto/x509roots/fallback", rooms: []string{"cmd"}},
 		{path: "github.com/spf13/cobra", rooms: []string{"cmd"}},
 		{path: "github.com/spf13/pflag", rooms: []string{"cmd"}},
 		{path: "github.com/chromedp/chromedp", rooms: []string{"cmd"}, testsOnly: true},

@@ -20,4 +20,4 @@ if [ "${1:-}" = replay ]; then
 	command=$1
 	shift
 fi
-exec "${TCPWHEEL:-tcpwheel}" "$command" --shard auto --jobs "${SLURM_CPUS_PER_TASK:-0}" --parquet "${TABLES:-tables}" "$@" "${CAPTURES:-captures}"
+exec "${TCPWHEEL:-tcpwheel-corpus}" "$command" --shard auto --jobs "${SLURM_CPUS_PER_TASK:-0}" --parquet "${TABLES:-tables}" "$@" "${CAPTURES:-captures}"

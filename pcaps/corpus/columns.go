@@ -18,9 +18,10 @@ type Column struct {
 	// Optional values are unknown if they are missing: pointers, and texts that JSON omits.
 	Optional bool
 
-	leaf  reflect.Type
+	Type     reflect.Type // without the pointer
+	OmitZero bool         // a zero value is unknown
+
 	index []int  // of the fields that lead to it
-	omit  bool   // zero is unknown
 	key   string // of a map
 }
 
@@ -72,23 +73,23 @@ func appendColumns(all []Column, t reflect.Type, prefix string, index []int, opt
 			name = prefix + "_" + name
 		}
 		path := append(slices.Clone(index), i)
-		c := Column{Name: name, Optional: optional, leaf: f.Type, index: path}
+		c := Column{Name: name, Optional: optional, Type: f.Type, index: path}
 		if f.Type.Kind() == reflect.Pointer {
-			c.Optional, c.leaf = true, f.Type.Elem()
-		} else if strings.Contains(options, "omitempty") && (c.leaf.Kind() == reflect.String || strings.HasSuffix(name, "_packet")) {
-			c.Optional, c.omit = true, true
+			c.Optional, c.Type = true, f.Type.Elem()
+		} else if strings.Contains(options, "omitempty") && (c.Type.Kind() == reflect.String || strings.HasSuffix(name, "_packet")) {
+			c.Optional, c.OmitZero = true, true
 		}
-		switch c.leaf.Kind() {
+		switch c.Type.Kind() {
 		case reflect.Struct:
-			all = appendColumns(all, c.leaf, name, path, c.Optional)
+			all = appendColumns(all, c.Type, name, path, c.Optional)
 		case reflect.Map:
 			for _, key := range mapKeys(name) {
 				m := c
-				m.Name, m.key, m.leaf = name+"_"+key, key, c.leaf.Elem()
+				m.Name, m.key, m.Type = name+"_"+key, key, c.Type.Elem()
 				all = append(all, m)
 			}
 		case reflect.Array, reflect.Slice:
-			if c.leaf.Elem().Kind() != reflect.Struct {
+			if c.Type.Elem().Kind() != reflect.Struct {
 				all = append(all, c)
 			}
 		default:
@@ -115,5 +116,5 @@ func (c *Column) Value(record reflect.Value) (reflect.Value, bool) {
 	if m := v.MapIndex(reflect.ValueOf(c.key)); m.IsValid() {
 		return m, true
 	}
-	return reflect.Zero(c.leaf), true
+	return reflect.Zero(c.Type), true
 }

@@ -1,5 +1,5 @@
 // Package corpus reads captures by the thousand: it lists directories and object stores, reads each
-// object as a stream on all processors, and writes what was found as tables of Parquet.
+// object as a stream on all processors, and writes what was found as tables.
 //
 // # Usage
 //
@@ -15,13 +15,13 @@
 //
 // # Stores
 //
-// A name without a scheme is a path. file:// is one too; s3://bucket/key is Amazon's S3 or a server
-// with its interface, gs://bucket/key Google Cloud Storage, azblob://container/key Azure Blob
-// Storage. docs/corpora.md says where credentials come from.
+// A name without a scheme is a path. file:// is one too; other schemes are those of Options.Stores.
+// The command tcpwheel-corpus, a module of its own, has S3, Google Cloud Storage, Azure Blob
+// Storage, and Parquet.
 //
 // # Tables
 //
-// Every object has one part in each table that has rows of it: TABLE/day=2026-01-02/ID.parquet. Day
+// Every object has one part in each table that has rows of it: TABLE/day=2026-01-02/ID.jsonl. Day
 // is the day (UTC) of the first packet. ID has a hash of the object's name, and one of its size and
 // tag. A part is complete or absent. The part of the manifest, the first table, is written last: an
 // object with one is done. Columns have the names and units of the JSON records.

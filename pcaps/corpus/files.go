@@ -18,20 +18,21 @@ type files struct{}
 // partSuffix ends the names of files that are being written.
 const partSuffix = ".part"
 
-// list calls add for each regular file in a folder and those below, whose paths begin with prefix.
+// List calls add for each regular file in a folder and those below, whose paths begin with prefix.
 // It follows links to files, not to folders, and skips hidden names.
-func (files) list(ctx context.Context, prefix string, add func(entry)) error {
+func (files) List(ctx context.Context, prefix string, add func(Entry)) error {
 	root := prefix
 	if !isFolder(root) {
 		root = filepath.Dir(root)
 	}
 	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		path = filepath.ToSlash(path)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil:
 			return err
-		case path != root && strings.HasPrefix(d.Name(), "."):
+		case path != filepath.ToSlash(root) && strings.HasPrefix(d.Name(), "."):
 			if d.IsDir() {
 				return fs.SkipDir
 			}
@@ -44,7 +45,7 @@ func (files) list(ctx context.Context, prefix string, add func(entry)) error {
 			return nil // a dangling link, or removed meanwhile
 		}
 		if err == nil && info.Mode().IsRegular() {
-			add(entry{key: path, size: info.Size(), tag: fileTag(info)})
+			add(Entry{Key: path, Size: info.Size(), Tag: fileTag(info)})
 		}
 		return err
 	})
@@ -58,7 +59,8 @@ func isFolder(path string) bool {
 // fileTag is the modification time in ns since 1970.
 func fileTag(info fs.FileInfo) string { return strconv.FormatInt(info.ModTime().UnixNano(), 10) }
 
-func (files) open(_ context.Context, key string, from int64, _ string) (io.ReadCloser, error) {
+// Open implements Store.
+func (files) Open(_ context.Context, key string, from int64, _ string) (io.ReadCloser, error) {
 	f, err := os.Open(key)
 	if err == nil && from > 0 {
 		_, err = f.Seek(from, io.SeekStart)
@@ -70,7 +72,8 @@ func (files) open(_ context.Context, key string, from int64, _ string) (io.ReadC
 }
 
 // put writes a temporary file in the same folder, and renames it.
-func (files) put(_ context.Context, key string, body []byte, replace bool) (err error) {
+// Put implements Store.
+func (files) Put(_ context.Context, key string, body []byte, replace bool) (err error) {
 	if _, err := os.Stat(key); !replace && err == nil {
 		return &fs.PathError{Op: "write", Path: key, Err: fs.ErrExist}
 	}
@@ -100,7 +103,8 @@ func (files) put(_ context.Context, key string, body []byte, replace bool) (err 
 	return err
 }
 
-func (files) remove(_ context.Context, key string) error {
+// Remove implements Store.
+func (files) Remove(_ context.Context, key string) error {
 	if err := os.Remove(key); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

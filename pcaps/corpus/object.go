@@ -22,7 +22,7 @@ type Object struct {
 	// pattern. It need not be a capture.
 	Listed bool
 
-	store store
+	store Store
 	key   string
 	retry Retry
 }
@@ -74,12 +74,12 @@ func (p *place) objects(ctx context.Context) ([]Object, error) {
 		prefix = literalPrefix(p.key)
 	}
 	folder := strings.TrimSuffix(p.key, "/") + "/"
-	err := p.store.list(ctx, prefix, func(e entry) {
+	err := p.store.List(ctx, prefix, func(e Entry) {
 		switch {
-		case strings.HasSuffix(e.key, "/"): // a folder as some tools mark it
-		case pattern && match(p.key, e.key), e.key == p.key:
+		case strings.HasSuffix(e.Key, "/"): // a folder as some tools mark it
+		case pattern && match(p.key, e.Key), e.Key == p.key:
 			all = append(all, p.object(e, false))
-		case !pattern && (p.key == "" || strings.HasPrefix(e.key, folder)):
+		case !pattern && (p.key == "" || strings.HasPrefix(e.Key, folder)):
 			all = append(all, p.object(e, true))
 		}
 	})
@@ -91,24 +91,24 @@ func (p *place) files(ctx context.Context) (all []Object, err error) {
 	info, err := os.Stat(p.key)
 	switch {
 	case err == nil && !info.IsDir():
-		return []Object{p.object(entry{p.key, info.Size(), fileTag(info)}, false)}, nil
+		return []Object{p.object(Entry{p.key, info.Size(), fileTag(info)}, false)}, nil
 	case err == nil:
-		err = p.store.list(ctx, filepath.Clean(p.key), func(e entry) { all = append(all, p.object(e, true)) })
+		err = p.store.List(ctx, filepath.ToSlash(filepath.Clean(p.key)), func(e Entry) { all = append(all, p.object(e, true)) })
 		return all, err
 	case !isPattern(p.key):
-		return []Object{p.object(entry{key: p.key, size: -1}, false)}, nil
+		return []Object{p.object(Entry{Key: p.key, Size: -1}, false)}, nil
 	}
-	pattern := filepath.Clean(p.key)
-	err = p.store.list(ctx, literalPrefix(pattern), func(e entry) {
-		if match(pattern, e.key) {
+	pattern := filepath.ToSlash(filepath.Clean(p.key))
+	err = p.store.List(ctx, literalPrefix(pattern), func(e Entry) {
+		if match(pattern, e.Key) {
 			all = append(all, p.object(e, false))
 		}
 	})
 	return all, err
 }
 
-func (p *place) object(e entry, listed bool) Object {
-	return Object{Name: p.root + e.key, Size: e.size, Tag: e.tag, Listed: listed, store: p.store, key: e.key}
+func (p *place) object(e Entry, listed bool) Object {
+	return Object{Name: p.root + e.Key, Size: e.Size, Tag: e.Tag, Listed: listed, store: p.store, key: e.Key}
 }
 
 // Open reads the object from its beginning. If the connection to its store breaks, the stream
@@ -116,7 +116,7 @@ func (p *place) object(e entry, listed bool) Object {
 // meanwhile. The caller closes it.
 func (o *Object) Open(ctx context.Context) (io.ReadCloser, error) {
 	if _, local := o.store.(files); local {
-		return o.store.open(ctx, o.key, 0, "")
+		return o.store.Open(ctx, o.key, 0, "")
 	}
 	return openStream(ctx, o)
 }

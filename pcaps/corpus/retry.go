@@ -26,11 +26,17 @@ const (
 // permanent is an error that repeating does not mend.
 type permanent struct{ err error }
 
+// Permanent marks an error that repeating does not mend.
+func Permanent(err error) error { return &permanent{err} }
+
+// ErrChanged is the error of an object that is not the version that was listed.
+var ErrChanged = errors.New("has changed since it was listed")
+
 func (p *permanent) Error() string { return p.err.Error() }
 func (p *permanent) Unwrap() error { return p.err }
 
-// do calls f until it succeeds, fails permanently, or has no attempt left.
-func (r Retry) do(ctx context.Context, f func() error) error {
+// Do calls f until it succeeds, fails permanently, or has no attempt left.
+func (r Retry) Do(ctx context.Context, f func() error) error {
 	if r.Attempts == 0 {
 		r.Attempts = defaultAttempts
 	}
@@ -91,7 +97,7 @@ const longestSilence = time.Minute
 
 func openStream(ctx context.Context, o *Object) (io.ReadCloser, error) {
 	s := &stream{ctx: ctx, o: o}
-	if err := o.retry.do(ctx, s.connect); err != nil {
+	if err := o.retry.Do(ctx, s.connect); err != nil {
 		return nil, &StoreError{fmt.Errorf("%s: %w", o.Name, err)}
 	}
 	return s, nil
@@ -100,7 +106,7 @@ func openStream(ctx context.Context, o *Object) (io.ReadCloser, error) {
 // connect opens the rest of the object.
 func (s *stream) connect() (err error) {
 	ctx, stop := context.WithCancel(s.ctx)
-	if s.body, err = s.o.store.open(ctx, s.o.key, s.at, s.o.Tag); err != nil {
+	if s.body, err = s.o.store.Open(ctx, s.o.key, s.at, s.o.Tag); err != nil {
 		stop()
 		return err
 	}
@@ -114,7 +120,7 @@ func (s *stream) Read(b []byte) (n int, err error) {
 	if s.err != nil || len(b) == 0 {
 		return 0, s.err
 	}
-	err = s.o.retry.do(s.ctx, func() (err error) {
+	err = s.o.retry.Do(s.ctx, func() (err error) {
 		if s.body == nil {
 			if err := s.connect(); err != nil {
 				return err

@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -17,10 +18,11 @@ import (
 
 // Tables is a directory, or a prefix of a store, with a part of each table for each object.
 type Tables struct {
-	store    store
+	store    Store
 	root     string // of keys, with a slash
 	name     string // as given
 	retry    Retry
+	format   Format
 	manifest *Table
 	all      []*Table
 
@@ -36,11 +38,14 @@ const errorMark = ".error"
 // OpenTables opens a directory of tables, or makes it, and reads which objects are done. The
 // manifest has one row for each object. Each table gets a part without rows, so that it exists.
 func OpenTables(ctx context.Context, name string, o Options, manifest *Table, others ...*Table) (*Tables, error) {
+	if o.Format == nil {
+		return nil, fmt.Errorf("%s: no format to write tables in", name)
+	}
 	p, err := locate(ctx, name, o)
 	if err != nil {
 		return nil, err
 	}
-	t := &Tables{store: p.store, name: name, retry: o.Retry, manifest: manifest, all: append(others, manifest), parts: map[string][]string{}}
+	t := &Tables{store: p.store, name: name, retry: o.Retry, format: o.Format, manifest: manifest, all: append(others, manifest), parts: map[string][]string{}}
 	if t.root = p.key; t.root != "" && !strings.HasSuffix(t.root, "/") {
 		t.root += "/"
 	}
@@ -48,9 +53,9 @@ func OpenTables(ctx context.Context, name string, o Options, manifest *Table, ot
 		if err := t.writeEmpty(ctx, table); err != nil {
 			return nil, fmt.Errorf("%s: cannot write there: %w", name, err)
 		}
-		err := t.store.list(ctx, t.root+table.Name+"/", func(e entry) {
-			if id := idOf(e.key); id != "" {
-				t.parts[id] = append(t.parts[id], e.key)
+		err := t.store.List(ctx, t.root+table.Name+"/", func(e Entry) {
+			if id := idOf(e.Key); id != "" {
+				t.parts[id] = append(t.parts[id], e.Key)
 			}
 		})
 		if err != nil {
@@ -62,11 +67,11 @@ func OpenTables(ctx context.Context, name string, o Options, manifest *Table, ot
 
 // writeEmpty writes the part of a table that has no rows.
 func (t *Tables) writeEmpty(ctx context.Context, table *Table) error {
-	body, err := table.newWriter().close()
+	body, err := t.format.NewWriter(table).Close()
 	if err != nil {
 		return err
 	}
-	return t.put(ctx, t.root+table.Name+"/day="+noDay+"/empty.parquet", body)
+	return t.put(ctx, t.root+table.Name+"/day="+noDay+"/empty"+t.format.Extension(), body)
 }
 
 // objectID identifies the object by its name. Parts of other versions of it have the same.
@@ -108,9 +113,9 @@ func (t *Tables) State(o *Object) State {
 	for _, key := range t.parts[objectID(o)] {
 		switch base, ok := strings.CutPrefix(path.Base(key), partID(o)); {
 		case !ok || !strings.HasPrefix(key, prefix):
-		case base == ".parquet":
+		case base == t.format.Extension():
 			return Complete
-		case base == errorMark+".parquet":
+		case base == errorMark+t.format.Extension():
 			return Failed
 		}
 	}
@@ -121,25 +126,28 @@ func (t *Tables) State(o *Object) State {
 type Part struct {
 	t       *Tables
 	o       *Object
-	writers map[*Table]*writer
+	writers map[*Table]Writer
 	row     any
 	err     error
 }
 
 // Begin begins the part of an object.
-func (t *Tables) Begin(o *Object) *Part { return &Part{t: t, o: o, writers: map[*Table]*writer{}} }
+func (t *Tables) Begin(o *Object) *Part { return &Part{t: t, o: o, writers: map[*Table]Writer{}} }
 
 // Add adds a row. An error is sticky, and Commit returns it.
 func (p *Part) Add(table *Table, record any) {
 	if p.err != nil {
 		return
 	}
+	if reflect.TypeOf(record) != table.Record {
+		panic(fmt.Sprintf("BUG: a %T in table %s", record, table.Name))
+	}
 	w := p.writers[table]
 	if w == nil {
-		w = table.newWriter()
+		w = p.t.format.NewWriter(table)
 		p.writers[table] = w
 	}
-	p.err = w.add(record)
+	p.err = w.Add(record)
 }
 
 // SetRow sets the object's row of the manifest.
@@ -163,7 +171,7 @@ func (p *Part) Commit(ctx context.Context, day time.Time, failed bool) error {
 		if w == nil {
 			continue
 		}
-		body, err := w.close()
+		body, err := w.Close()
 		if err != nil {
 			return err
 		}
@@ -171,7 +179,7 @@ func (p *Part) Commit(ctx context.Context, day time.Time, failed bool) error {
 		if failed && table == p.t.manifest {
 			name += errorMark
 		}
-		key := p.t.root + table.Name + "/day=" + folder + "/" + name + ".parquet"
+		key := p.t.root + table.Name + "/day=" + folder + "/" + name + p.t.format.Extension()
 		if err := p.t.put(ctx, key, body); err != nil {
 			return fmt.Errorf("%s: %w", p.t.name, err)
 		}
@@ -186,7 +194,7 @@ func (t *Tables) clean(ctx context.Context, o *Object, keep []string) error {
 		if slices.Contains(keep, key) {
 			continue
 		}
-		if err := t.retry.do(ctx, func() error { return t.store.remove(ctx, key) }); err != nil {
+		if err := t.retry.Do(ctx, func() error { return t.store.Remove(ctx, key) }); err != nil {
 			return fmt.Errorf("%s: %w", t.name, err)
 		}
 	}
@@ -208,15 +216,15 @@ func (t *Tables) Tidy(ctx context.Context, o *Object) error {
 // attempt was here. One with another content is replaced: that attempt did not finish.
 func (t *Tables) put(ctx context.Context, key string, body []byte) error {
 	write := func(replace bool) error {
-		return t.retry.do(ctx, func() error { return t.store.put(ctx, key, body, replace) })
+		return t.retry.Do(ctx, func() error { return t.store.Put(ctx, key, body, replace) })
 	}
 	err := write(false)
 	if !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	var have []byte
-	err = t.retry.do(ctx, func() error {
-		r, err := t.store.open(ctx, key, 0, "")
+	err = t.retry.Do(ctx, func() error {
+		r, err := t.store.Open(ctx, key, 0, "")
 		if err != nil {
 			return err
 		}

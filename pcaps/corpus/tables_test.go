@@ -1,7 +1,6 @@
 package corpus
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"path/filepath"
@@ -9,8 +8,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/parquet-go/parquet-go"
 )
 
 type manifestRow struct {
@@ -37,23 +34,6 @@ type nested struct {
 	Best string  `json:"best,omitempty"`
 }
 
-// TestSchema checks names, types and NULLs of columns.
-func TestSchema(t *testing.T) {
-	got := NewTable[thingRow]("things").Schema()
-	for _, want := range []string{
-		"file STRING\n", "path STRING NULL\n", "first TIMESTAMP(isAdjustedToUTC=true,unit=NANOS)\n", "ack_packet INT(64,true) NULL\n",
-		"copies INT(64,true)\n", "rtt_min_s DOUBLE NULL\n", "rtt_best STRING NULL\n", "sack BOOLEAN NULL\n", "episodes_rto INT(64,true)\n",
-		"packets ", "port INT(32,false)\n",
-	} {
-		if !strings.Contains("\n"+got, "\n"+want) {
-			t.Errorf("no %q in\n%s", want, got)
-		}
-	}
-	if strings.Contains(got, "type ") {
-		t.Errorf("type is a column in\n%s", got)
-	}
-}
-
 // testTables is a folder of tables with a manifest and another table.
 type testTables struct {
 	*testing.T
@@ -67,7 +47,7 @@ func newTestTables(t *testing.T) *testTables {
 
 func (t *testTables) open() *Tables {
 	t.Helper()
-	tables, err := OpenTables(t.Context(), t.dir, Options{}, t.manifest, t.things)
+	tables, err := OpenTables(t.Context(), t.dir, Options{Format: JSONLines{}}, t.manifest, t.things)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +76,7 @@ func (t *testTables) parts() (all []string) {
 	}
 	for _, name := range names {
 		name, _ := filepath.Rel(t.dir, name)
-		if filepath.Base(name) != "empty.parquet" {
+		if filepath.Base(name) != "empty.jsonl" {
 			all = append(all, name)
 		}
 	}
@@ -113,7 +93,7 @@ func TestTablesKnowWhatIsDone(t *testing.T) {
 	}
 	tt.commit(old, day, 3, "")
 	id := partID(old)
-	if got, want := strings.Join(tt.parts(), " "), "files/day=2026-01-03/"+id+".parquet things/day=2026-01-03/"+id+".parquet"; got != want {
+	if got, want := strings.Join(tt.parts(), " "), "files/day=2026-01-03/"+id+".jsonl things/day=2026-01-03/"+id+".jsonl"; got != want {
 		t.Errorf("parts %s, want %s", got, want)
 	}
 	if got := tt.open().State(old); got != Complete {
@@ -127,7 +107,7 @@ func TestTablesKnowWhatIsDone(t *testing.T) {
 	// Another version of another day, with an error, replaces it.
 	changed := &Object{Name: "x", Size: 10, Tag: "2"}
 	tt.commit(changed, time.Time{}, 0, "damaged")
-	if got, want := strings.Join(tt.parts(), " "), "files/day="+noDay+"/"+partID(changed)+".error.parquet"; got != want {
+	if got, want := strings.Join(tt.parts(), " "), "files/day="+noDay+"/"+partID(changed)+".error.jsonl"; got != want {
 		t.Errorf("parts %s, want %s", got, want)
 	}
 	if got := tt.open().State(changed); got != Failed {
@@ -156,8 +136,8 @@ func TestUnfinishedAttempts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
-		want[1]: "rows of an older program", want[1] + ".ABC.part": "PAR1",
-		"things/day=2025-01-01/" + objectID(o) + "-00000000.parquet": "another version",
+		want[1]: "rows of an older program", want[1] + ".ABC.part": "{",
+		"things/day=2025-01-01/" + objectID(o) + "-00000000.jsonl": "another version",
 	} {
 		name = filepath.Join(tt.dir, name)
 		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
@@ -179,7 +159,7 @@ func TestUnfinishedAttempts(t *testing.T) {
 		t.Errorf("%d bytes, %v, want the same %d", len(again), err, len(body))
 	}
 	// Killed after the manifest and before the old version went.
-	left := filepath.Join(tt.dir, "things/day=2025-01-01", objectID(o)+"-00000000.parquet")
+	left := filepath.Join(tt.dir, "things/day=2025-01-01", objectID(o)+"-00000000.jsonl")
 	if err := os.WriteFile(left, []byte("another version"), 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -194,35 +174,8 @@ func TestTablesThatCannotBeWritten(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	_, err := OpenTables(context.Background(), filepath.Join(file, "tables"), Options{}, NewTable[manifestRow]("files"))
+	_, err := OpenTables(context.Background(), filepath.Join(file, "tables"), Options{Format: JSONLines{}}, NewTable[manifestRow]("files"))
 	if err == nil || !strings.Contains(err.Error(), "cannot write there") {
 		t.Errorf("%v", err)
-	}
-}
-
-// TestParquetResetForgetsPaths shows why each part has a writer of its own: after Reset, a writer
-// of parquet-go v0.32.0 leaves path_in_schema empty.
-func TestParquetResetForgetsPaths(t *testing.T) {
-	type thing struct{ A, B string }
-	var body bytes.Buffer
-	w := parquet.NewGenericWriter[thing](&body)
-	for i, want := range []string{"A", ""} {
-		body.Reset()
-		if w.Reset(&body); i == 0 {
-			w = parquet.NewGenericWriter[thing](&body)
-		}
-		if _, err := w.Write([]thing{{"a", "b"}}); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
-		f, err := parquet.OpenFile(bytes.NewReader(body.Bytes()), int64(body.Len()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := f.Metadata().RowGroups[0].Columns[0].MetaData.PathInSchema; len(got) != 1 || got[0] != want {
-			t.Errorf("file %d: path %q, want %q: if it is mended, reuse writers", i, got, want)
-		}
 	}
 }

@@ -12,11 +12,12 @@ import (
 // Root is the root of the repository, from a package of this module.
 const Root = "../../../.."
 
-// Build builds tcpwheel in the repository's own module and returns the binary.
+// Build builds tcpwheel-corpus, in its own module, and returns the binary.
 func Build(t testing.TB) string {
 	t.Helper()
-	binary := filepath.Join(t.TempDir(), "tcpwheel")
-	c := exec.Command("go", "-C", Root, "build", "-trimpath", "-buildvcs=false", "-o", binary, "./cmd/tcpwheel")
+	binary := filepath.Join(t.TempDir(), "tcpwheel-corpus")
+	module := filepath.Join(Root, "cmd", "tcpwheel", "tcpwheel-corpus")
+	c := exec.Command("go", "-C", module, "build", "-trimpath", "-buildvcs=false", "-o", binary, ".")
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}

@@ -54,13 +54,13 @@ func newAnalyze() *cobra.Command {
 			"timer with an exact clock and no floor, or ACKs if any came, would have saved.\n\n" +
 			"With --json it prints a line for each connection and episode, and at last for\n" +
 			"each host and the file; with --csv a table of the episodes, with --csv-conns one\n" +
-			"of the connections. docs/captures.md has the words and the fields.\n\n" + corpusHelp,
+			"of the connections. docs/captures.md has the words and the fields.\n\n" + corpusHelp(),
 		Example: "  tcpwheel analyze sample:burst\n" +
 			"  tcpwheel samples captures\n" +
 			"  tcpwheel analyze --html page.html captures/burst/a.pcapng.gz\n" +
 			"  tcpwheel analyze --annotate notes.pcapng captures/burst/a.pcapng.gz\n" +
 			"  tcpwheel analyze --conn :24600 captures/burst/b.pcapng.gz\n" +
-			"  tcpwheel analyze --parquet tables captures/",
+			"  tcpwheel analyze --csv captures/",
 		RunE: func(cmd *cobra.Command, files []string) error {
 			switch {
 			case len(files) == 0:

@@ -97,7 +97,6 @@ type tableRun struct {
 // run calls read for each capture that the tables lack. It adds rows to the part, sets its row of
 // the first table, and returns what it counted and why the capture could not be read to its end.
 func (t *tableRun) run(cmd *cobra.Command, objects []corpus.Object, read func(*corpus.Object, *corpus.Part, *corpus.Progress) (*capture.Stats, error)) error {
-	useCertificates(t.f.parquet)
 	out, err := corpus.OpenTables(cmd.Context(), t.f.parquet, t.f.options(), t.tables[0], t.tables[1:]...)
 	if err != nil {
 		return err

@@ -2,59 +2,17 @@ package cli
 
 import (
 	"bytes"
-	"os"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/rogpeppe/go-internal/testscript"
-
+	"tcpwheel/cmd/tcpwheel/internal/clitest"
 	"tcpwheel/netstack/sim"
-	"tcpwheel/netstack/sim/host"
-	"tcpwheel/wheel"
 )
 
-// writeCapture is the scripts' command that captures a simulated sender. Its arguments are the
-// file, the losses of the link as in plans, and the number of bytes.
-func writeCapture(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 {
-		ts.Fatalf("usage: capture file losses")
-	}
-	losses, err := sim.ParseLosses(args[1])
-	ts.Check(err)
-	b, err := captured(losses)
-	ts.Check(err)
-	ts.Check(os.WriteFile(ts.MkAbs(args[0]), b, 0o666))
-}
-
-// captured returns the capture of 200 kB over a link with these losses and 20 ms in each direction.
-func captured(losses sim.Losses) ([]byte, error) { return capturedFlows(1, 1, 200_000, losses) }
-
-// capturedFlows is captured with so many connections that send so many bytes each.
-func capturedFlows(seed uint64, flows int, bytesEach uint64, losses sim.Losses) ([]byte, error) {
-	link := sim.LinkConfig{Rate: 10_000_000 * uint64(flows), Delay: 20 * time.Millisecond, Loss: losses}
-	f, err := host.NewFlows(host.Plan{Seed: seed, Flows: flows, Bytes: bytesEach, Duration: time.Hour, Link: link, Policy: "linux"})
-	if err != nil {
-		return nil, err
-	}
-	var b bytes.Buffer
-	out, err := sim.NewPcapng(&b, "")
-	if err != nil {
-		return nil, err
-	}
-	epoch := wheel.Time(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).UnixNano())
-	for name, point := range map[string]sim.CapturePoint{"s1>r1": sim.AtSender, "r1>s1": sim.AtReceiver} {
-		via, _ := f.World.Net.LinkNamed(name)
-		tap, err := sim.NewCapture(out, "s1", sim.LinkTypeRaw, f.World.Serializer(), point, epoch)
-		if err != nil {
-			return nil, err
-		}
-		f.World.Net.Tap(via, tap)
-	}
-	for f.Run(f.World.Net.Now().Add(time.Second)) {
-	}
-	return b.Bytes(), f.Err()
-}
+var (
+	captured      = clitest.Captured
+	capturedFlows = clitest.CapturedFlows
+)
 
 // TestSummaryFitsAScreen checks that tables fit 80 columns and 24 lines, whatever their numbers.
 func TestSummaryFitsAScreen(t *testing.T) {

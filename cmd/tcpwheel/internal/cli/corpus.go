@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -26,13 +27,42 @@ type corpusFlags struct {
 	retry, anonymous bool
 }
 
+// corpora has the object stores and the format of tables of a program that has them.
+var corpora corpus.Options
+
+// UseCorpora gives analyze and replay object stores, by the scheme of their URLs, and tables. It is
+// called before Main or Run.
+func UseCorpora(stores map[string]corpus.OpenStore, format corpus.Format) {
+	corpora.Stores, corpora.Format = stores, format
+}
+
 // corpusHelp describes what both commands take.
-const corpusHelp = "A FILE may also be a directory, a pattern such as 'logs/**/*.pcap.gz', or in an\n" +
-	"object store: s3://BUCKET/KEY, gs://BUCKET/KEY or azblob://CONTAINER/KEY. With\n" +
-	"--parquet it writes tables instead of printing, and skips what they have.\n" +
-	"docs/corpora.md has the columns, queries, and how to use many machines."
+func corpusHelp() string {
+	if corpora.Format == nil {
+		return "A FILE may also be a directory, or a pattern such as 'logs/**/*.pcap.gz'. For object\n" +
+			"stores, tables of Parquet and many machines there is tcpwheel-corpus: docs/corpora.md."
+	}
+	return "A FILE may also be a directory, a pattern such as 'logs/**/*.pcap.gz', or in an\n" +
+		"object store: s3://BUCKET/KEY, gs://BUCKET/KEY or azblob://CONTAINER/KEY. With\n" +
+		"--parquet it writes tables instead of printing, and skips what they have.\n" +
+		"docs/corpora.md has the columns, queries, and how to use many machines."
+}
+
+// errElsewhere is the error of a call that needs the other command.
+func errElsewhere(what string) error {
+	return &usageError{err: fmt.Errorf("%s needs tcpwheel-corpus, the same commands with object stores, tables and shards: "+
+		"go -C cmd/tcpwheel/tcpwheel-corpus build", what)}
+}
+
+// corpusOnly are the flags that only a program with corpora has.
+var corpusOnly = []string{"parquet", "retry", "shard", "anonymous"}
 
 func (f *corpusFlags) register(fs *pflag.FlagSet) {
+	defer func() {
+		for _, name := range corpusOnly {
+			fs.Lookup(name).Hidden = corpora.Format == nil
+		}
+	}()
 	fs.IntVarP(&f.jobs, "jobs", "j", 0, "captures at a time; 0 is the number of processors.\nanalyze spreads the connections of fewer over them")
 	fs.StringVar(&f.parquet, "parquet", "", "write tables to this `dir`, also in a store, and\nskip captures that they have")
 	fs.BoolVar(&f.retry, "retry", false, "with --parquet: read captures with errors again")
@@ -42,6 +72,11 @@ func (f *corpusFlags) register(fs *pflag.FlagSet) {
 
 // check returns what is wrong with the flags. others are flags that exclude --parquet.
 func (f *corpusFlags) check(changed func(flag string) bool, others ...string) error {
+	for _, name := range corpusOnly {
+		if corpora.Format == nil && changed(name) {
+			return errElsewhere("--" + name)
+		}
+	}
 	switch {
 	case f.jobs < 0 || f.jobs > 4096:
 		return fmt.Errorf("jobs %d, want 0 to 4096", f.jobs)
@@ -59,7 +94,7 @@ func (f *corpusFlags) check(changed func(flag string) bool, others ...string) er
 }
 
 func (f *corpusFlags) options() corpus.Options {
-	return corpus.Options{Anonymous: f.anonymous, Env: os.Getenv}
+	return corpus.Options{Stores: corpora.Stores, Format: corpora.Format, Anonymous: f.anonymous, Env: os.Getenv}
 }
 
 // workers returns how many captures to read at a time.
@@ -79,9 +114,11 @@ func (f *corpusFlags) objects(cmd *cobra.Command, args []string) (all []corpus.O
 	if err := f.checkPlace(args); err != nil {
 		return nil, usage(cmd, err)
 	}
-	useCertificates(args...)
 	seen := map[string]bool{}
 	for _, arg := range args {
+		if scheme, _, ok := strings.Cut(arg, "://"); ok && corpora.Stores == nil && slices.Contains(storeSchemes, scheme) {
+			return nil, errElsewhere(arg)
+		}
 		some := []corpus.Object{{Name: arg, Size: -1}}
 		if arg != "-" && !strings.HasPrefix(arg, samplePrefix) {
 			if some, err = corpus.List(cmd.Context(), []string{arg}, f.options()); err != nil {
@@ -108,6 +145,9 @@ func (f *corpusFlags) objects(cmd *cobra.Command, args []string) (all []corpus.O
 	}
 	return mine, nil
 }
+
+// storeSchemes are the schemes of object stores.
+var storeSchemes = []string{"s3", "gs", "azblob"}
 
 // perCapture is what an empty capture costs, in bytes: its share of the tables is a few files.
 const perCapture = 1 << 20

@@ -32,6 +32,11 @@ func Main() {
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
+// Run runs the command and returns the exit status.
+func Run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	return run(args, stdin, stdout, stderr)
+}
+
 // run runs the command and returns the exit status.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
@@ -69,6 +74,9 @@ func (s silentStatus) Error() string { return fmt.Sprintf("exit status %d", int(
 
 // usage returns err as the mistake of the caller of cmd.
 func usage(cmd *cobra.Command, err error) error {
+	if u := (*usageError)(nil); errors.As(err, &u) {
+		return err // it says what to do
+	}
 	return &usageError{err: err, hint: fmt.Sprintf("see '%s --help'", cmd.CommandPath())}
 }
 

@@ -11,49 +11,21 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/spf13/cobra"
 
+	"tcpwheel/cmd/tcpwheel/internal/clitest"
 	"tcpwheel/wheel"
 	"tcpwheel/wheel/wheelbench"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected output in testdata")
 
-// TestScripts runs testdata/*.txt. Their command tcpwheel calls run and wants its first argument as
-// the exit status. It leaves standard output and standard error for comparison. Lines with [long]
-// run only if TCPWHEEL_LONG is not empty.
-func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{
-		Dir:                "testdata",
-		UpdateScripts:      *update,
-		RequireUniqueNames: true,
-		Condition: func(cond string) (bool, error) {
-			if cond != "long" {
-				return false, fmt.Errorf("unknown condition %q", cond)
-			}
-			return os.Getenv("TCPWHEEL_LONG") != "", nil
-		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"capture": writeCapture,
-			"tcpwheel": func(ts *testscript.TestScript, neg bool, args []string) {
-				if neg || len(args) == 0 {
-					ts.Fatalf("usage: tcpwheel status [argument...]")
-				}
-				want, err := strconv.Atoi(args[0])
-				ts.Check(err)
-				if got := run(args[1:], strings.NewReader(""), ts.Stdout(), ts.Stderr()); got != want {
-					ts.Fatalf("exit status %d, want %d", got, want)
-				}
-			},
-		},
-	})
-}
+// TestScripts runs testdata/*.txt.
+func TestScripts(t *testing.T) { clitest.Scripts(t, run, *update) }
 
 func TestReport(t *testing.T) {
 	for _, test := range []struct {

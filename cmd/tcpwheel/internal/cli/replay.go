@@ -84,7 +84,7 @@ func newReplay() *cobra.Command {
 			"by more than the oracle may be wrong by and 1 % of its recovery times.\n\n" +
 			"It exits with 0 if there was no loss, nothing to compare or some loss counts,\n" +
 			"with 1 if no connection with a loss could be replayed, and with 3 if no loss\n" +
-			"counts.\n\n" + corpusHelp,
+			"counts.\n\n" + corpusHelp(),
 		Example: "  tcpwheel replay\n  tcpwheel replay --policy linux,per-segment@1ms --conn :24600 sample:burst",
 		RunE: func(cmd *cobra.Command, files []string) error {
 			given := len(files) > 0

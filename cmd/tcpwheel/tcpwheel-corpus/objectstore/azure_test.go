@@ -1,4 +1,4 @@
-package corpus
+package objectstore
 
 import (
 	"crypto/md5"
@@ -14,10 +14,12 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"tcpwheel/pcaps/corpus"
 )
 
-// fakeAzure is a container named "c" with the requests that package corpus makes. It answers each
-// second request with a fault: status 500, or a broken connection in the middle.
+// fakeAzure is a container named "c" with the requests that package objectstore makes. It answers
+// each second request with a fault: status 500, or a broken connection in the middle.
 type fakeAzure struct {
 	mu      sync.Mutex
 	blobs   map[string]string
@@ -128,6 +130,19 @@ func (f *fakeAzure) list(w http.ResponseWriter, r *http.Request) {
 	xml.NewEncoder(w).Encode(page)
 }
 
+type manifestRow struct {
+	File string `json:"file"`
+}
+
+// names returns the names of objects below a folder.
+func names(dir string, all []corpus.Object) string {
+	var out []string
+	for _, o := range all {
+		out = append(out, strings.TrimPrefix(strings.TrimPrefix(o.Name, dir), "/"))
+	}
+	return strings.Join(out, " ")
+}
+
 // TestAzure lists, reads and writes a container whose every second answer is a fault.
 func TestAzure(t *testing.T) {
 	f := &fakeAzure{blobs: map[string]string{}, etags: map[string]string{}, stored: map[string]int{}, perPage: 3}
@@ -140,12 +155,12 @@ func TestAzure(t *testing.T) {
 	server := httptest.NewServer(f)
 	defer server.Close()
 	env := map[string]string{"AZURE_STORAGE_ACCOUNT": "account", "AZURE_STORAGE_KEY": "a2V5", "AZURE_STORAGE_ENDPOINT": server.URL + "/"}
-	o := Options{Env: func(name string) string { return env[name] }, Retry: Retry{Pause: time.Millisecond}}
-	all, err := List(t.Context(), []string{"azblob://c/captures"}, o)
+	o := corpus.Options{Stores: Stores(), Format: corpus.JSONLines{}, Env: func(name string) string { return env[name] }, Retry: corpus.Retry{Pause: time.Millisecond}}
+	all, err := corpus.List(t.Context(), []string{"azblob://c/captures"}, o)
 	if err != nil || len(all) != 8 {
 		t.Fatalf("%d objects, %v, want 8", len(all), err)
 	}
-	if some, err := List(t.Context(), []string{"azblob://c/captures/[2-4]/*.pcap"}, o); err != nil || names("azblob://c", some) != "captures/2/x.pcap captures/3/x.pcap captures/4/x.pcap" {
+	if some, err := corpus.List(t.Context(), []string{"azblob://c/captures/[2-4]/*.pcap"}, o); err != nil || names("azblob://c", some) != "captures/2/x.pcap captures/3/x.pcap captures/4/x.pcap" {
 		t.Errorf("%s, %v", names("azblob://c", some), err)
 	}
 	for i := range all {
@@ -158,14 +173,14 @@ func TestAzure(t *testing.T) {
 		}
 		r.Close()
 	}
-	manifest := NewTable[manifestRow]("files")
+	manifest := corpus.NewTable[manifestRow]("files")
 	for range 2 {
-		tables, err := OpenTables(t.Context(), "azblob://c/tables", o, manifest)
+		tables, err := corpus.OpenTables(t.Context(), "azblob://c/tables", o, manifest)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i := range all {
-			if tables.State(&all[i]) != Missing {
+			if tables.State(&all[i]) != corpus.Missing {
 				continue
 			}
 			p := tables.Begin(&all[i])
@@ -185,7 +200,7 @@ func TestAzure(t *testing.T) {
 	}
 	// A new version of an object removes the part of the old one.
 	all[0].Tag = "new"
-	tables, err := OpenTables(t.Context(), "azblob://c/tables/", o, manifest)
+	tables, err := corpus.OpenTables(t.Context(), "azblob://c/tables/", o, manifest)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,11 +213,11 @@ func TestAzure(t *testing.T) {
 		t.Errorf("a changed object: %v", err)
 	}
 	env["AZURE_STORAGE_KEY"], env["AZURE_STORAGE_SAS_TOKEN"] = "", "sig=x"
-	if some, err := List(t.Context(), []string{"azblob://c/other"}, o); err != nil || len(some) != 1 {
+	if some, err := corpus.List(t.Context(), []string{"azblob://c/other"}, o); err != nil || len(some) != 1 {
 		t.Errorf("with a token: %d, %v", len(some), err)
 	}
 	env["AZURE_STORAGE_SAS_TOKEN"] = ""
-	if _, err := List(t.Context(), []string{"azblob://c/other"}, o); err == nil || !strings.Contains(err.Error(), "no credentials") {
+	if _, err := corpus.List(t.Context(), []string{"azblob://c/other"}, o); err == nil || !strings.Contains(err.Error(), "no credentials") {
 		t.Errorf("without credentials: %v", err)
 	}
 }

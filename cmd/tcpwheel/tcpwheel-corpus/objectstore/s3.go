@@ -1,4 +1,4 @@
-package corpus
+package objectstore
 
 import (
 	"bytes"
@@ -15,18 +15,20 @@ import (
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"tcpwheel/pcaps/corpus"
 )
 
 // s3 is a bucket of S3, of a server with its interface, or of Google Cloud Storage.
 type s3 struct {
 	core   minio.Core
 	bucket string
-	retry  Retry
+	retry  corpus.Retry
 }
 
 // openS3 opens a bucket of S3. The environment has what the tools of AWS read: AWS_ENDPOINT_URL_S3
 // or AWS_ENDPOINT_URL, AWS_REGION, and credentials.
-func openS3(ctx context.Context, bucket string, o Options) (store, error) {
+func openS3(ctx context.Context, bucket string, o corpus.Options) (corpus.Store, error) {
 	endpoint := cmp.Or(o.Env("AWS_ENDPOINT_URL_S3"), o.Env("AWS_ENDPOINT_URL"), "https://s3.amazonaws.com")
 	var keys *credentials.Credentials
 	if !o.Anonymous {
@@ -40,7 +42,7 @@ func openS3(ctx context.Context, bucket string, o Options) (store, error) {
 
 // openGS opens a bucket of Google Cloud Storage by its interface in the manner of S3, which wants
 // HMAC keys.
-func openGS(_ context.Context, bucket string, o Options) (store, error) {
+func openGS(_ context.Context, bucket string, o corpus.Options) (corpus.Store, error) {
 	var keys *credentials.Credentials
 	if !o.Anonymous {
 		id, secret := o.Env("GS_ACCESS_KEY_ID"), o.Env("GS_SECRET_ACCESS_KEY")
@@ -81,7 +83,7 @@ func s3Credentials(ctx context.Context, env func(string) string) (*credentials.C
 }
 
 // newS3 returns a bucket. Nil keys read without a signature.
-func newS3(endpoint, bucket, region string, keys *credentials.Credentials, retry Retry) (store, error) {
+func newS3(endpoint, bucket, region string, keys *credentials.Credentials, retry corpus.Retry) (corpus.Store, error) {
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, fmt.Errorf("endpoint %q, want http://HOST[:PORT] or https://HOST", endpoint)
@@ -97,33 +99,33 @@ func newS3(endpoint, bucket, region string, keys *credentials.Credentials, retry
 	return &s3{core: minio.Core{Client: c}, bucket: bucket, retry: retry}, nil
 }
 
-// list continues after the last object it got if a connection breaks.
-func (s *s3) list(ctx context.Context, prefix string, add func(entry)) error {
+// List continues after the last object it got if a connection breaks.
+func (s *s3) List(ctx context.Context, prefix string, add func(corpus.Entry)) error {
 	last := ""
-	return s.retry.do(ctx, func() error {
+	return s.retry.Do(ctx, func() error {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel() // it ends the channel's goroutine
 		for o := range s.core.Client.ListObjects(ctx, s.bucket, minio.ListObjectsOptions{Prefix: prefix, Recursive: true, StartAfter: last}) {
 			if o.Err != nil {
 				return s3Error(o.Err)
 			}
-			add(entry{key: o.Key, size: o.Size, tag: o.ETag})
+			add(corpus.Entry{Key: o.Key, Size: o.Size, Tag: o.ETag})
 			last = o.Key
 		}
 		return nil
 	})
 }
 
-func (s *s3) open(ctx context.Context, key string, from int64, tag string) (io.ReadCloser, error) {
+func (s *s3) Open(ctx context.Context, key string, from int64, tag string) (io.ReadCloser, error) {
 	var opts minio.GetObjectOptions
 	if from > 0 {
 		if err := opts.SetRange(from, 0); err != nil {
-			return nil, &permanent{err}
+			return nil, corpus.Permanent(err)
 		}
 	}
 	if tag != "" {
 		if err := opts.SetMatchETag(tag); err != nil {
-			return nil, &permanent{err}
+			return nil, corpus.Permanent(err)
 		}
 	}
 	r, info, _, err := s.core.GetObject(ctx, s.bucket, key, opts)
@@ -132,27 +134,24 @@ func (s *s3) open(ctx context.Context, key string, from int64, tag string) (io.R
 	}
 	if tag != "" && info.ETag != tag { // a server that ignores If-Match
 		r.Close()
-		return nil, &permanent{errChanged}
+		return nil, corpus.Permanent(corpus.ErrChanged)
 	}
 	return r, nil
 }
 
-// errChanged is the error of an object that is not the version that was listed.
-var errChanged = errors.New("has changed since it was listed")
-
-func (s *s3) put(ctx context.Context, key string, body []byte, replace bool) error {
+func (s *s3) Put(ctx context.Context, key string, body []byte, replace bool) error {
 	opts := minio.PutObjectOptions{ContentType: "application/vnd.apache.parquet", DisableMultipart: true}
 	if !replace {
 		opts.SetMatchETagExcept("*") // If-None-Match
 	}
 	_, err := s.core.Client.PutObject(ctx, s.bucket, key, bytes.NewReader(body), int64(len(body)), opts)
-	if err = s3Error(err); !replace && errors.Is(err, errChanged) {
+	if err = s3Error(err); !replace && errors.Is(err, corpus.ErrChanged) {
 		return fmt.Errorf("%s: %w", key, fs.ErrExist)
 	}
 	return err
 }
 
-func (s *s3) remove(ctx context.Context, key string) error {
+func (s *s3) Remove(ctx context.Context, key string) error {
 	return s3Error(s.core.Client.RemoveObject(ctx, s.bucket, key, minio.RemoveObjectOptions{}))
 }
 
@@ -173,13 +172,13 @@ func s3Error(err error) error {
 func statusError(err error, status int, code string) error {
 	switch {
 	case status == http.StatusPreconditionFailed || code == "PreconditionFailed":
-		return &permanent{errChanged}
+		return corpus.Permanent(corpus.ErrChanged)
 	case code == "NoSuchKey" || code == "BlobNotFound" || status == http.StatusNotFound && !strings.Contains(code, "Bucket"):
-		return &permanent{fmt.Errorf("%w: %w", err, fs.ErrNotExist)}
+		return corpus.Permanent(fmt.Errorf("%w: %w", err, fs.ErrNotExist))
 	case status == http.StatusRequestTimeout || status == http.StatusTooManyRequests || status == http.StatusConflict:
 		return err
 	case status >= 400 && status < 500, code == "AccessDenied", code == "NoSuchBucket", code == "InvalidAccessKeyId", code == "SignatureDoesNotMatch":
-		return &permanent{err}
+		return corpus.Permanent(err)
 	}
 	return err
 }

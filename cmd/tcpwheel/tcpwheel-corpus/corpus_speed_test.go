@@ -1,4 +1,4 @@
-package cli
+package main
 
 import (
 	"flag"
@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"tcpwheel/cmd/tcpwheel/internal/clitest"
 	"tcpwheel/netstack/sim"
 )
 
@@ -25,7 +26,7 @@ func largeCorpus(t *testing.T) string {
 	dir := filepath.Join(*corpusDir, "captures")
 	public := filepath.Join(dir, "public")
 	if _, err := os.Stat(public); err != nil {
-		if err := os.CopyFS(public, os.DirFS("../../../../../shared/captures")); err != nil {
+		if err := os.CopyFS(public, os.DirFS("../../../../shared/captures")); err != nil {
 			t.Logf("without the public captures: %v", err)
 		}
 	}
@@ -38,7 +39,7 @@ func largeCorpus(t *testing.T) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		body, err := capturedFlows(uint64(i+1), 20, *corpusBytes/20, losses)
+		body, err := clitest.CapturedFlows(uint64(i+1), 20, *corpusBytes/20, losses)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +53,7 @@ func largeCorpus(t *testing.T) string {
 // TestCorpusSpeed measures analyze --parquet with one and two captures at a time, three runs each,
 // and kills a run ten times. It wants a folder with room for 10 GB:
 //
-//	go test ./cmd/tcpwheel/internal/cli -run TestCorpusSpeed -v -timeout 1h -corpus-dir /var/tmp/corpus
+//	go -C cmd/tcpwheel/tcpwheel-corpus test -run TestCorpusSpeed -v -timeout 1h -corpus-dir /var/tmp/corpus
 func TestCorpusSpeed(t *testing.T) {
 	if *corpusDir == "" {
 		t.Skip("wants -corpus-dir")

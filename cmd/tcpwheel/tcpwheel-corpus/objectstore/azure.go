@@ -1,4 +1,4 @@
-package corpus
+package objectstore
 
 import (
 	"cmp"
@@ -12,18 +12,20 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+
+	"tcpwheel/pcaps/corpus"
 )
 
 // azure is a container of Azure Blob Storage.
 type azure struct {
 	client    *azblob.Client
 	container string
-	retry     Retry
+	retry     corpus.Retry
 }
 
 // openAzure opens a container. The environment has AZURE_STORAGE_CONNECTION_STRING, or
 // AZURE_STORAGE_ACCOUNT with AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN.
-func openAzure(_ context.Context, container string, o Options) (store, error) {
+func openAzure(_ context.Context, container string, o corpus.Options) (corpus.Store, error) {
 	// No retries: Retry repeats.
 	opts := &azblob.ClientOptions{ClientOptions: policy.ClientOptions{Retry: policy.RetryOptions{MaxRetries: -1}}}
 	connection, account := o.Env("AZURE_STORAGE_CONNECTION_STRING"), o.Env("AZURE_STORAGE_ACCOUNT")
@@ -56,12 +58,12 @@ func openAzure(_ context.Context, container string, o Options) (store, error) {
 	return &azure{client, container, o.Retry}, nil
 }
 
-// list repeats a page whose connection breaks.
-func (a *azure) list(ctx context.Context, prefix string, add func(entry)) error {
+// List repeats a page whose connection breaks.
+func (a *azure) List(ctx context.Context, prefix string, add func(corpus.Entry)) error {
 	var marker *string
 	for {
 		var page azblob.ListBlobsFlatResponse
-		err := a.retry.do(ctx, func() (err error) {
+		err := a.retry.Do(ctx, func() (err error) {
 			page, err = a.client.NewListBlobsFlatPager(a.container, &azblob.ListBlobsFlatOptions{Prefix: &prefix, Marker: marker}).NextPage(ctx)
 			return azureError(err)
 		})
@@ -70,7 +72,7 @@ func (a *azure) list(ctx context.Context, prefix string, add func(entry)) error 
 		}
 		for _, b := range page.Segment.BlobItems {
 			if b.Name != nil && b.Properties != nil && b.Properties.ContentLength != nil && b.Properties.ETag != nil {
-				add(entry{key: *b.Name, size: *b.Properties.ContentLength, tag: string(*b.Properties.ETag)})
+				add(corpus.Entry{Key: *b.Name, Size: *b.Properties.ContentLength, Tag: string(*b.Properties.ETag)})
 			}
 		}
 		if marker = page.NextMarker; marker == nil || *marker == "" {
@@ -79,7 +81,7 @@ func (a *azure) list(ctx context.Context, prefix string, add func(entry)) error 
 	}
 }
 
-func (a *azure) open(ctx context.Context, key string, from int64, tag string) (io.ReadCloser, error) {
+func (a *azure) Open(ctx context.Context, key string, from int64, tag string) (io.ReadCloser, error) {
 	opts := &azblob.DownloadStreamOptions{Range: azblob.HTTPRange{Offset: from}}
 	if tag != "" {
 		match := azcore.ETag(tag)
@@ -92,7 +94,7 @@ func (a *azure) open(ctx context.Context, key string, from int64, tag string) (i
 	return r.Body, nil
 }
 
-func (a *azure) put(ctx context.Context, key string, body []byte, replace bool) error {
+func (a *azure) Put(ctx context.Context, key string, body []byte, replace bool) error {
 	opts := &azblob.UploadBufferOptions{}
 	if !replace {
 		anything := azcore.ETagAny
@@ -106,7 +108,7 @@ func (a *azure) put(ctx context.Context, key string, body []byte, replace bool) 
 	return azureError(err)
 }
 
-func (a *azure) remove(ctx context.Context, key string) error {
+func (a *azure) Remove(ctx context.Context, key string) error {
 	_, err := a.client.DeleteBlob(ctx, a.container, key, nil)
 	if err = azureError(err); errors.Is(err, fs.ErrNotExist) {
 		return nil

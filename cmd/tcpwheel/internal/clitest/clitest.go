@@ -1,0 +1,102 @@
+// Package clitest makes captures for the tests of commands.
+package clitest
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"tcpwheel/netstack/sim"
+	"tcpwheel/netstack/sim/host"
+	"tcpwheel/pcaps/samples"
+	"tcpwheel/wheel"
+)
+
+// Captured returns the capture of 200 kB over a link with these losses and 20 ms in each direction.
+func Captured(losses sim.Losses) ([]byte, error) { return CapturedFlows(1, 1, 200_000, losses) }
+
+// CapturedFlows is Captured with so many connections that send so many bytes each.
+func CapturedFlows(seed uint64, flows int, bytesEach uint64, losses sim.Losses) ([]byte, error) {
+	link := sim.LinkConfig{Rate: 10_000_000 * uint64(flows), Delay: 20 * time.Millisecond, Loss: losses}
+	f, err := host.NewFlows(host.Plan{Seed: seed, Flows: flows, Bytes: bytesEach, Duration: time.Hour, Link: link, Policy: "linux"})
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	out, err := sim.NewPcapng(&b, "")
+	if err != nil {
+		return nil, err
+	}
+	epoch := wheel.Time(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).UnixNano())
+	for name, point := range map[string]sim.CapturePoint{"s1>r1": sim.AtSender, "r1>s1": sim.AtReceiver} {
+		via, _ := f.World.Net.LinkNamed(name)
+		tap, err := sim.NewCapture(out, "s1", sim.LinkTypeRaw, f.World.Serializer(), point, epoch)
+		if err != nil {
+			return nil, err
+		}
+		f.World.Net.Tap(via, tap)
+	}
+	for f.Run(f.World.Net.Now().Add(time.Second)) {
+	}
+	return b.Bytes(), f.Err()
+}
+
+// Corpus fills a folder with the sample captures, a few of them damaged, and with files that are
+// no captures. It returns the folder.
+func Corpus(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	write := func(name string, body []byte) {
+		name = filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, body, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, losses := range []string{"packets:20,60-62,146-147", "none", "0.02"} {
+		l, err := sim.ParseLosses(losses)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := Captured(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(fmt.Sprintf("a/%d.pcapng", i), body)
+		if i == 0 {
+			write("b/cut.pcapng", body[:len(body)/2+1])
+			for k := range 2000 { // a packet and its length
+				body[len(body)/2+k] = 0xff
+			}
+			write("b/damaged.pcapng", body)
+		}
+	}
+	for _, s := range samples.List() {
+		in, err := samples.Open(s.Captures[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		_, err = b.ReadFrom(in)
+		in.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		write("samples/"+strings.ReplaceAll(s.Captures[0], "/", "-"), b.Bytes())
+	}
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	z.Write([]byte("no capture, either"))
+	z.Close()
+	write("b/notes.gz", b.Bytes())
+	write("README", []byte("This is no capture."))
+	write(".hidden", []byte("hidden"))
+	return dir
+}
