@@ -52,6 +52,11 @@ type Spec[P, R any] struct {
 	// Judge makes the outcome from the results, in the order of the cells.
 	Judge func(p *P, cells []R) (*Outcome, error)
 
+	// Rows returns the rows that the claims of a user's folder judge, as a slice of structs like Row.
+	// Both are nil if the results are the rows.
+	Rows func(p *P, cells []R) any
+	Row  any
+
 	// Live are the parts that use this machine's clock or kernel. It may be nil.
 	Live []LivePart[P]
 }
@@ -81,6 +86,8 @@ type Study struct {
 	files fs.FS
 	below string // the folder of its own files there
 	open  func(source *plan.File, quick bool) (*Job, error)
+	plan  func() any // a new P
+	row   any
 }
 
 // Job is a study with a plan, ready to run.
@@ -93,7 +100,8 @@ type Job struct {
 	Cells []Work
 	Live  []LiveWork
 
-	judge func(results []json.RawMessage) (*Outcome, error)
+	judge   func(results []json.RawMessage) (*Outcome, error)
+	judgeBy func(judge func(plan, rows any) (*Outcome, error))
 }
 
 // Work is a cell whose result is JSON.
@@ -110,6 +118,16 @@ type LiveWork struct {
 	Run   func(ctx context.Context) (*Outcome, error)
 }
 
+// NewPlan returns a pointer to a plan with zero values.
+func (s *Study) NewPlan() any { return s.plan() }
+
+// Row returns a row of the study's runs with zero values: a struct whose fields, by their names in
+// JSON, are its measures. See JudgeBy.
+func (s *Study) Row() any { return s.row }
+
+// JudgeBy replaces the judge of the study by another one of its plan and rows: a slice of structs.
+func (j *Job) JudgeBy(judge func(plan, rows any) (*Outcome, error)) { j.judgeBy(judge) }
+
 // Readme returns the text of README.md.
 func (s *Study) Readme() string { return s.mustRead("README.md") }
 
@@ -121,7 +139,10 @@ func (s *Study) Plan() string { return s.mustRead("plan.yaml") }
 // experiments/all finds such faults.
 func Define[P, R any](s Spec[P, R]) *Study {
 	study := &Study{ID: s.ID, Name: s.Name, Question: s.Question, Found: s.Found, Class: s.Class, Folder: cmp.Or(s.Folder, s.Name)}
-	study.files = s.Files
+	study.files, study.plan, study.row = s.Files, func() any { return new(P) }, s.Row
+	if study.row == nil {
+		study.row = *new(R)
+	}
 	_, study.below, _ = strings.Cut(study.Folder, "/")
 	ownPlan := sync.OnceValue(func() *plan.File { return mustParse[P](s.Name, study.Plan()) })
 	study.open = func(source *plan.File, quick bool) (*Job, error) {
@@ -199,18 +220,36 @@ func newJob[P, R any](study *Study, source *plan.File, quick bool, s *Spec[P, R]
 	for _, l := range s.Live {
 		j.Live = append(j.Live, LiveWork{l.Name, l.Needs, func(ctx context.Context) (*Outcome, error) { return l.Run(ctx, p) }})
 	}
-	j.judge = func(raw []json.RawMessage) (*Outcome, error) {
+	decode := func(raw []json.RawMessage) ([]R, error) {
 		results := make([]R, len(raw))
 		for i := range raw {
 			if err := json.Unmarshal(raw[i], &results[i]); err != nil {
 				return nil, fmt.Errorf("study %s, cell %q: %w", s.Name, j.Cells[i].Name, err)
 			}
 		}
-		out, err := s.Judge(p, results)
-		if err != nil {
-			return nil, fmt.Errorf("study %s: %w", s.Name, err)
+		return results, nil
+	}
+	use := func(judge func(results []R) (*Outcome, error)) {
+		j.judge = func(raw []json.RawMessage) (*Outcome, error) {
+			results, err := decode(raw)
+			if err != nil {
+				return nil, err
+			}
+			out, err := judge(results)
+			if err != nil {
+				return nil, fmt.Errorf("study %s: %w", s.Name, err)
+			}
+			return out, nil
 		}
-		return out, nil
+	}
+	use(func(results []R) (*Outcome, error) { return s.Judge(p, results) })
+	j.judgeBy = func(judge func(plan, rows any) (*Outcome, error)) {
+		use(func(results []R) (*Outcome, error) {
+			if s.Rows != nil {
+				return judge(p, s.Rows(p, results))
+			}
+			return judge(p, results)
+		})
 	}
 	return j, nil
 }

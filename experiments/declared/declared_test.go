@@ -110,7 +110,7 @@ func TestExpressions(t *testing.T) {
 		s := testScope(t, "functions: {twice(x): 2 * x}\n")
 		e, err := parse(text)
 		if err == nil {
-			err = s.sheet.Check(thePlan, Columns[wait]())
+			err = s.sheet.Check(thePlan, Columns(wait{}))
 		}
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
@@ -163,7 +163,7 @@ func TestWrongExpressions(t *testing.T) {
 	} {
 		sheet, err := Read(fstest.MapFS{"claims.yaml": {Data: fmt.Appendf(nil, "let:\n  x: %q\n", text)}}, ".")
 		if err == nil {
-			err = sheet.Check(thePlan, Columns[wait]())
+			err = sheet.Check(thePlan, Columns(wait{}))
 		}
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)
@@ -352,7 +352,7 @@ func TestWrongFiles(t *testing.T) {
 			sheet, err = Read(fstest.MapFS{"claims.yaml": {Data: []byte(c.claims)}, "figures.yaml": {Data: []byte(c.figures)}}, ".")
 		}
 		if err == nil {
-			err = sheet.Check(thePlan, Columns[wait]())
+			err = sheet.Check(thePlan, Columns(wait{}))
 		}
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q %q: %v, want %s", c.claims, c.figures, err, c.want)
@@ -363,7 +363,7 @@ func TestWrongFiles(t *testing.T) {
 // TestColumns lists the columns of a row with their units.
 func TestColumns(t *testing.T) {
 	var got []string
-	for _, c := range Columns[wait]() {
+	for _, c := range Columns(wait{}) {
 		got = append(got, strings.TrimSpace(c.Name+" "+c.Kind+" "+c.Unit+" "+c.Help))
 	}
 	want := []string{"timers a text", "rtt a duration  of the idle path", "seed a number", "wait a duration", "losses a number segments", "shares a list", "live yes or no"}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -11,6 +12,7 @@ import (
 
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/internal/figure"
+	"tcpwheel/experiments/plan"
 )
 
 // Judge returns the judge of a study whose claims, tables and figures are in claims.yaml and
@@ -20,7 +22,7 @@ func Judge[P, R any](files fs.FS, folder string) func(*P, []R) (*experiments.Out
 	sheet := sync.OnceValue(func() *Sheet {
 		s, err := Read(files, folder)
 		if err == nil {
-			err = s.Check(new(P), Columns[R]())
+			err = s.Check(new(P), Columns(*new(R)))
 		}
 		if err != nil {
 			panic("BUG: " + err.Error())
@@ -30,6 +32,38 @@ func Judge[P, R any](files fs.FS, folder string) func(*P, []R) (*experiments.Out
 	return func(p *P, cells []R) (*experiments.Outcome, error) {
 		return sheet().outcome(p, tableOf(cells))
 	}
+}
+
+// Open opens a user's folder: plan.yaml, which names the study whose runs it takes, claims.yaml and
+// figures.yaml over the rows of that study. find returns a study by its name, nil if there is none.
+// Errors name the file, line and key.
+func Open(files fs.FS, folder string, quick bool, find func(name string) *experiments.Study) (*experiments.Job, error) {
+	name := path.Join(folder, "plan.yaml")
+	text, err := fs.ReadFile(files, name)
+	if err != nil {
+		return nil, err
+	}
+	source, err := plan.Parse(name, text)
+	if err != nil {
+		return nil, err
+	}
+	study := find(source.Study)
+	if study == nil {
+		return nil, source.Locate(fmt.Errorf("study: %q, want the name of a study, such as sweep", source.Study), false)
+	}
+	sheet, err := Read(files, folder)
+	if err == nil {
+		err = sheet.Check(study.NewPlan(), Columns(study.Row()))
+	}
+	if err != nil {
+		return nil, err
+	}
+	job, err := study.OpenPlan(source, quick)
+	if err != nil {
+		return nil, err
+	}
+	job.JudgeBy(func(plan, rows any) (*experiments.Outcome, error) { return sheet.outcome(plan, tableOf(rows)) })
+	return job, nil
 }
 
 // outcome judges rows.

@@ -2,6 +2,7 @@ package declared
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"strings"
 	"time"
@@ -22,17 +23,26 @@ type rows struct {
 	values [][]any
 }
 
-// Columns returns the columns of a row: the fields of the struct R that JSON writes, without the
+// Columns returns the columns of a row: the fields of the struct that JSON writes, without the
 // ending _ns of durations. The tags unit and help describe them.
-func Columns[R any]() []Column {
+func Columns(row any) []Column {
 	var all []Column
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[R]()) {
+	for _, f := range reflect.VisibleFields(reflect.TypeOf(row)) {
 		if name := columnName(f); name != "" {
-			v, _ := asValue(reflect.Zero(f.Type))
+			v, ok := asValue(reflect.Zero(f.Type))
+			if !ok {
+				continue
+			}
 			all = append(all, Column{name, f.Tag.Get("unit"), kind(v), f.Tag.Get("help")})
 		}
 	}
 	return all
+}
+
+// isColumn reports whether values of a type have a form in expressions.
+func isColumn(t reflect.Type) bool {
+	_, ok := asValue(reflect.Zero(t))
+	return ok
 }
 
 func columnName(f reflect.StructField) string {
@@ -43,34 +53,46 @@ func columnName(f reflect.StructField) string {
 	return strings.TrimSuffix(name, "_ns")
 }
 
-// tableOf returns the results of cells as rows.
-func tableOf[R any](cells []R) *rows {
+// tableOf returns a slice of structs as rows.
+func tableOf(slice any) *rows {
 	t := &rows{index: map[string]int{}}
 	var fields [][]int
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[R]()) {
-		if name := columnName(f); name != "" {
+	all := reflect.ValueOf(slice)
+	for _, f := range reflect.VisibleFields(all.Type().Elem()) {
+		if name := columnName(f); name != "" && isColumn(f.Type) {
 			t.index[name] = len(t.names)
 			t.names, fields = append(t.names, name), append(fields, f.Index)
 		}
 	}
-	for i := range cells {
-		v := reflect.ValueOf(&cells[i]).Elem()
+	for i := range all.Len() {
+		v := all.Index(i)
 		row := make([]any, len(fields))
 		for k, index := range fields {
-			x, ok := asValue(v.FieldByIndex(index))
-			if !ok {
-				panic(fmt.Sprintf("BUG: declared: column %s of type %v", t.names[k], v.FieldByIndex(index).Type()))
+			if x, ok := asValue(v.FieldByIndex(index)); ok {
+				row[k] = plain(x)
 			}
-			row[k] = plain(x)
 		}
 		t.values = append(t.values, row)
 	}
 	return t
 }
 
-// planValues returns the values of a plan by their keys.
+// planNamed is the values of a plan, for plan.KEY: a column may have the name of a key.
+type planNamed map[string]any
+
+// String implements fmt.Stringer.
+func (planNamed) String() string { return "the plan" }
+
+// Value implements Valued.
+func (p planNamed) Value(name string) (any, bool) {
+	v, ok := p[name]
+	return v, ok
+}
+
+// planValues returns the values of a plan by their keys, and under "plan" all of them.
 func planValues(plan any) map[string]any {
 	named := map[string]any{}
+	defer func() { named["plan"] = planNamed(maps.Clone(named)) }()
 	v := reflect.ValueOf(plan).Elem()
 	for _, f := range reflect.VisibleFields(v.Type()) {
 		if name := f.Tag.Get("plan"); name != "" {

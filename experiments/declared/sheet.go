@@ -252,17 +252,15 @@ type names struct {
 	columns []string
 }
 
-// Check checks that all names of the sheet are known: keys of the plan, columns, let, functions and
-// operators. plan is a pointer to a plan, and columns those of its rows.
+// Check checks that all names of the sheet are known: keys of the plan, columns, let, functions
+// and operators. plan is a pointer to a plan, and columns are those of its rows. A column hides a
+// key of the same name, which is then plan.KEY.
 func (s *Sheet) Check(plan any, columns []Column) error {
 	n := &names{sheet: s, values: map[string]bool{"true": true, "false": true}}
 	for name := range planValues(plan) {
 		n.values[name] = true
 	}
 	for _, c := range columns {
-		if n.values[c.Name] {
-			return fmt.Errorf("%s: %s: a key of the plan and a column: rename one", s.claimsFile, c.Name)
-		}
 		n.columns = append(n.columns, c.Name)
 	}
 	for _, e := range s.let {
@@ -312,7 +310,11 @@ func (n *names) check(tree ast.Expr, locals []string) (err error) {
 		}
 		switch x := x.(type) {
 		case *ast.SelectorExpr:
-			err = n.check(x.X, locals)
+			if id, ok := x.X.(*ast.Ident); ok && id.Name == "plan" && !n.values[x.Sel.Name] {
+				err = fmt.Errorf("plan.%s: no such key of the plan%s", x.Sel.Name, nearest(x.Sel.Name, slices.Sorted(maps.Keys(n.values))))
+			} else {
+				err = n.check(x.X, locals)
+			}
 			return false
 		case *ast.CallExpr:
 			err = n.call(x, locals)

@@ -74,6 +74,8 @@ var Study = experiments.Define(experiments.Spec[Plan, testbed.Result]{
 	Check:    check,
 	Cells:    cells,
 	Judge:    judge,
+	Rows:     rowsOf,
+	Row:      Row{},
 	Live:     []experiments.LivePart[Plan]{{Name: "kernel", Needs: needsRoot, Run: kernel}},
 })
 

@@ -28,7 +28,7 @@ func newExperiment() *cobra.Command {
 			"  tcpwheel experiment run expiry --quick\n" +
 			"  tcpwheel experiment run --all --quick --out report",
 	}
-	cmd.AddCommand(newExperimentList(), newExperimentShow(), newExperimentRun(), newExperimentMerge(), newExperimentDocs())
+	cmd.AddCommand(newExperimentList(), newExperimentShow(), newExperimentRun(), newExperimentNew(), newExperimentMeasures(), newExperimentMerge(), newExperimentDocs())
 	return cmd
 }
 
@@ -209,9 +209,12 @@ func isPlanFile(arg string) bool {
 	return strings.HasSuffix(arg, ".yaml") || strings.HasSuffix(arg, ".yml")
 }
 
-// openArgument opens a study by name, or a plan by its file.
+// openArgument opens a study by name, a plan by its file, or a study by its folder.
 func openArgument(cmd *cobra.Command, arg string, quick bool) (*experiments.Job, error) {
 	if !isPlanFile(arg) {
+		if studies.Find(arg) == nil && isStudyFolder(arg) {
+			return openFolder(cmd, arg, quick)
+		}
 		s, err := findStudy(cmd, arg)
 		if err != nil {
 			return nil, err

@@ -34,9 +34,10 @@ type runFlags struct {
 func newExperimentRun() *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
-		Use:   "run STUDY|PLAN.yaml... | --all",
+		Use:   "run STUDY|PLAN.yaml|FOLDER... | --all",
 		Short: "run studies and report their results",
-		Long: "Run runs studies, named or given by a plan, on all processors. It prints their\n" +
+		Long: "Run runs studies on all processors: named, given by a plan, or in a folder of\n" +
+			"plan.yaml, claims.yaml and figures.yaml ('experiment new' makes one). It prints their\n" +
 			"tables and claims. With --out it writes a report instead: a page that needs no\n" +
 			"network, and claims.json, tables, figures, plans and the result of each cell.\n" +
 			"It replaces an earlier report, and nothing else.\n\n" +
@@ -85,6 +86,11 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 	jobs, err := f.open(cmd, args)
 	if err != nil {
 		return err
+	}
+	for _, arg := range args {
+		if f.shard != "" && !isPlanFile(arg) && studies.Find(arg) == nil {
+			return usage(cmd, fmt.Errorf("%s--shard of the folder %s: its claims are no part of a shard, so 'experiment merge' could not judge: run it whole", commandPrefix(cmd), arg))
+		}
 	}
 	if f.out != "" && f.shard == "" {
 		if err := checkReportDir(f.out); err != nil {
