@@ -8,7 +8,7 @@ type Gate uint8
 
 const (
 	Passed       Gate = iota
-	NotNeeded         // the retransmission was spurious, or did not repair the loss
+	NotNeeded         // the retransmission was spurious, did not repair the loss, or only a FIN was lost
 	NotFollowed       // the ends could not do what they did in the capture up to the loss
 	NotRepaired       // the oracle does not repair it
 	WrongTime         // the oracle repairs it at another time
@@ -19,7 +19,7 @@ const (
 )
 
 var gateNames = [gates]string{
-	"", "not needed, or not repaired in the capture", "the replay could not follow the capture up to this loss",
+	"", "not needed, not repaired in the capture, or a FIN alone", "the replay could not follow the capture up to this loss",
 	"retransmitted as captured, the loss is not repaired in the replay", "retransmitted as captured, the loss is repaired at another time in the replay",
 	"the repair does not move when the retransmissions do", "packets decide on the repair whose fates the capture does not show",
 }

@@ -20,7 +20,7 @@ type path struct {
 	index int            // of packets with data
 	high  int64          // the end of all that was ever sent
 	sent  []transmission // in order
-	acks  []ackSeen      // when ACKs of this direction's bytes arrived at their sender, if the run measures
+	acks  []ackSeen      // when its bytes were acknowledged, if the run measures
 	log   []Event        // with Options.log
 	spare []*inFlight    // have arrived
 }

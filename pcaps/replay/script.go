@@ -88,11 +88,14 @@ type Loss struct {
 	Acked     bool `json:"acked,omitempty"`     // before the retransmission left: nothing was lost
 	Timed     bool `json:"timed,omitempty"`     // no packet caused the retransmission, but a timer
 	Estimated bool `json:"estimated,omitempty"` // the one before was not captured: Sent is a guess
+	OnlyFIN   bool `json:"only_fin,omitempty"`  // nothing but a FIN was lost: no data waited for it
 }
 
 // Needed reports whether the loss counts in comparisons: its retransmission was needed, as far as
-// the capture shows, and repaired it.
-func (l *Loss) Needed() bool { return l.TRec > 0 && !l.Acked && l.Verdict != track.Spurious }
+// the capture shows, repaired it, and data waited for it.
+func (l *Loss) Needed() bool {
+	return l.TRec > 0 && !l.Acked && !l.OnlyFIN && l.Verdict != track.Spurious
+}
 
 // doubt returns how far the wait for a repair may be off that was not captured at its sender. heard
 // is what ACKs alone would have done.

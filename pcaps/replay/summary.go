@@ -59,6 +59,9 @@ type GateSummary struct {
 	Losses, Needed, Passed int
 	Captured               time.Duration // the recovery times of the ones that are needed
 	Gates                  [gates]int    // losses by why they do not count
+
+	// The others, by the first reason that holds.
+	Spurious, OnlyFIN, NotRepaired int
 }
 
 // Losses returns the losses of results: each result with the number of a loss.
@@ -79,9 +82,16 @@ func SummarizeGate(results []*Result) (g GateSummary) {
 	for r, i := range Losses(results) {
 		g.Losses++
 		g.Gates[r.Gates[i]]++
-		if l := &r.Script.Losses[i]; l.Needed() {
+		switch l := &r.Script.Losses[i]; {
+		case l.Needed():
 			g.Needed++
 			g.Captured += l.TRec
+		case l.Verdict == track.Spurious || l.Acked:
+			g.Spurious++
+		case l.OnlyFIN:
+			g.OnlyFIN++
+		default:
+			g.NotRepaired++
 		}
 	}
 	g.Passed = g.Gates[Passed]

@@ -173,6 +173,17 @@ func (l *Loss) moveTo(d time.Duration) {
 	l.D = d
 }
 
+// onlyFIN reports whether the bytes from start to end are a FIN, which its last transmission shows.
+func (b *builder) onlyFIN(p *track.Stream, start int64, end uint64) bool {
+	i := p.Find(start)
+	if start == 0 || int64(end)-start != 1 || i == len(p.Runs) {
+		return false
+	}
+	last := p.Runs[i].Tries[len(p.Runs[i].Tries)-1]
+	mark := p.Sent[last.N].Mark
+	return mark >= 0 && b.conn.Facts.Packets[mark].Flags.Has(tcp.FIN) && b.conn.Facts.Packets[mark].End() == int64(end)
+}
+
 // findLosses takes over the episodes of the tracker.
 func (b *builder) findLosses() {
 	s := b.script
@@ -201,6 +212,7 @@ func (b *builder) findLosses() {
 			if t := s.Paths[d].try(start, l.Try); t != nil {
 				l.Sent = t.Sent
 			}
+			l.OnlyFIN = b.onlyFIN(p, start, l.End)
 			if t := s.Paths[d].try(start, l.Try+1); t != nil {
 				acked, ok := ackedAt(s.tapes[d].acks, int64(l.End))
 				l.Acked = ok && acked < t.Sent

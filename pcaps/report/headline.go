@@ -38,7 +38,11 @@ const mostEach = 10
 func NewHeadline(st *replay.Study, results []*replay.Result, all []replay.Summary, first func(*replay.Result) wheel.Time) (h Headline) {
 	g := replay.SummarizeGate(results)
 	if g.Needed == 0 {
-		return Headline{Lost: "No loss was both needed and repaired.", Timers: "There is nothing to compare."}
+		lost := "No loss was both needed and repaired."
+		if g.Losses > 0 {
+			lost = fmt.Sprintf("No loss was both needed and repaired. Of the loss episodes (%d) %s.", g.Losses, because(&g))
+		}
+		return Headline{Lost: lost, Timers: "There is nothing to compare."}
 	}
 	var byKind [track.Kinds]time.Duration
 	var n [track.Kinds]int
@@ -72,6 +76,29 @@ func NewHeadline(st *replay.Study, results []*replay.Result, all []replay.Summar
 	}
 	h.Timers = fmt.Sprintf("%s; %d of %s could be replayed.", upper(words), g.Passed, lossesText(g.Needed))
 	return h
+}
+
+// because says why loss episodes are not losses that are compared, as "2 were unnecessary, 1 was a
+// FIN alone, for which no data waited".
+func because(g *replay.GateSummary) string {
+	var parts []string
+	for _, p := range []struct {
+		n    int
+		is   string
+		many string
+	}{
+		{g.Spurious, "was unnecessary", "were unnecessary"},
+		{g.OnlyFIN, "was a FIN alone, for which no data waited", "were FINs alone, for which no data waited"},
+		{g.NotRepaired, "has no repair that the capture shows", "have no repair that the capture shows"},
+	} {
+		switch {
+		case p.n == 1:
+			parts = append(parts, "1 "+p.is)
+		case p.n > 1:
+			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.many))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // lossesText is "1 loss" or "7 losses".
@@ -144,7 +171,7 @@ func estimateWords(r *replay.Result, loss, choice int) string {
 	return words + fmt.Sprintf("which may be no difference (%s sooner to %s later)", track.SpanText(max(e.High, 0)), track.SpanText(max(-e.Low, 0)))
 }
 
-// finest returns the choices with the finest timers and with those that would cost the most, -1 for
+// finest returns the choices with the finest timers and with the ones that would cost the most, -1 for
 // none.
 func finest(all []replay.Summary) (fine, worst int) {
 	fine, worst = -1, -1

@@ -121,12 +121,11 @@ func (r *Replays) Write(w io.Writer) error {
 
 // lossCounts says which episodes are losses.
 func lossCounts(g *replay.GateSummary) string {
-	rest := g.Losses - g.Needed
-	if rest == 0 {
+	if g.Losses == g.Needed || g.Needed == 0 {
 		return ""
 	}
-	return fmt.Sprintf("Loss episodes: %d. Of these %d were needed and repaired, and are the losses here; in %d the retransmissions were unnecessary, or the capture shows no repair.",
-		g.Losses, g.Needed, rest)
+	return fmt.Sprintf("The captures have %d loss episodes. %d were needed and repaired: they are the losses here. Of the others %s.",
+		g.Losses, g.Needed, because(g))
 }
 
 // openPolicies groups the policies without a verdict by why that is.
