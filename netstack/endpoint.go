@@ -99,12 +99,13 @@ const (
 // pendingCalls collects the application's calls for the next step.
 type pendingCalls struct {
 	wrote, consumed uint32
-	moreFollows     bool
-	flush           bool // report moreFollows though nothing was written
-	options         bool // socket options have changed
-	config          bool // opts.socketConfig has changed
-	control         bool // the congestion control has changed
-	resize          bool // the receive buffer has changed; applied once established
+	flags           tcp.WriteFlags // of the last write
+	flush           bool           // report flags though nothing was written
+	push            bool           // TCP_NODELAY was set to 1
+	options         bool           // socket options have changed
+	config          bool           // opts.socketConfig has changed
+	control         bool           // the congestion control has changed
+	resize          bool           // the receive buffer has changed; applied once established
 	shutdown        bool
 	close           bool
 	linger0         bool // close with a RST

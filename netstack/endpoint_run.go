@@ -343,18 +343,17 @@ func (e *Endpoint) applyCalls(now wheel.Time, o *tcp.Output) {
 	}
 	if rest := t.wrote - min(t.wrote, maxWrotePerStep); rest > 0 && e.maxGSO == 0 && !t.abort {
 		// The next step reports the rest, and the calls made after the writes.
-		e.conn.Wrote(now, maxWrotePerStep, tcp.WriteMore, o)
+		e.conn.Wrote(now, maxWrotePerStep, tcp.WriteMore|tcp.WritePart, o)
 		t.wrote, t.options, t.consumed = rest, false, 0
 		e.calls = t
 		e.work.Add(1)
 		return
 	}
 	if t.wrote > 0 || t.flush {
-		var flags tcp.WriteFlags
-		if t.moreFollows {
-			flags = tcp.WriteMore
-		}
-		e.conn.Wrote(now, t.wrote, flags, o)
+		e.conn.Wrote(now, t.wrote, t.flags, o)
+	}
+	if t.push {
+		e.conn.Flush(now, o)
 	}
 	switch {
 	case (t.abort || t.close) && e.opening != openingDone:

@@ -8,6 +8,7 @@ import (
 	"gvisor.dev/gvisor/pkg/waiter"
 
 	"tcpwheel/netstack/bufpool"
+	"tcpwheel/netstack/tcp"
 )
 
 type eventMask = waiter.EventMask
@@ -49,7 +50,7 @@ func (e *Endpoint) Write(p tcpip.Payloader, opts tcpip.WriteOptions) (int64, tcp
 				return 0, err
 			}
 			if left > 0 {
-				e.endWrite(opts.More)
+				e.endWrite(writeFlags(opts, false))
 			}
 			break
 		}
@@ -79,7 +80,7 @@ func (e *Endpoint) writePiece(p tcpip.Payloader, n int, follows bool, opts tcpip
 		e.writerWaits = true
 	}
 	bulk := follows || e.snd.size() >= pieceSize
-	e.queueWrite(views, n, follows || opts.More)
+	e.queueWrite(views, n, writeFlags(opts, follows))
 	e.mu.Unlock()
 	if bulk && e.p.parallel {
 		e.kickAsync()
@@ -90,18 +91,29 @@ func (e *Endpoint) writePiece(p tcpip.Payloader, n int, follows bool, opts tcpip
 }
 
 // endWrite ends a write whose last piece was announced but does not come.
-func (e *Endpoint) endWrite(more bool) {
+func (e *Endpoint) endWrite(flags tcp.WriteFlags) {
 	e.mu.Lock()
-	e.calls.moreFollows, e.calls.flush = more, true
+	e.calls.flags, e.calls.flush = flags, true
 	e.mu.Unlock()
 	e.kick()
 }
 
 // queueWrite queues written data.
-func (e *Endpoint) queueWrite(views []*buffer.View, n int, more bool) {
+func (e *Endpoint) queueWrite(views []*buffer.View, n int, flags tcp.WriteFlags) {
 	e.snd.append(views)
 	e.calls.wrote += uint32(n)
-	e.calls.moreFollows = more
+	e.calls.flags = flags
+}
+
+// writeFlags returns the engine's flags for a write. follows says that the rest of it comes next.
+func writeFlags(opts tcpip.WriteOptions, follows bool) tcp.WriteFlags {
+	switch {
+	case follows:
+		return tcp.WriteMore | tcp.WritePart
+	case opts.More:
+		return tcp.WriteMore
+	}
+	return 0
 }
 
 // room returns how many bytes can be written, or why none can. It counts failures as gVisor's TCP

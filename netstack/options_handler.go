@@ -30,8 +30,12 @@ func (e *Endpoint) socketOptionChanged() {
 // OnKeepAliveSet is called when SO_KEEPALIVE is set.
 func (e *Endpoint) OnKeepAliveSet(bool) { e.socketOptionChanged() }
 
-// OnDelayOptionSet is called when TCP_NODELAY is set.
-func (e *Endpoint) OnDelayOptionSet(bool) { e.socketOptionChanged() }
+// OnDelayOptionSet is called when TCP_NODELAY is set. Each set to 1 flushes what a cork holds.
+func (e *Endpoint) OnDelayOptionSet(delay bool) {
+	e.mu.Lock()
+	e.calls.push = e.calls.push || !delay && e.phase == phaseConn
+	e.optionsChanged()
+}
 
 // OnCorkOptionSet is called when TCP_CORK is set.
 func (e *Endpoint) OnCorkOptionSet(bool) { e.socketOptionChanged() }

@@ -41,15 +41,15 @@ type Conn struct {
 	sackOn         bool
 	sndScale       uint8
 	rcvScale       uint8
-	synLost        bool  // the timer retransmitted our SYN or SYN-ACK
-	openDeferred   bool  // TCP_DEFER_ACCEPT: our SYN-ACK is acknowledged, the listener waits for data
-	finQueued      bool  // the application is done writing: a FIN follows the data
-	finSent        bool  // SND.NXT is beyond the FIN
-	readClosed     bool  // the application is done reading
-	urgent         bool  // SND.UP is valid
-	hasSndSml      bool  // sndSml is valid
-	rcvUrgent      bool  // RCV.UP is valid
-	msgMore        bool  // the last write had MSG_MORE
+	synLost        bool // the timer retransmitted our SYN or SYN-ACK
+	openDeferred   bool // TCP_DEFER_ACCEPT: our SYN-ACK is acknowledged, the listener waits for data
+	finQueued      bool // the application is done writing: a FIN follows the data
+	finSent        bool // SND.NXT is beyond the FIN
+	readClosed     bool // the application is done reading
+	urgent         bool // SND.UP is valid
+	hasSndSml      bool // sndSml is valid
+	rcvUrgent      bool // RCV.UP is valid
+	more           moreState
 	corkExpired    bool  // the cork, or the small window, has waited long enough
 	advertisedZero bool  // the last advertised window was 0
 	ackDue         bool  // send an ACK at the end of this call
@@ -126,7 +126,26 @@ type WriteFlags uint8
 const (
 	WriteMore   WriteFlags = 1 << iota // MSG_MORE: more data follows, so hold back a small segment
 	WriteUrgent                        // MSG_OOB: the last byte is urgent
+	WritePart                          // with WriteMore: part of a write; no ACK releases its end
 )
+
+// moreState is what the last write said about data to follow.
+type moreState uint8
+
+const (
+	moreNone     moreState = iota
+	moreReleased           // WriteMore, and an ACK has arrived since
+	moreHeld               // WriteMore
+	morePart               // WritePart
+)
+
+// releaseMore ends the wait that WriteMore began, when an ACK arrives. In Linux MSG_MORE corks only
+// what the call itself pushes; tcp_data_snd_check then sends as Nagle's algorithm allows.
+func (c *Conn) releaseMore() {
+	if c.more == moreHeld {
+		c.more = moreReleased
+	}
+}
 
 // NoLinger makes Close return at once and finish in the background.
 const NoLinger time.Duration = -1
@@ -216,10 +235,22 @@ func (c *Conn) SetOptions(now wheel.Time, opts SocketOptions, o *Output) {
 	if opts.QuickAck && c.runs(tcptimers.DelAck) {
 		c.ackDue = true
 	}
-	c.msgMore = c.msgMore && opts.Cork == was.Cork
+	if opts.Cork != was.Cork {
+		c.more = moreNone
+	}
 	// tcp(7): "setting this option forces an explicit flush of pending output, even if TCP_CORK is
 	// currently set."
-	c.corkExpired = opts.NoDelay && !was.NoDelay
+	c.corkExpired = c.corkExpired || opts.NoDelay && !was.NoDelay
+	c.output(now, o)
+}
+
+// Flush sends what a cork or Nagle's algorithm holds back. In Linux each set of TCP_NODELAY to 1
+// does so (__tcp_sock_set_nodelay), also when the option is set already.
+func (c *Conn) Flush(now wheel.Time, o *Output) {
+	if c.state == StateClosed || c.state == StateTimeWait || c.queued() == 0 {
+		return
+	}
+	c.corkExpired = true
 	c.output(now, o)
 }
 

@@ -157,6 +157,7 @@ func (c *Conn) inputAck(now wheel.Time, in *Inbound, seq Seq, o *Output) bool {
 		return true
 	}
 	c.lastRecv, c.unanswered = now, 0
+	c.releaseMore()
 	c.takeAck(now, in, o)
 	return c.state != StateClosed
 }

@@ -13,8 +13,20 @@ func (c *Conn) Wrote(now wheel.Time, n uint32, flags WriteFlags, o *Output) {
 	if !c.CanWrite() || c.sndEnd.Add(n).Sub(c.sndUna) > maxFlight || n > maxFlight {
 		return
 	}
+	if n > 0 && c.hasSent && c.fl.sent.Len() == 0 && c.queued() == 0 {
+		// Data that waits, for the peer's window or for a full segment, is no idle time. Linux also
+		// checks when data is queued (tcp_skb_entail), not when it leaves.
+		c.cc.OnIdle(now, now.Sub(c.lastSent), c.est.RTO())
+	}
 	c.sndEnd = c.sndEnd.Add(n)
-	c.msgMore = flags&WriteMore != 0
+	switch {
+	case flags&WriteMore == 0:
+		c.more = moreNone
+	case flags&WritePart != 0:
+		c.more = morePart
+	default:
+		c.more = moreHeld
+	}
 	c.corkExpired = false
 	if flags&WriteUrgent != 0 && n > 0 {
 		// RFC 9293 §3.8.5 (MUST-62): the urgent pointer points behind the urgent data.
@@ -118,9 +130,6 @@ func (c *Conn) notePaced(now wheel.Time, n uint32) {
 
 // sendNew sends new data as far as the windows allow.
 func (c *Conn) sendNew(now wheel.Time, o *Output) {
-	if c.hasSent && c.fl.sent.Len() == 0 {
-		c.cc.OnIdle(now, now.Sub(c.lastSent), c.est.RTO())
-	}
 	for {
 		hold, sent := c.sendOne(now, false, o)
 		if sent && !c.allSent() {
@@ -176,7 +185,7 @@ func (c *Conn) sendOne(now wheel.Time, free bool, o *Output) (hold holdReason, s
 		n, hold = nextSegmentLen(sendInput{
 			Queued: queued, Usable: usable, MSS: mss, MaxWnd: c.snd.Recent,
 			Idle: c.fl.sent.Len() == 0, SmallOut: c.smallOut(), Closing: c.finQueued,
-			NoDelay: c.opts.NoDelay, Minshall: c.cfg.Minshall, Cork: c.opts.Cork, More: c.msgMore,
+			NoDelay: c.opts.NoDelay, Minshall: c.cfg.Minshall, Cork: c.opts.Cork, More: c.more >= moreHeld,
 			// F-RTO needs this segment, whatever its size, to find out whether the flight was lost.
 			Override: c.corkExpired || free || c.fl.frto.Active(),
 		})
@@ -230,7 +239,7 @@ func (c *Conn) sendData(now wheel.Time, n uint32, fin bool, o *Output) bool {
 		length++
 		flags, segFlags = FIN, sentFIN
 	}
-	if n > 0 && n == c.queued() && (!c.msgMore || c.corkExpired || c.finQueued) {
+	if n > 0 && n == c.queued() && (c.more == moreNone || c.corkExpired || c.finQueued) {
 		// RFC 9293 §3.9.1.2 (MUST-61): PSH is set "in the last buffered segment (i.e., when there is no
 		// more queued data to be sent)". MSG_MORE announces more, until the wait for it is over.
 		flags |= PSH

@@ -287,6 +287,14 @@ func (e *Engine) SetOptions(now wheel.Time, s *Socket, opts SocketOptions) {
 	}
 }
 
+// Flush is Conn.Flush.
+func (e *Engine) Flush(now wheel.Time, s *Socket) {
+	if now = e.setNow(now); s.open() {
+		s.conn.Flush(now, &e.out)
+		e.apply(s)
+	}
+}
+
 // Counters returns the counters so far.
 func (e *Engine) Counters() Counters { return e.out.Counters }
 

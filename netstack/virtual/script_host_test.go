@@ -112,7 +112,7 @@ func samples(t *testing.T, file string, src []byte, host func(script.HostConfig)
 	return all
 }
 
-// sampleDiff returns the fields in which two samples differ, "" if none.
+// sampleDiff lists the fields that differ between two samples, "" if none.
 func sampleDiff(want, got *script.Sample) string {
 	var diff []string
 	differ := func(name string, got, want any) {
@@ -140,7 +140,7 @@ func sampleDiff(want, got *script.Sample) string {
 }
 
 // closedTimeWait reports whether the connection may go on as a record without counts, which
-// docs/differences.md lists.
+// docs/differences.md says.
 func closedTimeWait(i *tcp.Info) bool {
 	return i.State == tcp.StateTimeWait || i.State == tcp.StateClosed
 }

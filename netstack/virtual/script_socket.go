@@ -248,6 +248,9 @@ func (s *scriptSocket) Configure(cfg script.SocketConfig) error {
 	return failed
 }
 
+// Flush implements script.Socket.
+func (s *scriptSocket) Flush() { s.ep.SocketOptions().SetDelayOption(false) }
+
 // Config implements script.Socket. It reads the options back from the endpoint.
 func (s *scriptSocket) Config() script.SocketConfig {
 	cfg, ops := s.cfg, s.ep.SocketOptions()

@@ -182,6 +182,13 @@ func (s *engineSocket) Configure(cfg SocketConfig) error {
 	return nil
 }
 
+func (s *engineSocket) Flush() {
+	if s.conn != nil {
+		s.host.engine.Flush(s.host.now, s.conn)
+		s.host.settle()
+	}
+}
+
 func (s *engineSocket) Config() SocketConfig { return s.cfg }
 
 // readable returns the number of bytes that can be read.

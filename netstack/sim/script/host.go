@@ -87,6 +87,9 @@ type Socket interface {
 	// what the host does not support.
 	Configure(cfg SocketConfig) error
 
+	// Flush sends what a cork holds back: TCP_NODELAY was set to 1, perhaps again.
+	Flush()
+
 	// Config returns the options.
 	Config() SocketConfig
 

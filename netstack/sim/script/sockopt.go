@@ -159,6 +159,9 @@ func (r *runner) setsockopt(f *file, c *Call) result {
 		return fails("EINVAL")
 	}
 	r.configure(f, cfg)
+	if name == "TCP_NODELAY" && v != 0 {
+		f.socket.Flush()
+	}
 	return result{}
 }
 
