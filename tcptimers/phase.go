@@ -78,6 +78,15 @@ func (p *Policy) Measure(sent, acked wheel.Time) time.Duration {
 	return floorTo(acked, p.Origin, p.RTTTick).Sub(floorTo(sent, p.Origin, p.RTTTick))
 }
 
+// ReorderDeadline returns when the timer of RACK's reordering window expires.
+func (p *Policy) ReorderDeadline(now wheel.Time, timeout time.Duration) wheel.Time {
+	at := p.Deadline(now, timeout+p.ProbeSlack)
+	if p.LateReorder {
+		at = p.Deadline(at, p.Tick)
+	}
+	return at
+}
+
 // Deadline returns the instant at which a timer started at start for interval expires, by the
 // policy's phase. It is a tick of the wheel that NewWheel makes, which rounds no further. An
 // interval below 0 counts as 0, and under PhaseCountdown one below a tick counts as a tick. The

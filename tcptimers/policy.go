@@ -92,6 +92,10 @@ type Policy struct {
 	// timeout in microsecs" (include/net/tcp.h): 2 ms.
 	ProbeSlack time.Duration
 
+	// LateReorder makes the timer of RACK's reordering window expire a tick later, as in Linux's
+	// timer wheel, which rounds up once more than the timeout in jiffies (calc_index).
+	LateReorder bool
+
 	// ReorderedDSACKs makes a DSACK widen RACK's reordering window only where reordering was
 	// seen, and never if it is for a loss probe: other DSACKs were caused by neither RACK nor
 	// reordering. tcp_dsack_seen of Linux does so; RFC 8985 §6.2 counts all.

@@ -65,6 +65,7 @@ func linuxPolicy() Policy {
 	p.SynLinearTimeouts = LinuxSynLinearTimeouts
 	p.PersistMin, p.PersistMax = 200*time.Millisecond, 120*time.Second
 	p.EmptyProbes = true
+	p.LateReorder = true
 	return p
 }
 
@@ -74,6 +75,7 @@ func linuxPolicy() Policy {
 func linuxJiffies() Policy {
 	p := linuxPolicy()
 	p.Phase = PhaseJiffies
+	p.LateReorder = false // PhaseJiffies rounds so
 	p.ProbeSlack = 2 * time.Millisecond
 	p.SACKsFirst = true
 	p.SharedTimer, p.ReorderedDSACKs = true, true

@@ -57,6 +57,15 @@ type Config struct {
 	// round trip by PRR, as Linux does. Without it cwnd falls at once.
 	PRRInCWR bool
 
+	// ResetAtAck makes the RST for data that arrives after Close a plain <SEQ=SEG.ACK><CTL=RST>, as
+	// in Linux (tcp_v4_send_reset). Without it the RST is at SND.NXT if our FIN has probably arrived
+	// before it: there a peer by RFC 5961 obeys it at once.
+	ResetAtAck bool
+
+	// WholeSACKs ignores the SACK of a part of a segment, as Linux does (tcp_match_skb_to_sack). The
+	// segment is then neither delivered nor evidence of another's loss.
+	WholeSACKs bool
+
 	AckPush  bool // acknowledge a segment with PSH at once
 	Minshall bool // Nagle's algorithm waits only for small segments (Minshall's variant, as in Linux)
 
@@ -106,7 +115,8 @@ type SocketOptions struct {
 
 // DefaultConfig returns the configuration for a policy: all extensions but ECN and pacing, CUBIC,
 // and a receive buffer of 1 MiB that grows to 4 MiB. With Linux's estimator, as in the profiles
-// linux and linux-jiffies, it also has Linux's variants of HyStart, PRR and Nagle's algorithm.
+// linux and linux-jiffies, it also has Linux's variants of HyStart, PRR and Nagle's algorithm, and
+// the settings above that follow Linux.
 func DefaultConfig(p tcptimers.Policy) Config {
 	c := Config{
 		Policy:  p,
@@ -130,6 +140,7 @@ func DefaultConfig(p tcptimers.Policy) Config {
 	}
 	if p.Estimator == tcptimers.EstimatorLinux {
 		c.Congestion.SlowStart, c.PRRInCWR, c.Minshall = congestion.HyStartLinux, true, true
+		c.Congestion.ReduceCwnd, c.Congestion.CountDelivered, c.ResetAtAck, c.WholeSACKs = true, true, true, true
 	}
 	return c
 }

@@ -203,14 +203,14 @@ func (c *Conn) noteDelivered(now wheel.Time, s *sentSegment, h *Header, a *ackFa
 	}
 }
 
-// growWindow passes an ACK of new data to the congestion controller.
-func (c *Conn) growWindow(now wheel.Time, a *ackFacts, o *Output) {
+// growWindow passes an ACK of new data, which delivers so many bytes, to the congestion controller.
+func (c *Conn) growWindow(now wheel.Time, a *ackFacts, delivered uint32, o *Output) {
 	rtt := time.Duration(0)
 	if a.hasRTT && !a.ackedRexmit {
 		rtt = a.rtt
 	}
 	delayed := c.cc.OnAck(now, congestion.Ack{
-		Acked: a.acked, Delivered: a.delivered, Flight: a.flight,
+		Acked: a.acked, Delivered: delivered, Flight: a.flight,
 		Una: uint32(c.sndUna), Nxt: uint32(c.sndNxt),
 		RTT: rtt, SRTT: c.est.SRTT(), Limited: c.cwndLimited(), ECE: a.ece, SYN: a.syn,
 	})

@@ -56,6 +56,13 @@ func (c *Conn) admit(now wheel.Time, in *Inbound, a Arrival, o *Output) (fit acc
 func (c *Conn) passesPAWS(now wheel.Time, h *Header, a Arrival, o *Output) bool {
 	switch c.paws.Check(now, h.Options.HasTimestamps, h.Options.TSVal, h.Flags.Has(RST)) {
 	case pawsOld:
+		if c.state == StateSynReceived && h.Flags&(ACK|SYN) == ACK && !c.Opens(h.Ack) {
+			// RFC 9293 §3.5.2: in a non-synchronized state a reset answers a segment that
+			// acknowledges something not yet sent. Linux checks this before the timestamp
+			// (tcp_check_req).
+			c.answerWithRST(h.Ack, o)
+			return false
+		}
 		// RFC 7323 §5.3, R1: "Send an acknowledgment in reply" "and drop the segment."
 		o.Counters.PAWSEstab++
 		c.insertOld(a, o)
@@ -116,8 +123,8 @@ func (c *Conn) answerUnacceptable(now wheel.Time, o *Output, always bool) bool {
 	}
 	if c.state == StateSynReceived {
 		if id := c.fl.sent.Front(); id != 0 {
-			// DEVIATION RFC 9293 §3.10.7.4: the answer is a SYN-ACK, not a plain ACK, as in Linux.
-			// The timer keeps running. The ACK may be for either SYN-ACK, so it gives no RTT sample
+			// DEVIATION RFC 9293 §3.10.7.4: the answer is a SYN-ACK, not a plain ACK: if ours was
+			// lost, it repairs that. The timer keeps running. The ACK may be for either SYN-ACK, so it gives no RTT sample
 			// (RFC 6298 §3).
 			s := c.fl.sent.Get(id)
 			c.emitSYN(now, s.Transmissions, o)

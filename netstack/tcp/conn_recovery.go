@@ -36,6 +36,12 @@ type recovery struct {
 // RFC 6582 §3.2, RFC 8985 §6.2.
 func (c *Conn) respond(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	advanced := a.acked > 0
+	grown := a.delivered
+	if !c.sackOn && advanced {
+		// As in Linux (tcp_remove_reno_sacks), the segments of duplicate ACKs have been delivered
+		// before, but one has filled the hole.
+		grown = max(a.acked-min(a.acked, c.rec.dup.N()*c.mss), min(a.acked, c.mss))
+	}
 	c.updateCounts(a)
 	c.applyFeedback(now, h, a, o)
 
@@ -52,7 +58,7 @@ func (c *Conn) respond(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	}
 	c.detect(now, a, leaving, o)
 	if advanced && growing && c.caState != CARecovery {
-		c.growWindow(now, a, o)
+		c.growWindow(now, a, grown, o)
 	}
 	if c.reducing() {
 		delivered := a.delivered
@@ -210,7 +216,7 @@ func (c *Conn) detectRACK(now wheel.Time, a *ackFacts, leaving bool, o *Output) 
 	case !ok:
 		c.stopLoss(o, tcptimers.Reorder)
 	case !(shared && a.byTimer): // Linux's tcp_rack_reo_timeout looks once
-		c.startLoss(o, tcptimers.Reorder, c.cfg.Policy.Deadline(now, timeout+c.cfg.Policy.ProbeSlack))
+		c.startLoss(o, tcptimers.Reorder, c.cfg.Policy.ReorderDeadline(now, timeout))
 		a.startedReorder = true
 	}
 	a.lost = a.lost || found

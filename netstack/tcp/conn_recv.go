@@ -27,11 +27,14 @@ func (c *Conn) takeData(now wheel.Time, in *Inbound, a Arrival, o *Output) (v Di
 		// RFC 2525 §2.17: data that no application will read must not be acknowledged; the peer
 		// learns of it by a RST.
 		o.Counters.TCPAbortOnData++
-		seq := c.rstSeq()
-		if c.frontMissing(now, in.Header) {
-			seq = c.sndUna
+		switch {
+		case c.cfg.ResetAtAck:
+			c.answerWithRST(in.Header.Ack, o)
+		case c.frontMissing(now, in.Header):
+			c.sendRST(now, c.sndUna, o)
+		default:
+			c.sendRST(now, c.rstSeq(), o)
 		}
-		c.sendRST(now, seq, o)
 		c.closed(now, ErrAborted, o)
 		return Disposition{}
 	}

@@ -32,6 +32,11 @@ func (c *Conn) takeSACK(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 			o.Counters.TCPSACKDiscard++
 			continue
 		}
+		if c.cfg.WholeSACKs {
+			if b = c.wholeSegments(b); b.Start == b.End {
+				continue
+			}
+		}
 		n := c.fl.sent.Len()
 		c.fl.sent.Sack(b, func(id segmentID) {
 			s := c.fl.sent.seg(id)
@@ -53,6 +58,23 @@ func (c *Conn) takeSACK(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 			c.armSplit(b.End, o)
 		}
 	}
+}
+
+// wholeSegments returns the part of a SACK block, inside the flight, that covers whole segments; an
+// empty range if none.
+func (c *Conn) wholeSegments(b Range) Range {
+	if id := c.fl.sent.Find(b.Start); id != 0 {
+		if s := c.fl.sent.seg(id); s.Seq != b.Start {
+			b.Start = s.End()
+		}
+	}
+	if id := c.fl.sent.Find(b.End); id != 0 {
+		b.End = c.fl.sent.seg(id).Seq
+	}
+	if !b.Start.Before(b.End) {
+		return Range{}
+	}
+	return b
 }
 
 // takeOldSACK processes the SACK blocks of an ACK below SND.UNA, which a later ACK has overtaken.

@@ -106,6 +106,15 @@ func (c *Conn) sendAckFrom(now wheel.Time, seq Seq, o *Output) {
 	}
 }
 
+// answerWithRST sends the reset that answers a segment with ACK number ack, as if there were no
+// connection: <SEQ=SEG.ACK><CTL=RST>.
+func (c *Conn) answerWithRST(ack Seq, o *Output) {
+	o.Segments = append(o.Segments, Outgoing{Header: Header{Seq: ack, Flags: RST}})
+	c.segsOut++
+	o.Counters.OutSegs++
+	o.Counters.OutRsts++
+}
+
 // sendRST sends a reset that the peer accepts at seq: <SEQ=seq><CTL=RST>, with an ACK in the
 // synchronized states.
 func (c *Conn) sendRST(now wheel.Time, seq Seq, o *Output) {

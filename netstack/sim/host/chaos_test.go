@@ -158,6 +158,8 @@ func (c *chaosRun) engine() tcp.EngineConfig {
 	k.Congestion.Validate, k.Congestion.LimitBurst = c.chance(0.3), c.chance(0.3)
 	k.Timestamps, k.WScale, k.SACK, k.ECN = c.chance(0.7), c.chance(0.7), c.chance(0.7), c.chance(0.4)
 	k.TimestampTick = pick(c.rnd, time.Microsecond, time.Millisecond, 10*time.Millisecond, time.Second)
+	k.Congestion.ReduceCwnd, k.Congestion.CountDelivered = c.chance(0.5), c.chance(0.5)
+	k.ResetAtAck, k.WholeSACKs = c.chance(0.5), c.chance(0.5)
 	k.AckPush, k.Minshall, k.PRRInCWR = c.chance(0.3), c.chance(0.5), c.chance(0.5)
 	k.Policy.EmptyProbes, k.Policy.DelAck.PingPong = c.chance(0.3), c.chance(0.3)
 	if c.chance(0.5) {

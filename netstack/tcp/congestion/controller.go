@@ -27,7 +27,7 @@ const (
 // Ack describes an ACK of new data.
 type Ack struct {
 	Acked     uint32        // bytes cumulatively acknowledged; at most Flight count
-	Delivered uint32        // bytes newly acknowledged or SACKed
+	Delivered uint32        // bytes that this ACK delivers: those SACKed before do not count
 	Flight    uint32        // bytes in flight before this ACK
 	Una, Nxt  uint32        // SND.UNA after this ACK and SND.NXT, to delimit rounds
 	RTT       time.Duration // RTT sample of this ACK, 0 for none
@@ -113,9 +113,20 @@ type Config struct {
 	Paced         bool   // segments are paced
 	SlowStart     SlowStart
 
-	// HyStartLimit is L of HyStart++: how many segments one ACK counts for in slow start. 0 is RFC
-	// 9406's value, 8 for unpaced senders and no limit for paced ones.
+	// HyStartLimit is L of RFC 9406 §4.3: how many segments one ACK counts for in slow start. It
+	// applies to HyStart++, and if set to Linux's HyStart. 0 is the RFC's value for HyStart++, 8 for
+	// unpaced senders and no limit for paced ones, and no limit for Linux's. math.MaxUint32 is no
+	// limit.
 	HyStartLimit uint32
+
+	// ReduceCwnd makes a loss or mark reduce cwnd, as in Linux (cubictcp_recalc_ssthresh,
+	// tcp_reno_ssthresh), and not FlightSize, as in RFC 5681 and RFC 9438. The two differ for a
+	// sender whose application limits it. Validate does not bound it.
+	ReduceCwnd bool
+	// CountDelivered makes an ACK of new data count for what it delivers: without the bytes that
+	// SACKs or duplicate ACKs have delivered before, and with those that it SACKs itself. Linux
+	// passes that to cong_avoid (acked_sacked in tcp_cong_control).
+	CountDelivered bool
 
 	LimitBurst bool // without PRR: recovery ends close to FlightSize (RFC 6582)
 	Validate   bool // treat unused windows by RFC 7661, without restarts after idle times

@@ -48,7 +48,7 @@ func newCubic(cfg Config) *cubic {
 	c := &cubic{window: newWindow(cfg), fastConvergence: !cfg.NoFastConvergence}
 	switch cfg.SlowStart {
 	case HyStartLinux:
-		c.linux = &hystartLinux{paced: cfg.Paced}
+		c.linux = &hystartLinux{paced: cfg.Paced, limit: cfg.HyStartLimit}
 	case StandardSlowStart:
 	default:
 		c.hystart, c.useHystart = *newHystart(cfg), true
@@ -84,14 +84,18 @@ func (c *cubic) OnAck(now wheel.Time, a Ack) (delayed bool) {
 }
 
 // linuxSlowStart processes an ACK in slow start with Linux's HyStart. As in tcp_slow_start, an ACK
-// counts for all that it acknowledges.
+// counts for all that it acknowledges, unless Config.HyStartLimit is set.
 func (c *cubic) linuxSlowStart(now wheel.Time, a Ack, acked uint32) (delayed bool) {
 	if c.linux.OnAck(now, a, c.cwnd, c.mss) {
 		c.ssthresh, c.bytesAcked = max(c.cwnd, 2*c.mss), 0
 		c.cwndPrior, c.startFlat = c.cwnd, true
 		return true
 	}
-	c.slowStart(acked, math.MaxUint16)
+	limit := uint32(math.MaxUint16)
+	if c.linux.limit > 0 {
+		limit = min(c.linux.limit, limit)
+	}
+	c.slowStart(acked, limit)
 	return false
 }
 
@@ -174,7 +178,7 @@ func (c *cubic) OnCongestion(_ wheel.Time, flight uint32, cause Cause) {
 	c.saveAndSetWMax()
 	c.reduce(flight, betaNum, betaDen, false)
 	c.cwnd = c.ssthresh
-	if cause == ECN {
+	if cause == ECN && !c.reduceCwnd {
 		// RFC 9438 §4.6: "reduction on ECE, cwnd >= 1 SMSS", and "ssthresh >= 2 SMSS".
 		c.cwnd = min(c.cwnd, max(uint32(uint64(min(flight, c.beforeEvent.cwnd))*betaNum/betaDen), c.mss))
 	}

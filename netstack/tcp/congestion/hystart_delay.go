@@ -24,6 +24,7 @@ type hystartLinux struct {
 	currRTT             time.Duration // curr_rtt, of this round
 	end                 uint32        // end_seq
 	samples             uint8
+	limit               uint32 // Config.HyStartLimit
 	paced, started      bool
 }
 
@@ -63,4 +64,4 @@ func (h *hystartLinux) OnAck(now wheel.Time, a Ack, cwnd, mss uint32) (done bool
 }
 
 // OnTimeout starts over, except for the minimum RTT.
-func (h *hystartLinux) OnTimeout() { *h = hystartLinux{paced: h.paced} }
+func (h *hystartLinux) OnTimeout() { *h = hystartLinux{paced: h.paced, limit: h.limit} }

@@ -24,6 +24,8 @@ type window struct {
 	noEvents       bool        // no event yet: a change of MSS resets the initial window
 	synLost        bool
 	limitBurst     bool
+	reduceCwnd     bool // Config.ReduceCwnd
+	byDelivery     bool // Config.CountDelivered
 	afterTimeout   bool // in the slow start after a timeout
 	recovering     bool // in fast recovery
 }
@@ -37,6 +39,7 @@ func newWindow(cfg Config) window {
 	w := window{
 		ssthresh: infinite, mss: cfg.MSS, maxCwnd: cfg.MaxWindow, iw: cfg.InitialWindow,
 		noEvents: true, synLost: cfg.SYNLost, limitBurst: cfg.LimitBurst,
+		reduceCwnd: cfg.ReduceCwnd, byDelivery: cfg.CountDelivered,
 	}
 	w.cwnd = w.initial()
 	if cfg.Validate {
@@ -73,6 +76,9 @@ func (w *window) InSlowStart() bool { return w.cwnd < w.ssthresh }
 func (w *window) growthBytes(now wheel.Time, a Ack) uint32 {
 	w.noEvents = false
 	acked := min(a.Acked, a.Flight)
+	if w.byDelivery {
+		acked = min(a.Delivered, a.Flight)
+	}
 	if w.validation != nil && !a.SYN {
 		w.validation.OnAck(now, acked, a.Una, a.Nxt, a.SRTT)
 		w.endPreserving(now)
@@ -125,7 +131,8 @@ func (w *window) avoid(acked uint32) {
 	}
 }
 
-// reduce saves what Undo restores, and sets ssthresh to the fraction num/den of the flight.
+// reduce saves what Undo restores, and sets ssthresh to the fraction num/den of the flight, or of
+// cwnd with Config.ReduceCwnd.
 func (w *window) reduce(flight, num, den uint32, timeout bool) {
 	w.noEvents = false
 	w.beforeEvent = savedWindow{cwnd: w.cwnd, ssthresh: w.ssthresh, flight: min(flight, w.cwnd), set: true, timeout: timeout}
@@ -134,6 +141,9 @@ func (w *window) reduce(flight, num, den uint32, timeout bool) {
 	if w.validation != nil {
 		flight = min(max(flight, w.validation.lossFlight(w.cwnd)), w.cwnd)
 		w.validation.reset()
+	}
+	if w.reduceCwnd {
+		flight = w.cwnd
 	}
 	// RFC 5681 §3.1: "ssthresh = max (FlightSize / 2, 2*SMSS)"
 	w.ssthresh = max(uint32(uint64(flight)*uint64(num)/uint64(den)), 2*w.mss)
