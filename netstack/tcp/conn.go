@@ -84,10 +84,10 @@ type Conn struct {
 	received uint64 // bytes that became readable
 	rcvUser  uint32 // RCV.USER: readable bytes not yet read
 	dataIn   uint32
-	rcvUp    Seq // RCV.UP, if rcvUrgent
 	irs      Seq
 
 	// The sender.
+	sndSml    Seq        // SND.sml: the end of the last small segment (RFC 9293 §A.3), if hasSndSml
 	acked     uint64     // written bytes that are acknowledged
 	lastSent  wheel.Time // when data was last sent
 	rec       recovery
@@ -98,12 +98,9 @@ type Conn struct {
 	dataOut   uint32
 	delivered uint32
 
-	// What few segments need. The last four fields are statistics, for Info.
+	// What few segments need.
 	rare            *rareState // allocated on first use
 	mtu             uint32     // path MTU
-	sndUp           Seq
-	sndSml          Seq // SND.sml: the end of the last small segment (RFC 9293 §A.3), if hasSndSml
-	timedSeq        Seq // where the timed segment begins
 	peerMSS         uint16
 	ipHeaderLen     uint8 // bytes
 	err             Error
@@ -114,10 +111,6 @@ type Conn struct {
 	persistIsCork   bool // the persist timer, if running, times the cork or the small window
 	recvBufferFixed bool // SetRecvBuffer disabled automatic growth
 	timed           bool // Policy.OneSample: one segment is being timed
-	deliveredCE     uint32
-	rexmits         uint32
-	dsacks          uint32
-	bytesRexmit     uint64
 }
 
 // WriteFlags qualify a write.
@@ -300,6 +293,16 @@ type rareState struct {
 	answered   bool        // answeredAt is valid
 	closedAt   wheel.Time  // when the peer's window closed, or Close was called since
 	spuriousAt wheel.Time  // when a timeout was found spurious
+	sndUp      Seq         // SND.UP, if Conn.urgent
+	rcvUp      Seq         // RCV.UP, if Conn.rcvUrgent
+	startUna   Seq         // SND.UNA when the last recovery episode began, if recovery.undoable
+	tooBigEnd  Seq         // SND.NXT at the last ICMP Packet Too Big
+
+	// Statistics, for Info.
+	bytesRexmit uint64
+	rexmits     uint32
+	dsacks      uint32
+	deliveredCE uint32
 }
 
 // needRare returns the rare state, allocated on first use.

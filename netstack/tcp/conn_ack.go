@@ -154,7 +154,7 @@ func (c *Conn) advance(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 		o.Events |= EventWritable
 	}
 	c.ecn.OnAck(c.sndUna)
-	if c.urgent && c.sndUna.AtOrAfter(c.sndUp) {
+	if c.urgent && c.sndUna.AtOrAfter(c.rare.sndUp) {
 		c.urgent = false
 	}
 }
@@ -173,7 +173,7 @@ func (c *Conn) noteDelivered(now wheel.Time, s *sentSegment, h *Header, a *ackFa
 	c.delivered++
 	o.Counters.TCPDelivered++
 	if a.ece {
-		c.deliveredCE++
+		c.needRare().deliveredCE++
 		o.Counters.TCPDeliveredCE++
 	}
 	stale := false

@@ -124,8 +124,8 @@ func (c *Conn) answerUnacceptable(now wheel.Time, o *Output, always bool) bool {
 	if c.state == StateSynReceived {
 		if id := c.fl.sent.Front(); id != 0 {
 			// DEVIATION RFC 9293 §3.10.7.4: the answer is a SYN-ACK, not a plain ACK: if ours was
-			// lost, it repairs that. The timer keeps running. The ACK may be for either SYN-ACK, so it gives no RTT sample
-			// (RFC 6298 §3).
+			// lost, it repairs that. The timer keeps running. The ACK may be for either SYN-ACK, so
+			// it gives no RTT sample (RFC 6298 §3).
 			s := c.fl.sent.Get(id)
 			c.emitSYN(now, s.Transmissions, o)
 			s.Transmissions = min(s.Transmissions, 254) + 1

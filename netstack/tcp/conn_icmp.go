@@ -118,7 +118,7 @@ func (c *Conn) tooBig(now wheel.Time, m ICMPError, o *Output) {
 		}
 	}
 	if found {
-		c.rec.tooBig, c.rec.tooBigEnd = true, c.sndNxt
+		c.rec.tooBig, c.needRare().tooBigEnd = true, c.sndNxt
 		c.fl.frto.Reset()
 		c.output(now, o)
 	}

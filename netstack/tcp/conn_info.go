@@ -14,13 +14,13 @@ func (c *Conn) Info(now wheel.Time) Info {
 		ATO: c.delack.adaptiveDelay(), Probes: int(c.unanswered),
 
 		Unacked: c.fl.sent.Outstanding().Segments, Sacked: c.fl.sent.Sacked().Segments,
-		Lost: c.fl.sent.Lost().Segments, Retrans: c.fl.sent.RetransOut().Segments, TotalRetrans: uint64(c.rexmits),
+		Lost: c.fl.sent.Lost().Segments, Retrans: c.fl.sent.RetransOut().Segments,
 		Reordering: dupThresh, ReoWnd: c.rec.rack.ReoWnd(),
 
-		Delivered: uint64(c.delivered), DeliveredCE: uint64(c.deliveredCE),
-		SegsIn: uint64(c.segsIn), SegsOut: uint64(c.segsOut), DataSegsIn: uint64(c.dataIn), DataSegsOut: uint64(c.dataOut),
-		BytesSent: c.bytesSent, BytesRetrans: c.bytesRexmit, BytesAcked: c.acked, BytesReceived: c.received,
-		NotSent: uint64(c.queued()), DSACKDups: uint64(c.dsacks),
+		Delivered: uint64(c.delivered),
+		SegsIn:    uint64(c.segsIn), SegsOut: uint64(c.segsOut), DataSegsIn: uint64(c.dataIn), DataSegsOut: uint64(c.dataOut),
+		BytesSent: c.bytesSent, BytesAcked: c.acked, BytesReceived: c.received,
+		NotSent: uint64(c.queued()),
 
 		SndMSS: c.mss, RcvMSS: c.recvMSS(), AdvMSS: uint32(c.announcedMSS()),
 		PMTU: c.mtu, SndWnd: c.snd.Wnd, SndWScale: c.sndScale, RcvWScale: c.rcvScale,
@@ -44,6 +44,10 @@ func (c *Conn) Info(now wheel.Time) Info {
 	if c.state >= StateSynReceived {
 		i.RcvWnd, i.RcvSpace = c.win.Wnd(c.rq.Nxt()), c.win.Buff()
 		i.RcvNxt = c.rq.Nxt() - c.irs
+	}
+	if r := c.rare; r != nil {
+		i.TotalRetrans, i.BytesRetrans = uint64(r.rexmits), r.bytesRexmit
+		i.DeliveredCE, i.DSACKDups = uint64(r.deliveredCE), uint64(r.dsacks)
 	}
 	if c.meter != nil {
 		c.meter.fillInfo(now, &i)

@@ -167,8 +167,8 @@ func (c *Conn) takeUrgent(h *Header, seq Seq, o *Output) {
 	if h.Flags.Has(URG) && c.state.canReceive() {
 		// RFC 9293 §3.8.5 (MUST-32): the application learns when urgent data becomes pending and
 		// when the pointer advances. A pointer to data received before is ignored.
-		if up := seq.Add(uint32(h.Urgent)); up.After(c.rq.Nxt()) && (!c.rcvUrgent || up.After(c.rcvUp)) {
-			c.rcvUp, c.rcvUrgent = up, true
+		if up := seq.Add(uint32(h.Urgent)); up.After(c.rq.Nxt()) && (!c.rcvUrgent || up.After(c.rare.rcvUp)) {
+			c.needRare().rcvUp, c.rcvUrgent = up, true
 			o.Events |= EventUrgent
 		}
 	}

@@ -156,7 +156,7 @@ func (c *Conn) sendSYN(now wheel.Time, o *Output) {
 		}
 		c.sndNxt = c.iss.Add(1)
 		if c.cfg.Policy.OneSample {
-			c.timed, c.timedSeq, c.fl.timedAt = true, c.iss, now
+			c.timed, c.fl.timedSeq, c.fl.timedAt = true, c.iss, now
 		}
 		c.start(o, tcptimers.Handshake, c.cfg.Policy.Deadline(now, c.cfg.Policy.R2Syn(c.state == StateSynSent)))
 		c.emitSYN(now, 0, o)
@@ -225,7 +225,7 @@ func (c *Conn) emitSYN(now wheel.Time, rexmit uint8, o *Output) {
 	if rexmit > 0 {
 		o.Counters.RetransSegs++
 		o.Counters.TCPSynRetrans++
-		c.rexmits++
+		c.needRare().rexmits++
 	} else {
 		o.Counters.OutSegs++
 	}

@@ -14,13 +14,11 @@ type recovery struct {
 	eifel congestion.Eifel
 	dsack congestion.DSACK
 
-	recover   Seq // SND.NXT when the episode began
-	tooBigEnd Seq // SND.NXT at the last ICMP Packet Too Big
-	startUna  Seq // SND.UNA when the episode began
+	recover Seq // SND.NXT when the episode began
 
 	tlp        tlpState
 	frtoCredit uint8 // new segments that F-RTO still allows
-	tooBig     bool  // tooBigEnd is valid and not yet acknowledged
+	tooBig     bool  // rareState.tooBigEnd is valid and not yet acknowledged
 	undoable   bool
 	rtoEpisode bool // the episode began with a timeout
 	spurious   bool // the next RTT sample belongs to data sent after a spurious timeout
@@ -83,7 +81,7 @@ func (c *Conn) updateCounts(a *ackFacts) {
 		r.probeDue = true // or cancelled: no probe while something is SACKed
 	}
 	if a.acked > 0 {
-		r.tooBig = r.tooBig && c.sndUna.Before(r.tooBigEnd)
+		r.tooBig = r.tooBig && c.sndUna.Before(c.rare.tooBigEnd)
 		r.undoable = r.undoable && !c.sndUna.After(r.recover.Add(1<<30)) // sequence numbers wrap
 		r.dup.Advanced(c.sndUna)
 		if c.sackOn || c.caState != CARecovery {
@@ -239,7 +237,7 @@ func (c *Conn) dsackWidens(a *ackFacts) bool {
 // beginEpisode starts a recovery episode and forgets the previous one.
 func (c *Conn) beginEpisode(o *Output) {
 	r := &c.rec
-	r.recover, r.startUna = c.sndNxt, c.sndUna
+	r.recover, c.needRare().startUna = c.sndNxt, c.sndUna
 	if c.fl.sent.RetransOut().Segments == 0 {
 		r.eifel.Reset()
 	} else {

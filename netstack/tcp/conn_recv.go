@@ -148,7 +148,7 @@ func (c *Conn) delayAck(now wheel.Time, in *Inbound, a Arrival, ins *insertion, 
 func (c *Conn) Consumed(now wheel.Time, n uint32, o *Output) {
 	n = min(n, c.rcvUser)
 	c.rcvUser -= n
-	if c.rcvUrgent && c.rcvUp.AtOrBefore(c.rq.Nxt()-Seq(c.rcvUser)) {
+	if c.rcvUrgent && c.rare.rcvUp.AtOrBefore(c.rq.Nxt()-Seq(c.rcvUser)) {
 		c.rcvUrgent = false // all urgent data is read
 	}
 	if !c.state.canReceive() {

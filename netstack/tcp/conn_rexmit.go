@@ -108,8 +108,9 @@ func (c *Conn) retransmit(now wheel.Time, id segmentID, o *Output) {
 	out := c.appendSegment(now, seq, flags, o)
 	out.Offset, out.Len, out.Rexmit = c.acked+uint64(seq.Sub(c.dataUna())), payload, rexmit
 	c.lastSent, c.hasSent = now, true
-	c.rexmits++
-	c.bytesRexmit += uint64(payload)
+	rare := c.needRare()
+	rare.rexmits++
+	rare.bytesRexmit += uint64(payload)
 	c.bytesSent += uint64(payload)
 	c.dataOut++
 	o.Counters.RetransSegs++

@@ -42,7 +42,7 @@ func (c *Conn) sampleRTT(now wheel.Time, h *Header, a *ackFacts) {
 	}
 	a.measured, a.measuredRTT = true, rtt
 	if p.OneSample {
-		if !c.timed || !a.ack.After(c.timedSeq) {
+		if !c.timed || !a.ack.After(c.fl.timedSeq) {
 			return
 		}
 		c.timed = false

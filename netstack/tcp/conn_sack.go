@@ -13,7 +13,7 @@ func (c *Conn) takeSACK(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	if c.isDSACK(h) {
 		first = 1
 		a.dsack = true
-		c.dsacks++
+		c.needRare().dsacks++
 		if blocks[0].Start.Before(h.Ack) {
 			o.Counters.TCPDSACKRecv++
 		} else {

@@ -42,9 +42,10 @@ func (c *Conn) appendSegment(now wheel.Time, seq Seq, flags Flags, o *Output) *O
 	if c.ecn.ECE() {
 		h.Flags |= ECE
 	}
-	if c.urgent && seq.Before(c.sndUp) {
+	if c.urgent && seq.Before(c.rare.sndUp) {
 		h.Flags |= URG
-		h.Urgent = uint16(min(c.sndUp.Sub(seq), 65535)) // the field has 16 bits; later segments repeat it
+		// The field has 16 bits; later segments repeat it.
+		h.Urgent = uint16(min(c.rare.sndUp.Sub(seq), 65535))
 	}
 	c.lastAckSent = h.Ack
 	c.delack.OnAckSent()

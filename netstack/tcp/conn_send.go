@@ -13,11 +13,6 @@ func (c *Conn) Wrote(now wheel.Time, n uint32, flags WriteFlags, o *Output) {
 	if !c.CanWrite() || c.sndEnd.Add(n).Sub(c.sndUna) > maxFlight || n > maxFlight {
 		return
 	}
-	if n > 0 && c.hasSent && c.fl.sent.Len() == 0 && c.queued() == 0 {
-		// Data that waits, for the peer's window or for a full segment, is no idle time. Linux also
-		// checks when data is queued (tcp_skb_entail), not when it leaves.
-		c.cc.OnIdle(now, now.Sub(c.lastSent), c.est.RTO())
-	}
 	c.sndEnd = c.sndEnd.Add(n)
 	switch {
 	case flags&WriteMore == 0:
@@ -30,7 +25,7 @@ func (c *Conn) Wrote(now wheel.Time, n uint32, flags WriteFlags, o *Output) {
 	c.corkExpired = false
 	if flags&WriteUrgent != 0 && n > 0 {
 		// RFC 9293 §3.8.5 (MUST-62): the urgent pointer points behind the urgent data.
-		c.sndUp, c.urgent = c.sndEnd, true
+		c.needRare().sndUp, c.urgent = c.sndEnd, true
 	}
 	c.output(now, o)
 	c.watchUserTimeout(now, o)
@@ -130,6 +125,11 @@ func (c *Conn) notePaced(now wheel.Time, n uint32) {
 
 // sendNew sends new data as far as the windows allow.
 func (c *Conn) sendNew(now wheel.Time, o *Output) {
+	// Data that waits at a closed window is no idle time. Linux checks when data is queued
+	// (tcp_skb_entail), not when it leaves.
+	if waits := c.runs(tcptimers.Persist) && !c.persistIsCork; c.hasSent && c.fl.sent.Len() == 0 && !waits {
+		c.cc.OnIdle(now, now.Sub(c.lastSent), c.est.RTO())
+	}
 	for {
 		hold, sent := c.sendOne(now, false, o)
 		if sent && !c.allSent() {
@@ -256,7 +256,7 @@ func (c *Conn) sendData(now wheel.Time, n uint32, fin bool, o *Output) bool {
 	c.finSent = c.finSent || fin
 	c.windowProbeOut = false
 	if c.cfg.Policy.OneSample && !c.timed {
-		c.timed, c.timedSeq, c.fl.timedAt = true, seq, now
+		c.timed, c.fl.timedSeq, c.fl.timedAt = true, seq, now
 	}
 	c.armRexmit(now, id, o)
 	c.delack.onDataSent(now, &c.cfg.Policy.DelAck)

@@ -54,7 +54,7 @@ func (c *Conn) undo(now wheel.Time, a *ackFacts, acked uint32, o *Output) bool {
 func (c *Conn) undoByDSACK(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	r := &c.rec
 	b := h.Options.SACK[0]
-	if !r.undoable || b.Start.Before(r.startUna) || !b.Start.Before(r.recover) {
+	if !r.undoable || b.Start.Before(c.rare.startUna) || !b.Start.Before(r.recover) {
 		return
 	}
 	n := (b.Len() + c.mss - 1) / c.mss

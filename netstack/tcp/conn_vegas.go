@@ -11,7 +11,7 @@ import (
 type vegasCheck struct {
 	check   congestion.VegasCheck
 	rto     tcptimers.Estimator // from exact RTT samples, without a floor
-	rexmits uint32              // Conn.rexmits at the last ACK
+	rexmits uint32              // rareState.rexmits at the last ACK
 }
 
 // checkVegas marks the first segment lost if it is older than the fine-grained timeout. TCP Vegas
@@ -20,15 +20,15 @@ func (c *Conn) checkVegas(now wheel.Time, a *ackFacts, o *Output) {
 	rare := c.needRare()
 	if rare.vegas == nil {
 		rto := tcptimers.NewRFC6298(tcptimers.StandardConfig{Bounds: tcptimers.Bounds{Min: 1}})
-		rare.vegas = &vegasCheck{rto: rto, rexmits: c.rexmits}
+		rare.vegas = &vegasCheck{rto: rto, rexmits: rare.rexmits}
 	}
 	v := rare.vegas
 	if a.measured {
 		v.rto.Sample(tcptimers.Sample{RTT: a.measuredRTT})
 	}
-	if c.rexmits != v.rexmits {
+	if c.rare.rexmits != v.rexmits {
 		v.check.OnRetransmit()
-		v.rexmits = c.rexmits
+		v.rexmits = c.rare.rexmits
 	}
 	if c.fl.sent.Len() == 0 || c.caState >= CALoss || !a.duplicate && a.acked == 0 {
 		return

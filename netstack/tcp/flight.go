@@ -29,6 +29,7 @@ type flight struct {
 	rexmitAt   wheel.Time // expiry of the single retransmission timer, or of the last segment's
 	probeAt    wheel.Time // expiry of the loss probe timer, if it runs
 	timedAt    wheel.Time // Policy.OneSample: when the timed segment was sent
+	timedSeq   Seq        // where it begins
 
 	delAckEvidence delAckEvidence // Policy.AckEvidence
 	probeEarly     bool           // ACK evidence shortened the probe timeout
