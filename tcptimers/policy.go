@@ -92,8 +92,8 @@ type Policy struct {
 	// timeout in microsecs" (include/net/tcp.h): 2 ms.
 	ProbeSlack time.Duration
 
-	// LateReorder makes the timer of RACK's reordering window expire a tick later, as in Linux's
-	// timer wheel, which rounds up once more than the timeout in jiffies (calc_index).
+	// LateReorder makes the timer of RACK's reordering window expire a tick later, as in Linux:
+	// its timer wheel adds a jiffy to a timeout that is rounded up to jiffies (calc_index).
 	LateReorder bool
 
 	// ReorderedDSACKs makes a DSACK widen RACK's reordering window only where reordering was

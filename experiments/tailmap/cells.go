@@ -115,6 +115,9 @@ func tailLoss(p *Plan, c *Cell, rule string, lost int) (t Tail, err error) {
 	cfg := tm.Config()
 	cfg.Congestion.InitialWindow = 64 * mss
 	cfg.Socket.NoDelay = true
+	// The rules differ in their timers only: all halve the flight (RFC 5681 §3.1), and none cwnd, as
+	// Linux would.
+	cfg.Congestion.ReduceCwnd = false
 	var from uint64 // position of the lost tail in the stream; 0 means no loss yet
 	link := sim.LinkConfig{Delay: c.RTT / 2}
 	lossy := link

@@ -123,8 +123,8 @@ type Config struct {
 	// tcp_reno_ssthresh), and not FlightSize, as in RFC 5681 and RFC 9438. The two differ for a
 	// sender whose application limits it. Validate does not bound it.
 	ReduceCwnd bool
-	// CountDelivered makes an ACK of new data count for what it delivers: without the bytes that
-	// SACKs or duplicate ACKs have delivered before, and with those that it SACKs itself. Linux
+	// CountDelivered makes an ACK of new data count for what it delivers. Bytes that SACKs or
+	// duplicate ACKs have delivered before do not count again, and bytes that it SACKs count. Linux
 	// passes that to cong_avoid (acked_sacked in tcp_cong_control).
 	CountDelivered bool
 
