@@ -44,7 +44,6 @@ func TestAnotherModule(t *testing.T) {
 import (
 	"fmt"
 
-	"gvisor.dev/gvisor/pkg/tcpip"
 	"gvisor.dev/gvisor/pkg/tcpip/network/ipv4"
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 	"tcpwheel/netstack"

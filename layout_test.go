@@ -86,6 +86,7 @@ var policy = layout{
 		"pcaps/watch/ring_linux.go",
 		"experiments/tail/real_linux_test.go",
 		"cmd/tcpwheel/internal/cli/analyze_linux_test.go",
+		"cmd/tcpwheel/internal/cli/examples_linux_test.go",
 		"cmd/tcpwheel/internal/cli/link_linux_test.go",
 		"cmd/tcpwheel/internal/cli/replay_linux_test.go",
 		"cmd/tcpwheel/internal/cli/rootless_linux.go",

@@ -12,7 +12,7 @@ import (
 )
 
 // documents are what shows commands, in blocks marked sh, a command on each line.
-var documents = []string{"README.md", "CONTRIBUTING.md", "wheel/peers/README.md", "docs/studies.md", "docs/performance.md", "docs/findings.md"}
+var documents = []string{"README.md", "CONTRIBUTING.md", "wheel/peers/README.md", "docs/studies.md", "docs/performance.md", "docs/findings.md", "docs/start.md"}
 
 // TestCommandsOfTheDocumentation tries every command that the documentation shows. It runs those of
 // tcpwheel, at a small size, and checks that what the others name exists.
@@ -97,6 +97,8 @@ func tryCommand(words []string, read func(string) ([]byte, error), tcpwheel func
 	switch arg := func(i int) string { return strings.Join(words[min(i, len(words)):min(i+1, len(words))], "") }; {
 	case arg(0) == "go" && arg(1) == "run" && arg(2) == "./cmd/tcpwheel":
 		return tcpwheel(shorten(words[3:]))
+	case arg(0) == "go" && arg(1) == "install":
+		return has(strings.TrimPrefix(arg(2), "./")+"/main.go", `^package main$`)
 	case arg(0) == "go" && arg(1) == "run" && strings.HasSuffix(arg(2), "@latest"):
 		return nil // comes from the network
 	case arg(0) == "go" && arg(1) == "test" && arg(2) == "./...":
@@ -135,30 +137,6 @@ func shorten(args []string) []string {
 		return append(args, flags...)
 	}
 	return args
-}
-
-// TestReadmeShowsWhatReplayPrints runs the first command of the README and finds the lines that it
-// shows.
-func TestReadmeShowsWhatReplayPrints(t *testing.T) {
-	text, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := exec.Command("go", "run", "-buildvcs=false", "./cmd/tcpwheel", "replay").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, shown, ok := strings.Cut(string(text), "tcpwheel replay lossy.pcapng.gz")
-	_, shown, found := strings.Cut(shown, "```text\n")
-	shown, _, closed := strings.Cut(shown, "```")
-	if !ok || !found || !closed {
-		t.Fatal("README.md shows no output of replay")
-	}
-	for line := range strings.Lines(shown) {
-		if !strings.Contains("\n"+string(out), "\n"+line) {
-			t.Errorf("README.md shows a line that tcpwheel replay does not print:\n%s", line)
-		}
-	}
 }
 
 // TestProofsExist looks for each test, fuzz target and benchmark that a document names.
