@@ -96,6 +96,19 @@ func (o *Outcome) Claim(c Claim) {
 	o.Claims = append(o.Claims, c)
 }
 
+// VerdictText returns the verdict in words: a result of others is reproduced or not, a law or check
+// of this project holds or does not.
+func (c Claim) VerdictText() string {
+	switch {
+	case c.Class == OfOthers:
+	case c.Verdict == Reproduced:
+		return "holds"
+	case c.Verdict == NotReproduced:
+		return "does not hold"
+	}
+	return string(c.Verdict)
+}
+
 // NotApplicable adds a claim that the plan leaves without meaning, with the reason.
 func (o *Outcome) NotApplicable(c Claim, reason string) {
 	c.Verdict, c.Why = NotApplicable, reason

@@ -270,9 +270,9 @@ func shortMeasure(c experiments.Claim) string {
 // verdictText is the verdict, and a mark if chance may have decided it.
 func verdictText(c experiments.Claim) string {
 	if c.Unsettled {
-		return string(c.Verdict) + ", unsettled"
+		return c.VerdictText() + ", unsettled"
 	}
-	return string(c.Verdict)
+	return c.VerdictText()
 }
 
 func writeTable(b *strings.Builder, t *experiments.Table) {

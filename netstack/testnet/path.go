@@ -20,8 +20,10 @@ type Path struct {
 	// "outages:10s-12s", "packets:3,7-9", "ranges:0-1448@1". sim.Losses has all models.
 	Loss string
 
-	Rate  string // "10Mbit", or a trace of a varying rate: see sim.ReadTrace. "" is no limit
-	Queue string // what may wait for the rate: packets, as in "100", or bytes, as in "64KiB". "" is no limit
+	// Rate is a rate such as "10Mbit", or a trace of one that varies, such as
+	// "trace:sample:cellular": see sim.ReadTrace. Queue is how many packets or bytes wait for it:
+	// "100", "64KiB". "" is no limit.
+	Rate, Queue string
 
 	// More has other fields of sim.LinkConfig for both directions, as in "jitter=2ms reorder=1%".
 	// Up and Down have fields for the packets from the host and to it. They take precedence.

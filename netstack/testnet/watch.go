@@ -20,6 +20,7 @@ type watch struct {
 	mu   sync.Mutex
 	nets map[*Net]*watchedNet
 	wake chan struct{} // has room for one value; the goroutine sleeps while there are no nets
+	warn func(text string)
 }
 
 // watchedNet is what was last seen of a network.
@@ -35,7 +36,7 @@ const (
 )
 
 func newWatch() *watch {
-	w := &watch{nets: map[*Net]*watchedNet{}, wake: make(chan struct{}, 1)}
+	w := &watch{nets: map[*Net]*watchedNet{}, wake: make(chan struct{}, 1), warn: func(text string) { fmt.Fprint(os.Stderr, text) }}
 	go w.run()
 	return w
 }
@@ -80,7 +81,7 @@ func (w *watch) look() bool {
 			s.looks++
 		case !s.warned:
 			s.warned = true
-			fmt.Fprint(os.Stderr, standstill(n.name, allStacks()))
+			w.warn(standstill(n.name, allStacks()))
 		}
 	}
 	return len(w.nets) > 0

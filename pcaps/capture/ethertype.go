@@ -32,12 +32,14 @@ func (d *decoder) ethertype(t uint16, b []byte, n int) Reason {
 		case etherIPv4, etherIPv6:
 			return d.ip(b, n)
 		case etherVLAN, etherQinQ, etherQinQ1, etherQinQ2, etherQinQ3:
+			d.note(layers.LayerTypeDot1Q, b)
 			if len(b) >= tag {
 				if id := binary.BigEndian.Uint16(b) & 0xfff; id != 0 { // 0 is a priority without a VLAN
 					d.addOuter(etherVLAN, uint64(id))
 				}
 			}
 		case etherCisco:
+			d.noteOurs("Cisco's metadata")
 			// Version and length, one byte each; the length counts options of 4 bytes.
 			if len(b) < 2 {
 				return truncated(2, n)

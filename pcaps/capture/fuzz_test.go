@@ -109,6 +109,7 @@ func FuzzDecode(f *testing.F) {
 		if got == isTCP && (uint32(len(whole.p.Payload)) > whole.p.Len || !whole.p.Src.Addr().IsValid() || whole.p.Src.Addr().Is4() != whole.p.Dst.Addr().Is4()) {
 			t.Fatalf("%+v", whole.p)
 		}
+		Describe(&Frame{Data: data[:min(int(keep), len(data))], Length: uint32(len(data)), LinkType: link})
 		cut, gotCut := decodeOne(int(link), data, min(int(keep), len(data)))
 		if general, got := decodeGenerally(link, data, min(int(keep), len(data))); got != gotCut || got == isTCP && !reflect.DeepEqual(general.p, cut.p) {
 			t.Errorf("link type %d, %d of %d bytes: %+v, without plainIPv4: %v %+v", link, keep, len(data), cut.p, got, general.p)

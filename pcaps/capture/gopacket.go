@@ -14,20 +14,38 @@ import (
 // NewPacketReader reads the packets of a source of gopacket: a live handle of its pcap, afpacket or
 // pfring, a file of its pcapgo, or a program's own. linkType is tcpdump.org's number, as
 // uint16(layers.LinkTypeEthernet). The name is for errors. What holds for Next with files holds
-// here, but that it allocates as the source does. Close does not close src.
+// here, but that it allocates as the source does, unless that is a ZeroCopyPacketDataSource. Close
+// does not close src.
+//
+// With libpcap, whose package needs cgo and libpcap's headers:
+//
+//	handle, err := pcap.OpenLive("eth0", 128, false, pcap.BlockForever)
+//	...
+//	defer handle.Close()
+//	err = handle.SetBPFFilter("tcp")
+//	...
+//	r := capture.NewPacketReader(handle, uint16(handle.LinkType()), "eth0")
+//
+// Packages afpacket and pfring have handles like it. pcapgo.NewEthernetHandle is Linux's AF_PACKET
+// without cgo; its SetCaptureLength must be at least the longest super-packet, as it keeps no more
+// than the MTU otherwise.
 //
 // CaptureInfo.InterfaceIndex is Packet.Interface: 0 to 65,535.
 func NewPacketReader(src gopacket.PacketDataSource, linkType uint16, name string) *Reader {
 	s := &source{name: name, size: -1}
 	in := &input{}
-	r := &Reader{source: s, in: in, file: &packetSource{src: src, link: linkType, stop: s.stop.Load, in: in}}
+	read := src.ReadPacketData
+	if src, ok := src.(gopacket.ZeroCopyPacketDataSource); ok {
+		read = src.ZeroCopyReadPacketData
+	}
+	r := &Reader{source: s, in: in, file: &packetSource{read: read, link: linkType, stop: s.stop.Load, in: in}}
 	r.d.p = &r.one
 	return r
 }
 
 // packetSource is a format: the packets of a gopacket source.
 type packetSource struct {
-	src  gopacket.PacketDataSource
+	read func() ([]byte, gopacket.CaptureInfo, error)
 	link uint16
 	stop func() bool
 	in   *input // counts bytes
@@ -43,7 +61,7 @@ func (f *packetSource) next(rec *record) error {
 	if f.in.hold {
 		return errUnread
 	}
-	data, info, err := f.src.ReadPacketData()
+	data, info, err := f.read()
 	f.in.unit = f.in.offset
 	f.in.offset += int64(len(data))
 	i := info.InterfaceIndex

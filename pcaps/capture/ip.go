@@ -40,8 +40,10 @@ func (d *decoder) ip(b []byte, n int) Reason {
 	d.addTunnel()
 	switch b[0] >> 4 {
 	case 4:
+		d.note(layers.LayerTypeIPv4, b)
 		return d.ipv4(b, n)
 	case 6:
+		d.note(layers.LayerTypeIPv6, b)
 		return d.ipv6(b, n)
 	}
 	return Malformed
@@ -194,6 +196,7 @@ func (d *decoder) transport(protocol byte, b []byte, n int) Reason {
 		default:
 			return OtherProtocol
 		}
+		d.noteOurs("IPv6 extension header")
 		if len(b) < 8 {
 			return truncated(8, n)
 		}

@@ -43,12 +43,14 @@ const viewed = 512
 
 func newHeaders() *headers {
 	h := &headers{}
-	for _, l := range []gopacket.DecodingLayer{
-		&h.gtp, &h.radio, &layers.Dot11{}, &layers.GRE{}, &layers.VXLAN{}, &layers.ERSPANII{}, &layers.LLC{}, &layers.SNAP{},
-	} {
+	h.reuse(&h.gtp, &h.radio, &layers.Dot11{}, &layers.GRE{}, &layers.VXLAN{}, &layers.ERSPANII{}, &layers.LLC{}, &layers.SNAP{})
+	return h
+}
+
+func (h *headers) reuse(all ...gopacket.DecodingLayer) {
+	for _, l := range all {
 		h.reused = h.reused.Put(l).(gopacket.DecodingLayerSparse)
 	}
-	return h
 }
 
 // decode decodes the header at the beginning of b. gopacket sees a copy, as some of its decoders
@@ -111,6 +113,7 @@ func (d *decoder) layer(t gopacket.LayerType, b []byte, n int) Reason {
 		if d.tooDeep() {
 			return TooDeep
 		}
+		d.note(t, b)
 		l, err := d.headers.decode(t, b)
 		if err != nil {
 			if len(b) < min(n, viewed) {
@@ -259,6 +262,7 @@ func (d *decoder) gre(l *layers.GRE, b []byte, n int) Reason {
 			return d.layer(layers.LayerTypeERSPANII, b, n)
 		}
 	case erspan3:
+		d.noteOurs("ERSPAN III")
 		if len(b) < 12 {
 			return truncated(12, n)
 		}
@@ -287,6 +291,7 @@ func (d *decoder) udp(b []byte, n int) Reason {
 	if n < 8 || len(b) < 8 {
 		return truncated(8, n)
 	}
+	d.note(layers.LayerTypeUDP, b)
 	src, dst := binary.BigEndian.Uint16(b), binary.BigEndian.Uint16(b[2:])
 	b, n = b[8:], n-8
 	got := UDP

@@ -57,6 +57,7 @@ func (d *decoder) link(link uint16, b []byte, n int) Reason {
 	case linkPPPoE:
 		return d.layer(layers.LayerTypePPPoE, b, n)
 	case linkPPPDir:
+		d.noteOurs("direction of PPP")
 		return d.pppDirected(b, n)
 	case linkATM:
 		return d.layer(layers.LayerTypeLLC, b, n)
@@ -67,10 +68,13 @@ func (d *decoder) link(link uint16, b []byte, n int) Reason {
 	case linkRadiotap:
 		return d.layer(layers.LayerTypeRadioTap, b, n)
 	case linkNFLOG:
+		d.noteOurs("NFLOG")
 		return d.nflog(b, n)
 	case linkPktap, linkPktapOld, linkPPI, linkPrism, linkPFLOG:
+		d.noteOurs("PKTAP, PPI, Prism or PFLOG")
 		return d.prefixed(link, b, n)
 	case linkCiscoHDLC:
+		d.noteOurs("Cisco's HDLC")
 		if len(b) < 4 {
 			return truncated(4, n)
 		}
@@ -80,6 +84,7 @@ func (d *decoder) link(link uint16, b []byte, n int) Reason {
 }
 
 func (d *decoder) ethernet(b []byte, n int) Reason {
+	d.note(layers.LayerTypeEthernet, b)
 	if len(b) < 14 {
 		return truncated(14, n)
 	}
@@ -89,6 +94,7 @@ func (d *decoder) ethernet(b []byte, n int) Reason {
 // loopback decodes BSD's loopback: an address family in host byte order (NULL) or network byte
 // order (LOOP).
 func (d *decoder) loopback(b []byte, n int) Reason {
+	d.note(layers.LayerTypeLoopback, b)
 	if len(b) < 4 {
 		return truncated(4, n)
 	}
@@ -106,6 +112,7 @@ func (d *decoder) loopback(b []byte, n int) Reason {
 
 // sll decodes packets of Linux's "any" interface.
 func (d *decoder) sll(b []byte, n int) Reason {
+	d.note(layers.LayerTypeLinuxSLL, b)
 	if len(b) < 16 {
 		return truncated(16, n)
 	}
@@ -114,6 +121,7 @@ func (d *decoder) sll(b []byte, n int) Reason {
 }
 
 func (d *decoder) sll2(b []byte, n int) Reason {
+	d.noteOurs("SLL2")
 	if len(b) < 20 {
 		return truncated(20, n)
 	}

@@ -9,6 +9,7 @@ type Frame struct {
 	Length    uint32     // on the wire; at least len(Data)
 	LinkType  uint16     // tcpdump.org's number
 	Device    uint32     // interface index; 0 if all are of one
+	Interface int        // in its file, from 0
 	Direction Direction
 
 	// The sender has left the checksum to its network interface. The decoder finds this too, if Data
@@ -43,7 +44,7 @@ func (l *Live) Decode(f *Frame) (p *Packet, ok bool) {
 	if !l.decode(&l.rec, &l.on) {
 		return nil, false
 	}
-	l.one.Device = f.Device
+	l.one.Device, l.one.Interface = f.Device, f.Interface
 	return &l.one, true
 }
 

@@ -4,11 +4,14 @@ import (
 	"encoding/binary"
 	"net/netip"
 
+	"github.com/google/gopacket/layers"
+
 	"tcpwheel/netstack/tcp"
 )
 
 // segment decodes a TCP segment of n bytes.
 func (d *decoder) segment(b []byte, n int) Reason {
+	d.note(layers.LayerTypeTCP, b)
 	if n < tcp.HeaderLen || len(b) < tcp.HeaderLen {
 		return truncated(tcp.HeaderLen, n)
 	}

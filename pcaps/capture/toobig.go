@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"net/netip"
 
+	"github.com/google/gopacket/layers"
+
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/wheel"
 )
@@ -20,6 +22,11 @@ type TooBig struct {
 
 // icmp decodes an ICMP message of n bytes. It is never a segment.
 func (d *decoder) icmp(protocol byte, b []byte) Reason {
+	if protocol == protoICMP {
+		d.note(layers.LayerTypeICMPv4, b)
+	} else {
+		d.note(layers.LayerTypeICMPv6, b)
+	}
 	if d.tooBig == nil || len(b) < 8 {
 		return ICMP
 	}

@@ -25,6 +25,8 @@ type assessment struct {
 	seed        uint64
 	keep        string
 	noTshark    bool
+	damage      string
+	damageKinds []string
 	differences bool
 	asJSON      bool
 
@@ -32,6 +34,7 @@ type assessment struct {
 	tshark         string // the program, or ""
 	origins        []*origin
 	replays        []*replayOrigin
+	tables         []damageTable
 }
 
 // origin is a source of captures with known truth.
@@ -76,6 +79,8 @@ func newAccuracy() *cobra.Command {
 				return usage(cmd, errors.New("accuracy: --kernel and directories, want one of them"))
 			case a.captures != "" && !isDir(a.captures):
 				return usage(cmd, fmt.Errorf("accuracy: captures %q, want a directory", a.captures))
+			case damageForms[a.damage] == nil:
+				return usage(cmd, fmt.Errorf("damage %q, want short, long or none", a.damage))
 			case a.keep != "" && a.kernel == 0:
 				return usage(cmd, errors.New("accuracy: --keep without --kernel"))
 			}
@@ -83,6 +88,9 @@ func newAccuracy() *cobra.Command {
 				if err := needLinux("accuracy --kernel", namespaces); err != nil {
 					return err
 				}
+			}
+			if _, err := parseDamages(a.damageKinds); err != nil {
+				return usage(cmd, err)
 			}
 			a.stdout, a.stderr = cmd.OutOrStdout(), cmd.ErrOrStderr()
 			if !a.noTshark {
@@ -99,6 +107,8 @@ func newAccuracy() *cobra.Command {
 	f.StringVar(&a.keep, "keep", "", "`directory` for captures and truth")
 	f.BoolVar(&a.noTshark, "no-tshark", false, "do not run tshark")
 	f.BoolVar(&a.differences, "differences", false, "print each error to standard error")
+	f.StringVar(&a.damage, "damage", "none", "damage the captures on purpose, and compare: short, long\nor none")
+	f.StringSliceVar(&a.damageKinds, "damage-kinds", nil, "only these damages, as damage --list names them")
 	f.BoolVar(&a.asJSON, "json", false, "print one JSON object per line")
 	return cmd
 }
@@ -123,6 +133,9 @@ func (a *assessment) run(ctx context.Context, dirs []string) error {
 	}
 	if err == nil && a.captures != "" {
 		err = a.replayCaptures(ctx)
+	}
+	if err == nil {
+		err = a.damages(ctx)
 	}
 	if ctx.Err() != nil {
 		return ctx.Err() // not tshark's error from the same signal

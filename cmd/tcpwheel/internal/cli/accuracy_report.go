@@ -86,7 +86,10 @@ func (a *assessment) write() error {
 				}
 			}
 		}
-		return a.writeReplaysJSON(enc)
+		if err := a.writeReplaysJSON(enc); err != nil {
+			return err
+		}
+		return a.writeDamagesJSON(enc)
 	}
 	var b bytes.Buffer
 	for _, o := range a.origins {
@@ -94,6 +97,11 @@ func (a *assessment) write() error {
 	}
 	for _, o := range a.replays {
 		o.write(&b)
+	}
+	for i := range a.tables {
+		if err := a.tables[i].write(&b, a.differences); err != nil {
+			return err
+		}
 	}
 	for _, o := range a.origins {
 		for _, v := range views {
@@ -148,6 +156,11 @@ func (a *assessment) judge() error {
 	}
 	for _, o := range a.replays {
 		if err := o.judge(); err != nil {
+			return err
+		}
+	}
+	for i := range a.tables {
+		if err := a.tables[i].judge(); err != nil {
 			return err
 		}
 	}

@@ -95,7 +95,7 @@ func writeTable(b *bytes.Buffer, t *experiments.Table) {
 }
 
 func writeClaim(b *bytes.Buffer, study string, c experiments.Claim) {
-	writeWrapped(b, "    ", fmt.Sprintf("%s: %s%s", c.Verdict, study, c.Text))
+	writeWrapped(b, "    ", fmt.Sprintf("%s: %s%s", c.VerdictText(), study, c.Text))
 	if c.Verdict == experiments.NotApplicable {
 		writeWrapped(b, "    ", "    "+c.Why)
 		return

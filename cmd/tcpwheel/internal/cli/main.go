@@ -157,6 +157,7 @@ var commands = []command{
 	{"watch", newWatch},
 	{"samples", newSamples},
 	{"accuracy", newAccuracy},
+	{"damage", newDamage},
 	{"up", newUp},
 	{"nc", newNC},
 	{"link", newLink},

@@ -1,0 +1,170 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"tcpwheel/pcaps/damage"
+	"tcpwheel/pcaps/samples"
+	"tcpwheel/pcaps/truth"
+)
+
+// damageForm is how many captures the table of damages has.
+type damageForm struct {
+	simulated int
+	replayed  int // most packets of a capture that is replayed
+	middle    bool
+}
+
+// damageForms are the values of --damage.
+var damageForms = map[string]*damageForm{
+	"none":  {},
+	"short": {simulated: 9, replayed: 1500},
+	"long":  {simulated: 45, replayed: 20_000, middle: true},
+}
+
+// damages makes the table of damages.
+func (a *assessment) damages(ctx context.Context) error {
+	form := damageForms[a.damage]
+	if a.damage == "none" {
+		return nil
+	}
+	all, err := parseDamages(a.damageKinds)
+	if err != nil {
+		return err
+	}
+	table := func(name string) *truth.DamageTable {
+		t := &truth.DamageTable{Damages: all, Seed: a.seed, Replayed: form.replayed}
+		a.tables = append(a.tables, damageTable{name, t})
+		return t
+	}
+	simulated := table("simulator")
+	err = truth.SimulatedCaptures(form.simulated, a.seed*trialSeeds, func(name string, all damage.Packets) error {
+		return simulated.Add(ctx, name, all)
+	})
+	kernels := table("samples")
+	for _, s := range samples.List() {
+		for _, name := range s.Captures {
+			if err != nil || !form.middle && strings.Contains(name, "middle") {
+				continue
+			}
+			in, e := samples.Open(name)
+			if err = e; err == nil {
+				err = kernels.AddFile(ctx, in, name)
+				in.Close()
+			}
+		}
+	}
+	if err != nil || a.captures == "" {
+		return err
+	}
+	return a.damageCaptures(ctx, table("captures"))
+}
+
+// parseDamages reads damages. None are all that accuracy tries.
+func parseDamages(texts []string) (all []*damage.Damage, err error) {
+	for _, text := range texts {
+		d, err := damage.Parse(text)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, d)
+	}
+	if len(all) == 0 {
+		all = damage.All()
+	}
+	return all, nil
+}
+
+// damageCaptures adds the captures below a directory.
+func (a *assessment) damageCaptures(ctx context.Context, t *truth.DamageTable) error {
+	return filepath.WalkDir(a.captures, func(name string, d fs.DirEntry, err error) error {
+		if err = errors.Join(err, ctx.Err()); err != nil || !d.Type().IsRegular() || !isCapture(name) {
+			return err
+		}
+		f, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		if err := t.AddFile(ctx, f, name); err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			fmt.Fprintf(a.stderr, "tcpwheel: accuracy: %v; what comes before was damaged\n", err)
+		}
+		return nil
+	})
+}
+
+// damageTable is a table of damages of an origin.
+type damageTable struct {
+	origin string
+	*truth.DamageTable
+}
+
+// damageRowRecord is a row of the table as JSON.
+type damageRowRecord struct {
+	Type   string `json:"type"` // "damage_row"
+	Origin string `json:"origin"`
+	*truth.DamageRow
+}
+
+// write writes the table.
+func (t *damageTable) write(b *bytes.Buffer, details bool) error {
+	fmt.Fprintf(b, "damaged on purpose, %s: %d captures, %d replayed\n", t.origin, t.Files, t.Again)
+	head := []string{"damage", "episodes", "damaged", "invented", "other kind", "other need", "other times", "lost grew", "verdicts", "flipped", "decided", "panics"}
+	var rows [][]string
+	for i := range t.Rows {
+		r := &t.Rows[i]
+		cells := []string{r.Damage}
+		for _, n := range []int{r.Before, r.After, r.Invented, r.Kinds, r.Needs, r.Times, r.Grew, r.Verdicts, r.Flipped, r.Decided, r.Panics} {
+			cells = append(cells, fmt.Sprint(n))
+		}
+		rows = append(rows, cells)
+	}
+	flush := make([]bool, len(head))
+	for i := range flush {
+		flush[i] = i > 0
+	}
+	if err := writeColumns(b, head, rows, flush); err != nil {
+		return err
+	}
+	for i := range t.Rows {
+		for _, f := range t.Rows[i].Findings {
+			if details {
+				fmt.Fprintf(b, "%s, %s: %s, packet %d (%d): %s\n", f.File, f.Damage, f.What, f.Packet, f.Damaged, f.Says)
+			}
+		}
+	}
+	b.WriteByte('\n')
+	return nil
+}
+
+func (a *assessment) writeDamagesJSON(enc *json.Encoder) error {
+	for _, t := range a.tables {
+		for i := range t.Rows {
+			if err := enc.Encode(damageRowRecord{"damage_row", t.origin, &t.Rows[i]}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// judge returns a violation if a damage moves what it must not.
+func (t *damageTable) judge() error {
+	for i := range t.Rows {
+		if err := t.Rows[i].Check(); err != nil {
+			return &violation{fmt.Errorf("damaged on purpose, %s: %w", t.origin, err)}
+		}
+	}
+	return nil
+}

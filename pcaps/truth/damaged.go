@@ -1,0 +1,282 @@
+package truth
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"tcpwheel/pcaps/capture"
+	"tcpwheel/pcaps/damage"
+	"tcpwheel/pcaps/replay"
+	"tcpwheel/pcaps/track"
+)
+
+// DamageTable compares what analyze and replay say of captures with what they say of the same
+// captures damaged. These relations hold for any capture, so no truth is needed: from less, or from
+// the same packets twice, nothing new can be known.
+type DamageTable struct {
+	Damages []*damage.Damage
+	Seed    uint64
+
+	// Replayed bounds the packets of captures that are replayed too; 0 is none.
+	Replayed int
+
+	Rows  []DamageRow // by damage
+	Files int         // captures
+	Again int         // the ones that were replayed
+}
+
+// DamageRow is the captures under one damage.
+type DamageRow struct {
+	Damage   string `json:"damage"`
+	Captures int    `json:"captures"`
+	Unfit    int64  `json:"packets_not_rewritten"`
+
+	Segments int64 `json:"segments"` // with data, in the undamaged captures
+	Before   int   `json:"episodes"` // of these
+	After    int   `json:"damaged_episodes"`
+	Kept     int   `json:"kept"` // in both
+
+	Invented int `json:"invented"`      // episodes that the undamaged capture lacks
+	Kinds    int `json:"changed_kind"`  // kept ones with another kind, both decided
+	Needs    int `json:"changed_need"`  // with another verdict on whether it was needed, both decided
+	Times    int `json:"changed_times"` // with D or T_rec beyond what the damage can move
+
+	Lost      time.Duration `json:"lost_ns"`
+	LostAfter time.Duration `json:"damaged_lost_ns"`
+	Grew      int           `json:"captures_lost_grew"`
+	GrewBy    time.Duration `json:"lost_grew_ns"` // in these
+
+	Verdicts int `json:"verdicts"` // that save or cost, before or after
+	Flipped  int `json:"verdicts_flipped"`
+	Decided  int `json:"refusals_decided"` // that became verdicts
+	Panics   int `json:"panics"`
+
+	Findings []DamageFinding `json:"findings"`
+}
+
+// DamageFinding is where a damage changed what it must not.
+type DamageFinding struct {
+	File   string `json:"file"`
+	Damage string `json:"damage"`
+	// What is invented, kind, need, times, lost, flipped, decided or panic.
+	What    string  `json:"what"`
+	Packet  int64   `json:"packet,omitempty"`         // of the undamaged capture
+	Damaged int64   `json:"damaged_packet,omitempty"` // of the damaged one
+	Says    string  `json:"says"`
+	Weight  float64 `json:"-"`
+}
+
+// mostFindings bounds the findings kept of a row and a capture, of each sort.
+const mostFindings = 20
+
+// Add compares a capture, which is all in memory, under all damages.
+func (t *DamageTable) Add(ctx context.Context, name string, all damage.Packets) error {
+	if t.Rows == nil {
+		t.Rows = make([]DamageRow, len(t.Damages))
+		for i, d := range t.Damages {
+			t.Rows[i] = DamageRow{Damage: d.String(), Findings: []DamageFinding{}}
+		}
+	}
+	u := &undamaged{name: name, all: all}
+	t.Files++
+	if len(all) <= t.Replayed {
+		u.study = damageStudy()
+		t.Again++
+	}
+	u.findings = find(name, all, u.study)
+	rows, errs := make([]DamageRow, len(t.Damages)), make([]error, len(t.Damages))
+	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
+	var running sync.WaitGroup
+	for i, d := range t.Damages {
+		slots <- struct{}{}
+		running.Go(func() {
+			defer func() { <-slots }()
+			if errs[i] = ctx.Err(); errs[i] == nil {
+				rows[i], errs[i] = u.under(d, t.Seed)
+			}
+		})
+	}
+	running.Wait()
+	for i := range rows {
+		if errs[i] != nil {
+			return errs[i]
+		}
+		t.Rows[i].add(&rows[i])
+	}
+	return nil
+}
+
+// AddFile is Add for a capture file. A file that is cut short counts up to there.
+func (t *DamageTable) AddFile(ctx context.Context, in io.Reader, name string) error {
+	r, err := capture.NewReader(in, name)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	all, broken := damage.Load(r)
+	if err := t.Add(ctx, name, all); err != nil {
+		return err
+	}
+	return broken
+}
+
+// under compares the capture with itself under a damage.
+func (u *undamaged) under(d *damage.Damage, seed uint64) (row DamageRow, err error) {
+	damaged, counts, err := runDamage(d, u.all, seed)
+	if err != nil {
+		return row, fmt.Errorf("%s: %s: %w", u.name, d, err)
+	}
+	f := find(u.name, damaged, u.study)
+	row = DamageRow{
+		Damage: d.String(), Captures: 1, Unfit: counts.Unfit, Segments: u.segments, Before: len(u.episodes), After: len(f.episodes),
+		Lost: u.lost, LostAfter: f.lost,
+	}
+	note := func(what string, x *found, weight float64, format string, args ...any) {
+		n := DamageFinding{File: u.name, Damage: d.String(), What: what, Says: fmt.Sprintf(format, args...), Weight: weight}
+		if x != nil {
+			n.Damaged = x.seen
+			if len(x.packets) > 0 {
+				n.Packet = x.packets[0]
+			}
+		}
+		row.Findings = append(row.Findings, n)
+	}
+	if f.panicked != "" && u.panicked == "" {
+		row.Panics++
+		note("panic", nil, 1e9, "%s", f.panicked)
+	}
+	left := newSurvivors(u.all, damaged)
+	allowed := u.lost/100 + 10*time.Millisecond
+	for i := range f.episodes {
+		x := &f.episodes[i]
+		row.compare(u.findings, x, d, left, &allowed, note)
+	}
+	if grown := f.lost - u.lost - allowed; grown > 0 {
+		row.Grew++
+		row.GrewBy += f.lost - u.lost
+		note("lost", nil, grown.Seconds(), "%s lost, undamaged %s", track.SpanText(f.lost), track.SpanText(u.lost))
+	}
+	row.judge(u, f, note)
+	return row, nil
+}
+
+// compare counts an episode of the damaged capture.
+func (row *DamageRow) compare(was *findings, x *found, d *damage.Damage, left survivors, allowed *time.Duration,
+	note func(what string, x *found, weight float64, format string, args ...any)) {
+	i := slices.IndexFunc(x.packets, func(n int64) bool { return n > 0 && was.packets[n].episode != nil })
+	if i < 0 {
+		row.Invented++
+		note("invented", x, x.TimeLost.Seconds(), "%v, needed: %v, D %s, %s lost", x.Kind, needText(x.Spurious), track.SpanText(x.D), track.SpanText(x.TimeLost))
+		return
+	}
+	before := was.packets[x.packets[i]]
+	row.Kept++
+	r := &x.Retransmissions[i]
+	if before.kind != r.Kind && before.kind != track.Unknown && r.Kind != track.Unknown && !before.ambiguous && !(i == 0 && x.Ambiguous) {
+		row.Kinds++
+		note("kind", x, 0, "%v, undamaged %v", r.Kind, before.kind)
+	}
+	if before.needed != r.Spurious && before.needed != track.Undecided && r.Spurious != track.Undecided {
+		row.Needs++
+		note("need", x, x.TimeLost.Seconds(), "needed: %s, undamaged %s", needText(r.Spurious), needText(before.needed))
+	}
+	e := before.episode
+	slack, bounded := left.slack(d, e.Episode)
+	if !bounded {
+		slack = x.TRec + x.TimeLost
+	}
+	*allowed += slack
+	if i != 0 || len(e.packets) == 0 || e.packets[0] != x.packets[0] || !bounded {
+		return // another one begins it
+	}
+	switch {
+	case !x.Estimated && !e.Estimated && !within(x.D, e.D, slack):
+		row.Times++
+		note("times", x, (x.D - e.D).Abs().Seconds(), "D %s, undamaged %s", track.SpanText(x.D), track.SpanText(e.D))
+	case x.Repaired && e.Repaired && !x.Estimated && !e.Estimated && !within(x.TRec, e.TRec, slack):
+		row.Times++
+		note("times", x, (x.TRec - e.TRec).Abs().Seconds(), "T_rec %s, undamaged %s", track.SpanText(x.TRec), track.SpanText(e.TRec))
+	}
+}
+
+// needText says whether a retransmission was needed.
+func needText(v track.Verdict) string {
+	return map[track.Verdict]string{track.Spurious: "no", track.Necessary: "yes", track.Undecided: "unknown"}[v]
+}
+
+// judge compares the verdicts of replay.
+func (row *DamageRow) judge(u *undamaged, f *findings, note func(what string, x *found, weight float64, format string, args ...any)) {
+	decided := func(v replay.Verdict) bool { return v == replay.Saves || v == replay.Costs }
+	for _, policy := range damagePolicies {
+		was, is := u.verdicts[policy], f.verdicts[policy]
+		if decided(was) || decided(is) {
+			row.Verdicts++
+		}
+		switch {
+		case decided(was) && decided(is) && was != is:
+			row.Flipped++
+			note("flipped", nil, 1e6, "%s %v, undamaged it %v", policy, is, was)
+		case !decided(was) && decided(is):
+			row.Decided++
+			note("decided", nil, 1e3, "%s %v, undamaged: %v", policy, is, was)
+		}
+	}
+}
+
+// add adds o, and keeps the worst findings of each sort.
+func (row *DamageRow) add(o *DamageRow) {
+	row.Captures += o.Captures
+	row.Unfit += o.Unfit
+	row.Segments += o.Segments
+	row.Before, row.After, row.Kept = row.Before+o.Before, row.After+o.After, row.Kept+o.Kept
+	row.Invented, row.Kinds, row.Needs, row.Times = row.Invented+o.Invented, row.Kinds+o.Kinds, row.Needs+o.Needs, row.Times+o.Times
+	row.Lost, row.LostAfter = row.Lost+o.Lost, row.LostAfter+o.LostAfter
+	row.Grew, row.GrewBy = row.Grew+o.Grew, row.GrewBy+o.GrewBy
+	row.Verdicts, row.Flipped, row.Decided, row.Panics = row.Verdicts+o.Verdicts, row.Flipped+o.Flipped, row.Decided+o.Decided, row.Panics+o.Panics
+	row.Findings = append(row.Findings, o.Findings...)
+	slices.SortStableFunc(row.Findings, func(a, b DamageFinding) int {
+		switch {
+		case a.Weight > b.Weight:
+			return -1
+		case a.Weight < b.Weight:
+			return 1
+		}
+		return 0
+	})
+	kept := map[string]int{}
+	row.Findings = slices.DeleteFunc(row.Findings, func(f DamageFinding) bool {
+		kept[f.What]++
+		return kept[f.What] > mostFindings
+	})
+}
+
+// mostInvented is the share of invented episodes that a damage may have: one in so many segments.
+const mostInvented = 1000
+
+// Check returns an error if the damage moves more than it may: see docs/accuracy.md.
+func (row *DamageRow) Check() error {
+	for _, b := range []struct {
+		what string
+		n    int
+		most int64
+	}{
+		{"episodes invented", row.Invented, row.Segments / mostInvented},
+		{"kinds changed", row.Kinds, 0},
+		{"verdicts on need changed", row.Needs, 0},
+		{"times changed", row.Times, 0},
+		{"captures with more time lost", row.Grew, 0},
+		{"verdicts of replay flipped", row.Flipped, 0},
+		{"refusals of replay decided", row.Decided, 0},
+		{"panics", row.Panics, 0},
+	} {
+		if int64(b.n) > b.most {
+			return fmt.Errorf("%s: %d %s, want %d at most", row.Damage, b.n, b.what, b.most)
+		}
+	}
+	return nil
+}
