@@ -17,7 +17,8 @@ type builder struct {
 	half    [2]time.Duration // the round trip from the point of capture to each end
 	epoch   wheel.Time
 	script  *Script
-	events  []endEvent // of the end at hand
+	events  []eventRef // of the end at hand
+	heard   []delivery // by it
 }
 
 // endEvent is a packet that an end sent or received, by the end's own clock.

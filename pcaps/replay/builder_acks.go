@@ -22,7 +22,7 @@ func (b *builder) acks(d int, sack bool) (all []ACK) {
 		said arrived // by the ACKs of d
 	)
 	for i := range b.events {
-		x := &b.events[i]
+		x := b.event(i)
 		switch {
 		case x.reset:
 		case !x.sends && x.data() && x.end > 1:
@@ -30,7 +30,7 @@ func (b *builder) acks(d int, sack bool) (all []ACK) {
 			if come.take(x.start, x.end); count(&come) > was {
 				got = append(got, delivered{x.at, count(&come)})
 			}
-		case x.sends && x.ack > 0 && said.hear(b.conn.Facts, x, b.streams[1-d].End()) && !x.data():
+		case x.sends && x.ack > 0 && said.hear(b.conn.Facts, &x, b.streams[1-d].End()) && !x.data():
 			a := ACK{Bytes: uint64(said.bytes())}
 			k, _ := slices.BinarySearchFunc(got, said.bytes(), func(t delivered, n int64) int { return cmp.Compare(t.bytes, n) })
 			if k < len(got) {

@@ -29,7 +29,7 @@ func (b *builder) endpoint(d int) Endpoint {
 			b.has(func(x *track.Fact) bool { return len(b.conn.Facts.SACK(x)) > 0 })
 	}
 	for i := range b.events {
-		if x := &b.events[i]; x.sends && !x.reset && x.start > 0 {
+		if x := b.event(i); x.sends && !x.reset && x.start > 0 {
 			e.Window = max(e.Window, uint32(min(x.p.Window, 1<<29)))
 		}
 	}
@@ -86,17 +86,17 @@ type writeFinder struct {
 func (w *writeFinder) find() ([]Write, uint32) {
 	w.next = 1
 	for i := range w.b.events {
-		x := &w.b.events[i]
+		x := w.b.event(i)
 		idle := x.at.Sub(w.busyAt)
 		w.busyAt = x.at
 		switch {
 		case !x.sends && !x.reset:
-			w.receive(x)
+			w.receive(&x)
 		case x.sends && x.reset:
-			w.add(x, 0, false)
+			w.add(&x, 0, false)
 			return w.all, w.firstWindow()
 		case x.sends && x.first && x.end > w.next:
-			w.send(x, idle)
+			w.send(&x, idle)
 		}
 	}
 	return w.all, w.firstWindow()
@@ -181,11 +181,11 @@ func (b *builder) sendLimits(d int, writes []Write) []tcp.SendLimit {
 	}
 	l := limitFinder{next: 1, by: -1}
 	for i := range b.events {
-		x := &b.events[i]
+		x := b.event(i)
 		switch {
 		case x.reset:
 		case !x.sends:
-			if x.ack > 0 && l.known.hear(b.conn.Facts, x, b.streams[d].End()) {
+			if x.ack > 0 && l.known.hear(b.conn.Facts, &x, b.streams[d].End()) {
 				l.hear(x.at)
 			}
 		default:
@@ -195,7 +195,7 @@ func (b *builder) sendLimits(d int, writes []Write) []tcp.SendLimit {
 				l.told, l.by = l.told[len(l.told)-1:], -1
 			}
 			if x.first && x.end > l.next && (x.start > 0 || x.end > 1) {
-				l.send(x, begins[l.next])
+				l.send(&x, begins[l.next])
 			}
 		}
 	}

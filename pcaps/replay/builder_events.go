@@ -10,12 +10,41 @@ import (
 	"tcpwheel/wheel"
 )
 
+// eventRef is an endEvent without what the facts and deliveries have.
+type eventRef struct {
+	at    wheel.Time
+	n     int32 // of the facts if it was sent, else of what was heard
+	sends bool
+	first bool
+}
+
+// event returns the i-th event of the end at hand.
+func (b *builder) event(i int) endEvent {
+	r := &b.events[i]
+	if !r.sends {
+		return endEvent{delivery: b.heard[r.n]}
+	}
+	p := &b.conn.Facts.Packets[r.n]
+	if p.Kind == track.ResetSeen {
+		return endEvent{delivery: delivery{at: r.at, p: p}, sends: true, reset: true}
+	}
+	return endEvent{delivery: delivery{at: r.at, p: p, start: p.Start, end: p.End(), ack: max(p.Ack, 0)}, sends: true, first: r.first}
+}
+
+// order is that of the packet; see delivery.order.
+func (b *builder) order(r *eventRef) int64 {
+	if r.sends {
+		return b.conn.Facts.Packets[r.n].Number
+	}
+	return b.heard[r.n].order()
+}
+
 // mergeEvents puts what an end sent and received in order, by its own clock.
 func (b *builder) mergeEvents(d int) {
-	heard := b.script.tapes[d].heard
+	b.heard = b.script.tapes[d].heard
 	all := b.events[:0]
-	if need := len(b.conn.Facts.Packets) + len(heard); cap(all) < need {
-		all = make([]endEvent, 0, need)
+	if need := len(b.conn.Facts.Packets)/2 + len(b.heard); cap(all) < need {
+		all = make([]eventRef, 0, need)
 	}
 	sent := int64(0)
 	for i := range b.conn.Facts.Packets {
@@ -27,21 +56,17 @@ func (b *builder) mergeEvents(d int) {
 			sent = max(sent, p.Ack) // its bytes were not captured, or will come late
 			continue
 		}
-		at := b.virtual(p.Seen.Add(-b.half[d] / 2))
-		x := endEvent{delivery: delivery{at: at, p: p, start: p.Start, end: p.End(), ack: max(p.Ack, 0)}, sends: true}
-		if p.Kind == track.ResetSeen {
-			x = endEvent{delivery: delivery{at: at, p: p}, sends: true, reset: true}
+		r := eventRef{at: b.virtual(p.Seen.Add(-b.half[d] / 2)), n: int32(i), sends: true}
+		if p.Len > 0 { // a bare ACK may follow bytes that were lost before the point of capture
+			r.first = p.End() > sent
+			sent = max(sent, p.End())
 		}
-		if x.data() { // a bare ACK may follow bytes that were lost before the point of capture
-			x.first = x.end > sent
-			sent = max(sent, x.end)
-		}
-		all = append(all, x)
+		all = append(all, r)
 	}
-	for i := range heard {
-		all = append(all, endEvent{delivery: heard[i]})
+	for i := range b.heard {
+		all = append(all, eventRef{at: b.heard[i].at, n: int32(i)})
 	}
-	slices.SortStableFunc(all, func(x, y endEvent) int { return cmp.Or(cmp.Compare(x.at, y.at), x.order()-y.order()) })
+	slices.SortStableFunc(all, func(x, y eventRef) int { return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(b.order(&x), b.order(&y))) })
 	b.events = all
 }
 
@@ -49,7 +74,7 @@ func (b *builder) mergeEvents(d int) {
 // SYN-ACK, the server when it had the ACK of its own.
 func (b *builder) opened() wheel.Time {
 	for i := range b.events {
-		if x := &b.events[i]; !x.sends && x.ack > 0 || x.sends && x.start > 0 {
+		if x := b.event(i); !x.sends && x.ack > 0 || x.sends && x.start > 0 {
 			return x.at
 		}
 	}

@@ -34,11 +34,11 @@ type delivery struct {
 }
 
 // order puts packets in the order of the capture, the ones before it that it does not have.
-func (x *delivery) order() int {
+func (x *delivery) order() int64 {
 	if x.p == nil {
 		return -1
 	}
-	return int(x.p.Number)
+	return x.p.Number
 }
 
 // send is a transmission of the capture as it leaves an end.
@@ -72,7 +72,7 @@ func (b *builder) findTape(d int) {
 	}
 	t.sends = b.script.Paths[d].sends()
 	for i := range b.events {
-		x := &b.events[i]
+		x := b.event(i)
 		if n := len(t.stamps); x.sends && x.p.HasTS && (n == 0 || int32(x.p.TSVal-t.stamps[n-1].ts) > 0) {
 			t.stamps = append(t.stamps, stampAt{x.at, x.p.TSVal})
 		}

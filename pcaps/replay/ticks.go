@@ -30,7 +30,7 @@ func (b *builder) timed(d int) (all []Timed) {
 	}
 	var heard, last wheel.Time
 	for i := range b.events {
-		x := &b.events[i]
+		x := b.event(i)
 		if !x.sends {
 			heard, last = x.at, x.at
 			continue

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"sync/atomic"
 )
 
 // firstCollection delays the first garbage collection to 8 times its usual 4 MB.
@@ -17,7 +18,11 @@ func collectLate() {
 		return
 	}
 	usual := debug.SetGCPercent(firstCollection)
-	runtime.AddCleanup(new([16]byte), func(percent int) { debug.SetGCPercent(percent) }, usual)
+	runtime.AddCleanup(new([16]byte), func(percent int) {
+		if !often.Load() {
+			debug.SetGCPercent(percent)
+		}
+	}, usual)
 }
 
 // collectRarely lets memory grow by up to 512 MB between two collections, though to no more than 18
@@ -39,4 +44,16 @@ func collectRarely() {
 func rarely(live uint64) int {
 	const room = 512 << 20
 	return int(min(max(100*room/max(live, 1), 100), 1700))
+}
+
+// often says that collectOften has been called.
+var often atomic.Bool
+
+// collectOften lets memory grow by half between two collections. Most of what replays make is of one
+// connection, and there are few pointers in it to follow. GOGC takes precedence.
+func collectOften() {
+	if os.Getenv("GOGC") == "" {
+		often.Store(true)
+		debug.SetGCPercent(50)
+	}
 }

@@ -22,6 +22,7 @@ import (
 // run replays the files, and writes the results. A file that cannot be read does not keep the
 // others from it.
 func (r *replaying) run(cmd *cobra.Command, args []string) error {
+	collectOften()
 	objects, err := r.corpus.objects(cmd, args)
 	if err != nil {
 		return err
