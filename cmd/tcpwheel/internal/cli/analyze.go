@@ -60,7 +60,7 @@ func newAnalyze() *cobra.Command {
 			"  tcpwheel analyze --html page.html captures/burst/a.pcapng.gz\n" +
 			"  tcpwheel analyze --annotate notes.pcapng captures/burst/a.pcapng.gz\n" +
 			"  tcpwheel analyze --conn :24600 captures/burst/b.pcapng.gz\n" +
-			"  tcpwheel analyze --csv captures/",
+			"  tcpwheel analyze --csv 'captures/*/*.pcapng.gz'",
 		RunE: func(cmd *cobra.Command, files []string) error {
 			switch {
 			case len(files) == 0:
