@@ -58,14 +58,20 @@ func Describe(f *Frame) (lines []string) {
 	return lines
 }
 
-// DescribePackets returns what Describe finds in packets of a capture file, by their numbers. It
-// reads the file up to the last of them. With an error it returns what it has found.
+// DescribePackets is Reader.Describe for a file.
 func DescribePackets(name string, numbers ...int64) (map[int64][]string, error) {
 	r, err := Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
+	return r.Describe(numbers...)
+}
+
+// Describe returns what Describe finds in packets of a capture, by their numbers. It reads the
+// capture up to the last of them; nothing must have been read before. With an error it returns what
+// it has found.
+func (r *Reader) Describe(numbers ...int64) (map[int64][]string, error) {
 	found := map[int64][]string{}
 	numbers = slices.Compact(slices.Sorted(slices.Values(numbers)))
 	for n := int64(1); len(numbers) > 0; n++ {

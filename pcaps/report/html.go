@@ -57,6 +57,7 @@ type (
 		track.EpisodeRecord
 		Drawn         string // where its connection is drawn
 		Packet        int64
+		Said          string // the packet's headers
 		At, Needed    string
 		Repair, Spans []cellView
 	}
@@ -163,6 +164,7 @@ func (s *Section) view(id string) sectionView {
 	}
 	for i := range s.events {
 		e := s.events[i].view()
+		e.Said = s.said[e.Packet]
 		e.Drawn = drawn[e.Conn]
 		v.Episodes = append(v.Episodes, e)
 	}

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"tcpwheel/pcaps/track"
@@ -73,6 +74,7 @@ type Section struct {
 	rows                   []connRow
 	events                 []episodeRow
 	drawn                  []drawing
+	said                   map[int64]string // headers of packets
 }
 
 // kindStats summarises the episodes of one kind.
@@ -104,6 +106,7 @@ type drawing struct {
 	lost  time.Duration
 	spent time.Duration       // in episodes, where time was lost or not
 	shown [2][]*track.Episode // the episodes that pass the filter
+	said  map[int64]string    // headers of packets: see Section.Describe
 	gaps  []stretch           // idle times that its diagrams leave out
 }
 
@@ -308,4 +311,37 @@ func (s *Section) End(f Facts) {
 	s.trimEvents()
 	slices.SortFunc(s.drawn, func(a, b drawing) int { return cmp.Compare(a.conn.ID, b.conn.ID) })
 	s.traces = nil
+}
+
+// maxDescribed is the most packets of a capture whose headers a page shows.
+const maxDescribed = 1000
+
+// Packets returns the packets whose headers the section would show under the pointer: the
+// retransmissions of its rows and diagrams. The section must have ended.
+func (s *Section) Packets() (numbers []int64) {
+	for i := range s.events {
+		numbers = append(numbers, s.events[i].RetransmissionPacket)
+	}
+	for i := range s.drawn {
+		for f := range s.drawn[i].trace.flows {
+			for _, m := range s.drawn[i].trace.flows[f].marks {
+				if m.kind == resent && m.merged == 0 && len(numbers) < maxDescribed {
+					numbers = append(numbers, m.packet)
+				}
+			}
+		}
+	}
+	return numbers
+}
+
+// Describe gives the section the headers of packets, a line for each header, as capture.Describe
+// returns them.
+func (s *Section) Describe(headers map[int64][]string) {
+	s.said = map[int64]string{}
+	for number, lines := range headers {
+		s.said[number] = strings.Join(lines, "\n")
+	}
+	for i := range s.drawn {
+		s.drawn[i].said = s.said
+	}
 }

@@ -56,8 +56,9 @@ type plotter struct {
 	origin wheel.Time
 	detail bool // arrows, PSH, duplicate ACKs
 	used   map[string]bool
-	taken  [][2]float64 // places of labels
-	line   timeline     // the time axis if gaps are cut from it, else nil
+	taken  [][2]float64     // places of labels
+	said   map[int64]string // headers of packets
+	line   timeline         // the time axis if gaps are cut from it, else nil
 }
 
 func (p *plotter) x(t wheel.Time) float64 {
@@ -134,7 +135,11 @@ func (p *plotter) draw(marks []mark, timers string) {
 			p.c.Line("r", x, y1, x, min(y2, y1-1.5))
 			continue
 		}
-		p.c.Titled(resentTitle(m, timers), func() {
+		title := resentTitle(m, timers)
+		if said := p.said[m.packet]; said != "" && m.merged == 0 {
+			title += "\n" + said
+		}
+		p.c.Titled(title, func() {
 			p.c.Line("r", x, y1, x, min(y2, y1-1.5))
 			p.label("r", x, min(y1, y2)-3, "R")
 		})
@@ -403,7 +408,7 @@ func (d *drawing) overview(i int, origin wheel.Time) (figure, bool) {
 	first, last := marks[0].at, marks[len(marks)-1].until
 	label := fmt.Sprintf("time-sequence diagram of %v to %v", f.Src, f.Dst)
 	c := htmlpage.NewCanvas(figureWidth, 380, label)
-	p := plotter{c: c, origin: origin, used: map[string]bool{}, detail: len(marks) <= 160, f: frame{
+	p := plotter{c: c, origin: origin, said: d.said, used: map[string]bool{}, detail: len(marks) <= 160, f: frame{
 		x: htmlpage.NewScale(first.Sub(origin).Seconds(), last.Sub(origin).Seconds(), marginLeft, figureWidth-marginRight),
 		y: htmlpage.NewScale(float64(lo), float64(hi)+float64(hi-lo)/20, 380-marginBottom, marginTop),
 	}}

@@ -31,7 +31,7 @@ func (d *drawing) zoom(i int, e *track.Episode, origin wheel.Time) figure {
 	const lane = bottom - 46 // the plot is above it, the spans are below
 	c := htmlpage.NewCanvas(figureWidth, height, "loss episode at packet "+fmt.Sprint(e.DetectedPacket))
 	margin := float64(hi-lo)/12 + 1
-	p := plotter{c: c, origin: origin, used: map[string]bool{}, detail: len(marks) <= 400, f: frame{
+	p := plotter{c: c, origin: origin, said: d.said, used: map[string]bool{}, detail: len(marks) <= 400, f: frame{
 		x: htmlpage.NewScale(s.from.Sub(origin).Seconds(), s.to.Sub(origin).Seconds(), marginLeft, figureWidth-marginRight),
 		y: htmlpage.NewScale(float64(lo)-margin, float64(hi)+margin, lane, marginTop),
 	}}

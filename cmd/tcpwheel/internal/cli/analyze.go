@@ -240,7 +240,7 @@ func (a *analysis) file(cmd *cobra.Command, o *corpus.Object) error {
 	if wrong := s.write(); wrong != nil {
 		return &outputError{wrong}
 	}
-	if failed := a.reports.end(cmd, rep, s, err); err == nil {
+	if failed := a.reports.end(cmd, rep, o, s, err); err == nil {
 		err = failed
 	}
 	return err

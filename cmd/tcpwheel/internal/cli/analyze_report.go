@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tcpwheel/pcaps/capture"
+	"tcpwheel/pcaps/corpus"
 	pages "tcpwheel/pcaps/report"
 	"tcpwheel/pcaps/track"
 )
@@ -122,7 +123,7 @@ func (f *fileReport) unread(err error) {
 
 // end completes the file's part and writes its annotated copy. wrong is the error of reading, if
 // any.
-func (r *reports) end(cmd *cobra.Command, f *fileReport, s *summary, wrong error) error {
+func (r *reports) end(cmd *cobra.Command, f *fileReport, o *corpus.Object, s *summary, wrong error) error {
 	if f == nil {
 		return nil
 	}
@@ -137,6 +138,7 @@ func (r *reports) end(cmd *cobra.Command, f *fileReport, s *summary, wrong error
 			facts.Notes = append(facts.Notes, "The rest could not be read: "+wrong.Error())
 		}
 		f.section.End(facts)
+		r.describe(cmd, f.section, o)
 	}
 	if f.notes == nil || wrong != nil {
 		return nil
@@ -151,4 +153,20 @@ func (r *reports) end(cmd *cobra.Command, f *fileReport, s *summary, wrong error
 		}
 		return err
 	})
+}
+
+// describe reads a file again, for the headers of the packets that the page shows under the
+// pointer. Standard input and objects in a store are not read twice. An error means fewer of them.
+func (r *reports) describe(cmd *cobra.Command, section *pages.Section, o *corpus.Object) {
+	numbers := section.Packets()
+	if len(numbers) == 0 || o.Name == "-" || strings.Contains(o.Name, "://") {
+		return
+	}
+	in, done, err := openCapture(cmd, o, nil)
+	if err != nil {
+		return
+	}
+	defer done()
+	headers, _ := in.Describe(numbers...)
+	section.Describe(headers)
 }
