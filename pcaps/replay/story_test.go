@@ -200,7 +200,7 @@ func TestStories(t *testing.T) {
 			80   > P 4001:4101 ack 1
 			100  < ack 4101`,
 			"0:1 delivered; 1:1001 delivered; 1001:2001 lost delivered; 2001:3001 delivered; 3001:4001 delivered; 4001:4101 delivered", "fast needed 1"},
-		{"a FIN alone is lost: nobody waits", handshake + `
+		{"a FIN alone is lost: no data waits", handshake + `
 			30   > P 1:501 ack 1
 			50   < ack 501
 			60   > F 501:502 ack 1
