@@ -20,26 +20,8 @@ func TestAnotherModule(t *testing.T) {
 	if !ok || !closed {
 		t.Fatal("README.md shows no Go code")
 	}
-	root, err := filepath.Abs(".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	write := func(name, text string) {
-		t.Helper()
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, name := range []string{"go.mod", "go.sum"} {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		// The same requirements, so that no module has to be looked up.
-		write(name, strings.Replace(string(text), "module tcpwheel\n", "module example.org/user\n", 1))
-	}
-	write("main.go", `package main
+	m := newUserModule(t)
+	m.write("main.go", `package main
 
 import (
 	"fmt"
@@ -55,19 +37,52 @@ func main() {
 	s.Destroy()
 }
 `)
-	run := func(args ...string) string {
-		t.Helper()
-		c := exec.Command("go", args...)
-		c.Dir = dir
-		c.Env = append(os.Environ(), "GOFLAGS=-mod=mod -buildvcs=false", "GOPROXY=off", "GOWORK=off")
-		out, err := c.CombinedOutput()
-		if err != nil {
-			t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
-		}
-		return string(out)
-	}
-	run("mod", "edit", "-require=tcpwheel@v0.0.0", "-replace=tcpwheel="+root)
-	if got := run("run", "."); got != "stack with 6\n" {
+	if got := m.run("run", "."); got != "stack with 6\n" {
 		t.Errorf("the example printed %q", got)
 	}
+}
+
+// userModule is a module of its own, which uses this one by a replace directive.
+type userModule struct {
+	t   *testing.T
+	dir string
+}
+
+func newUserModule(t *testing.T) *userModule {
+	t.Helper()
+	root, err := filepath.Abs(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &userModule{t, t.TempDir()}
+	for _, name := range []string{"go.mod", "go.sum"} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The same requirements, so that no module has to be looked up.
+		m.write(name, strings.Replace(string(text), "module tcpwheel\n", "module example.org/user\n", 1))
+	}
+	m.run("mod", "edit", "-require=tcpwheel@v0.0.0", "-replace=tcpwheel="+root)
+	return m
+}
+
+func (m *userModule) write(name, text string) {
+	m.t.Helper()
+	if err := os.WriteFile(filepath.Join(m.dir, name), []byte(text), 0o666); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// run runs the go command in the module and returns its output.
+func (m *userModule) run(args ...string) string {
+	m.t.Helper()
+	c := exec.Command("go", args...)
+	c.Dir = m.dir
+	c.Env = append(os.Environ(), "GOFLAGS=-mod=mod -buildvcs=false", "GOPROXY=off", "GOWORK=off")
+	out, err := c.CombinedOutput()
+	if err != nil {
+		m.t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
 }

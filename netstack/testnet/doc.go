@@ -10,9 +10,11 @@
 //			go http.Serve(net.Listen(":80"), handler)
 //			client := net.HTTPClient()
 //			client.Timeout = time.Second
-//			if _, err := client.Get("http://server/page"); err != nil {
-//				t.Error(err, net.Counts())
+//			r, err := client.Get("http://server/page")
+//			if err != nil {
+//				t.Fatal(err, net.Counts())
 //			}
+//			r.Body.Close()
 //		})
 //	}
 //
