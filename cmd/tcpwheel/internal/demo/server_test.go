@@ -2,6 +2,7 @@ package demo
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"net"
@@ -177,40 +178,63 @@ func TestLaneCaptures(t *testing.T) {
 	}
 }
 
-// TestSlowViewer keeps a page open that reads nothing: frames are made at once all the same, and
-// the page gets the latest.
+// slowPage is a page that takes a frame only when it is let. It implements http.ResponseWriter and
+// http.Flusher.
+type slowPage struct {
+	http.ResponseWriter
+	let    chan struct{}
+	frames chan []byte // taken
+}
+
+func (p *slowPage) Flush() {}
+
+func (p *slowPage) Write(b []byte) (int, error) {
+	<-p.let
+	p.frames <- bytes.Clone(b)
+	return len(b), nil
+}
+
+// TestSlowViewer keeps a page open that takes nothing for a second: frames are made all the same,
+// and the page gets one of the first and then the latest.
 func TestSlowViewer(t *testing.T) {
 	s := newServer(t)
-	web := httptest.NewServer(http.HandlerFunc(s.hub.frames))
-	defer web.Close()
-	c, err := net.Dial("tcp", web.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
-		s.hub.mu.Lock()
-		n := len(s.hub.viewers)
-		s.hub.mu.Unlock()
-		if n == 1 {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatal("the viewer does not come")
-		}
-	}
-	began := time.Now()
-	for range 400 { // 20 s of frames: some 30 MB, far more than sockets hold
+	page := &slowPage{httptest.NewRecorder(), make(chan struct{}), make(chan []byte, 20)}
+	ctx, leave := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.hub.frames(page, httptest.NewRequest("GET", "/frames", nil).WithContext(ctx))
+	}()
+	for range 20 {
 		if err := s.run.AdvanceTo(s.run.now.Add(frameEvery)); err != nil {
 			t.Fatal(err)
 		}
 		s.sample()
 	}
-	if took := time.Since(began); took > 15*time.Second {
-		t.Errorf("400 frames took %v next to a viewer that does not read", took)
+	if n := len(page.frames); n != 0 {
+		t.Errorf("the page has %d frames that it did not take", n)
+	}
+	close(page.let)
+	const most = 2 // one that waited in the page, and the latest
+	for n := 1; ; n++ {
+		var got struct {
+			Time wheel.Time `json:"time_ns"`
+		}
+		text, _ := bytes.CutPrefix(<-page.frames, []byte("data: "))
+		if err := json.Unmarshal(text, &got); err != nil {
+			t.Fatal(err)
+		}
+		if got.Time == s.run.now {
+			break
+		}
+		if n == most {
+			t.Fatalf("frame %d is of %v, want the latest, of %v", n, got.Time, s.run.now)
+		}
+	}
+	leave()
+	<-ended
+	if n := len(s.hub.viewers); n != 0 {
+		t.Errorf("%d viewers after the page left", n)
 	}
 }
 
