@@ -183,9 +183,6 @@ func TestRuntimeOnTheMachinesClock(t *testing.T) {
 			delete(due, x)
 			expiries++
 		})
-		if time.Since(start) > 20*time.Second {
-			t.Fatalf("%d timers do not expire: %v", f.Len(), due)
-		}
 	}
 	if err := f.check(); err != nil {
 		t.Error(err)

@@ -95,19 +95,17 @@ func TestContextEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	waits := filepath.Join(t.TempDir(), "waits") // for the signal
-	var start time.Time
 	out, err := runTest(t, ctx, Commands{A: []string{"/bin/sh", "-c",
 		"trap 'echo asked; kill $!; exit' TERM; sleep 600 & echo ready; : > " + waits + "; wait"}}, func() {
 		go func() {
 			for _, err := os.Stat(waits); err != nil && ctx.Err() == nil; _, err = os.Stat(waits) {
 				time.Sleep(10 * time.Millisecond)
 			}
-			start = time.Now()
 			cancel()
 		}()
 	})
-	if err != nil || out != "ready\nasked\n" || time.Since(start) > time.Minute {
-		t.Errorf("%q, %v, after %v", out, err, time.Since(start))
+	if err != nil || out != "ready\nasked\n" {
+		t.Errorf("%q, %v", out, err)
 	}
 }
 

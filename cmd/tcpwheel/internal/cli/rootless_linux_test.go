@@ -76,12 +76,11 @@ func TestRootlessStatus(t *testing.T) {
 			break
 		}
 	}
-	began := time.Now()
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Wait(); err == nil || time.Since(began) > 10*time.Second {
-		t.Errorf("it ends after %v with %v, want that of the command that the signal ended; it says %s", time.Since(began), err, talk)
+	if err := cmd.Wait(); err == nil {
+		t.Errorf("it ends with %v, want the error of the command that the signal ended; it says %s", err, talk)
 	}
 }
 
