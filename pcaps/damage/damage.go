@@ -17,7 +17,7 @@ type Source interface {
 	// Next returns the next packet, which the caller may keep. It returns io.EOF at the end.
 	Next() (*Packet, error)
 
-	// Total returns how many packets there are in all, 0 if that is not known.
+	// Total returns how many packets there are in all, -1 if that is not known.
 	Total() int64
 }
 
@@ -172,7 +172,7 @@ func (d *Damage) Run(in Source, out Sink, seed uint64) (Counts, error) {
 		j.counts.Written++
 		return out(p)
 	}
-	if d.whole && j.total == 0 {
+	if d.whole && j.total < 0 {
 		return j.counts, fmt.Errorf("damage %s needs the number of packets, which is not known", d)
 	}
 	var failed error

@@ -680,7 +680,7 @@ func TestSourceEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	d, _ := Parse("apart:1ms")
-	counts, err := d.Run(NewFile(r, 0), func(*Packet) error { return nil }, 1)
+	counts, err := d.Run(NewFile(r, -1), func(*Packet) error { return nil }, 1)
 	if !errors.Is(err, capture.ErrCutShort) || counts.Written != int64(len(all)-1) {
 		t.Errorf("%+v of %d packets, %v", counts, len(all), err)
 	}
@@ -689,7 +689,7 @@ func TestSourceEnds(t *testing.T) {
 		t.Errorf("%v, want %v", err, full)
 	}
 	d, _ = Parse("end:1%")
-	if _, err := d.Run(NewFile(r, 0), func(*Packet) error { return nil }, 1); err == nil || !strings.Contains(err.Error(), "number of packets") {
+	if _, err := d.Run(NewFile(r, -1), func(*Packet) error { return nil }, 1); err == nil || !strings.Contains(err.Error(), "number of packets") {
 		t.Errorf("%v, want that the number of packets is not known", err)
 	}
 }
@@ -733,7 +733,7 @@ func TestPublicCaptures(t *testing.T) {
 			if err != nil {
 				continue
 			}
-			f := NewFile(r, 0)
+			f := NewFile(r, -1)
 			for n := 0; n < 3000; n++ {
 				p, err := f.Next()
 				if err != nil {

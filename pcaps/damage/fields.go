@@ -2,6 +2,8 @@ package damage
 
 import (
 	"encoding/binary"
+
+	"tcpwheel/pcaps/capture"
 )
 
 // timestamps returns the bytes of a segment's timestamp option (RFC 7323 §3), nil if there is none
@@ -69,8 +71,8 @@ func scaleStamps(j *job, p *Packet) error {
 // replaceIDs replaces IPv4's identifications.
 func replaceIDs(j *job, p *Packet) error {
 	id := uint16(0)
-	if j.value.word == "random" {
-		id = uint16(j.rng.Uint32())
+	if j.value.word == "random" && p.Segment != nil {
+		id = j.randomID(p.Segment)
 	}
 	return j.change(p, func(b []byte, h headers) bool {
 		if h.v6 {
@@ -79,4 +81,21 @@ func replaceIDs(j *job, p *Packet) error {
 		binary.BigEndian.PutUint16(b[h.ip+4:], id)
 		return true
 	})
+}
+
+// randomID draws an identification for a segment. Copies of a packet have the same, as its sender
+// drew it once.
+func (j *job) randomID(p *capture.Packet) uint16 {
+	if j.state == nil {
+		j.state = j.rng.Uint64()
+	}
+	h := j.state.(uint64)
+	for _, v := range []uint64{
+		uint64(p.ID), uint64(p.Header.Seq)<<32 | uint64(p.Header.Ack), uint64(p.Header.Options.TSVal)<<32 | uint64(p.Header.Options.TSEcr),
+		uint64(p.Src.Port())<<48 | uint64(p.Dst.Port())<<32 | uint64(p.Len),
+	} {
+		h = (h ^ v + 0x9e3779b97f4a7c15) * 0xbf58476d1ce4e5b9
+		h ^= h >> 31
+	}
+	return uint16(h >> 17)
 }

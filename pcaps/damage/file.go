@@ -17,7 +17,7 @@ type File struct {
 	guess   headers
 }
 
-// NewFile reads the packets of a capture. packets is how many there are, 0 if that is not known.
+// NewFile reads the packets of a capture. packets is how many there are, -1 if that is not known.
 func NewFile(r *capture.Reader, packets int64) *File { return &File{r: r, packets: packets} }
 
 // Next implements Source.
@@ -39,7 +39,7 @@ func (f *File) Total() int64 { return f.packets }
 
 // Load reads all packets of a capture into memory. With an error it returns those before.
 func Load(r *capture.Reader) (all Packets, err error) {
-	f := NewFile(r, 0)
+	f := NewFile(r, -1)
 	for {
 		p, err := f.Next()
 		if err == io.EOF {

@@ -4,10 +4,14 @@ import (
 	"bytes"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"tcpwheel/netstack/sim"
+	"tcpwheel/netstack/tcp"
 	"tcpwheel/pcaps/capture"
 	"tcpwheel/pcaps/damage"
+	"tcpwheel/pcaps/replay"
+	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
 )
 
@@ -48,6 +52,92 @@ func (t *trial) capture(point int) (damage.Packets, error) {
 		_, err = Simulate(s)
 	}
 	return packetsOf(&file, t.name(), err)
+}
+
+// capture simulates the scenario. With files it returns the packets at each point, too.
+func (s Scenario) capture(files bool) (w *Simulated, all [Sides]damage.Packets, err error) {
+	var text [Sides]bytes.Buffer
+	for point := range text {
+		if !files {
+			break
+		}
+		if s.Files[point], err = sim.NewPcapng(&text[point], ""); err == nil {
+			_, err = s.Files[point].AddInterface("", sim.LinkTypeRaw)
+		}
+		if err != nil {
+			return nil, all, err
+		}
+	}
+	w, err = Simulate(s)
+	for point := range text {
+		if files && err == nil {
+			all[point], err = packetsOf(&text[point], s.String(), nil)
+		}
+	}
+	return w, all, err
+}
+
+// judgeDamaged judges the replays of captures of the trial's connections, damaged.
+func (t *twins) judgeDamaged(r *Replays, side Side, d *damage.Damage, captures []damage.Packets) error {
+	own := twins{
+		name: t.name, captured: t.captured, study: t.study, under: make([][]flowRuns, len(t.under)), damage: d.String(), places: []int64{},
+	}
+	var results []*replay.Result
+	for n, all := range captures {
+		damaged, _, err := runDamage(d, all, uint64(n))
+		if err != nil {
+			return err
+		}
+		f := t.flow[n][0]
+		x, err := resultBetween(t.study, t.name+", "+d.String(), damaged, f.Src.Addr(), f.Dst.Addr())
+		if err != nil {
+			return err
+		}
+		if x == nil {
+			continue
+		}
+		results = append(results, x)
+		own.flow = append(own.flow, t.flow[n])
+		own.places = append(own.places, placeZero(x, damaged, f))
+		for i := range t.under {
+			own.under[i] = append(own.under[i], t.under[i][n])
+		}
+	}
+	own.judge(r, side, results)
+	return nil
+}
+
+// placeZero returns where the script begins in the sender's stream: at 0, unless its SYN was not
+// captured.
+func placeZero(x *replay.Result, damaged damage.Packets, f *Flow) int64 {
+	if len(f.Sent) == 0 || slices.ContainsFunc(damaged, func(p *damage.Packet) bool {
+		return p.Segment != nil && p.Segment.Src == f.Src && p.Segment.Header.Flags.Has(tcp.SYN)
+	}) {
+		return 0
+	}
+	for i := range x.Script.Losses {
+		l := &x.Script.Losses[i]
+		if n := l.Packet; n >= 1 && n <= int64(len(damaged)) {
+			if p := damaged[n-1]; p.Segment != nil && p.Segment.Src == f.Src {
+				return int64(p.Segment.Header.Seq.Sub(f.Sent[0].Seq)) - int64(l.Start)
+			}
+		}
+	}
+	return 0
+}
+
+// resultBetween replays the connection between two addresses. It returns nil if that has no loss or
+// cannot be replayed.
+func resultBetween(study *replay.Study, name string, all damage.Packets, a, b netip.Addr) (x *replay.Result, err error) {
+	rec := replay.NewRecorder(replay.Config{Done: func(c *track.Conn, s *replay.Script, _ error) {
+		src, dst := c.Flows[0].Src.Addr(), c.Flows[0].Dst.Addr()
+		if s != nil && x == nil && err == nil && (src == a && dst == b || src == b && dst == a) {
+			x, err = study.Run(name, c, s)
+		}
+	}})
+	decode(all, rec.Add, func(capture.TooBig) {})
+	rec.Close()
+	return x, err
 }
 
 // packetsOf reads a capture into memory, unless there was an error.

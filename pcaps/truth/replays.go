@@ -36,6 +36,7 @@ func (s *ReplaySide) Share() Share { return shareOf(s.conns) }
 // connections, on the same path, with the same fates, under that policy.
 type Judged struct {
 	Trial    string `json:"trial"` // a capture
+	Damage   string `json:"damage,omitempty"`
 	Captured string `json:"captured"`
 	Policy   string `json:"policy"`
 	Side     Side   `json:"captured_at"`
@@ -224,6 +225,9 @@ type twins struct {
 	flow     []flowRuns      // by result
 	under    [][]flowRuns    // by choice and result
 	late     []time.Duration // of the machine, by choice; nil is never
+
+	damage string
+	places []int64 // by result: where its script's place 0 is in the stream; nil is at 0
 }
 
 // flowRuns are two runs of a flow under the same timers. The replay and the truth use the first,
@@ -246,7 +250,7 @@ func (t *twins) judge(r *Replays, side Side, results []*replay.Result) {
 	for choice := range t.study.Choices {
 		sum := t.study.Summarize(results, choice)
 		j := Judged{
-			Trial: t.name, Captured: t.captured, Policy: sum.Policy, Side: side, Verdict: sum.Verdict.String(), Why: sum.Why, Losses: sum.N,
+			Trial: t.name, Damage: t.damage, Captured: t.captured, Policy: sum.Policy, Side: side, Verdict: sum.Verdict.String(), Why: sum.Why, Losses: sum.N,
 			Saved: sum.Saved[replay.ByRange], Low: sum.Low, High: sum.High,
 		}
 		for n, x := range results {
@@ -285,8 +289,12 @@ func (t *twins) really(x *replay.Result, n, loss, choice int) (was, is, noise ti
 	if l.Try != 1 || f[0].Src.Addr() != from.Addr() {
 		return 0, 0, 0, false
 	}
-	was, noise, known := f.recovery(l.Start, l.End)
-	is, more, ok := g.recovery(l.Start, l.End)
+	start, end := l.Start, l.End
+	if t.places != nil {
+		start, end = start+uint64(t.places[n]), end+uint64(t.places[n])
+	}
+	was, noise, known := f.recovery(start, end)
+	is, more, ok := g.recovery(start, end)
 	return was, is, noise + more, known && ok
 }
 

@@ -12,6 +12,7 @@ import (
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sim/host"
 	"tcpwheel/pcaps/capture"
+	"tcpwheel/pcaps/damage"
 	"tcpwheel/pcaps/replay"
 	"tcpwheel/tcptimers"
 )
@@ -23,6 +24,11 @@ type Trials struct {
 	Seeds  int    // trials for each of 45 combinations, at least 1
 	First  uint64 // the first seed
 	Fewest int    // losses of a verdict; 0 is the replay's bound
+
+	// Damages, if any, are made of the captures, which are then judged instead of the undamaged ones:
+	// of each trial PerTrial damages in turn, each at one point of capture. 0 is all.
+	Damages  []*damage.Damage
+	PerTrial int
 
 	every int // run only each so many of the plan, for short tests; 0 is all
 }
@@ -38,6 +44,7 @@ type trial struct {
 	conns    int
 	seed     uint64
 	fewest   int
+	damages  []*damage.Damage
 }
 
 // trialApps are the senders' applications, and how many bytes they write.
@@ -96,6 +103,15 @@ func (t *Trials) Run(ctx context.Context) (*Replays, int, error) {
 	each, errs := make([]Replays, len(all)), make([]error, len(all))
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
 	var running sync.WaitGroup
+	n := t.PerTrial
+	if n == 0 {
+		n = len(t.Damages)
+	}
+	for i := range all {
+		for k := range min(n, len(t.Damages)) {
+			all[i].damages = append(all[i].damages, t.Damages[(i*n+k)%len(t.Damages)])
+		}
+	}
 	for i := range all {
 		slots <- struct{}{}
 		running.Go(func() {
@@ -136,11 +152,12 @@ func (t *trial) run(r *Replays) error {
 	}
 	tw.under = make([][]flowRuns, len(tw.study.Choices))
 	var results [Sides][]*replay.Result
+	var captures [Sides][]damage.Packets
 	for n := range t.conns {
 		s := t.scenario
 		s.Seed = t.seed*100 + uint64(n)
 		s.Loss = t.losses(n)
-		w, err := Simulate(s)
+		w, files, err := s.capture(len(t.damages) > 0)
 		if err != nil {
 			return err
 		}
@@ -162,6 +179,9 @@ func (t *trial) run(r *Replays) error {
 		for point := range at {
 			results[point] = append(results[point], at[point])
 		}
+		for point := range files {
+			captures[point] = append(captures[point], files[point])
+		}
 		tw.flow = append(tw.flow, flowRuns{w.Flow, w.Flow})
 		for i := range tw.study.Choices {
 			other := s
@@ -174,8 +194,16 @@ func (t *trial) run(r *Replays) error {
 			tw.under[i] = append(tw.under[i], flowRuns{w.Flow, w.Flow})
 		}
 	}
+	for i, d := range t.damages {
+		side := Side((t.seed + uint64(i)) % uint64(Sides))
+		if err := tw.judgeDamaged(r, side, d, captures[side]); err != nil {
+			return err
+		}
+	}
 	for side := range results {
-		tw.judge(r, Side(side), results[side])
+		if len(t.damages) == 0 {
+			tw.judge(r, Side(side), results[side])
+		}
 	}
 	return nil
 }

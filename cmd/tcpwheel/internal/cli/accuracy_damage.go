@@ -21,13 +21,15 @@ type damageForm struct {
 	simulated int
 	replayed  int // most packets of a capture that is replayed
 	middle    bool
+	seeds     int // 45 trials of replay each
+	perTrial  int // damages of a trial; 0 is all
 }
 
 // damageForms are the values of --damage.
 var damageForms = map[string]*damageForm{
 	"none":  {},
-	"short": {simulated: 9, replayed: 1500},
-	"long":  {simulated: 45, replayed: 20_000, middle: true},
+	"short": {simulated: 9, replayed: 1500, seeds: 1, perTrial: 1},
+	"long":  {simulated: 45, replayed: 20_000, middle: true, seeds: 1},
 }
 
 // damages makes the table of damages.
@@ -49,6 +51,9 @@ func (a *assessment) damages(ctx context.Context) error {
 	err = truth.SimulatedCaptures(form.simulated, a.seed*trialSeeds, func(name string, all damage.Packets) error {
 		return simulated.Add(ctx, name, all)
 	})
+	if err == nil {
+		err = a.damagedTrials(ctx, all, form)
+	}
 	kernels := table("samples")
 	for _, s := range samples.List() {
 		for _, name := range s.Captures {
@@ -67,6 +72,23 @@ func (a *assessment) damages(ctx context.Context) error {
 	}
 	return a.damageCaptures(ctx, table("captures"))
 }
+
+// damagedTrials judges replays of simulated captures that are damaged.
+func (a *assessment) damagedTrials(ctx context.Context, all []*damage.Damage, form *damageForm) error {
+	t := &truth.Trials{Seeds: form.seeds, First: a.seed*trialSeeds + trialSeeds/2, Damages: all, PerTrial: form.perTrial}
+	sum, n, err := t.Run(ctx)
+	if err == nil {
+		a.replays = append(a.replays, &replayOrigin{name: damagedOrigin, what: "trials", n: n, sum: sum})
+	}
+	return err
+}
+
+// damagedOrigin is the name of replays of damaged captures, and mostFalseDamaged how many of their
+// verdicts may be false: fewer than one in so many.
+const (
+	damagedOrigin    = "simulator, damaged on purpose"
+	mostFalseDamaged = 1000
+)
 
 // parseDamages reads damages. None are all that accuracy tries.
 func parseDamages(texts []string) (all []*damage.Damage, err error) {

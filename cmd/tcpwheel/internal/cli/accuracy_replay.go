@@ -277,7 +277,11 @@ const mostFalse = 1
 
 // judge returns a violation if too many verdicts are false.
 func (o *replayOrigin) judge() error {
-	if wrong, known, share := o.sum.Wrong(); wrong > 1 && share.Percent > mostFalse {
+	wrong, known, share := o.sum.Wrong()
+	if o.name == damagedOrigin && wrong*mostFalseDamaged > known {
+		return &violation{fmt.Errorf("replay, %s: %d of %d verdicts are false, want fewer than one in %d", o.name, wrong, known, mostFalseDamaged)}
+	}
+	if wrong > 1 && share.Percent > mostFalse {
 		return &violation{fmt.Errorf("replay, %s: %d of %d verdicts are false, want %d %% at most", o.name, wrong, known, mostFalse)}
 	}
 	return nil

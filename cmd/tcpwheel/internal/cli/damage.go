@@ -124,7 +124,7 @@ func (d *damaging) run(cmd *cobra.Command) error {
 		return usage(cmd, fmt.Errorf("damage: %s has %d captures, want one", d.in, len(objects)))
 	}
 	object := &objects[0]
-	var total int64
+	total := int64(-1)
 	if d.kind.NeedsTotal() {
 		if d.in == "-" {
 			return usage(cmd, fmt.Errorf("damage: %s reads its input twice, want the name of a file", d.kind))
