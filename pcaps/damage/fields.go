@@ -72,7 +72,7 @@ func scaleStamps(j *job, p *Packet) error {
 func replaceIDs(j *job, p *Packet) error {
 	id := uint16(0)
 	if j.value.word == "random" && p.Segment != nil {
-		id = j.randomID(p.Segment)
+		id = j.randomID(p.Segment, p.Number)
 	}
 	return j.change(p, func(b []byte, h headers) bool {
 		if h.v6 {
@@ -84,12 +84,15 @@ func replaceIDs(j *job, p *Packet) error {
 }
 
 // randomID draws an identification for a segment. Copies of a packet have the same, as its sender
-// drew it once.
-func (j *job) randomID(p *capture.Packet) uint16 {
+// drew it once; without identifications, copies cannot be told from retransmissions.
+func (j *job) randomID(p *capture.Packet, number int64) uint16 {
 	if j.state == nil {
 		j.state = j.rng.Uint64()
 	}
 	h := j.state.(uint64)
+	if p.ID == 0 {
+		h ^= uint64(number)
+	}
 	for _, v := range []uint64{
 		uint64(p.ID), uint64(p.Header.Seq)<<32 | uint64(p.Header.Ack), uint64(p.Header.Options.TSVal)<<32 | uint64(p.Header.Options.TSEcr),
 		uint64(p.Src.Port())<<48 | uint64(p.Dst.Port())<<32 | uint64(p.Len),

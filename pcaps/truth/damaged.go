@@ -170,6 +170,9 @@ func (row *DamageRow) compare(was *findings, x *found, d *damage.Damage, left su
 	note func(what string, x *found, weight float64, format string, args ...any)) {
 	i := slices.IndexFunc(x.packets, func(n int64) bool { return n > 0 && was.packets[n].episode != nil })
 	if i < 0 {
+		if x.TimeLost == 0 && !slices.ContainsFunc(x.packets, func(n int64) bool { return n > 0 }) {
+			return // the damage added a retransmission, and nobody waited for it
+		}
 		row.Invented++
 		note("invented", x, x.TimeLost.Seconds(), "%v, needed: %v, D %s, %s lost", x.Kind, needText(x.Spurious), track.SpanText(x.D), track.SpanText(x.TimeLost))
 		return
