@@ -171,7 +171,7 @@ func (row *DamageRow) compare(was *findings, x *found, d *damage.Damage, left su
 	i := slices.IndexFunc(x.packets, func(n int64) bool { return n > 0 && was.packets[n].episode != nil })
 	if i < 0 {
 		if x.TimeLost == 0 && !slices.ContainsFunc(x.packets, func(n int64) bool { return n > 0 }) {
-			return // the damage added a retransmission, and nobody waited for it
+			return // the damage added a retransmission, and no data waited for it
 		}
 		row.Invented++
 		note("invented", x, x.TimeLost.Seconds(), "%v, needed: %v, D %s, %s lost", x.Kind, needText(x.Spurious), track.SpanText(x.D), track.SpanText(x.TimeLost))
@@ -256,30 +256,4 @@ func (row *DamageRow) add(o *DamageRow) {
 		kept[f.What]++
 		return kept[f.What] > mostFindings
 	})
-}
-
-// mostInvented is the share of invented episodes that a damage may have: one in so many segments.
-const mostInvented = 1000
-
-// Check returns an error if the damage moves more than it may: see docs/accuracy.md.
-func (row *DamageRow) Check() error {
-	for _, b := range []struct {
-		what string
-		n    int
-		most int64
-	}{
-		{"episodes invented", row.Invented, row.Segments / mostInvented},
-		{"kinds changed", row.Kinds, 0},
-		{"verdicts on need changed", row.Needs, 0},
-		{"times changed", row.Times, 0},
-		{"captures with more time lost", row.Grew, 0},
-		{"verdicts of replay flipped", row.Flipped, 0},
-		{"refusals of replay decided", row.Decided, 0},
-		{"panics", row.Panics, 0},
-	} {
-		if int64(b.n) > b.most {
-			return fmt.Errorf("%s: %d %s, want %d at most", row.Damage, b.n, b.what, b.most)
-		}
-	}
-	return nil
 }

@@ -68,7 +68,9 @@ func newAccuracy() *cobra.Command {
 			"It exits with 3 below 99% right kinds at the sender, 97% at the receiver with\n" +
 			"timestamps, or 99% right verdicts with DSACK, unless only one is wrong. A\n" +
 			"probe sent at the instant of a timeout may count as the timeout. It also exits\n" +
-			"with 3 above 1% false verdicts of replay, unless only one is false.",
+			"with 3 above 1% false verdicts of replay, unless only one is false, and with\n" +
+			"--damage if a damaged capture says more than the undamaged one: docs/accuracy.md\n" +
+			"has the bounds.",
 		Example: "  tcpwheel accuracy\n  tcpwheel accuracy --kernel 5m",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, dirs []string) error {

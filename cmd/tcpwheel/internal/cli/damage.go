@@ -29,7 +29,7 @@ func newDamage() *cobra.Command {
 	var d damaging
 	cmd := &cobra.Command{
 		Use:   "damage KIND[:PARAM] IN OUT",
-		Short: "damage a capture on purpose: drop, copy, join, cut or restamp packets",
+		Short: "damage a capture: drop, copy, join, cut or restamp packets",
 		Long: "Damage reads a capture and writes it as pcapng with one damage, as overloaded\n" +
 			"taps, mirror ports, offloads, snap lengths and bad clocks make them. What is\n" +
 			"found in IN should not change in OUT, or become undecided: accuracy checks\n" +

@@ -1,0 +1,81 @@
+package truth
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// mostInvented is the share of invented episodes that any damage may have: one in so many segments.
+const mostInvented = 1000
+
+// excuse is by how much a damage exceeds the bounds: in percent of the segments, of the kept
+// episodes (three), and of the captures (two). docs/accuracy.md explains each. An excuse may only
+// shrink.
+type excuse struct{ invented, kinds, needs, times, lost, verdicts float64 }
+
+// excuses are by kind of damage. All others have none.
+var excuses = map[string]excuse{
+	// Fewer packets, so ACKs that released or proved something are missing.
+	"drop":   {kinds: 7, needs: 1, times: 1, lost: 3, verdicts: 14},
+	"burst":  {kinds: 4, needs: 1, times: 1, lost: 2, verdicts: 7},
+	"noacks": {kinds: 18, needs: 8, times: 10, lost: 3, verdicts: 4},
+	"oneway": {kinds: 50, needs: 1, times: 1, lost: 4},
+	"begin":  {kinds: 4, needs: 25, times: 5, lost: 2, verdicts: 4},
+	"end":    {verdicts: 9},
+	"cut":    {kinds: 80, needs: 3, times: 5, lost: 10, verdicts: 22},
+
+	// Without identifications and timestamps, duplicate ACKs are the same bytes as their copies.
+	"twice":   {invented: 0.5, kinds: 11, times: 2},
+	"mirror":  {kinds: 12},
+	"swapped": {kinds: 12},
+	"tunnel":  {kinds: 12, lost: 3},
+
+	// The other side of a NAT counts as a connection of its own.
+	"nat":      {needs: 1, lost: 100, verdicts: 25},
+	"segments": {invented: 1, lost: 7, verdicts: 5},
+	"tso":      {invented: 6, kinds: 8, needs: 1, times: 1, lost: 75, verdicts: 80},
+
+	// Verdicts by timing trust the clock.
+	"step":       {kinds: 1, needs: 25, times: 2, verdicts: 9},
+	"resolution": {kinds: 2, needs: 7, times: 1, lost: 2, verdicts: 12},
+	"apart":      {invented: 1, kinds: 18, needs: 14, times: 15, lost: 6, verdicts: 5},
+
+	// Which transmission arrived is read from the echoes.
+	"echoes":   {kinds: 10, needs: 18, times: 5, lost: 17},
+	"nostamps": {kinds: 2, needs: 2, times: 7, lost: 14, verdicts: 5},
+	"ticks":    {kinds: 2, needs: 1, times: 5, lost: 13, verdicts: 5},
+	"ids":      {invented: 0.4, times: 1, lost: 6, verdicts: 4},
+
+	// Connections that were never established count as losses.
+	"unanswered":  {invented: 2.5},
+	"refused":     {invented: 2.5},
+	"unreachable": {invented: 2.5},
+	"fins":        {invented: 2.5, lost: 100},
+}
+
+// Check returns an error if the damage moves more than it may: see docs/accuracy.md.
+func (row *DamageRow) Check() error {
+	name, _, _ := strings.Cut(row.Damage, ":")
+	e := excuses[name]
+	for _, b := range []struct {
+		what    string
+		n       int
+		percent float64
+		of      int64
+	}{
+		{"episodes invented", row.Invented, max(e.invented, 100.0/mostInvented), row.Segments},
+		{"kinds changed", row.Kinds, e.kinds, int64(row.Kept)},
+		{"verdicts on need changed", row.Needs, e.needs, int64(row.Kept)},
+		{"times changed", row.Times, e.times, int64(row.Kept)},
+		{"captures with more time lost", row.Grew, e.lost, int64(row.Captures)},
+		{"verdicts of replay flipped", row.Flipped, e.verdicts / 10, int64(row.Captures)},
+		{"refusals of replay decided", row.Decided, e.verdicts, int64(row.Captures)},
+		{"panics", row.Panics, 0, 0},
+	} {
+		if most := int(math.Ceil(b.percent * float64(b.of) / 100)); b.n > most {
+			return fmt.Errorf("%s: %d %s, want %d at most", row.Damage, b.n, b.what, most)
+		}
+	}
+	return nil
+}
