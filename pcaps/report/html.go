@@ -124,7 +124,8 @@ func title(all []*Section) string {
 // view returns the data for a section of the page.
 func (s *Section) view(id string) sectionView {
 	v := sectionView{ID: id, File: s.file, Notes: s.facts.Notes}
-	v.First, v.Second = s.losses.Sentences()
+	all := s.losses.Sentences()
+	v.First, v.Second = all[0], strings.Join(all[1:], " ")
 	if s.facts.Packets > 0 {
 		v.Facts = []htmlpage.Fact{
 			{"began, UTC", time.Unix(0, int64(s.facts.First)).UTC().Format("2006-01-02 15:04:05.000000")},

@@ -412,6 +412,7 @@ func (f *Flow) advanceUna(a *ack, m *ackRTT) {
 			}
 			break
 		}
+		f.ackedTS = s.ts
 		if s.sacked && proved { // of a flight with holes only the others are retransmitted
 			f.board.pop()
 		} else {

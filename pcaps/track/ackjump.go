@@ -52,7 +52,7 @@ func (g *ackJump) settled() bool {
 		return false
 	}
 	for _, r := range g.skipped {
-		r.judge(Spurious, ByDupACK)
+		r.judge(Spurious, ByDupACK, 0)
 	}
 	return true
 }

@@ -1,9 +1,11 @@
 package track
 
 import (
+	"net/netip"
 	"time"
 
 	"tcpwheel/netstack/tcp"
+	"tcpwheel/netstack/tcp/ledger"
 	"tcpwheel/pcaps/capture"
 	"tcpwheel/wheel"
 )
@@ -43,8 +45,12 @@ type Conn struct {
 	// never see that.
 	Flows *[2]Flow
 
-	Handshake    Handshake
-	End          End
+	Handshake Handshake
+	End       End
+	Outcome   Outcome
+	// UnreachableBy is the sender of the ICMP error that the other end cannot be reached, if any.
+	UnreachableBy netip.Addr
+
 	Copies       int64 // packets captured more than once; each counts once
 	ClockSteps   int   // timestamps of the capture that went back; time then stands still
 	BadChecksums int64 // packets dropped because a wrong checksum shows damage
@@ -67,6 +73,7 @@ type Conn struct {
 	reset      bool
 	flags      tcp.Flags // of the current packet, for Config.Event
 	heldSYN
+	lost ledger.Set // the stalls so far, as ranges of time
 }
 
 // Handshake is the three-way handshake, as far as it was seen.
@@ -137,7 +144,9 @@ func (c *Conn) reused(p *capture.Packet, dir int) bool {
 		return false
 	}
 	if f.HasSYN {
-		return f.base != h.Seq || f.finAcked && c.Flows[1-dir].finAcked
+		// No end repeats its SYN that long after the handshake.
+		again := c.Handshake.Complete && p.Time.Add(c.offset).Sub(c.Last) > time.Second
+		return f.base != h.Seq || again || f.finAcked && c.Flows[1-dir].finAcked
 	}
 	return f.started && (c.closed() || !h.Seq.InWindow(f.base+tcp.Seq(f.una)-1<<16, 1<<17))
 }
@@ -195,6 +204,7 @@ func (c *Conn) handle(p *capture.Packet, dir int, damaged bool) {
 	}
 	if f.copies.isCopy(c.memory, p, f.RTT.Min, c.Copies >= 8 && 8*c.Copies >= c.Packets) || p.Len > 0 && f.isRecut(p, now) {
 		c.Copies++
+		f.copiesSeen++
 		f.emit(Copy, p.Number, now, now, 0, 0, nil)
 		c.noteFact(p, dir, now, now, Copy)
 		return
@@ -206,6 +216,7 @@ func (c *Conn) handle(p *capture.Packet, dir int, damaged bool) {
 		return
 	}
 	h := &p.Header
+	f.noteSpoke(p)
 	f.onlySYN = h.Flags&(tcp.SYN|tcp.ACK) == tcp.SYN && (f.onlySYN || !f.started)
 	if h.Flags.Has(tcp.RST) {
 		c.reset = true
@@ -260,6 +271,7 @@ func (c *Conn) deliver(p *capture.Packet, f, g *Flow, now wheel.Time) (at wheel.
 	f.sendData(p, at, now)
 	f.ipIDs.note(p)
 	if h.Flags.Has(tcp.ACK) {
+		g.noteBare(p)
 		g.readACK(p, now)
 	}
 	f.trim()
@@ -314,6 +326,9 @@ func (c *Conn) finish() {
 		c.Flows[i].deliverAll()
 	}
 	c.setVantage()
+	if c.Outcome = c.outcome(); c.Outcome.Never() && c.End != Evicted {
+		c.dropOpening()
+	}
 	for i := range c.Flows {
 		c.Flows[i].finish()
 	}

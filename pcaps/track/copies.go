@@ -137,6 +137,8 @@ func (c *copies) repeats(s *copyRecord, p *capture.Packet, mark uint64, least ti
 		return age <= copyWithin
 	case s.mark != mark:
 		return age <= copyElsewhere
+	case p.Header.Flags.Has(tcp.SYN):
+		return age <= copyElsewhere // no timer is that short: a link repeated it
 	case p.SegLen() > 0:
 		return age <= copyAtOnce && (least == 0 || age < least/2)
 	}
@@ -161,11 +163,10 @@ func (c *copies) onAnotherPath(p *capture.Packet) bool {
 	return false
 }
 
-// isRecut reports whether p, which has data, repeats bytes just captured at another spot, in
-// packets of another length: a host cuts super-packets between two of its interfaces, or joins
-// segments. It does also if p is a copy with a damaged field.
+// isRecut reports whether p, which has data, repeats bytes just captured, in packets of another
+// length or at another spot: a host cuts super-packets between two of its interfaces, or joins
+// segments, and a capture on a bridge has both. It does also if p is a copy with a damaged field.
 func (f *Flow) isRecut(p *capture.Packet, now wheel.Time) bool {
-	const pieces = 64 // packets of a super-packet, each with its own identification
 	if !f.started || p.Header.Flags.Has(tcp.SYN) {
 		return false
 	}
@@ -174,21 +175,58 @@ func (f *Flow) isRecut(p *capture.Packet, now wheel.Time) bool {
 	if start < f.una || end > f.max {
 		return false
 	}
-	place := captureSpot(p)
 	i := f.board.find(start)
-	if s, id := f.board.at(i), ipID(p); id != 0 && s.id != 0 && s.transmissions == 1 {
+	s, id := f.board.at(i), ipID(p)
+	if id != 0 && s.id != 0 && s.transmissions == 1 {
 		if id == s.id && start == s.start && now.Sub(s.seen) <= copyAtOnce {
 			return true // another field is damaged
 		}
-		if id-s.id >= pieces {
+		if id-s.id >= superPieces {
 			return false
 		}
 	}
-	for ; i < f.board.len() && f.board.at(i).start < end; i++ {
-		s := f.board.at(i)
-		if s.missing || s.captureSpot == place || now.Sub(s.sent) > copyElsewhere || p.Header.Options.HasTimestamps && s.hasTS && p.Header.Options.TSVal != s.ts {
+	place, elsewhere, samePacket := captureSpot(p), true, true
+	for k := i; k < f.board.len() && f.board.at(k).start < end; k++ {
+		t := f.board.at(k)
+		if t.missing || now.Sub(t.sent) > copyElsewhere || p.Header.Options.HasTimestamps && t.hasTS && p.Header.Options.TSVal != t.ts {
 			return false
 		}
+		elsewhere = elsewhere && t.captureSpot != place
+		samePacket = samePacket && t.transmissions == 1 && t.packet == s.packet
 	}
-	return true
+	return elsewhere || f.isPiece(i, start, end, id, samePacket, now)
+}
+
+// superPieces bounds the segments of a super-packet, each with its own identification.
+const superPieces = 64
+
+// isPiece reports whether bytes captured at the spot of segment i are a wire segment of the
+// super-packet just captured, or joined from several packets just captured. samePacket says that
+// one packet brought all of the bytes, and only once. No sender repeats bytes that soon: not even
+// an ACK can have come. The identification is one that the super-packet takes, or the first
+// packet's.
+func (f *Flow) isPiece(i int, start, end int64, id uint16, samePacket bool, now wheel.Time) bool {
+	s := f.board.at(i)
+	atOnce := copyAtOnce
+	if f.RTT.Min > 0 {
+		atOnce = min(max(f.RTT.Min/2, copyAtOnce/10), copyAtOnce)
+	}
+	if now.Sub(s.seen) > atOnce {
+		return false
+	}
+	if !samePacket { // joined: the identification is that of the first
+		return s.transmissions == 1 && s.start == start && (id == 0 || id == s.id)
+	}
+	first, last := i, i // of the super-packet
+	for first > 0 && f.board.at(first-1).packet == s.packet {
+		first--
+	}
+	for last+1 < f.board.len() && f.board.at(last+1).packet == s.packet {
+		last++
+	}
+	from, to := f.board.at(first).start, f.board.at(last).end
+	if from == start && to == end {
+		return false // of the same length: isCopy decides
+	}
+	return id == 0 || s.id == 0 || int64(id-s.id) <= (start-from)/tcp.MinMSS
 }

@@ -37,9 +37,18 @@ type Episode struct {
 	TRec    time.Duration // D + A + P, if Repaired
 	Length  time.Duration // from PrevSent to Ended, if Closed
 
-	// TimeLost is how long the receiver's application got nothing that the path could have brought.
-	// TimerWait is the part that the sender waited for its timers.
+	// TimeLost is how long the receiver's application got nothing that the path could have brought,
+	// in losses that were needed and repaired. Time counts once in a connection: it belongs to the
+	// first of several episodes. TimerWait is the part that the sender waited for its timers.
 	TimeLost, TimerWait time.Duration
+	// Unrepaired is how long data waited that was still missing at the end of the capture or of the
+	// connection. It is no part of TimeLost.
+	Unrepaired time.Duration
+
+	// Gap says why the end of the repair cannot be measured; Repaired is false then, and TimeLost is
+	// 0. Its first captured ACK is GapPacket.
+	Gap       Gap
+	GapPacket int64
 
 	RTT    time.Duration // median of the 10 s before
 	Excess time.Duration // TRec - RTT, if Repaired
@@ -70,6 +79,7 @@ type Episode struct {
 	kept                []*Retransmission
 	last                *Retransmission // of kept, while it is being settled
 	settled             bool
+	onlyFIN             bool // its retransmissions carry a FIN and no data
 	stalls              []stall
 }
 
@@ -138,7 +148,7 @@ func (f *Flow) openEpisode(r *Retransmission, first, last int) *Episode {
 // closeEpisode records the repair and the end that an ACK brings.
 func (f *Flow) closeEpisode(a *ack) {
 	e := f.episode
-	if !e.Repaired && f.una >= e.end {
+	if !e.Repaired && e.Gap == NoGap && f.una >= e.end {
 		f.repairEpisode(e, a)
 	}
 	if f.una >= e.recover {
@@ -152,7 +162,6 @@ func (f *Flow) closeEpisode(a *ack) {
 // repairEpisode records the acknowledgement of the first retransmitted bytes and the transmission
 // that arrived: the one whose timestamp is echoed, or else the last that was sent early enough.
 func (f *Flow) repairEpisode(e *Episode, a *ack) {
-	e.Repaired, e.Acked, e.AckedPacket = true, a.at, a.number
 	by := e.sends[0]
 	for _, r := range e.sends {
 		if r.hasTS && a.hasTS && r.ts == a.echo {
@@ -163,6 +172,12 @@ func (f *Flow) repairEpisode(e *Episode, a *ack) {
 			by = r
 		}
 	}
+	last := e.sends[len(e.sends)-1]
+	if e.Gap = f.gapBefore(last.Sent, a.at, span(last.PrevSent, last.Sent)); e.Gap != NoGap {
+		e.GapPacket = a.number
+		return
+	}
+	e.Repaired, e.Acked, e.AckedPacket = true, a.at, a.number
 	e.RepairSent, e.RepairPacket = by.Sent, by.Packet
 	e.A = span(e.Detected, by.Sent)
 	e.P = span(by.Sent, a.at)

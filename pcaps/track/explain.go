@@ -43,8 +43,10 @@ var rules = []rule{
 	{"one recovery in two parts", sameRecovery, asBefore},
 	{"an early retransmission", early, kind(Fast)},
 	{"duplicate ACKs to an unseen original", askedForUnseen, kind(Fast)},
+	{"just after duplicate ACKs", justAsked, kind(Fast)},
 	{"sooner than any timer", soonerThanTimers, kind(Unknown)},
 	{"just after an ACK that restarts the timer", justRestarted, kind(Unknown)},
+	{"just after an ACK", noTimeout, kind(Unknown)},
 	{"the only segment in flight", func(_ *Flow, c *clue) bool { return c.alone }, byTimer(Unknown)},
 	{"the first segment in flight", func(_ *Flow, c *clue) bool { return c.isFirst }, byTimer(RTO)},
 	{"the last segment in flight", func(_ *Flow, c *clue) bool { return c.isLast }, byTimer(TLP)},
@@ -126,7 +128,8 @@ func endedSilence(_ *Flow, c *clue) { c.r.Kind, c.r.ByTimer = RTO, true }
 // segments.
 func tooLarge(f *Flow, c *clue) bool {
 	b := &f.tooBig
-	return b.at != 0 && b.start <= c.s.start && c.s.start < b.end && c.s.sent <= b.at && c.r.Sent >= b.at.Add(-f.lag())
+	atOnce := span(b.at, c.r.Sent) <= f.answerTime() || c.answers // else a timer had to send it
+	return atOnce && b.at != 0 && b.start <= c.s.start && c.s.start < b.end && c.s.sent <= b.at && c.r.Sent >= b.at.Add(-f.lag())
 }
 
 func inBurst(f *Flow, c *clue) bool {
@@ -187,8 +190,18 @@ func sameRecovery(f *Flow, c *clue) bool {
 
 // early: with few segments in flight, fewer than three duplicate ACKs can come (RFC 5827).
 func early(f *Flow, c *clue) bool {
-	return c.answers && (!c.isFirst || f.view.dupACKs > 0 && f.board.len() <= 4)
+	return c.answers && (f.view.dupACKs > 0 || f.board.sacked > 0) && (!c.isFirst || f.board.len() <= 4)
 }
+
+// justAsked: Windows XP retransmits at the second duplicate ACK.
+func justAsked(f *Flow, c *clue) bool { return c.isFirst && f.view.dupACKs >= 2 && f.justHeard(c) }
+
+// noTimeout: an ACK of new data would have restarted the timer, another one explains nothing.
+func noTimeout(f *Flow, c *clue) bool { return c.isFirst && !c.isLast && f.justHeard(c) }
+
+// justHeard reports whether the sender, which made the capture, has had an ACK just before. A timer
+// expires in that time by chance in one of a thousand.
+func (f *Flow) justHeard(c *clue) bool { return f.lag() == 0 && 0 < c.silence && c.silence <= sameHost }
 
 // askedForUnseen: the path to the sender is not measured yet, but duplicate ACKs are on it.
 func askedForUnseen(f *Flow, c *clue) bool {

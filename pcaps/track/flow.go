@@ -66,6 +66,7 @@ type Flow struct {
 	seenDups            int32      // duplicate ACKs captured, which may not have reached Src yet
 	sourceRTT           leastRTT   // between the point of capture and Src
 	lastEcho            uint32     // timestamp echoed in the last packet
+	ackedTS             uint32     // timestamp of the last segment that was acknowledged
 	overdueTS           uint32     // of the last ACK that Src must have got and had not echoed
 	lastSent            wheel.Time // when Src last sent anything
 	board               scoreboard
@@ -85,6 +86,14 @@ type Flow struct {
 	view                senderView
 	checksums           checksumCounts
 	copies              copies
+
+	echoes     echoes
+	bareACKs   int64 // of Dst, without data
+	copiesSeen int64
+	resets     int64
+	firstSeen  wheel.Time // when the first packet of a flow without a SYN was captured
+	firstID    uint16     // its IP identification
+	spoke      bool       // it has sent something but SYNs and RSTs
 
 	finEnd      int64
 	finSeen     wheel.Time

@@ -2,20 +2,26 @@ package track
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
 // Losses adds up what the losses of a capture cost, and says it in words.
 type Losses struct {
 	Conns    int
+	Outcomes [Outcomes]int
 	Time     time.Duration // of the connections, added up
 	Episodes int
 	Spurious int // episodes without a loss
 	Stalls   int // episodes with time lost
 
-	// TimeLost, TimerWait are those of Episode. Unrepaired is the part of TimeLost in episodes that
-	// the capture does not see repaired.
-	TimeLost, TimerWait, Unrepaired time.Duration
+	TimeLost, TimerWait time.Duration // those of Episode
+
+	NeverRepaired int           // episodes with data still missing at the end
+	Unrepaired    time.Duration // how long that waited; no part of TimeLost
+
+	Unmeasured [Gaps]int // episodes whose end the capture lacks, by what shows it
+	Undecided  int       // others that may have been unnecessary
 
 	longest     *Episode
 	longestConn *Conn
@@ -24,14 +30,23 @@ type Losses struct {
 // AddConn adds a connection without its episodes.
 func (l *Losses) AddConn(c *Conn) {
 	l.Conns++
+	l.Outcomes[c.Outcome]++
 	l.Time += span(c.First, c.Last)
 }
 
 // Add adds an episode of a connection. It keeps both if the episode is the longest stall.
 func (l *Losses) Add(c *Conn, e *Episode) {
 	l.Episodes++
-	if e.Spurious == Spurious {
+	switch {
+	case e.Gap != NoGap:
+		l.Unmeasured[e.Gap]++
+	case e.Unrepaired > 0:
+		l.NeverRepaired++
+		l.Unrepaired += e.Unrepaired
+	case e.Spurious == Spurious:
 		l.Spurious++
+	case e.Spurious == Undecided && e.TimeLost == 0 && e.Repaired:
+		l.Undecided++
 	}
 	if e.TimeLost == 0 {
 		return
@@ -39,42 +54,96 @@ func (l *Losses) Add(c *Conn, e *Episode) {
 	l.Stalls++
 	l.TimeLost += e.TimeLost
 	l.TimerWait += e.TimerWait
-	if !e.Repaired {
-		l.Unrepaired += e.TimeLost
-	}
 	if l.longest == nil || e.TimeLost > l.longest.TimeLost {
 		longest, conn := *e, Conn{ID: c.ID, Origin: c.Origin}
 		l.longest, l.longestConn = &longest, &conn
 	}
 }
 
-// Sentences returns two sentences: how much time was lost to what, and about the longest stall. The
-// second one is empty if there is none.
-func (l *Losses) Sentences() (first, second string) {
+// NeverEstablished returns how many connections were never established.
+func (l *Losses) NeverEstablished() (n int) {
+	for o := range l.Outcomes {
+		if Outcome(o).Never() {
+			n += l.Outcomes[o]
+		}
+	}
+	return n
+}
+
+// Sentences returns the answer in sentences, at least one: how much time was lost to what, about
+// the longest stall, about losses that were never repaired, about connections that were never
+// established, and what could not be told.
+func (l *Losses) Sentences() (all []string) {
+	all = append(all, l.lost())
+	if e := l.longest; e != nil {
+		all = append(all, fmt.Sprintf("The longest stall took %s, from packet %d (at %.3f s, connection %d): %s.", SpanText(e.TimeLost), e.DetectedPacket,
+			e.Seen.Sub(l.longestConn.Origin).Seconds(), l.longestConn.ID, e.story()))
+	}
+	if n := l.NeverRepaired; n > 0 {
+		all = append(all, fmt.Sprintf("%s never repaired: data waited for %s until the connection or its capture ended.", wereOf(n, "loss"), SpanText(l.Unrepaired)))
+	}
+	if n := l.NeverEstablished(); n > 0 {
+		all = append(all, fmt.Sprintf("%d of %s were never established: %s.", n, countOf(l.Conns, "connection"), l.outcomes()))
+	}
+	return append(all, l.untold()...)
+}
+
+// lost words the time lost.
+func (l *Losses) lost() string {
+	unmeasured := 0
+	for _, n := range l.Unmeasured {
+		unmeasured += n
+	}
 	switch {
 	case l.Episodes == 0:
-		return "No loss.", ""
+		return "No loss."
 	case l.Stalls == 0 && l.Spurious == l.Episodes:
-		return fmt.Sprintf("No time was lost: the retransmissions of %s were unnecessary.", countOf(l.Episodes, "episode")), ""
+		return fmt.Sprintf("No time was lost: the retransmissions of %s were unnecessary.", countOf(l.Episodes, "episode"))
+	case l.Stalls == 0 && unmeasured == l.Episodes:
+		return fmt.Sprintf("The cost of %s cannot be measured.", countOf(l.Episodes, "loss episode"))
 	case l.Stalls == 0:
-		return fmt.Sprintf("No time was lost in %s.", countOf(l.Episodes, "loss episode")), ""
+		return fmt.Sprintf("No time was lost in %s.", countOf(l.Episodes-unmeasured, "loss episode"))
 	}
-	first = fmt.Sprintf("%s of %s were lost in %s", SpanText(l.TimeLost), SpanText(l.Time), countOf(l.Stalls, "stall"))
+	text := fmt.Sprintf("%s of %s were lost in %s", SpanText(l.TimeLost), SpanText(l.Time), countOf(l.Stalls, "stall"))
 	if l.Conns > 1 {
-		first = fmt.Sprintf("%s were lost in %s of %d connections that lasted %s together", SpanText(l.TimeLost), countOf(l.Stalls, "stall"), l.Conns, SpanText(l.Time))
+		text = fmt.Sprintf("%s were lost in %s of %d connections that lasted %s together", SpanText(l.TimeLost), countOf(l.Stalls, "stall"), l.Conns, SpanText(l.Time))
 	}
 	waited := "none"
 	if l.TimerWait > 0 {
 		waited = SpanText(l.TimerWait)
 	}
-	first += ", " + waited + " of it waiting for timers"
-	if l.Unrepaired > 0 {
-		first += fmt.Sprintf("; %s of it in losses never repaired", SpanText(l.Unrepaired))
+	return text + ", " + waited + " of it waiting for timers."
+}
+
+// outcomes words why connections were not established.
+func (l *Losses) outcomes() string {
+	var why []string
+	for _, o := range []Outcome{Unanswered, Refused, Unreachable} {
+		if n := l.Outcomes[o]; n > 0 {
+			why = append(why, fmt.Sprintf("%d %s", n, o))
+		}
 	}
-	e := l.longest
-	second = fmt.Sprintf("The longest stall took %s, from packet %d (at %.3f s, connection %d): %s.", SpanText(e.TimeLost), e.DetectedPacket,
-		e.Seen.Sub(l.longestConn.Origin).Seconds(), l.longestConn.ID, e.story())
-	return first + ".", second
+	return strings.Join(why, ", ")
+}
+
+// gapWords says what the capture lacks.
+var gapWords = [Gaps]string{
+	EchoGap:    "their sender echoes timestamps that were not captured",
+	SilenceGap: "their sender waited too quietly to have had no ACK before",
+	NoACKGap:   "it has no ACK without data",
+}
+
+// untold words what could not be told.
+func (l *Losses) untold() (all []string) {
+	for g, n := range l.Unmeasured {
+		if n > 0 {
+			all = append(all, fmt.Sprintf("%s cannot be measured, because the capture lacks ACKs: %s.", countOf(n, "loss episode"), gapWords[g]))
+		}
+	}
+	if n := l.Undecided; n > 0 {
+		all = append(all, fmt.Sprintf("Whether the retransmissions of %s were needed cannot be told.", countOf(n, "episode")))
+	}
+	return all
 }
 
 // story says in words what happened in an episode.
@@ -109,9 +178,6 @@ func (e *Episode) story() (text string) {
 	case n > 1:
 		text += fmt.Sprintf(", then %d timeouts", n)
 	}
-	if !e.Repaired {
-		text += ", without a repair"
-	}
 	return text
 }
 
@@ -119,5 +185,15 @@ func countOf(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
+	if noun == "loss" {
+		noun = "losse"
+	}
 	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+func wereOf(n int, noun string) string {
+	if n == 1 {
+		return countOf(n, noun) + " was"
+	}
+	return countOf(n, noun) + " were"
 }

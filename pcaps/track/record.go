@@ -30,8 +30,11 @@ import (
 //	p_s                      proof: from there to its acknowledgement, ack_packet
 //	t_rec_s                  recovery time: d_s + a_s + p_s
 //	episode_s                from sent until all that was in flight is acknowledged, end_packet
-//	time_lost_s              how long the receiver's application got nothing that the path could have brought
+//	unmeasured               why the end of the repair cannot be measured: echo, silence or no-acks
+//	time_lost_s              how long the receiver's application got nothing that the path could have
+//	                         brought, in losses that were needed and repaired; time counts once in a connection
 //	timer_wait_s             the part that the sender waited for its timers
+//	unrepaired_s             how long data waited that was still missing at the end
 //	rtt_s                    median RTT of the 10 s before
 //	excess_s                 t_rec_s - rtt_s
 //	w                        d_s / rtt_s
@@ -75,6 +78,8 @@ type EpisodeRecord struct {
 	Length    *float64 `json:"episode_s,omitempty"`
 	TimeLost  float64  `json:"time_lost_s"`
 	TimerWait float64  `json:"timer_wait_s"`
+	Open      float64  `json:"unrepaired_s,omitempty"`
+	Gap       string   `json:"unmeasured,omitempty"`
 	RTT       *float64 `json:"rtt_s,omitempty"`
 	Excess    *float64 `json:"excess_s,omitempty"`
 	W         *float64 `json:"w,omitempty"`
@@ -98,7 +103,7 @@ func (f *Flow) Record(file string, e *Episode) EpisodeRecord {
 		Seq: uint32(e.Seq), Bytes: e.Bytes,
 		First: stampText(e.FirstSent), FirstPacket: e.FirstPacket, Estimated: e.Estimated,
 		Retransmission: stampText(e.Seen), At: e.Seen.Sub(f.conn.Origin).Seconds(), RetransmissionPacket: e.DetectedPacket, AckPacket: e.AckedPacket, EndPacket: e.EndedPacket,
-		D: e.D.Seconds(), TimeLost: e.TimeLost.Seconds(), TimerWait: e.TimerWait.Seconds(), Retransmissions: e.Total, Timeouts: e.Timeouts, Probes: e.Probes, SpuriousCount: e.SpuriousCount,
+		D: e.D.Seconds(), TimeLost: e.TimeLost.Seconds(), TimerWait: e.TimerWait.Seconds(), Open: e.Unrepaired.Seconds(), Gap: e.Gap.String(), Retransmissions: e.Total, Timeouts: e.Timeouts, Probes: e.Probes, SpuriousCount: e.SpuriousCount,
 	}
 	if e.PrevSent != e.FirstSent {
 		r.Sent = stampText(e.PrevSent)
@@ -141,6 +146,9 @@ func (f *Flow) Record(file string, e *Episode) EpisodeRecord {
 //	first_packet, packets
 //	end                           open, closed, reset, replaced (by another between the same ends)
 //	                              or evicted (to bound memory)
+//	outcome                       established; begun (before the capture); or never established: refused,
+//	                              unreachable or unanswered
+//	unreachable_by                sender of the ICMP error, if unreachable
 //	time_lost_s, timer_wait_s     sums over both flows
 //	handshake_s                   from SYN to ACK, if all three packets were seen
 //	copies                        packets captured more than once
@@ -162,6 +170,8 @@ type ConnRecord struct {
 	FirstPacket      int64         `json:"first_packet"`
 	Packets          int64         `json:"packets"`
 	End              string        `json:"end"`
+	Outcome          string        `json:"outcome"`
+	UnreachableBy    string        `json:"unreachable_by,omitempty"`
 	TimeLost         float64       `json:"time_lost_s,omitempty"`
 	TimerWait        float64       `json:"timer_wait_s,omitempty"`
 	Handshake        *float64      `json:"handshake_s,omitempty"`
@@ -187,6 +197,8 @@ type ConnRecord struct {
 //	time_lost_s, timer_wait_s   sums over the episodes
 //	reordered                   segments out of order
 //	unseen_bytes                acknowledged and never captured
+//	lacking                     packets of src that the capture lacks, at least: by IP identifications,
+//	                            unseen_bytes, and echoes of timestamps that were never captured
 //	stale                       packets that dst drops because of their timestamp
 //	dup_acks, dsacks            sent by dst
 //	duplicates                  DSACKs that no retransmission explains
@@ -219,6 +231,7 @@ type FlowRecord struct {
 	TimerWait       float64        `json:"timer_wait_s,omitempty"`
 	Reordered       int64          `json:"reordered,omitempty"`
 	UnseenBytes     int64          `json:"unseen_bytes,omitempty"`
+	Lacking         int64          `json:"lacking,omitempty"`
 	Stale           int64          `json:"stale,omitempty"`
 	DupACKs         int64          `json:"dup_acks,omitempty"`
 	DSACKs          int64          `json:"dsacks,omitempty"`
@@ -262,8 +275,11 @@ type FitRecord struct {
 func (c *Conn) Record(file string) ConnRecord {
 	r := ConnRecord{
 		Type: "connection", File: file, Conn: c.ID, First: stampText(c.First), Last: stampText(c.Last), Duration: span(c.First, c.Last).Seconds(),
-		FirstPacket: c.FirstPacket, Packets: c.Packets, End: c.End.String(), Copies: c.Copies, ClockSteps: c.ClockSteps, Strays: c.Strays,
+		FirstPacket: c.FirstPacket, Packets: c.Packets, End: c.End.String(), Outcome: c.Outcome.String(), Copies: c.Copies, ClockSteps: c.ClockSteps, Strays: c.Strays,
 		BadChecksums: c.BadChecksums, BadChecksumsUsed: c.BadChecksumsUsed, Evidence: c.VantageEvidence(),
+	}
+	if c.UnreachableBy.IsValid() {
+		r.UnreachableBy = c.UnreachableBy.String()
 	}
 	if c.Path != 0 {
 		r.Path = strconv.FormatUint(c.Path, 16)
@@ -283,7 +299,7 @@ func (f *Flow) record() FlowRecord {
 	r := FlowRecord{
 		Src: f.Src.String(), Dst: f.Dst.String(), Vantage: f.Vantage.String(), Packets: f.Packets, DataPackets: f.DataPackets, Bytes: f.Bytes,
 		Retransmissions: f.Retransmissions, TimeLost: f.TimeLost.Seconds(), TimerWait: f.TimerWait.Seconds(), Reordered: f.Reordered,
-		UnseenBytes: f.UnseenBytes, Stale: f.Stale, DupACKs: f.DupACKs, DSACKs: f.DSACKs,
+		UnseenBytes: f.UnseenBytes, Lacking: f.Lacking(), Stale: f.Stale, DupACKs: f.DupACKs, DSACKs: f.DSACKs,
 		Duplicates: f.Duplicates, Keepalives: f.Keepalives, WindowProbes: f.WindowProbes, ZeroWindows: f.ZeroWindows, ZeroWindowTime: f.ZeroWindowTime.Seconds(),
 	}
 	if o := &f.SYN; f.HasSYN {

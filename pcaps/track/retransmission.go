@@ -2,6 +2,7 @@ package track
 
 import (
 	"tcpwheel/netstack/tcp"
+	"tcpwheel/netstack/tcp/ledger"
 	"tcpwheel/pcaps/capture"
 	"tcpwheel/wheel"
 )
@@ -22,27 +23,32 @@ type Retransmission struct {
 
 	Spurious Verdict
 	Evidence Evidence
+	JudgedBy int64 // the packet that Evidence rests on; 0 if it is no single one
 
 	start, end   int64
 	ts           uint32
 	hasTS        bool
-	originalSeen bool // an earlier transmission of each byte was captured
-	tsDiffers    bool // its TSval differs from the previous transmission's
-	acked        bool // the first ACK of its bytes has come
-	dsacked      bool // a DSACK accounts for it
-	estimated    bool // PrevSent is when its bytes were acknowledged
-	provedLost   bool // ACKs had proved an earlier transmission lost
-	notKept      bool // Dst asks for it although the original was captured
+	originalSeen bool       // an earlier transmission of each byte was captured
+	tsDiffers    bool       // its TSval differs from the previous transmission's
+	newID        bool       // its IP identification is later than that of the first transmission
+	acked        bool       // the first ACK of its bytes has come
+	dsacked      bool       // DSACKs account for all of it
+	reported     bool       // a DSACK accounts for a part of it
+	duplicate    ledger.Set // what DSACKs have reported of it, or was known to have arrived
+	estimated    bool       // PrevSent is when its bytes were acknowledged
+	provedLost   bool       // ACKs had proved an earlier transmission lost
+	notKept      bool       // Dst asks for it although the original was captured
 	byModel      kindsByModel
 	rule         string     // of explain
 	waitFrom     wheel.Time // when the answer to the retransmission before it was due
 	ambiguous    bool       // the best timer model decides the kind
 }
 
-// judge sets the verdict if its evidence is stronger than before.
-func (r *Retransmission) judge(v Verdict, e Evidence) {
+// judge sets the verdict if its evidence is stronger than before. by is the packet that it rests
+// on.
+func (r *Retransmission) judge(v Verdict, e Evidence, by int64) {
 	if e > r.Evidence {
-		r.Spurious, r.Evidence = v, e
+		r.Spurious, r.Evidence, r.JudgedBy = v, e, by
 	}
 }
 
@@ -62,6 +68,12 @@ func (f *Flow) sendOld(p *capture.Packet, at, now wheel.Time, start, end int64, 
 		f.Bytes += max(min(from, end)-start, 0) // the others are still missing
 		f.emit(Late, p.Number, now, at, start, end, nil)
 		f.fillGap(p, at, from, end)
+		return
+	}
+	if f.beganLate(p, start, end, now) {
+		f.Reordered++
+		f.Bytes += int64(p.Len)
+		f.emit(Late, p.Number, now, at, start, end, nil)
 		return
 	}
 	first, last := f.board.cut(f.conn.memory, from, max(end, from))
@@ -86,7 +98,7 @@ func (f *Flow) sendOld(p *capture.Packet, at, now wheel.Time, start, end int64, 
 		f.explain(r, first, last, h)
 	}
 	if f.wasAcked(end, now) {
-		r.judge(Spurious, ByCapture)
+		r.judge(Spurious, ByCapture, 0)
 	}
 	if f.episode != nil {
 		r.waitFrom = f.view.retransmitted.Add(f.medianRTT(f.view.retransmitted))
@@ -119,8 +131,12 @@ func (f *Flow) newRetransmission(p *capture.Packet, at, now wheel.Time, start, e
 		Packet: p.Number, Seen: now, Sent: at, Bytes: int(end - start), Seq: h.Seq, start: start, end: end,
 		ts: h.Options.TSVal, hasTS: h.Options.HasTimestamps,
 	}
+	r.duplicate.Add(ledger.Range{Start: start, End: min(end, f.una)})
 	for i := first; i < last; i++ {
 		s := f.board.at(i)
+		if s.sacked {
+			r.duplicate.Add(ledger.Range{Start: s.start, End: s.end})
+		}
 		r.originalSeen = (i == first || r.originalSeen) && s.transmissions > 0
 		if i == first {
 			r.PrevSent, r.FirstPacket = s.sent, s.packet
@@ -128,6 +144,7 @@ func (f *Flow) newRetransmission(p *capture.Packet, at, now wheel.Time, start, e
 				r.PrevSent = s.prevSeen // it was sent long before the packet that showed the gap
 			}
 			r.tsDiffers = r.hasTS && s.hasTS && s.ts != r.ts && !s.missing
+			r.newID = !s.missing && f.ipIDs.order(ipID(p), s.id) > 0
 			r.notKept = !s.missing && s.start <= f.seenUna && f.seenUna < s.end && f.ackSeen.Sub(s.seen) > queueSkew
 		}
 	}
@@ -197,11 +214,24 @@ func (f *Flow) overtaken(s *segment, i int, p *capture.Packet, now wheel.Time) b
 		if d := int32(p.Header.Options.TSVal - shown.firstTS); d != 0 {
 			return d < 0
 		}
+		if step := shown.id - ipID(p); shown.id != 0 && ipID(p) != 0 && step >= 1 && step <= 4 {
+			return true // the packets before it in the same tick
+		}
 	}
 	if order := f.ipIDs.order(ipID(p), shown.id); order != 0 {
 		return order < 0
 	}
 	return now.Sub(s.seen) < max(f.quickestRTT(), queueSkew/5)
+}
+
+// beganLate reports whether p was sent before the first packet captured of its flow, which overtook
+// it: it ends where that began, came just after, and has an older identification.
+func (f *Flow) beganLate(p *capture.Packet, start, end int64, now wheel.Time) bool {
+	if f.HasSYN || start >= 0 || end > 0 || f.DataPackets > 4 || now.Sub(f.firstSeen) > queueSkew {
+		return false
+	}
+	step := f.firstID - ipID(p)
+	return f.firstID != 0 && ipID(p) != 0 && step >= 1 && step <= 4
 }
 
 // isLateOriginal reports whether p is older than the transmissions seen of its bytes: the original,
@@ -219,7 +249,7 @@ func (f *Flow) judgeOvertaken(start, end int64) {
 	f.Reordered++
 	for i := len(f.recent) - 1; i >= 0; i-- {
 		if r := f.recent[i]; r.start < end && start < r.end {
-			r.judge(Spurious, ByCapture)
+			r.judge(Spurious, ByCapture, 0)
 			return
 		}
 	}

@@ -279,15 +279,22 @@ func (l *tsLog) add(m *memory, s firstSeen) {
 func (f *Flow) noteTimestamp(p *capture.Packet, now wheel.Time) {
 	f.conn.timestamps = true
 	o := &p.Header.Options
-	m := &f.stamps
+	m, g := &f.stamps, f.other()
 	if m.n == 0 || int32(o.TSVal-m.before(0).ts) > 0 {
+		if g.echoes.hasAhead {
+			g.echoes.confirm(o.TSVal)
+		}
+		if m.n == 0 {
+			g.echoes.first, g.echoes.hasFirst = o.TSVal, true
+		}
 		m.add(f.conn.memory, firstSeen{o.TSVal, now})
 	}
-	m = &f.other().stamps
+	m = &g.stamps
 	if !p.Header.Flags.Has(tcp.ACK) || m.any && o.TSEcr == m.echoed {
 		return
 	}
-	if m.any && int32(o.TSEcr-m.echoed) < 0 {
+	f.echoes.noteEcho(o.TSEcr, m, now)
+	if m.any && int32(o.TSEcr-m.echoed) < 0 || !f.echoes.trusted() {
 		return
 	}
 	m.any, m.echoed = true, o.TSEcr

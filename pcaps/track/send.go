@@ -11,6 +11,7 @@ func (f *Flow) sendData(p *capture.Packet, at, now wheel.Time) {
 	h := &p.Header
 	if !f.started {
 		f.start(h.Seq)
+		f.firstSeen, f.firstID = now, ipID(p)
 		if p.SegLen() == 0 {
 			return
 		}
@@ -22,8 +23,13 @@ func (f *Flow) sendData(p *capture.Packet, at, now wheel.Time) {
 	}
 	n := int64(p.SegLen())
 	end := start + n
-	if start == 0 && f.HasSYN && p.Len > 1 && !h.Flags.Has(tcp.SYN) {
-		start++ // it has no SYN, whatever its number says
+	if start == 0 && f.HasSYN && !h.Flags.Has(tcp.SYN) { // it has no SYN, whatever its number says
+		if p.Len > 1 {
+			start++
+		} else if h.Flags.Has(tcp.FIN) {
+			f.ignoreFact(Ignored)
+			return
+		}
 	}
 	if p.Len > 0 {
 		f.DataPackets++
@@ -49,12 +55,12 @@ func (f *Flow) sendData(p *capture.Packet, at, now wheel.Time) {
 		f.refuteFIN()
 	}
 	if h.Flags.Has(tcp.FIN) {
-		if f.resendsFIN(p, start, at) {
-			f.finSeen = at
+		if f.resendsFIN(p, start, now) {
+			f.finSeen = now
 			f.ignoreFact(Acked)
 			return
 		}
-		f.fin, f.finEnd, f.finSeen = true, end, at
+		f.fin, f.finEnd, f.finSeen = true, end, now
 	}
 	probe := f.window.closed() && p.Len <= 1 && start >= f.seenUna && !h.Flags.HasAny(tcp.SYN|tcp.FIN)
 	if probe {
@@ -206,9 +212,9 @@ func (f *Flow) answersSYN(p *capture.Packet, start int64) bool {
 
 // resendsFIN reports whether p is an ACK that carries the FIN a second time, as some stacks send in
 // a simultaneous close. It leaves at once and acknowledges the other end's FIN.
-func (f *Flow) resendsFIN(p *capture.Packet, start int64, at wheel.Time) bool {
+func (f *Flow) resendsFIN(p *capture.Packet, start int64, now wheel.Time) bool {
 	g := f.other()
-	return p.Len == 0 && f.fin && start == f.finEnd-1 && g.fin && g.pos(p.Header.Ack) == g.finEnd && at.Sub(g.finSeen) <= f.lag()+f.answerTime()
+	return p.Len == 0 && f.fin && start == f.finEnd-1 && g.fin && g.pos(p.Header.Ack) == g.finEnd && now.Sub(g.finSeen) <= f.lag()+f.answerTime()
 }
 
 // refuteFIN forgets a FIN, as data has its sequence number: a damaged packet had the flag. The byte

@@ -75,8 +75,12 @@ func (f *Flow) settle(e *Episode) {
 	for _, r := range e.kept {
 		f.finishVerdict(r)
 	}
+	if e.Gap != NoGap && e.kept[0].Evidence < ByCapture {
+		e.kept[0].Spurious, e.kept[0].Evidence = Undecided, NoEvidence
+	}
 	e.Kind, e.Ambiguous = e.kept[0].Kind, e.kept[0].ambiguous && e.kept[0].byModel.disagree()
 	e.Spurious, e.Evidence = e.kept[0].Spurious, e.kept[0].Evidence
+	e.onlyFIN = !slices.ContainsFunc(e.kept, func(r *Retransmission) bool { return r.end-r.start > 1 || !f.fin || r.end != f.finEnd })
 	e.Retransmissions = make([]Retransmission, len(e.kept))
 	for i, r := range e.kept {
 		e.Retransmissions[i] = *r
@@ -90,7 +94,7 @@ func (f *Flow) settle(e *Episode) {
 			e.SpuriousCount++
 		}
 	}
-	e.sumStalls()
+	f.sumStalls(e)
 	f.TimeLost += e.TimeLost
 	f.TimerWait += e.TimerWait
 	e.settled, e.last = true, e.kept[len(e.kept)-1]

@@ -3,12 +3,14 @@ package track
 import (
 	"slices"
 
+	"tcpwheel/netstack/tcp/ledger"
 	"tcpwheel/wheel"
 )
 
 // creditDSACK accounts each byte of a DSACK to one retransmission: a delayed ACK may report several
-// segments at once. RFC 3708 §3 counts DSACKs against retransmissions. The echo does not help:
-// segments below the window do not change it (RFC 7323 §5.3).
+// segments at once. A DSACK of a part of a retransmission shows nothing about the rest. RFC 3708 §3
+// counts DSACKs against retransmissions. The echo does not help: segments below the window do not
+// change it (RFC 7323 §5.3).
 func (f *Flow) creditDSACK(a *ack) {
 	b, any := a.sack[0], false
 	for b.start < b.end {
@@ -16,8 +18,15 @@ func (f *Flow) creditDSACK(a *ack) {
 		if r == nil {
 			break
 		}
-		any, r.dsacked = true, true
-		r.judge(Spurious, ByDSACK)
+		any, r.reported = true, true
+		r.duplicate.Add(ledger.Range{Start: max(b.start, r.start), End: min(b.end, r.end)})
+		end := r.end
+		if f.fin && end == f.finEnd && end-r.start > 1 {
+			end-- // no receiver reports the FIN behind data
+		}
+		if r.dsacked = r.duplicate.Contains(ledger.Range{Start: r.start, End: end}); r.dsacked {
+			r.judge(Spurious, ByDSACK, a.number)
+		}
 		b.start = max(b.start, r.end)
 	}
 	if !any {
@@ -62,24 +71,24 @@ func (f *Flow) judgeAcked(a *ack) {
 		case r.start > f.una || f.una >= r.end:
 			// A segment before it may have caused the ACK.
 			if soon {
-				r.judge(Spurious, ByTiming)
+				r.judge(Spurious, ByTiming, a.number)
 			}
 			if r.start > f.una && !f.view.hasSACK {
 				over = append(over, r)
 			}
-		case r.tsDiffers && a.hasTS && int32(a.echo-r.ts) < 0:
+		case r.tsDiffers && a.hasTS && int32(a.echo-r.ts) < 0 && f.sentStamp(a.echo, a.pos):
 			// RFC 3522 §3.2 (step 5): "the value of the Timestamp Echo Reply field of the first
 			// acceptable ACK" is less.
-			r.judge(Spurious, ByEifel)
+			r.judge(Spurious, ByEifel, a.number)
 			if r.Kind == RTO && !r.GoBack {
 				f.view.afterTimeout = false // the sender knows it as well
 			}
-		case r.tsDiffers && a.hasTS:
-			r.judge(Necessary, ByEifel)
+		case r.tsDiffers && a.hasTS && f.sentStamp(a.echo, a.pos):
+			r.judge(Necessary, ByEifel, a.number)
 		case soon:
-			r.judge(Spurious, ByTiming)
+			r.judge(Spurious, ByTiming, a.number)
 		default:
-			r.judge(Necessary, ByTiming)
+			r.judge(Necessary, ByTiming, a.number)
 		}
 	}
 	f.waiting = slices.DeleteFunc(f.waiting, func(r *Retransmission) bool { return r.acked })
@@ -109,9 +118,9 @@ func (f *Flow) judgeSACKed(s *segment, a *ack) {
 	for _, r := range slices.Backward(f.waiting) {
 		if r.start <= s.start && s.start < r.end {
 			if span(r.Sent, a.at) < f.leastAnswer() {
-				r.judge(Spurious, ByTiming)
+				r.judge(Spurious, ByTiming, a.number)
 			} else {
-				r.judge(Necessary, ByTiming)
+				r.judge(Necessary, ByTiming, a.number)
 			}
 			return
 		}
@@ -125,13 +134,13 @@ func (f *Flow) finishVerdict(r *Retransmission) {
 	}
 	switch {
 	case !r.originalSeen && (f.lag() > 0 || f.Vantage == AtReceiver):
-		r.judge(Necessary, ByCapture)
+		r.judge(Necessary, ByCapture, 0)
 	case r.notKept && f.Vantage == AtReceiver:
-		r.judge(Necessary, ByCapture)
+		r.judge(Necessary, ByCapture, 0)
 	case r.originalSeen && f.Vantage == AtReceiver && f.other().isCaptureHost() && f.seenUna >= r.end:
-		r.judge(Spurious, ByCapture)
+		r.judge(Spurious, ByCapture, 0)
 	}
-	if f.DSACKs > 0 && !r.dsacked && r.acked && r.Evidence < ByDSACK && f.Duplicates == 0 && r.Spurious != Spurious {
-		r.judge(Necessary, ByDSACK)
+	if f.DSACKs > 0 && !r.reported && r.acked && r.Evidence < ByDSACK && f.Duplicates == 0 && r.Spurious != Spurious {
+		r.judge(Necessary, ByDSACK, 0)
 	}
 }

@@ -103,7 +103,7 @@ func (w *Watcher) Snapshot() Snapshot {
 	}
 	if w.closed {
 		s.Type = "summary"
-		s.Sentence, _ = w.total.losses.Sentences()
+		s.Sentence = w.total.losses.Sentences()[0]
 	}
 	var lost [60]float64
 	s.Minute, s.UncertainMinute, lost = w.minute.tally(w.now, w.begun)

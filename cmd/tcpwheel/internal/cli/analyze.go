@@ -23,6 +23,7 @@ type analysis struct {
 	top           int
 	all           bool
 	details       bool
+	explain       int64 // a packet, for its episode
 	filter        connFilter
 	maxConns      int
 	reports       *reports
@@ -71,6 +72,10 @@ func newAnalyze() *cobra.Command {
 				return usage(cmd, errors.New("analyze: --csv-conns and --json or --csv, want one of them"))
 			case a.top < 0:
 				return usage(cmd, fmt.Errorf("top %d, want 0 or more", a.top))
+			case a.explain < 0:
+				return usage(cmd, fmt.Errorf("explain %d, want a packet from 1 on", a.explain))
+			case a.explain > 0 && (a.asJSON || a.asCSV || a.csvConns):
+				return usage(cmd, errors.New("analyze: --explain and --json or --csv, want one of them"))
 			case a.maxConns < 1:
 				return usage(cmd, fmt.Errorf("max-conns %d, want at least 1", a.maxConns))
 			}
@@ -96,6 +101,7 @@ func newAnalyze() *cobra.Command {
 	f.IntVar(&a.top, "top", 10, "episodes in the table, the longest")
 	f.BoolVar(&a.all, "all", false, "show all episodes, by connection")
 	f.BoolVar(&a.details, "details", false, "show kinds, hosts with their timers, and what else\nwas seen")
+	f.Int64Var(&a.explain, "explain", 0, "show what the report of the episode with this\nretransmission, a `packet`, rests on")
 	f.IntVar(&a.maxConns, "max-conns", 1<<18, "connections at once, to bound memory")
 	f.BoolVar(&a.asJSON, "json", false, "print one JSON object per line")
 	f.BoolVar(&a.asCSV, "csv", false, "print the episodes as CSV")
@@ -107,7 +113,7 @@ func newAnalyze() *cobra.Command {
 }
 
 // analyzePrints are the flags for what analyze prints, which --parquet replaces.
-var analyzePrints = []string{"json", "csv", "csv-conns", "html", "annotate", "details", "all", "top"}
+var analyzePrints = []string{"json", "csv", "csv-conns", "html", "annotate", "details", "explain", "all", "top"}
 
 // run analyses the files, several at a time, and prints in their order. A file that cannot be read
 // does not stop the run.

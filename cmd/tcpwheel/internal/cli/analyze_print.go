@@ -21,18 +21,32 @@ func (s *summary) print(b *strings.Builder) {
 		fmt.Fprintf(b, "%s; the capture has %s\n", s.a.filter.unmatched(), plural(int64(s.seen), "connection"))
 		return
 	default:
-		first, second := s.losses.Sentences()
-		b.WriteString(paragraph(first))
-		if second != "" {
-			b.WriteString(paragraph(second))
+		for _, line := range s.losses.Sentences() {
+			b.WriteString(paragraph(line))
 		}
 	}
 	for _, line := range s.warnings() {
 		b.WriteString(paragraph(line))
 	}
+	if s.a.explain > 0 {
+		s.explain(b)
+		return
+	}
 	s.table(b)
 	if s.a.details {
 		s.details(b)
+	}
+}
+
+// explain writes what the episode of --explain rests on.
+func (s *summary) explain(b *strings.Builder) {
+	if s.explained == nil {
+		fmt.Fprintf(b, "\nPacket %d is no retransmission of an episode: it is new data, a copy, overtaken, or no TCP.\n", s.a.explain)
+		return
+	}
+	fmt.Fprintln(b)
+	for _, line := range s.explained {
+		b.WriteString(paragraph(line))
 	}
 }
 

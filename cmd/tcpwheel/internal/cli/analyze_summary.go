@@ -41,6 +41,7 @@ type summary struct {
 	near                                               map[string]int
 	oneWay                                             int // lossy connections with one direction only
 	losses                                             track.Losses
+	explained                                          []string // of the episode that --explain names
 	hosts                                              track.Hosts
 }
 
@@ -218,6 +219,9 @@ func (s *summary) episode(c *track.Conn, f *track.Flow, e *track.Episode) error 
 		r := f.Record(s.file, e)
 		return s.a.csv.Write(episodeRecordRow(&r))
 	}
+	if s.a.explain > 0 && slices.ContainsFunc(e.Retransmissions, func(r track.Retransmission) bool { return r.Packet == s.a.explain }) {
+		s.explained = append([]string{fmt.Sprintf("connection %d, %v > %v, first retransmission packet %d", c.ID, f.Src, f.Dst, e.DetectedPacket)}, f.Explain(e)...)
+	}
 	needed := [...]string{track.Undecided: "?", track.Necessary: "yes", track.Spurious: "no"}[e.Spurious]
 	s.rows = append(s.rows, episodeRow{
 		conn: c.ID, flow: f.Src.String() + " > " + f.Dst.String(), packet: e.DetectedPacket, at: e.Seen.Sub(c.Origin), kind: e.Kind.String(),
@@ -249,10 +253,14 @@ func (r *episodeRow) length() time.Duration { return max(r.d, r.tRec) }
 //	connections       that pass the filter
 //	lossy             of these, with an episode
 //	episodes
+//	outcomes          connections by outcome: established, begun (before the capture), refused,
+//	                  unreachable, unanswered
 //	stalls            episodes with time lost
 //	time_lost_s       in them: how long receivers' applications got nothing that the path could have brought
 //	timer_wait_s      the part that senders waited for timers
-//	unrepaired_s      the part of it in losses that the capture does not see repaired
+//	never_repaired    episodes with data still missing at the end of the connection or the capture
+//	unrepaired_s      how long that data waited; no part of time_lost_s
+//	unmeasured        episodes whose end the capture lacks, by what shows it: echo, silence, no-acks
 //	evicted           connections given up to bound memory
 //	hosts_left_out    hosts without a record, to bound memory: the ones without time lost go first
 //	cut_short         true if the file is truncated; it is analysed up to there
@@ -269,7 +277,10 @@ type fileRecord struct {
 	Stalls   int              `json:"stalls"`
 	Lost     float64          `json:"time_lost_s"`
 	Waited   float64          `json:"timer_wait_s"`
+	Outcomes map[string]int   `json:"outcomes,omitempty"`
+	Never    int              `json:"never_repaired,omitempty"`
 	Open     float64          `json:"unrepaired_s,omitempty"`
+	Gaps     map[string]int   `json:"unmeasured,omitempty"`
 	Evicted  int              `json:"evicted,omitempty"`
 	LeftOut  int              `json:"hosts_left_out,omitempty"`
 	Cut      bool             `json:"cut_short,omitempty"`
@@ -304,7 +315,18 @@ func (s *summary) record() fileRecord {
 	r := fileRecord{
 		Type: "file", File: s.file, Packets: s.stats.Packets, TCP: s.stats.TCP, Conns: s.conns, Lossy: s.lossy, Episodes: s.episodes,
 		Stalls: s.losses.Stalls, Lost: s.losses.TimeLost.Seconds(), Waited: s.losses.TimerWait.Seconds(), Open: s.losses.Unrepaired.Seconds(),
+		Outcomes: map[string]int{}, Never: s.losses.NeverRepaired, Gaps: map[string]int{},
 		Evicted: s.evicted, LeftOut: s.hosts.LeftOut, Cut: s.cut, Error: s.err,
+	}
+	for o, n := range s.losses.Outcomes {
+		if n > 0 {
+			r.Outcomes[track.Outcome(o).String()] = n
+		}
+	}
+	for g, n := range s.losses.Unmeasured {
+		if n > 0 {
+			r.Gaps[track.Gap(g).String()] = n
+		}
 	}
 	for _, why := range capture.Reasons() {
 		if n := s.stats.Skipped[why]; n > 0 {

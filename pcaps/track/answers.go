@@ -1,0 +1,100 @@
+package track
+
+import "fmt"
+
+// Explain returns what the report of an episode rests on, a line for each of four questions and one
+// for the kind: whether Src retransmitted these bytes, whether the first transmission was lost,
+// whether the capture has the end of the repair, and whether data waited for it. The connection is
+// complete, or Config.Settled has e.
+func (f *Flow) Explain(e *Episode) []string {
+	r := &e.Retransmissions[0]
+	return []string{
+		f.explainSent(e, r), f.explainLost(e, r), f.explainEnd(e), f.explainWait(e),
+		fmt.Sprintf("kind %s: %s", r.Kind, orElse(r.rule, "the rules do not ask further")),
+	}
+}
+
+func orElse(text, other string) string {
+	if text == "" {
+		return other
+	}
+	return text
+}
+
+// explainSent says why a packet is no copy.
+func (f *Flow) explainSent(e *Episode, r *Retransmission) string {
+	bytes := fmt.Sprintf("packet %d has %s from sequence number %d again", r.Packet, countOf(r.Bytes, "byte"), r.Seq)
+	if r.FirstPacket != 0 {
+		bytes += fmt.Sprintf(", first seen in packet %d", r.FirstPacket)
+	} else if e.Estimated {
+		bytes += ", which were not captured before: a gap shows that they were sent"
+	}
+	switch {
+	case r.tsDiffers:
+		return "retransmitted: yes: " + bytes + "; its TSval is a later one"
+	case r.newID:
+		return "retransmitted: yes: " + bytes + "; its IP identification is a later one"
+	}
+	return fmt.Sprintf("retransmitted: yes: %s, %s later: too late for a copy", bytes, SpanText(e.D))
+}
+
+// explainLost says what the verdict rests on.
+func (f *Flow) explainLost(e *Episode, r *Retransmission) string {
+	if r.Spurious == Undecided {
+		return "lost: undecided: nothing captured shows whether an earlier transmission arrived"
+	}
+	answer := map[Verdict]string{Necessary: "lost: yes: ", Spurious: "lost: no: "}[r.Spurious]
+	switch by := r.JudgedBy; r.Evidence {
+	case ByTiming:
+		if r.Spurious == Spurious {
+			return answer + fmt.Sprintf("packet %d acknowledges them too soon to answer packet %d", by, r.Packet)
+		}
+		return answer + fmt.Sprintf("packet %d is the first that acknowledges them, a round trip after packet %d or later", by, r.Packet)
+	case ByDupACK:
+		return answer + "as many duplicate ACKs followed as retransmissions were skipped by an ACK"
+	case ByEifel:
+		if r.Spurious == Spurious {
+			return answer + fmt.Sprintf("packet %d acknowledges them and echoes a timestamp sent before that of packet %d (RFC 3522)", by, r.Packet)
+		}
+		return answer + fmt.Sprintf("packet %d acknowledges them and echoes the timestamp of packet %d (RFC 3522)", by, r.Packet)
+	case ByDSACK:
+		if r.Spurious == Spurious {
+			return answer + fmt.Sprintf("a DSACK in packet %d reports all of them as a duplicate (RFC 2883)", by)
+		}
+		return answer + "the receiver reports duplicates by DSACK, and reported none of them"
+	}
+	if r.Spurious == Spurious {
+		return answer + "the capture has an earlier transmission of them at the receiver, or their ACK before the retransmission"
+	}
+	return answer + "the capture, behind the place of the loss, has no earlier transmission of them"
+}
+
+// explainEnd says which ACK ends the repair, or why none does.
+func (f *Flow) explainEnd(e *Episode) string {
+	switch {
+	case e.Gap != NoGap:
+		return fmt.Sprintf("end captured: no: packet %d acknowledges them, but is not the first ACK to do so: %s", e.GapPacket, gapWords[e.Gap])
+	case e.Repaired:
+		return fmt.Sprintf("end captured: yes: packet %d acknowledges them, %s after packet %d, which arrived", e.AckedPacket, SpanText(e.P), e.RepairPacket)
+	}
+	return "end captured: no: no ACK of them was captured"
+}
+
+// explainWait says how long data waited, or why it did not.
+func (f *Flow) explainWait(e *Episode) string {
+	switch {
+	case e.TimeLost > 0:
+		return fmt.Sprintf("waited: yes: the receiver's application got nothing for %s that the path could have brought", SpanText(e.TimeLost))
+	case e.Unrepaired > 0:
+		return fmt.Sprintf("waited: yes: data was missing for %s until the end, which is counted apart", SpanText(e.Unrepaired))
+	case e.onlyFIN:
+		return "waited: no: a FIN alone was retransmitted, and no data was behind it"
+	case e.Gap != NoGap:
+		return "waited: not measurable"
+	case e.Kind == Probe:
+		return "waited: no: the receiver's window was closed"
+	case e.Spurious == Spurious:
+		return "waited: no: nothing was lost"
+	}
+	return "waited: no: other bytes held the data back, or it came within a round trip"
+}

@@ -1,0 +1,87 @@
+package track
+
+import (
+	"fmt"
+
+	"tcpwheel/netstack/tcp"
+	"tcpwheel/pcaps/capture"
+)
+
+// Outcome says what became of the attempt to open a connection, as far as the capture shows.
+type Outcome uint8
+
+const (
+	Begun       Outcome = iota // begun before the capture
+	Established                // by a handshake in the capture, or part of one with data behind it
+	Refused                    // an end answered with a RST
+	Unreachable                // an ICMP error said so: see Conn.UnreachableBy
+	Unanswered                 // nothing answered a SYN or a SYN-ACK
+
+	Outcomes = int(iota) // the number of outcomes
+)
+
+var outcomeNames = [Outcomes]string{"begun", "established", "refused", "unreachable", "unanswered"}
+
+// String returns the name used in JSON.
+func (o Outcome) String() string {
+	if int(o) >= Outcomes {
+		return fmt.Sprintf("Outcome(%d)", uint8(o))
+	}
+	return outcomeNames[o]
+}
+
+// MarshalText returns the name.
+func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
+
+// Never reports whether the connection was never established: its retransmissions are no losses.
+func (o Outcome) Never() bool { return o >= Refused }
+
+// outcome returns what became of the connection so far.
+func (c *Conn) outcome() Outcome {
+	f, g := &c.Flows[0], &c.Flows[1]
+	switch {
+	case c.Handshake.Complete, f.HasSYN && f.spoke, g.HasSYN && g.spoke, f.synacked && g.synacked:
+		return Established
+	case f.HasSYN && g.DataPackets > 0, g.HasSYN && f.spoke:
+		return Established // the rest of the handshake was not captured
+	case !f.HasSYN && !g.HasSYN:
+		if f.refuses(g) || g.refuses(f) {
+			return Refused
+		}
+		return Begun
+	case c.reset:
+		return Refused
+	case f.synacked && f.Retransmissions == 0, g.synacked && g.Retransmissions == 0:
+		return Established // else the SYN-ACK would have been retransmitted
+	case c.UnreachableBy.IsValid():
+		return Unreachable
+	}
+	return Unanswered
+}
+
+// refuses reports whether Src knows no such connection: it answers g with RSTs alone, and most
+// packets.
+func (f *Flow) refuses(g *Flow) bool { return !f.spoke && 2*f.resets >= g.Packets && f.resets > 0 }
+
+// noteSpoke counts what p, which is no copy, shows about the outcome.
+func (f *Flow) noteSpoke(p *capture.Packet) {
+	switch flags := p.Header.Flags; {
+	case flags.Has(tcp.RST):
+		f.resets++
+	case !flags.Has(tcp.SYN):
+		f.spoke = true
+	}
+}
+
+// dropOpening drops the episodes of a connection that was never established: its outcome says what
+// became of it, and nothing was there to wait for data.
+func (c *Conn) dropOpening() {
+	for i := range c.Flows {
+		f := &c.Flows[i]
+		for _, e := range f.Episodes {
+			e.settled = true // Config.Settled does not get it
+		}
+		f.Episodes, f.EpisodesDropped = nil, 0
+		f.ZeroWindows, f.ZeroWindowTime, f.window = 0, 0, window{} // of RSTs
+	}
+}
