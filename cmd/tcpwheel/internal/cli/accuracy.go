@@ -29,6 +29,9 @@ type assessment struct {
 	damageKinds []string
 	differences bool
 	asJSON      bool
+	details     bool
+
+	began time.Time
 
 	stdout, stderr io.Writer
 	tshark         string // the program, or ""
@@ -109,6 +112,7 @@ func newAccuracy() *cobra.Command {
 	f.StringVar(&a.keep, "keep", "", "`directory` for captures and truth")
 	f.BoolVar(&a.noTshark, "no-tshark", false, "do not run tshark")
 	f.BoolVar(&a.differences, "differences", false, "print each error to standard error")
+	f.BoolVar(&a.details, "details", false, "also print what was found for each kind, and tshark's labels")
 	f.StringVar(&a.damage, "damage", "none", "damage the captures on purpose, and compare: short, long\nor none")
 	f.StringSliceVar(&a.damageKinds, "damage-kinds", nil, "only these damages, as damage --list names them")
 	f.BoolVar(&a.asJSON, "json", false, "print one JSON object per line")
@@ -118,8 +122,14 @@ func newAccuracy() *cobra.Command {
 // maxSimulated bounds --simulated to some minutes.
 const maxSimulated = 100
 
+// say reports the start of a long part, on a terminal or not: a run takes minutes.
+func (a *assessment) say(format string, args ...any) {
+	fmt.Fprintf(a.stderr, "tcpwheel: accuracy: %v: %s\n", time.Since(a.began).Round(time.Second), fmt.Sprintf(format, args...))
+}
+
 func (a *assessment) run(ctx context.Context, dirs []string) error {
 	var err error
+	a.began = time.Now()
 	if len(dirs) > 0 {
 		err = a.directories(ctx, dirs)
 	} else {
@@ -163,6 +173,7 @@ func (a *assessment) simulate(ctx context.Context) (err error) {
 	if a.simulated == 0 {
 		return nil
 	}
+	a.say("simulates %d connections", 540*a.simulated)
 	o := a.origin("simulator", "connections")
 	g := truth.Gate{Seeds: a.simulated, Tshark: a.tshark}
 	if a.differences {
@@ -199,6 +210,7 @@ func (a *assessment) directories(ctx context.Context, dirs []string) error {
 
 // draw runs random scenarios between kernels for half of the time, at least one, and then twins.
 func (a *assessment) draw(ctx context.Context) error {
+	a.say("lets kernels talk for %v", a.kernel)
 	o := a.origin("kernels", "scenarios")
 	keep := a.keep
 	if keep == "" {

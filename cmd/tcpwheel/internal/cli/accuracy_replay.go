@@ -43,6 +43,7 @@ func (a *assessment) replayTrials(ctx context.Context) error {
 	if a.simulated == 0 {
 		return nil
 	}
+	a.say("replays the captures of %d trials", 90*a.simulated)
 	sum, n, err := (&truth.Trials{Seeds: 2 * a.simulated, First: a.seed * trialSeeds}).Run(ctx)
 	if err == nil {
 		a.replays = append(a.replays, &replayOrigin{name: "simulator", what: "trials", n: n, sum: sum})
@@ -63,6 +64,7 @@ func isCapture(name string) bool {
 
 // replayCaptures judges the oracle by the captures below a directory.
 func (a *assessment) replayCaptures(ctx context.Context) error {
+	a.say("replays the captures below %s", a.captures)
 	o := &replayOrigin{name: "captures", what: "files", sum: &truth.Replays{}}
 	a.replays = append(a.replays, o)
 	return filepath.WalkDir(a.captures, func(name string, d fs.DirEntry, err error) error {

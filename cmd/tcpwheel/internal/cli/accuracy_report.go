@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"fmt"
+	"strings"
 
 	"tcpwheel/pcaps/track"
 	"tcpwheel/pcaps/truth"
@@ -92,6 +93,7 @@ func (a *assessment) write() error {
 		return a.writeDamagesJSON(enc)
 	}
 	var b bytes.Buffer
+	a.writeVerdict(&b)
 	for _, o := range a.origins {
 		writeOrigin(&b, o)
 	}
@@ -102,6 +104,11 @@ func (a *assessment) write() error {
 		if err := a.tables[i].write(&b, a.differences); err != nil {
 			return err
 		}
+	}
+	if !a.details {
+		b.WriteString("--details also prints what was found for each kind.\n")
+		_, err := a.stdout.Write(b.Bytes())
+		return err
 	}
 	for _, o := range a.origins {
 		for _, v := range views {
@@ -115,6 +122,41 @@ func (a *assessment) write() error {
 	}
 	_, err := a.stdout.Write(b.Bytes())
 	return err
+}
+
+// writeVerdict writes the answer first: whether all bounds hold, and the shares that they bound.
+func (a *assessment) writeVerdict(b *bytes.Buffer) {
+	if err := a.judge(); err != nil {
+		writeWrapped(b, "", fmt.Sprintf("A bound does not hold: %v.", err))
+	} else {
+		b.WriteString("All bounds hold.\n")
+	}
+	for _, o := range a.origins {
+		var parts []string
+		for _, v := range views {
+			t := o.sum.Sum(v.want)
+			if _, all := t.Episodes.Right(); all == 0 {
+				continue
+			}
+			if v.kinds > 0 {
+				parts = append(parts, fmt.Sprintf("%.1f %% of the kinds captured at the %s (want %v %%)", t.Kinds(), v.name, v.kinds))
+			}
+			if v.dsack {
+				parts = append(parts, fmt.Sprintf("%.1f %% of the verdicts with DSACK there (want %v %%)",
+					min(t.Verdicts.Precision(), t.Verdicts.Recall()), leastVerdicts))
+			}
+		}
+		if len(parts) > 0 {
+			writeWrapped(b, "", fmt.Sprintf("%s: right are %s.", o.name, strings.Join(parts, ", ")))
+		}
+	}
+	for _, o := range a.replays {
+		if wrong, known, share := o.sum.Wrong(); known > 0 {
+			writeWrapped(b, "", fmt.Sprintf("replay, %s: %d of %d verdicts whose truth is known are false, %.1f %% (want %d %% at most).",
+				o.name, wrong, known, share.Percent, mostFalse))
+		}
+	}
+	b.WriteString("\n")
 }
 
 // writeOrigin writes a line for each view: the share that is right, with its interval.
