@@ -12,6 +12,7 @@ import (
 // histogram per interval.
 func (r LatenessReport) WriteTable(w io.Writer) error {
 	var b strings.Builder
+	b.WriteString(r.answer())
 	fmt.Fprintf(&b, "%s, tick %v, %d timers per row, one at a time", r.Scheme, r.Tick, r.Samples)
 	if r.NoSpin {
 		b.WriteString(", no spinning")
@@ -52,6 +53,33 @@ func (r LatenessReport) WriteTable(w io.Writer) error {
 		}
 	}
 	return nil
+}
+
+// answer returns a line for each source: how late its timers were, in the worst interval.
+func (r LatenessReport) answer() string {
+	var b strings.Builder
+	var said []string
+	for _, s := range r.Series {
+		if slices.Contains(said, s.Source) {
+			continue
+		}
+		said = append(said, s.Source)
+		var median, p99 time.Duration
+		after := "tick"
+		for _, o := range r.Series {
+			if o.Source != s.Source {
+				continue
+			}
+			d := o.AtTick
+			if d == nil {
+				d, after = &o.Deadline, "deadline"
+			}
+			median, p99 = max(median, d.P50), max(p99, d.P99)
+		}
+		fmt.Fprintf(&b, "%s: %s µs late at the median, %s µs at p99, after the %s\n", s.Source, micros(median), micros(p99), after)
+	}
+	b.WriteByte('\n')
+	return b.String()
 }
 
 func writeQuantiles(b *strings.Builder, d *Distribution) {

@@ -23,7 +23,7 @@ func WriteTable(w io.Writer, results []Result) error {
 			if w := findWorkload(r.Workload); w != nil {
 				about = ": " + w.About
 			}
-			fmt.Fprintf(b, "%s\n%-20s %9s %5s %6s %7s %6s %7s %8s\n", cut(fmt.Sprintf("%s, n = %d%s", r.Workload, r.N, about), 80),
+			fmt.Fprintf(b, "%s\n%s%-20s %9s %5s %6s %7s %6s %7s %8s\n", cut(fmt.Sprintf("%s, n = %d%s", r.Workload, r.N, about), 80), answer(results[i:]),
 				"scheme", "ns/op", "±", "allocs", "B/timer", "GC ms", "visits", "speed-up")
 		}
 		if r.Figures == nil {
@@ -45,6 +45,37 @@ func WriteTable(w io.Writer, results []Result) error {
 			digits(r.AllocsPerOp), digits(r.BytesPerTimer), digits(r.GCMillis), visits, ratio)
 	}
 	return b.Flush()
+}
+
+// answer returns a line with the fastest scheme of the first table of results, compared with Go's
+// timers or with the slowest. It returns "" for fewer than two schemes.
+func answer(results []Result) string {
+	var fastest, slowest *Result
+	for i := range results {
+		r := &results[i]
+		if r.Workload != results[0].Workload || r.N != results[0].N {
+			break
+		}
+		if r.Figures == nil {
+			continue
+		}
+		if fastest == nil || r.NsPerOp < fastest.NsPerOp {
+			fastest = r
+		}
+		if slowest == nil || r.NsPerOp > slowest.NsPerOp {
+			slowest = r
+		}
+	}
+	if fastest == nil || fastest == slowest {
+		return ""
+	}
+	text := fmt.Sprintf("%s is the fastest, %s ns", fastest.Scheme, digits(fastest.NsPerOp))
+	if fastest.RuntimeRatio > 0 && fastest.Scheme != Runtime {
+		text += fmt.Sprintf("; Go's timers take %s times that", digits(fastest.RuntimeRatio))
+	} else if fastest.NsPerOp > 0 {
+		text += fmt.Sprintf("; %s takes %s times that", slowest.Scheme, digits(slowest.NsPerOp/fastest.NsPerOp))
+	}
+	return cut(text+".", 80) + "\n"
 }
 
 // digits writes x with three significant digits, or with all digits before the point if there are

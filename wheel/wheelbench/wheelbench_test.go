@@ -332,6 +332,7 @@ func TestTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `rearm, n = 1000: START of a random one of n timers that run
+scheme6 is the fastest, 5.12 ns; Go's timers take 20.0 times that.
 scheme                   ns/op     ± allocs B/timer  GC ms  visits speed-up
 scheme6                   5.12    5%      0    32.0      0    0.50     20.0
 scheme2-with-a-very… skipped: 1000 timers xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…

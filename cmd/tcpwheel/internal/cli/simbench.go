@@ -218,6 +218,10 @@ func writeSimSeries(w io.Writer, all []simSeries, asJSON bool) error {
 	}
 	s := all[0]
 	var b strings.Builder
+	if len(all) == 2 && all[0].PerSegmentOverhead != nil {
+		wrapText(&b, "", []string{fmt.Sprintf("A timer for each segment takes %+.1f %% CPU per segment: a second of CPU simulates\n%.3g "+
+			"segments with it and %.3g with one timer for each connection.", 100**all[0].PerSegmentOverhead, all[0].SegmentsPerCPUSecond, all[1].SegmentsPerCPUSecond)})
+	}
 	fmt.Fprintf(&b, "# %s %s/%s, %s\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, processor())
 	wrapText(&b, "", []string{
 		fmt.Sprintf("%s over %.4g bit/s and %s", plural(int64(s.Flows), "flow"), float64(s.Rate), time.Duration(s.RTT)), fmt.Sprintf("%.4g%% loss", 100*s.Loss),
