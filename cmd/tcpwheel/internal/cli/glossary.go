@@ -130,14 +130,8 @@ func writeGlossary(w io.Writer, want string) error {
 		}
 	}
 	if b.Len() == 0 {
-		var names []string
-		for _, p := range glossary {
-			for _, t := range p.terms {
-				names = append(names, strings.Split(t.name, ", ")...)
-			}
-		}
 		err := fmt.Errorf("glossary: no term %q, see all with 'tcpwheel glossary'", want)
-		if likely, ok := nearest(want, names); ok {
+		if likely, ok := nearest(want, glossaryTerms()); ok {
 			return &usageError{err: err, hint: didYouMean(likely), failed: true}
 		}
 		return err

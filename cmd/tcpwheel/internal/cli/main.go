@@ -213,6 +213,9 @@ func newRoot(args []string, stdin io.Reader, stdout, stderr io.Writer) *cobra.Co
 	root.SetHelpCommand(newHelp())
 	root.InitDefaultHelpCmd()
 	rejectWrongCalls(root)
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) { // or ShellCompNoDescRequestCmd
+		completeValues(root)
+	}
 	fitHelp(root)
 	return root
 }
