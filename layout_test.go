@@ -82,6 +82,7 @@ var policy = layout{
 		"wheel/timerfd_linux_test.go",
 		"wheel/hugepages_linux.go",
 		"netstack/sockets/errors_linux_test.go",
+		"netstack/testnet/cost_linux_test.go",
 		"pcaps/capture/gopacket_linux_test.go",
 		"pcaps/watch/listen_linux.go",
 		"pcaps/watch/ring_linux.go",

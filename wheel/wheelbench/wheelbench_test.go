@@ -228,14 +228,10 @@ func TestCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	o := Options{Schemes: []string{"scheme1"}, Workloads: []string{"expire"}, N: []int{1e5}, Budget: time.Hour}
 	o.Progress = func(int, int, string) { time.AfterFunc(10*time.Millisecond, cancel) }
-	start := time.Now()
 	for _, err := range Run(ctx, o) {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("err = %v, want %v", err, context.Canceled)
 		}
-	}
-	if took := time.Since(start); took > 30*time.Second {
-		t.Errorf("took %v to end", took)
 	}
 }
 
