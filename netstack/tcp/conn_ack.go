@@ -40,6 +40,7 @@ type ackFacts struct {
 	sentAt       wheel.Time    // when the segment that gave rtt was sent
 	lastRexmitAt wheel.Time    // last retransmission of an acknowledged segment whose echo is older
 	staleEcho    bool          // lastRexmitAt is valid
+	probed       bool          // it acknowledges the byte, or FIN, of a window probe
 	lastSent     wheel.Time    // when the last cumulatively acknowledged segment was sent
 	sample       time.Duration // the RTT sample given to the estimator, 0 for none
 	finAcked     bool
@@ -49,10 +50,10 @@ type ackFacts struct {
 }
 
 // takeAck processes the ACK number, the SACK blocks and the window of an acceptable segment:
-// SND.UNA ≤ SEG.ACK ≤ SND.NXT.
-func (c *Conn) takeAck(now wheel.Time, in *Inbound, o *Output) {
+// SND.UNA ≤ SEG.ACK ≤ SND.NXT. probed says that it is the first to acknowledge a window probe.
+func (c *Conn) takeAck(now wheel.Time, in *Inbound, probed bool, o *Output) {
 	h := in.Header
-	a := ackFacts{ack: h.Ack, una: c.sndUna, ece: c.echoes(h), flight: c.fl.sent.Outstanding().Bytes}
+	a := ackFacts{ack: h.Ack, una: c.sndUna, ece: c.echoes(h), flight: c.fl.sent.Outstanding().Bytes, probed: probed}
 	c.takeWindow(in, &a)
 	// A loss probe in flight may duplicate data that is acknowledged already.
 	if c.fl.sent.Len() == 0 && h.Ack == c.sndUna && !c.rec.tlp.inFlight && (h.Options.NumSACK == 0 || c.cc == nil) {

@@ -62,7 +62,7 @@ func (c *Conn) inputSynSent(now wheel.Time, in *Inbound, o *Output) Disposition 
 		return Disposition{}
 	}
 	c.establish(now, h, o)
-	c.takeAck(now, in, o)
+	c.takeAck(now, in, false, o)
 	c.ackDue = true
 	// RFC 9293 §3.10.7.3: "If there are other controls or text in the segment, then continue
 	// processing at the sixth step under Section 3.10.7.4 where the URG bit is checked".
@@ -135,7 +135,8 @@ func (c *Conn) inputAck(now wheel.Time, in *Inbound, seq Seq, o *Output) bool {
 		c.establish(now, h, o)
 		c.closeAfterOpen(o)
 	}
-	if c.windowProbeOut && h.Ack == c.sndNxt.Add(1) {
+	probed := c.windowProbeOut && h.Ack == c.sndNxt.Add(1)
+	if probed {
 		c.probeArrived(now, o) // the byte of a window probe, beyond SND.NXT
 	}
 	standing := checkAck(c.sndUna, c.sndNxt, c.snd.MaxWnd, h.Ack)
@@ -158,7 +159,7 @@ func (c *Conn) inputAck(now wheel.Time, in *Inbound, seq Seq, o *Output) bool {
 	}
 	c.lastRecv, c.unanswered = now, 0
 	c.releaseMore()
-	c.takeAck(now, in, o)
+	c.takeAck(now, in, probed, o)
 	return c.state != StateClosed
 }
 

@@ -25,8 +25,9 @@ func (c *Conn) sampleRTT(now wheel.Time, h *Header, a *ackFacts) {
 	if ok {
 		c.rec.rack.SampleRTT(now, rtt)
 		c.rec.tlp.Sampled()
-	} else if a.acked > 0 && c.tsOn && h.Options.TSEcr != 0 && !a.dsack && !c.mayAnswerRexmit(now, a) {
-		// The ACK of a duplicate echoes the timestamp of what came before the duplicate.
+	} else if a.acked > 0 && c.tsOn && h.Options.TSEcr != 0 && !a.dsack && !a.probed && !c.mayAnswerRexmit(now, a) {
+		// The ACK of a duplicate echoes the timestamp of what came before the duplicate. That of a
+		// window probe may echo an earlier probe, up to a minute old.
 		//
 		// RFC 7323 §4.1: "A TSecr value received in a segment MAY be used to update the averaged
 		// RTT measurement only if the segment advances the left edge of the send window, i.e.,
@@ -64,10 +65,18 @@ func (c *Conn) sampleRTT(now wheel.Time, h *Header, a *ackFacts) {
 
 // mayAnswerRexmit reports whether the ACK may answer a retransmission although it echoes an older
 // timestamp: it came at least the minimum RTT after the retransmission, or there is no RTT yet, as
-// after a lost SYN. Some receivers, such as gVisor's TCP, take no timestamp from a duplicate. They
-// echo the first copy for as long as no new data comes. The time since then is not an RTT; taken as
-// one it would double the RTO again and again.
+// after a lost SYN. Some receivers, such as gVisor's TCP, take no timestamp
+// from a duplicate. They echo the first copy for as long as no new data comes. The time since then
+// is not an RTT; taken as one it would double the RTO again and again.
+//
+// An ACK may come sooner than ever before. Without backoff the mistake is as large as the RTO;
+// after several timeouts it could be minutes, so then each ACK may be the answer. An ACK of a part of
+// a retransmitted segment then tells nothing of its transmissions either.
 func (c *Conn) mayAnswerRexmit(now wheel.Time, a *ackFacts) bool {
+	if c.est.Backoffs() > 1 {
+		front := c.fl.sent.Front()
+		return a.staleEcho || a.segments == 0 && front != 0 && c.fl.sent.seg(front).Retransmitted()
+	}
 	least, _ := c.rec.rack.MinRTT()
 	return a.staleEcho && now.Sub(a.lastRexmitAt) >= least
 }

@@ -61,6 +61,9 @@ func (c *Conn) needFlight(o *Output) {
 
 // returnFlight returns c's empty flight. Output.Reset makes it reusable.
 func (c *Conn) returnFlight(o *Output) {
+	// The segment that Policy.OneSample timed may have been acknowledged together with a
+	// retransmission, and was not measured then.
+	c.timed = false
 	o.returnedFlights = append(o.returnedFlights, c.fl)
 	c.fl = &atRest
 }

@@ -35,6 +35,8 @@ type chaos struct {
 	crash  bool // an end crashes: transfers may fail, but not corrupt data
 	failed error
 	moved  uint64 // bytes read
+
+	backedOff time.Duration // the longest timeout of a backoff so far
 }
 
 func chaosPick[T any](c *chaos, of ...T) T { return of[c.rng.IntN(len(of))] }
@@ -228,7 +230,13 @@ func (c *chaos) run() error {
 	if c.crash {
 		c.net.Clock.AfterFunc(time.Duration(c.rng.Int64N(int64(3*time.Second))), c.crashEnd)
 	}
-	c.net.Run(longest, func() bool { return left == 0 || c.failed != nil || c.crash && c.net.Now() > 2*3600e9 })
+	steps := 0
+	c.net.Run(longest, func() bool {
+		if steps++; steps%8 == 0 {
+			c.checkRTO()
+		}
+		return left == 0 || c.failed != nil || c.crash && c.net.Now() > 2*3600e9
+	})
 	if c.failed == nil && left > 0 && !c.mayFail() {
 		c.fail("%d ends are not done after %v", left, longest)
 	}
@@ -247,6 +255,41 @@ func (c *chaos) run() error {
 		c.fail("%d tasks do not end", n)
 	}
 	return c.failed
+}
+
+// oldest returns the age that a packet can reach on a link with this MTU.
+func oldest(l *sim.LinkConfig, mtu uint32) time.Duration {
+	age := l.Delay + l.Reorder.Extra
+	if l.Rate > 0 {
+		age += time.Duration(uint64(l.Queue.Packets+2) * uint64(mtu) * 8 * uint64(time.Second) / l.Rate)
+	}
+	return age
+}
+
+// checkRTO checks that no timeout, before backoff, is more than ten times what the path explains:
+// its longest round trip, a second for a delayed ACK, ticks and floors, and the longest backoff. If
+// an ACK is lost, the peer may say nothing until the next retransmission. An RTT sample from an old
+// echo makes a longer timeout.
+func (c *chaos) checkRTO() {
+	most := c.backedOff + time.Second
+	for i := range 2 {
+		most += oldest(&c.cfg.Link[i], c.cfg.MTU) + c.cfg.TCP[i].Config.Conn.Policy.Tick
+	}
+	for i := range 2 {
+		for _, e := range c.net.Stack(i).RegisteredEndpoints() {
+			e, ok := e.(*netstack.Endpoint)
+			if !ok {
+				continue
+			}
+			in := e.ConnInfo()
+			if in.Backoff > 0 || in.Probes > 0 {
+				c.backedOff = max(c.backedOff, in.RTO)
+			}
+			if in.SRTT > 0 && in.SRTT+4*in.RTTVar > 10*most {
+				c.fail("end %d: SRTT %v and RTTVAR %v, and the path explains %v", i, in.SRTT, in.RTTVar, most)
+			}
+		}
+	}
 }
 
 // crashEnd kills an end: its connections vanish without a word. It comes back after a while, or at

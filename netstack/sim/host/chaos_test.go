@@ -33,8 +33,9 @@ type chaosRun struct {
 	there, back  sim.LinkConfig
 	sides        [2]chaosSide
 
-	world *World
-	hash  hasher
+	world     *World
+	hash      hasher
+	backedOff time.Duration // the longest timeout of a backoff so far
 }
 
 // chaosSide is one end.
@@ -337,6 +338,9 @@ func (c *chaosRun) run(check bool) error {
 		if err := c.faults(); err != nil {
 			return err
 		}
+		if err := c.checkRTO(); err != nil {
+			return fmt.Errorf("event %d, at %v: %w", n, time.Duration(net.Now()), err)
+		}
 		if check {
 			for i := range c.sides {
 				if err := c.sides[i].host.engine.Check(); err != nil {
@@ -346,6 +350,31 @@ func (c *chaosRun) run(check bool) error {
 		}
 	}
 	return c.ended()
+}
+
+// checkRTO checks that no timeout, before backoff, is more than ten times what the path explains:
+// a round trip of the oldest packet so far, a second for a delayed ACK, ticks and floors, and the
+// longest backoff. If an ACK is lost, the peer may say nothing until the next retransmission. An
+// RTT sample from an old echo makes a longer timeout.
+func (c *chaosRun) checkRTO() error {
+	most := 2*c.hash.oldest + c.backedOff + time.Second
+	for i := range c.sides {
+		most += c.sides[i].cfg.Conn.Policy.Tick + c.sides[i].cfg.Conn.TimestampTick
+	}
+	for i := range c.sides {
+		s := c.sides[i].session
+		if s == nil || s.Closed() {
+			continue
+		}
+		in := s.Conn().Info(c.world.Net.Now())
+		if in.Backoff > 0 || in.Probes > 0 {
+			c.backedOff = max(c.backedOff, in.RTO)
+		}
+		if in.SRTT > 0 && in.SRTT+4*in.RTTVar > 10*most {
+			return fmt.Errorf("side %d: SRTT %v and RTTVAR %v, and the path explains %v: %s", i, in.SRTT, in.RTTVar, most, c.standing())
+		}
+	}
+	return nil
 }
 
 func (c *chaosRun) faults() error {

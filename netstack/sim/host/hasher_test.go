@@ -2,6 +2,7 @@ package host
 
 import (
 	"encoding/binary"
+	"time"
 
 	"tcpwheel/netstack/sim"
 	"tcpwheel/wheel"
@@ -13,6 +14,8 @@ type hasher struct {
 	sum uint64
 	n   uint64
 	buf []byte
+
+	oldest time.Duration // age of the oldest packet that arrived
 }
 
 // total returns the hash and the number of events so far.
@@ -20,6 +23,9 @@ func (h *hasher) total() (sum, events uint64) { return h.sum, h.n }
 
 // Sent implements sim.Tap.
 func (h *hasher) Sent(now wheel.Time, d *Datagram, f sim.Fate) {
+	if f.Outcome == sim.Delivered {
+		h.oldest = max(h.oldest, f.At.Sub(now))
+	}
 	h.add(now, d, 1|uint64(f.Outcome)<<8|uint64(f.At)<<16)
 }
 
