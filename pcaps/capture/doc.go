@@ -37,8 +37,8 @@
 //
 // Ethernet, VLAN tags, SLL, NULL, IP, TCP and ICMP are decoded here, with gopacket as a twin in the
 // tests. The other headers are decoded by gopacket's package layers, and by our own code where that
-// cannot; layers.go lists where, and why. Its tables add 4 to 6 ms to each start of the command. Hostile
-// packets cannot make it panic, print, or read past the packet.
+// cannot; layers.go lists where, and why. Its tables add 4 to 6 ms to each start of the command.
+// Hostile packets cannot make it panic, print, or read past the packet.
 //
 // A Reader is a source of packets for gopacket's decoders, and NewPacketReader reads any source of
 // gopacket: libpcap, AF_PACKET, PF_RING, or a program's own. Packages track and replay take either.
