@@ -148,7 +148,7 @@ func TestDamagedTrials(t *testing.T) {
 }
 
 // FuzzDamaged reads, analyses, replays and damages captures, beginning with damaged samples.
-// Nothing panics; packet numbers are ones of the file; no connection loses more time than it lasts.
+// Nothing panics, and packet numbers are ones of the file.
 func FuzzDamaged(f *testing.F) {
 	all := damage.All()
 	for i, d := range all {
