@@ -70,8 +70,8 @@ func (c *Conn) sampleRTT(now wheel.Time, h *Header, a *ackFacts) {
 // is not an RTT; taken as one it would double the RTO again and again.
 //
 // An ACK may come sooner than ever before. Without backoff the mistake is as large as the RTO;
-// after several timeouts it could be minutes, so then each ACK may be the answer. An ACK of a part of
-// a retransmitted segment then tells nothing of its transmissions either.
+// after several timeouts it could be minutes, so then each ACK may be the answer. An ACK of a part
+// of a retransmitted segment then tells nothing of its transmissions either.
 func (c *Conn) mayAnswerRexmit(now wheel.Time, a *ackFacts) bool {
 	if c.est.Backoffs() > 1 {
 		front := c.fl.sent.Front()
