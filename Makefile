@@ -1,4 +1,4 @@
-.PHONY: check test bench fuzz samples results
+.PHONY: check test bench fuzz samples results release
 
 check: ## what CI runs
 	.ci/run
@@ -19,3 +19,6 @@ results: ## the results in docs/results.md, docs/figures, the studies' READMEs a
 	rm -rf report
 	go run ./cmd/tcpwheel experiment run --all --out report
 	go run ./cmd/tcpwheel experiment docs report
+
+release: ## archives of the program with completions, for six systems, and SHA256SUMS, in ./dist
+	.ci/release dist
