@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -85,4 +86,30 @@ func (m *userModule) run(args ...string) string {
 		m.t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 	return string(out)
+}
+
+// TestModulesOfTheLibrary holds the modules whose packages a user of the wheel, the engine and the
+// binding compiles, and keeps what is for clusters and tools out of go.mod, which users inherit.
+func TestModulesOfTheLibrary(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}",
+		"./wheel", "./tcptimers", "./netstack/tcp", "./netstack").CombinedOutput()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, out)
+	}
+	got := slices.Compact(slices.Sorted(strings.FieldsSeq(string(out))))
+	want := []string{
+		"github.com/google/btree", "golang.org/x/exp", "golang.org/x/sys", "golang.org/x/time", "gvisor.dev/gvisor", "tcpwheel",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the library's packages are of the modules %v, want %v", got, want)
+	}
+	text, err := os.ReadFile("go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, elsewhere := range []string{"minio", "Azure", "parquet", "x509roots", "honnef.co"} {
+		if strings.Contains(string(text), elsewhere) {
+			t.Errorf("go.mod names %s, which belongs to a module or file of its own", elsewhere)
+		}
+	}
 }
