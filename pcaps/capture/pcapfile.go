@@ -113,7 +113,7 @@ func newPcapFile(in *input) (*pcapFile, error) {
 	return f, nil
 }
 
-// aix makes f read AIX's files, if it is one: of version 2.2, with RFC 1573's interface type as the
+// aix makes f read AIX's files, if it is one: of version 2.2, with the ifType of SNMP's MIB as the
 // link type, stamps in ns, and FDDI frames behind three bytes.
 func (f *pcapFile) aix() {
 	on := &f.iface[0]
