@@ -126,20 +126,32 @@ func (n *Net) Now() wheel.Time { return n.Clock.Time() }
 
 // Run lets time pass until span is over, no event is left, or done (if not nil) returns true. It
 // calls done after each event.
-func (n *Net) Run(span time.Duration, done func() bool) {
+//
+// The error says what keeps the tasks from going on, with stacks: a goroutine that is no task has
+// waited in virtual time, or no event is left for which the tasks could wait. A goroutine that is
+// no task runs at any time, so a later Run may be the one that reports it.
+func (n *Net) Run(span time.Duration, done func() bool) error {
 	until := n.Now().Add(span)
 	for done == nil || !done() {
 		n.Clock.Advance(0)
+		if err := n.Tasks.Err(); err != nil {
+			return fmt.Errorf("virtual: %w", err)
+		}
 		if done != nil && done() {
-			return
+			return nil
 		}
 		at, ok := n.Clock.NextExpiry()
+		if left := n.Tasks.Unfinished(); !ok && left > 0 {
+			n.Clock.Advance(max(0, until.Sub(n.Now())))
+			return fmt.Errorf("virtual: %d tasks wait, and no event is left:\n%s", left, n.Tasks.Stacks())
+		}
 		if !ok || at > until {
 			n.Clock.Advance(max(0, until.Sub(n.Now())))
-			return
+			return n.Tasks.Err()
 		}
 		n.Clock.Advance(at.Sub(n.Now()))
 	}
+	return nil
 }
 
 // Close destroys the stacks. Tasks must have ended: see sockets.Tasks.

@@ -17,8 +17,8 @@ import (
 // Wire carries packets between the ends. Its methods are called one at a time and must not call the
 // Net.
 type Wire interface {
-	// Send decides about a packet that leaves an end: it returns the time to the other end, or false
-	// if the packet is lost.
+	// Send decides about a packet that leaves an end: it returns the time to the other end, or
+	// false if the packet is lost.
 	Send(now wheel.Time, from int, p *Packet) (took time.Duration, ok bool)
 	// Arrive decides about a packet at the other end: false drops it.
 	Arrive(now wheel.Time, from int, p *Packet) bool
@@ -27,8 +27,8 @@ type Wire interface {
 // Relay is a Wire with a switch between the ends. Send then returns the time to the switch.
 type Relay interface {
 	Wire
-	// Forward decides about a packet at the switch: it returns the time from there to the other end,
-	// or false if the packet is lost.
+	// Forward decides about a packet at the switch: it returns the time from there to the other
+	// end, or false if the packet is lost.
 	Forward(now wheel.Time, from int, p *Packet) (took time.Duration, ok bool)
 }
 
