@@ -156,9 +156,6 @@ func (r *run) recovery(l *Loss) (rec Recovery) {
 	p := r.paths[l.Flow]
 	start, end := int64(l.Start), int64(l.End)
 	repair := r.repair(l)
-	if repair != nil {
-		rec.try, rec.waited, rec.transit = repair.try, repair.at.Sub(l.Sent), repair.arrives.Sub(repair.at)
-	}
 	for i := range p.sent {
 		x := &p.sent[i]
 		if x.end <= start || x.start >= end {
@@ -173,12 +170,32 @@ func (r *run) recovery(l *Loss) (rec Recovery) {
 		}
 	}
 	acked, ok := ackedAt(p.acks, end)
+	if last := r.lastBefore(l, repair, acked, ok); last != nil {
+		rec.try, rec.waited, rec.transit = last.try, last.at.Sub(l.Sent), last.arrives.Sub(last.at)
+	}
 	if !ok {
 		return rec
 	}
 	rec.Repaired, rec.TRec = true, max(acked.Sub(l.Sent), 0)
 	rec.Beyond = r.horizon != 0 && acked > r.horizon
 	return rec
+}
+
+// lastBefore returns the transmission that the ACK of a loss waited for: its repair, or a later one
+// that filled a hole before it in the stream.
+func (r *run) lastBefore(l *Loss, repair *transmission, acked wheel.Time, ok bool) *transmission {
+	if repair == nil || !ok {
+		return repair
+	}
+	last := repair
+	all := r.paths[l.Flow].sent
+	for i := range all {
+		x := &all[i]
+		if x.start < int64(l.Start) && !x.lost && !x.spurious && x.arrives > last.arrives && x.arrives <= acked {
+			last = x
+		}
+	}
+	return last
 }
 
 // repair returns the transmission that repaired a loss: of all its bytes, the one that arrived last
