@@ -8,7 +8,7 @@ type Gate uint8
 
 const (
 	Passed       Gate = iota
-	NotNeeded         // the retransmission was spurious, did not repair the loss, or only a FIN was lost
+	NotNeeded         // spurious, without a repair, or of a FIN alone
 	NotFollowed       // the ends could not do what they did in the capture up to the loss
 	NotRepaired       // the oracle does not repair it
 	WrongTime         // the oracle repairs it at another time

@@ -171,7 +171,7 @@ func estimateWords(r *replay.Result, loss, choice int) string {
 	return words + fmt.Sprintf("which may be no difference (%s sooner to %s later)", track.SpanText(max(e.High, 0)), track.SpanText(max(-e.Low, 0)))
 }
 
-// finest returns the choices with the finest timers and with the ones that would cost the most, -1 for
+// finest returns the choice with the finest timers, and the one that would cost the most; -1 is
 // none.
 func finest(all []replay.Summary) (fine, worst int) {
 	fine, worst = -1, -1

@@ -49,8 +49,8 @@ func rarely(live uint64) int {
 // often says that collectOften has been called.
 var often atomic.Bool
 
-// collectOften lets memory grow by half between two collections. Most of what replays make is of one
-// connection, and there are few pointers in it to follow. GOGC takes precedence.
+// collectOften lets memory grow by half between two collections. Scripts of replays are large and
+// have few pointers to follow. GOGC takes precedence.
 func collectOften() {
 	if os.Getenv("GOGC") == "" {
 		often.Store(true)
