@@ -48,6 +48,9 @@ func TestStudies(t *testing.T) {
 func TestFoldersAreListed(t *testing.T) {
 	err := fs.WalkDir(os.DirFS(".."), ".", func(name string, _ fs.DirEntry, err error) error {
 		if folder, ok := strings.CutSuffix(name, "/plan.yaml"); ok {
+			if folder == "declared/first" {
+				return nil // what 'experiment new' writes: a study of the user's
+			}
 			if s := Find(path.Base(folder)); s == nil || s.Folder != folder {
 				t.Errorf("experiments/%s is not in Studies", folder)
 			}

@@ -9,8 +9,8 @@ import (
 	"tcpwheel/netstack/virtual"
 )
 
-// TestRunReportsGoroutines: a task starts a goroutine that waits in its place, and something recovers
-// from the panic that tells it so, as net/http does. Run returns the reason.
+// TestRunReportsGoroutines: a task starts a goroutine that waits in its place, and something
+// recovers from the panic that reports it, as net/http does. Run returns the reason.
 func TestRunReportsGoroutines(t *testing.T) {
 	n, err := virtual.New(virtual.Config{})
 	if err != nil {

@@ -33,7 +33,7 @@ func TestReadPlan(t *testing.T) {
 		`{"to_stack":{"delay":"-1ms"}}`:  `to_stack: sim: link: delay "-1ms", want a duration of 0s or more`,
 		`{"to_stack":{"delay":25}}`:      `to_stack: sim: link: delay "25", want a duration of 0s or more with a unit`,
 		`{"to_stack":{"delay":"25"}}`:    `to_stack: sim: link: delay "25", want a duration of 0s or more with a unit`,
-		`{"from_stack":{"rate":"fast"}}`: `from_stack: sim: link: rate "fast", want none, or a whole number of bit/s`,
+		`{"from_stack":{"rate":"fast"}}`: `from_stack: sim: link: rate "fast", want none, or whole bit/s from 1 to 1e15`,
 		`{"from_stack":{"queue":{"packets":-1}}}`:            `from_stack: sim: link: queue.packets "-1", want a whole number`,
 		`{"from_stack":{"reorder":{"probability":2}}}`:       `from_stack: sim: link: reorder.probability "2", want a probability from 0 to 1`,
 		`{"from_stack":{"loss":"lost"}}`:                     `from_stack: sim: link: loss "lost", want none, a probability`,

@@ -213,7 +213,7 @@ func newRoot(args []string, stdin io.Reader, stdout, stderr io.Writer) *cobra.Co
 	root.SetHelpCommand(newHelp())
 	root.InitDefaultHelpCmd()
 	rejectWrongCalls(root)
-	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) { // or ShellCompNoDescRequestCmd
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		completeValues(root)
 	}
 	fitHelp(root)
