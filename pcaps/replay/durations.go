@@ -30,9 +30,6 @@ const (
 	// any.
 	usualACKDelay = 40 * time.Millisecond
 
-	// Without an ACK two round trips and answerAtEnd later, the last packets of a capture were lost.
-	answerAtEnd = 300 * time.Millisecond
-
 	// A host in a hurry answers an ACK within ackTurnaround.
 	ackTurnaround = 200 * time.Microsecond
 

@@ -9,10 +9,7 @@ import (
 	"tcpwheel/netstack/sim"
 )
 
-var (
-	captured      = clitest.Captured
-	capturedFlows = clitest.CapturedFlows
-)
+var captured = clitest.Captured
 
 // TestSummaryFitsAScreen checks that tables fit 80 columns and 24 lines, whatever their numbers.
 func TestSummaryFitsAScreen(t *testing.T) {
