@@ -32,6 +32,14 @@ func mapKeys(name string) (keys []string) {
 		for kind := range track.Kinds {
 			keys = append(keys, track.Kind(kind).String())
 		}
+	case "outcomes":
+		for outcome := range track.Outcomes {
+			keys = append(keys, track.Outcome(outcome).String())
+		}
+	case "unmeasured":
+		for gap := int(track.NoGap) + 1; gap < track.Gaps; gap++ {
+			keys = append(keys, track.Gap(gap).String())
+		}
 	case "skipped":
 		for _, reason := range capture.Reasons() {
 			keys = append(keys, reason.String())
