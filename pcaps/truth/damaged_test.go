@@ -49,10 +49,7 @@ func parse(t testing.TB, texts ...string) (all []*damage.Damage) {
 // TestDamageRelations damages simulated captures in all ways: what analyze and replay say stays
 // within the bounds, and two runs agree.
 func TestDamageRelations(t *testing.T) {
-	n := 6
-	if testing.Short() {
-		n = 3
-	}
+	const n = 6 // with fewer, one capture decides a share
 	table := &DamageTable{Damages: damage.All(), Seed: 1, Replayed: 1000}
 	err := SimulatedCaptures(n, 77_000_000, func(name string, all damage.Packets) error { return table.Add(t.Context(), name, all) })
 	if err != nil {
