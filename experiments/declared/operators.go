@@ -19,7 +19,6 @@ type operator struct {
 
 	args    int  // arguments before over and where; -1 is any number
 	over    bool // it wants axes
-	perRow  bool // its arguments and condition are of one row: they may name columns
 	perRows bool // it may take a condition on rows
 }
 
@@ -28,16 +27,16 @@ var operatorList []operator
 
 func init() {
 	operatorList = []operator{
-		{name: "mean", usage: "mean(NUMBER where CONDITION)", help: "mean of a number over the rows", args: 1, perRow: true, perRows: true, apply: numbers(stat.Mean[float64])},
-		{name: "sum", usage: "sum(NUMBER where CONDITION)", help: "sum over the rows", args: 1, perRow: true, perRows: true, apply: numbers(sum)},
-		{name: "median", usage: "median(NUMBER where CONDITION)", help: "median over the rows", args: 1, perRow: true, perRows: true, apply: numbers(stat.Median[float64])},
-		{name: "quantile", usage: "quantile(NUMBER, SHARE where CONDITION)", help: "quantile over the rows (Hyndman and Fan's type 1), SHARE from 0 to 1", args: 2, perRow: true, perRows: true, apply: quantile},
-		{name: "interval", usage: "interval(NUMBER where CONDITION)", help: "mean with its 95 % bootstrap interval over the rows, which are independent: .value, .lo, .hi", args: 1, perRow: true, perRows: true, apply: bootstrapMean},
-		{name: "ratio", usage: "ratio(NUMBER, NUMBER where CONDITION)", help: "sum of the first divided by the sum of the second, with the 95 % bootstrap interval over the rows", args: 2, perRow: true, perRows: true, apply: bootstrapRatio},
-		{name: "count", usage: "count(where CONDITION) or count(LIST)", help: "how many rows, or values of a list", args: -1, perRow: true, perRows: true, apply: count},
+		{name: "mean", usage: "mean(NUMBER where CONDITION)", help: "mean of a number over the rows", args: 1, perRows: true, apply: numbers(stat.Mean[float64])},
+		{name: "sum", usage: "sum(NUMBER where CONDITION)", help: "sum over the rows", args: 1, perRows: true, apply: numbers(sum)},
+		{name: "median", usage: "median(NUMBER where CONDITION)", help: "median over the rows", args: 1, perRows: true, apply: numbers(stat.Median[float64])},
+		{name: "quantile", usage: "quantile(NUMBER, SHARE where CONDITION)", help: "quantile over the rows (Hyndman and Fan's type 1), SHARE from 0 to 1", args: 2, perRows: true, apply: quantile},
+		{name: "interval", usage: "interval(NUMBER where CONDITION)", help: "mean with its 95 % bootstrap interval over the rows, which are independent: .value, .lo, .hi", args: 1, perRows: true, apply: bootstrapMean},
+		{name: "ratio", usage: "ratio(NUMBER, NUMBER where CONDITION)", help: "sum of the first divided by the sum of the second, with the 95 % bootstrap interval over the rows", args: 2, perRows: true, apply: bootstrapRatio},
+		{name: "count", usage: "count(where CONDITION) or count(LIST)", help: "how many rows, or values of a list", args: -1, perRows: true, apply: count},
 
-		{name: "least", usage: "least(NUMBER where CONDITION) or least(MEASURE over AXIS where CONDITION)", help: "least over the rows; or least of a measure over an axis: .value, and .at for where", args: 1, over: true, perRow: true, perRows: true, apply: extreme(-1)},
-		{name: "greatest", usage: "greatest(NUMBER where CONDITION) or greatest(MEASURE over AXIS where CONDITION)", help: "greatest, as least", args: 1, over: true, perRow: true, perRows: true, apply: extreme(1)},
+		{name: "least", usage: "least(NUMBER where CONDITION) or least(MEASURE over AXIS where CONDITION)", help: "least over the rows; or least of a measure over an axis: .value, and .at for where", args: 1, over: true, perRows: true, apply: extreme(-1)},
+		{name: "greatest", usage: "greatest(NUMBER where CONDITION) or greatest(MEASURE over AXIS where CONDITION)", help: "greatest, as least", args: 1, over: true, perRows: true, apply: extreme(1)},
 		{name: "crossing", usage: "crossing(MEASURE, LEVEL over AXIS where CONDITION)", help: "first value of a rising axis at which the measure reaches the level", args: 2, over: true, perRows: true, apply: crossing},
 		{name: "those", usage: "those(CONDITION over AXIS where CONDITION)", help: "list of the values of an axis at which the first condition holds", args: 1, over: true, perRows: true, apply: those},
 		{name: "all", usage: "all(CONDITION over AXIS where CONDITION)", help: "whether the first condition holds at each value of an axis", args: 1, over: true, perRows: true, apply: all},

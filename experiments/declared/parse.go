@@ -18,9 +18,10 @@ const (
 )
 
 var (
-	token1   = regexp.MustCompile(`^(?:"[^"]*"|'[^']*'|[0-9][0-9_]*(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?|[\pL_][\pL0-9_]*|\s+|.)`)
-	duration = regexp.MustCompile(`^[0-9]+(?:\.[0-9]+)?(?:ns|us|µs|ms|s|m|h)(?:[0-9]+(?:\.[0-9]+)?(?:ns|us|µs|ms|s|m|h))*`)
-	spelled  = map[string]string{"and": "&&", "or": "||", "not": "!", "over": "," + overMark + ",", "where": "," + whereMark + ","}
+	token1    = regexp.MustCompile(`^(?:"[^"]*"|'[^']*'|[0-9][0-9_]*(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?|[\pL_][\pL0-9_]*|\s+|.)`)
+	duration  = regexp.MustCompile(`^[0-9]+(?:\.[0-9]+)?(?:ns|us|µs|ms|s|m|h)(?:[0-9]+(?:\.[0-9]+)?(?:ns|us|µs|ms|s|m|h))*`)
+	wordStart = regexp.MustCompile(`^[\pL0-9_]`)
+	spelled   = map[string]string{"and": "&&", "or": "||", "not": "!", "over": "," + overMark + ",", "where": "," + whereMark + ","}
 )
 
 // respell writes an expression as one of Go: and, or, not, over, where, 20ms and 'text' are not Go.
@@ -56,7 +57,7 @@ func respell(text string) string {
 
 // isWord reports whether text begins with a letter or digit.
 func isWord(text string) bool {
-	return regexp.MustCompile(`^[\pL0-9_]`).MatchString(text)
+	return wordStart.MatchString(text)
 }
 
 // call is an operator with its arguments, the axes after "over", and the condition after "where".
