@@ -22,6 +22,7 @@ type Replays struct {
 type ReplaySide struct {
 	Needed, Passed int            // losses, and the ones through the gate
 	Gates          map[string]int // needed losses by why they do not count
+	Missed         []Missed       // these losses
 
 	Oracle   []float64 // by which part of the captured recovery time the oracle is off
 	Policies []float64 // by which part of the true recovery time a policy is off
@@ -31,6 +32,15 @@ type ReplaySide struct {
 
 // Share returns the share of the needed losses that pass the gate.
 func (s *ReplaySide) Share() Share { return shareOf(s.conns) }
+
+// Missed is a needed loss that does not pass the gate.
+type Missed struct {
+	File     string        `json:"file"`
+	Packet   int64         `json:"packet"` // its first retransmission
+	Why      string        `json:"why"`
+	Captured time.Duration `json:"captured_t_rec_ns"`
+	Oracle   time.Duration `json:"oracle_t_rec_ns"` // 0: it does not repair it
+}
 
 // Judged is a verdict of a replay on a policy, and what the policy really saves: in the same
 // connections, on the same path, with the same fates, under that policy.
@@ -119,6 +129,7 @@ func (r *Replays) Add(o *Replays) {
 		for why, n := range t.Gates {
 			s.count(why, n)
 		}
+		s.Missed = append(s.Missed, t.Missed...)
 		s.Oracle, s.Policies, s.conns = append(s.Oracle, t.Oracle...), append(s.Policies, t.Policies...), append(s.conns, t.conns...)
 	}
 	r.Verdicts = append(r.Verdicts, o.Verdicts...)
@@ -159,6 +170,7 @@ func (r *Replays) oracle(x *replay.Result) {
 			parts[side].Right++
 		} else {
 			s.count(gate.String(), 1)
+			s.Missed = append(s.Missed, Missed{x.File, l.Packet, gate.String(), l.TRec, x.Oracle[i].TRec})
 		}
 		s.Oracle = append(s.Oracle, offBy(x.Oracle[i].TRec, l.TRec, x.Oracle[i].Repaired))
 	}

@@ -111,7 +111,7 @@ func newAccuracy() *cobra.Command {
 	f.Uint64Var(&a.seed, "seed", 1, "seed of the first random scenario")
 	f.StringVar(&a.keep, "keep", "", "`directory` for captures and truth")
 	f.BoolVar(&a.noTshark, "no-tshark", false, "do not run tshark")
-	f.BoolVar(&a.differences, "differences", false, "print each error to standard error")
+	f.BoolVar(&a.differences, "differences", false, "print each error, to standard error those of analyze")
 	f.BoolVar(&a.details, "details", false, "also print what was found for each kind, and tshark's labels")
 	f.StringVar(&a.damage, "damage", "none", "damage the captures on purpose, and compare: short, long\nor none")
 	f.StringSliceVar(&a.damageKinds, "damage-kinds", nil, "only these damages, as damage --list names them")

@@ -151,7 +151,8 @@ type replayAccuracyRecord struct {
 	Captures int            `json:"captures"`
 	Needed   int            `json:"needed"`
 	Passed   int            `json:"through_gate"`
-	Gates    map[string]int `json:"gates,omitempty"` // the others, by reason
+	Gates    map[string]int `json:"gates,omitempty"`  // the others, by reason
+	Missed   []truth.Missed `json:"missed,omitempty"` // these losses, with --differences
 
 	OracleMedian   *float64 `json:"oracle_median_off"` // as parts of the recovery time
 	OracleP95      *float64 `json:"oracle_p95_off"`
@@ -175,7 +176,7 @@ type verdictsRecord struct {
 	NotJudged []truth.Judged `json:"not_judged"`
 }
 
-func (o *replayOrigin) records() (all []replayAccuracyRecord) {
+func (o *replayOrigin) records(differences bool) (all []replayAccuracyRecord) {
 	for i := range o.sum.Sides {
 		s := &o.sum.Sides[i]
 		if s.Needed == 0 {
@@ -184,6 +185,9 @@ func (o *replayOrigin) records() (all []replayAccuracyRecord) {
 		rec := replayAccuracyRecord{
 			Type: "replay_accuracy", Origin: o.name, Side: truth.Side(i).String(), Captures: o.n, Needed: s.Needed, Passed: s.Passed, Gates: s.Gates,
 			Policies: len(s.Policies),
+		}
+		if differences {
+			rec.Missed = s.Missed
 		}
 		rec.OracleMedian, rec.OracleP95 = quantilesOf(s.Oracle)
 		rec.PoliciesMedian, rec.PoliciesP95 = quantilesOf(s.Policies)
@@ -220,7 +224,7 @@ func (o *replayOrigin) verdicts() verdictsRecord {
 
 func (a *assessment) writeReplaysJSON(enc *json.Encoder) error {
 	for _, o := range a.replays {
-		if err := encodeAll(enc, slices.Values(o.records())); err != nil {
+		if err := encodeAll(enc, slices.Values(o.records(a.differences))); err != nil {
 			return err
 		}
 		if len(o.sum.Verdicts) > 0 {
@@ -233,14 +237,21 @@ func (a *assessment) writeReplaysJSON(enc *json.Encoder) error {
 }
 
 // write writes a line for each side, and how many verdicts are false.
-func (o *replayOrigin) write(b *bytes.Buffer) {
+func (o *replayOrigin) write(b *bytes.Buffer, differences bool) {
 	fmt.Fprintf(b, "replay, %s: %d %s\n", o.name, o.n, o.what)
 	fmt.Fprintf(b, "%-13s%7s%20s%18s%20s\n%40s%9s%9s%10s%10s\n", "captured at", "needed", "through the gate, %", "oracle off, %", "policies off, %",
 		"", "median", "p95", "median", "p95")
-	for _, r := range o.records() {
+	records := o.records(differences)
+	for _, r := range records {
 		share := o.sum.Sides[sideNamed(r.Side)].Share()
 		fmt.Fprintf(b, "the %-9s%7d%20s%9s%9s%10s%10s\n", r.Side, r.Needed, shareText(share), partText(r.OracleMedian), partText(r.OracleP95),
 			partText(r.PoliciesMedian), partText(r.PoliciesP95))
+	}
+	for _, r := range records {
+		for _, m := range r.Missed {
+			fmt.Fprintf(b, "missed at the %s: %s, packet %d: %s, captured %s, replayed %s\n", r.Side, m.File, m.Packet, m.Why,
+				track.SpanText(m.Captured), track.SpanText(m.Oracle))
+		}
 	}
 	if len(o.sum.Verdicts) > 0 {
 		v := o.verdicts()
@@ -249,6 +260,12 @@ func (o *replayOrigin) write(b *bytes.Buffer) {
 		for _, j := range v.NotJudged {
 			fmt.Fprintf(b, "not judged: the machine was late by %s, two runs under the same timers differ by\n  %s, others by %s: %s, %s, captured at the %v\n",
 				track.SpanText(j.Late), track.SpanText(j.Noise), track.SpanText(j.Really.Abs()), j.Trial, j.Policy, j.Side)
+		}
+		for _, j := range v.Wrong {
+			if differences {
+				fmt.Fprintf(b, "false: %s, %s, captured at the %v, %s: %s %s, really %s\n", j.Trial, j.Damage, j.Side, j.Policy, j.Verdict,
+					track.SpanText(j.Saved.Abs()), track.SpanText(j.Really))
+			}
 		}
 		for _, name := range slices.Sorted(maps.Keys(v.All)) {
 			fmt.Fprintf(b, "%8d %s\n", v.All[name], name)

@@ -98,7 +98,7 @@ func (a *assessment) write() error {
 		writeOrigin(&b, o)
 	}
 	for _, o := range a.replays {
-		o.write(&b)
+		o.write(&b, a.differences)
 	}
 	for i := range a.tables {
 		if err := a.tables[i].write(&b, a.differences); err != nil {

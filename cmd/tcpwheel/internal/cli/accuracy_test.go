@@ -71,7 +71,7 @@ func TestAccuracyNotJudged(t *testing.T) {
 		{Trial: "linux twins 1", Policy: "rfc6298", Verdict: "saves", Losses: 5, Compared: 5, Saved: time.Second, Really: time.Second},
 	}}}
 	var text, records bytes.Buffer
-	o.write(&text)
+	o.write(&text, false)
 	const want = "2 verdicts save or cost, the truth of 1 is known, and 0 are false: 0.0 % (0.0 to 79.3)\n" +
 		"not judged: the machine was late by 30.0 ms, two runs under the same timers differ by\n" +
 		"  2.00 s, others by 1.00 s: linux twins 1, bsd, captured at the middle\n"
