@@ -87,6 +87,14 @@ func (b *builder) findEpoch() {
 
 func (b *builder) virtual(at wheel.Time) wheel.Time { return wheel.Time(at.Sub(b.epoch)) }
 
+// left returns when a packet left its end.
+func (b *builder) left(x *track.Fact) wheel.Time { return b.virtual(x.Sent.Add(-b.half[x.Flow] / 2)) }
+
+// leftAt returns when a transmission left the source of its stream.
+func (b *builder) leftAt(p *track.Stream, t *ledger.Transmission) wheel.Time {
+	return b.virtual(t.At.Add(-t.Queued - p.Near/2))
+}
+
 // timestampOption is what the timestamps option takes of a segment, padded (RFC 7323 §A).
 const timestampOption = 12
 
@@ -145,7 +153,7 @@ func (b *builder) roundTrip() time.Duration {
 func (b *builder) findBegin(rtt time.Duration) {
 	s := b.script
 	first := &b.conn.Facts.Packets[0]
-	begin := b.virtual(first.Seen.Add(-b.half[first.Flow] / 2))
+	begin := b.left(first)
 	if len(b.streams[0].Sent) == 0 || b.streams[0].Sent[0].Start != 0 {
 		// A handshake before the capture took a round trip, and the client's ACK half of one.
 		begin = begin.Add(-2 * rtt)

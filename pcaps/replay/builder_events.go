@@ -56,7 +56,7 @@ func (b *builder) mergeEvents(d int) {
 			sent = max(sent, p.Ack) // its bytes were not captured, or will come late
 			continue
 		}
-		r := eventRef{at: b.virtual(p.Seen.Add(-b.half[d] / 2)), n: int32(i), sends: true}
+		r := eventRef{at: b.left(p), n: int32(i), sends: true}
 		if p.Len > 0 { // a bare ACK may follow bytes that were lost before the point of capture
 			r.first = p.End() > sent
 			sent = max(sent, p.End())

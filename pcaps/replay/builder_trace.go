@@ -44,7 +44,7 @@ func (b *builder) trace(d int, rtt time.Duration) PathTrace {
 		from := len(room)
 		for _, k := range r.Tries {
 			s := &p.Sent[k.N]
-			try := Try{Sent: b.virtual(s.At.Add(-p.Near / 2)), Fate: k.Fate, Late: s.Late, Unseen: s.Unseen}
+			try := Try{Sent: b.leftAt(p, s), Fate: k.Fate, Late: s.Late, Unseen: s.Unseen}
 			if !s.Unseen {
 				try.Packet = s.Packet
 			}
@@ -92,18 +92,18 @@ func (b *builder) delays(p *track.Stream, t *PathTrace, least time.Duration, cov
 		}
 		switch {
 		case p.Far == 0 && !s.Unseen:
-			all[i] = segmentDelay{near, true}
+			all[i] = segmentDelay{s.Queued + near, true}
 		case !s.Acked || s.Unseen:
 		case !s.Alone || s.Start == 0 || !s.New || wasPrompt(took-least, followed, sweep):
 			// RFC 9293 §3.10.7.4 and RFC 5681 §4.2: the ACKs of a SYN and of what fills a gap are
 			// not delayed.
-			all[i] = segmentDelay{max(near+took-far, t.Base), true}
+			all[i] = segmentDelay{max(s.Queued+near+took-far, t.Base), true}
 		}
 	}
 	findLate(p, order, all)
 	for _, i := range order {
 		if all[i].exact && !p.Sent[i].Late {
-			t.Delays = append(t.Delays, DelaySample{b.virtual(p.Sent[i].At.Add(-near)), all[i].took})
+			t.Delays = append(t.Delays, DelaySample{b.leftAt(p, &p.Sent[i]), all[i].took})
 		}
 	}
 	// What the capture does not show lies between its neighbours, and is no later than its own ACK.
@@ -112,13 +112,13 @@ func (b *builder) delays(p *track.Stream, t *PathTrace, least time.Duration, cov
 		if all[i].exact {
 			continue
 		}
-		took := interpolate(t.Delays, b.virtual(s.At.Add(-near)), t.Base)
+		took := interpolate(t.Delays, b.leftAt(p, s), t.Base)
 		bound := s.Limit
 		if s.Acked && (bound == 0 || s.AckedAt.Before(bound)) {
 			bound = s.AckedAt
 		}
 		if bound != 0 && covers[i] {
-			took = max(min(took, near+bound.Sub(s.At)-far), 0)
+			took = max(min(took, s.Queued+near+bound.Sub(s.At)-far), 0)
 		}
 		all[i].took = took
 	}
@@ -133,7 +133,7 @@ func findLate(p *track.Stream, order []int32, all []segmentDelay) {
 		if !all[order[k]].exact {
 			continue
 		}
-		at := s.At.Add(all[order[k]].took)
+		at := s.At.Add(all[order[k]].took - s.Queued)
 		if s.Late = s.Late || at.Sub(first) > sameInstant; !s.Late {
 			first = min(first, at)
 		}
@@ -173,7 +173,9 @@ func sendOrder(p *track.Stream) []int32 {
 	for i := range order {
 		order[i] = int32(i)
 	}
-	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(p.Sent[a].At, p.Sent[b].At) })
+	slices.SortStableFunc(order, func(a, b int32) int {
+		return cmp.Compare(p.Sent[a].At.Add(-p.Sent[a].Queued), p.Sent[b].At.Add(-p.Sent[b].Queued))
+	})
 	return order
 }
 
@@ -188,7 +190,7 @@ func (b *builder) countLosses(p *track.Stream, t *PathTrace) {
 	t.LostByIndex, t.left = make([]bool, 0, len(p.Sent)), make([]wheel.Time, 0, len(p.Sent))
 	open := false
 	for _, n := range sendOrder(p) {
-		at := b.virtual(p.Sent[n].At.Add(-p.Near / 2))
+		at := b.leftAt(p, &p.Sent[n])
 		t.Transmissions++
 		t.LostByIndex, t.left = append(t.LostByIndex, lost[n]), append(t.left, at)
 		switch {

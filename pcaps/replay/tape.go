@@ -104,7 +104,7 @@ func (b *builder) deliveries(d int) []delivery {
 		ack := max(x.Ack, 0)
 		if x.Len == 0 {
 			acked = max(acked, ack)
-			at, sent := b.virtual(x.Seen.Add(b.half[to]/2)), b.virtual(x.Seen.Add(-b.half[d]/2))
+			at, sent := b.virtual(x.Seen.Add(b.half[to]/2)), b.left(x)
 			if !within(b.script.Paths[d].ACKLossSpans, sent) {
 				all = append(all, delivery{at: at, sent: sent, p: x, start: x.Start, end: x.Start, ack: ack})
 			}
@@ -128,7 +128,7 @@ func (b *builder) deliveries(d int) []delivery {
 func (b *builder) deliver(all []delivery, d, n int, x delivery) []delivery {
 	p := &b.streams[d]
 	s := &p.Sent[n]
-	x.sent, x.late = b.virtual(s.At.Add(-p.Near/2)), s.Late
+	x.sent, x.late = b.leftAt(p, s), s.Late
 	first, tail := len(all), x.tail
 	for i := p.Find(s.Start); i < len(p.Runs) && p.Runs[i].Start < s.End; i++ {
 		r := &p.Runs[i]

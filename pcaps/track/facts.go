@@ -34,12 +34,14 @@ type Facts struct {
 	counted bool // kind is set
 	noBytes bool // its bytes count for nothing
 	rexmit  *Retransmission
+
+	sent [2]wheel.Time // when the last packet of each flow left
 }
 
 // Fact is one packet. It takes 80 bytes.
 type Fact struct {
 	Seen   wheel.Time // by the capture's clock; never before the packet before
-	Sent   wheel.Time // by the sender's clock; see the package comment
+	Sent   wheel.Time // by the sender's clock; see the package comment. In order, in a flow
 	Number int64
 
 	// The bytes that the packet takes of its stream, SYN and FIN included, from Start to End. A
@@ -131,8 +133,9 @@ func (a *Facts) note(c *Conn, p *capture.Packet, dir int, at, now wheel.Time, ki
 	}
 	f, g := &c.Flows[dir], &c.Flows[1-dir]
 	h := &p.Header
+	a.sent[dir] = max(a.sent[dir], at) // what was captured first left first
 	x := Fact{
-		Seen: now, Sent: at, Number: p.Number, Ack: -1, Window: f.windowBytes(h), Flow: uint8(dir), Flags: h.Flags, Kind: kind, rexmit: -1,
+		Seen: now, Sent: a.sent[dir], Number: p.Number, Ack: -1, Window: f.windowBytes(h), Flow: uint8(dir), Flags: h.Flags, Kind: kind, rexmit: -1,
 		TSVal: h.Options.TSVal, TSEcr: h.Options.TSEcr, HasTS: h.Options.HasTimestamps,
 	}
 	if f.started {

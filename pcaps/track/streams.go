@@ -144,7 +144,7 @@ func (b *streamBuilder) packet(i int32, p *Fact) {
 		if cut >= end || end-cut == 1 && p.Flags.Has(tcp.FIN) {
 			cut = end // the FIN goes with the last segment
 		}
-		b.transmit(ledger.Transmission{Range: ledger.Range{Start: start, End: cut}, At: p.Seen, Packet: p.Number, Mark: i}, p)
+		b.transmit(ledger.Transmission{Range: ledger.Range{Start: start, End: cut}, At: p.Seen, Queued: p.Seen.Sub(p.Sent), Packet: p.Number, Mark: i}, p)
 		start = cut
 	}
 }
@@ -193,7 +193,7 @@ func (b *streamBuilder) fill(t ledger.Transmission) {
 		}
 		if n < 0 {
 			n = int32(len(l.Sent))
-			t.At, t.Late, t.New = l.Sent[r.Tries[0].N].At, true, true
+			t.At, t.Queued, t.Late, t.New = l.Sent[r.Tries[0].N].At, l.Sent[r.Tries[0].N].Queued, true, true
 			l.Sent = append(l.Sent, t)
 		}
 		r.Tries[0].N = n
@@ -510,20 +510,21 @@ func (b *streamBuilder) unseen(i int, packet int64, before time.Duration) {
 		return
 	}
 	again := b.try(r, k)
-	at := again.At.Add(-before)
+	at, queued := again.At.Add(-again.Queued-before), time.Duration(0)
 	for n := i - 1; n >= 0; n-- {
 		if t := b.try(&l.Runs[n], 0); !t.Unseen {
-			at = min(max(at, t.At), again.At)
+			queued = t.Queued
+			at = min(max(at.Add(queued), t.At), again.At)
 			break
 		}
 	}
 	switch {
 	case k > 0 && b.try(r, k-1).Unseen:
-		b.try(r, k-1).At = at
+		b.try(r, k-1).At, b.try(r, k-1).Queued = at, queued
 	case k == 0:
 		again.New = false
 		r.Tries = slices.Insert(r.Tries, 0, ledger.Try{N: int32(len(l.Sent)), Fate: ledger.Lost, Evidence: ByCapture})
-		l.Sent = append(l.Sent, ledger.Transmission{Range: r.Range, At: at, Mark: -1, Unseen: true, New: true})
+		l.Sent = append(l.Sent, ledger.Transmission{Range: r.Range, At: at, Queued: queued, Mark: -1, Unseen: true, New: true})
 	}
 }
 

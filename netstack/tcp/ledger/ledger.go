@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"sort"
+	"time"
 
 	"tcpwheel/wheel"
 )
@@ -20,11 +21,12 @@ type Ledger struct {
 type Transmission struct {
 	Range
 	At     wheel.Time
-	Packet int64 // its number in the capture; 0: it was not captured
-	Mark   int32 // for the user of the ledger
-	New    bool  // it has bytes that were not sent before
-	Unseen bool  // it was not captured: At is a guess
-	Late   bool  // others overtook it
+	Queued time.Duration // of At, before the point where At was measured
+	Packet int64         // its number in the capture; 0: it was not captured
+	Mark   int32         // for the user of the ledger
+	New    bool          // it has bytes that were not sent before
+	Unseen bool          // it was not captured: At is a guess
+	Late   bool          // others overtook it
 
 	// The ACK that it caused, if Acked. Alone says that this ACK answers no other segment, so that its
 	// sender may have delayed it. Limit is the time by which it was acknowledged, if that is all that
@@ -82,7 +84,7 @@ func (l *Ledger) cut(i int, pos int64) {
 // become an Unseen transmission of the same time before it, with Mark -1. It sets t.New.
 func (l *Ledger) Send(t Transmission) int32 {
 	if end := l.End(); t.Start > end {
-		l.add(Transmission{Range: Range{end, t.Start}, At: t.At, Mark: -1, Unseen: true})
+		l.add(Transmission{Range: Range{end, t.Start}, At: t.At, Queued: t.Queued, Mark: -1, Unseen: true})
 	}
 	return l.add(t)
 }
