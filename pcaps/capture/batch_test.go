@@ -33,9 +33,9 @@ func shortOf(r *Reader) *Reader {
 
 // compareBatches reads the same capture twice.
 func compareBatches(t *testing.T, name string, one, many *Reader) {
-	var errors [2][]TooBig
-	one.OnTooBig(func(e TooBig) { errors[0] = append(errors[0], e) })
-	many.OnTooBig(func(e TooBig) { errors[1] = append(errors[1], e) })
+	var errors [2][]ICMPError
+	one.OnICMPError(func(e ICMPError) { errors[0] = append(errors[0], e) })
+	many.OnICMPError(func(e ICMPError) { errors[1] = append(errors[1], e) })
 	for calls := 0; ; calls++ {
 		most := 1 + 7*calls%80
 		batch, err := many.NextBatch(most)

@@ -13,9 +13,9 @@ type decoder struct {
 	depth     int
 	addressed bool // p has addresses, so that a further IP header is inside a tunnel
 	frags     fragments
-	headers   *headers     // nil until the first rare one
-	heads     *[]head      // of Describe; nil elsewhere
-	tooBig    func(TooBig) // called for ICMP errors about the MTU; may be nil
+	headers   *headers        // nil until the first rare one
+	heads     *[]head         // of Describe; nil elsewhere
+	icmpError func(ICMPError) // may be nil
 
 	share, shares int  // it decodes only share of shares, if there are several: see Reader.Share
 	sampled       bool // it decodes the next segment in any case

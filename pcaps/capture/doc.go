@@ -57,7 +57,7 @@
 //
 // # Limitations
 //
-// TCP headers quoted by ICMP are not segments; OnTooBig reports those about the MTU. Fragments that
-// never arrive leave gaps in the sequence space. Encrypted tunnels are opaque. A damaged file is
+// TCP headers quoted by ICMP are not segments; OnICMPError reports the errors. Fragments that never
+// arrive leave gaps in the sequence space. Encrypted tunnels are opaque. A damaged file is
 // read up to the damage; the reader does not search for the next packet.
 package capture

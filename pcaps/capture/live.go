@@ -48,8 +48,8 @@ func (l *Live) Decode(f *Frame) (p *Packet, ok bool) {
 	return &l.one, true
 }
 
-// OnTooBig makes Decode call f for each ICMP error about a segment too large for its path.
-func (l *Live) OnTooBig(f func(TooBig)) { l.d.tooBig = f }
+// OnICMPError makes Decode call f for each ICMP error about a TCP segment.
+func (l *Live) OnICMPError(f func(ICMPError)) { l.d.icmpError = f }
 
 // Stats returns the counts so far. Bytes is 0.
 func (l *Live) Stats() Stats { return l.stats }

@@ -146,9 +146,8 @@ func (r *Reader) wrap(err error, packet int64) error {
 	return e
 }
 
-// OnTooBig makes Next call f for each ICMP error about a segment too large for its path, in file
-// order.
-func (r *Reader) OnTooBig(f func(TooBig)) { r.d.tooBig = f }
+// OnICMPError makes Next call f for each ICMP error about a TCP segment, in file order.
+func (r *Reader) OnICMPError(f func(ICMPError)) { r.d.icmpError = f }
 
 // Frame returns the bytes kept of the packet that Next returned last, its length on the wire and
 // its link type. The bytes are valid until the next call of Next.

@@ -10,12 +10,12 @@ import (
 )
 
 // readWhole returns the segments of a Reader and what ended it.
-func readWhole(r *Reader) (all []Packet, tooBig []TooBig, err error) {
-	r.OnTooBig(func(e TooBig) { tooBig = append(tooBig, e) })
+func readWhole(r *Reader) (all []Packet, icmpErrors []ICMPError, err error) {
+	r.OnICMPError(func(e ICMPError) { icmpErrors = append(icmpErrors, e) })
 	for {
 		p, err := r.Next()
 		if err != nil {
-			return all, tooBig, err
+			return all, icmpErrors, err
 		}
 		q := *p
 		q.Payload = bytes.Clone(p.Payload)

@@ -37,6 +37,9 @@ func NewRecorder(cfg Config) *Recorder {
 // Add takes the next packet in, and keeps nothing of it.
 func (r *Recorder) Add(p *capture.Packet) { r.tracker.Add(p) }
 
+// ICMP handles an ICMP error; see track.Tracker.
+func (r *Recorder) ICMP(e capture.ICMPError) { r.tracker.ICMP(e) }
+
 // Close completes all connections.
 func (r *Recorder) Close() { r.tracker.Close() }
 

@@ -16,7 +16,7 @@ var kindWords = []struct {
 	words string
 }{
 	{track.RTO, "retransmission timeouts"}, {track.SYN, "retransmissions of SYNs"}, {track.TLP, "tail loss probes"},
-	{track.Fast, "fast retransmissions"}, {track.Probe, "window probes"}, {track.Unknown, "other retransmissions"},
+	{track.Fast, "fast retransmissions"}, {track.PMTU, "smaller segments after an ICMP error"}, {track.Probe, "window probes"}, {track.Unknown, "other retransmissions"},
 }
 
 // Headline is the answer about replays in words.

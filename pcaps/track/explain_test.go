@@ -113,7 +113,7 @@ func TestTooLargeForThePath(t *testing.T) {
 	l.open(0)
 	l.send(100, true, 1, 1460, 1)
 	l.send(100.1, true, 1461, 1460, 1)
-	l.tr.TooBig(capture.TooBig{Time: wheel.Time(time.Hour + 110*ms), Src: l.a, Dst: l.b, Seq: l.isn[0] + 1, MTU: 1400})
+	l.tr.ICMP(capture.ICMPError{TooBig: true, Time: wheel.Time(time.Hour + 110*ms), Src: l.a, Dst: l.b, Seq: l.isn[0] + 1, MTU: 1400})
 	l.send(110.2, true, 1, 1360, 1)
 	l.send(110.3, true, 1361, 1360, 1)
 	l.send(110.4, true, 2721, 200, 1)

@@ -2,6 +2,7 @@ package track
 
 import (
 	"fmt"
+	"net/netip"
 	"strings"
 	"time"
 )
@@ -23,6 +24,9 @@ type Losses struct {
 	Unmeasured [Gaps]int // episodes whose end the capture lacks, by what shows it
 	Undecided  int       // others that may have been unnecessary
 
+	unreachableBy netip.Addr // who said first that a destination is unreachable
+	byOthers      bool       // another one did so, too
+
 	longest     *Episode
 	longestConn *Conn
 }
@@ -32,6 +36,11 @@ func (l *Losses) AddConn(c *Conn) {
 	l.Conns++
 	l.Outcomes[c.Outcome]++
 	l.Time += span(c.First, c.Last)
+	if c.Outcome == Unreachable && l.unreachableBy != c.UnreachableBy {
+		if l.byOthers = l.unreachableBy.IsValid(); !l.byOthers {
+			l.unreachableBy = c.UnreachableBy
+		}
+	}
 }
 
 // Add adds an episode of a connection. It keeps both if the episode is the longest stall.
@@ -123,7 +132,14 @@ func (l *Losses) outcomes() string {
 			why = append(why, fmt.Sprintf("%d %s", n, o))
 		}
 	}
-	return strings.Join(why, ", ")
+	switch text := strings.Join(why, ", "); {
+	case l.byOthers:
+		return text + fmt.Sprintf(" (by ICMP of %s and others)", l.unreachableBy)
+	case l.unreachableBy.IsValid():
+		return text + fmt.Sprintf(" (by ICMP of %s)", l.unreachableBy)
+	default:
+		return text
+	}
 }
 
 // gapWords says what the capture lacks.

@@ -12,7 +12,7 @@ import (
 
 // FollowShares follows the connections of a capture that is read in shares (capture.Reader.Share),
 // on a goroutine for each share. It calls cfg.Done from the caller's goroutine, for the same
-// connections in the same order as a Tracker with Add, TooBig and Close does. cfg's Event, Each and
+// connections in the same order as a Tracker with Add, ICMP and Close does. cfg's Event, Each and
 // Settled must be nil. It returns how many connections MaxConns completed early, and the error of
 // Next that ended the capture, io.EOF at its regular end.
 //
@@ -25,7 +25,7 @@ func FollowShares(cfg Config, shares []*capture.Reader) (evicted int, err error)
 	for _, r := range shares {
 		s := &shard{of: o, r: r, t: New(cfg)}
 		s.t.shard = s
-		r.OnTooBig(s.t.TooBig)
+		r.OnICMPError(s.t.ICMP)
 		o.all = append(o.all, s)
 	}
 	o.maxConns = o.all[0].t.cfg.MaxConns

@@ -53,7 +53,7 @@ func followIn(t *testing.T, shares, maxConns int, file []byte) (f outcome) {
 		f.stats = capture.StatsOf(all)
 	} else {
 		tr := New(cfg)
-		r.OnTooBig(tr.TooBig)
+		r.OnICMPError(tr.ICMP)
 		var p *capture.Packet
 		for p, err = r.Next(); err == nil; p, err = r.Next() {
 			tr.Add(p)

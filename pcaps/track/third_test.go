@@ -37,7 +37,7 @@ func followThird(t *testing.T, pattern string) (conns []*Conn, episodes map[int6
 			t.Errorf("%s: connection %d lost %v of %v", pattern, c.ID, lost, span(c.First, c.Last))
 		}
 	}})
-	r.OnTooBig(tr.TooBig)
+	r.OnICMPError(tr.ICMP)
 	for {
 		p, err := r.Next()
 		if err != nil {

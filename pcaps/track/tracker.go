@@ -191,9 +191,10 @@ func (t *Tracker) Recovering() int { return t.settling.open }
 // Evicted returns how many connections MaxConns completed before they had ended.
 func (t *Tracker) Evicted() int { return t.evicted }
 
-// TooBig handles an ICMP error about a segment too large for its path. Retransmissions of the
-// flight from there on are of kind PMTU.
-func (t *Tracker) TooBig(e capture.TooBig) {
+// ICMP handles an ICMP error about a segment in flight. If it was too large for its path, the
+// retransmissions of the flight from there on are of kind PMTU. Else the destination is
+// unreachable, which is the outcome of a connection that is not established after all.
+func (t *Tracker) ICMP(e capture.ICMPError) {
 	var ends pair
 	ends.set(e.Src, e.Dst)
 	c := t.conns.newest(&ends).c
@@ -205,8 +206,12 @@ func (t *Tracker) TooBig(e capture.TooBig) {
 	if f.Src != e.Src {
 		f = &c.Flows[1]
 	}
-	if pos := f.pos(e.Seq); f.started && pos >= f.una && pos < f.max {
+	switch pos := f.pos(e.Seq); {
+	case !f.started || pos < f.una || pos >= f.max:
+	case e.TooBig:
 		f.tooBig = seqSpan{pos, f.max, e.Time.Add(c.offset)}
+	case !c.UnreachableBy.IsValid():
+		c.UnreachableBy = e.From
 	}
 }
 

@@ -135,7 +135,7 @@ func resultBetween(study *replay.Study, name string, all damage.Packets, a, b ne
 			x, err = study.Run(name, c, s)
 		}
 	}})
-	decode(all, rec.Add, func(capture.TooBig) {})
+	decode(all, rec.Add, rec.ICMP)
 	rec.Close()
 	return x, err
 }

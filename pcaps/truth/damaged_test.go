@@ -196,7 +196,7 @@ func FuzzDamaged(f *testing.F) {
 					}
 				}
 			}})
-			decode(packets, rec.Add, func(capture.TooBig) {})
+			decode(packets, rec.Add, rec.ICMP)
 			rec.Close()
 		}
 	})

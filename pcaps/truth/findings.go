@@ -56,10 +56,10 @@ func damageStudy() *replay.Study {
 	return st
 }
 
-// decode returns the TCP segments of packets, numbered from 1, and calls tooBig for ICMP errors.
-func decode(all damage.Packets, add func(*capture.Packet), tooBig func(capture.TooBig)) {
+// decode returns the TCP segments of packets, numbered from 1, and calls failed for ICMP errors.
+func decode(all damage.Packets, add func(*capture.Packet), failed func(capture.ICMPError)) {
 	var live capture.Live
-	live.OnTooBig(tooBig)
+	live.OnICMPError(failed)
 	for _, p := range all {
 		if s, ok := live.Decode(&p.Frame); ok {
 			add(s)
@@ -108,11 +108,11 @@ func find(name string, all damage.Packets, study *replay.Study) (f *findings) {
 	}
 	if study == nil {
 		tr := track.New(track.Config{Done: func(c *track.Conn) { done(c, nil) }})
-		decode(all, tr.Add, tr.TooBig)
+		decode(all, tr.Add, tr.ICMP)
 		tr.Close()
 	} else {
 		rec := replay.NewRecorder(replay.Config{Done: func(c *track.Conn, s *replay.Script, _ error) { done(c, s) }})
-		decode(all, rec.Add, func(capture.TooBig) {})
+		decode(all, rec.Add, rec.ICMP)
 		rec.Close()
 		for i := range study.Choices {
 			sum := study.Summarize(results, i)

@@ -48,10 +48,10 @@ func (w *Watcher) readAll(ctx context.Context, in io.Reader, name string) error 
 		return err
 	}
 	defer r.Close()
-	r.OnTooBig(func(e capture.TooBig) {
+	r.OnICMPError(func(e capture.ICMPError) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.tooBig(e)
+		w.icmpError(e)
 	})
 	defer context.AfterFunc(ctx, r.Stop)()
 	for {

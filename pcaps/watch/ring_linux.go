@@ -17,7 +17,7 @@ import (
 
 // Run passes packets to w until ctx ends, which is no error.
 func (l *Listener) Run(ctx context.Context, w *Watcher) error {
-	w.live.OnTooBig(w.tooBig)
+	w.live.OnICMPError(w.icmpError)
 	for ctx.Err() == nil {
 		if err := l.poll(); err != nil {
 			return err

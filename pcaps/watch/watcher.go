@@ -99,8 +99,8 @@ func (w *Watcher) packet(p *capture.Packet, f *capture.Frame) {
 	w.tracker.Add(p)
 }
 
-// tooBig handles an ICMP error. The caller holds the lock.
-func (w *Watcher) tooBig(e capture.TooBig) { w.tracker.TooBig(e) }
+// icmpError handles an ICMP error. The caller holds the lock.
+func (w *Watcher) icmpError(e capture.ICMPError) { w.tracker.ICMP(e) }
 
 // Advance tells the Watcher that the capture's clock is at now.
 func (w *Watcher) Advance(now wheel.Time) {

@@ -267,7 +267,7 @@ func (a *analysis) read(cmd *cobra.Command, o *corpus.Object, s *summary, rep *f
 		s.stats, s.evicted, err = a.readShares(cmd, o, cfg, &wrong)
 	} else {
 		tracker := track.New(cfg)
-		s.stats, err = readCapture(cmd, o, a.progress, tracker.TooBig, func(p *capture.Packet) error {
+		s.stats, err = readCapture(cmd, o, a.progress, tracker.ICMP, func(p *capture.Packet) error {
 			tracker.Add(p)
 			return wrong
 		})

@@ -19,12 +19,12 @@ import (
 )
 
 // readCapture passes each TCP segment of a capture to use, which must not keep its payload, and
-// with tooBig ICMP errors about the MTU, in file order. It shows the progress on a terminal, or
+// with failed ICMP errors about segments, in file order. It shows the progress on a terminal, or
 // counts it in p if that is not nil. On capture.ErrCutShort, use has had all segments before the
 // cut.
-func readCapture(cmd *cobra.Command, o *corpus.Object, p *corpus.Progress, tooBig func(capture.TooBig), use func(*capture.Packet) error) (capture.Stats, error) {
+func readCapture(cmd *cobra.Command, o *corpus.Object, p *corpus.Progress, failed func(capture.ICMPError), use func(*capture.Packet) error) (capture.Stats, error) {
 	return readWith(cmd, o, p, func(r *capture.Reader) (capture.Stats, error) {
-		r.OnTooBig(tooBig)
+		r.OnICMPError(failed)
 		for {
 			batch, err := r.NextBatch(math.MaxInt)
 			for i := 0; i < len(batch) && err == nil; i++ {

@@ -143,7 +143,7 @@ func (r *replaying) read(cmd *cobra.Command, o *corpus.Object) (err error) {
 			r.conn(shown, c, s, err)
 		}
 	}})
-	r.stats, err = readCapture(cmd, o, r.progress, nil, func(p *capture.Packet) error {
+	r.stats, err = readCapture(cmd, o, r.progress, rec.ICMP, func(p *capture.Packet) error {
 		if !begun {
 			r.first[shown], begun = p.Time.Add(-p.Since), true
 		}
