@@ -17,13 +17,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"tcpwheel/cmd/tcpwheel/internal/demo"
+	"tcpwheel/cmd/tcpwheel/internal/lanes"
 	"tcpwheel/wheel"
 )
 
 func newDemo() *cobra.Command {
 	var (
 		seed    uint64
-		lanes   []string
+		names   []string
 		span    time.Duration
 		listen  string
 		noPage  bool
@@ -46,7 +47,7 @@ func newDemo() *cobra.Command {
 			"  tcpwheel demo --lanes per-segment@1ms,per-segment@100ms,gvisor --loss 5%\n" +
 			"  tcpwheel demo --json --for 30s --actions 2s:tail=1,5s:delay=100ms",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c := demo.DefaultConditions()
+			c := lanes.DefaultConditions()
 			for _, name := range demoConditions {
 				if text := *values[name]; text != "" {
 					if err := c.Set(name, text); err != nil {
@@ -54,14 +55,14 @@ func newDemo() *cobra.Command {
 					}
 				}
 			}
-			todo, err := demo.ParseActions(actions)
+			todo, err := lanes.ParseActions(actions)
 			if err != nil {
 				return usage(cmd, fmt.Errorf("--actions: %w", err))
 			}
 			if span < 0 || span > time.Hour {
 				return usage(cmd, fmt.Errorf("--for %v, want 1ms to 1h of virtual time", span))
 			}
-			run, err := demo.NewRun(seed, lanes, c, todo)
+			run, err := lanes.NewRun(seed, names, c, todo)
 			if err != nil {
 				return usage(cmd, err)
 			}
@@ -78,7 +79,7 @@ func newDemo() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.Uint64Var(&seed, "seed", 1, "seed of requests and losses")
-	f.StringSliceVar(&lanes, "lanes", demo.DefaultLanes, "timer policies, or gvisor, at most "+strconv.Itoa(demo.MaxLanes))
+	f.StringSliceVar(&names, "lanes", lanes.DefaultLanes, "timer policies, or gvisor, at most "+strconv.Itoa(lanes.MaxLanes))
 	durationFlag(f, &span, "for", "", "virtual time to run, as fast as possible")
 	f.StringVar(&listen, "listen", "127.0.0.1:0", "address of the page")
 	f.BoolVar(&noPage, "no-page", false, "serve no page")
@@ -102,7 +103,7 @@ var demoAbout = map[string]string{
 }
 
 // demoResult runs for a span and prints the result.
-func demoResult(ctx context.Context, out io.Writer, run *demo.Run, span time.Duration, asJSON bool) error {
+func demoResult(ctx context.Context, out io.Writer, run *lanes.Run, span time.Duration, asJSON bool) error {
 	for run.Now() < wheel.Time(span) {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -119,7 +120,7 @@ func demoResult(ctx context.Context, out io.Writer, run *demo.Run, span time.Dur
 	if lost != "" {
 		lost = "\n" + lost
 	}
-	_, err := fmt.Fprintf(out, "%s\n\n%v of virtual time, seed %d:\n\n%s", demo.Verdict(results), span, run.Seed, demo.Table(results)+lost)
+	_, err := fmt.Fprintf(out, "%s\n\n%v of virtual time, seed %d:\n\n%s", lanes.Verdict(results), span, run.Seed, lanes.Table(results)+lost)
 	return err
 }
 
@@ -146,7 +147,7 @@ func readDrops(in io.Reader, drop func()) {
 
 // demoLive shows a table that is brought up to date twice a second, and serves the page, until ctx
 // ends.
-func demoLive(ctx context.Context, in io.Reader, out io.Writer, run *demo.Run, listen string, noPage bool) error {
+func demoLive(ctx context.Context, in io.Reader, out io.Writer, run *lanes.Run, listen string, noPage bool) error {
 	l, err := net.Listen("tcp", listen)
 	if err != nil {
 		run.Close()
@@ -182,11 +183,11 @@ func demoLive(ctx context.Context, in io.Reader, out io.Writer, run *demo.Run, l
 			}
 			return err
 		case <-ctx.Done():
-			results := s.Results()
-			fmt.Fprintf(out, "\x1b[%dA\x1b[J%s\n%s\n", lines, demo.Table(results), demo.Verdict(results))
+			results := s.State().Results
+			fmt.Fprintf(out, "\x1b[%dA\x1b[J%s\n%s\n", lines, lanes.Table(results), lanes.Verdict(results))
 			return nil
 		case <-tick.C:
-			text := demo.Table(s.Results()) + "\n" + narrow(s.LossText()) + "Enter loses the end of the next response. Ctrl-C ends it, with a verdict.\n"
+			text := lanes.Table(s.State().Results) + "\n" + narrow(s.State().Loss) + "Enter loses the end of the next response. Ctrl-C ends it, with a verdict.\n"
 			lines += int(entered.Swap(0))
 			if lines > 0 {
 				fmt.Fprintf(out, "\x1b[%dA\x1b[J", lines)

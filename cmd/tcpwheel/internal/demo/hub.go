@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"tcpwheel/cmd/tcpwheel/internal/lanes"
 )
 
 var (
@@ -32,7 +34,7 @@ func script() string { return "\"use strict\";\n" + wordsJS + diagramsJS + pageJ
 // Multiple goroutines may invoke its methods.
 type hub struct {
 	mu      sync.Mutex
-	latest  *frame
+	latest  *lanes.Frame
 	viewers map[chan struct{}]bool
 	watched func(bool) // if not nil, called when the first viewer comes and when the last one goes
 }
@@ -40,7 +42,7 @@ type hub struct {
 func newHub() *hub { return &hub{viewers: map[chan struct{}]bool{}} }
 
 // show makes f the latest frame and wakes the viewers.
-func (h *hub) show(f *frame) {
+func (h *hub) show(f *lanes.Frame) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.latest = f
@@ -50,6 +52,13 @@ func (h *hub) show(f *frame) {
 		default:
 		}
 	}
+}
+
+// shown returns the latest frame.
+func (h *hub) shown() *lanes.Frame {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.latest
 }
 
 // maxViewers bounds the pages that are open at once.
@@ -82,9 +91,6 @@ func (h *hub) leave(wake chan struct{}) {
 	}
 }
 
-// cursor is how far a viewer has seen the lists of a lane.
-type cursor struct{ packets, notes uint64 }
-
 // frames streams frames as server-sent events.
 func (h *hub) frames(w http.ResponseWriter, r *http.Request) {
 	wake, ok := h.enter()
@@ -99,25 +105,16 @@ func (h *hub) frames(w http.ResponseWriter, r *http.Request) {
 	if out.Flush() != nil {
 		return
 	}
-	var seen []cursor
-	for restarts := -1; ; {
+	for viewer := (lanes.Viewer{}); ; {
 		select {
 		case <-r.Context().Done():
 			return
 		case <-wake:
 		}
 		h.mu.Lock()
-		f := *h.latest
+		f := h.latest
 		h.mu.Unlock()
-		if f.Restarts != restarts || len(seen) != len(f.Lanes) {
-			seen, restarts = make([]cursor, len(f.Lanes)), f.Restarts
-		}
-		f.Lanes = append([]laneView(nil), f.Lanes...)
-		for i := range f.Lanes {
-			l := &f.Lanes[i]
-			l.Packets, l.Notes = since(l.transmitted, &seen[i].packets), since(l.noted, &seen[i].notes)
-		}
-		text, err := json.Marshal(&f)
+		text, err := json.Marshal(viewer.Next(f))
 		if err != nil {
 			return
 		}

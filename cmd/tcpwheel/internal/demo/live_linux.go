@@ -4,14 +4,17 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
+	"tcpwheel/cmd/tcpwheel/internal/lanes"
 	"tcpwheel/netstack"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/tun/up"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/stat"
 )
 
 // Live is the page of a running stack: one lane, drawn from the stack's state and events. It
@@ -27,7 +30,7 @@ type Live struct {
 	sampler sync.WaitGroup
 
 	mu         sync.Mutex
-	rec        *recorder
+	rec        *lanes.Recorder
 	conns      map[liveKey]*liveConn
 	names      map[int]string // of conns, by number
 	byEndpoint map[*netstack.Endpoint]int
@@ -102,17 +105,17 @@ func (l *Live) halt() {
 
 // forget begins the page's memory.
 func (l *Live) forget() {
-	l.rec = newRecorder(liveNear)
+	l.rec = lanes.NewRecorder(liveNear)
 	l.conns, l.names, l.byEndpoint = map[liveKey]*liveConn{}, map[int]string{}, map[*netstack.Endpoint]int{}
 	l.took, l.recoveries = nil, 0
 }
 
 // sample makes frames until ended. It works for at most a twentieth of the time.
 func (l *Live) sample(ended chan struct{}) {
-	for wait := frameEvery; ; {
+	for wait := lanes.FrameEvery; ; {
 		began := time.Now()
 		l.hub.show(l.frame())
-		wait = max(frameEvery, 20*time.Since(began))
+		wait = max(lanes.FrameEvery, 20*time.Since(began))
 		select {
 		case <-ended:
 			return
@@ -130,11 +133,11 @@ func (l *Live) conn(local, remote netip.AddrPort) *liveConn {
 			clear(l.conns)
 			clear(l.names)
 			clear(l.byEndpoint)
-			clear(l.rec.conns)
+			l.rec.Forget()
 		}
 		l.last++
 		c = &liveConn{id: l.last}
-		l.conns[k], l.names[c.id] = c, remote.String()+" at port "+itoa(int(local.Port()))
+		l.conns[k], l.names[c.id] = c, remote.String()+" at port "+strconv.Itoa(int(local.Port()))
 	}
 	return c
 }
@@ -153,7 +156,7 @@ func (l *Live) idOf(e *netstack.Endpoint) int {
 func (l *Live) TimerChanged(ev netstack.TimerEvent) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.rec.timer(l.idOf(ev.Endpoint), ev)
+	l.rec.Timer(l.idOf(ev.Endpoint), ev)
 }
 
 // Recovered implements up.Watcher.
@@ -161,7 +164,7 @@ func (l *Live) Recovered(took time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.recoveries++
-	l.took = append(l.took[max(0, len(l.took)-keptRecoveries+1):], took)
+	l.took = append(l.took[max(0, len(l.took)-lanes.KeptRecoveries+1):], took)
 }
 
 // SegmentPassed implements up.Watcher.
@@ -172,8 +175,8 @@ func (l *Live) SegmentPassed(s *up.Segment) {
 	if s.Direction == sim.Inbound {
 		if !s.Lost {
 			ack := c.position(uint32(s.Header.Ack))
-			l.rec.arrived(c.id, s.Time, ack, s.Size > 0)
-			l.packet(&Transmission{At: s.Time, Arrive: s.Time, From: client, Conn: c.id, Start: ack, End: ack})
+			l.rec.Arrived(c.id, s.Time, ack, s.Size > 0)
+			l.packet(&lanes.Transmission{At: s.Time, Arrive: s.Time, From: lanes.Client, Conn: c.id, Start: ack, End: ack})
 		}
 		return
 	}
@@ -184,14 +187,14 @@ func (l *Live) SegmentPassed(s *up.Segment) {
 	if !c.known || s.Header.Flags.Has(tcp.SYN) && seq != c.base {
 		c.base, c.known, c.next = seq, true, 0
 	}
-	x := &Transmission{At: s.Time, Arrive: s.Time, From: server, Conn: c.id, Start: c.position(seq)}
+	x := &lanes.Transmission{At: s.Time, Arrive: s.Time, From: lanes.Server, Conn: c.id, Start: c.position(seq)}
 	x.End = x.Start + uint64(s.Size)
 	c.next = max(c.next, x.End)
 	if s.Lost {
 		x.Mark, x.Lost = true, "link"
 	} else if s.Transmissions > 1 {
 		x.Again = true
-		x.causedBy(s.Causes)
+		x.CausedBy(s.Causes)
 		if l.host.Config().TCP == up.GVisor {
 			x.By = "gVisor"
 		}
@@ -199,10 +202,10 @@ func (l *Live) SegmentPassed(s *up.Segment) {
 	l.packet(x)
 }
 
-func (l *Live) packet(x *Transmission) {
+func (l *Live) packet(x *lanes.Transmission) {
 	x.Seq = l.packets
 	l.packets++
-	l.rec.packet(x)
+	l.rec.Packet(x)
 }
 
 // position returns the byte of the stack's stream that has a sequence number.
@@ -211,38 +214,40 @@ func (c *liveConn) position(seq uint32) uint64 {
 }
 
 // frame draws the stack as it is now.
-func (l *Live) frame() *frame {
+func (l *Live) frame() *lanes.Frame {
 	r := l.host.Report(up.Selection{State: "ESTABLISHED", Limit: liveRows})
 	now := l.host.Now()
-	v := laneView{Result: l.result(&r, now)}
-	f := &frame{Live: true, Time: now, Speed: 1, Verdict: l.host.String()}
+	v := lanes.LaneView{Result: l.result(&r, now)}
+	f := &lanes.Frame{Live: true, Time: now, Speed: 1, Verdict: l.host.String()}
 	var wheels []netstack.WheelSnapshot
 	if r.Timers != nil && *r.Timers <= maxLiveDots {
 		wheels, _ = netstack.Wheels(l.host.Stack())
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	v.add(l.rec)
+	v.Record(l.rec)
 	for _, d := range l.took {
 		v.RecoveryMS = append(v.RecoveryMS, float64(d)/1e6)
 	}
-	sorted := sortedSpans(slices.Sorted(slices.Values(l.took)))
-	v.Recoveries, v.RecoveryP50, v.RecoveryP99 = l.recoveries, sorted.quantile(0.5), sorted.quantile(0.99)
-	v.Wheel = drawWheel(wheels, now, l.rec, l.idOf, map[int]map[string][2]int64{})
+	v.Recoveries = l.recoveries
+	if sorted := slices.Sorted(slices.Values(l.took)); len(sorted) > 0 {
+		v.RecoveryP50, v.RecoveryP99 = sorted[stat.Rank(len(sorted), 0.5)], sorted[stat.Rank(len(sorted), 0.99)]
+	}
+	v.Wheel = lanes.DrawWheel(wheels, now, l.rec, l.idOf, map[int]map[string][2]int64{})
 	for i := range r.Connections {
 		v.Conns = append(v.Conns, l.connView(&r.Connections[i]))
 	}
 	v.Names = map[int]string{}
-	for _, x := range l.rec.packets {
+	for _, x := range l.rec.Packets() {
 		v.Names[x.Conn] = l.names[x.Conn]
 	}
-	f.Lanes = []laneView{v}
+	f.Lanes = []lanes.LaneView{v}
 	return f
 }
 
 // result is the part of a Result that a running stack has.
-func (l *Live) result(r *up.Report, now wheel.Time) Result {
-	x := Result{Lane: r.TCP.Policy, Time: now, Retransmissions: int(l.host.Status().Retransmissions)}
+func (l *Live) result(r *up.Report, now wheel.Time) lanes.Result {
+	x := lanes.Result{Lane: r.TCP.Policy, Time: now, Retransmissions: int(l.host.Status().Retransmissions)}
 	if x.Lane == "" {
 		x.Lane = r.TCP.Name
 	}
@@ -256,9 +261,9 @@ func (l *Live) result(r *up.Report, now wheel.Time) Result {
 }
 
 // connView is a row of the table of connections. The caller holds the lock.
-func (l *Live) connView(c *up.ConnectionReport) connView {
+func (l *Live) connView(c *up.ConnectionReport) lanes.ConnView {
 	id := l.conn(c.Local, c.Remote).id
-	x := connView{Name: l.names[id], ID: id, Timers: map[string][2]int64{}}
+	x := lanes.ConnView{Name: l.names[id], ID: id, Timers: map[string][2]int64{}}
 	if c.Info != nil {
 		x.SRTTNS, x.RTTVarNS, x.RTONS, x.Cwnd = int64(c.Info.SRTT), int64(c.Info.RTTVar), int64(c.Info.RTO), c.Info.Cwnd
 	}

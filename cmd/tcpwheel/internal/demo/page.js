@@ -14,7 +14,7 @@ async function send(name, text) {
 const buttons = {
   tail1: () => send("tail", 1), drop1: () => send("drop", 1), drop3: () => send("drop", 3),
   pause: () => { if (frame && frame.live) { frozen = !frozen; $("pause").textContent = frozen ? "go on" : "pause"; } else send("pause", frame && frame.paused ? "off" : "on"); },
-  step: () => send("step", ""), back: () => send("rewind", 5), zero: () => send("rewind", 1e6),
+  step: () => send("step", ""), back: () => send("branch", Math.max(0, frame.time_ns / 1e9 - 5)), zero: () => send("branch", 0),
 };
 for (const [id, act] of Object.entries(buttons)) $(id).onclick = act;
 $("speed").onchange = e => send("speed", e.target.value);

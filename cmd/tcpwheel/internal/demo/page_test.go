@@ -9,11 +9,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/chromedp/chromedp"
+
+	"tcpwheel/cmd/tcpwheel/internal/lanes"
 )
 
 // browser opens an address in a headless browser. It skips without a browser.
@@ -43,9 +46,9 @@ func browser(t testing.TB, url string, width, height int64) context.Context {
 // serve starts a demo without losses, and serves its page until the test ends.
 func serve(t *testing.T) (s *Server, url string) {
 	t.Helper()
-	c := DefaultConditions()
+	c := lanes.DefaultConditions()
 	c.Loss = 0
-	run, err := NewRun(1, nil, c, nil)
+	run, err := lanes.NewRun(1, nil, c, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,18 +139,18 @@ func TestPage(t *testing.T) {
 	await(t, ctx, "the pause", `frame.paused`)
 	screenshot(t, ctx, "demo-1400")
 	s.mu.Lock()
-	view := s.run.Lanes[0].view(s.rec[0])
+	view := s.player.Frame().Lanes[0]
 	s.mu.Unlock()
 	running := 0
 	for _, x := range view.Wheel.Timers {
 		running += int(x[2])
 	}
-	if got := evaluate[string](t, ctx, `document.querySelector(".lane").dataset.timers`); got != itoa(running) {
+	if got := evaluate[string](t, ctx, `document.querySelector(".lane").dataset.timers`); got != strconv.Itoa(running) {
 		t.Errorf("the ring shows %s timers, the engine has %d", got, running)
 	}
 	before := evaluate[float64](t, ctx, `frame.time_ns`)
 	click(t, ctx, "step")
-	await(t, ctx, "a step", `frame.time_ns > `+strings.TrimSuffix(itoa(int(before)), ".0"))
+	await(t, ctx, "a step", `frame.time_ns > `+strings.TrimSuffix(strconv.Itoa(int(before)), ".0"))
 
 	evaluate[bool](t, ctx, `(document.querySelector("[name=loss]").value = "90%", document.querySelector("#conditions").requestSubmit(), true)`)
 	await(t, ctx, "why a value is refused", `document.getElementById("said").textContent.includes("want a probability")`)
@@ -213,8 +216,8 @@ func TestAddressRepeatsTheRun(t *testing.T) {
 	await(t, ctx, "its loss", `frame.losses && frame.losses[0].lanes.every(l => l.repaired_ns > 0)`)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.run.Seed != 9 || s.run.Actions() != "1s:tail=1" {
-		t.Errorf("seed %d, actions %q", s.run.Seed, s.run.Actions())
+	if f := s.player.Frame(); f.Seed != 9 || f.Actions != "1s:tail=1" {
+		t.Errorf("seed %d, actions %q", f.Seed, f.Actions)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"tcpwheel/cmd/tcpwheel/internal/lanes"
 	"tcpwheel/pcaps/capture"
 	"tcpwheel/wheel"
 )
@@ -20,13 +21,23 @@ var serverAddr = &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 7070}
 
 func newServer(t *testing.T) *Server {
 	t.Helper()
-	run, err := NewRun(1, nil, DefaultConditions(), nil)
+	run, err := lanes.NewRun(1, nil, lanes.DefaultConditions(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := NewServer(run, serverAddr)
 	t.Cleanup(s.Close)
 	return s
+}
+
+// tick does what Drive does n times.
+func tick(t testing.TB, s *Server, n int) {
+	t.Helper()
+	for range n {
+		if err := s.locked(func(p *lanes.Player) error { return p.Tick(lanes.FrameEvery) }); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // request sends a request and returns its status and body. header has pairs.
@@ -67,7 +78,8 @@ func TestControlsAreForTheOwner(t *testing.T) {
 			t.Errorf("%s: status %d (%s), want %d", c.what, got, strings.TrimSpace(body), c.want)
 		}
 	}
-	for path, want := range map[string]int{"/": 200, "/lane/0.pcapng": 200, "/lane/9.pcapng": 404, "/other": 404} {
+	for path, want := range map[string]int{"/": 200, "/lane/0.pcapng": 200, "/lane/9.pcapng": 404, "/other": 404,
+		"/past?from=0&to=1": 200, "/past?from=x&to=1": 400, "/marks": 200} {
 		if got, _ := request(s, "GET", path, ""); got != want {
 			t.Errorf("GET %s: status %d, want %d", path, got, want)
 		}
@@ -82,7 +94,7 @@ func TestControlsSayWhatIsWrong(t *testing.T) {
 	s := newServer(t)
 	for body, want := range map[string]string{
 		`{`: "want {", `{"name":"loss","text":"2"}`: "probability", `{"name":"speed","text":"0"}`: "0.0001 to 10",
-		`{"name":"rewind","text":"x"}`: "seconds", `{"name":"restart","text":"seed=x"}`: "want a number",
+		`{"name":"branch","text":"x"}`: "seconds", `{"name":"restart","text":"seed=x"}`: "want a number",
 		`{"name":"restart","text":"actions=2s"}`: "TIME:NAME=VALUE", `{"name":"restart","text":"lanes=tahoe"}`: "tahoe",
 		`{"name":"restart","text":"initial=loss=2"}`: "probability", `{"name":"lanes","text":"tahoe"}`: "tahoe",
 		`{"name":"lanes","text":"bsd,bsd"}`: "lane bsd twice", `{"name":"","text":""}`: "no name", `{"other":1}`: "unknown field",
@@ -93,66 +105,10 @@ func TestControlsSayWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestRewindIsTheSameRun goes back and forth: the results are those of before.
-func TestRewindIsTheSameRun(t *testing.T) {
-	s := newServer(t)
-	at := func(to time.Duration) string {
-		t.Helper()
-		if err := s.run.AdvanceTo(wheel.Time(to)); err != nil {
-			t.Fatal(err)
-		}
-		b, err := json.Marshal(s.run.Results())
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(b)
-	}
-	at(2 * time.Second)
-	if err := s.do(command{"drop", "3"}); err != nil {
-		t.Fatal(err)
-	}
-	want := at(5 * time.Second)
-	at(6 * time.Second)
-	if err := s.do(command{"rewind", "3"}); err != nil {
-		t.Fatal(err)
-	}
-	if s.run.Now() != wheel.Time(3*time.Second) || s.restarts != 1 {
-		t.Errorf("at %v after %d restarts, want 3s after 1", s.run.Now(), s.restarts)
-	}
-	if got := at(5 * time.Second); got != want {
-		t.Errorf("after going back:\n%s\nwant\n%s", got, want)
-	}
-}
-
-// TestOtherLanesHaveTheSameHistory gives a lane another TCP: the others did the same, and the new
-// one has met the losses of before.
-func TestOtherLanesHaveTheSameHistory(t *testing.T) {
-	s := newServer(t)
-	if err := s.do(command{"tail", "1"}); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.run.AdvanceTo(wheel.Time(5 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
-	before, bsd := s.run.Results()[0], s.run.LossText()
-	if err := s.do(command{"lanes", "per-segment,gvisor,bsd"}); err != nil {
-		t.Fatal(err)
-	}
-	after := s.run.Results()
-	if x, y := before.Responses, after[0].Responses; x != y || before.TimeLost != after[0].TimeLost || after[1].Lane != gvisorLane || after[1].Responses == 0 {
-		t.Errorf("after the change %+v, want %+v in the first lane and gVisor's TCP in the second", after, before)
-	}
-	if x, y := bsd[strings.Index(bsd, "bsd"):], s.run.LossText(); !strings.HasSuffix(y, x) || !strings.Contains(y, gvisorLane) {
-		t.Errorf("the loss is told as %s, before as %s", y, x)
-	}
-}
-
 // TestLaneCaptures reads a lane's last minute back: packets with comments on their causes.
 func TestLaneCaptures(t *testing.T) {
 	s := newServer(t)
-	if err := s.run.AdvanceTo(wheel.Time(3 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	tick(t, s, 60)
 	_, body := request(s, "GET", "/lane/0.pcapng", "")
 	if !strings.Contains(body, "tcpwheel: retransmission by") || !strings.Contains(body, "lost (link)") {
 		t.Error("the capture has no comment on a retransmission or a loss")
@@ -205,12 +161,7 @@ func TestSlowViewer(t *testing.T) {
 		defer close(ended)
 		s.hub.frames(page, httptest.NewRequest("GET", "/frames", nil).WithContext(ctx))
 	}()
-	for range 20 {
-		if err := s.run.AdvanceTo(s.run.now.Add(frameEvery)); err != nil {
-			t.Fatal(err)
-		}
-		s.sample()
-	}
+	tick(t, s, 20)
 	if n := len(page.frames); n != 0 {
 		t.Errorf("the page has %d frames that it did not take", n)
 	}
@@ -224,11 +175,12 @@ func TestSlowViewer(t *testing.T) {
 		if err := json.Unmarshal(text, &got); err != nil {
 			t.Fatal(err)
 		}
-		if got.Time == s.run.now {
+		latest := s.player.Frame().Time
+		if got.Time == latest {
 			break
 		}
 		if n == most {
-			t.Fatalf("frame %d is of %v, want the latest, of %v", n, got.Time, s.run.now)
+			t.Fatalf("frame %d is of %v, want the latest, of %v", n, got.Time, latest)
 		}
 	}
 	leave()
@@ -240,7 +192,7 @@ func TestSlowViewer(t *testing.T) {
 
 // busyLanes are lanes with some 1,000 records of timers each.
 func busyLanes(t testing.TB) *Server {
-	c := DefaultConditions()
+	c := lanes.DefaultConditions()
 	if err := c.Set("delay", "2s"); err != nil {
 		t.Fatal(err)
 	}
@@ -248,34 +200,30 @@ func busyLanes(t testing.TB) *Server {
 		t.Fatal(err)
 	}
 	c.Loss = 0
-	run, err := NewRun(1, []string{"per-segment@1ms", "per-segment@10ms", "per-segment@100ms"}, c, nil)
+	run, err := lanes.NewRun(1, []string{"per-segment@1ms", "per-segment@10ms", "per-segment@100ms"}, c, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := NewServer(run, serverAddr)
-	if err := s.run.AdvanceTo(wheel.Time(85 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
-	s.sample()
+	tick(t, s, int(85*time.Second/lanes.FrameEvery))
 	return s
 }
 
-// BenchmarkFrame advances three lanes of some 1,000 timers by the time of a frame, and makes and
-// encodes it. 20 a second must take less than a core: 50 ms each, the browser's drawing included.
+// BenchmarkFrame advances three lanes of some 1,000 timers by the time of a frame, and makes, logs
+// and encodes it. 20 a second must take less than a core: 50 ms each, the browser's drawing
+// included.
 func BenchmarkFrame(b *testing.B) {
 	s := busyLanes(b)
 	defer s.Close()
 	timers, bytes := 0, 0
+	var viewer lanes.Viewer
 	for b.Loop() {
-		if err := s.run.AdvanceTo(s.run.now.Add(frameEvery)); err != nil {
-			b.Fatal(err)
-		}
-		s.sample()
-		text, err := json.Marshal(s.shown)
+		tick(b, s, 1)
+		text, err := json.Marshal(viewer.Next(s.player.Frame()))
 		if err != nil {
 			b.Fatal(err)
 		}
-		timers, bytes = timers+len(s.shown.Lanes[0].Wheel.Timers), bytes+len(text)
+		timers, bytes = timers+len(s.player.Frame().Lanes[0].Wheel.Timers), bytes+len(text)
 	}
 	b.ReportMetric(float64(timers)/float64(b.N), "timers/lane")
 	b.ReportMetric(float64(bytes)/float64(b.N), "bytes/frame")

@@ -1,4 +1,4 @@
-package demo
+package lanes
 
 import (
 	"fmt"
@@ -93,7 +93,7 @@ func newLane(r *Run, index int, name string) (*Lane, error) {
 			return nil, err
 		}
 		cfg := netstack.Config{Conn: tcp.DefaultConfig(p), Causes: true, Slots: wheelSlots}
-		if i == server {
+		if i == Server {
 			cfg.TimerEvents = l.timerEvent
 		}
 		ends[i].Config = cfg

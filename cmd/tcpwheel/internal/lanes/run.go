@@ -1,4 +1,4 @@
-package demo
+package lanes
 
 import (
 	"fmt"
@@ -204,15 +204,15 @@ func (r *Run) advance(until wheel.Time) {
 	r.now = until
 }
 
-// Step runs to the next packet or timer of any lane, at most a second ahead.
-func (r *Run) Step() error {
+// nextEvent returns the time of the next packet or timer of any lane, at most a second ahead.
+func (r *Run) nextEvent() wheel.Time {
 	next := r.now.Add(time.Second)
 	for _, l := range r.Lanes {
 		if at, ok := l.net.Clock.NextExpiry(); ok && at > r.now {
 			next = min(next, at)
 		}
 	}
-	return r.AdvanceTo(next)
+	return next
 }
 
 // Close ends the lanes.

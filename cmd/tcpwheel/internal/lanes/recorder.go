@@ -1,4 +1,4 @@
-package demo
+package lanes
 
 import (
 	"time"
@@ -10,23 +10,24 @@ import (
 
 const (
 	keptPackets    = 600  // of a lane, for viewers
-	keptRecoveries = 300  // of a lane, for the distribution
-	keptExpiries   = 200  // between two frames
+	KeptRecoveries = 300  // of a lane, for the distribution
+	keptExpiries   = 200  // of a lane, for viewers
 	keptTimers     = 1e5  // whose start is remembered
 	maxDots        = 2000 // timers of a frame
 )
 
-// recorder keeps what a page shows of a lane beyond its state: packets, expiries, and when each
+// Recorder keeps what a page shows of a lane beyond its state: packets, expiries, and when each
 // timer was armed and what stopped it. It is not safe for concurrent use.
-type recorder struct {
-	packets []*Transmission
-	notes   []*timerNote
-	noted   uint64 // number of the next note
-	expired [][2]int
-	timers  map[timerKey]timerLife
-	conns   map[int]*connTrace
-	capture *ring // nil without captures
-	near    time.Duration
+type Recorder struct {
+	packets  []*Transmission
+	notes    []*TimerNote
+	noted    uint64   // number of the next note
+	expired  [][2]int // the latest: slot and kind
+	expiries uint64
+	timers   map[timerKey]timerLife
+	conns    map[int]*connTrace
+	capture  *ring // nil without captures
+	near     time.Duration
 
 	slots int // of the wheel that the page shows; 0 without one
 	tick  time.Duration
@@ -58,12 +59,12 @@ type connTrace struct {
 	started       []timerKey      // a moment ago, for packets that have not left yet
 }
 
-// newRecorder makes a recorder. Events of one moment are at most near apart.
-func newRecorder(near time.Duration) *recorder {
-	return &recorder{timers: map[timerKey]timerLife{}, conns: map[int]*connTrace{}, near: near}
+// NewRecorder makes a recorder. Events of one moment are at most near apart.
+func NewRecorder(near time.Duration) *Recorder {
+	return &Recorder{timers: map[timerKey]timerLife{}, conns: map[int]*connTrace{}, near: near}
 }
 
-func (r *recorder) conn(id int) *connTrace {
+func (r *Recorder) conn(id int) *connTrace {
 	c := r.conns[id]
 	if c == nil {
 		c = &connTrace{}
@@ -72,10 +73,10 @@ func (r *recorder) conn(id int) *connTrace {
 	return c
 }
 
-// packet records a packet as it leaves. It must not change afterwards.
-func (r *recorder) packet(x *Transmission) {
+// Packet records a packet as it leaves. It must not change afterwards.
+func (r *Recorder) Packet(x *Transmission) {
 	r.packets = latest(append(r.packets, x))
-	if x.From != server || x.Mark {
+	if x.From != Server || x.Mark {
 		return
 	}
 	c := r.conn(x.Conn)
@@ -95,26 +96,26 @@ func (r *recorder) packet(x *Transmission) {
 }
 
 // attach notes that a timer is that of the segment in a packet.
-func (r *recorder) attach(k timerKey, life timerLife, x *Transmission) {
+func (r *Recorder) attach(k timerKey, life timerLife, x *Transmission) {
 	life.packet, life.known = x.Seq, true
 	r.timers[k] = life
-	r.note(timerNote{Packet: x.Seq, Span: life.deadline.Sub(life.armed)})
+	r.note(TimerNote{Packet: x.Seq, Span: life.deadline.Sub(life.armed)})
 }
 
-func (r *recorder) note(n timerNote) {
+func (r *Recorder) note(n TimerNote) {
 	n.Seq = r.noted
 	r.noted++
 	r.notes = latest(append(r.notes, &n))
 }
 
-// arrived records a packet that reaches the server's end.
-func (r *recorder) arrived(id int, at wheel.Time, ack uint64, data bool) {
+// Arrived records a packet that reaches the server's end.
+func (r *Recorder) Arrived(id int, at wheel.Time, ack uint64, data bool) {
 	c := r.conn(id)
 	c.arrived, c.ack, c.data = at, ack, data
 }
 
-// timer records a change of a timer of a connection of the server.
-func (r *recorder) timer(id int, ev netstack.TimerEvent) {
+// Timer records a change of a timer of a connection of the server.
+func (r *Recorder) Timer(id int, ev netstack.TimerEvent) {
 	k := timerKey{ev.Endpoint, ev.Kind, ev.Segment}
 	switch ev.Change {
 	case netstack.TimerStarted, netstack.TimerMoved:
@@ -134,17 +135,21 @@ func (r *recorder) timer(id int, ev netstack.TimerEvent) {
 		life.how, life.value = r.cause(id, ev)
 		r.timers[k] = life
 		if life.known {
-			r.note(timerNote{Packet: life.packet, Ended: ev.Time, How: life.how, Value: life.value})
+			r.note(TimerNote{Packet: life.packet, Ended: ev.Time, How: life.how, Value: life.value})
 		}
-		if ev.Change == netstack.TimerExpired && r.slots > 0 && len(r.expired) < keptExpiries {
+		if ev.Change == netstack.TimerExpired && r.slots > 0 {
 			slot := int(int64(ev.Deadline)/int64(r.tick)) & (r.slots - 1)
 			r.expired = append(r.expired, [2]int{slot, int(ev.Kind)})
+			r.expiries++
+			if len(r.expired) > 2*keptExpiries { // the old array stays as it is for readers
+				r.expired = append(r.expired[:0:0], r.expired[len(r.expired)-keptExpiries:]...)
+			}
 		}
 	}
 }
 
 // match finds the packet whose segment's timer has started: they leave and start in the same order.
-func (r *recorder) match(id int, k timerKey) {
+func (r *Recorder) match(id int, k timerKey) {
 	c, life := r.conn(id), r.timers[k]
 	for len(c.fresh) > 0 {
 		x := c.fresh[0]
@@ -158,7 +163,7 @@ func (r *recorder) match(id int, k timerKey) {
 }
 
 // cause returns what ended a timer: the latest that happened at its end of the connection.
-func (r *recorder) cause(id int, ev netstack.TimerEvent) (how ending, value uint64) {
+func (r *Recorder) cause(id int, ev netstack.TimerEvent) (how ending, value uint64) {
 	c := r.conn(id)
 	arrived := c.arrived != 0 && ev.Time.Sub(c.arrived) <= r.near
 	sent := c.sent != 0 && ev.Time.Sub(c.sent) <= r.near
@@ -176,3 +181,9 @@ func (r *recorder) cause(id int, ev netstack.TimerEvent) (how ending, value uint
 	}
 	return endedUnknown, 0
 }
+
+// Packets returns the latest packets.
+func (r *Recorder) Packets() []*Transmission { return r.packets }
+
+// Forget forgets all connections.
+func (r *Recorder) Forget() { clear(r.conns) }

@@ -1,4 +1,4 @@
-package demo
+package lanes
 
 import (
 	"time"
@@ -14,7 +14,7 @@ type Transmission struct {
 	At     wheel.Time    `json:"at_ns"`              // it left
 	Arrive wheel.Time    `json:"arrive_ns"`          // it arrived, or would have
 	From   int           `json:"from"`               // 0 is the server
-	Conn   int           `json:"conn"`               // see connView
+	Conn   int           `json:"conn"`               // see ConnView
 	Start  uint64        `json:"start"`              // of its data; of an ACK, SEG.ACK
 	End    uint64        `json:"end"`                // Start for a packet without data
 	Again  bool          `json:"again,omitempty"`    // a retransmission
@@ -29,8 +29,8 @@ type Transmission struct {
 
 func (x *Transmission) seq() uint64 { return x.Seq }
 
-// causedBy notes what caused a retransmission.
-func (x *Transmission) causedBy(all []netstack.Cause) {
+// CausedBy notes what caused a retransmission.
+func (x *Transmission) CausedBy(all []netstack.Cause) {
 	if len(all) == 0 {
 		x.By = "ACKs"
 		return
@@ -55,9 +55,9 @@ func timerName(c *netstack.Cause) string {
 	return c.Kind.String() + " timer"
 }
 
-// timerNote says something new of the retransmission timer of a segment: that it was started, or
+// TimerNote says something new of the retransmission timer of a segment: that it was started, or
 // how it ended.
-type timerNote struct {
+type TimerNote struct {
 	Seq    uint64        `json:"n"`
 	Packet uint64        `json:"packet"`             // number of the packet that carried the segment
 	Span   time.Duration `json:"for_ns,omitempty"`   // it was set to expire after
@@ -66,7 +66,7 @@ type timerNote struct {
 	Value  uint64        `json:"value,omitempty"` // of the ACK that stopped it
 }
 
-func (x *timerNote) seq() uint64 { return x.Seq }
+func (x *TimerNote) seq() uint64 { return x.Seq }
 
 // ending is what ended a timer.
 type ending int

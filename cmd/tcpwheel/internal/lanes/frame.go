@@ -1,4 +1,4 @@
-package demo
+package lanes
 
 import (
 	"strings"
@@ -9,9 +9,9 @@ import (
 	"tcpwheel/wheel"
 )
 
-// frame is what a page shows of one moment. It is made between two steps of the lanes, and does not
+// Frame is what a page shows of one moment. It is made between two steps of the lanes, and does not
 // change.
-type frame struct {
+type Frame struct {
 	Live       bool       `json:"live"` // a running stack: no controls
 	Time       wheel.Time `json:"time_ns"`
 	Speed      float64    `json:"speed"` // virtual seconds per real second
@@ -20,31 +20,42 @@ type frame struct {
 	Actions    string     `json:"actions"`
 	Initial    string     `json:"initial"` // conditions at the beginning
 	Conditions string     `json:"conditions"`
-	Restarts   int        `json:"restarts"` // a page clears its diagrams when it changes
+	Restarts   int        `json:"restarts"`         // a page clears its diagrams when it changes
+	Work       *WorkView  `json:"work,omitempty"`   // a run on its way that replaces this one
+	Detail     int        `json:"detail,omitempty"` // of the log: see history.thin
 	Verdict    string     `json:"verdict"`
-	Losses     []lossView `json:"losses"` // that the user caused, the newest first
+	Losses     []LossView `json:"losses"` // that the user caused, the newest first
 	Begun      []string   `json:"begun"`  // the lanes at the beginning
 	Policies   []string   `json:"policies,omitempty"`
-	Lanes      []laneView `json:"lanes"`
+	Lanes      []LaneView `json:"lanes"`
 }
 
-// laneView is a lane in a frame.
-type laneView struct {
+// LaneView is a lane in a frame.
+type LaneView struct {
 	Result
-	Wheel      *wheelView      `json:"wheel,omitempty"` // nil for gVisor
-	Expired    [][2]int        `json:"expired"`         // slot and kind, since the last frame
-	Conns      []connView      `json:"conns"`
+	Wheel      *WheelView      `json:"wheel,omitempty"`  // nil for gVisor
+	Behind     int             `json:"behind,omitempty"` // responses, behind the first lane
+	Expired    [][2]int        `json:"expired"`          // slot and kind, since the frame before
+	Conns      []ConnView      `json:"conns"`
 	Names      map[int]string  `json:"names,omitempty"` // of connections in Packets
 	RecoveryMS []float64       `json:"recovery_ms"`     // of the latest recoveries
 	Packets    []*Transmission `json:"packets"`         // since the viewer's frame before
-	Notes      []*timerNote    `json:"notes"`           // likewise
+	Notes      []*TimerNote    `json:"notes"`           // likewise
 
 	transmitted []*Transmission // the latest, for all viewers
-	noted       []*timerNote
+	noted       []*TimerNote
+	expired     [][2]int
+	expiries    uint64 // so far
 }
 
-// wheelView is the timing wheel of a lane's server.
-type wheelView struct {
+// WorkView is the progress of a run that replaces the one that is shown.
+type WorkView struct {
+	What string  `json:"what"`
+	Done float64 `json:"done"` // 0 to 1
+}
+
+// WheelView is the timing wheel of a lane's server.
+type WheelView struct {
 	Slots   int   `json:"slots"`
 	Hand    int   `json:"hand"`
 	TickNS  int64 `json:"tick_ns"`
@@ -55,8 +66,8 @@ type wheelView struct {
 	Timers [][11]int64 `json:"timers"`
 }
 
-// connView is a connection at the server.
-type connView struct {
+// ConnView is a connection at the server.
+type ConnView struct {
 	Name     string              `json:"name"`
 	ID       int                 `json:"id"`
 	SRTTNS   int64               `json:"srtt_ns"`
@@ -66,30 +77,29 @@ type connView struct {
 	Timers   map[string][2]int64 `json:"timers"` // by kind: how many run, and ns to the first expiry
 }
 
-// add adds the expiries, packets and notes of a recorder to a view.
-func (v *laneView) add(r *recorder) {
-	v.Expired, v.transmitted, v.noted = r.expired, r.packets, r.notes
-	r.expired = nil
+// Record adds the expiries, packets and notes of a recorder to a view.
+func (v *LaneView) Record(r *Recorder) {
+	v.transmitted, v.noted, v.expired, v.expiries = r.packets, r.notes, r.expired, r.expiries
 }
 
 // view returns the lane as a frame shows it.
-func (l *Lane) view(r *recorder) laneView {
-	v := laneView{Result: l.result()}
-	v.add(r)
+func (l *Lane) view(r *Recorder) LaneView {
+	v := LaneView{Result: l.result()}
+	v.Record(r)
 	rec := l.stats.Recoveries
-	for _, x := range rec[max(0, len(rec)-keptRecoveries):] {
+	for _, x := range rec[max(0, len(rec)-KeptRecoveries):] {
 		v.RecoveryMS = append(v.RecoveryMS, float64(x.Took)/1e6)
 	}
 	byConn := map[int]map[string][2]int64{}
-	if all, ok := netstack.Wheels(l.net.Stack(server)); ok {
-		v.Wheel = drawWheel(all, l.run.now, r, func(e *netstack.Endpoint) int { return l.ports[e] }, byConn)
+	if all, ok := netstack.Wheels(l.net.Stack(Server)); ok {
+		v.Wheel = DrawWheel(all, l.run.now, r, func(e *netstack.Endpoint) int { return l.ports[e] }, byConn)
 	}
 	for _, c := range l.conns {
-		end := c.ends[server]
+		end := c.ends[Server]
 		if end == nil {
 			continue
 		}
-		x := connView{Name: c.name, ID: int(c.port), Timers: byConn[int(c.port)]}
+		x := ConnView{Name: c.name, ID: int(c.port), Timers: byConn[int(c.port)]}
 		if info, ok := end.Info(); ok {
 			x.SRTTNS, x.RTTVarNS, x.RTONS, x.Cwnd = int64(info.SRTT), int64(info.RTTVar), int64(info.RTO), info.Cwnd
 		}
@@ -98,9 +108,9 @@ func (l *Lane) view(r *recorder) laneView {
 	return v
 }
 
-// drawWheel draws wheels of the same tick and size as one: those like the one with the most timers.
+// DrawWheel draws wheels of the same tick and size as one: those like the one with the most timers.
 // It adds the running timers of all wheels to byConn. conn returns the number of a connection.
-func drawWheel(all []netstack.WheelSnapshot, now wheel.Time, r *recorder, conn func(*netstack.Endpoint) int, byConn map[int]map[string][2]int64) *wheelView {
+func DrawWheel(all []netstack.WheelSnapshot, now wheel.Time, r *Recorder, conn func(*netstack.Endpoint) int, byConn map[int]map[string][2]int64) *WheelView {
 	if len(all) == 0 {
 		return nil
 	}
@@ -116,7 +126,7 @@ func drawWheel(all []netstack.WheelSnapshot, now wheel.Time, r *recorder, conn f
 		}
 	}
 	r.slots, r.tick = most.Slots, most.Tick
-	v := &wheelView{Slots: most.Slots, Hand: int(int64(now)/int64(most.Tick)) & (most.Slots - 1), TickNS: int64(most.Tick), Timers: [][11]int64{}}
+	v := &WheelView{Slots: most.Slots, Hand: int(int64(now)/int64(most.Tick)) & (most.Slots - 1), TickNS: int64(most.Tick), Timers: [][11]int64{}}
 	every, n := 1+total/maxDots, 0
 	for i := range all {
 		shown := all[i].Tick == most.Tick && all[i].Slots == most.Slots
@@ -139,8 +149,8 @@ func drawWheel(all []netstack.WheelSnapshot, now wheel.Time, r *recorder, conn f
 	return v
 }
 
-// dot returns a timer as wheelView.Timers has it.
-func (r *recorder) dot(t *netstack.TimerSnapshot, conn int, now wheel.Time) [11]int64 {
+// dot returns a timer as WheelView.Timers has it.
+func (r *Recorder) dot(t *netstack.TimerSnapshot, conn int, now wheel.Time) [11]int64 {
 	d := [11]int64{int64(t.Slot), int64(t.Kind), 0, int64(t.Deadline.Sub(now)), int64(conn), int64(t.Segment)}
 	life, ok := r.timers[timerKey{t.Endpoint, t.Kind, t.Segment}]
 	if ok {
@@ -169,19 +179,19 @@ func countTimer(byConn map[int]map[string][2]int64, id int, kind string, left in
 	m[kind] = [2]int64{x[0] + 1, left}
 }
 
-// frameEvery is the least time between two frames.
-const frameEvery = 50 * time.Millisecond
+// FrameEvery is the least time between two frames.
+const FrameEvery = 50 * time.Millisecond
 
 // watch makes a lane record for frames and captures.
-func (l *Lane) watch() *recorder {
-	r := newRecorder(0)
+func (l *Lane) watch() *Recorder {
+	r := NewRecorder(0)
 	r.capture = &ring{}
 	l.onPacket = func(x *Transmission, p *virtual.Packet) {
-		r.packet(x)
+		r.Packet(x)
 		r.capture.add(x, p)
 	}
-	l.onTimer = func(ev netstack.TimerEvent) { r.timer(l.ports[ev.Endpoint], ev) }
-	l.onArrival = func(now wheel.Time, conn int, ack uint64, data bool) { r.arrived(conn, now, ack, data) }
+	l.onTimer = func(ev netstack.TimerEvent) { r.Timer(l.ports[ev.Endpoint], ev) }
+	l.onArrival = func(now wheel.Time, conn int, ack uint64, data bool) { r.Arrived(conn, now, ack, data) }
 	return r
 }
 

@@ -1,4 +1,4 @@
-package demo
+package lanes
 
 import (
 	"encoding/json"
@@ -126,7 +126,7 @@ func TestNotesOnTimers(t *testing.T) {
 		}
 	}
 	for _, x := range packets {
-		if x.From == server && x.End > x.Start {
+		if x.From == Server && x.End > x.Start {
 			first++
 		}
 	}
@@ -136,7 +136,7 @@ func TestNotesOnTimers(t *testing.T) {
 	ends := map[ending]int{}
 	for _, n := range rec.notes {
 		x := packets[n.Packet]
-		if x == nil || x.From != server || x.End == x.Start {
+		if x == nil || x.From != Server || x.End == x.Start {
 			t.Fatalf("a note on packet %d, which is %+v", n.Packet, x)
 		}
 		if n.Ended == 0 {

@@ -1,4 +1,4 @@
-package demo
+package lanes
 
 import (
 	"time"
@@ -9,10 +9,10 @@ import (
 	"tcpwheel/wheel"
 )
 
-// server and client are the ends of a lane. The server sends most of the data.
+// Server and Client are the ends of a lane. The server sends most of the data.
 const (
-	server = 0
-	client = 1
+	Server = 0
+	Client = 1
 )
 
 // queuePackets is the room of the link in each direction.
@@ -86,7 +86,7 @@ func (w *wire) Send(now wheel.Time, from int, p *virtual.Packet) (took time.Dura
 	fate := w.links[from].Send(now, &sim.Packet{Size: p.Size})
 	x := Transmission{Seq: w.n, At: now, Arrive: fate.At, From: from, Conn: int(p.Header.DstPort)}
 	w.n++
-	if from == client {
+	if from == Client {
 		x.Conn = int(p.Header.SrcPort)
 	}
 	if fate.Outcome != sim.Delivered {
@@ -113,16 +113,16 @@ func (w *wire) sendData(now wheel.Time, p *virtual.Packet, x *Transmission) {
 	if x.Again {
 		w.cause(p, x)
 		w.lane.stats.Retransmissions++
-		if x.From == server {
+		if x.From == Server {
 			w.lane.run.sentAgain(w.lane.index, x.Conn, x)
 		}
 	}
 	run := w.lane.run
 	switch {
 	case x.Lost != "":
-	case x.From == server && !x.Again && run.hitBy(w.lane.index, x.Conn, span{p.Start, p.End}):
+	case x.From == Server && !x.Again && run.hitBy(w.lane.index, x.Conn, span{p.Start, p.End}):
 		x.Lost = byHand
-	case x.From == server && run.spares(x.Conn, span{p.Start, p.End}):
+	case x.From == Server && run.spares(x.Conn, span{p.Start, p.End}):
 	case run.fate(k, p.Start, attempt):
 		x.Lost = "link"
 	}
@@ -161,14 +161,14 @@ func (f *flow) position(seq uint32) uint64 {
 // cause names what made the sender retransmit.
 func (w *wire) cause(p *virtual.Packet, x *Transmission) {
 	if !w.lane.gvisor {
-		x.causedBy(p.Causes)
+		x.CausedBy(p.Causes)
 		return
 	}
 	x.By = "gVisor"
-	if x.From != server {
+	if x.From != Server {
 		return
 	}
-	now := w.lane.net.Counts(server)
+	now := w.lane.net.Counts(Server)
 	switch {
 	case now.Timeouts > w.last.Timeouts:
 		x.By = "retransmission timer"
@@ -195,7 +195,7 @@ func (w *wire) Arrive(now wheel.Time, from int, p *virtual.Packet) bool {
 	// Its ACK reaches the sender of the other direction.
 	if f := w.flows[flowKey{1 - from, p.Header.DstPort, p.Header.SrcPort}]; f != nil && f.known {
 		f.acked = max(f.acked, min(f.position(uint32(p.Header.Ack)), f.end))
-		if from == client {
+		if from == Client {
 			w.lane.arrived(now, p, f.acked)
 		}
 		f.forget()

@@ -1,6 +1,7 @@
-package demo
+package lanes
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"strconv"
@@ -39,7 +40,8 @@ func (r *ring) add(x *Transmission, p *virtual.Packet) {
 	if first > len(r.packets)/2 { // now and then, so that it costs little
 		r.packets = append(r.packets[:0:0], r.packets[first:]...)
 	}
-	r.packets = append(r.packets, kept{x.At, p.Bytes[:min(len(p.Bytes), snapLen)], p.Size, x.comment()})
+	header := bytes.Clone(p.Bytes[:min(len(p.Bytes), snapLen)]) // not the whole packet
+	r.packets = append(r.packets, kept{x.At, header, p.Size, x.comment()})
 }
 
 // comment says what a reader of a capture wants to know of a packet, "" for nothing.

@@ -1,4 +1,4 @@
-package demo
+package lanes
 
 import (
 	"fmt"
@@ -21,11 +21,11 @@ type userLoss struct {
 	first uint64   // the first byte of the response
 	end   uint64   // past its last byte
 	bytes []uint64 // a packet with one of these is lost
-	lanes []lossOutcome
+	lanes []LossOutcome
 }
 
-// lossOutcome is what a lane made of a userLoss. Times are 0 until they are known.
-type lossOutcome struct {
+// LossOutcome is what a lane made of a userLoss. Times are 0 until they are known.
+type LossOutcome struct {
 	Lost     wheel.Time    `json:"lost_ns"`     // its first packet was dropped
 	Again    wheel.Time    `json:"again_ns"`    // the last retransmission left
 	Repaired wheel.Time    `json:"repaired_ns"` // the sender knows that all has arrived
@@ -34,12 +34,12 @@ type lossOutcome struct {
 	Segment  bool          `json:"segment"`     // it was the segment's own
 }
 
-// lossView is a userLoss on a page.
-type lossView struct {
+// LossView is a userLoss on a page.
+type LossView struct {
 	At    wheel.Time    `json:"at_ns"`
 	What  string        `json:"what"`
 	Conn  int           `json:"conn"`
-	Lanes []lossOutcome `json:"lanes"`
+	Lanes []LossOutcome `json:"lanes"`
 }
 
 // keptLosses is how many of the latest losses of the user a page shows.
@@ -62,7 +62,7 @@ func (r *Run) aim(n int, tail bool) {
 	size := best.end - best.start
 	packets := int((size + segmentBytes - 1) / segmentBytes)
 	n = min(n, packets)
-	loss := &userLoss{at: r.now, conn: webPort0 + index, first: best.start, end: best.end, lanes: make([]lossOutcome, len(r.Lanes))}
+	loss := &userLoss{at: r.now, conn: webPort0 + index, first: best.start, end: best.end, lanes: make([]LossOutcome, len(r.Lanes))}
 	for i := range uint64(n) {
 		if tail {
 			loss.bytes = append(loss.bytes, best.end-1-i*segmentBytes)
@@ -159,10 +159,10 @@ func (l *userLoss) top() (most uint64) {
 }
 
 // lossViews returns the latest losses of the user, the newest first.
-func (r *Run) lossViews() (all []lossView) {
+func (r *Run) lossViews() (all []LossView) {
 	for i := len(r.losses) - 1; i >= 0 && len(all) < keptLosses; i-- {
 		l := r.losses[i]
-		all = append(all, lossView{l.at, l.what, l.conn, append([]lossOutcome(nil), l.lanes...)})
+		all = append(all, LossView{l.at, l.what, l.conn, append([]LossOutcome(nil), l.lanes...)})
 	}
 	return all
 }
@@ -191,7 +191,7 @@ func (r *Run) LossText() string {
 }
 
 // timerText says for how long the timer of a repair was set, "" without one.
-func (o *lossOutcome) timerText() string {
+func (o *LossOutcome) timerText() string {
 	if o.Span == 0 {
 		return ""
 	}

@@ -1,4 +1,4 @@
-package demo
+package lanes
 
 import (
 	"encoding/binary"
@@ -44,7 +44,7 @@ func (l *Lane) start() error {
 		webPort: serveWeb, bulkPort: l.serveBulk, reportPort: discard, idlePort: discard,
 	}
 	for port, serve := range programs {
-		listener, err := l.net.Listen(server, port)
+		listener, err := l.net.Listen(Server, port)
 		if err != nil {
 			return err
 		}
@@ -81,7 +81,7 @@ func (l *Lane) accept(listener *sockets.Listener, port uint16, serve func(*socke
 		if port == idlePort {
 			c.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: keepIdle, Interval: keepInterval, Count: 9})
 		}
-		l.connectionAt(c.RemoteAddrPort().Port()).ends[server] = c
+		l.connectionAt(c.RemoteAddrPort().Port()).ends[Server] = c
 		if e, ok := c.Endpoint().(*netstack.Endpoint); ok {
 			l.ports[e] = int(c.RemoteAddrPort().Port())
 		}
@@ -106,7 +106,7 @@ func (l *Lane) dial(name string, port, local uint16, program func(*sockets.Conn)
 	x := &connection{name: name, port: local}
 	l.conns = append(l.conns, x)
 	l.net.Tasks.Go(func() {
-		c, err := l.net.Dial(client, local, port)
+		c, err := l.net.Dial(Client, local, port)
 		if err != nil {
 			return
 		}
@@ -114,7 +114,7 @@ func (l *Lane) dial(name string, port, local uint16, program func(*sockets.Conn)
 			c.Close()
 			return
 		}
-		x.ends[client] = c
+		x.ends[Client] = c
 		program(c)
 		c.Close()
 	})
