@@ -3,7 +3,6 @@ module tcpwheel
 go 1.26.3
 
 require (
-	github.com/chromedp/chromedp v0.23.0 // a browser for the tests of the demo's page
 	github.com/google/gopacket v1.1.19 // headers that few captures have, packets from and to programs on it, a packet's fields: package pcaps/capture
 	github.com/klauspost/compress v1.20.3 // captures that are compressed with gzip or zstd: package pcaps/capture
 	github.com/prometheus/client_golang v1.25.0 // /metrics of tcpwheel up and watch: packages tun/up and pcaps/watch
@@ -25,8 +24,6 @@ require (
 require (
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
-	github.com/chromedp/cdproto v0.159.0 // indirect
-	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
 	github.com/google/btree v1.1.2 // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
 	github.com/prometheus/client_model v0.6.3 // indirect

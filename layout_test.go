@@ -47,7 +47,7 @@ var policy = layout{
 	},
 
 	// Modules of their own, whose dependencies users of this module do not inherit.
-	nested: []string{"wheel/peers", "netstack/programs", "pcaps/corpus/peers", "cmd/tcpwheel/tcpwheel-corpus"},
+	nested: []string{"wheel/peers", "netstack/programs", "pcaps/corpus/peers", "cmd/tcpwheel/tcpwheel-corpus", "cmd/tcpwheel/browser"},
 
 	deps: []dependency{
 		{path: "gvisor.dev/gvisor", rooms: []string{"netstack", "tun", "cmd"}},
@@ -62,7 +62,6 @@ var policy = layout{
 		{path: "go.yaml.in/yaml/v3", rooms: []string{"experiments"}},
 		{path: "github.com/spf13/cobra", rooms: []string{"cmd"}},
 		{path: "github.com/spf13/pflag", rooms: []string{"cmd"}},
-		{path: "github.com/chromedp/chromedp", rooms: []string{"cmd"}, testsOnly: true},
 		{path: "github.com/rogpeppe/go-internal", rooms: []string{"cmd"}, testsOnly: true},
 	},
 
@@ -87,6 +86,8 @@ var policy = layout{
 		"pcaps/watch/listen_linux.go",
 		"pcaps/watch/ring_linux.go",
 		"experiments/tail/real_linux_test.go",
+		"cmd/tcpwheel/browser/live_linux_test.go",
+		"cmd/tcpwheel/browser/watch_linux_test.go",
 		"cmd/tcpwheel/internal/cli/analyze_linux_test.go",
 		"cmd/tcpwheel/internal/cli/examples_linux_test.go",
 		"cmd/tcpwheel/internal/cli/link_linux_test.go",
@@ -96,9 +97,8 @@ var policy = layout{
 		"cmd/tcpwheel/internal/cli/up_linux_test.go",
 		"cmd/tcpwheel/internal/cli/watch_linux_test.go",
 		"cmd/tcpwheel/internal/cli/watch_load_linux_test.go",
-		"cmd/tcpwheel/internal/cli/watch_page_linux_test.go",
+		"cmd/tcpwheel/internal/cli/watch_memory_linux_test.go",
 		"cmd/tcpwheel/internal/demo/live_linux.go",
-		"cmd/tcpwheel/internal/demo/live_linux_test.go",
 	},
 }
 

@@ -1,50 +1,39 @@
-package demo
+package browser
 
 import (
+	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
-	"net/http/httptest"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/chromedp/chromedp"
-
+	"tcpwheel/cmd/tcpwheel/internal/demo"
 	"tcpwheel/cmd/tcpwheel/internal/lanes"
+	"tcpwheel/wheel"
 )
 
-// browser opens an address in a headless browser. It skips without a browser.
-func browser(t testing.TB, url string, width, height int64) context.Context {
+// serveRun serves the page of a run until the test ends, and returns its address.
+func serveRun(t testing.TB, run *lanes.Run) (*demo.Server, string) {
 	t.Helper()
-	program := ""
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if path, err := exec.LookPath(name); err == nil {
-			program = path
-			break
-		}
-	}
-	if program == "" {
-		t.Skip("no browser: install chromium to test the page")
-	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox)
-	allocator, cancel := chromedp.NewExecAllocator(context.Background(), options...)
-	t.Cleanup(cancel)
-	ctx, cancel := chromedp.NewContext(allocator)
-	t.Cleanup(cancel)
-	if err := chromedp.Do(ctx, chromedp.EmulateViewport(width, height), chromedp.Navigate(url)); err != nil {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		run.Close()
 		t.Fatal(err)
 	}
-	return ctx
+	s := demo.NewServer(run, l.Addr())
+	web := &http.Server{Handler: s.Handler()}
+	go web.Serve(l)
+	t.Cleanup(func() { web.Close(); s.Close() })
+	return s, s.URL(l.Addr())
 }
 
 // serve starts a demo without losses, and serves its page until the test ends.
-func serve(t *testing.T) (s *Server, url string) {
+func serve(t *testing.T) (url string) {
 	t.Helper()
 	c := lanes.DefaultConditions()
 	c.Loss = 0
@@ -52,73 +41,52 @@ func serve(t *testing.T) (s *Server, url string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		run.Close()
-		t.Fatal(err)
-	}
-	s = NewServer(run, l.Addr())
-	web := &http.Server{Handler: s.Handler()}
-	go web.Serve(l)
-	drive, stop := context.WithCancel(t.Context())
+	s, url := serveRun(t, run)
+	drive, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() { s.Drive(drive); close(ended) }()
-	t.Cleanup(func() { web.Close(); stop(); <-ended; s.Close() })
-	return s, s.URL(l.Addr())
+	t.Cleanup(func() { stop(); <-ended })
+	return url
 }
 
 // browse opens the page of a demo without losses.
-func browse(t *testing.T, width, height int64) (context.Context, *Server) {
+func browse(t *testing.T, width, height int64) (ctx context.Context, url string) {
 	t.Helper()
-	s, url := serve(t)
-	return browser(t, url, width, height), s
+	url = serve(t)
+	return open(t, url, width, height), url
 }
 
-// await evaluates a condition in the page until it holds.
-func await(t testing.TB, ctx context.Context, what, condition string) {
-	t.Helper()
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		if ok, err := chromedp.Run(ctx, chromedp.Evaluate[bool](condition)); err == nil && ok {
-			return
-		}
+// shown is what the tests read in a frame, next to what the page shows of it.
+type shown struct {
+	Seed    uint64
+	Actions string
+	Lanes   []struct {
+		Wheel struct{ Timers [][3]float64 }
 	}
-	text, _ := chromedp.Run(ctx, chromedp.Evaluate[string](`document.body.innerText.slice(0, 2000)`))
-	t.Fatalf("the page does not show %s within 20 s:\n%s", what, text)
 }
 
-// screenshot keeps a picture of the page where TCPWHEEL_SCREENSHOTS names a folder.
-func screenshot(t *testing.T, ctx context.Context, name string) {
+// latest returns the frame that a page at the address gets first.
+func latest(t testing.TB, url string) (f shown) {
 	t.Helper()
-	dir := os.Getenv("TCPWHEEL_SCREENSHOTS")
-	if dir == "" {
-		return
-	}
-	picture, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
+	page, _, _ := strings.Cut(url, "?")
+	answer, err := http.Get(page + "frames")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, name+".png"), picture, 0o666); err != nil {
+	defer answer.Body.Close()
+	line, err := bufio.NewReader(answer.Body).ReadString('\n')
+	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-func evaluate[T any](t testing.TB, ctx context.Context, expression string) T {
-	t.Helper()
-	x, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression))
-	if err != nil {
-		t.Fatalf("%s: %v", expression, err)
+	if err := json.Unmarshal([]byte(strings.TrimPrefix(line, "data: ")), &f); err != nil {
+		t.Fatal(err)
 	}
-	return x
-}
-
-func click(t *testing.T, ctx context.Context, id string) {
-	t.Helper()
-	evaluate[bool](t, ctx, `(document.getElementById("`+id+`").click(), true)`)
+	return f
 }
 
 // TestPage drops a packet by the button, and finds its repair by the right timer in the page.
 func TestPage(t *testing.T) {
-	ctx, s := browse(t, 1400, 900)
+	ctx, url := browse(t, 1400, 900)
 	await(t, ctx, "three lanes", `document.querySelectorAll(".lane").length === 3`)
 	await(t, ctx, "running timers", `+document.querySelector(".lane").dataset.timers > 5`)
 
@@ -138,11 +106,8 @@ func TestPage(t *testing.T) {
 	click(t, ctx, "pause")
 	await(t, ctx, "the pause", `frame.paused`)
 	screenshot(t, ctx, "demo-1400")
-	s.mu.Lock()
-	view := s.player.Frame().Lanes[0]
-	s.mu.Unlock()
 	running := 0
-	for _, x := range view.Wheel.Timers {
+	for _, x := range latest(t, url).Lanes[0].Wheel.Timers {
 		running += int(x[2])
 	}
 	if got := evaluate[string](t, ctx, `document.querySelector(".lane").dataset.timers`); got != strconv.Itoa(running) {
@@ -150,7 +115,7 @@ func TestPage(t *testing.T) {
 	}
 	before := evaluate[float64](t, ctx, `frame.time_ns`)
 	click(t, ctx, "step")
-	await(t, ctx, "a step", `frame.time_ns > `+strings.TrimSuffix(strconv.Itoa(int(before)), ".0"))
+	await(t, ctx, "a step", `frame.time_ns > `+strconv.Itoa(int(before)))
 
 	evaluate[bool](t, ctx, `(document.querySelector("[name=loss]").value = "90%", document.querySelector("#conditions").requestSubmit(), true)`)
 	await(t, ctx, "why a value is refused", `document.getElementById("said").textContent.includes("want a probability")`)
@@ -210,13 +175,11 @@ func TestWhatIsUnderThePointer(t *testing.T) {
 
 // TestAddressRepeatsTheRun opens the address of another page: the run is that of before.
 func TestAddressRepeatsTheRun(t *testing.T) {
-	s, url := serve(t)
-	ctx := browser(t, url+"#seed=9&lanes=per-segment%2Cbsd&initial=delay%3D30ms%2Closs%3D0%25&actions=1s%3Atail%3D1", 1400, 900)
+	url := serve(t)
+	ctx := open(t, url+"#seed=9&lanes=per-segment%2Cbsd&initial=delay%3D30ms%2Closs%3D0%25&actions=1s%3Atail%3D1", 1400, 900)
 	await(t, ctx, "the run of the address", `frame && frame.seed === 9 && frame.begun.join() === "per-segment,bsd" && frame.conditions.includes("delay=30ms")`)
 	await(t, ctx, "its loss", `frame.losses && frame.losses[0].lanes.every(l => l.repaired_ns > 0)`)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if f := s.player.Frame(); f.Seed != 9 || f.Actions != "1s:tail=1" {
+	if f := latest(t, url); f.Seed != 9 || f.Actions != "1s:tail=1" {
 		t.Errorf("seed %d, actions %q", f.Seed, f.Actions)
 	}
 }
@@ -224,13 +187,22 @@ func TestAddressRepeatsTheRun(t *testing.T) {
 // BenchmarkDrawing draws frames of three lanes of some 1,000 timers in the browser. 20 a second
 // must fit into a core with what BenchmarkFrame measures.
 func BenchmarkDrawing(b *testing.B) {
-	s := busyLanes(b)
-	web := httptest.NewUnstartedServer(nil)
-	s.hosts[web.Listener.Addr().String()] = true
-	web.Config.Handler = s.Handler()
-	web.Start()
-	b.Cleanup(func() { web.CloseClientConnections(); web.Close(); s.Close() })
-	ctx := browser(b, web.URL+"/?token="+s.token, 1400, 900)
+	c := lanes.DefaultConditions()
+	c.Loss = 0
+	for name, value := range map[string]string{"delay": "2s", "rate": "1Gbit"} {
+		if err := c.Set(name, value); err != nil {
+			b.Fatal(err)
+		}
+	}
+	run, err := lanes.NewRun(1, []string{"per-segment@1ms", "per-segment@10ms", "per-segment@100ms"}, c, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := run.AdvanceTo(wheel.Time(85 * time.Second)); err != nil {
+		b.Fatal(err)
+	}
+	_, url := serveRun(b, run)
+	ctx := open(b, url, 1400, 900)
 	await(b, ctx, "1,000 timers a lane", `frame && frame.lanes.every(l => l.wheel.timers.length > 500)`)
 	const draw = `(n => { const t = performance.now(); for (let i = 0; i < n; i++) { JSON.parse(JSON.stringify(frame)); show(frame); } return performance.now() - t; })`
 	took := evaluate[float64](b, ctx, fmt.Sprintf("%s(%d)", draw, b.N))

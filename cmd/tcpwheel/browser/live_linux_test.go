@@ -1,4 +1,4 @@
-package demo
+package browser
 
 import (
 	"context"
@@ -10,18 +10,19 @@ import (
 	"testing"
 	"time"
 
+	"tcpwheel/cmd/tcpwheel/internal/demo"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/tun"
 	"tcpwheel/tun/netns"
 	"tcpwheel/tun/up"
 )
 
-// liveHost runs a host in a namespace, with this package's page, and returns the page's address.
+// liveHost runs a host in a namespace, with the demo's page, and returns the page's address.
 // get downloads n bytes over the link.
 func liveHost(t *testing.T, c up.Config) (h *up.Host, url string, get func(n string)) {
 	t.Helper()
 	ns := netns.Test(t)
-	c.Netns, c.Status, c.Page = ns.Path(), "127.0.0.1:0", NewLive
+	c.Netns, c.Status, c.Page = ns.Path(), "127.0.0.1:0", demo.NewLive
 	c.Addrs, c.HostAddrs = []netip.Prefix{netip.MustParsePrefix("10.7.0.2/24")}, []netip.Prefix{netip.MustParsePrefix("10.7.0.1/24")}
 	h, err := up.Start(c)
 	if err != nil {
@@ -67,7 +68,7 @@ func TestLivePage(t *testing.T) {
 		Policy: "per-segment", Seed: 7, KeepAlive: net.KeepAliveConfig{Enable: true, Idle: time.Minute, Interval: time.Second, Count: 3},
 		Link: sim.LinkConfig{Delay: 5 * time.Millisecond, Loss: sim.Losses{sim.Bernoulli{P: 0.05}}},
 	})
-	ctx := browser(t, url, 1400, 900)
+	ctx := open(t, url, 1400, 900)
 	await(t, ctx, "its first frame", `frame && frame.live && frame.lanes[0].lane === "per-segment"`)
 	get("1000000")
 	await(t, ctx, "recoveries", `frame.lanes[0].recoveries > 5 && frame.lanes[0].recovery_ms.length > 5`)
@@ -120,7 +121,7 @@ func TestLivePageSteersNothing(t *testing.T) {
 func TestLivePageOfGVisor(t *testing.T) {
 	_, url, get := liveHost(t, up.Config{TCP: up.GVisor, Seed: 7,
 		Link: sim.LinkConfig{Delay: 5 * time.Millisecond, Loss: sim.Losses{sim.Bernoulli{P: 0.05}}}})
-	ctx := browser(t, url, 400, 800)
+	ctx := open(t, url, 400, 800)
 	await(t, ctx, "its first frame", `frame && frame.live && frame.lanes[0].lane === "gvisor"`)
 	get("300000")
 	await(t, ctx, "recoveries without a wheel", `frame.lanes[0].recoveries > 1 && !frame.lanes[0].wheel`)
