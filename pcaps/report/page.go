@@ -207,8 +207,11 @@ func (s *Section) take(c *track.Conn) *connTrace {
 // all. The section keeps c if it draws it.
 func (s *Section) Add(c *track.Conn, keep func(*track.Episode) bool) {
 	t := s.take(c)
-	s.conns++
 	s.losses.AddConn(c)
+	if c.Twin {
+		return
+	}
+	s.conns++
 	d := drawing{conn: c, trace: t}
 	longest := time.Duration(0)
 	for i := range c.Flows {

@@ -50,6 +50,10 @@ type Conn struct {
 	Outcome   Outcome
 	// UnreachableBy is the sender of the ICMP error that the other end cannot be reached, if any.
 	UnreachableBy netip.Addr
+	// Twin says that this is the connection with the ID TwinOf, captured at another place that
+	// changes its addresses, as behind a NAT. It has no episodes: they count once.
+	Twin   bool
+	TwinOf int
 
 	Copies       int64 // packets captured more than once; each counts once
 	ClockSteps   int   // timestamps of the capture that went back; time then stands still
@@ -71,6 +75,7 @@ type Conn struct {
 	offset     time.Duration // added to capture times, to undo a clock that was set back
 	timestamps bool
 	reset      bool
+	paired     bool      // its first packet with an ACK was compared with those of others
 	flags      tcp.Flags // of the current packet, for Config.Event
 	heldSYN
 	lost ledger.Set // the stalls so far, as ranges of time

@@ -206,7 +206,7 @@ func (f *Flow) finish() {
 	}
 	for _, e := range f.Episodes {
 		f.settle(e)
-		if settled := f.conn.cfg.Settled; settled != nil {
+		if settled := f.conn.cfg.Settled; settled != nil && !f.conn.Twin {
 			settled(f.conn, f, e)
 		}
 		e.last = nil

@@ -54,7 +54,7 @@ type expiry struct {
 
 // Add adds a complete connection. It keeps nothing of it.
 func (h *Hosts) Add(c *Conn) {
-	if c.Flows == nil {
+	if c.Flows == nil || c.Twin {
 		return
 	}
 	for i := range c.Flows {

@@ -9,7 +9,8 @@ import (
 
 // Losses adds up what the losses of a capture cost, and says it in words.
 type Losses struct {
-	Conns    int
+	Conns    int // without twins
+	Twins    int
 	Outcomes [Outcomes]int
 	Time     time.Duration // of the connections, added up
 	Episodes int
@@ -33,6 +34,10 @@ type Losses struct {
 
 // AddConn adds a connection without its episodes.
 func (l *Losses) AddConn(c *Conn) {
+	if c.Twin {
+		l.Twins++
+		return
+	}
 	l.Conns++
 	l.Outcomes[c.Outcome]++
 	l.Time += span(c.First, c.Last)
@@ -93,6 +98,9 @@ func (l *Losses) Sentences() (all []string) {
 	}
 	if n := l.NeverEstablished(); n > 0 {
 		all = append(all, fmt.Sprintf("%d of %s were never established: %s.", n, countOf(l.Conns, "connection"), l.outcomes()))
+	}
+	if n := l.Twins; n > 0 {
+		all = append(all, fmt.Sprintf("%s captured at two places, as on both sides of a NAT: each counts once.", wereOf(n, "connection")))
 	}
 	return append(all, l.untold()...)
 }

@@ -172,6 +172,7 @@ type ConnRecord struct {
 	End              string        `json:"end"`
 	Outcome          string        `json:"outcome"`
 	UnreachableBy    string        `json:"unreachable_by,omitempty"`
+	TwinOf           *int          `json:"twin_of,omitempty"` // the number of the connection that it is behind a NAT
 	TimeLost         float64       `json:"time_lost_s,omitempty"`
 	TimerWait        float64       `json:"timer_wait_s,omitempty"`
 	Handshake        *float64      `json:"handshake_s,omitempty"`
@@ -280,6 +281,9 @@ func (c *Conn) Record(file string) ConnRecord {
 	}
 	if c.UnreachableBy.IsValid() {
 		r.UnreachableBy = c.UnreachableBy.String()
+	}
+	if c.Twin {
+		r.TwinOf = &c.TwinOf
 	}
 	if c.Path != 0 {
 		r.Path = strconv.FormatUint(c.Path, 16)

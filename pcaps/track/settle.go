@@ -51,7 +51,9 @@ func (t *Tracker) Advance(now wheel.Time) {
 			u.f.conn.setVantage()
 			u.f.settle(u.e)
 			u.f.forget(u.e)
-			t.cfg.Settled(u.f.conn, u.f, u.e)
+			if !u.f.conn.Twin {
+				t.cfg.Settled(u.f.conn, u.f, u.e)
+			}
 		}
 		*u = unsettled{}
 		s.head++

@@ -12,12 +12,13 @@ import (
 
 // shard is the part of one share. Its goroutine owns what is not guarded by shards.mu.
 type shard struct {
-	of    *shards
-	t     *Tracker
-	r     *capture.Reader
-	begun []begun
-	done  []completion
-	err   error // that ended the capture
+	of     *shards
+	t      *Tracker
+	r      *capture.Reader
+	begun  []begun
+	paired []firstACK
+	done   []completion
+	err    error // that ended the capture
 
 	// Guarded by shards.mu.
 	epochs      []epoch // that are not merged
@@ -48,9 +49,10 @@ func (a completion) compare(b completion) int {
 
 // epoch is what happened to the connections of a shard in an epoch, each list in order.
 type epoch struct {
-	begun []begun
-	done  []completion
-	last  bool // nothing happens any more
+	begun  []begun
+	paired []firstACK
+	done   []completion
+	last   bool // nothing happens any more
 }
 
 // note notes that c is complete.
@@ -159,8 +161,8 @@ func (s *shard) handOver(last bool) {
 
 // handOverLocked is handOver by a caller that holds the lock.
 func (s *shard) handOverLocked(last bool) {
-	s.epochs = append(s.epochs, epoch{s.begun, s.done, last})
-	s.begun, s.done = nil, nil
+	s.epochs = append(s.epochs, epoch{s.begun, s.paired, s.done, last})
+	s.begun, s.paired, s.done = nil, nil, nil
 	s.ended++
 	s.conns, s.half = s.t.followed(), s.t.halfOpen.n
 	s.of.moved.Broadcast()

@@ -55,7 +55,7 @@ func (o *shards) follow() {
 // followAlone goes on with the shard that has all connections, on the caller's goroutine.
 func (o *shards) followAlone(s *shard) (evicted int, err error) {
 	t := s.t
-	t.shard, t.made = nil, o.made
+	t.shard, t.made, t.twins = nil, o.made, o.twins
 	for {
 		batch, err := s.r.NextBatch(math.MaxInt)
 		if err != nil {
@@ -77,6 +77,7 @@ type shards struct {
 	size     int64 // segments of an epoch
 	all      []*shard
 	made     int // connections that have a number
+	twins    twins
 
 	mu      sync.Mutex
 	moved   sync.Cond // something below has changed, or a shard's epochs
@@ -153,16 +154,21 @@ func (o *shards) merge() {
 		}
 		var (
 			starts [][]begun
+			pairs  [][]firstACK
 			ends   [][]completion
 		)
 		for i := range parts {
-			starts, ends = append(starts, parts[i].begun), append(ends, parts[i].done)
+			starts, pairs, ends = append(starts, parts[i].begun), append(pairs, parts[i].paired), append(ends, parts[i].done)
 		}
 		for b := range inOrder(starts, func(a, b begun) int { return cmp.Compare(a.segment, b.segment) }) {
 			b.c.ID = o.made
 			o.made++
 		}
+		for a := range inOrder(pairs, func(a, b firstACK) int { return cmp.Compare(a.segment, b.segment) }) {
+			o.twins.add(a)
+		}
 		for d := range inOrder(ends, completion.compare) {
+			d.c.dropTwin()
 			if o.cfg.Done != nil {
 				o.cfg.Done(d.c)
 			}

@@ -71,6 +71,7 @@ type Tracker struct {
 	checksums              checksumCounts // of the packets that capture.Sampled selects
 	memory                 memory
 	settling               settling
+	twins                  twins
 	facts                  int    // packets in the Conn.Facts of open connections
 	shard                  *shard // what the Tracker is part of, or nil
 }
@@ -108,12 +109,24 @@ func (t *Tracker) Add(p *capture.Packet) {
 		t.last = nil
 	} else {
 		c.addWithChecksum(p, dir, damaged)
+		if !damaged && c.isFirstACK(p) {
+			t.pair(newFirstACK(c, p, t.segments))
+		}
 		l = t.listOf(c)
 	}
 	c.seen, c.segment = t.now, t.segments
 	if c.in != l || l.last != c {
 		c.in.remove(c)
 		l.append(c)
+	}
+}
+
+// pair compares the first packet with an ACK of a connection with those of others.
+func (t *Tracker) pair(a firstACK) {
+	if t.shard != nil {
+		t.shard.paired = append(t.shard.paired, a)
+	} else {
+		t.twins.add(a)
 	}
 }
 
@@ -286,6 +299,7 @@ func (t *Tracker) finish(c *Conn) {
 		t.shard.note(c)
 		return
 	}
+	c.dropTwin()
 	if t.cfg.Done != nil {
 		t.cfg.Done(c)
 	}

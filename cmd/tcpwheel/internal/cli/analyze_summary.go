@@ -160,8 +160,11 @@ func (s *summary) printConn(c *track.Conn) error {
 
 // count adds a connection to the sums, without its episodes.
 func (s *summary) count(c *track.Conn) {
-	s.conns++
 	s.losses.AddConn(c)
+	if c.Twin {
+		return
+	}
+	s.conns++
 	s.hosts.Add(c)
 	s.copies += c.Copies
 	s.badSums += c.BadChecksums
