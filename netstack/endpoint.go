@@ -67,6 +67,7 @@ type Endpoint struct {
 	now     wheel.Time  // the latest time that conn was given
 	cookie  *tcp.Cookie // with opening == openingCookie
 	calls   pendingCalls
+	records []uint32 // ends of records (tcp.WriteEOR) in calls.wrote
 	route   *stack.Route
 	snd     sendQueue
 	rcv     recvQueue
@@ -214,8 +215,12 @@ func (e *Endpoint) Readiness(mask waiter.EventMask) (result waiter.EventMask) {
 		if e.conn.State() == tcp.StateTimeWait {
 			result = mask
 		}
-		if mask&waiter.WritableEvents != 0 && (e.sndClosed() || e.snd.size() < int(e.ops.GetSendBufferSize())) {
-			result |= waiter.WritableEvents
+		if mask&waiter.WritableEvents != 0 {
+			if e.sndClosed() || e.snd.size() < int(e.ops.GetSendBufferSize()) && e.conn.WriteAllowed(e.calls.wrote, true) {
+				result |= waiter.WritableEvents
+			} else {
+				e.writerWaits = true // a caller that polls waits, as in Linux
+			}
 		}
 		if mask&waiter.ReadableEvents != 0 && (e.rcvUsed > 0 || e.rcvClosed()) {
 			result |= waiter.ReadableEvents

@@ -341,16 +341,12 @@ func (e *Endpoint) applyCalls(now wheel.Time, o *tcp.Output) {
 		e.conn.Consumed(now, t.consumed, o)
 		e.growRecvBuffer()
 	}
-	if rest := t.wrote - min(t.wrote, maxWrotePerStep); rest > 0 && e.maxGSO == 0 && !t.abort {
+	if e.applyWrites(now, &t, o); t.wrote > 0 {
 		// The next step reports the rest, and the calls made after the writes.
-		e.conn.Wrote(now, maxWrotePerStep, tcp.WriteMore|tcp.WritePart, o)
-		t.wrote, t.options, t.consumed = rest, false, 0
+		t.options, t.consumed = false, 0
 		e.calls = t
 		e.work.Add(1)
 		return
-	}
-	if t.wrote > 0 || t.flush {
-		e.conn.Wrote(now, t.wrote, t.flags, o)
 	}
 	if t.push {
 		e.conn.Flush(now, o)
@@ -372,6 +368,30 @@ func (e *Endpoint) applyCalls(now wheel.Time, o *tcp.Output) {
 	}
 }
 
+// applyWrites reports writes to the engine, or the first maxWrotePerStep bytes of them, and removes
+// them from t.
+func (e *Endpoint) applyWrites(now wheel.Time, t *pendingCalls, o *tcp.Output) {
+	most, done := t.wrote, uint32(0)
+	if e.maxGSO == 0 && !t.abort {
+		most = min(most, maxWrotePerStep)
+	}
+	for ; len(e.records) > 0 && e.records[0] <= most && e.records[0] < t.wrote; e.records = e.records[1:] {
+		e.conn.Wrote(now, e.records[0]-done, tcp.WriteEOR, o)
+		done = e.records[0]
+	}
+	switch {
+	case most < t.wrote:
+		e.conn.Wrote(now, most-done, tcp.WriteMore|tcp.WritePart, o)
+		for i := range e.records {
+			e.records[i] -= most
+		}
+	case t.wrote > 0 || t.flush:
+		e.conn.Wrote(now, t.wrote-done, t.flags, o) // a record that ends here is in flags
+		e.records = nil
+	}
+	t.wrote -= most
+}
+
 // handleEvents returns the events to notify the application of, and whether the connection has
 // ended. before is the connection's state at the beginning of the step.
 func (e *Endpoint) handleEvents(events tcp.Events, before tcp.State, timedOut bool) (mask waiter.EventMask, ended bool) {
@@ -384,7 +404,7 @@ func (e *Endpoint) handleEvents(events tcp.Events, before tcp.State, timedOut bo
 	if events.Has(tcp.EventPeerClosed) {
 		mask |= waiter.ReadableEvents | waiter.EventRdHUp
 	}
-	if e.writerWaits && e.snd.size() < e.growSendBuffer()/2 {
+	if e.writerWaits && e.snd.size() < e.growSendBuffer()/2 && e.conn.WriteAllowed(e.calls.wrote, true) {
 		// Writers wait until half of the buffer is free, so that not each ACK wakes them up.
 		e.writerWaits = false
 		mask |= waiter.WritableEvents

@@ -50,7 +50,7 @@ func (e *Endpoint) Write(p tcpip.Payloader, opts tcpip.WriteOptions) (int64, tcp
 				return 0, err
 			}
 			if left > 0 {
-				e.endWrite(writeFlags(opts, false))
+				e.endWrite(writeFlags(opts, false) &^ tcp.WriteEOR)
 			}
 			break
 		}
@@ -75,12 +75,13 @@ func (e *Endpoint) writePiece(p tcpip.Payloader, n int, follows bool, opts tcpip
 		releaseViews(views)
 		return 0, err
 	}
+	flags := writeFlags(opts, follows)
 	if room < n {
 		views, n = truncateViews(views, room), room
-		e.writerWaits = true
+		e.writerWaits, flags = true, flags&^tcp.WriteEOR
 	}
 	bulk := follows || e.snd.size() >= pieceSize
-	e.queueWrite(views, n, writeFlags(opts, follows))
+	e.queueWrite(views, n, flags)
 	e.mu.Unlock()
 	if bulk && e.p.parallel {
 		e.kickAsync()
@@ -103,17 +104,23 @@ func (e *Endpoint) queueWrite(views []*buffer.View, n int, flags tcp.WriteFlags)
 	e.snd.append(views)
 	e.calls.wrote += uint32(n)
 	e.calls.flags = flags
+	if flags&tcp.WriteEOR != 0 {
+		e.records = append(e.records, e.calls.wrote)
+	}
 }
 
 // writeFlags returns the engine's flags for a write. follows says that the rest of it comes next.
-func writeFlags(opts tcpip.WriteOptions, follows bool) tcp.WriteFlags {
-	switch {
-	case follows:
+func writeFlags(opts tcpip.WriteOptions, follows bool) (flags tcp.WriteFlags) {
+	if follows {
 		return tcp.WriteMore | tcp.WritePart
-	case opts.More:
-		return tcp.WriteMore
 	}
-	return 0
+	if opts.More {
+		flags |= tcp.WriteMore
+	}
+	if opts.EndOfRecord {
+		flags |= tcp.WriteEOR
+	}
+	return flags
 }
 
 // room returns how many bytes can be written, or why none can. It counts failures as gVisor's TCP
@@ -135,7 +142,7 @@ func (e *Endpoint) room() (n int, err tcpip.Error) {
 	case !e.connected() || e.sndClosed() || e.closed || !e.conn.CanWrite():
 		return 0, &tcpip.ErrClosedForSend{}
 	}
-	if n := int(e.ops.GetSendBufferSize()) - e.snd.size(); n > 0 {
+	if n := int(e.ops.GetSendBufferSize()) - e.snd.size(); n > 0 && e.conn.WriteAllowed(e.calls.wrote, false) {
 		return n, nil
 	}
 	e.writerWaits = true

@@ -27,6 +27,7 @@ type endpointOptions struct {
 	maxSeg         uint16
 	synRetries     uint8
 	synRetriesSet  bool // otherwise the policy decides how long to retransmit a SYN
+	notSentLowat   uint32
 	windowClamp    uint32
 	windowClampSet bool // otherwise windowClamp has no effect
 	ttl            uint8
@@ -63,7 +64,7 @@ func (e *Endpoint) socketOptions() tcp.SocketOptions {
 		clamp = o.windowClamp
 	}
 	return tcp.SocketOptions{
-		NoDelay: !ops.GetDelayOption(), Cork: ops.GetCorkOption(),
+		NoDelay: !ops.GetDelayOption(), Cork: ops.GetCorkOption(), NotSentLowat: o.notSentLowat,
 		QuickAck: o.socketConfig != nil && o.socketConfig.QuickAck, NoQuickAck: !ops.GetQuickAck(), WindowClamp: clamp,
 		UserTimeout: clampDuration(o.userTimeout, 0), MaxSeg: o.maxSeg, FinWait2: clampDuration(o.linger, 1), TimeWait: e.p.timeWaitOption(),
 		Keepalive: ops.GetKeepAlive(), KeepIdle: clampDuration(o.keepIdle, 1), KeepInterval: clampDuration(o.keepInterval, 1), KeepCount: min(max(o.keepCount, 1), 255),
@@ -116,6 +117,21 @@ func (e *Endpoint) optionsChanged() {
 	if tell {
 		e.kick()
 	}
+}
+
+// SetNotSentLowat sets how many unsent bytes end the room for writes (Linux's TCP_NOTSENT_LOWAT,
+// which gVisor's options lack); 0 is no bound. Write takes another 64 KiB only while less is
+// unsent, and the socket is writable again when less than half of it is, as in Linux. Accepted
+// sockets inherit the bound.
+func (e *Endpoint) SetNotSentLowat(n uint32) {
+	e.setOptions(func(o *endpointOptions) { o.notSentLowat = n })
+}
+
+// NotSentLowat returns the bound that SetNotSentLowat has set.
+func (e *Endpoint) NotSentLowat() uint32 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.opts.notSentLowat
 }
 
 // SetSockOptInt implements tcpip.Endpoint. As in gVisor, an option that TCP lacks is no error.

@@ -158,7 +158,15 @@ func (c *Conn) recordFailure(call string, err tcpip.Error) error {
 }
 
 // Write implements net.Conn. It returns when the stack has taken all of p, or with an error.
-func (c *Conn) Write(p []byte) (n int, err error) {
+func (c *Conn) Write(p []byte) (n int, err error) { return c.write(p, tcpip.WriteOptions{}) }
+
+// WriteRecord is Write of the end of a record: what is written later does not share its last
+// segment, as after MSG_EOR in Linux. The TCP of gVisor merges it nevertheless.
+func (c *Conn) WriteRecord(p []byte) (n int, err error) {
+	return c.write(p, tcpip.WriteOptions{EndOfRecord: true})
+}
+
+func (c *Conn) write(p []byte, opts tcpip.WriteOptions) (n int, err error) {
 	if err := c.lockWrites(); err != nil {
 		return 0, c.opError("write", err)
 	}
@@ -172,7 +180,7 @@ func (c *Conn) Write(p []byte) (n int, err error) {
 			return n, nil
 		}
 		c.payload.left = p[n:]
-		m, err := c.ep.Write(&c.payload, tcpip.WriteOptions{})
+		m, err := c.ep.Write(&c.payload, opts)
 		c.payload.left = nil
 		n += int(m)
 		switch err.(type) {

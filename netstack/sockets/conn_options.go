@@ -65,6 +65,20 @@ func (c *Conn) SetNoDelay(v bool) error {
 	})
 }
 
+// SetNotSentLowat sets how many unsent bytes make Write wait (Linux's TCP_NOTSENT_LOWAT); 0 is no
+// bound. Data then waits in the program, which may still change its mind, not in the stack. See
+// netstack.Endpoint.SetNotSentLowat. The stack's TCP must be package netstack's.
+func (c *Conn) SetNotSentLowat(n uint32) error {
+	e, ok := c.ep.(*netstack.Endpoint)
+	if !ok {
+		return c.opError("set", errors.ErrUnsupported)
+	}
+	return c.set(func() tcpip.Error {
+		e.SetNotSentLowat(n)
+		return nil
+	})
+}
+
 // SetLinger sets what Close does with unacknowledged data. With sec 0 it is discarded and the peer
 // gets a RST. Any other sec, and the default, sends it in the background.
 func (c *Conn) SetLinger(sec int) error {

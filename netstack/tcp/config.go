@@ -87,6 +87,10 @@ type SocketOptions struct {
 	// to 0). When it is cleared, the policy's quick ACKs start over.
 	NoQuickAck bool
 
+	// NotSentLowat is how many unsent bytes end the room for writes (TCP_NOTSENT_LOWAT); 0 is no
+	// bound. See Conn.WriteAllowed.
+	NotSentLowat uint32
+
 	// UserTimeout is how long data may stay unacknowledged, or unsent behind a closed window,
 	// before the connection fails (TCP_USER_TIMEOUT; RFC 9293 §3.8.3, RFC 5482). 0 uses R2 of the
 	// policy.

@@ -111,6 +111,7 @@ type Conn struct {
 	persistIsCork   bool // the persist timer, if running, times the cork or the small window
 	recvBufferFixed bool // SetRecvBuffer disabled automatic growth
 	timed           bool // Policy.OneSample: one segment is being timed
+	hasRecords      bool // rare.records is not empty
 }
 
 // WriteFlags qualify a write.
@@ -120,6 +121,7 @@ const (
 	WriteMore   WriteFlags = 1 << iota // MSG_MORE: more data follows, so hold back a small segment
 	WriteUrgent                        // MSG_OOB: the last byte is urgent
 	WritePart                          // with WriteMore: part of a write; no ACK releases its end
+	WriteEOR                           // MSG_EOR: no later data joins the segment of the last byte
 )
 
 // moreState is what the last write said about data to follow.
@@ -297,6 +299,8 @@ type rareState struct {
 	rcvUp      Seq         // RCV.UP, if Conn.rcvUrgent
 	startUna   Seq         // SND.UNA when the last recovery episode began, if recovery.undoable
 	tooBigEnd  Seq         // SND.NXT at the last ICMP Packet Too Big
+
+	records []Seq // ends of records (WriteEOR) that may have unsent bytes, in order
 
 	// Statistics, for Info.
 	bytesRexmit uint64

@@ -17,8 +17,9 @@ func (c *Conn) sendBurst(now wheel.Time, o *Output) {
 		return
 	}
 	pipe := c.pipe()
-	n := min((c.queued()-1)/mss, c.snd.Usable(c.sndUna, c.sndNxt)/mss, (c.cc.Cwnd()-min(c.cc.Cwnd(), pipe))/mss)
-	if c.queued() == 0 || n == 0 {
+	record := c.unsentRecord(c.queued())
+	n := min((record-1)/mss, c.snd.Usable(c.sndUna, c.sndNxt)/mss, (c.cc.Cwnd()-min(c.cc.Cwnd(), pipe))/mss)
+	if record == 0 || n == 0 {
 		return
 	}
 	sent := uint32(0)

@@ -29,6 +29,13 @@ func (c *Conn) Check() error {
 	if err := c.checkFlight(); err != nil {
 		return err
 	}
+	if c.hasRecords {
+		for i, end := range c.rare.records {
+			if end.After(c.sndEnd) || i > 0 && !end.After(c.rare.records[i-1]) {
+				return fmt.Errorf("tcp: a record ends at %d, after %d or not in order", end-c.iss, c.sndEnd-c.iss)
+			}
+		}
+	}
 	if !c.perSegment() && c.fl.sent.Len() > 0 != c.lossTimerRuns() {
 		return fmt.Errorf("tcp: %d segments in flight, and the retransmission timer runs: %v", c.fl.sent.Len(), c.lossTimerRuns())
 	}

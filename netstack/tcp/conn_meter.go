@@ -133,7 +133,7 @@ func (c *Conn) updateMeter(now wheel.Time) {
 		limit = limitNone
 	case c.rec.rwndHeld:
 		limit = limitWindow
-	case c.writerWaits && c.queued() == 0 && !c.cwndLimited():
+	case c.writerWaits && c.opts.NotSentLowat == 0 && c.queued() == 0 && !c.cwndLimited():
 		limit = limitBuffer
 	}
 	m.setLimit(now, limit)

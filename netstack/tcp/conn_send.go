@@ -27,6 +27,10 @@ func (c *Conn) Wrote(now wheel.Time, n uint32, flags WriteFlags, o *Output) {
 		// RFC 9293 §3.8.5 (MUST-62): the urgent pointer points behind the urgent data.
 		c.needRare().sndUp, c.urgent = c.sndEnd, true
 	}
+	if flags&WriteEOR != 0 && n > 0 {
+		r := c.needRare()
+		r.records, c.hasRecords = append(r.records, c.sndEnd), true
+	}
 	c.output(now, o)
 	c.watchUserTimeout(now, o)
 }
@@ -40,9 +44,42 @@ func (c *Conn) CanWrite() bool {
 	return false
 }
 
+// WriteAllowed reports whether SocketOptions.NotSentLowat allows another write, while pending bytes
+// of writes were not reported yet. waits is for an application that waits for room, as in poll(2):
+// as in Linux it waits until the unsent bytes are less than half the bound, so that not each
+// segment wakes it. The application splits a long write, and asks again before each part.
+func (c *Conn) WriteAllowed(pending uint32, waits bool) bool {
+	if c.opts.NotSentLowat == 0 {
+		return true
+	}
+	unsent := uint64(c.queued()) + uint64(pending)
+	if waits {
+		unsent *= 2
+	}
+	return unsent < uint64(c.opts.NotSentLowat)
+}
+
+// unsentRecord returns how many of the queued bytes may be in the next segment: those of the first
+// record, or all.
+func (c *Conn) unsentRecord(queued uint32) uint32 {
+	if !c.hasRecords {
+		return queued
+	}
+	r := c.rare
+	for len(r.records) > 0 && r.records[0].AtOrBefore(c.sndNxt) {
+		r.records = r.records[1:]
+	}
+	if len(r.records) == 0 {
+		r.records, c.hasRecords = nil, false
+		return queued
+	}
+	return r.records[0].Sub(c.sndNxt)
+}
+
 // output sends what may be sent: retransmissions, new data, the FIN, and an ACK if one is due and
 // no other segment carried it. It also starts the timers that watch unsent data.
 func (c *Conn) output(now wheel.Time, o *Output) {
+	full := !c.WriteAllowed(0, true)
 	if c.state >= StateEstablished && c.state != StateTimeWait {
 		c.rec.cwndHeld, c.rec.rwndHeld, c.rec.appLimited = false, false, false
 		before := c.dataOut
@@ -63,6 +100,9 @@ func (c *Conn) output(now wheel.Time, o *Output) {
 		if c.rec.probeDue {
 			c.scheduleProbe(now, o)
 		}
+	}
+	if full && c.WriteAllowed(0, true) {
+		o.Events |= EventWritable
 	}
 	if c.state >= StateEstablished {
 		c.updateMeter(now)
@@ -180,11 +220,11 @@ func (c *Conn) sendOne(now wheel.Time, free bool, o *Output) (hold holdReason, s
 		return holdNone, c.sendData(now, 0, true, o)
 	}
 	mss := c.segmentMSS()
-	n := mss
-	if queued < mss || usable < mss {
+	n, record := mss, c.unsentRecord(queued)
+	if record < mss || usable < mss {
 		n, hold = nextSegmentLen(sendInput{
-			Queued: queued, Usable: usable, MSS: mss, MaxWnd: c.snd.Recent,
-			Idle: c.fl.sent.Len() == 0, SmallOut: c.smallOut(), Closing: c.finQueued,
+			Queued: record, Usable: usable, MSS: mss, MaxWnd: c.snd.Recent,
+			Idle: c.fl.sent.Len() == 0, SmallOut: c.smallOut(), Complete: c.finQueued || record < queued,
 			NoDelay: c.opts.NoDelay, Minshall: c.cfg.Minshall, Cork: c.opts.Cork, More: c.more >= moreHeld,
 			// F-RTO needs this segment, whatever its size, to find out whether the flight was lost.
 			Override: c.corkExpired || free || c.fl.frto.Active(),
@@ -239,9 +279,12 @@ func (c *Conn) sendData(now wheel.Time, n uint32, fin bool, o *Output) bool {
 		length++
 		flags, segFlags = FIN, sentFIN
 	}
-	if n > 0 && n == c.queued() && (c.more == moreNone || c.corkExpired || c.finQueued) {
+	queued := c.queued()
+	record := c.unsentRecord(queued)
+	if n > 0 && n == record && (record < queued || c.more == moreNone || c.corkExpired || c.finQueued) {
 		// RFC 9293 §3.9.1.2 (MUST-61): PSH is set "in the last buffered segment (i.e., when there is no
-		// more queued data to be sent)". MSG_MORE announces more, until the wait for it is over.
+		// more queued data to be sent)". MSG_MORE announces more, until the wait for it is over. Each
+		// record has its own end.
 		flags |= PSH
 		segFlags |= sentPSH
 	}

@@ -103,7 +103,7 @@ type Events uint16
 const (
 	EventConnected  Events = 1 << iota // the handshake is complete
 	EventReadable                      // data or the end of the stream can be read
-	EventWritable                      // data was acknowledged, so there is room
+	EventWritable                      // data was acknowledged, or is sent (NotSentLowat)
 	EventPeerClosed                    // the peer's FIN is in order: no more data will come
 	EventSent                          // all data, and the FIN if any, is acknowledged
 	EventFailed                        // the connection ended before its time; see Conn.Err

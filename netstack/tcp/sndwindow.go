@@ -66,7 +66,7 @@ type sendInput struct {
 	MaxWnd   uint32 // Max(SND.WND), since the last override timeout
 	Idle     bool   // SND.NXT = SND.UNA
 	SmallOut bool   // a segment of less than MSS bytes is unacknowledged
-	Closing  bool   // a FIN follows the queued data: no more will be written
+	Complete bool   // no more data will join: a FIN or another record follows
 	NoDelay  bool   // Nagle's algorithm is off
 	Minshall bool   // Nagle's algorithm in Minshall's variant, as in Linux
 	Cork     bool   // TCP_CORK: full segments only
@@ -106,7 +106,7 @@ func nextSegmentLen(c sendInput) (uint32, holdReason) {
 	// RFC 9293 §3.7.4: with Nagle's algorithm, while there is unacknowledged data, a sender waits
 	// for an acknowledgment or a full segment. Minshall's variant waits only while a small segment
 	// is unacknowledged.
-	nagled := !c.NoDelay && !c.Closing && !c.Idle && (!c.Minshall || c.SmallOut)
+	nagled := !c.NoDelay && !c.Complete && !c.Idle && (!c.Minshall || c.SmallOut)
 	switch {
 	case c.Queued > c.Usable:
 		// RFC 9293 §3.8.6.2.1: "(3) or if at least a fraction Fs of the maximum window can be sent,
@@ -114,7 +114,7 @@ func nextSegmentLen(c sendInput) (uint32, holdReason) {
 		if n < c.MaxWnd-c.MaxWnd/2 {
 			return 0, holdWindow
 		}
-	case (c.Cork || c.More) && !c.Closing:
+	case (c.Cork || c.More) && !c.Complete:
 		return 0, holdCork
 	}
 	// RFC 9293 §3.8.6.2.1: "(2) or if the data is pushed and all queued data can be sent now, i.e.,

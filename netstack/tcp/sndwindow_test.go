@@ -60,10 +60,10 @@ func TestNextSegmentLen(t *testing.T) {
 		{"no delay", func(c *sendInput) { c.NoDelay = true }, 100, holdNone},
 		{"Minshall, full segments in flight", func(c *sendInput) { c.Minshall = true }, 100, holdNone},
 		{"Minshall, a small one in flight", func(c *sendInput) { c.Minshall, c.SmallOut = true, true }, 0, holdNagle},
-		{"closing", func(c *sendInput) { c.Closing = true }, 100, holdNone},
+		{"closing", func(c *sendInput) { c.Complete = true }, 100, holdNone},
 		{"corked, idle", func(c *sendInput) { c.Cork, c.Idle = true, true }, 0, holdCork},
 		{"corked, no delay", func(c *sendInput) { c.Cork, c.NoDelay = true, true }, 0, holdCork},
-		{"corked, closing", func(c *sendInput) { c.Cork, c.Closing = true, true }, 100, holdNone},
+		{"corked, closing", func(c *sendInput) { c.Cork, c.Complete = true, true }, 100, holdNone},
 		{"more to come", func(c *sendInput) { c.More, c.Idle = true, true }, 0, holdCork},
 		{"corked too long", func(c *sendInput) { c.Cork, c.Override = true, true }, 100, holdNone},
 		// "(3) or if at least a fraction Fs of the maximum window can be sent", Fs = 1/2.

@@ -30,6 +30,7 @@ var (
 type chaos struct {
 	seed   uint64
 	rng    *rand.Rand
+	more   *rand.Rand // for what was added later, so that older draws stay
 	cfg    virtual.Config
 	net    *virtual.Net
 	crash  bool // an end crashes: transfers may fail, but not corrupt data
@@ -42,7 +43,7 @@ type chaos struct {
 func chaosPick[T any](c *chaos, of ...T) T { return of[c.rng.IntN(len(of))] }
 
 func newChaos(seed uint64) *chaos {
-	c := &chaos{seed: seed, rng: rand.New(rand.NewPCG(seed, 7))}
+	c := &chaos{seed: seed, rng: rand.New(rand.NewPCG(seed, 7)), more: rand.New(rand.NewPCG(seed, 8))}
 	c.crash = c.rng.IntN(3) == 0
 	c.cfg.Seed = seed
 	for i := range 2 {
@@ -107,7 +108,11 @@ func (c *chaos) send(w *sockets.Conn, k, n int) bool {
 		for i := range b {
 			b[i] = chaosByte(k, at+i)
 		}
-		m, err := w.Write(b)
+		write := w.Write
+		if c.more.IntN(8) == 0 {
+			write = w.WriteRecord
+		}
+		m, err := write(b)
 		at += m
 		if err != nil {
 			if !c.mayFail() {
@@ -161,6 +166,11 @@ func (c *chaos) use(conn *sockets.Conn, out, in [2]int, done func()) {
 		limit = time.Hour // a peer that is gone is noticed by the deadline at the latest
 	}
 	conn.SetDeadline(c.net.Clock.Now().Add(limit))
+	if c.more.IntN(4) == 0 {
+		if err := conn.SetNotSentLowat([]uint32{1, 1000, 10_000, 100_000}[c.more.IntN(4)]); err != nil && !c.mayFail() {
+			c.fail("lowat: %w", err)
+		}
+	}
 	left := 2
 	end := func() {
 		if left--; left == 0 {

@@ -136,7 +136,7 @@ func (s *scriptSocket) Write(n uint32, flags tcp.WriteFlags) (uint32, string) {
 	if flags&tcp.WriteUrgent != 0 {
 		return 0, "EOPNOTSUPP"
 	}
-	took, err := s.ep.Write(&patternReader{s.written, uint64(n)}, tcpip.WriteOptions{More: flags&tcp.WriteMore != 0})
+	took, err := s.ep.Write(&patternReader{s.written, uint64(n)}, tcpip.WriteOptions{More: flags&tcp.WriteMore != 0, EndOfRecord: flags&tcp.WriteEOR != 0})
 	s.written += uint64(took)
 	return uint32(took), errnoOf(err)
 }
@@ -227,6 +227,7 @@ func (s *scriptSocket) Configure(cfg script.SocketConfig) error {
 	a, b := &was.Socket, &to.Socket
 	set(a.NoDelay != b.NoDelay, func() { ops.SetDelayOption(!b.NoDelay) })
 	set(a.Cork != b.Cork, func() { ops.SetCorkOption(b.Cork) })
+	set(a.NotSentLowat != b.NotSentLowat, func() { s.ep.SetNotSentLowat(b.NotSentLowat) })
 	control := tcpip.CongestionControlOption(strings.TrimPrefix(to.Control, "new"))
 	option(was.Control != to.Control, &control)
 	idle, interval, user := tcpip.KeepaliveIdleOption(b.KeepIdle), tcpip.KeepaliveIntervalOption(b.KeepInterval), tcpip.TCPUserTimeoutOption(b.UserTimeout)
@@ -255,7 +256,7 @@ func (s *scriptSocket) Flush() { s.ep.SocketOptions().SetDelayOption(false) }
 func (s *scriptSocket) Config() script.SocketConfig {
 	cfg, ops := s.cfg, s.ep.SocketOptions()
 	o := &cfg.Conn.Socket
-	o.NoDelay, o.Cork, o.Keepalive = !ops.GetDelayOption(), ops.GetCorkOption(), ops.GetKeepAlive()
+	o.NoDelay, o.Cork, o.Keepalive, o.NotSentLowat = !ops.GetDelayOption(), ops.GetCorkOption(), ops.GetKeepAlive(), s.ep.NotSentLowat()
 	var (
 		idle     tcpip.KeepaliveIdleOption
 		interval tcpip.KeepaliveIntervalOption

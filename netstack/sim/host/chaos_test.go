@@ -27,6 +27,7 @@ var (
 type chaosRun struct {
 	seed uint64
 	rnd  *rand.Rand
+	more *rand.Rand // for what was added later, so that older draws stay
 
 	ipv6         bool
 	simultaneous bool
@@ -208,12 +209,12 @@ func (c *chaosRun) application(s *chaosSide, window uint32, mustWrite bool) {
 		s.apps = append(s.apps, o)
 	default:
 		b := &Bulk{Bytes: s.bytes, Chunk: pick[uint32](c.rnd, 0, 1, 10, 100, 1000, 5000), More: c.chance(0.2),
-			Buffer: pick[uint32](c.rnd, 0, 1, 100, 10000), Finish: s.finish}
+			Buffer: pick[uint32](c.rnd, 0, 1, 100, 10000), Finish: s.finish, Record: c.more.IntN(4) == 0}
 		if b.Chunk == 1 || b.Buffer == 1 {
 			b.Bytes = min(b.Bytes, 300)
 			s.bytes = b.Bytes
 		}
-		s.plan = fmt.Sprintf("writes %d, %d at a time, more %v, buffer %d", b.Bytes, b.Chunk, b.More, b.Buffer)
+		s.plan = fmt.Sprintf("writes %d, %d at a time, more %v, records %v, buffer %d", b.Bytes, b.Chunk, b.More, b.Record, b.Buffer)
 		s.apps = append(s.apps, b)
 	}
 	sink := &Sink{}
@@ -234,7 +235,7 @@ func (c *chaosRun) application(s *chaosSide, window uint32, mustWrite bool) {
 
 // newChaosRun draws the run of a seed.
 func newChaosRun(seed uint64) (*chaosRun, error) {
-	c := &chaosRun{seed: seed, rnd: rand.New(rand.NewPCG(seed, 1))}
+	c := &chaosRun{seed: seed, rnd: rand.New(rand.NewPCG(seed, 1)), more: rand.New(rand.NewPCG(seed, 2))}
 	c.ipv6, c.simultaneous = c.chance(0.4), c.chance(0.2)
 	c.there, c.back = c.link(), c.link()
 	ends := pick(c.rnd, [2]bool{true, false}, [2]bool{false, true}, [2]bool{true, true})
@@ -251,6 +252,7 @@ func newChaosRun(seed uint64) (*chaosRun, error) {
 		s := &c.sides[i]
 		s.finish = ends[i]
 		s.cfg = c.engine()
+		s.cfg.Conn.Socket.NotSentLowat = pick[uint32](c.more, 0, 0, 0, 1, 1000, 10000)
 		if s.host, err = c.world.NewHost(netip.MustParseAddr(addrs[i]), s.cfg); err != nil {
 			return c, err
 		}

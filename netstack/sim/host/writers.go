@@ -13,6 +13,7 @@ type Bulk struct {
 	Buffer uint32 // most bytes written and not acknowledged; 0 is 2^30
 	Chunk  uint32 // most bytes of one write; 0 is Buffer
 	More   bool   // each write but the last has tcp.WriteMore
+	Record bool   // each write has tcp.WriteEOR
 	Finish bool   // shut down writing after the last byte
 
 	done bool
@@ -36,7 +37,7 @@ func (b *Bulk) OnEvents(now wheel.Time, s *Session, ev tcp.Events) {
 	if b.Bytes == 0 && room < buffer/2 {
 		return // enough is left in the buffer
 	}
-	for room > 0 && s.Conn().CanWrite() && (b.Bytes == 0 || s.wrote < b.Bytes) {
+	for room > 0 && s.Conn().CanWrite() && s.Conn().WriteAllowed(0, false) && (b.Bytes == 0 || s.wrote < b.Bytes) {
 		n := min(room, chunk)
 		if b.Bytes != 0 {
 			n = min(n, b.Bytes-s.wrote)
@@ -45,6 +46,9 @@ func (b *Bulk) OnEvents(now wheel.Time, s *Session, ev tcp.Events) {
 		var flags tcp.WriteFlags
 		if b.More && s.wrote+n != b.Bytes {
 			flags = tcp.WriteMore
+		}
+		if b.Record {
+			flags |= tcp.WriteEOR
 		}
 		s.Write(uint32(n), flags)
 	}

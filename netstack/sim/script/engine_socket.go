@@ -240,7 +240,7 @@ func (s *engineSocket) Read(n uint32, peek bool) (uint32, string) {
 	return 0, "EAGAIN"
 }
 
-func (s *engineSocket) Write(n uint32, flags tcp.WriteFlags) (uint32, string) {
+func (s *engineSocket) Write(n uint32, flags tcp.WriteFlags) (k uint32, errno string) {
 	switch {
 	case s.conn == nil:
 		return 0, "EPIPE"
@@ -249,26 +249,45 @@ func (s *engineSocket) Write(n uint32, flags tcp.WriteFlags) (uint32, string) {
 	case !s.canWrite():
 		return 0, "EPIPE"
 	}
-	k := uint32(min(uint64(n), s.room()))
-	s.host.engine.SetWriterWaits(s.conn, k < n)
+	s.host.engine.SetWriterWaits(s.conn, uint64(n) > s.room())
+	ended := true
+	for k < n && s.room() > 0 {
+		part, how := uint32(min(uint64(n-k), s.room())), flags
+		if ended = part <= writePart || s.cfg.Conn.Socket.NotSentLowat == 0; !ended {
+			part, how = writePart, tcp.WriteMore|tcp.WritePart
+		} else if k+part < n {
+			how &^= tcp.WriteUrgent | tcp.WriteEOR // they mark the last byte
+		}
+		k, s.written = k+part, s.written+uint64(part)
+		s.wrote(part, how)
+	}
+	if !ended {
+		s.wrote(0, flags&tcp.WriteMore)
+	}
 	if k == 0 && n > 0 {
 		return 0, "EAGAIN"
-	}
-	if k < n {
-		flags &^= tcp.WriteUrgent // it marks the last byte
-	}
-	if k > 0 {
-		s.written += uint64(k)
-		s.host.engine.Wrote(s.host.now, s.conn, k, flags)
-		s.host.settle()
 	}
 	return k, ""
 }
 
+// writePart is the part of a long write after which TCP_NOTSENT_LOWAT is checked, as in Linux, and
+// on gVisor's stack.
+const writePart = 1 << 16
+
+func (s *engineSocket) wrote(n uint32, flags tcp.WriteFlags) {
+	s.host.engine.Wrote(s.host.now, s.conn, n, flags)
+	s.host.settle()
+}
+
 func (s *engineSocket) canWrite() bool { return !s.noWrite && !s.closed && s.conn.Conn().CanWrite() }
 
-// room returns the free bytes in the send buffer.
-func (s *engineSocket) room() uint64 { return uint64(max(0, s.cfg.SendBuffer-int64(s.unacked()))) }
+// room returns how many bytes may be written.
+func (s *engineSocket) room() uint64 {
+	if !s.conn.Conn().WriteAllowed(0, false) {
+		return 0
+	}
+	return uint64(max(0, s.cfg.SendBuffer-int64(s.unacked())))
+}
 
 func (s *engineSocket) Ready() (events int64) {
 	set := func(on bool, names ...string) {
@@ -289,7 +308,7 @@ func (s *engineSocket) Ready() (events int64) {
 	ended := s.peerClosed || s.closed || s.noRead
 	set(s.readable() > 0 || ended, "POLLIN", "POLLRDNORM")
 	set(ended, "POLLRDHUP")
-	set(s.connected && s.canWrite() && s.room() > 0 || s.closed || s.noWrite, "POLLOUT", "POLLWRNORM")
+	set(s.connected && s.canWrite() && s.room() > 0 && s.conn.Conn().WriteAllowed(0, true) || s.closed || s.noWrite, "POLLOUT", "POLLWRNORM")
 	set(s.errno != "", "POLLERR")
 	set(s.closed || ended && s.noWrite, "POLLHUP")
 	return events

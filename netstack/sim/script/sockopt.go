@@ -57,6 +57,10 @@ var sockopts = map[string]sockopt{
 		func(c *SocketConfig, v int64) string { c.Conn.Socket.KeepCount = int(v); return "" },
 		func(c *SocketConfig) int64 { return int64(c.Conn.Socket.KeepCount) },
 	},
+	"TCP_NOTSENT_LOWAT": {"SOL_TCP", false,
+		func(c *SocketConfig, v int64) string { c.Conn.Socket.NotSentLowat = uint32(v); return "" },
+		func(c *SocketConfig) int64 { return int64(c.Conn.Socket.NotSentLowat) },
+	},
 	"TCP_MAXSEG": {"SOL_TCP", false,
 		func(c *SocketConfig, v int64) string {
 			if v < 0 || v > math.MaxUint16 {
@@ -90,7 +94,8 @@ var sockopts = map[string]sockopt{
 }
 
 const supportedSockopts = "SO_ERROR, SO_KEEPALIVE, SO_LINGER, SO_RCVBUF, SO_REUSEADDR, SO_SNDBUF, TCP_CONGESTION, TCP_CORK, " +
-	"TCP_DEFER_ACCEPT, TCP_KEEPCNT, TCP_KEEPIDLE, TCP_KEEPINTVL, TCP_MAXSEG, TCP_NODELAY, TCP_QUICKACK, TCP_USER_TIMEOUT"
+	"TCP_DEFER_ACCEPT, TCP_KEEPCNT, TCP_KEEPIDLE, TCP_KEEPINTVL, TCP_MAXSEG, TCP_NODELAY, TCP_NOTSENT_LOWAT, TCP_QUICKACK, " +
+	"TCP_USER_TIMEOUT"
 
 // early ends the run if an option is set after its connection exists.
 func (r *runner) early(f *file) {

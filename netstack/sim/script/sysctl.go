@@ -108,6 +108,7 @@ var sysctls = sync.OnceValue(func() []knob {
 		variable("tcp_keepalive_time", "--keep_idle, s", 32767, func(p *plan, n uint64) { p.conn.Socket.KeepIdle = seconds(n) }),
 		variable("tcp_keepalive_intvl", "--keep_interval, s", 32767, func(p *plan, n uint64) { p.conn.Socket.KeepInterval = seconds(n) }),
 		variable("tcp_keepalive_probes", "--keep_count", 255, func(p *plan, n uint64) { p.conn.Socket.KeepCount = int(n) }),
+		variable("tcp_notsent_lowat", "SocketOptions.NotSentLowat", words, func(p *plan, n uint64) { p.conn.Socket.NotSentLowat = uint32(n) }),
 		variable("tcp_fin_timeout", "--fin_wait_2, s", 32767, func(p *plan, n uint64) { p.conn.Policy.FinWait2 = seconds(n) }),
 		variable("tcp_retries1", "--r1", 255, func(p *plan, n uint64) { p.conn.Policy.R1 = int(n) }),
 		variable("tcp_retries2", "--max_rexmits, and --r2=0", 255, func(p *plan, n uint64) {

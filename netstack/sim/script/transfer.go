@@ -33,7 +33,7 @@ func (r *runner) transfer(f *file, c *Call) try {
 		r.fail("%s of %d bytes, want 0..%d", c.Name, n, math.MaxInt32)
 	}
 	wait := !f.nonblock && flags&constants["MSG_DONTWAIT"] == 0
-	flags &^= constants["MSG_DONTWAIT"] | constants["MSG_NOSIGNAL"] | constants["MSG_EOR"]
+	flags &^= constants["MSG_DONTWAIT"] | constants["MSG_NOSIGNAL"]
 	if write {
 		return r.write(f, c, uint64(n), flags, wait)
 	}
@@ -66,8 +66,8 @@ func (r *runner) read(f *file, c *Call, n uint64, flags int64, wait bool) try {
 }
 
 func (r *runner) write(f *file, c *Call, n uint64, flags int64, wait bool) try {
-	more, urgent := constants["MSG_MORE"], constants["MSG_OOB"]
-	if flags&^(more|urgent) != 0 {
+	more, urgent, record := constants["MSG_MORE"], constants["MSG_OOB"], constants["MSG_EOR"]
+	if flags&^(more|urgent|record) != 0 {
 		r.unsupported(c, "one of the flags", "MSG_DONTWAIT, MSG_MORE, MSG_OOB, MSG_NOSIGNAL, MSG_EOR")
 	}
 	var how tcp.WriteFlags
@@ -76,6 +76,9 @@ func (r *runner) write(f *file, c *Call, n uint64, flags int64, wait bool) try {
 	}
 	if flags&urgent != 0 {
 		how |= tcp.WriteUrgent
+	}
+	if flags&record != 0 {
+		how |= tcp.WriteEOR
 	}
 	total := uint64(0)
 	return func() (result, bool) {
