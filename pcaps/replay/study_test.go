@@ -213,3 +213,32 @@ func TestChoices(t *testing.T) {
 		}
 	}
 }
+
+// TestQueueBeforeCapture captures at the receiver, behind a queue that the sender fills. The
+// timestamps show when packets left: the oracle repairs nearly all losses in the captured time.
+func TestQueueBeforeCapture(t *testing.T) {
+	passed, needed, queued := 0, 0, time.Duration(0)
+	for seed := range uint64(12) {
+		s := scenario{
+			policy: "linux", rtt: 100 * time.Millisecond, rate: 1_000_000, loss: sim.Losses{sim.Bernoulli{P: 0.008}}, client: apps[0].client,
+			server: apps[0].server, seed: 300 + seed, stamps: true, far: true,
+		}
+		conns, all, errs := scripts(t, s.capture(t))
+		if len(all) != 1 || errs[0] != nil {
+			t.Fatal(errs)
+		}
+		st := &Study{}
+		r, err := st.Run("", conns[0], all[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := SummarizeGate([]*Result{r})
+		passed, needed = passed+g.Passed, needed+g.Needed
+		for _, x := range all[0].Paths[0].Delays {
+			queued = max(queued, x.Delay)
+		}
+	}
+	if needed < 10 || 10*passed < 9*needed || queued < 100*time.Millisecond {
+		t.Errorf("%d of %d losses pass the gate, and the longest delay is %v", passed, needed, queued)
+	}
+}

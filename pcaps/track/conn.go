@@ -266,6 +266,7 @@ func (c *Conn) deliver(p *capture.Packet, f, g *Flow, now wheel.Time) (at wheel.
 		if f.lag() == 0 {
 			at = now
 		}
+		at = max(at, g.stamps.heardAt) // a packet leaves after the one whose timestamp it echoes
 		f.deliverHeard(at, h.Options.TSEcr, h.Flags.Has(tcp.ACK))
 	} else {
 		f.deliverHeard(at, 0, false)

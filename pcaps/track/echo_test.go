@@ -33,3 +33,38 @@ func TestSenderEchoesDataOnly(t *testing.T) {
 		t.Errorf("%v, spurious %v, want fast, no", e.Kind, e.Spurious)
 	}
 }
+
+// TestPausedClockOfTimestamps captures near a phone whose timestamp clock stood still for 300 ms, as
+// if what it sends later had waited in a queue for so long. But each packet echoes a timestamp that
+// passed just before it: it cannot have left before that.
+func TestPausedClockOfTimestamps(t *testing.T) {
+	l := newLab(t, Config{Facts: 1000, FactsTotal: 1000})
+	handshake := func(p *packet) { p.Header.Options.HasMSS, p.Header.Options.MSS = true, 1012 }
+	l.send(0, true, 0, 0, 0, withFlags(tcp.SYN), handshake, withStamps(1000, 0))
+	l.send(38, false, 0, 0, 1, withFlags(tcp.SYN|tcp.ACK), handshake, withStamps(5000, 1000))
+	l.send(40, true, 1, 0, 1, withStamps(1040, 5000))
+	const packets = 60
+	stamp := func(at float64) uint32 { // of the phone
+		if at > 1000 {
+			at -= 300
+		}
+		return 1000 + uint32(at)
+	}
+	heard := uint32(5000)
+	for i := range packets {
+		at := 100 + 40*float64(i)
+		l.send(at, true, 1+1000*i, 1000, 1, withStamps(stamp(at), heard))
+		heard = 5000 + uint32(at) + 38
+		l.send(at+38, false, 1, 0, 1001+1000*i, withStamps(heard, stamp(at)))
+	}
+	paused := false
+	for _, x := range l.done(1)[0].Facts.Packets {
+		paused = paused || x.Flow == 0 && x.TSVal > 1700
+		if waited := x.Seen.Sub(x.Sent).Milliseconds(); x.Flow == 0 && waited > 2 {
+			t.Errorf("packet %d waited for %d ms, but echoes a timestamp of 2 ms before", x.Number, waited)
+		}
+	}
+	if !paused {
+		t.Error("no packet after the pause")
+	}
+}

@@ -258,6 +258,7 @@ type tsLog struct {
 	echoed  uint32
 	any     bool
 	next, n uint8
+	heardAt wheel.Time // the peer cannot have heard echoed before; 0 if unknown
 }
 
 const maxStamps = 16
@@ -301,6 +302,7 @@ func (f *Flow) noteTimestamp(p *capture.Packet, now wheel.Time) {
 	for i := range int(m.n) { // from the newest
 		if e := m.before(i); e.ts == o.TSEcr {
 			f.sourceRTT.add(now.Sub(e.at))
+			m.heardAt = e.at
 			return
 		}
 	}

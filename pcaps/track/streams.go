@@ -205,7 +205,11 @@ func (b *streamBuilder) ack(p *Fact) {
 	l := &b.s.Ledger
 	b.s.ACKs = append(b.s.ACKs, AckSeen{p.Seen, p.Ack})
 	if end := l.End(); p.Ack > end {
-		l.Send(ledger.Transmission{Range: ledger.Range{Start: end, End: p.Ack}, At: p.Seen.Add(-b.far), Mark: -1, Unseen: true})
+		t := ledger.Transmission{Range: ledger.Range{Start: end, End: p.Ack}, At: p.Seen.Add(-b.far), Mark: -1, Unseen: true}
+		if n := len(l.Sent); n > 0 { // it left behind what was captured before it
+			t.Queued = min(l.Sent[n-1].Queued, max(t.At.Sub(l.Sent[n-1].At.Add(-l.Sent[n-1].Queued)), 0))
+		}
+		l.Send(t)
 	}
 	front := b.una
 	fresh, holes := b.covered(p)
