@@ -14,11 +14,11 @@ var (
 	tags    = []string{string(experiments.FromSource), string(experiments.FromPrint), string(experiments.Computed), string(experiments.Standard)}
 )
 
-// fill copies fields of from that to does not have.
-func fill(to, from *claim) {
+// fill copies fields of from that to does not have, but not its list of values.
+func fill[T any](to, from *T) {
 	a, b := reflect.ValueOf(to).Elem(), reflect.ValueOf(from).Elem()
 	for i := range a.NumField() {
-		if a.Field(i).IsZero() {
+		if a.Field(i).IsZero() && a.Field(i).CanSet() && a.Type().Field(i).Name != "For" {
 			a.Field(i).Set(b.Field(i))
 		}
 	}
@@ -44,13 +44,14 @@ func (n *names) claims() error {
 }
 
 func (n *names) claim(line int, c *claim) error {
-	for _, f := range []formula{c.When, c.Measure} {
-		if err := n.formula(f); err != nil {
+	locals := n.locals(c.For)
+	for _, f := range []formula{c.For, c.When, c.Measure} {
+		if err := n.formula(f, locals...); err != nil {
 			return err
 		}
 	}
-	for _, p := range []prose{c.Text, c.Else, c.Published, c.Unit, c.Measured, c.Why} {
-		if err := n.prose(p); err != nil {
+	for _, p := range []prose{{template: c.name}, c.Text, c.Else, c.Published, c.Unit, c.Measured, c.Why} {
+		if err := n.prose(p, locals...); err != nil {
 			return err
 		}
 	}
@@ -75,7 +76,7 @@ func (n *names) claim(line int, c *claim) error {
 		if b == nil {
 			continue
 		}
-		if err := n.band(line, b); err != nil {
+		if err := n.band(line, b, locals...); err != nil {
 			return within(key, err)
 		}
 	}
@@ -100,7 +101,15 @@ func (b *band) rules() (count int, all []formula) {
 	return count, all
 }
 
-func (n *names) band(line int, b *band) error {
+// locals are the names that are known for each value of a list.
+func (n *names) locals(of formula) []string {
+	if !of.set() {
+		return nil
+	}
+	return []string{"item", "index"}
+}
+
+func (n *names) band(line int, b *band, locals ...string) error {
 	count, all := b.rules()
 	if count != 1 {
 		return lineError(line, fmt.Sprintf("%d rules, want one of exactly, at_least, at_most, above, below, between, within, within_percent, printed, printed_range, holds", count))
@@ -114,12 +123,12 @@ func (n *names) band(line int, b *band) error {
 		return lineError(line, "holds needs a text that says what was expected")
 	}
 	for _, f := range all {
-		if err := n.formula(f); err != nil {
+		if err := n.formula(f, locals...); err != nil {
 			return err
 		}
 	}
 	for _, p := range []prose{b.Unit, b.Text} {
-		if err := n.prose(p); err != nil {
+		if err := n.prose(p, locals...); err != nil {
 			return err
 		}
 	}
@@ -151,26 +160,44 @@ func (n *names) columnsExist(key string, all []string) error {
 }
 
 func (n *names) table(t *table) error {
-	if err := n.columnsExist("each", t.Each); err != nil {
-		return atLine(t.Title.line, err)
-	}
 	if err := n.prose(t.Title); err != nil {
 		return err
 	}
-	for _, f := range []formula{t.When, t.Where} {
-		if err := n.formula(f); err != nil {
-			return err
-		}
+	if err := n.formula(t.When); err != nil {
+		return err
 	}
-	for i := range t.Columns {
-		c := &t.Columns[i].of
-		if err := n.formula(c.For); err != nil {
+	in, err := n.in(t.Rows)
+	if err == nil {
+		err = in.columnsExist("each", t.Each)
+	}
+	if err != nil {
+		return atLine(t.Title.line, err)
+	}
+	if err := in.formula(t.Where); err != nil {
+		return err
+	}
+	return in.tableColumns(t.Columns)
+}
+
+func (n *names) tableColumns(all ordered[column], locals ...string) error {
+	for i := range all {
+		c := &all[i].of
+		if err := n.formula(c.For, locals...); err != nil {
 			return err
 		}
-		if err := n.prose(c.heading, "item", "index"); err != nil {
+		inside := append(n.locals(c.For), locals...)
+		if err := n.prose(c.heading, inside...); err != nil && c.Columns == nil {
 			return err
 		}
-		if err := n.formula(c.Value, "item", "index"); err != nil {
+		for _, f := range []formula{c.Value, c.Interval} {
+			if err := n.formula(f, inside...); err != nil {
+				return err
+			}
+		}
+		if (c.Columns != nil) != c.For.set() && !c.Value.set() && !c.Interval.set() {
+			return lineError(c.heading.line, "want value or interval, or for with value or columns")
+		}
+		if err := n.tableColumns(c.Columns, inside...); err != nil {
 			return err
 		}
 	}
@@ -178,52 +205,73 @@ func (n *names) table(t *table) error {
 }
 
 func (n *names) graph(g *graph) error {
-	for _, p := range []prose{g.Title, g.Caption, g.X.Label, g.Y.Label} {
-		if err := n.prose(p); err != nil {
+	if err := n.formula(g.For); err != nil {
+		return err
+	}
+	locals := n.locals(g.For)
+	for _, p := range []prose{{template: g.name}, g.Title, g.Caption, g.X.Label, g.Y.Label} {
+		if err := n.prose(p, locals...); err != nil {
 			return err
 		}
 	}
-	for _, f := range []formula{g.When, g.X.From, g.X.To, g.Y.From, g.Y.To} {
-		if err := n.formula(f); err != nil {
-			return err
-		}
-	}
-	for _, m := range g.Marks {
-		if err := n.prose(m.Label); err != nil {
-			return err
-		}
-		for _, f := range []formula{m.X, m.Y} {
-			if err := n.formula(f); err != nil {
-				return err
+	formulas := []formula{g.When, g.X.From, g.X.To, g.Y.From, g.Y.To}
+	marks := slices.Clone(g.Marks)
+	for _, p := range g.Panels {
+		for _, t := range []prose{p.of.Title, p.of.Caption, p.of.Y.Label} {
+			if err := n.prose(t, locals...); err != nil {
+				return within(p.name, err)
 			}
+		}
+		formulas, marks = append(formulas, p.of.Y.From, p.of.Y.To), append(marks, p.of.Marks...)
+	}
+	for _, m := range marks {
+		if err := n.prose(m.Label, locals...); err != nil {
+			return err
+		}
+		formulas = append(formulas, m.X, m.Y)
+	}
+	for _, f := range formulas {
+		if err := n.formula(f, locals...); err != nil {
+			return err
 		}
 	}
 	for _, s := range g.Series {
-		if err := n.series(&s); err != nil {
+		if err := n.series(&s, g.Panels, locals); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (n *names) series(s *series) error {
+func (n *names) series(s *series, panels ordered[panel], locals []string) error {
+	n, err := n.in(s.Rows)
 	columns := append(slices.Clone([]string(s.Lines)), s.Over)
 	if s.Step.set() {
 		columns = s.Lines
 	}
-	if err := n.columnsExist("series", columns); err != nil {
-		return atLine(s.Y.line, err)
+	if s.Group != "" {
+		columns = append(columns, s.Group)
 	}
-	if err := n.prose(s.Name); err != nil {
+	if err == nil {
+		err = n.columnsExist("series", columns)
+	}
+	if err != nil {
+		return atLine(s.X.line, err)
+	}
+	if err := n.prose(s.Name, locals...); err != nil {
 		return err
 	}
-	for _, f := range []formula{s.Where, s.From, s.To, s.Step} {
-		if err := n.formula(f); err != nil {
+	for _, f := range []formula{s.Dashed, s.Where, s.From, s.To, s.Step} {
+		if err := n.formula(f, locals...); err != nil {
 			return err
 		}
 	}
-	for _, f := range []formula{s.X, s.Y} {
-		if err := n.formula(f, s.Over); err != nil {
+	values := []formula{s.X, s.Y}
+	for _, p := range panels {
+		values = append(values, p.of.Value)
+	}
+	for _, f := range values {
+		if err := n.formula(f, append([]string{s.Over}, locals...)...); err != nil {
 			return err
 		}
 	}

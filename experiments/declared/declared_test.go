@@ -91,23 +91,49 @@ func TestExpressions(t *testing.T) {
 		`listing("{rtt}: {mean(losses)}" over rtt where timers == coarse)`:   "10ms: 2, 20ms: 2",
 		`listing(timers over timers)`:                                        "bsd, fine",
 		`paired(mean(ms(wait) where timers == coarse and rtt == 20ms) - mean(ms(wait) where timers == fine) over seed)`: "1000",
-		`among(coarse, 'linux', 'bsd')`:                                "yes",
-		`contains(trips, 20ms)`:                                        "yes",
-		`starts('per-segment', "per")`:                                 "yes",
-		`first(trips) + last(trips)`:                                   "30ms",
-		`item(trips, 1)`:                                               "20ms",
-		`mean(item(shares, 1) where timers == coarse and rtt == 20ms)`: "0.5",
-		`listed(": ", trips)`:                                          ": 10ms, 20ms",
-		`listed(": ", those(mean(losses) > 5 over rtt))`:               "",
-		`min(3, 1, 2)`:                                                 "1",
-		`max(trips)`:                                                   "20ms",
-		`ceil(1.2) + abs(-1)`:                                          "3",
-		`ms(1500us)`:                                                   "1.5",
-		`round(1499us, 1ms)`:                                           "1ms",
-		`bytes_time(1000, rate)`:                                       "1ms",
+		`resampled(sum(ms(wait)) / sum(losses) over seed where timers == coarse and rtt == 20ms)`:                       "600",
+		`resampled(twice(mean(losses)) over seed where timers == fine).hi`:                                              "2",
+		`resampled(crossing(mean(losses), 4, 9 over seed) over seed)`:                                                   "9",
+		`values(timers)`:                                                "bsd, fine",
+		`values(rtt where timers == coarse)`:                            "20ms, 10ms",
+		`count(over timers, rtt where losses > 0)`:                      "3",
+		`count() - count(where live)`:                                   "4",
+		`mean(losses / count())`:                                        "0.32",
+		`greatest(losses).timers`:                                       "bsd",
+		`"{greatest(mean(losses) over timers, rtt).rtt}"`:               "20ms",
+		`count(in waits)`:                                               "3",
+		`mean(loss in waits where timers == coarse)`:                    "2",
+		`greatest(loss in waits where rtt == 20ms).timers`:              "bsd",
+		`mean(wait.hi in waits where timers == fine)`:                   "300",
+		`count(in waits over timers)`:                                   "2",
+		`listing("{timers} {rtt}" in waits where loss >= 2)`:            "bsd 20ms, bsd 10ms",
+		`if(rate > 1, coarse, 1 / 'a')`:                                 "bsd",
+		`otherwise(mean(losses where seed > 9), 7)`:                     "7",
+		`list(3, 1, 3)`:                                                 "3, 1",
+		`next(trips, 11ms) + next(trips, 1s)`:                           "40ms",
+		`nearest(list(1, 2, 4), 3)`:                                     "2",
+		`join(trips, "; ")`:                                             "10ms; 20ms",
+		`floor(1.8)`:                                                    "1",
+		`digits(123456)`:                                                "123456",
+		`fixed(1.005, 1) + 'x'`:                                         "1.0x",
+		`seconds(1500ms)`:                                               "1.5",
+		`among(coarse, 'linux', 'bsd')`:                                 "yes",
+		`contains(trips, 20ms)`:                                         "yes",
+		`starts('per-segment', "per")`:                                  "yes",
+		`first(trips) + last(trips)`:                                    "30ms",
+		`item(trips, 1)`:                                                "20ms",
+		`mean(item(shares, 1) where timers == coarse and rtt == 20ms)`:  "0.5",
+		`listed(": ", trips)`:                                           ": 10ms, 20ms",
+		`listed(": ", those(mean(losses) > 5 over rtt))`:                "",
+		`min(3, 1, 2)`:                                                  "1",
+		`max(trips)`:                                                    "20ms",
+		`ceil(1.2) + abs(-1)`:                                           "3",
+		`ms(1500us)`:                                                    "1.5",
+		`round(1499us, 1ms)`:                                            "1ms",
+		`bytes_time(1000, rate)`:                                        "1ms",
 		`twice(mean(losses where timers == fine)) + twice(20ms) / 20ms`: "4",
 	} {
-		s := testScope(t, "functions: {twice(x): 2 * x}\n")
+		s := testScope(t, "functions: {twice(x): 2 * x}\ngroups: {waits: {each: [timers, rtt], measures: {loss: mean(losses), wait: interval(ms(wait))}}}\n")
 		e, err := parse(text)
 		if err == nil {
 			err = s.sheet.Check(thePlan, Columns(wait{}))
@@ -121,12 +147,12 @@ func TestExpressions(t *testing.T) {
 			t.Errorf("%s = %v, %v; want %s", text, show(got), err, want)
 		}
 		for _, o := range operatorList {
-			used[o.name] = used[o.name] || strings.Contains(text, o.name+"(")
+			used[o.name()] = used[o.name()] || strings.Contains(text, o.name()+"(")
 		}
 	}
 	for _, o := range operatorList {
-		if !used[o.name] {
-			t.Errorf("%s: no expression here uses the operator", o.name)
+		if !used[o.name()] {
+			t.Errorf("%s: no expression here uses the operator", o.name())
 		}
 	}
 }
@@ -138,11 +164,7 @@ func testScope(t *testing.T, claims string) *scope {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &scope{sheet: sheet, table: tableOf(theRows), named: planValues(thePlan), row: -1}
-	for i := range theRows {
-		s.which = append(s.which, i)
-	}
-	return s
+	return newScope(sheet, thePlan, tableOf(theRows))
 }
 
 // TestWrongExpressions says what is wrong with expressions, and where.
@@ -158,7 +180,7 @@ func TestWrongExpressions(t *testing.T) {
 		`func() {}`:                     "want numbers, durations, texts",
 		`1 & 2`:                         "no operator &",
 		`'{loses}'`:                     "did you mean losses?",
-		`mean(losses where)`:            "want something after over and where",
+		`mean(losses where)`:            "want something after in, over and where",
 		`mean(losses where a, b)`:       "want one condition after where",
 	} {
 		sheet, err := Read(fstest.MapFS{"claims.yaml": {Data: fmt.Appendf(nil, "let:\n  x: %q\n", text)}}, ".")
@@ -328,7 +350,7 @@ func TestWrongFiles(t *testing.T) {
 		return "claims:\n  a:\n    class: law\n    text: t\n    source: s\n    tag: computed\n    measure: mean(losses)\n" + lines
 	}
 	for _, c := range []struct{ claims, figures, want string }{
-		{"clams: {}\n", "", "claims.yaml:1: clams: no such key, did you mean claims?, want one of let, functions, claims, notes"},
+		{"clams: {}\n", "", "claims.yaml:1: clams: no such key, did you mean claims?, want one of let, functions, groups, claims, notes"},
 		{claim("    expected: {at_most: 1}\n"), "", "claims.yaml:8: claims: a: expected: no such key, did you mean expect?"},
 		{claim(""), "", "claims.yaml:2: claims: a: want expect"},
 		{claim("    expect: {at_most: 1, below: 2}\n"), "", "claims: a: expect: 2 rules, want one of"},

@@ -26,6 +26,62 @@ type scope struct {
 	fixed map[string]any // columns of the group, parameters of a function; may be nil
 	which []int          // indexes of the rows in sight
 	row   int
+	memo  *memo // nil outside of resampled
+	base  *base
+}
+
+// base is what all scopes of an outcome share: the rows of the study, and groups made so far.
+type base struct {
+	rows   *rows
+	groups map[string]*rows
+}
+
+// memo keeps the values of expressions in each row, for measures that see the same rows many times.
+type memo struct {
+	values map[ast.Expr][]any // by row, nil if not known yet; a nil slice is not kept
+	calls  map[string]*memo   // of functions, by name and arguments
+}
+
+func newMemo() *memo { return &memo{map[ast.Expr][]any{}, map[string]*memo{}} }
+
+// inRow evaluates an expression in the scope's row.
+func (s *scope) inRow(n ast.Expr) (any, error) {
+	if s.memo == nil {
+		return s.eval(n)
+	}
+	values, ok := s.memo.values[n]
+	if !ok {
+		if s.ofRow(n) {
+			values = make([]any, len(s.table.values))
+		}
+		s.memo.values[n] = values
+	}
+	if values == nil {
+		return s.eval(n)
+	}
+	if v := values[s.row]; v != nil {
+		return v, nil
+	}
+	v, err := s.eval(n)
+	values[s.row] = v
+	return v, err
+}
+
+// ofRow reports whether an expression depends on its row alone, not on the rows in sight.
+func (s *scope) ofRow(n ast.Expr) bool {
+	alone := true
+	ast.Inspect(n, func(n ast.Node) bool {
+		if x, ok := n.(*ast.CallExpr); ok {
+			c, err := splitCall(x)
+			op, found := operator{}, false
+			if err == nil {
+				op, found = operatorNamed(c.name)
+			}
+			alone = alone && found && !op.perRows
+		}
+		return alone
+	})
+	return alone
 }
 
 // within returns the scope of a group: rows of s with one value in each column.
@@ -59,8 +115,10 @@ func (s *scope) yes(n ast.Expr) (bool, error) {
 	if b, ok := plain(v).(bool); ok {
 		return b, nil
 	}
-	return false, fmt.Errorf("%s in the place of a condition", kind(v))
+	return false, notCondition(v)
 }
+
+func notCondition(v any) error { return fmt.Errorf("%s in the place of a condition", kind(v)) }
 
 // text fills in a template.
 func (s *scope) text(t template) (string, error) {
@@ -134,7 +192,11 @@ func (s *scope) name(name string) (any, error) {
 	}
 	if column, ok := s.table.index[name]; ok {
 		if s.row >= 0 {
-			return s.table.values[s.row][column], nil
+			v := s.table.values[s.row][column]
+			if missing, ok := v.(absent); ok {
+				return nil, fmt.Errorf("%w: %s", errNoRows, string(missing))
+			}
+			return v, nil
 		}
 		return nil, fmt.Errorf("%s: a column outside of a measure, want an operator such as mean(%s)", name, name)
 	}
@@ -151,11 +213,14 @@ func (s *scope) name(name string) (any, error) {
 func member(of any, name string) (any, error) {
 	switch v := of.(type) {
 	case pick:
-		switch name {
-		case "at":
+		switch {
+		case name == "at" && v.at != nil:
 			return v.at, nil
-		case "value":
+		case name == "value":
 			return v.value, nil
+		}
+		if _, ok := v.place.table.index[name]; ok {
+			return v.place.name(name)
 		}
 	case Valued:
 		if x, ok := v.Value(name); ok {
@@ -239,7 +304,21 @@ func (s *scope) call(c *call) (any, error) {
 			fixed[f.params[i]] = v
 		}
 		in := s.within(fixed, s.which)
+		in.row = s.row
+		if s.memo != nil && len(fixed) > 0 {
+			key := fmt.Sprintf("%s %#v", c.name, fixed)
+			if in.memo = s.memo.calls[key]; in.memo == nil {
+				in.memo = newMemo()
+				s.memo.calls[key] = in.memo
+			}
+		}
 		return in.value(f.body)
+	}
+	if c.in != "" {
+		var err error
+		if s, err = s.inGroups(c.in); err != nil {
+			return nil, err
+		}
 	}
 	op, ok := operatorNamed(c.name)
 	if !ok {
@@ -260,11 +339,15 @@ func (s *scope) chosen(where ast.Expr) ([]int, error) {
 	in := *s
 	var kept []int
 	for _, in.row = range s.which {
-		ok, err := in.yes(where)
+		v, err := in.inRow(where)
 		if err != nil {
 			return nil, err
 		}
-		if ok {
+		yes, ok := plain(v).(bool)
+		if !ok {
+			return nil, notCondition(v)
+		}
+		if yes {
 			kept = append(kept, in.row)
 		}
 	}
@@ -278,9 +361,9 @@ func (s *scope) each(n, where ast.Expr) ([]any, error) {
 		return nil, err
 	}
 	in := *s
-	var all []any
+	all := make([]any, 0, len(which))
 	for _, in.row = range which {
-		v, err := in.eval(n)
+		v, err := in.inRow(n)
 		if err != nil {
 			return nil, err
 		}
@@ -295,38 +378,52 @@ type group struct {
 	scope *scope
 }
 
-// groups groups the rows that meet a condition, in order of first occurrence.
+// groups groups the rows that meet a condition by the values of columns: by those of the first one,
+// within these by those of the second, each in order of first occurrence.
 func (s *scope) groups(over []string, where ast.Expr) ([]group, error) {
 	which, err := s.chosen(where)
 	if err != nil {
 		return nil, err
 	}
-	var order []string
-	rowsOf, keys := map[string][]int{}, map[string][]any{}
-	for _, row := range which {
-		key := make([]any, len(over))
-		for i, name := range over {
-			column, ok := s.table.index[name]
-			if !ok {
-				return nil, fmt.Errorf("%s: no such column, want one of %s", name, strings.Join(s.table.names, ", "))
-			}
-			key[i] = s.table.values[row][column]
+	for _, name := range over {
+		if _, ok := s.table.index[name]; !ok {
+			return nil, fmt.Errorf("%s: no such column, want one of %s", name, strings.Join(s.table.names, ", "))
 		}
-		text := fmt.Sprintf("%#v", key)
-		if _, ok := keys[text]; !ok {
-			order, keys[text] = append(order, text), key
-		}
-		rowsOf[text] = append(rowsOf[text], row)
 	}
 	var all []group
-	for _, text := range order {
-		fixed := map[string]any{}
+	s.split(which, over, nil, func(key []any, which []int) {
+		fixed := make(map[string]any, len(over))
 		for i, name := range over {
-			fixed[name] = keys[text][i]
+			fixed[name] = key[i]
 		}
-		all = append(all, group{keys[text], s.within(fixed, rowsOf[text])})
-	}
+		all = append(all, group{slices.Clone(key), s.within(fixed, which)})
+	})
 	return all, nil
+}
+
+// split calls f with each group of rows.
+func (s *scope) split(which []int, over []string, key []any, f func(key []any, which []int)) {
+	if len(which) == 0 {
+		return
+	}
+	if len(over) == 0 {
+		f(key, which)
+		return
+	}
+	kinds := s.table.kindsOf(over[0])
+	var order []int
+	byKind := map[int][]int{}
+	for _, row := range which {
+		k := kinds[row]
+		if len(byKind[k]) == 0 {
+			order = append(order, k)
+		}
+		byKind[k] = append(byKind[k], row)
+	}
+	for _, k := range order {
+		rows := byKind[k]
+		s.split(rows, over[1:], append(key, s.table.values[rows[0]][s.table.index[over[0]]]), f)
+	}
 }
 
 // rising sorts groups of one column by its value. Texts keep their order.

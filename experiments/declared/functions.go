@@ -1,9 +1,12 @@
 package declared
 
 import (
+	"errors"
 	"fmt"
 	"go/ast"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -147,6 +150,117 @@ func item(s *scope, c *call) (any, error) {
 		return nil, fmt.Errorf("index %v, want 0 to %d", x, len(list)-1)
 	}
 	return list[int(x)], nil
+}
+
+// choose evaluates only the value that the condition wants.
+func choose(s *scope, c *call) (any, error) {
+	ok, err := s.yes(c.args[0])
+	if err != nil {
+		return nil, err
+	}
+	if ok {
+		return s.eval(c.args[1])
+	}
+	return s.eval(c.args[2])
+}
+
+func otherwise(s *scope, c *call) (any, error) {
+	v, err := s.eval(c.args[0])
+	if errors.Is(err, errNoRows) {
+		return s.eval(c.args[1])
+	}
+	return v, err
+}
+
+func listOfValues(s *scope, c *call) (any, error) {
+	all, err := s.values(c.args)
+	if err != nil {
+		return nil, err
+	}
+	return once(all)
+}
+
+func next(s *scope, c *call) (any, error) {
+	list, err := s.listOf(c.args[0])
+	if err != nil {
+		return nil, err
+	}
+	than, err := s.eval(c.args[1])
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range list {
+		if sign, err := compare(v, than); err != nil || sign >= 0 {
+			return v, err
+		}
+	}
+	if len(list) == 0 {
+		return nil, errNoRows
+	}
+	return list[len(list)-1], nil
+}
+
+func nearestOf(s *scope, c *call) (any, error) {
+	list, err := s.listOf(c.args[0])
+	if err != nil {
+		return nil, err
+	}
+	to, err := s.floatOf(c.args[1])
+	if err != nil {
+		return nil, err
+	}
+	best, far := any(nil), 0.0
+	for _, v := range list {
+		x, ok := number(v)
+		if !ok {
+			return nil, fmt.Errorf("%s, want a list of numbers", kind(v))
+		}
+		if d := math.Abs(x - to); best == nil || d < far {
+			best, far = v, d
+		}
+	}
+	if best == nil {
+		return nil, errNoRows
+	}
+	return best, nil
+}
+
+func join(s *scope, c *call) (any, error) {
+	list, err := s.listOf(c.args[0])
+	if err != nil {
+		return nil, err
+	}
+	between, err := s.textOf(c.args[1])
+	all := make([]string, len(list))
+	for i, v := range list {
+		all[i] = show(v)
+	}
+	return strings.Join(all, between), err
+}
+
+func digits(s *scope, c *call) (any, error) {
+	x, err := s.floatOf(c.args[0])
+	return strconv.FormatFloat(x, 'f', 0, 64), err
+}
+
+func fixed(s *scope, c *call) (any, error) {
+	x, err := s.floatOf(c.args[0])
+	if err != nil {
+		return nil, err
+	}
+	behind, err := s.floatOf(c.args[1])
+	if err == nil && !(behind >= 0 && behind <= 12) {
+		err = fmt.Errorf("%v digits, want 0 to 12", behind)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return strconv.FormatFloat(x, 'f', int(behind), 64), nil
+}
+
+func seconds(s *scope, c *call) (any, error) {
+	d, err := s.spanOf(c.args[0])
+	return d.Seconds(), err
 }
 
 func listed(s *scope, c *call) (any, error) {

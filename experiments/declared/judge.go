@@ -1,6 +1,7 @@
 package declared
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,7 +12,6 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/internal/figure"
 	"tcpwheel/experiments/plan"
 )
 
@@ -32,6 +32,27 @@ func Judge[P, R any](files fs.FS, folder string) func(*P, []R) (*experiments.Out
 	return func(p *P, cells []R) (*experiments.Outcome, error) {
 		return sheet().outcome(p, tableOf(cells))
 	}
+}
+
+// Define defines a study that is judged by the claims.yaml and figures.yaml of its folder. Its rows
+// are the results of its cells.
+func Define[P, C any](s experiments.Spec[P, C]) *experiments.Study {
+	s.Judge = Judge[P, C](s.Files, folderOf(s.Folder))
+	return experiments.Define(s)
+}
+
+// DefineRows is Define for a study whose rows are made from its plan and the results of its cells.
+func DefineRows[P, C, R any](s experiments.Spec[P, C], rows func(p *P, cells []C) []R) *experiments.Study {
+	judge := Judge[P, R](s.Files, folderOf(s.Folder))
+	s.Judge = func(p *P, cells []C) (*experiments.Outcome, error) { return judge(p, rows(p, cells)) }
+	s.Rows, s.Row = func(p *P, cells []C) any { return rows(p, cells) }, *new(R)
+	return experiments.Define(s)
+}
+
+// folderOf returns where the files of a study are in the files of its package.
+func folderOf(folder string) string {
+	_, below, _ := strings.Cut(folder, "/")
+	return cmp.Or(below, ".")
 }
 
 // Open opens a user's folder: plan.yaml, which names the study whose runs it takes, claims.yaml and
@@ -66,12 +87,66 @@ func Open(files fs.FS, folder string, quick bool, find func(name string) *experi
 	return job, nil
 }
 
+// newScope returns the scope of all rows.
+func newScope(sh *Sheet, plan any, table *rows) *scope {
+	s := &scope{sheet: sh, named: planValues(plan), base: &base{rows: table, groups: map[string]*rows{}}}
+	return s.at(table)
+}
+
+// at returns the scope of all rows of a table. Their columns hide those of the groups around.
+func (s *scope) at(table *rows) *scope {
+	in := s.within(nil, make([]int, len(table.values)))
+	in.table, in.memo = table, nil
+	for i := range in.which {
+		in.which[i] = i
+	}
+	for name := range in.fixed {
+		if _, ok := table.index[name]; ok {
+			delete(in.fixed, name)
+		}
+	}
+	return in
+}
+
+// inGroups returns the scope of the groups of that name as rows.
+func (s *scope) inGroups(name string) (*scope, error) {
+	if made, ok := s.base.groups[name]; ok {
+		return s.at(made), nil
+	}
+	i := slices.IndexFunc(s.sheet.groups, func(e entry[groupRows]) bool { return e.name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("in %s: no such groups", name)
+	}
+	e := &s.sheet.groups[i].of
+	made := &rows{names: e.columns(), index: map[string]int{}}
+	for i, column := range made.names {
+		made.index[column] = i
+	}
+	all, err := (&scope{sheet: s.sheet, named: s.named, base: s.base}).at(s.base.rows).groups(e.Each, e.Where.tree)
+	if err != nil {
+		return nil, within("groups: "+name, atLine(e.Where.line, err))
+	}
+	for _, g := range all {
+		row := slices.Clone(g.key)
+		for _, m := range e.Measures {
+			v, err := g.scope.value(m.of.expression)
+			if errors.Is(err, errNoRows) {
+				v, err = absent(m.of.expression.text), nil
+			}
+			if err != nil {
+				return nil, within("groups: "+name+": "+m.name, atLine(m.line, err))
+			}
+			row = append(row, plain(v))
+		}
+		made.values = append(made.values, row)
+	}
+	s.base.groups[name] = made
+	return s.at(made), nil
+}
+
 // outcome judges rows.
 func (sh *Sheet) outcome(plan any, table *rows) (*experiments.Outcome, error) {
-	s := &scope{sheet: sh, table: table, named: planValues(plan), row: -1}
-	for i := range table.values {
-		s.which = append(s.which, i)
-	}
+	s := newScope(sh, plan, table)
 	for _, e := range sh.let {
 		v, err := s.value(e.of.expression)
 		if errors.Is(err, errNoRows) {
@@ -89,12 +164,13 @@ func (sh *Sheet) outcome(plan any, table *rows) (*experiments.Outcome, error) {
 		}
 	}
 	for _, e := range sh.figures {
-		if err := s.addFigure(out, e.name, &e.of); err != nil {
+		if err := s.addFigures(out, &e.of); err != nil {
 			return nil, inFile(sh.figuresFile, within("figures: "+e.name, err))
 		}
 	}
 	for _, e := range sh.claims {
-		if err := s.addClaim(out, e.name, &e.of); err != nil {
+		err := s.forEach(e.of.For, func(s *scope) error { return s.addClaim(out, &e.of) })
+		if err != nil {
 			return nil, inFile(sh.claimsFile, within("claims: "+e.name, atLine(e.line, err)))
 		}
 	}
@@ -133,8 +209,13 @@ func (s *scope) addNote(out *experiments.Outcome, n *note) error {
 	return err
 }
 
-func (s *scope) addClaim(out *experiments.Outcome, name string, c *claim) error {
-	made := experiments.Claim{Name: name, Class: experiments.ClaimClass(c.Class.text), Source: c.Source.text, Tag: experiments.Tag(c.Tag.text), Basis: c.Basis.text, Doubted: c.Doubted}
+func (s *scope) addClaim(out *experiments.Outcome, c *claim) error {
+	name, err := s.text(c.name)
+	if err != nil {
+		return err
+	}
+	made := experiments.Claim{Name: name, Class: experiments.ClaimClass(c.Class.text), Source: c.Source.text, Tag: experiments.Tag(c.Tag.text),
+		Basis: c.Basis.text, Doubted: c.Doubted}
 	for _, t := range []struct {
 		from *prose
 		to   *string
@@ -275,252 +356,4 @@ func (s *scope) band(b *band) (experiments.Band, error) {
 		return made.Saying("%s", text), err
 	}
 	return made, nil
-}
-
-// rowsWhere returns s with the rows that meet a condition of the file.
-func (s *scope) rowsWhere(where formula) (*scope, error) {
-	which, err := s.chosen(where.tree)
-	if err != nil {
-		return nil, atLine(where.line, err)
-	}
-	return s.within(nil, which), nil
-}
-
-func (s *scope) addTable(out *experiments.Outcome, name string, t *table) error {
-	if ok, err := s.applies(t.When); err != nil || !ok {
-		return err
-	}
-	title, err := s.text(t.Title.template)
-	if err != nil {
-		return err
-	}
-	made := experiments.Table{Name: name, Title: title, Data: t.Data}
-	columns, err := s.columns(t)
-	if err != nil {
-		return err
-	}
-	for _, c := range columns {
-		heading, err := c.in(s).text(c.heading.template)
-		if err != nil {
-			return atLine(c.heading.line, err)
-		}
-		made.Columns = append(made.Columns, heading)
-	}
-	in, err := s.rowsWhere(t.Where)
-	if err != nil {
-		return err
-	}
-	groups, err := in.groups(t.Each, nil)
-	if err != nil {
-		return err
-	}
-	for _, g := range groups {
-		var row []any
-		for _, c := range columns {
-			v, err := c.in(g.scope).value(c.Value.expression)
-			if errors.Is(err, errNoRows) {
-				v, err = "", nil
-			}
-			if err != nil {
-				return atLine(c.Value.line, err)
-			}
-			row = append(row, cell(v))
-		}
-		made.Add(row...)
-	}
-	if len(groups) > 0 {
-		out.Tables = append(out.Tables, made)
-	}
-	return nil
-}
-
-// cell returns a value as a table shows it.
-func cell(v any) any {
-	if x, ok := number(v); ok {
-		return x
-	}
-	if l, ok := plain(v).([]any); ok {
-		return show(l)
-	}
-	return plain(v)
-}
-
-// oneColumn is a column, and for one of a list the item.
-type oneColumn struct {
-	*column
-	fixed map[string]any
-}
-
-func (c *oneColumn) in(s *scope) *scope {
-	if c.fixed == nil {
-		return s
-	}
-	return s.within(c.fixed, s.which)
-}
-
-func (s *scope) columns(t *table) (all []oneColumn, err error) {
-	for i := range t.Columns {
-		c := &t.Columns[i].of
-		if !c.For.set() {
-			all = append(all, oneColumn{c, nil})
-			continue
-		}
-		list, err := s.listOf(c.For.tree)
-		if err != nil {
-			return nil, atLine(c.For.line, err)
-		}
-		for k, v := range list {
-			all = append(all, oneColumn{c, map[string]any{"item": v, "index": float64(k)}})
-		}
-	}
-	return all, nil
-}
-
-func (s *scope) addFigure(out *experiments.Outcome, name string, g *graph) error {
-	if ok, err := s.applies(g.When); err != nil || !ok {
-		return err
-	}
-	made := figure.Figure{Name: name, X: figure.Axis{Log: g.X.Log}, Y: figure.Axis{Log: g.Y.Log}}
-	for _, t := range []struct {
-		from *prose
-		to   *string
-	}{{&g.Title, &made.Title}, {&g.Caption, &made.Caption}, {&g.X.Label, &made.X.Label}, {&g.Y.Label, &made.Y.Label}} {
-		var err error
-		if *t.to, err = s.text(t.from.template); err != nil {
-			return atLine(t.from.line, err)
-		}
-	}
-	for _, e := range []struct {
-		from formula
-		to   *float64
-	}{{g.X.From, &made.X.Lo}, {g.X.To, &made.X.Hi}, {g.Y.From, &made.Y.Lo}, {g.Y.To, &made.Y.Hi}} {
-		if !e.from.set() {
-			continue
-		}
-		var err error
-		if *e.to, err = s.floatOf(e.from.tree); err != nil {
-			return atLine(e.from.line, err)
-		}
-	}
-	for _, m := range g.Marks {
-		label, err := s.text(m.Label.template)
-		at := m.Y
-		if m.X.set() {
-			at = m.X
-		}
-		var x float64
-		if err == nil {
-			x, err = s.floatOf(at.tree)
-		}
-		if err != nil {
-			return atLine(m.Label.line, err)
-		}
-		made.Marks = append(made.Marks, figure.Mark{Label: label, At: x, Vertical: m.X.set()})
-	}
-	for i := range g.Series {
-		if err := s.addSeries(&made, &g.Series[i]); err != nil {
-			return atLine(g.Series[i].Y.line, err)
-		}
-	}
-	out.Figures = append(out.Figures, made)
-	return nil
-}
-
-// addSeries adds the lines of a series.
-func (s *scope) addSeries(f *figure.Figure, from *series) error {
-	kind := from.Kind
-	if kind == "" {
-		kind = figure.Line
-	}
-	if from.Step.set() {
-		return s.addFunction(f, from, kind)
-	}
-	in, err := s.rowsWhere(from.Where)
-	if err != nil {
-		return err
-	}
-	lines := []group{{scope: in}}
-	if len(from.Lines) > 0 {
-		if lines, err = in.groups(from.Lines, nil); err != nil {
-			return err
-		}
-	}
-	for _, line := range lines {
-		name, err := line.scope.text(from.Name.template)
-		if err != nil {
-			return err
-		}
-		made := figure.Series{Name: name, Kind: kind, Dashed: from.Dashed}
-		points, err := line.scope.groups([]string{from.Over}, nil)
-		if err != nil {
-			return err
-		}
-		if kind != figure.Points {
-			rising(points)
-		}
-		for _, p := range points {
-			if err := p.scope.addPoint(&made, from); err != nil {
-				return err
-			}
-		}
-		f.Series = append(f.Series, made)
-	}
-	return nil
-}
-
-func (s *scope) addPoint(made *figure.Series, from *series) error {
-	x, err := s.floatOf(from.X.tree)
-	if err != nil {
-		return err
-	}
-	y, err := s.eval(from.Y.tree)
-	if err != nil {
-		return err
-	}
-	if in, ok := interval(y); ok {
-		made.AddInterval(x, in)
-		return nil
-	}
-	value, ok := number(y)
-	if !ok {
-		return fmt.Errorf("y: %s, want a number", kind(y))
-	}
-	made.Add(x, value)
-	return nil
-}
-
-// mostPoints bounds the points of a function's line.
-const mostPoints = 100_000
-
-// addFunction adds the line of a function: y for the values of a variable from one to another.
-func (s *scope) addFunction(f *figure.Figure, from *series, kind figure.Kind) error {
-	name, err := s.text(from.Name.template)
-	if err != nil {
-		return err
-	}
-	var ends [3]any
-	for i, e := range []formula{from.From, from.To, from.Step} {
-		if ends[i], err = s.eval(e.tree); err != nil {
-			return err
-		}
-	}
-	made := figure.Series{Name: name, Kind: kind, Dashed: from.Dashed}
-	at := plain(ends[0])
-	for range mostPoints {
-		sign, err := compare(at, ends[1])
-		if err != nil {
-			return err
-		}
-		if sign > 0 {
-			break
-		}
-		if err := s.within(map[string]any{from.Over: at}, slices.Clone(s.which)).addPoint(&made, from); err != nil {
-			return err
-		}
-		if at, err = arithmetic("+", at, ends[2]); err != nil {
-			return err
-		}
-	}
-	f.Series = append(f.Series, made)
-	return nil
 }

@@ -1,6 +1,7 @@
 package declared
 
 import (
+	"errors"
 	"fmt"
 	"go/ast"
 	"math"
@@ -12,51 +13,104 @@ import (
 
 // operator is a function that expressions can call.
 type operator struct {
-	name  string
-	usage string // such as "mean(NUMBER where CONDITION)"
+	usage string // its name and arguments, such as "mean(NUMBER where CONDITION)"
 	help  string // one line
 	apply func(s *scope, c *call) (any, error)
 
-	args    int  // arguments before over and where; -1 is any number
+	args    int  // arguments before in, over and where; -1 is any number
+	more    int  // arguments that may follow
 	over    bool // it wants axes
-	perRows bool // it may take a condition on rows
+	perRows bool // it may take groups, and a condition on rows
 }
 
-// operatorsByName are the operators, with the aggregates of rows first.
+// name returns the name of the operator.
+func (o *operator) name() string {
+	name, _, _ := strings.Cut(o.usage, "(")
+	return name
+}
+
+// operatorList are the operators: first those of rows, then those of axes, then those of values.
 var operatorList []operator
 
 func init() {
-	operatorList = []operator{
-		{name: "mean", usage: "mean(NUMBER where CONDITION)", help: "mean of a number over the rows", args: 1, perRows: true, apply: numbers(stat.Mean[float64])},
-		{name: "sum", usage: "sum(NUMBER where CONDITION)", help: "sum over the rows", args: 1, perRows: true, apply: numbers(sum)},
-		{name: "median", usage: "median(NUMBER where CONDITION)", help: "median over the rows", args: 1, perRows: true, apply: numbers(stat.Median[float64])},
-		{name: "quantile", usage: "quantile(NUMBER, SHARE where CONDITION)", help: "quantile over the rows (Hyndman and Fan's type 1), SHARE from 0 to 1", args: 2, perRows: true, apply: quantile},
-		{name: "interval", usage: "interval(NUMBER where CONDITION)", help: "mean with its 95 % bootstrap interval over the rows, which are independent: .value, .lo, .hi", args: 1, perRows: true, apply: bootstrapMean},
-		{name: "ratio", usage: "ratio(NUMBER, NUMBER where CONDITION)", help: "sum of the first divided by the sum of the second, with the 95 % bootstrap interval over the rows", args: 2, perRows: true, apply: bootstrapRatio},
-		{name: "count", usage: "count(where CONDITION) or count(LIST)", help: "how many rows, or values of a list", args: -1, perRows: true, apply: count},
+	operatorList = slices.Concat(rowOperators(), axisOperators(), valueOperators())
+}
 
-		{name: "least", usage: "least(NUMBER where CONDITION) or least(MEASURE over AXIS where CONDITION)", help: "least over the rows; or least of a measure over an axis: .value, and .at for where", args: 1, over: true, perRows: true, apply: extreme(-1)},
-		{name: "greatest", usage: "greatest(NUMBER where CONDITION) or greatest(MEASURE over AXIS where CONDITION)", help: "greatest, as least", args: 1, over: true, perRows: true, apply: extreme(1)},
-		{name: "crossing", usage: "crossing(MEASURE, LEVEL over AXIS where CONDITION)", help: "first value of a rising axis at which the measure reaches the level", args: 2, over: true, perRows: true, apply: crossing},
-		{name: "those", usage: "those(CONDITION over AXIS where CONDITION)", help: "list of the values of an axis at which the first condition holds", args: 1, over: true, perRows: true, apply: those},
-		{name: "all", usage: "all(CONDITION over AXIS where CONDITION)", help: "whether the first condition holds at each value of an axis", args: 1, over: true, perRows: true, apply: all},
-		{name: "listing", usage: "listing(TEXT over AXIS where CONDITION)", help: "list of a text for each value of an axis, which rises", args: 1, over: true, perRows: true, apply: listing},
-		{name: "paired", usage: "paired(MEASURE - MEASURE over AXIS where CONDITION)", help: "mean of a measure over the values of an axis, such as the seed, with its 95 % bootstrap interval", args: 1, over: true, perRows: true, apply: paired},
+func rowOperators() []operator {
+	of := func(args int, usage, help string, apply func(*scope, *call) (any, error)) operator {
+		return operator{usage: usage, help: help, apply: apply, args: args, perRows: true}
+	}
+	return []operator{
+		of(1, "mean(NUMBER where CONDITION)", "mean of a number over the rows", numbers(stat.Mean[float64])),
+		of(1, "sum(NUMBER where CONDITION)", "sum over the rows", numbers(sum)),
+		of(1, "median(NUMBER where CONDITION)", "median over the rows", numbers(stat.Median[float64])),
+		of(2, "quantile(NUMBER, SHARE where CONDITION)",
+			"quantile over the rows (Hyndman and Fan's type 1), SHARE from 0 to 1", quantile),
+		of(1, "interval(NUMBER where CONDITION)",
+			"mean with its 95 % bootstrap interval over the rows, which are independent: .value, .lo, .hi", bootstrapMean),
+		of(2, "ratio(NUMBER, NUMBER where CONDITION)",
+			"sum of the first divided by the sum of the second, with the 95 % bootstrap interval over the rows", bootstrapRatio),
+		of(1, "values(COLUMN where CONDITION)", "list of the values of a column, each once, in order of the rows", values),
+	}
+}
 
-		{name: "among", usage: "among(VALUE, VALUE, …)", help: "whether the first value is one of the others", args: -1, apply: among},
-		{name: "contains", usage: "contains(LIST, VALUE)", help: "whether a list has a value", args: 2, apply: contains},
-		{name: "starts", usage: "starts(TEXT, TEXT)", help: "whether the first text begins with the second", args: 2, apply: starts},
-		{name: "first", usage: "first(LIST)", help: "first value of a list", args: 1, apply: element(func(n int) int { return 0 })},
-		{name: "last", usage: "last(LIST)", help: "last value of a list", args: 1, apply: element(func(n int) int { return n - 1 })},
-		{name: "item", usage: "item(LIST, INDEX)", help: "a value of a list, from 0", args: 2, apply: item},
-		{name: "listed", usage: "listed(TEXT, LIST)", help: "the text and the list; nothing for an empty list", args: 2, apply: listed},
-		{name: "min", usage: "min(NUMBER, …)", help: "least of its arguments", args: -1, apply: pickBy(-1)},
-		{name: "max", usage: "max(NUMBER, …)", help: "greatest of its arguments", args: -1, apply: pickBy(1)},
-		{name: "ceil", usage: "ceil(NUMBER)", help: "least whole number not below", args: 1, apply: rounding(math.Ceil)},
-		{name: "abs", usage: "abs(NUMBER)", help: "absolute value", args: 1, apply: rounding(math.Abs)},
-		{name: "ms", usage: "ms(DURATION)", help: "a duration as a number of milliseconds", args: 1, apply: milliseconds},
-		{name: "round", usage: "round(DURATION, DURATION)", help: "a duration to the nearest multiple of another", args: 2, apply: round},
-		{name: "bytes_time", usage: "bytes_time(BYTES, RATE)", help: "how long a link of so many bit/s takes to send so many bytes", args: 2, apply: bytesTime},
+func axisOperators() []operator {
+	of := func(args, more int, usage, help string, apply func(*scope, *call) (any, error)) operator {
+		return operator{usage: usage, help: help, apply: apply, args: args, more: more, over: true, perRows: true}
+	}
+	return []operator{
+		of(-1, 0, "count(where CONDITION), count(over AXIS, … where CONDITION) or count(LIST)",
+			"how many rows, groups of rows, or values of a list", count),
+		of(1, 0, "least(NUMBER where CONDITION) or least(MEASURE over AXIS, … where CONDITION)",
+			"least over the rows, or of a measure over axes: .value, .at, and .COLUMN of the row or group", extreme(-1)),
+		of(1, 0, "greatest(NUMBER where CONDITION) or greatest(MEASURE over AXIS, … where CONDITION)", "greatest, as least", extreme(1)),
+		of(2, 1, "crossing(MEASURE, LEVEL over AXIS where CONDITION) or crossing(MEASURE, LEVEL, ELSE over …)",
+			"first value of a rising axis at which the measure reaches the level; ELSE if it does nowhere", crossing),
+		of(1, 0, "those(CONDITION over AXIS where CONDITION)",
+			"list of the values of an axis at which the first condition holds", those),
+		of(1, 0, "all(CONDITION over AXIS, … where CONDITION)",
+			"whether the first condition holds at each value of an axis", all),
+		of(1, 0, "listing(TEXT where CONDITION) or listing(TEXT over AXIS, … where CONDITION)",
+			"list of a text for each row, or for each value of an axis, which rises", listing),
+		of(1, 0, "paired(MEASURE - MEASURE over AXIS where CONDITION)",
+			"mean of a measure over the values of an axis, such as the seed, with its 95 % bootstrap interval", paired),
+		of(1, 0, "resampled(MEASURE over AXIS where CONDITION)",
+			"measure of all rows, with its 95 % bootstrap interval over the values of an axis, such as the seed", resampled),
+	}
+}
+
+func valueOperators() []operator {
+	of := func(args int, usage, help string, apply func(*scope, *call) (any, error)) operator {
+		return operator{usage: usage, help: help, apply: apply, args: args}
+	}
+	return []operator{
+		of(3, "if(CONDITION, VALUE, VALUE)", "the first value where the condition holds, else the second", choose),
+		of(2, "otherwise(MEASURE, VALUE)", "the measure; the value where it has no rows", otherwise),
+		of(-1, "among(VALUE, VALUE, …)", "whether the first value is one of the others", among),
+		of(2, "contains(LIST, VALUE)", "whether a list has a value", contains),
+		of(2, "starts(TEXT, TEXT)", "whether the first text begins with the second", starts),
+
+		of(-1, "list(VALUE, …)", "list of the arguments, each once", listOfValues),
+		of(1, "first(LIST)", "first value of a list", element(func(n int) int { return 0 })),
+		of(1, "last(LIST)", "last value of a list", element(func(n int) int { return n - 1 })),
+		of(2, "item(LIST, INDEX)", "a value of a list, from 0", item),
+		of(2, "next(LIST, VALUE)", "first value of a rising list that is not below the other one; the last one without", next),
+		of(2, "nearest(LIST, NUMBER)", "value of a list that is nearest to a number", nearestOf),
+		of(2, "listed(TEXT, LIST)", "the text and the list; nothing for an empty list", listed),
+		of(2, "join(LIST, TEXT)", "the values of a list with a text between them", join),
+
+		of(-1, "min(NUMBER, …)", "least of its arguments", pickBy(-1)),
+		of(-1, "max(NUMBER, …)", "greatest of its arguments", pickBy(1)),
+		of(1, "ceil(NUMBER)", "least whole number not below", rounding(math.Ceil)),
+		of(1, "floor(NUMBER)", "greatest whole number not above", rounding(math.Floor)),
+		of(1, "abs(NUMBER)", "absolute value", rounding(math.Abs)),
+		of(1, "digits(NUMBER)", "text of a whole number, without commas", digits),
+		of(2, "fixed(NUMBER, DIGITS)", "text of a number with so many digits behind the point", fixed),
+
+		of(1, "ms(DURATION)", "a duration as a number of milliseconds", milliseconds),
+		of(1, "seconds(DURATION)", "a duration as a number of seconds", seconds),
+		of(2, "round(DURATION, DURATION)", "a duration to the nearest multiple of another", round),
+		of(2, "bytes_time(BYTES, RATE)", "how long a link of so many bit/s takes to send so many bytes", bytesTime),
 	}
 }
 
@@ -65,11 +119,11 @@ const spanName = "__span"
 
 func operatorNamed(name string) (operator, bool) {
 	if name == spanName {
-		return operator{name: name, args: 1, apply: func(_ *scope, c *call) (any, error) {
+		return operator{usage: name, args: 1, apply: func(_ *scope, c *call) (any, error) {
 			return span(strings.Trim(c.args[0].(*ast.BasicLit).Value, `"`))
 		}}, true
 	}
-	i := slices.IndexFunc(operatorList, func(o operator) bool { return o.name == name })
+	i := slices.IndexFunc(operatorList, func(o operator) bool { return o.name() == name })
 	if i < 0 {
 		return operator{}, false
 	}
@@ -170,48 +224,77 @@ func bootstrapRatio(s *scope, c *call) (any, error) {
 }
 
 func count(s *scope, c *call) (any, error) {
-	if len(c.args) == 1 && c.where == nil {
+	switch {
+	case len(c.args) == 1 && c.where == nil && c.over == nil:
 		list, err := s.listOf(c.args[0])
 		return float64(len(list)), err
-	}
-	if len(c.args) > 0 {
-		return nil, fmt.Errorf("want a list, or where and a condition")
+	case len(c.args) > 0:
+		return nil, fmt.Errorf("want a list, or over and where")
+	case c.over != nil:
+		all, err := s.groups(c.over, c.where)
+		return float64(len(all)), err
 	}
 	which, err := s.chosen(c.where)
 	return float64(len(which)), err
+}
+
+func values(s *scope, c *call) (any, error) {
+	all, err := s.each(c.args[0], c.where)
+	if err != nil {
+		return nil, err
+	}
+	return once(all)
+}
+
+// once returns the values without repetitions.
+func once(all []any) (any, error) {
+	list := []any{}
+	for _, v := range all {
+		if found, err := has(list, v); err != nil {
+			return nil, err
+		} else if !found {
+			list = append(list, v)
+		}
+	}
+	return list, nil
 }
 
 // extreme returns the least (-1) or greatest (1) value over rows, or of a measure over axes.
 func extreme(want int) func(*scope, *call) (any, error) {
 	return func(s *scope, c *call) (any, error) {
 		var best *pick
-		take := func(v, at any) error {
+		take := func(v any, at any, place *scope) error {
 			if best != nil {
 				if c, err := compare(v, best.value); err != nil || c != want {
 					return err
 				}
 			}
-			best = &pick{plain(v), at}
+			best = &pick{plain(v), at, place}
 			return nil
 		}
-		if c.over == nil {
-			values, err := s.each(c.args[0], c.where)
+		if c.over != nil {
+			if err := s.over(c, func(g group, v any) error { return take(v, g.at(), g.scope) }); err != nil {
+				return nil, err
+			}
+			return *best, nil
+		}
+		which, err := s.chosen(c.where)
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range which {
+			in := *s
+			in.row = row
+			v, err := in.inRow(c.args[0])
+			if err == nil {
+				err = take(v, nil, &in)
+			}
 			if err != nil {
 				return nil, err
 			}
-			for _, v := range values {
-				if err := take(v, nil); err != nil {
-					return nil, err
-				}
-			}
-		} else if err := s.over(c, func(g group, v any) error { return take(v, g.at()) }); err != nil {
-			return nil, err
 		}
-		switch {
-		case best == nil:
+		if best == nil {
 			return nil, errNoRows
-		case c.over == nil:
-			return best.value, nil
 		}
 		return *best, nil
 	}
@@ -266,6 +349,9 @@ func crossing(s *scope, c *call) (any, error) {
 		return err
 	})
 	if err == nil && found == nil {
+		if len(c.args) == 3 {
+			return s.eval(c.args[2])
+		}
 		err = errNoRows
 	}
 	return found, err
@@ -299,6 +385,13 @@ func (s *scope) overConditions(c *call, list *[]any, holds *bool) error {
 
 func listing(s *scope, c *call) (any, error) {
 	list := []any{}
+	if c.over == nil {
+		all, err := s.each(c.args[0], c.where)
+		for _, v := range all {
+			list = append(list, show(v))
+		}
+		return list, err
+	}
 	err := s.over(c, func(_ group, v any) error {
 		list = append(list, show(v))
 		return nil
@@ -320,4 +413,40 @@ func paired(s *scope, c *call) (any, error) {
 		return nil, err
 	}
 	return stat.BootstrapMean(values, 1), nil
+}
+
+// resampled draws the values of the axis with their rows. A draw without rows to measure does not
+// count.
+func resampled(s *scope, c *call) (any, error) {
+	if c.over == nil {
+		return nil, fmt.Errorf("want over and a column, such as seed")
+	}
+	groups, err := s.groups(c.over, c.where)
+	if err != nil {
+		return nil, err
+	}
+	if len(groups) == 0 {
+		return nil, errNoRows
+	}
+	drawn := make([][]int, len(groups))
+	for i, g := range groups {
+		drawn[i] = g.scope.which
+	}
+	in := s.within(nil, nil)
+	in.memo = newMemo()
+	first := true
+	var failed error
+	interval := stat.Bootstrap(drawn, 1, func(which []int) float64 {
+		in.which = which
+		x, err := in.floatOf(c.args[0])
+		if err != nil {
+			if first || !errors.Is(err, errNoRows) {
+				failed = err
+			}
+			x = math.NaN()
+		}
+		first = false
+		return x
+	})
+	return interval, failed
 }

@@ -10,18 +10,23 @@ import (
 	"strings"
 )
 
-// Two words separate the parts of an operator's call: mean(share over period where pulse == 50ms).
-// They become arguments of these names, which no text can spell.
+// Three words separate the parts of an operator's call: least(mean(share) over period where live),
+// count(in settings where gain > 1). They become arguments of these names, which no text can spell.
+// ifName is the operator "if", a keyword of Go.
 const (
+	inMark    = "__in"
 	overMark  = "__over"
 	whereMark = "__where"
+	ifName    = "__if"
 )
 
 var (
 	token1    = regexp.MustCompile(`^(?:"[^"]*"|'[^']*'|[0-9][0-9_]*(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?|[\pL_][\pL0-9_]*|\s+|.)`)
 	duration  = regexp.MustCompile(`^[0-9]+(?:\.[0-9]+)?(?:ns|us|µs|ms|s|m|h)(?:[0-9]+(?:\.[0-9]+)?(?:ns|us|µs|ms|s|m|h))*`)
 	wordStart = regexp.MustCompile(`^[\pL0-9_]`)
-	spelled   = map[string]string{"and": "&&", "or": "||", "not": "!", "over": "," + overMark + ",", "where": "," + whereMark + ","}
+	spelled   = map[string]string{
+		"and": "&&", "or": "||", "not": "!", "if": ifName,
+		"in": "," + inMark + ",", "over": "," + overMark + ",", "where": "," + whereMark + ","}
 )
 
 // respell writes an expression as one of Go: and, or, not, over, where, 20ms and 'text' are not Go.
@@ -40,7 +45,7 @@ func respell(text string) string {
 		text = text[len(m):]
 		if word, ok := spelled[m]; ok {
 			m = word
-			if last == "(" { // nothing comes before where
+			if last == "(" || strings.HasSuffix(last, ",") { // nothing comes before it
 				m = strings.TrimPrefix(m, ",")
 			}
 		}
@@ -60,10 +65,12 @@ func isWord(text string) bool {
 	return wordStart.MatchString(text)
 }
 
-// call is an operator with its arguments, the axes after "over", and the condition after "where".
+// call is an operator with its arguments, the groups after "in", the axes after "over", and the
+// condition after "where".
 type call struct {
 	name  string
 	args  []ast.Expr
+	in    string // "" is the rows in sight
 	over  []string
 	where ast.Expr // nil is all rows
 }
@@ -75,14 +82,22 @@ func splitCall(c *ast.CallExpr) (*call, error) {
 		return nil, fmt.Errorf("a call of something without a name")
 	}
 	out := &call{name: name.Name}
+	if name.Name == ifName {
+		out.name = "if"
+	}
 	part := ""
 	for _, arg := range c.Args {
 		id, isName := arg.(*ast.Ident)
 		switch {
-		case isName && (id.Name == overMark || id.Name == whereMark):
-			if part = id.Name; part == overMark && out.where != nil {
-				return nil, fmt.Errorf("%s: want over before where", out.name)
+		case isName && (id.Name == inMark || id.Name == overMark || id.Name == whereMark):
+			if part == whereMark || part == overMark && id.Name == inMark {
+				return nil, fmt.Errorf("%s: want in, over and where in this order", out.name)
 			}
+			part = id.Name
+		case part == inMark && isName && out.in == "":
+			out.in = id.Name
+		case part == inMark:
+			return nil, fmt.Errorf("%s: want the name of groups after in", out.name)
 		case part == overMark && isName:
 			out.over = append(out.over, id.Name)
 		case part == overMark:
@@ -95,8 +110,8 @@ func splitCall(c *ast.CallExpr) (*call, error) {
 			out.args = append(out.args, arg)
 		}
 	}
-	if part != "" && out.over == nil && out.where == nil {
-		return nil, fmt.Errorf("%s: want something after over and where", out.name)
+	if part == inMark && out.in == "" || part == overMark && out.over == nil || part == whereMark && out.where == nil {
+		return nil, fmt.Errorf("%s: want something after in, over and where", out.name)
 	}
 	return out, nil
 }
@@ -112,7 +127,7 @@ func parse(text string) (expression, error) {
 	tree, err := parser.ParseExpr(respell(text))
 	if err != nil {
 		_, reason, _ := strings.Cut(err.Error(), ": ")
-		return expression{}, fmt.Errorf("%q: not an expression: %s", text, strings.NewReplacer(overMark, "over", whereMark, "where").Replace(reason))
+		return expression{}, fmt.Errorf("%q: not an expression: %s", text, strings.NewReplacer(inMark, "in", overMark, "over", whereMark, "where", ifName, "if").Replace(reason))
 	}
 	e := expression{text, tree}
 	ast.Inspect(tree, func(n ast.Node) bool {

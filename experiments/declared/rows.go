@@ -21,10 +21,36 @@ type rows struct {
 	names  []string
 	index  map[string]int
 	values [][]any
+	kinds  map[string][]int
+}
+
+// kindsOf returns a number for each row: rows with one value in the column have the same.
+func (t *rows) kindsOf(column string) []int {
+	if kinds, ok := t.kinds[column]; ok {
+		return kinds
+	}
+	kinds, numbers := make([]int, len(t.values)), map[any]int{}
+	for i, row := range t.values {
+		v := row[t.index[column]]
+		if l, ok := v.([]any); ok {
+			v = fmt.Sprint(l)
+		}
+		k, ok := numbers[v]
+		if !ok {
+			k = len(numbers)
+			numbers[v] = k
+		}
+		kinds[i] = k
+	}
+	if t.kinds == nil {
+		t.kinds = map[string][]int{}
+	}
+	t.kinds[column] = kinds
+	return kinds
 }
 
 // Columns returns the columns of a row: the fields of the struct that JSON writes, without the
-// ending _ns of durations. The tags unit and help describe them.
+// ending _ns of durations, or the name in the tag column. The tags unit and help describe them.
 func Columns(row any) []Column {
 	var all []Column
 	for _, f := range reflect.VisibleFields(reflect.TypeOf(row)) {
@@ -49,6 +75,9 @@ func columnName(f reflect.StructField) string {
 	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 	if name == "-" || f.PkgPath != "" || f.Anonymous {
 		return ""
+	}
+	if own := f.Tag.Get("column"); own != "" {
+		return own
 	}
 	return strings.TrimSuffix(name, "_ns")
 }

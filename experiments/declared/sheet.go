@@ -20,6 +20,7 @@ import (
 type Sheet struct {
 	let       ordered[formula]
 	functions map[string]function
+	groups    ordered[groupRows]
 	claims    ordered[claim]
 	tables    ordered[table]
 	figures   ordered[graph]
@@ -36,10 +37,11 @@ type function struct {
 }
 
 type claimsYAML struct {
-	Let       ordered[formula] `yaml:"let"`
-	Functions ordered[formula] `yaml:"functions"`
-	Claims    ordered[claim]   `yaml:"claims"`
-	Notes     ordered[note]    `yaml:"notes"`
+	Let       ordered[formula]   `yaml:"let"`
+	Functions ordered[formula]   `yaml:"functions"`
+	Groups    ordered[groupRows] `yaml:"groups"`
+	Claims    ordered[claim]     `yaml:"claims"`
+	Notes     ordered[note]      `yaml:"notes"`
 }
 
 type figuresYAML struct {
@@ -47,8 +49,17 @@ type figuresYAML struct {
 	Figures ordered[graph] `yaml:"figures"`
 }
 
+// groupRows makes rows of groups: a row for each group, with the columns that it shares, and
+// measures of its rows.
+type groupRows struct {
+	Each     list[string]     `yaml:"each"`
+	Where    formula          `yaml:"where"`
+	Measures ordered[formula] `yaml:"measures"`
+}
+
 // claim is a claim of claims.yaml.
 type claim struct {
+	For       formula `yaml:"for"`  // a list; a claim for each value, with item and index
 	Like      string  `yaml:"like"` // another claim, whose keys hold where this one has none
 	When      formula `yaml:"when"`
 	Else      prose   `yaml:"else"`
@@ -65,6 +76,8 @@ type claim struct {
 	Differs   *band   `yaml:"differs"`
 	Why       prose   `yaml:"why"`
 	Doubted   bool    `yaml:"doubted"`
+
+	name template
 }
 
 // band is what a claim expects.
@@ -95,16 +108,20 @@ type note struct {
 type table struct {
 	Title   prose           `yaml:"title"`
 	When    formula         `yaml:"when"`
+	Rows    string          `yaml:"rows"` // groups in the place of the study's rows
 	Where   formula         `yaml:"where"`
 	Each    list[string]    `yaml:"each"`    // a row for each value of these columns
 	Data    bool            `yaml:"data"`    // for programs, in a file of its own
 	Columns ordered[column] `yaml:"columns"` // by their headings
 }
 
-// column is a column of a table: a formula; or one for each value of a list of the plan.
+// column is a column of a table: a formula; or three, of a value and its interval; or columns for
+// each value of a list, with item and index.
 type column struct {
-	Value formula `yaml:"value"`
-	For   formula `yaml:"for"` // a list; item and index are then known
+	Value    formula         `yaml:"value"`
+	Interval formula         `yaml:"interval"`
+	For      formula         `yaml:"for"`
+	Columns  ordered[column] `yaml:"columns"` // for each value of the list
 
 	heading prose
 }
@@ -118,8 +135,10 @@ func (c *column) UnmarshalYAML(n *yaml.Node) error {
 	return strict(n, (*fields)(c))
 }
 
-// graph is a figure of figures.yaml.
+// graph is a figure of figures.yaml, or one for each panel.
 type graph struct {
+	Like    string       `yaml:"like"` // another figure, whose keys hold where this one has none
+	For     formula      `yaml:"for"`  // a list; a figure for each value, with item and index
 	Title   prose        `yaml:"title"`
 	Caption prose        `yaml:"caption"`
 	When    formula      `yaml:"when"`
@@ -127,6 +146,19 @@ type graph struct {
 	Y       axis         `yaml:"y"`
 	Marks   list[mark]   `yaml:"marks"`
 	Series  list[series] `yaml:"series"`
+	// Panels draw the series with other values, in figures of their own: NAME-PANEL.
+	Panels ordered[panel] `yaml:"panels"`
+
+	name template
+}
+
+// panel is what a figure of several has of its own.
+type panel struct {
+	Title   prose      `yaml:"title"` // behind that of the figure
+	Caption prose      `yaml:"caption"`
+	Value   formula    `yaml:"value"` // along y
+	Y       axis       `yaml:"y"`
+	Marks   list[mark] `yaml:"marks"`
 }
 
 type axis struct {
@@ -146,7 +178,9 @@ type mark struct {
 type series struct {
 	Name   prose        `yaml:"name"`
 	Kind   figure.Kind  `yaml:"kind"`
-	Dashed bool         `yaml:"dashed"`
+	Dashed formula      `yaml:"dashed"`
+	Group  string       `yaml:"group"` // a column of lines: those of one value share a colour
+	Rows   string       `yaml:"rows"`  // groups in the place of the study's rows
 	Where  formula      `yaml:"where"`
 	Lines  list[string] `yaml:"lines"`
 	Over   string       `yaml:"over"` // the column along x; of a function, the name of its variable
@@ -168,15 +202,22 @@ func Read(files fs.FS, folder string) (*Sheet, error) {
 	if err := readFile(files, s.figuresFile, &f); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	s.let, s.claims, s.notes, s.tables, s.figures = c.Let, c.Claims, c.Notes, f.Tables, f.Figures
+	s.let, s.groups, s.claims, s.notes, s.tables, s.figures = c.Let, c.Groups, c.Claims, c.Notes, f.Tables, f.Figures
 	for _, t := range s.tables {
-		for i := range t.of.Columns {
-			c := &t.of.Columns[i]
-			h, err := parseTemplate(c.name)
-			if err != nil {
-				return nil, inFile(s.figuresFile, within("tables: "+t.name, atLine(c.line, err)))
-			}
-			c.of.heading = prose{located{c.line, c.name}, h}
+		if err := headings(t.of.Columns); err != nil {
+			return nil, inFile(s.figuresFile, within("tables: "+t.name, err))
+		}
+	}
+	for i := range s.claims {
+		e, err := &s.claims[i], error(nil)
+		if e.of.name, err = parseTemplate(e.name); err != nil {
+			return nil, inFile(s.claimsFile, atLine(e.line, err))
+		}
+	}
+	for i := range s.figures {
+		e, err := &s.figures[i], error(nil)
+		if e.of.name, err = parseTemplate(e.name); err != nil {
+			return nil, inFile(s.figuresFile, atLine(e.line, err))
 		}
 	}
 	for _, e := range c.Functions {
@@ -184,10 +225,29 @@ func Read(files fs.FS, folder string) (*Sheet, error) {
 			return nil, inFile(s.claimsFile, within("functions", err))
 		}
 	}
-	if err := s.inherit(); err != nil {
+	if err := inherit(s.claims, "claim", func(c *claim) string { return c.Like }); err != nil {
 		return nil, inFile(s.claimsFile, within("claims", err))
 	}
+	if err := inherit(s.figures, "figure", func(g *graph) string { return g.Like }); err != nil {
+		return nil, inFile(s.figuresFile, within("figures", err))
+	}
 	return s, nil
+}
+
+// headings parses the headings of columns.
+func headings(all ordered[column]) error {
+	for i := range all {
+		c := &all[i]
+		h, err := parseTemplate(c.name)
+		if err != nil {
+			return atLine(c.line, err)
+		}
+		c.of.heading = prose{located{c.line, c.name}, h}
+		if err := headings(c.of.Columns); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func readFile(files fs.FS, name string, into any) error {
@@ -229,18 +289,19 @@ func (s *Sheet) define(e entry[formula]) error {
 	return nil
 }
 
-// inherit gives claims that are like others what they lack.
-func (s *Sheet) inherit() error {
-	for i := range s.claims {
-		c := &s.claims[i]
-		if c.of.Like == "" {
+// inherit gives entries that are like others what they lack.
+func inherit[T any](all ordered[T], what string, like func(*T) string) error {
+	for i := range all {
+		c := &all[i]
+		name := like(&c.of)
+		if name == "" {
 			continue
 		}
-		k := slices.IndexFunc(s.claims[:i], func(e entry[claim]) bool { return e.name == c.of.Like })
+		k := slices.IndexFunc(all[:i], func(e entry[T]) bool { return e.name == name })
 		if k < 0 {
-			return lineError(c.line, fmt.Sprintf("%s: like: %q, want a claim above", c.name, c.of.Like))
+			return lineError(c.line, fmt.Sprintf("%s: like: %q, want a %s above", c.name, name, what))
 		}
-		fill(&c.of, &s.claims[k].of)
+		fill(&c.of, &all[k].of)
 	}
 	return nil
 }
@@ -249,7 +310,31 @@ func (s *Sheet) inherit() error {
 type names struct {
 	sheet   *Sheet
 	values  map[string]bool // of the plan and let
-	columns []string
+	columns []string        // of the rows in sight
+}
+
+// in returns the names that are known where the rows are those of groups, "" for the study's.
+func (n *names) in(groups string) (*names, error) {
+	if groups == "" {
+		return n, nil
+	}
+	var all []string
+	for _, e := range n.sheet.groups {
+		if e.name == groups {
+			return &names{n.sheet, n.values, e.of.columns()}, nil
+		}
+		all = append(all, e.name)
+	}
+	return nil, fmt.Errorf("%s: no such groups%s, want one of %s", groups, nearest(groups, all), strings.Join(all, ", "))
+}
+
+// columns are the columns of the groups as rows.
+func (g *groupRows) columns() []string {
+	all := slices.Clone([]string(g.Each))
+	for _, m := range g.Measures {
+		all = append(all, m.name)
+	}
+	return all
 }
 
 // Check checks that all names of the sheet are known: keys of the plan, columns, let, functions
@@ -268,6 +353,11 @@ func (s *Sheet) Check(plan any, columns []Column) error {
 			return inFile(s.claimsFile, within("let: "+e.name, err))
 		}
 		n.values[e.name] = true
+	}
+	for _, e := range s.groups {
+		if err := n.group(&e.of); err != nil {
+			return inFile(s.claimsFile, within("groups: "+e.name, atLine(e.line, err)))
+		}
 	}
 	for name, f := range s.functions {
 		if err := n.check(f.body.tree, f.params); err != nil {
@@ -337,6 +427,19 @@ func (n *names) check(tree ast.Expr, locals []string) (err error) {
 	return err
 }
 
+// group checks groups. Their measures see the columns of the study's rows.
+func (n *names) group(g *groupRows) error {
+	if err := n.columnsExist("each", g.Each); err != nil {
+		return err
+	}
+	for _, m := range g.Measures {
+		if err := n.formula(m.of); err != nil {
+			return within(m.name, err)
+		}
+	}
+	return n.formula(g.Where)
+}
+
 func (n *names) call(x *ast.CallExpr, locals []string) error {
 	c, err := splitCall(x)
 	if err != nil {
@@ -349,11 +452,14 @@ func (n *names) call(x *ast.CallExpr, locals []string) error {
 	} else if op, ok := operatorNamed(c.name); !ok {
 		var all []string
 		for _, o := range operatorList {
-			all = append(all, o.name)
+			all = append(all, o.name())
 		}
 		return fmt.Errorf("%s: no such operator%s, want one of %s", c.name, nearest(c.name, all), strings.Join(all, ", "))
-	} else if op.args >= 0 && len(c.args) != op.args || c.over != nil && !op.over || c.where != nil && !op.perRows {
+	} else if op.args >= 0 && (len(c.args) < op.args || len(c.args) > op.args+op.more) || c.over != nil && !op.over || c.where != nil && !op.perRows {
 		return fmt.Errorf("%s: want %s", c.name, op.usage)
+	}
+	if n, err = n.in(c.in); err != nil {
+		return fmt.Errorf("%s: %w", c.name, err)
 	}
 	for _, name := range c.over {
 		if !slices.Contains(n.columns, name) {

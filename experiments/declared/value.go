@@ -12,8 +12,12 @@ import (
 // A value of an expression is a float64, a time.Duration, a string, a bool, a stat.Interval, a
 // pick, or a list of values ([]any).
 
-// pick is the least or greatest value over an axis, and its place. In arithmetic it is its value.
-type pick struct{ value, at any }
+// pick is the least or greatest value over rows or axes, and its place. In arithmetic it is its
+// value.
+type pick struct {
+	value, at any
+	place     *scope // names the columns of the row, or of the group
+}
 
 // Valued is a type of a plan or row with values of its own: NAME.floor is the floor of timers.
 type Valued interface {

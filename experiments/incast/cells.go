@@ -1,7 +1,6 @@
 package incast
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -13,144 +12,109 @@ import (
 	"tcpwheel/netstack/sim"
 )
 
-// subject is a TCP that serves the queries.
+// Setting is a TCP that serves the queries: columns of claims.yaml, next to those of Cell.
+type Setting struct {
+	Kind    string        `json:"kind" help:"classic, tick, other, gvisor, change, service, repair or blind"`
+	Floor   time.Duration `json:"floor_ns" help:"on the timeout of classic, gvisor, change, service, repair and blind"`
+	DelAck  string        `json:"delack" help:"how long the client's ACKs wait"`
+	Tick    time.Duration `json:"tick_ns" help:"of expiry; 0s is exact"`
+	Clock   bool          `json:"clock" help:"whether the clock of the round trips has that tick too"`
+	Change  string        `json:"change" help:"the one thing that is changed; nothing of the classic TCP"`
+	Window  int           `json:"window" unit:"bytes" help:"the client's receive window; 0 is the engine's own"`
+	Service time.Duration `json:"service_ns" help:"longest time until a server begins to answer"`
+	Repair  string        `json:"repair" help:"other means that repair losses"`
+}
+
+// subject is a Setting and how to run it.
 type subject struct {
-	text    string // its timers, and what is varied
-	base    string // its timers, "" if they are text
-	classic bool
+	Setting
+	text    string // its timers, and what is changed
+	timers  string // of the engine
 	queries int
-	seeds   int // 0 is the plan's
+	seeds   int
 	servers []int
-	variant
-	gvisor *gvisor // gVisor's own TCP in the place of timers, if not nil
+	initial int           // window, 0 is the engine's
+	buffer  int           // packets that the port holds
+	think   time.Duration // longest pause between queries
 }
 
-// timers returns the text of its timers.
-func (s *subject) timers() string { return cmp.Or(s.base, s.text) }
-
-// variant is one change of the plan. It explains results and is not compared with other TCPs. A
-// zero field is the plan's own value.
-type variant struct {
-	suffix         string // of the text of the timers
-	what           string // in tables
-	window         int    // the client's receive window in bytes
-	buffer         int    // packets that the port holds
-	service, think time.Duration
-	words          string // options of the timers
+// Row is a Cell and its Setting.
+type Row struct {
+	Cell
+	Setting
 }
 
-func (v *variant) varied() bool { return v.suffix != "" }
+// coarse returns the greatest floor.
+func (p *Plan) coarse() time.Duration { return slices.Max(p.Floors) }
 
-func windowOf(bytes int) variant {
-	return variant{window: bytes, suffix: fmt.Sprintf(" window=%d", bytes), what: fmt.Sprintf("receive window of %d bytes", bytes)}
-}
-
-func bufferOf(packets int) variant {
-	return variant{buffer: packets, suffix: fmt.Sprintf(" buffer=%d", packets), what: fmt.Sprintf("port of %d packets", packets)}
-}
-
-func serviceOf(spread time.Duration) variant {
-	return variant{service: spread, suffix: fmt.Sprintf(" service=%v", spread), what: fmt.Sprintf("service times up to %v", spread)}
-}
-
-func thinkOf(longest time.Duration) variant {
-	return variant{think: longest, suffix: fmt.Sprintf(" think=%v", longest), what: fmt.Sprintf("pauses up to %v, which end the carried-over window", longest)}
-}
-
-var withoutSACK = variant{words: " -sack", suffix: " -sack", what: "no SACK"}
-
-// variants returns the changes that are tried one by one at the greatest floor.
-func (p *Plan) variants() (all []variant) {
-	for _, window := range p.Windows {
-		all = append(all, windowOf(window))
-	}
-	for _, buffer := range p.Buffers {
-		all = append(all, bufferOf(buffer))
-	}
-	for _, think := range p.Thinks {
-		all = append(all, thinkOf(think))
-	}
-	if len(all) > 0 {
-		all = append(all, withoutSACK)
-	}
-	return all
-}
-
-// with returns the text of the classic TCP with a floor, a delay of ACKs and a change.
-func (p *Plan) with(v variant, floor time.Duration, delack string) string {
-	return p.timers(floor, delack) + v.suffix
-}
-
-// changed returns the subject of with.
-func (p *Plan) changed(v variant, floor time.Duration, delack string) subject {
-	return subject{text: p.with(v, floor, delack), base: p.timers(floor, delack) + v.words, classic: true, queries: p.Fewer, seeds: p.VariedSeeds, servers: p.Servers, variant: v}
-}
-
-// spreadFloors returns the floors at which other spreads of service times are tried.
-func (p *Plan) spreadFloors() (all []time.Duration) {
+// comparedFloors returns the coarse and the fine floor, and the floors that fine accepts.
+func (p *Plan) comparedFloors(fine func(floor time.Duration) bool) (all []time.Duration) {
 	for _, floor := range p.Floors {
-		if floor == p.coarse() || floor == p.Fine || floor == fineEnough {
+		if floor == p.coarse() || floor == p.Fine || fine(floor) {
 			all = append(all, floor)
 		}
 	}
 	return all
 }
 
-// repaired returns the text of the same with a means that repairs losses before the timer.
-func (p *Plan) repaired(repair, delack string) string {
-	return p.timers(p.coarse(), delack) + " " + repair
-}
-
-// blind returns the text of the classic TCP without means to detect spurious timeouts: no
-// timestamps (RFC 3522), and no SACK, hence no DSACK (RFC 3708).
-func (p *Plan) blind(floor time.Duration) string {
-	return p.timers(floor, p.DelAcks[0]) + " -timestamps -sack"
-}
-
-// blindFloors returns the floors of blind: those of the ratio, and the finest.
-func (p *Plan) blindFloors() (all []time.Duration) {
-	for _, floor := range p.Floors {
-		if floor == p.coarse() || floor == p.Fine || floor <= fineEnough {
-			all = append(all, floor)
-		}
+// classic returns the TCP of 2010 with a floor and a delay of ACKs.
+func (p *Plan) classic(kind string, floor time.Duration, delack string) subject {
+	text := fmt.Sprintf("%s floor=%v delack=%s", p.Classic.Text, floor, delack)
+	return subject{
+		Setting: Setting{Kind: kind, Floor: floor, DelAck: delack, Change: "nothing", Service: p.Service},
+		text:    text, timers: text, queries: p.Fewer, seeds: p.VariedSeeds, servers: p.Servers, initial: p.Window, buffer: p.Buffer, think: p.Think,
 	}
-	return all
 }
 
-// timers returns the text of the classic TCP with a floor and a delay of ACKs.
-func (p *Plan) timers(floor time.Duration, delack string) string {
-	return fmt.Sprintf("%s floor=%v delack=%s", p.Classic.Text, floor, delack)
+// changed returns the classic TCP with a change, and words for its timers.
+func (p *Plan) changed(kind string, floor time.Duration, delack, suffix, words, what string) subject {
+	s := p.classic(kind, floor, delack)
+	s.text, s.timers, s.Change = s.text+suffix, s.timers+words, what
+	return s
 }
 
-// ticked returns the text of the fine floor on a tick of expiry, and of the clock too.
-func (p *Plan) ticked(tick time.Duration, clock bool) string {
-	words := strings.Fields(p.timers(p.Fine, p.DelAcks[0]))
+// ticked returns the fine floor on a tick of expiry, and of the clock too.
+func (p *Plan) ticked(tick time.Duration, clock bool) subject {
+	s := p.classic("tick", p.Fine, p.DelAck)
+	words := strings.Fields(s.text)
 	policy, _, _ := strings.Cut(words[0], "@")
 	words[0] = fmt.Sprintf("%s@%v", policy, tick)
 	if clock {
 		words = append(words, fmt.Sprintf("rtt-tick=%v", tick))
 	}
-	return strings.Join(words, " ")
+	s.text = strings.Join(words, " ")
+	s.timers, s.Tick, s.Clock, s.servers = s.text, tick, clock, p.Ticked
+	return s
 }
 
-// most returns the numbers of servers that claims on delayed ACKs use.
-func (p *Plan) most() []int { return p.Servers[slices.Index(p.Servers, p.upTo(fineServers)):] }
-
-// upTo returns the greatest number of servers up to a bound.
-func (p *Plan) upTo(bound int) (n int) {
-	for _, m := range p.Servers {
-		if m <= bound {
-			n = m
-		}
+// changes returns the changes that are tried one by one at the greatest floor.
+func (p *Plan) changes(delack string) (all []subject) {
+	coarse := func(suffix, words, what string) *subject {
+		all = append(all, p.changed("change", p.coarse(), delack, suffix, words, what))
+		return &all[len(all)-1]
 	}
-	return n
+	for _, bytes := range p.Windows {
+		coarse(fmt.Sprintf(" window=%d", bytes), "", fmt.Sprintf("receive window of %d bytes", bytes)).Window = bytes
+	}
+	for _, packets := range p.Buffers {
+		coarse(fmt.Sprintf(" buffer=%d", packets), "", fmt.Sprintf("port of %d packets", packets)).buffer = packets
+	}
+	for _, longest := range p.Thinks {
+		coarse(fmt.Sprintf(" think=%v", longest), "", fmt.Sprintf("pauses up to %v, which end the carried-over window", longest)).think = longest
+	}
+	if len(all) > 0 {
+		coarse(" -sack", " -sack", "no SACK")
+	}
+	return all
 }
 
 // subjects returns all TCPs of the plan.
 func (p *Plan) subjects() (all []subject) {
-	for i, delack := range p.DelAcks {
+	delacks := append([]string{p.DelAck}, p.OtherDelAcks...)
+	for i, delack := range delacks {
 		for _, floor := range p.Floors {
-			s := subject{text: p.timers(floor, delack), classic: true, queries: p.Fewer, servers: p.Servers}
+			s := p.classic("classic", floor, delack)
+			s.seeds = p.Seeds
 			if i == 0 && (floor == p.Fine || floor == p.coarse()) {
 				s.queries = p.Queries
 			}
@@ -158,53 +122,97 @@ func (p *Plan) subjects() (all []subject) {
 		}
 	}
 	for _, tick := range p.Ticks {
-		for _, clock := range []bool{false, true} {
-			all = append(all, subject{text: p.ticked(tick, clock), classic: true, queries: p.Fewer, seeds: p.VariedSeeds, servers: p.Ticked})
-		}
+		all = append(all, p.ticked(tick, false), p.ticked(tick, true))
 	}
 	for _, t := range p.Others {
-		all = append(all, subject{text: t.Text, classic: t.Control == "newreno", queries: p.Fewer, seeds: p.VariedSeeds, servers: p.Servers})
+		s := subject{Setting: Setting{Kind: "other", Service: p.Service}, text: t.Text, timers: t.Text, queries: p.Fewer, seeds: p.VariedSeeds, servers: p.Servers, buffer: p.Buffer, think: p.Think}
+		if t.Control == "newreno" {
+			s.initial = p.Window
+		}
+		all = append(all, s)
 	}
-	for _, g := range p.gvisors() {
-		all = append(all, subject{text: g.String(), queries: p.Fewer, servers: p.Servers, gvisor: &g})
+	for _, floor := range p.GVisorFloors {
+		s := p.classic("gvisor", gvisorFloor, p.DelAck) // the client's timers
+		s.Floor, s.text, s.seeds = floor, fmt.Sprintf("gVisor's own TCP, floor=%v, no RACK", floor), p.GVisorSeeds
+		all = append(all, s)
 	}
-	for _, v := range p.variants() {
-		for _, delack := range p.DelAcks {
-			all = append(all, p.changed(v, p.coarse(), delack))
+	// A change runs with each delay of ACKs before the next one does.
+	byDelack := make([][]subject, len(delacks))
+	for i, delack := range delacks {
+		byDelack[i] = p.changes(delack)
+	}
+	for k := range byDelack[0] {
+		for i := range delacks {
+			all = append(all, byDelack[i][k])
 		}
 	}
 	for _, spread := range p.Services {
-		for _, floor := range p.spreadFloors() {
-			all = append(all, p.changed(serviceOf(spread), floor, p.DelAcks[0]))
+		for _, floor := range p.comparedFloors(func(f time.Duration) bool { return f == p.Enough }) {
+			s := p.changed("service", floor, p.DelAck, fmt.Sprintf(" service=%v", spread), "", fmt.Sprintf("service times up to %v", spread))
+			s.Service = spread
+			all = append(all, s)
 		}
 	}
 	for _, repair := range p.Repairs {
-		for _, delack := range p.DelAcks {
-			all = append(all, subject{text: p.repaired(repair, delack), classic: true, queries: p.Fewer, seeds: p.VariedSeeds, servers: p.Repaired, variant: variant{suffix: " " + repair}})
+		for _, delack := range delacks {
+			s := p.changed("repair", p.coarse(), delack, " "+repair, " "+repair, repair)
+			s.Repair, s.servers = repair, p.Repaired
+			all = append(all, s)
 		}
 	}
-	for _, floor := range p.blindFloors() {
-		all = append(all, subject{text: p.blind(floor), classic: true, queries: p.Fewer, seeds: p.VariedSeeds, servers: p.most(), variant: variant{suffix: " blind"}})
+	// Without means to detect spurious timeouts: no timestamps (RFC 3522), and no SACK, hence no DSACK
+	// (RFC 3708).
+	for _, floor := range p.comparedFloors(func(f time.Duration) bool { return f <= p.Enough }) {
+		const words = " -timestamps -sack"
+		s := p.changed("blind", floor, p.DelAck, words, words, "no timestamps, no SACK")
+		s.servers = p.most()
+		all = append(all, s)
 	}
 	return all
 }
 
-func cells(p *Plan) (all []experiments.Cell[Cell]) {
+// most returns the numbers of servers from the greatest one up to EnoughServers.
+func (p *Plan) most() []int {
+	from := 0
+	for i, n := range p.Servers {
+		if n <= p.EnoughServers {
+			from = i
+		}
+	}
+	return p.Servers[from:]
+}
+
+// each calls f for each cell, in their order.
+func (p *Plan) each(f func(s *subject, n, seed int)) {
 	for _, s := range p.subjects() {
 		for _, n := range s.servers {
-			seeds, run, cost := cmp.Or(s.seeds, p.Seeds), run, 1e-9
-			if s.gvisor != nil {
-				seeds, run, cost = p.GVisorSeeds, runGVisor, 1e-8
-			}
-			for seed := 1; seed <= seeds; seed++ {
-				all = append(all, experiments.Cell[Cell]{
-					Name: fmt.Sprintf("timers=%q servers=%d seed=%d", s.text, n, seed),
-					Cost: cost * float64((s.queries+p.Warmup)*(n*p.response(n)+5000*n)),
-					Run:  func(context.Context) (Cell, error) { return run(p, s, n, seed) },
-				})
+			for seed := 1; seed <= s.seeds; seed++ {
+				f(&s, n, seed)
 			}
 		}
 	}
+}
+
+// rows returns the cells with their settings.
+func rows(p *Plan, cells []Cell) []Row {
+	all := make([]Row, 0, len(cells))
+	p.each(func(s *subject, _, _ int) { all = append(all, Row{cells[len(all)], s.Setting}) })
+	return all
+}
+
+func cells(p *Plan) (all []experiments.Cell[Cell]) {
+	p.each(func(s *subject, n, seed int) {
+		run, cost := run, 1e-9
+		if s.Kind == "gvisor" {
+			run, cost = runGVisor, 1e-8
+		}
+		of := *s
+		all = append(all, experiments.Cell[Cell]{
+			Name: fmt.Sprintf("timers=%q servers=%d seed=%d", s.text, n, seed),
+			Cost: cost * float64((s.queries+p.Warmup)*(n*p.response(n)+5000*n)),
+			Run:  func(context.Context) (Cell, error) { return run(p, of, n, seed) },
+		})
+	})
 	return all
 }
 
@@ -212,10 +220,7 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 func (p *Plan) links(s *subject) (link, port sim.LinkConfig) {
 	link = sim.LinkConfig{Rate: uint64(p.Rate), Overhead: uint32(p.Overhead), Delay: p.RoundTrip / 4}
 	port = link
-	port.Queue.Packets = uint32(p.Buffer)
-	if s.buffer != 0 {
-		port.Queue.Packets = uint32(s.buffer)
-	}
+	port.Queue.Packets = uint32(s.buffer)
 	return link, port
 }
 
@@ -244,18 +249,18 @@ func (c *Cell) add(q testbed.Query) {
 // run queries n servers under one seed.
 func run(p *Plan, s subject, n, seed int) (Cell, error) {
 	c := Cell{Timers: s.text, Servers: n, Seed: seed}
-	timers, err := testbed.ParseTimers(s.timers())
+	timers, err := testbed.ParseTimers(s.timers)
 	if err != nil {
 		return c, err
 	}
 	conn := timers.Config()
 	conn.Socket.NoDelay = true
-	if s.classic {
-		conn.Congestion.InitialWindow = uint32(p.Window)
+	if s.initial > 0 {
+		conn.Congestion.InitialWindow = uint32(s.initial)
 	}
 	client := conn
-	if s.window != 0 {
-		client.RecvBuffer, client.RecvBufferMax = uint32(s.window), 0
+	if s.Window != 0 {
+		client.RecvBuffer, client.RecvBufferMax = uint32(s.Window), 0
 	}
 	link, port := p.links(&s)
 	star, err := testbed.NewStar(testbed.StarPlan{Seed: uint64(seed), Client: client, Server: conn, Servers: n, Access: link, Port: port, Back: link})
@@ -264,7 +269,7 @@ func run(p *Plan, s subject, n, seed int) (Cell, error) {
 	}
 	queries, err := testbed.FanIn{
 		Seed: testbed.Key(uint64(seed), uint64(n)), Request: uint32(p.Request), Response: uint32(p.response(n)),
-		Queries: s.queries, Warmup: p.Warmup, Service: cmp.Or(s.service, p.Service), Think: cmp.Or(s.think, p.Think), Limit: 100 * time.Hour,
+		Queries: s.queries, Warmup: p.Warmup, Service: s.Service, Think: s.think, Limit: 100 * time.Hour,
 	}.Run(star)
 	if err != nil {
 		return c, err

@@ -13,25 +13,12 @@ import (
 	"tcpwheel/wheel"
 )
 
-// gvisor is gVisor's own TCP over a floor on the timeout, with SACK, CUBIC and an initial window of
-// ten segments. RACK and probes are off: with them a query takes seconds, and under some seeds
-// gVisor's TCP stops sending while answers are missing. Its servers are the connections of one
-// stack, each behind its own link.
-type gvisor struct{ floor time.Duration }
+// gVisor's own TCP has SACK, CUBIC and an initial window of ten segments. RACK and probes are off:
+// with them a query takes seconds, and under some seeds gVisor's TCP stops sending while answers
+// are missing. Its servers are the connections of one stack, each behind its own link.
 
 // gvisorFloor is the default floor of gVisor's TCP.
 const gvisorFloor = 200 * time.Millisecond
-
-// String returns the name in the place of a text of timers.
-func (g gvisor) String() string { return fmt.Sprintf("gVisor's own TCP, floor=%v, no RACK", g.floor) }
-
-// gvisors returns those of the plan.
-func (p *Plan) gvisors() (all []gvisor) {
-	for _, floor := range p.GVisorFloors {
-		all = append(all, gvisor{floor})
-	}
-	return all
-}
 
 // gvisorPort is the client's port of the first connection. The client is the classic one, with the
 // first of the delayed ACKs.
@@ -55,7 +42,7 @@ type gvisorStar struct {
 // runGVisor is run with gVisor's own TCP.
 func runGVisor(p *Plan, s subject, n, seed int) (Cell, error) {
 	c := Cell{Timers: s.text, Servers: n, Seed: seed}
-	timers, err := testbed.ParseTimers(p.timers(gvisorFloor, p.DelAcks[0]))
+	timers, err := testbed.ParseTimers(s.timers)
 	if err != nil {
 		return c, err
 	}
@@ -64,7 +51,7 @@ func runGVisor(p *Plan, s subject, n, seed int) (Cell, error) {
 		return c, err
 	}
 	client := virtual.TCP{Config: netstack.Config{Conn: timers.Config()}}
-	if r.Stacks, err = testbed.NewStacks(virtual.Config{Seed: uint64(seed), TCP: [2]virtual.TCP{testbed.DialEnd: client, testbed.ListenEnd: {GVisor: true, MinRTO: s.gvisor.floor, NoRACK: true}}, Wire: r}); err != nil {
+	if r.Stacks, err = testbed.NewStacks(virtual.Config{Seed: uint64(seed), TCP: [2]virtual.TCP{testbed.DialEnd: client, testbed.ListenEnd: {GVisor: true, MinRTO: s.Floor, NoRACK: true}}, Wire: r}); err != nil {
 		return c, err
 	}
 	r.ended = func(took time.Duration, timeouts uint64) {

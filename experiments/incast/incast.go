@@ -9,10 +9,11 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
+	"tcpwheel/experiments/declared"
 	"tcpwheel/experiments/internal/testbed"
 )
 
-//go:embed README.md plan.yaml randomised/README.md randomised/plan.yaml alltoall/README.md alltoall/plan.yaml
+//go:embed README.md plan.yaml claims.yaml figures.yaml randomised/README.md randomised/plan.yaml alltoall/README.md alltoall/plan.yaml
 var files embed.FS
 
 // Plan is the plan of the study.
@@ -28,19 +29,22 @@ type Plan struct {
 	Service   time.Duration `plan:"service" min:"0s" max:"1s"`
 	Think     time.Duration `plan:"think" min:"0s" max:"10s"`
 
-	Classic     testbed.Timers   `plan:"classic"`
-	Window      int              `plan:"initial_window" min:"536" max:"65535"`
-	Floors      []time.Duration  `plan:"floors" min:"100us" max:"10s"`
-	DelAcks     []string         `plan:"delacks"`
-	Fine        time.Duration    `plan:"fine" min:"100us" max:"10s"`
-	Ticks       []time.Duration  `plan:"ticks" min:"1us" max:"500ms"`
-	Ticked      []int            `plan:"ticked_servers" min:"1" max:"1000"`
-	Others      []testbed.Timers `plan:"others" optional:"true"`
-	Windows     []int            `plan:"receive_windows" min:"2896" max:"1000000" optional:"true"`
-	Buffers     []int            `plan:"buffers" min:"1" max:"100000" optional:"true"`
-	Thinks      []time.Duration  `plan:"thinks" min:"1us" max:"1m" optional:"true"`
-	Services    []time.Duration  `plan:"services" min:"1us" max:"1s" optional:"true"`
-	VariedSeeds int              `plan:"varied_seeds" min:"1" max:"1000"`
+	Classic       testbed.Timers   `plan:"classic"`
+	Window        int              `plan:"initial_window" min:"536" max:"65535"`
+	Floors        []time.Duration  `plan:"floors" min:"100us" max:"10s"`
+	DelAck        string           `plan:"delack"`
+	OtherDelAcks  []string         `plan:"other_delacks" optional:"true"`
+	Fine          time.Duration    `plan:"fine" min:"100us" max:"10s"`
+	Enough        time.Duration    `plan:"enough" min:"100us" max:"10s"`
+	EnoughServers int              `plan:"enough_servers" min:"1" max:"1000"`
+	Ticks         []time.Duration  `plan:"ticks" min:"1us" max:"500ms"`
+	Ticked        []int            `plan:"ticked_servers" min:"1" max:"1000"`
+	Others        []testbed.Timers `plan:"others" optional:"true"`
+	Windows       []int            `plan:"receive_windows" min:"2896" max:"1000000" optional:"true"`
+	Buffers       []int            `plan:"buffers" min:"1" max:"100000" optional:"true"`
+	Thinks        []time.Duration  `plan:"thinks" min:"1us" max:"1m" optional:"true"`
+	Services      []time.Duration  `plan:"services" min:"1us" max:"1s" optional:"true"`
+	VariedSeeds   int              `plan:"varied_seeds" min:"1" max:"1000"`
 
 	Repairs  []string `plan:"repairs" optional:"true"`
 	Repaired []int    `plan:"repaired_servers" min:"1" max:"1000" optional:"true"`
@@ -54,28 +58,25 @@ type Plan struct {
 	GVisorSeeds  int             `plan:"gvisor_seeds" min:"1" max:"1000"`
 }
 
-// coarse returns the greatest floor.
-func (p *Plan) coarse() time.Duration { return slices.Max(p.Floors) }
-
 // Cell is the queries to a number of servers under one seed.
 type Cell struct {
-	Timers  string `json:"timers"`
-	Servers int    `json:"servers"`
+	Timers  string `json:"timers" help:"the TCP of the servers, and what is changed"`
+	Servers int    `json:"servers" help:"that answer at once"`
 	Seed    int    `json:"seed"`
 
 	Queries         int           `json:"queries"`
-	Took            time.Duration `json:"took_ns"`            // sum over the queries
-	Timed           int           `json:"timed"`              // queries with a timeout
-	Least           time.Duration `json:"least_ns,omitempty"` // shortest query with a timeout, or 0
-	Longest         time.Duration `json:"longest_ns"`         // query
+	Took            time.Duration `json:"took_ns" help:"sum over the queries"`
+	Timed           int           `json:"timed" help:"queries with a timeout"`
+	Least           time.Duration `json:"least_ns,omitempty" column:"shortest" help:"query with a timeout; 0s without any"`
+	Longest         time.Duration `json:"longest_ns" help:"query"`
 	Timeouts        uint64        `json:"timeouts"`
-	Retransmissions uint64        `json:"retransmissions"` // warmup included
-	Spurious        uint64        `json:"spurious"`        // duplicates reported by DSACK
-	Dropped         uint64        `json:"dropped"`         // packets, at the port
+	Retransmissions uint64        `json:"retransmissions" help:"warmup included"`
+	Spurious        uint64        `json:"spurious" help:"duplicates reported by DSACK; gVisor does not count them"`
+	Dropped         uint64        `json:"dropped" unit:"packets" help:"at the port"`
 }
 
 // Study is the study.
-var Study = experiments.Define(experiments.Spec[Plan, Cell]{
+var Study = declared.DefineRows(experiments.Spec[Plan, Cell]{
 	ID: "E15", Name: "incast", Class: experiments.Published, Files: files,
 	Found: "At a floor of 300 ms incast loses its goodput: {collapse}; up to 90 % lost was published. Timeouts begin at {onset#} servers; above 10 was published, and receive window, buffer " +
 		"and carried-over congestion window decide it. At floors of 1 ms and less there is {no-collapse}.",
@@ -93,16 +94,12 @@ var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 			}
 		}
 		for _, s := range p.subjects() {
-			if s.gvisor != nil {
-				continue
-			}
-			if _, err := testbed.ParseTimers(s.timers()); err != nil {
+			if _, err := testbed.ParseTimers(s.timers); err != nil {
 				return fmt.Errorf("timers %q: %w", s.text, err)
 			}
 		}
 		return nil
 	},
 	Cells: cells,
-	Judge: judge,
 	Live:  []experiments.LivePart[Plan]{{Name: "kernel", Needs: needsRoot, Run: serviceTimes}},
-})
+}, rows)

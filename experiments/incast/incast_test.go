@@ -15,7 +15,9 @@ import (
 func TestQueries(t *testing.T) {
 	p := studytest.Own[Plan](t, Study)
 	ask := func(floor time.Duration, n, queries int) Cell {
-		c, err := run(p, subject{text: p.timers(floor, "off"), classic: true, queries: queries}, n, 1)
+		s := p.classic("classic", floor, "off")
+		s.queries = queries
+		c, err := run(p, s, n, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,7 +37,7 @@ func TestQueries(t *testing.T) {
 
 var long = os.Getenv("TCPWHEEL_LONG") != ""
 
-const small = "study: incast\nservers: [1, 16, 40]\nseeds: 2\nqueries: 4\nfewer: 4\nticks: [100ms]\nticked_servers: [40]\nothers: []\nreceive_windows: [8688]\nbuffers: [200]\nservices: [1ms]\nvaried_seeds: 1\nrepairs: [\"+tlp\"]\nrepaired_servers: [16]\ndelacks: [\"off\"]\ngvisor_seeds: 1\n"
+const small = "study: incast\nservers: [1, 16, 40]\nseeds: 2\nqueries: 4\nfewer: 4\nticks: [100ms]\nticked_servers: [40]\nothers: []\nreceive_windows: [8688]\nbuffers: [200]\nservices: [1ms]\nvaried_seeds: 1\nrepairs: [\"+tlp\"]\nrepaired_servers: [16]\ndelack: \"off\"\nother_delacks: []\ngvisor_seeds: 1\n"
 
 // TestFalsifier checks that the collapse is gone where the greatest floor is fine.
 func TestFalsifier(t *testing.T) {
@@ -59,7 +61,7 @@ func TestPlanIsChecked(t *testing.T) {
 	studytest.WantRefused(t, Study, map[string]string{
 		"fine: 7ms":            "fine: 7ms, want one of floors",
 		"servers: [2, 40]":     "servers: [2 40], want rising numbers from 1",
-		"delacks: [\"never\"]": `delack: "never"`,
+		"delack: never":        `delack: "never"`,
 		"receive_windows: 100": "receive_windows",
 		"repairs: [tlp]":       `"tlp": want`,
 		"repaired_servers: 5":  "repaired_servers: 5, want one of servers",

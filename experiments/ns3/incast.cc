@@ -225,9 +225,14 @@ main(int argc, char** argv)
 {
     Plan plan = Plan::Main(argc, argv);
     std::cout << "sack,changed,floor_ns,delack_ns,servers,seed,queries,took_ns,timed,timeouts,dropped\n";
+    auto delacks = plan.List("delack");
+    for (const auto& other : plan.List("other_delacks"))
+    {
+        delacks.push_back(other);
+    }
     for (bool sack : {true, false})
     {
-        for (const auto& delack : plan.List("delacks"))
+        for (const auto& delack : delacks)
         {
             for (const auto& floor : plan.List("floors"))
             {

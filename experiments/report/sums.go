@@ -83,7 +83,8 @@ func ParseSums(text []byte) (all []Sums, err error) {
 func (s *Sums) Verify(ctx context.Context, j *experiments.Job, whole, some float64, workers int) (ran int, err error) {
 	const renew = "\nrun 'tcpwheel experiment run --all --out DIR' and 'tcpwheel experiment docs DIR', and look at the changes"
 	if s.Plan != j.Hash()[:len(s.Plan)] || len(s.Cells) != len(j.Cells) {
-		return 0, fmt.Errorf("study %s: its plan has changed: the documents show results of another plan%s", s.Study, renew)
+		return 0, fmt.Errorf("study %s: its plan has changed from %s to %s (%d cells): the documents show results of another plan%s",
+			s.Study, s.Plan, j.Hash()[:len(s.Plan)], len(j.Cells), renew)
 	}
 	order := make([]int, len(j.Cells))
 	for i := range order {

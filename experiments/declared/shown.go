@@ -1,0 +1,391 @@
+package declared
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/internal/figure"
+)
+
+// rowsWhere returns s with the study's rows, or those of groups, that meet a condition of the file.
+func (s *scope) rowsWhere(groups string, where formula) (*scope, error) {
+	in, err := s, error(nil)
+	if groups != "" {
+		in, err = s.inGroups(groups)
+	}
+	if err != nil {
+		return nil, err
+	}
+	which, err := in.chosen(where.tree)
+	if err != nil {
+		return nil, atLine(where.line, err)
+	}
+	return in.within(nil, which), nil
+}
+
+// forEach calls f in the scope of each value of a list, or in s without one.
+func (s *scope) forEach(list formula, f func(s *scope) error) error {
+	if !list.set() {
+		return f(s)
+	}
+	all, err := s.listOf(list.tree)
+	if errors.Is(err, errNoRows) {
+		return nil
+	}
+	if err != nil {
+		return atLine(list.line, err)
+	}
+	for i, v := range all {
+		if err := f(s.within(map[string]any{"item": v, "index": float64(i)}, s.which)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *scope) addTable(out *experiments.Outcome, name string, t *table) error {
+	if ok, err := s.applies(t.When); err != nil || !ok {
+		return err
+	}
+	title, err := s.text(t.Title.template)
+	if err != nil {
+		return atLine(t.Title.line, err)
+	}
+	made := experiments.Table{Name: name, Title: title, Data: t.Data}
+	columns, err := s.columns(t.Columns)
+	if err != nil {
+		return err
+	}
+	for _, c := range columns {
+		made.Columns = append(made.Columns, c.headings...)
+	}
+	in, err := s.rowsWhere(t.Rows, t.Where)
+	if err != nil {
+		return err
+	}
+	groups, err := in.groups(t.Each, nil)
+	if err != nil {
+		return err
+	}
+	for _, g := range groups {
+		var row []any
+		for _, c := range columns {
+			cells, err := c.cells(g.scope)
+			if err != nil {
+				return atLine(c.line(), err)
+			}
+			row = append(row, cells...)
+		}
+		made.Add(row...)
+	}
+	if len(groups) > 0 {
+		out.Tables = append(out.Tables, made)
+	}
+	return nil
+}
+
+// oneColumn is a column, or one of a value and its interval, with the items of its lists.
+type oneColumn struct {
+	*column
+	headings []string
+	fixed    map[string]any
+}
+
+func (c *oneColumn) line() int { return max(c.Value.line, c.Interval.line) }
+
+// cells returns what the column shows of a group; nothing where it has no rows to measure.
+func (c *oneColumn) cells(s *scope) ([]any, error) {
+	f := c.Value
+	if c.Interval.set() {
+		f = c.Interval
+	}
+	v, err := s.within(c.fixed, s.which).value(f.expression)
+	empty := errors.Is(err, errNoRows)
+	switch {
+	case err != nil && !empty:
+		return nil, err
+	case c.Interval.set() && empty:
+		return []any{"", "", ""}, nil
+	case c.Interval.set():
+		if in, ok := interval(v); ok {
+			return []any{in.Value, in.Lo, in.Hi}, nil
+		}
+		return nil, fmt.Errorf("%q: %s, want an interval", f.expression.text, kind(v))
+	case empty:
+		return []any{""}, nil
+	}
+	return []any{cell(v)}, nil
+}
+
+// cell returns a value as a table shows it.
+func cell(v any) any {
+	if x, ok := number(v); ok {
+		return x
+	}
+	if l, ok := plain(v).([]any); ok {
+		return show(l)
+	}
+	return plain(v)
+}
+
+func (s *scope) columns(list ordered[column]) (all []oneColumn, err error) {
+	for i := range list {
+		c := &list[i].of
+		err := s.forEach(c.For, func(s *scope) error {
+			if c.Columns != nil {
+				inside, err := s.columns(c.Columns)
+				all = append(all, inside...)
+				return err
+			}
+			heading, err := s.text(c.heading.template)
+			if err != nil {
+				return atLine(c.heading.line, err)
+			}
+			one := oneColumn{c, []string{heading}, s.fixed}
+			if c.Interval.set() {
+				one.headings = append(one.headings, "95 % from", "to")
+			}
+			all = append(all, one)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// addFigures adds a figure, or one for each value of a list and each panel.
+func (s *scope) addFigures(out *experiments.Outcome, g *graph) error {
+	if ok, err := s.applies(g.When); err != nil || !ok {
+		return err
+	}
+	return s.forEach(g.For, func(s *scope) error {
+		made, err := s.figure(g)
+		if err != nil {
+			return err
+		}
+		if g.Panels == nil {
+			return s.addFigure(out, g, made, formula{})
+		}
+		for i := range g.Panels {
+			p, one := &g.Panels[i], made
+			one.Name += "-" + p.name
+			title, err := s.text(p.of.Title.template)
+			if err == nil {
+				one.Title += ": " + title
+				if p.of.Caption.text() != "" {
+					one.Caption, err = s.text(p.of.Caption.template)
+				}
+			}
+			if err == nil && p.of.Y.Label.text() != "" {
+				err = s.axis(&one.Y, &p.of.Y)
+			}
+			if err == nil {
+				one.Marks, err = s.marks(slices.Concat(p.of.Marks, g.Marks))
+			}
+			if err == nil {
+				err = s.addFigure(out, g, one, p.of.Value)
+			}
+			if err != nil {
+				return within(p.name, err)
+			}
+		}
+		return nil
+	})
+}
+
+// figure returns a figure without its series.
+func (s *scope) figure(g *graph) (made figure.Figure, err error) {
+	for _, t := range []struct {
+		from template
+		to   *string
+	}{{g.name, &made.Name}, {g.Title.template, &made.Title}, {g.Caption.template, &made.Caption}} {
+		if *t.to, err = s.text(t.from); err != nil {
+			return made, atLine(g.Title.line, err)
+		}
+	}
+	if err = s.axis(&made.X, &g.X); err == nil {
+		err = s.axis(&made.Y, &g.Y)
+	}
+	if err == nil {
+		made.Marks, err = s.marks(g.Marks)
+	}
+	return made, err
+}
+
+func (s *scope) axis(to *figure.Axis, from *axis) (err error) {
+	if to.Label, err = s.text(from.Label.template); err != nil {
+		return atLine(from.Label.line, err)
+	}
+	to.Log = from.Log
+	for _, e := range []struct {
+		from formula
+		to   *float64
+	}{{from.From, &to.Lo}, {from.To, &to.Hi}} {
+		if !e.from.set() {
+			continue
+		}
+		if *e.to, err = s.floatOf(e.from.tree); err != nil {
+			return atLine(e.from.line, err)
+		}
+	}
+	return nil
+}
+
+func (s *scope) marks(all []mark) (made []figure.Mark, err error) {
+	for _, m := range all {
+		label, err := s.text(m.Label.template)
+		at := m.Y
+		if m.X.set() {
+			at = m.X
+		}
+		var x float64
+		if err == nil {
+			x, err = s.floatOf(at.tree)
+		}
+		if err != nil {
+			return nil, atLine(m.Label.line, err)
+		}
+		made = append(made, figure.Mark{Label: label, At: x, Vertical: m.X.set()})
+	}
+	return made, nil
+}
+
+// addFigure adds a figure with its series; y, if set, replaces what they draw. A figure without
+// points is left out.
+func (s *scope) addFigure(out *experiments.Outcome, g *graph, made figure.Figure, y formula) error {
+	for i := range g.Series {
+		of := g.Series[i]
+		if y.set() {
+			of.Y = y
+		}
+		if err := s.addSeries(&made, &of); err != nil {
+			return atLine(of.Y.line, err)
+		}
+	}
+	if len(made.Series) > 0 {
+		out.Figures = append(out.Figures, made)
+	}
+	return nil
+}
+
+// addSeries adds the lines of a series. A line without points is left out.
+func (s *scope) addSeries(f *figure.Figure, from *series) error {
+	kind := from.Kind
+	if kind == "" {
+		kind = figure.Line
+	}
+	if from.Step.set() {
+		return s.addFunction(f, from, kind)
+	}
+	in, err := s.rowsWhere(from.Rows, from.Where)
+	if err != nil {
+		return err
+	}
+	lines, err := in.groups(from.Lines, nil)
+	if err != nil {
+		return err
+	}
+	colours := map[any]int{}
+	for _, line := range lines {
+		made, err := line.scope.series(from, kind)
+		if err != nil {
+			return err
+		}
+		if from.Group != "" {
+			of := line.scope.fixed[from.Group]
+			if colours[of] == 0 {
+				colours[of] = len(colours) + 1
+			}
+			made.Group = colours[of]
+		}
+		points, err := line.scope.groups([]string{from.Over}, nil)
+		if err != nil {
+			return err
+		}
+		if kind != figure.Points {
+			rising(points)
+		}
+		for _, p := range points {
+			if err := p.scope.addPoint(&made, from); err != nil {
+				return err
+			}
+		}
+		if len(made.X) > 0 {
+			f.Series = append(f.Series, made)
+		}
+	}
+	return nil
+}
+
+// series returns a line without points.
+func (s *scope) series(from *series, kind figure.Kind) (made figure.Series, err error) {
+	made.Kind = kind
+	if made.Name, err = s.text(from.Name.template); err == nil && from.Dashed.set() {
+		made.Dashed, err = s.yes(from.Dashed.tree)
+	}
+	return made, err
+}
+
+// addPoint adds a point. There is none where y has no rows to measure.
+func (s *scope) addPoint(made *figure.Series, from *series) error {
+	x, err := s.floatOf(from.X.tree)
+	if err != nil {
+		return err
+	}
+	y, err := s.eval(from.Y.tree)
+	if errors.Is(err, errNoRows) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if in, ok := interval(y); ok {
+		made.AddInterval(x, in)
+		return nil
+	}
+	value, ok := number(y)
+	if !ok {
+		return fmt.Errorf("y: %s, want a number", kind(y))
+	}
+	made.Add(x, value)
+	return nil
+}
+
+// mostPoints bounds the points of a function's line.
+const mostPoints = 100_000
+
+// addFunction adds the line of a function: y for the values of a variable from one to another.
+func (s *scope) addFunction(f *figure.Figure, from *series, kind figure.Kind) error {
+	made, err := s.series(from, kind)
+	if err != nil {
+		return err
+	}
+	var ends [3]any
+	for i, e := range []formula{from.From, from.To, from.Step} {
+		if ends[i], err = s.eval(e.tree); err != nil {
+			return err
+		}
+	}
+	at := plain(ends[0])
+	for range mostPoints {
+		sign, err := compare(at, ends[1])
+		if err != nil {
+			return err
+		}
+		if sign > 0 {
+			break
+		}
+		if err := s.within(map[string]any{from.Over: at}, s.which).addPoint(&made, from); err != nil {
+			return err
+		}
+		if at, err = arithmetic("+", at, ends[2]); err != nil {
+			return err
+		}
+	}
+	f.Series = append(f.Series, made)
+	return nil
+}
