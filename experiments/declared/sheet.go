@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"go/ast"
+	"go/token"
 	"io/fs"
 	"maps"
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -110,7 +112,7 @@ type table struct {
 	When    formula         `yaml:"when"`
 	Rows    string          `yaml:"rows"` // groups in the place of the study's rows
 	Where   formula         `yaml:"where"`
-	Each    list[string]    `yaml:"each"`    // a row for each value of these columns
+	Each    list[string]    `yaml:"each"`    // a line for each value of these columns
 	Data    bool            `yaml:"data"`    // for programs, in a file of its own
 	Columns ordered[column] `yaml:"columns"` // by their headings
 }
@@ -349,7 +351,11 @@ func (s *Sheet) Check(plan any, columns []Column) error {
 		n.columns = append(n.columns, c.Name)
 	}
 	for _, e := range s.let {
-		if err := n.formula(e.of); err != nil {
+		err := n.formula(e.of)
+		if slices.Contains(n.columns, e.name) {
+			err = lineError(e.line, "a column has that name")
+		}
+		if err != nil {
 			return inFile(s.claimsFile, within("let: "+e.name, err))
 		}
 		n.values[e.name] = true
@@ -359,8 +365,13 @@ func (s *Sheet) Check(plan any, columns []Column) error {
 			return inFile(s.claimsFile, within("groups: "+e.name, atLine(e.line, err)))
 		}
 	}
+	// A function may be for rows of groups too.
+	all := &names{s, n.values, slices.Clone(n.columns)}
+	for _, e := range s.groups {
+		all.columns = append(all.columns, e.of.columns()...)
+	}
 	for name, f := range s.functions {
-		if err := n.check(f.body.tree, f.params); err != nil {
+		if err := all.check(f.body.tree, f.params); err != nil {
 			return inFile(s.claimsFile, within("functions: "+name, atLine(f.line, err)))
 		}
 	}
@@ -410,10 +421,16 @@ func (n *names) check(tree ast.Expr, locals []string) (err error) {
 			err = n.call(x, locals)
 			return false
 		case *ast.BasicLit:
-			if t, terr := parseTemplate(strings.Trim(x.Value, `"`)); terr == nil {
+			if x.Kind != token.STRING {
+				return true
+			}
+			var t template
+			text, terr := strconv.Unquote(x.Value)
+			if terr == nil {
+				t, terr = parseTemplate(text)
+			}
+			if err = terr; err == nil {
 				err = n.prose(prose{template: t}, locals...)
-			} else {
-				err = terr
 			}
 		case *ast.Ident:
 			if !n.values[x.Name] && !slices.Contains(n.columns, x.Name) && !slices.Contains(locals, x.Name) {

@@ -45,6 +45,16 @@ func (s *scope) forEach(list formula, f func(s *scope) error) error {
 	return nil
 }
 
+// single returns each row as a group of its own, whose columns are in sight without an operator.
+func (s *scope) single() (all []group) {
+	for _, row := range s.which {
+		in := s.within(nil, []int{row})
+		in.row = row
+		all = append(all, group{scope: in})
+	}
+	return all
+}
+
 func (s *scope) addTable(out *experiments.Outcome, name string, t *table) error {
 	if ok, err := s.applies(t.When); err != nil || !ok {
 		return err
@@ -68,6 +78,9 @@ func (s *scope) addTable(out *experiments.Outcome, name string, t *table) error 
 	groups, err := in.groups(t.Each, nil)
 	if err != nil {
 		return err
+	}
+	if t.Rows != "" && t.Each == nil {
+		groups = in.single()
 	}
 	for _, g := range groups {
 		var row []any
@@ -101,7 +114,9 @@ func (c *oneColumn) cells(s *scope) ([]any, error) {
 	if c.Interval.set() {
 		f = c.Interval
 	}
-	v, err := s.within(c.fixed, s.which).value(f.expression)
+	in := s.within(c.fixed, s.which)
+	in.row = s.row
+	v, err := in.value(f.expression)
 	empty := errors.Is(err, errNoRows)
 	switch {
 	case err != nil && !empty:

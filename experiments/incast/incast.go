@@ -13,7 +13,7 @@ import (
 	"tcpwheel/experiments/internal/testbed"
 )
 
-//go:embed README.md plan.yaml claims.yaml figures.yaml randomised/README.md randomised/plan.yaml alltoall/README.md alltoall/plan.yaml
+//go:embed README.md plan.yaml claims.yaml figures.yaml randomised/*.md randomised/*.yaml alltoall/*.md alltoall/*.yaml
 var files embed.FS
 
 // Plan is the plan of the study.

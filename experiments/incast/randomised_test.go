@@ -6,7 +6,6 @@ import (
 
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/internal/studytest"
-	"tcpwheel/wheel/stat"
 )
 
 // TestRandomisedLockstep shows why a random part may help: with a floor far above the round trip,
@@ -47,20 +46,16 @@ func TestRandomisedFalsifiers(t *testing.T) {
 	}
 }
 
+// TestRandomisedFew runs a plan without the servers that a position speaks about.
+func TestRandomisedFew(t *testing.T) {
+	out := studytest.Run(t, Randomised, "study: randomised\nseeds: 1\nfew_seeds: 1\nfloors: [10ms]\nservers: [16]\nservices: []\n")
+	studytest.Want(t, out, experiments.NotApplicable, "vasudevan", "spread")
+}
+
 func TestRandomisedPlanIsChecked(t *testing.T) {
 	studytest.WantRefused(t, Randomised, map[string]string{
 		"rates: [1000000]":    "round_trips: 2, want one for each of 1 rates",
-		"servers: [1000]":     "servers: [1000], want the last above 1000",
 		"servers: [2000, 16]": "want more than the value before it",
 		"unsettled: 6":        "unsettled: 6, want less than queries, 6",
 	})
-}
-
-func TestRandomisedException(t *testing.T) {
-	p := &randomisedPlan{Rates: []int{1_000_000_000}, Jitter: 0.5}
-	g := &randomisedGroup{randomisedSetting: randomisedSetting{servers: 512, floor: time.Millisecond}, ratio: stat.Interval{Value: 1.08, Lo: 1.05, Hi: 1.121}, spread: 1.42, most: 1.6}
-	want := "512 servers at 1000 Mbit/s and a floor of 1ms, goodput times 1.08 (1.05 to 1.12), the 90th percentile 1.42 times the 10th, 1.6 timeouts"
-	if got := p.exception(g); got != want || !p.rule(g) {
-		t.Errorf("exception(%+v) = %q, want %q", g, got, want)
-	}
 }
