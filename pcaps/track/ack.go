@@ -59,6 +59,7 @@ func (f *Flow) readACK(p *capture.Packet, now wheel.Time) {
 	h := &p.Header
 	if !f.started {
 		f.start(h.Ack)
+		f.firstSeen = now
 		f.claim = seqSpan{-believable, 0, now}
 	}
 	pos, ok := f.plausible(h.Ack)

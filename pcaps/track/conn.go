@@ -67,6 +67,7 @@ type Conn struct {
 	bucketEntry
 	memory     *memory
 	settling   *settling // nil without Config.Settled
+	captured   *captureClock
 	cfg        *Config
 	in         *list
 	prev, next *Conn
@@ -220,7 +221,7 @@ func (c *Conn) handle(p *capture.Packet, dir int, damaged bool) {
 		c.noteFact(p, dir, now, now, Ignored)
 		return
 	}
-	h := &p.Header
+	h, late := &p.Header, false
 	f.noteSpoke(p)
 	f.onlySYN = h.Flags&(tcp.SYN|tcp.ACK) == tcp.SYN && (f.onlySYN || !f.started)
 	if h.Flags.Has(tcp.RST) {
@@ -231,7 +232,7 @@ func (c *Conn) handle(p *capture.Packet, dir int, damaged bool) {
 		return
 	}
 	if h.Flags.Has(tcp.SYN) {
-		f.syn(p)
+		late = f.syn(p, now)
 		if h.Flags.Has(tcp.ACK) && dir == 0 && c.FirstPacket == p.Number {
 			c.swapFlows()
 			dir, f, g = 1, &c.Flows[1], &c.Flows[0]
@@ -244,7 +245,7 @@ func (c *Conn) handle(p *capture.Packet, dir int, damaged bool) {
 	if h.Flags.Has(tcp.ACK) && g.started {
 		g.measureSourceRTT(h.Ack, now)
 	}
-	at := c.deliver(p, f, g, now)
+	at := c.deliver(p, f, g, now, late)
 	c.noteFact(p, dir, at, now, Acked)
 }
 
@@ -256,8 +257,9 @@ func (c *Conn) noteFact(p *capture.Packet, dir int, at, now wheel.Time, kind Eve
 }
 
 // deliver brings both flows up to date: the ACKs that p's sender had, then p's data, then its
-// acknowledgement. It returns when p was sent, by the sender's clock.
-func (c *Conn) deliver(p *capture.Packet, f, g *Flow, now wheel.Time) (at wheel.Time) {
+// acknowledgement. It returns when p was sent, by the sender's clock. late says that p is a SYN
+// captured after its ACK.
+func (c *Conn) deliver(p *capture.Packet, f, g *Flow, now wheel.Time, late bool) (at wheel.Time) {
 	h := &p.Header
 	at = now
 	if h.Options.HasTimestamps {
@@ -274,7 +276,11 @@ func (c *Conn) deliver(p *capture.Packet, f, g *Flow, now wheel.Time) (at wheel.
 	if g.pending.n > 0 {
 		g.deliverOverdue(now)
 	}
-	f.sendData(p, at, now)
+	if late {
+		f.emit(Late, p.Number, now, at, 0, 1, nil)
+	} else {
+		f.sendData(p, at, now)
+	}
 	f.ipIDs.note(p)
 	if h.Flags.Has(tcp.ACK) {
 		g.noteBare(p)

@@ -201,6 +201,17 @@ func (f *Flow) windowBytes(h *tcp.Header) int32 {
 	return n
 }
 
+// beginAtSYN counts the positions of a flow from the SYN on, which was captured after its ACKs.
+func (a *Facts) beginAtSYN(flow int) {
+	for i := range a.Packets {
+		if x := &a.Packets[i]; int(x.Flow) == flow {
+			x.Start++
+		} else if x.Ack >= 0 {
+			x.Ack++
+		}
+	}
+}
+
 // finish moves the positions of streams whose SYN was not captured, so that the first is 1.
 func (a *Facts) finish(c *Conn) {
 	*a.kept -= len(a.Packets)

@@ -91,7 +91,7 @@ type Flow struct {
 	bareACKs   int64 // of Dst, without data
 	copiesSeen int64
 	resets     int64
-	firstSeen  wheel.Time // when the first packet of a flow without a SYN was captured
+	firstSeen  wheel.Time // when the first packet of a flow without a SYN, or its ACK, was captured
 	firstID    uint16     // its IP identification
 	spoke      bool       // it has sent something but SYNs and RSTs
 
@@ -167,25 +167,50 @@ func (f *Flow) beyondWindow(pos int64) bool {
 	return f.offered > 0 && pos > f.offered+maxOverrun && pos > f.max
 }
 
-// syn records the options of a SYN.
-func (f *Flow) syn(p *capture.Packet) {
-	if f.HasSYN && f.base == p.Header.Seq {
-		return
+// syn records the options of a SYN. It reports whether an ACK of the SYN was captured just before
+// it, so that it is no retransmission.
+func (f *Flow) syn(p *capture.Packet, now wheel.Time) (late bool) {
+	late = f.started && f.base == p.Header.Seq+1 && f.max == 0 && now.Sub(f.firstSeen) <= queueSkew
+	if f.HasSYN || f.started && f.base != p.Header.Seq && !late {
+		return false
 	}
-	if !f.HasSYN && !f.started {
-		f.HasSYN, f.SYN = true, p.Header.Options
-		f.start(p.Header.Seq)
-	} else if !f.HasSYN && f.base == p.Header.Seq {
-		f.HasSYN, f.SYN = true, p.Header.Options
+	f.HasSYN, f.SYN = true, p.Header.Options
+	if late {
+		f.beginAtSYN()
 	}
+	f.start(p.Header.Seq)
+	return late
+}
+
+// beginAtSYN moves the origin of positions from the first byte to the SYN before it. Nothing but
+// ACKs of the SYN was seen.
+func (f *Flow) beginAtSYN() {
+	f.base--
+	f.max, f.una, f.seenUna = 1, 1, 1
+	f.claim, f.ackedUnseen = seqSpan{}, seqSpan{}
+	if f.offered > 0 {
+		f.offered++
+	}
+	f.window.edge++
+	for a := f.pending.first; f.pending.n > 0 && a != nil; a = a.next {
+		a.pos++
+	}
+	if facts := f.conn.Facts; facts != nil {
+		facts.beginAtSYN(f.index())
+	}
+}
+
+// index returns the flow's index in Conn.Flows.
+func (f *Flow) index() int {
+	if f == &f.conn.Flows[0] {
+		return 0
+	}
+	return 1
 }
 
 // other returns the flow of the other direction.
 func (f *Flow) other() *Flow {
-	if f == &f.conn.Flows[0] {
-		return &f.conn.Flows[1]
-	}
-	return &f.conn.Flows[0]
+	return &f.conn.Flows[1-f.index()]
 }
 
 // segmentSize returns the length of the segments in a super-packet: Dst's MSS less the timestamp

@@ -24,6 +24,36 @@ func TestOnlySYNACKsCaptured(t *testing.T) {
 	}
 }
 
+// TestSYNsAfterTheirACKs captures both directions with other delays, so that a SYN-ACK, or a SYN,
+// is behind the packet that answers it. Nothing was retransmitted, and positions count from the
+// SYN.
+func TestSYNsAfterTheirACKs(t *testing.T) {
+	for _, order := range [][3]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}} {
+		l := newLab(t, Config{Facts: 100})
+		handshake := [3]func(at float64){
+			func(at float64) { l.send(at, true, 0, 0, 0, withFlags(tcp.SYN)) },
+			func(at float64) { l.send(at, false, 0, 0, 1, withFlags(tcp.SYN|tcp.ACK)) },
+			func(at float64) { l.send(at, true, 1, 0, 1) },
+		}
+		for i, n := range order {
+			handshake[n](float64(i) / 2)
+		}
+		l.send(10, true, 1, 100, 1)
+		l.send(11, false, 1, 0, 101)
+		c := l.wantClean(1)[0]
+		f := &c.Flows[0]
+		if !f.HasSYN || !c.Flows[1].HasSYN || c.Outcome != Established || f.Bytes != 100 || f.Src != l.a {
+			t.Errorf("%v: SYNs %t and %t, %v, %d bytes of %v", order, f.HasSYN, c.Flows[1].HasSYN, c.Outcome, f.Bytes, f.Src)
+		}
+		for i := range c.Facts.Packets {
+			x := &c.Facts.Packets[i]
+			if want := [5][2]int64{{0, -1}, {0, 1}, {1, 1}, {1, 1}, {1, 101}}; i < 3 && [2]int64{x.Start, x.Ack} != want[order[i]] || i >= 3 && [2]int64{x.Start, x.Ack} != want[i] {
+				t.Errorf("%v: packet %d is at %d and acknowledges %d", order, i+1, x.Start, x.Ack)
+			}
+		}
+	}
+}
+
 // TestKeepalivesBeforeData sends keepalives before any data, numbered as the SYN, with one byte
 // or none (RFC 9293 §3.8.4).
 func TestKeepalivesBeforeData(t *testing.T) {

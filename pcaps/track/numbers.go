@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tcpwheel/tcptimers"
+	"tcpwheel/wheel"
 )
 
 // This file has the numbers of the package. Each comment has the source, and after "½:" and "2×:"
@@ -237,6 +238,21 @@ func (f *Flow) leastAnswer() time.Duration {
 		return f.RTT.Min / 2
 	}
 	return f.RTT.Min * 3 / 4
+}
+
+// answers reports whether an ACK that arrived at a time comes too soon to answer a packet sent
+// before, and whether it surely does not. A coarse clock, or one that went back meanwhile, may show
+// neither.
+func (f *Flow) answers(sent, at wheel.Time) (tooSoon, inTime bool) {
+	took, least := span(sent, at), f.leastAnswer()
+	off := f.conn.captured.unsure(sent, at)
+	if off == 0 || f.RTT.Samples == 0 {
+		return took < least, took >= least
+	}
+	if f.RTT.zeros > 0 {
+		return false, took > 2*off
+	}
+	return took+off < least, took >= least+2*off
 }
 
 // quickestRTT returns 7/8 of the least round trip known.

@@ -172,7 +172,7 @@ type ConnRecord struct {
 	End              string        `json:"end"`
 	Outcome          string        `json:"outcome"`
 	UnreachableBy    string        `json:"unreachable_by,omitempty"`
-	TwinOf           *int          `json:"twin_of,omitempty"` // the number of the connection that it is behind a NAT
+	TwinOf           *int          `json:"twin_of,omitempty"` // a connection: see Conn.TwinOf
 	TimeLost         float64       `json:"time_lost_s,omitempty"`
 	TimerWait        float64       `json:"timer_wait_s,omitempty"`
 	Handshake        *float64      `json:"handshake_s,omitempty"`

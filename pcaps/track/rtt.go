@@ -110,7 +110,10 @@ func (f *Flow) measure(a *ack, m *ackRTT) {
 	default:
 		return
 	}
-	rtt := span(at, a.at)
+	rtt, clock := span(at, a.at), f.conn.captured
+	if clock.unsure(at, a.at) > clock.resolution() {
+		return // it went back meanwhile
+	}
 	if rtt == 0 {
 		f.RTT.zeros++ // below the resolution of the capture's clock
 		return

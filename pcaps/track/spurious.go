@@ -66,7 +66,8 @@ func (f *Flow) judgeAcked(a *ack) {
 		if s := f.board.find(r.start); s < f.board.len() {
 			r.notKept = r.notKept || f.board.at(s).denied && r.originalSeen
 		}
-		soon := f.RTT.Samples > 0 && f.sourceRTT.known && span(r.Sent, a.at) < f.leastAnswer()
+		soon, inTime := f.answers(r.Sent, a.at)
+		soon = soon && f.RTT.Samples > 0 && f.sourceRTT.known
 		switch {
 		case r.start > f.una || f.una >= r.end:
 			// A segment before it may have caused the ACK.
@@ -87,7 +88,7 @@ func (f *Flow) judgeAcked(a *ack) {
 			r.judge(Necessary, ByEifel, a.number)
 		case soon:
 			r.judge(Spurious, ByTiming, a.number)
-		default:
+		case inTime || f.conn.captured.unsure(r.Sent, a.at) == 0:
 			r.judge(Necessary, ByTiming, a.number)
 		}
 	}
@@ -117,9 +118,10 @@ func (f *Flow) judgeSACKed(s *segment, a *ack) {
 	}
 	for _, r := range slices.Backward(f.waiting) {
 		if r.start <= s.start && s.start < r.end {
-			if span(r.Sent, a.at) < f.leastAnswer() {
+			switch soon, inTime := f.answers(r.Sent, a.at); {
+			case soon:
 				r.judge(Spurious, ByTiming, a.number)
-			} else {
+			case inTime:
 				r.judge(Necessary, ByTiming, a.number)
 			}
 			return

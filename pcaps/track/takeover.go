@@ -13,7 +13,7 @@ func (t *Tracker) takeOver(u *Tracker) {
 		var all []*Conn
 		for _, l := range lists {
 			for c := l.first; c != nil; c = c.next {
-				c.cfg, c.memory = &t.cfg, &t.memory
+				c.cfg, c.memory, c.captured = &t.cfg, &t.memory, &t.clock
 				all = append(all, c)
 			}
 			*l = list{}

@@ -72,6 +72,7 @@ type Tracker struct {
 	memory                 memory
 	settling               settling
 	twins                  twins
+	clock                  captureClock
 	facts                  int    // packets in the Conn.Facts of open connections
 	shard                  *shard // what the Tracker is part of, or nil
 }
@@ -133,9 +134,12 @@ func (t *Tracker) pair(a firstACK) {
 // pass moves the time to that of the next packet, and completes connections that ended long ago. A
 // step back by more than clockStep is added to all later times.
 func (t *Tracker) pass(to wheel.Time) {
+	t.clock.note(to)
 	if to = to.Add(t.offset); to < t.now {
 		if back := t.now.Sub(to); back > clockStep {
 			t.offset += back
+		} else if back > queueSkew/5 { // else several queues captured packets out of order
+			t.clock.wentBack(back, t.now)
 		}
 		return
 	}
@@ -270,7 +274,7 @@ func (t *Tracker) begin(p *capture.Packet) *Conn {
 		t.finish(oldest)
 	}
 	c := t.memory.takeConn()
-	*c = Conn{ID: t.made, Path: p.Path, First: p.Time, Last: p.Time, Origin: p.Time.Add(-p.Since), FirstPacket: p.Number, cfg: &t.cfg, memory: &t.memory}
+	*c = Conn{ID: t.made, Path: p.Path, First: p.Time, Last: p.Time, Origin: p.Time.Add(-p.Since), FirstPacket: p.Number, cfg: &t.cfg, memory: &t.memory, captured: &t.clock}
 	if t.cfg.Settled != nil {
 		c.settling = &t.settling
 	}
