@@ -59,6 +59,7 @@ var policy = layout{
 		{path: "github.com/gopacket/gopacket", rooms: []string{"pcaps"}},
 		{path: "github.com/google/gopacket", rooms: []string{"pcaps"}},
 		{path: "github.com/klauspost/compress", rooms: []string{"pcaps"}},
+		{path: "maragu.dev/gomponents", rooms: []string{"pcaps", "experiments", "tun"}},
 		{path: "go.yaml.in/yaml/v3", rooms: []string{"experiments"}},
 		{path: "github.com/spf13/cobra", rooms: []string{"cmd"}},
 		{path: "github.com/spf13/pflag", rooms: []string{"cmd"}},

@@ -1,9 +1,11 @@
 package report
 
 import (
-	"html/template"
+	"html"
 	"regexp"
 	"strings"
+
+	"tcpwheel/pcaps/htmlpage"
 )
 
 var (
@@ -16,13 +18,13 @@ var (
 
 // inline turns emphasis, code and links of a paragraph into markup. It shows links to files as
 // their words, because the page has no other files.
-func inline(text string) string {
+func inline(text string) htmlpage.Markup {
 	var code []string
 	text = codeText.ReplaceAllStringFunc(text, func(s string) string {
 		code = append(code, s[1:len(s)-1])
-		return "\x00"
+		return "\uFFFD"
 	})
-	text = template.HTMLEscapeString(text) // NUL becomes U+FFFD
+	text = html.EscapeString(text)
 	text = linkText.ReplaceAllStringFunc(text, func(s string) string {
 		m := linkText.FindStringSubmatch(s)
 		if webAdress.MatchString(m[2]) {
@@ -33,13 +35,13 @@ func inline(text string) string {
 	text = boldText.ReplaceAllString(text, "<b>$1</b>")
 	text = soft.ReplaceAllString(text, "$1<i>$2</i>")
 	for _, c := range code {
-		text = strings.Replace(text, "\uFFFD", "<code>"+template.HTMLEscapeString(c)+"</code>", 1)
+		text = strings.Replace(text, "\uFFFD", "<code>"+html.EscapeString(c)+"</code>", 1)
 	}
-	return text
+	return htmlpage.Markup(text)
 }
 
 // markdown renders a README without its title and results, which the page shows elsewhere.
-func markdown(text string) template.HTML {
+func markdown(text string) htmlpage.Markup {
 	if _, rest, ok := strings.Cut(text, "\n"); ok && strings.HasPrefix(text, "# ") {
 		text = rest
 	}
@@ -53,17 +55,17 @@ func markdown(text string) template.HTML {
 			b.WriteString("<ul>")
 			for item := range strings.SplitSeq("\n"+block, "\n- ") {
 				if item != "" {
-					b.WriteString("<li>" + inline(item) + "</li>")
+					b.WriteString("<li>" + string(inline(item)) + "</li>")
 				}
 			}
 			b.WriteString("</ul>\n")
 		case strings.HasPrefix(block, "|"), strings.HasPrefix(block, "```"), strings.HasPrefix(block, "    "):
-			b.WriteString("<pre>" + template.HTMLEscapeString(strings.Trim(block, "`")) + "</pre>\n")
+			b.WriteString("<pre>" + html.EscapeString(strings.Trim(block, "`")) + "</pre>\n")
 		case strings.HasPrefix(block, "#"):
-			b.WriteString("<p><b>" + inline(strings.TrimLeft(block, "# ")) + "</b></p>\n")
+			b.WriteString("<p><b>" + string(inline(strings.TrimLeft(block, "# "))) + "</b></p>\n")
 		default:
-			b.WriteString("<p>" + inline(block) + "</p>\n")
+			b.WriteString("<p>" + string(inline(block)) + "</p>\n")
 		}
 	}
-	return template.HTML(b.String())
+	return htmlpage.Markup(b.String())
 }

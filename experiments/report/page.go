@@ -4,36 +4,24 @@ import (
 	"bufio"
 	_ "embed"
 	"fmt"
-	"html/template"
 	"io"
 	"strings"
-	"sync"
 
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/internal/figure"
 	"tcpwheel/pcaps/htmlpage"
 )
 
-var (
-	//go:embed page.html
-	pageHTML string
-	//go:embed page.css
-	pageCSS string
-
-	page = sync.OnceValue(func() *template.Template {
-		inline := template.FuncMap{"inline": func(s string) template.HTML { return template.HTML(inline(s)) }}
-		return template.Must(htmlpage.Templates().Funcs(inline).Parse(pageHTML))
-	})
-)
+//go:embed page.css
+var pageCSS string
 
 // mostData is the most bytes of a figure's data on the page. More data is only in the figure's
 // file.
 const mostData = 128 << 10
 
-// Data of page.html.
+// Data of the page.
 type (
 	pageView struct {
-		htmlpage.Frame
 		Command string
 		Facts   []htmlpage.Fact
 		Heads   []headlineView
@@ -55,12 +43,8 @@ type (
 	tableView struct {
 		experiments.Table
 		File string
-		Head []headView
+		Head []htmlpage.Column
 		Body [][]cellView
-	}
-	headView struct {
-		Text string
-		Word bool
 	}
 	cellView struct {
 		Text, Value string
@@ -68,7 +52,7 @@ type (
 	}
 	figureView struct {
 		Figure              *figure.Figure
-		SVG                 template.HTML
+		SVG                 htmlpage.Markup
 		File, Data, Command string
 		Wide                bool
 	}
@@ -88,7 +72,7 @@ type (
 	studyView struct {
 		ID, Name, Question, Found, Class, Command, Plan string
 		User                                            bool
-		Readme                                          template.HTML
+		Readme                                          htmlpage.Markup
 		Facts                                           []htmlpage.Fact
 		outcomeView
 	}
@@ -108,9 +92,7 @@ var classText = map[experiments.Class]string{
 // WritePage writes index.html.
 func (r *Report) WritePage(w io.Writer) error {
 	n := r.Count()
-	v := pageView{
-		Frame: htmlpage.NewFrame("Timer granularity and TCP: what was published, what was measured", figure.Style+pageCSS), Command: r.Command(),
-	}
+	v := pageView{Command: r.Command()}
 	run, cells := "full", 0
 	if r.Quick {
 		run = "quick: fewer seeds and cells"
@@ -145,20 +127,12 @@ func (r *Report) WritePage(w io.Writer) error {
 	}
 	v.Table = claimsView{v.Claims, true}
 	b := bufio.NewWriterSize(w, 1<<16)
-	if err := page().ExecuteTemplate(b, "page", v); err != nil {
+	page := htmlpage.Page("Timer granularity and TCP: what was published, what was measured", figure.Style+pageCSS, v.nodes())
+	if err := page.Render(b); err != nil {
 		return err
 	}
 	return b.Flush()
 }
-
-// Because says why the claim is open, in a sentence.
-func (c claimView) Because() string { return sentence(c.Why) }
-
-// Computed reports whether this project computed the claim's figure.
-func (c claimView) Computed() bool { return isComputed(c.Claim) }
-
-// Table returns the claims of one study.
-func (v outcomeView) Table() claimsView { return claimsView{Claims: v.Claims} }
 
 func claimViews(study *experiments.Study, claims []experiments.Claim) (all []claimView) {
 	for _, c := range claims {
@@ -199,12 +173,12 @@ func outcome(study *experiments.Study, out *experiments.Outcome, prefix, command
 			continue
 		}
 		for c, name := range t.Columns {
-			t.Head = append(t.Head, headView{name, isWords(t.Rows, c)})
+			t.Head = append(t.Head, htmlpage.Column{Name: name, Words: isWords(t.Rows, c)})
 		}
 		for _, r := range t.Rows {
 			var row []cellView
 			for c, value := range r {
-				row = append(row, cellView{experiments.Text(value), experiments.Field(value), t.Head[c].Word})
+				row = append(row, cellView{experiments.Text(value), experiments.Field(value), t.Head[c].Words})
 			}
 			t.Body = append(t.Body, row)
 		}

@@ -1,35 +1,23 @@
 package tail
 
 import (
-	_ "embed"
 	"fmt"
-	"html/template"
 	"io"
 	"slices"
 	"strings"
-	"sync"
 	"time"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
 
 	"tcpwheel/experiments/internal/figure"
 	"tcpwheel/pcaps/htmlpage"
 )
 
-//go:embed page.html
-var pageHTML string
-
-var pages = sync.OnceValue(func() *template.Template { return template.Must(htmlpage.Templates().Parse(pageHTML)) })
-
-// pageView is the data of page.html.
-type pageView struct {
-	htmlpage.Frame
-	Command string
-	Sizes   []sizeView
-}
-
 // sizeView is the results of one size of the response.
 type sizeView struct {
 	What, Sentence string
-	Figure         template.HTML
+	Figure         htmlpage.Markup
 	Rows           []rowView
 }
 
@@ -38,7 +26,7 @@ type rowView struct{ Sender, P50, P95, RTTs, By, Complete, Spurious, Delay strin
 // WritePage writes a page with a figure and a table for each size of the response. command repeats
 // the measurement. The results must be sorted by size.
 func WritePage(w io.Writer, results []Result, command string) error {
-	v := pageView{Frame: htmlpage.NewFrame("How soon a lost last segment is retransmitted", figure.Style+"figure{margin:0} .plot{max-width:44em}"), Command: command}
+	var sizes g.Group
 	for len(results) > 0 {
 		n := slices.IndexFunc(results, func(r Result) bool { return r.Segments != results[0].Segments })
 		if n < 0 {
@@ -48,9 +36,23 @@ func WritePage(w io.Writer, results []Result, command string) error {
 		if err != nil {
 			return err
 		}
-		v.Sizes, results = append(v.Sizes, s), results[n:]
+		sizes, results = append(sizes, s.node()), results[n:]
 	}
-	return pages().ExecuteTemplate(w, "page", v)
+	return htmlpage.Page("How soon a lost last segment is retransmitted", figure.Style+"figure{margin:0} .plot{max-width:44em}",
+		h.P(g.Text("Each sender loses the last segment of a response once. The figures show how long it takes to retransmit it.\n"), h.Code(g.Text(command))),
+		sizes,
+		htmlpage.Soft("Times count from the first transmission of the lost segment; complete, from that of the response to the arrival of its last byte.\n"+
+			"Spurious retransmissions are counted in the run with losses and in one without, where the client delays the ACK of a lone segment by 40 ms: \"ACK after\" is that delay as measured."),
+	).Render(w)
+}
+
+func (s sizeView) node() g.Node {
+	return g.Group{
+		h.H2(g.Text(s.What)), h.P(g.Text(s.Sentence)), h.Figure(h.Div(h.Class("plot"), s.Figure)),
+		htmlpage.Table("sort", htmlpage.Columns("*sender|retransmitted p50|p95|p50, RTTs|*by|complete p50|spurious, with loss/without|ACK after, p50"), s.Rows, func(r rowView) g.Group {
+			return g.Group{htmlpage.Words(r.Sender), htmlpage.Cells(r.P50, r.P95, r.RTTs), htmlpage.Words(r.By), htmlpage.Cells(r.Complete, r.Spurious, r.Delay)}
+		}),
+	}
 }
 
 // size makes the part of a page for the results of one size.

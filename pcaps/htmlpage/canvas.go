@@ -2,7 +2,6 @@ package htmlpage
 
 import (
 	"html"
-	"html/template"
 	"math"
 	"strconv"
 	"strings"
@@ -37,9 +36,9 @@ func (c *Canvas) Write(b []byte) (int, error) { return c.b.Write(b) }
 func (c *Canvas) Body() string { return c.b.String() }
 
 // End returns the figure.
-func (c *Canvas) End() template.HTML {
+func (c *Canvas) End() Markup {
 	c.Raw("</svg>")
-	return template.HTML(c.b.String())
+	return Markup(c.b.String())
 }
 
 // Num formats a coordinate to a tenth of a pixel.

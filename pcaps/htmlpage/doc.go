@@ -6,10 +6,11 @@
 // A page has a head and a foot, the style of text and tables, a script that sorts tables and saves
 // data, and a Content-Security-Policy that allows nothing else.
 //
-//	pages := template.Must(htmlpage.Templates().Parse(`{{define "page"}}{{template "head" .}}…{{template "foot" .}}{{end}}`))
-//	err := pages.ExecuteTemplate(w, "page", view{htmlpage.NewFrame("a title", moreStyle), …})
+//	err := htmlpage.Page("a title", moreStyle, htmlpage.Facts(facts), …).Render(w)
 //
-// "head" and "foot" take a Frame, alone or as an embedded field. "facts" takes a list of Fact.
+// Its parts are nodes of gomponents, which escapes texts. Only Markup is written unchanged. A page
+// by html/template would cost the command 6 MB: text/template calls methods by name, so the linker
+// keeps every exported method of every type.
 //
 // The script sorts a table of class "sort" by the column whose head is clicked. It gives each pre
 // of class "csv" a button that saves its text under the name in data-name. A page is complete

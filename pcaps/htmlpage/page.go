@@ -4,38 +4,108 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
-	"html/template"
+	"io"
+	"strings"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
 )
 
 var (
 	//go:embed page.js
 	script string
-	//go:embed page.html
-	markup string
 	//go:embed page.css
 	style string
 )
 
-// Frame is the head and foot of a page.
-type Frame struct {
-	Title  string
-	Policy string // the Content-Security-Policy: no network, no script but Script
-	Style  template.CSS
-	Script template.JS
+// Markup is HTML or SVG. As a node of a page it is written unchanged.
+type Markup string
+
+// Render writes the markup. It implements gomponents.Node.
+func (m Markup) Render(w io.Writer) error {
+	_, err := io.WriteString(w, string(m))
+	return err
 }
 
-// NewFrame returns the frame of a page that adds style to the common one.
-func NewFrame(title, more string) Frame {
-	return Frame{Title: title, Policy: policy(), Style: template.CSS(style + more), Script: template.JS(script)}
+// Page returns a page that adds more to the common style. Its policy allows no network, and no
+// script but the common one.
+func Page(title, more string, body ...g.Node) g.Node {
+	return h.Doctype(h.HTML(h.Lang("en"),
+		h.Head(
+			h.Meta(h.Charset("utf-8")), h.Meta(g.Attr("http-equiv", "Content-Security-Policy"), h.Content(policy())),
+			h.Meta(h.Name("viewport"), h.Content("width=device-width, initial-scale=1")), h.Meta(h.Name("referrer"), h.Content("no-referrer")),
+			h.TitleEl(g.Text(title)), h.StyleEl(Markup("\n"+style+more)),
+		),
+		h.Body(Markup("\n"), h.H1(g.Text(title)), g.Group(body), h.Script(Markup(script)), Markup("\n")),
+	))
+}
+
+func policy() string {
+	sum := sha256.Sum256([]byte(script))
+	return "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
 // Fact is a name and a value at the head of a page.
 type Fact [2]string
 
-// Templates returns the templates "head", "foot" and "facts". Parse a page's templates into them.
-func Templates() *template.Template { return template.Must(template.New("").Parse(markup)) }
+// Facts returns a list of facts.
+func Facts(all []Fact) g.Node {
+	return h.Dl(g.Map(all, func(f Fact) g.Node { return h.Div(h.Dt(g.Text(f[0])), h.Dd(g.Text(f[1]))) }), Markup("\n"))
+}
 
-func policy() string {
-	sum := sha256.Sum256([]byte(script))
-	return "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+// Soft returns a paragraph of less importance, or nothing for no text.
+func Soft(text string) g.Node {
+	if text == "" {
+		return nil
+	}
+	return h.P(h.Class("soft"), g.Text(text), Markup("\n"))
+}
+
+// Softs returns a paragraph for each text.
+func Softs(all []string) g.Node { return g.Map(all, Soft) }
+
+// A Column is the head of a table's column. Those of words are aligned left.
+type Column struct {
+	Name  string
+	Words bool
+}
+
+// Columns returns columns by their names, with | between them. The name of a column of words begins
+// with a star.
+func Columns(names string) (all []Column) {
+	for name := range strings.SplitSeq(names, "|") {
+		name, words := strings.CutPrefix(name, "*")
+		all = append(all, Column{name, words})
+	}
+	return all
+}
+
+// Table returns a table of rows. Its class may be "sort": a click on a head sorts the rows.
+func Table[T any](class string, columns []Column, rows []T, row func(T) g.Group) g.Node {
+	return h.Div(h.Class("scroll"), TableOnly(class, columns, rows, row), Markup("\n"))
+}
+
+// TableOnly is Table, without the frame that scrolls.
+func TableOnly[T any](class string, columns []Column, rows []T, row func(T) g.Group) g.Node {
+	return h.Table(g.If(class != "", h.Class(class)),
+		h.THead(h.Tr(g.Map(columns, func(c Column) g.Node { return h.Th(g.If(c.Words, h.Class("w")), g.Text(c.Name)) }))), Markup("\n"),
+		h.TBody(g.Map(rows, func(r T) g.Node { return g.Group{h.Tr(row(r)), Markup("\n")} })))
+}
+
+// Cells returns a cell of a number, or of none, for each text.
+func Cells(all ...string) g.Group {
+	return g.Map(all, func(s string) g.Node { return h.Td(g.Text(s)) })
+}
+
+// Words returns a cell of words for each text.
+func Words(all ...string) g.Group {
+	return g.Map(all, func(s string) g.Node { return h.Td(h.Class("w"), g.Text(s)) })
+}
+
+// Link returns a link to a place of the page, or only the text if there is none.
+func Link(id, text string) g.Node {
+	if id == "" {
+		return g.Text(text)
+	}
+	return h.A(h.Href("#"+id), g.Text(text))
 }

@@ -1,36 +1,22 @@
 package report
 
 import (
-	"bufio"
-	_ "embed"
 	"fmt"
-	"html/template"
 	"io"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
 
 	"tcpwheel/pcaps/htmlpage"
 	"tcpwheel/pcaps/track"
 )
 
-var (
-	//go:embed page.html
-	pageHTML string
-	//go:embed page.css
-	pageCSS string
-
-	pages = sync.OnceValue(func() *template.Template { return template.Must(htmlpage.Templates().Parse(pageHTML)) })
-)
-
-// Data of page.html.
+// Data of the page.
 type (
-	pageView struct {
-		htmlpage.Frame
-		Sections []sectionView
-	}
 	sectionView struct {
 		ID, File                string
 		First, Second           string // the answer, in two sentences
@@ -98,20 +84,12 @@ func secondsCell(s *float64) cellView {
 
 // Write writes the page. All sections must have ended.
 func (p *Page) Write(w io.Writer) error {
-	view := pageView{Frame: htmlpage.NewFrame(title(p.sections), pageCSS)}
+	var links, sections g.Group
 	for i, s := range p.sections {
-		view.Sections = append(view.Sections, s.view("capture"+strconv.Itoa(i)))
+		v := s.view("capture" + strconv.Itoa(i))
+		links, sections = append(links, htmlpage.Link(v.ID, v.File)), append(sections, v.node(), newline)
 	}
-	return execute(w, "page", view)
-}
-
-// execute writes the page from a template.
-func execute(w io.Writer, name string, view any) error {
-	b := bufio.NewWriterSize(w, 1<<16)
-	if err := pages().ExecuteTemplate(b, name, view); err != nil {
-		return err
-	}
-	return b.Flush()
+	return writePage(w, title(p.sections), g.If(len(links) > 1, g.Group{h.Nav(links), newline}), sections)
 }
 
 func title(all []*Section) string {

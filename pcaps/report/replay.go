@@ -29,10 +29,9 @@ type Replays struct {
 // Refusal is a connection with losses that could not be replayed, with the reason.
 type Refusal struct{ File, Conn, Reason string }
 
-// Data of replay.html.
+// Data of the page.
 type (
 	replayView struct {
-		htmlpage.Frame
 		Facts    []htmlpage.Fact
 		Notes    []string
 		Counts   string // why there are fewer losses than episodes
@@ -96,7 +95,7 @@ func refused(all []Refusal) refusalsView {
 
 // Write writes the page: the policies compared, loss by loss, and how certain that is.
 func (r *Replays) Write(w io.Writer) error {
-	v := replayView{Frame: htmlpage.NewFrame(r.title(), pageCSS), Notes: r.Notes}
+	v := replayView{Notes: r.Notes}
 	v.Facts = []htmlpage.Fact{
 		{"connections", strconv.Itoa(r.Conns)}, {"with losses", strconv.Itoa(r.Lossy)}, {"replayed", strconv.Itoa(len(r.Results))},
 	}
@@ -116,7 +115,7 @@ func (r *Replays) Write(w io.Writer) error {
 		v.Curves, v.Pairs = r.curves(), r.pairs()
 		r.losses(&v)
 	}
-	return execute(w, "replay", v)
+	return writePage(w, r.title(), v.nodes())
 }
 
 // lossCounts says which episodes are losses.

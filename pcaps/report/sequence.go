@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"html/template"
 	"math"
 	"slices"
 	"strconv"
@@ -17,7 +16,7 @@ import (
 
 // figure is a diagram with its caption, legend and data.
 type figure struct {
-	SVG     template.HTML
+	SVG     htmlpage.Markup
 	Title   string
 	Caption string
 	Legend  []legendItem

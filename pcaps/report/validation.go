@@ -33,7 +33,6 @@ type Validations struct {
 // Data of the page.
 type (
 	validationView struct {
-		htmlpage.Frame
 		Facts  []htmlpage.Fact
 		Checks []checkView
 		Files  bool
@@ -69,7 +68,8 @@ func (p *Validations) Write(out io.Writer) error {
 			files = append(files, j.File)
 		}
 	}
-	v := validationView{Frame: htmlpage.NewFrame(titled(files, "Replays compared with %s", "Replays compared with %d captures", "Replays compared with captures"), pageCSS)}
+	v := validationView{}
+	title := titled(files, "Replays compared with %s", "Replays compared with %d captures", "Replays compared with captures")
 	v.Facts = []htmlpage.Fact{{"connections", strconv.Itoa(p.Conns)}, {"with losses", strconv.Itoa(p.Lossy)}}
 	for _, c := range p.Checks {
 		v.Facts = append(v.Facts, htmlpage.Fact{"losses, " + c.Name, strconv.Itoa(len(c.Judged))})
@@ -84,7 +84,7 @@ func (p *Validations) Write(out io.Writer) error {
 		v.Drawn = append(v.Drawn, newWireDrawing(e, p.First(e.Result)).view("end"+strconv.Itoa(i)))
 	}
 	v.refusalsView = refused(p.Refusals)
-	return execute(out, "validation", v)
+	return writePage(out, title, v.nodes())
 }
 
 // percentCell returns a cell with a share in percent.

@@ -36,7 +36,6 @@ type Wires struct {
 // Data of the page.
 type (
 	wireView struct {
-		htmlpage.Frame
 		Facts    []htmlpage.Fact
 		Notes    []string
 		Files    bool
@@ -76,7 +75,7 @@ const (
 // Write writes the page: how far the engines' transmissions are off, and diagrams of the ends that
 // are farthest off.
 func (w *Wires) Write(out io.Writer) error {
-	v := wireView{Frame: htmlpage.NewFrame(w.title(), pageCSS), Notes: w.Notes, Lossy: w.Lossy}
+	v := wireView{Notes: w.Notes, Lossy: w.Lossy}
 	first, again := share{}, share{}
 	for i := range w.Ends {
 		o := w.Ends[i].Outcome
@@ -104,7 +103,7 @@ func (w *Wires) Write(out io.Writer) error {
 		v.Drawn = append(v.Drawn, newWireDrawing(e, w.First(e.Result)).view(names[e]))
 	}
 	v.refusalsView = refused(w.Refusals)
-	return execute(out, "wire", v)
+	return writePage(out, w.title(), v.nodes())
 }
 
 // share is n of a total.

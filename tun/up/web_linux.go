@@ -3,65 +3,94 @@ package up
 import (
 	"encoding/json"
 	"fmt"
-	"html/template"
+	"maps"
 	"net"
 	"net/http"
+	"net/netip"
+	"slices"
 	"strconv"
-	"sync"
+	"strings"
 	"time"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
 )
 
 // maxBytes bounds N of /bytes/N.
 const maxBytes = 1 << 40
-
-// page is what "/" serves.
-var page = sync.OnceValue(func() *template.Template {
-	return template.Must(template.New("page").Parse(pageHTML))
-})
-
-const pageHTML = `<!DOCTYPE html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>tcpwheel: {{.Device}}</title>
-<style>
-body { font-family: sans-serif; max-width: 44em; margin: 2em auto; padding: 0 1em; line-height: 1.4 }
-td, th { text-align: left; padding-right: 2em }
-</style>
-<h1>TCP {{.TCP.Name}} behind {{.Device}}</h1>
-<p>This host is {{range $i, $a := .Addrs}}{{if $i}} and {{end}}{{$a.Addr}}{{end}}, and the kernel at the other end of the
-link {{range $i, $a := .HostAddrs}}{{if $i}} and {{end}}{{$a.Addr}}{{end}}.
-<p>{{.TCP}}.
-{{with .Link}}<p>Emulated {{.}}.
-{{end}}<p>Connections now: {{range $state, $n := .States}}{{$n}} in {{$state}} {{else}}none{{end}}
-<table>
-<tr><th>where<th>what
-<tr><td><a href="/info">/info</a><td>the state of this host, as JSON; <a href="/info?connections=all">with connections</a> and their timers
-{{if .Status}}<tr><td><a href="/metrics">/metrics</a><td>for Prometheus
-<tr><td><a href="/events">/events</a><td>timers, segments and recoveries from now on, as lines of JSON
-<tr><td><a href="/debug/pprof/">/debug/pprof</a><td>profiles of this process
-{{else}}<tr><td><a href="/bytes/1000000">/bytes/N</a><td>N bytes, always the same
-<tr><td>port {{.Echo}}<td>echo
-<tr><td>port {{.Discard}}<td>discard
-<tr><td>port {{.Chargen}}<td>chargen
-{{end}}{{range .Forwards}}<tr><td>{{range $i, $a := .Listen}}{{if $i}}, {{end}}{{$a}}{{end}}<td>{{.Kind}}: connects to {{.To}}
-{{end}}</table>
-</html>
-`
-
-// pageData is the data of page.
-type pageData struct {
-	Report
-	Status                 bool // the status server's page, not the stack's
-	Echo, Discard, Chargen int
-}
 
 // servePage serves "/".
 func (s *Host) servePage(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	isStatus := s.status != nil && local != nil && local.String() == s.status.listener.Addr().String()
-	_ = page().Execute(w, pageData{s.Report(Selection{}), isStatus, EchoPort, DiscardPort, ChargenPort})
+	report := s.Report(Selection{})
+	_ = page(&report, isStatus).Render(w)
+}
+
+const pageStyle = `
+body { font-family: sans-serif; max-width: 44em; margin: 2em auto; padding: 0 1em; line-height: 1.4 }
+td, th { text-align: left; padding-right: 2em }
+`
+
+// page is what "/" serves: the status server's page, or the stack's.
+func page(r *Report, isStatus bool) g.Node {
+	var states []string
+	for _, state := range slices.Sorted(maps.Keys(r.States)) {
+		states = append(states, fmt.Sprintf("%v in %s", r.States[state], state))
+	}
+	if states == nil {
+		states = []string{"none"}
+	}
+	link := func(path string) g.Node { return h.A(h.Href(path), g.Text(path)) }
+	row := func(where g.Node, what ...g.Node) g.Node {
+		return g.Group{h.Tr(h.Td(where), h.Td(what...)), g.Raw("\n")}
+	}
+	rows := g.Group{row(link("/info"), g.Text("the state of this host, as JSON; "), h.A(h.Href("/info?connections=all"), g.Text("with connections")), g.Text(" and their timers"))}
+	if isStatus {
+		rows = append(rows, row(link("/metrics"), g.Text("for Prometheus")),
+			row(link("/events"), g.Text("timers, segments and recoveries from now on, as lines of JSON")), row(link("/debug/pprof/"), g.Text("profiles of this process")))
+	} else {
+		rows = append(rows, row(h.A(h.Href("/bytes/1000000"), g.Text("/bytes/N")), g.Text("N bytes, always the same")))
+		for _, p := range []struct {
+			port int
+			what string
+		}{{EchoPort, "echo"}, {DiscardPort, "discard"}, {ChargenPort, "chargen"}} {
+			rows = append(rows, row(g.Textf("port %d", p.port), g.Text(p.what)))
+		}
+	}
+	for _, f := range r.Forwards {
+		rows = append(rows, row(g.Text(joined(f.Listen, ", ")), g.Textf("%v: connects to %v", f.Kind, f.To)))
+	}
+	return h.Doctype(h.HTML(h.Lang("en"),
+		h.Head(h.Meta(h.Charset("utf-8")), h.Meta(h.Name("viewport"), h.Content("width=device-width")), h.TitleEl(g.Text("tcpwheel: "+r.Device)), h.StyleEl(g.Raw(pageStyle))),
+		h.Body(
+			h.H1(g.Textf("TCP %s behind %s", r.TCP.Name, r.Device)),
+			h.P(g.Textf("This host is %s, and the kernel at the other end of the link %s.", joined(addrs(r.Addrs), " and "), joined(addrs(r.HostAddrs), " and "))),
+			h.P(g.Textf("%v.", r.TCP)),
+			g.Iff(r.Link != nil, func() g.Node { return h.P(g.Textf("Emulated %v.", r.Link)) }),
+			h.P(g.Text("Connections now: "+strings.Join(states, ", "))),
+			h.Table(h.Tr(h.Th(g.Text("where")), h.Th(g.Text("what"))), rows),
+		),
+	))
+}
+
+func addrs(all []netip.Prefix) (of []netip.Addr) {
+	for _, p := range all {
+		of = append(of, p.Addr())
+	}
+	return of
+}
+
+func joined[T fmt.Stringer](all []T, with string) string {
+	var b strings.Builder
+	for i, x := range all {
+		if i > 0 {
+			b.WriteString(with)
+		}
+		b.WriteString(x.String())
+	}
+	return b.String()
 }
 
 // serveInfo serves /info. The query selects connections.

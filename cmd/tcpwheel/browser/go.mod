@@ -29,6 +29,7 @@ require (
 	golang.org/x/time v0.15.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 	gvisor.dev/gvisor v0.0.0-20260905035102-160fafc42237 // indirect
+	maragu.dev/gomponents v1.2.0 // indirect
 )
 
 replace tcpwheel => ../../..

@@ -56,6 +56,7 @@ require (
 	google.golang.org/protobuf v1.36.12 // indirect
 	gopkg.in/ini.v1 v1.67.3 // indirect
 	gvisor.dev/gvisor v0.0.0-20260905035102-160fafc42237 // indirect
+	maragu.dev/gomponents v1.2.0 // indirect
 )
 
 replace tcpwheel => ../../..

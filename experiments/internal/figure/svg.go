@@ -2,7 +2,7 @@ package figure
 
 import (
 	_ "embed"
-	"html/template"
+	"html"
 	"math"
 	"strings"
 	"unicode/utf8"
@@ -25,7 +25,7 @@ const (
 )
 
 // Drawing returns the figure as SVG, for a page that has Style. The figure must pass Check.
-func (f *Figure) Drawing() template.HTML { return f.draw(false) }
+func (f *Figure) Drawing() htmlpage.Markup { return f.draw(false) }
 
 // File returns the figure as an SVG file, with the style inside. The figure must pass Check.
 func (f *Figure) File() []byte { return []byte(f.draw(true) + "\n") }
@@ -37,7 +37,7 @@ type sheet struct {
 	y float64 // where the next element begins
 }
 
-func (f *Figure) draw(alone bool) template.HTML {
+func (f *Figure) draw(alone bool) htmlpage.Markup {
 	w := width
 	if f.Map != nil {
 		w = f.Map.width()
@@ -76,7 +76,7 @@ func (f *Figure) draw(alone bool) template.HTML {
 }
 
 // escape escapes text for markup.
-func escape(text string) string { return template.HTMLEscapeString(text) }
+func escape(text string) string { return html.EscapeString(text) }
 
 // textWidth estimates the width of text.
 func textWidth(text string, size float64) float64 {

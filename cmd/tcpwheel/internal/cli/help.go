@@ -1,15 +1,34 @@
 package cli
 
 import (
+	"io"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // fitHelp keeps the help of a command and of its subcommands within 80 columns.
 func fitHelp(cmd *cobra.Command) {
-	cmd.SetUsageTemplate(strings.ReplaceAll(cmd.UsageTemplate(), ".FlagUsages ", ".FlagUsagesWrapped 80 "))
+	usage := cmd.UsageFunc()
+	cmd.SetUsageFunc(func(cmd *cobra.Command) error {
+		// Not by a template: text/template calls methods by name, so the linker would keep every
+		// exported method of every type, 6 MB.
+		var b strings.Builder
+		out := cmd.OutOrStderr()
+		cmd.SetOut(&b)
+		err := usage(cmd)
+		cmd.SetOut(out)
+		text := b.String()
+		for _, flags := range []*pflag.FlagSet{cmd.LocalFlags(), cmd.InheritedFlags()} {
+			if long := strings.TrimRight(flags.FlagUsages(), "\n"); long != "" {
+				text = strings.Replace(text, long, strings.TrimRight(flags.FlagUsagesWrapped(terminalColumns), "\n"), 1)
+			}
+		}
+		io.WriteString(out, text)
+		return err
+	})
 	help := cmd.HelpFunc()
 	cmd.SetHelpFunc(func(cmd *cobra.Command, args []string) {
 		cmd.Long = fitLong(cmd.Long)

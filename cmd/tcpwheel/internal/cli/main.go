@@ -173,6 +173,9 @@ var commands = []command{
 // newRoot returns the program that is called with args. If the first of them is a command, it has
 // only this one: to make all, with their flags, takes a tenth of the start.
 func newRoot(args []string, stdin io.Reader, stdout, stderr io.Writer) *cobra.Command {
+	if len(args) > 0 && (args[0] == "--version" || args[0] == "-v") {
+		args = append([]string{"version"}, args[1:]...)
+	}
 	root := &cobra.Command{
 		Use:   "tcpwheel",
 		Short: "timing wheels, and a userspace TCP on top of them",
@@ -207,8 +210,7 @@ func newRoot(args []string, stdin io.Reader, stdout, stderr io.Writer) *cobra.Co
 			root.AddCommand(c.make())
 		}
 		root.InitDefaultCompletionCmd()
-		root.Version = readBuildInfo().String()
-		root.SetVersionTemplate("{{.Version}}\n")
+		root.Flags().BoolP("version", "v", false, "version for tcpwheel")
 	}
 	root.SetHelpCommand(newHelp())
 	root.InitDefaultHelpCmd()
