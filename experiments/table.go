@@ -87,6 +87,9 @@ func Field(v any) string {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return ""
 		}
+		if v == math.Trunc(v) && math.Abs(v) < 1e15 {
+			return strconv.FormatFloat(v, 'f', -1, 64) // 1000000, not 1e+06
+		}
 		return strconv.FormatFloat(v, 'g', -1, 64)
 	}
 	return fmt.Sprint(v)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"tcpwheel/experiments"
@@ -71,6 +72,17 @@ func (n *names) claim(line int, c *claim) error {
 		return lineError(line, "want measure or measured")
 	case c.When.set() && c.Else.text() == "":
 		return lineError(line, "when needs else: why the claim does not apply")
+	}
+	if a := c.Also; a != nil {
+		if err := n.formula(a.Holds, locals...); err != nil {
+			return within("also", err)
+		}
+		if err := n.prose(a.Text, locals...); err != nil {
+			return within("also", err)
+		}
+		if !a.Holds.set() || a.Text.text() == "" {
+			return lineError(line, "also: want holds and text")
+		}
 	}
 	for key, b := range map[string]*band{"expect": c.Expect, "differs": c.Differs} {
 		if b == nil {
@@ -214,6 +226,9 @@ func (n *names) graph(g *graph) error {
 			return err
 		}
 	}
+	if err := n.prose(g.X.Ticks, append(locals, n.columns...)...); err != nil {
+		return within("ticks", err)
+	}
 	formulas := []formula{g.When, g.X.From, g.X.To, g.Y.From, g.Y.To}
 	marks := slices.Clone(g.Marks)
 	for _, p := range g.Panels {
@@ -225,10 +240,23 @@ func (n *names) graph(g *graph) error {
 		formulas, marks = append(formulas, p.of.Y.From, p.of.Y.To), append(marks, p.of.Marks...)
 	}
 	for _, m := range marks {
-		if err := n.prose(m.Label, locals...); err != nil {
+		if err := n.formula(m.For, locals...); err != nil {
 			return err
 		}
-		formulas = append(formulas, m.X, m.Y)
+		inside := append(n.locals(m.For), locals...)
+		if err := n.prose(m.Label, inside...); err != nil {
+			return err
+		}
+		for _, f := range []formula{m.X, m.Y} {
+			if err := n.formula(f, inside...); err != nil {
+				return err
+			}
+		}
+	}
+	if g.Grid != nil {
+		if err := n.grid(g.Grid, locals); err != nil {
+			return within("grid", err)
+		}
 	}
 	for _, f := range formulas {
 		if err := n.formula(f, locals...); err != nil {
@@ -243,13 +271,43 @@ func (n *names) graph(g *graph) error {
 	return nil
 }
 
+func (n *names) grid(g *grid, locals []string) error {
+	n, err := n.in(g.Rows)
+	if err == nil {
+		err = n.columnsExist("across and up", []string{g.Across, g.Up})
+	}
+	if err != nil {
+		return atLine(max(g.Value.line, g.Class.line), err)
+	}
+	if g.Value.set() == g.Class.set() || g.Class.set() != g.Classes.set() {
+		return lineError(max(g.Value.line, g.Class.line), "want value, or class and classes")
+	}
+	for _, f := range []formula{g.Where, g.Value, g.Class, g.Classes} {
+		if err := n.formula(f, locals...); err != nil {
+			return err
+		}
+	}
+	for _, p := range []prose{g.Text, g.Labels.Across, g.Labels.Up} {
+		if err := n.prose(p, locals...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// groupNumber is a group that is no column.
+func (s *series) groupNumber() (int, bool) {
+	number, err := strconv.Atoi(s.Group)
+	return number, err == nil
+}
+
 func (n *names) series(s *series, panels ordered[panel], locals []string) error {
 	n, err := n.in(s.Rows)
 	columns := append(slices.Clone([]string(s.Lines)), s.Over)
-	if s.Step.set() {
+	if s.function() {
 		columns = s.Lines
 	}
-	if s.Group != "" {
+	if _, ok := s.groupNumber(); s.Group != "" && !ok {
 		columns = append(columns, s.Group)
 	}
 	if err == nil {
@@ -261,12 +319,12 @@ func (n *names) series(s *series, panels ordered[panel], locals []string) error 
 	if err := n.prose(s.Name, locals...); err != nil {
 		return err
 	}
-	for _, f := range []formula{s.Dashed, s.Where, s.From, s.To, s.Step} {
+	for _, f := range []formula{s.Dashed, s.Where, s.From, s.To, s.Step, s.At} {
 		if err := n.formula(f, locals...); err != nil {
 			return err
 		}
 	}
-	values := []formula{s.X, s.Y}
+	values := []formula{s.X, s.Y, s.Law, s.Tail}
 	for _, p := range panels {
 		values = append(values, p.of.Value)
 	}

@@ -66,30 +66,36 @@ func TestExpressions(t *testing.T) {
 
 		`mean(losses)`:                          "1.6",
 		`mean(ms(wait) where timers == coarse)`: "1233",
-		`mean(ms(wait) where timers == coarse and rtt == 20ms and not live)`: "1200",
-		`sum(losses where timers == 'bsd')`:                                  "6",
-		`median(losses where timers == coarse)`:                              "2",
-		`quantile(losses, 1)`:                                                "3",
-		`interval(losses where timers == fine)`:                              "1",
-		`interval(losses).lo <= interval(losses).hi`:                         "yes",
-		`100 * interval(losses where timers == fine).hi`:                     "100",
-		`ratio(ms(wait), losses where timers == coarse)`:                     "616.7",
-		`count(where losses == 1)`:                                           "3",
-		`count(trips)`:                                                       "2",
-		`least(wait)`:                                                        "100ms",
-		`greatest(losses where timers == coarse)`:                            "3",
-		`least(mean(ms(wait)) over rtt where timers == coarse)`:              "1200",
-		`least(mean(ms(wait)) over rtt where timers == coarse).at`:           "20ms",
-		`greatest(mean(ms(wait)) over timers, rtt).at`:                       "bsd, 10ms",
-		`2 * greatest(mean(losses where seed == 2) over timers)`:             "6",
-		`crossing(mean(losses), 1.8 over rtt where timers == coarse)`:        "10ms",
-		`crossing(mean(losses), 2.5 over seed where timers == coarse)`:       "2",
-		`those(mean(losses) < 2 over rtt where timers == fine)`:              "20ms",
-		`those(mean(losses) > 5 over rtt)`:                                   "",
-		`all(mean(losses) >= 1 over rtt)`:                                    "yes",
-		`all(mean(losses) > 1.5 over timers)`:                                "no",
-		`listing("{rtt}: {mean(losses)}" over rtt where timers == coarse)`:   "10ms: 2, 20ms: 2",
-		`listing(timers over timers)`:                                        "bsd, fine",
+		`mean(ms(wait) where timers == coarse and rtt == 20ms and not live)`:   "1200",
+		`sum(losses where timers == 'bsd')`:                                    "6",
+		`median(losses where timers == coarse)`:                                "2",
+		`quantile(losses, 1)`:                                                  "3",
+		`interval(losses where timers == fine)`:                                "1",
+		`interval(losses).lo <= interval(losses).hi`:                           "yes",
+		`100 * interval(losses where timers == fine).hi`:                       "100",
+		`ratio(ms(wait), losses where timers == coarse)`:                       "616.7",
+		`count(where losses == 1)`:                                             "3",
+		`count(trips)`:                                                         "2",
+		`least(wait)`:                                                          "100ms",
+		`greatest(losses where timers == coarse)`:                              "3",
+		`least(mean(ms(wait)) over rtt where timers == coarse)`:                "1200",
+		`least(mean(ms(wait)) over rtt where timers == coarse).at`:             "20ms",
+		`greatest(mean(ms(wait)) over timers, rtt).at`:                         "bsd, 10ms",
+		`2 * greatest(mean(losses where seed == 2) over timers)`:               "6",
+		`crossing(mean(losses), 1.8 over rtt where timers == coarse)`:          "10ms",
+		`crossing(mean(losses), 2.5 over seed where timers == coarse)`:         "2",
+		`those(mean(losses) < 2 over rtt where timers == fine)`:                "20ms",
+		`those(mean(losses) > 5 over rtt)`:                                     "",
+		`farthest(losses / 2)`:                                                 "0.5",
+		`farthest(mean(losses) / 2 over timers, rtt).timers`:                   "fine",
+		`farthest(seed + losses where timers == coarse)`:                       "5",
+		`slope(losses, seed where timers == coarse)`:                           "1.5",
+		`r_squared(losses, seed where timers == coarse and rtt == 20ms)`:       "1",
+		`falls(mean(ms(wait)), 1250, ms(rtt) over rtt where timers == coarse)`: "15",
+		`all(mean(losses) >= 1 over rtt)`:                                      "yes",
+		`all(mean(losses) > 1.5 over timers)`:                                  "no",
+		`listing("{rtt}: {mean(losses)}" over rtt where timers == coarse)`:     "10ms: 2, 20ms: 2",
+		`listing(timers over timers)`:                                          "bsd, fine",
 		`paired(mean(ms(wait) where timers == coarse and rtt == 20ms) - mean(ms(wait) where timers == fine) over seed)`: "1000",
 		`resampled(sum(ms(wait)) / sum(losses) over seed where timers == coarse and rtt == 20ms)`:                       "600",
 		`resampled(twice(mean(losses)) over seed where timers == fine).hi`:                                              "2",
@@ -110,6 +116,8 @@ func TestExpressions(t *testing.T) {
 		`if(rate > 1, coarse, 1 / 'a')`:                                 "bsd",
 		`otherwise(mean(losses where seed > 9), 7)`:                     "7",
 		`list(3, 1, 3)`:                                                 "3, 1",
+		`list('a', listing(timers over timers))`:                        "a, bsd, fine",
+		`power(1 - 0.5, 3)`:                                             "0.125",
 		`next(trips, 11ms) + next(trips, 1s)`:                           "40ms",
 		`nearest(list(1, 2, 4), 3)`:                                     "2",
 		`join(trips, "; ")`:                                             "10ms; 20ms",
@@ -236,6 +244,10 @@ claims:
     like: wrong
     differs: {at_most: 30, unit: ms}
     expect: {at_most: 20, unit: ms}
+  exact:
+    like: wait
+    exact: true
+    also: {holds: count(where live) > 1, text: and two rows are live}
   words:
     class: law
     text: two timers wait differently
@@ -263,6 +275,7 @@ func TestClaims(t *testing.T) {
 		"wait":    "reproduced 1200 ms, expected 1150 ms ± 10 %",
 		"wrong":   "differs 1200 ms, expected 1100 ± 20 ms; at most 2000 ms differs",
 		"none":    "not reproduced 1200 ms, expected at most 20 ms; at most 30 ms differs",
+		"exact":   "not reproduced 1200 ms, expected 1150 ms ± 10 %, and two rows are live",
 		"words":   "reproduced 2 and 1, expected the first is greater",
 		"far":     "not applicable here -, expected -: the plan has no round trip of 50 ms",
 		"missing": "not applicable here -, expected -: the plan has no such rows: mean(losses where rtt == 1s)",
@@ -282,6 +295,9 @@ func TestClaims(t *testing.T) {
 	}
 	if text := out.Claims[0].Text; text != "a loss waits 1000 ms under bsd" {
 		t.Errorf("text %q", text)
+	}
+	if c := out.Claims[3]; c.Name != "exact" || !c.Measured.Exact {
+		t.Errorf("%s: not exact", c.Name)
 	}
 	if out.Claims[0].Measured.Lo == nil || out.Claims[1].Why != "another mix of losses" {
 		t.Errorf("the interval or the reason is missing: %+v", out.Claims[:2])
@@ -329,9 +345,59 @@ figures:
     series:
       - {name: "{timers}", where: rtt == 20ms, lines: timers, over: seed, x: seed, y: interval(ms(wait))}
       - {name: model, dashed: true, over: t, from: 1, to: 2, step: 0.5, x: t, y: 1000 * t}
+  laws:
+    title: Laws
+    x: {label: seeds above 1, log: true}
+    y: {label: "wait, ms"}
+    marks: [{for: trips, label: "{item}", x: ms(item)}]
+    series:
+      - {name: "{timers}", lines: timers, group: timers, marker: true, over: seed, x: seed - 1, y: mean(ms(wait)),
+         law: 1000 * seed}
+      - {name: tail, kind: steps, group: 7, over: losses, x: losses, tail: losses}
+      - {name: "{timers}, ends", lines: timers, over: x, at: "list(1, 3)", x: x, y: x * count()}
+  bars:
+    title: Bars
+    x: {label: timers, ticks: "{timers}"}
+    y: {label: losses}
+    series:
+      - {name: losses, kind: bars, group: 1, over: timers, y: sum(losses)}
+  grid:
+    title: Grid
+    x: {label: seed}
+    y: {label: "rtt, ms"}
+    grid: {where: timers == coarse and rtt == 20ms, across: seed, up: rtt, value: sum(losses), text: "{sum(losses)}",
+           labels: {up: "{ms(rtt)} ms"}}
+  classes:
+    like: grid
+    grid: {where: rtt == 20ms, across: seed, up: timers, class: "if(timers == coarse, 'old', 'new')",
+           classes: "list('old', 'new')"}
+  hole:
+    like: grid
+    grid: {across: seed, up: rtt, value: mean(losses where not live)}
 `)
-	if len(out.Tables) != 1 || len(out.Figures) != 1 {
-		t.Fatalf("%d tables, %d figures, want one each", len(out.Tables), len(out.Figures))
+	if len(out.Tables) != 1 || len(out.Figures) != 5 {
+		t.Fatalf("%d tables, %d figures, want one and 5", len(out.Tables), len(out.Figures))
+	}
+	for i, want := range map[int]string{
+		1: "bsd 1 1 [1] [1400]; bsd, law 1 0 [1] [2000]; fine 2 2 [1] [300]; fine, law 2 0 [1] [2000]; " +
+			"tail 7 0 [1 2 3] [1 0.625 0.375]; bsd, ends 0 0 [1 3] [3 9]; fine, ends 0 0 [1 3] [2 6]; [{10ms 10 true} {20ms 20 true}] []",
+		2: "losses 1 0 [0 1] [6 2]; [] [bsd fine]",
+	} {
+		f, got := out.Figures[i], ""
+		for _, s := range f.Series {
+			got += fmt.Sprint(s.Name, " ", s.Group, s.Marker, s.X, s.Y, "; ")
+		}
+		if got += fmt.Sprint(f.Marks, f.X.Ticks); got != want {
+			t.Errorf("figure %s: %s, want %s", f.Name, got, want)
+		}
+	}
+	for i, want := range map[int]string{
+		3: "{[1 2] [20 ms] [[1 3]] false 0 0 [] [] [[1 3]]}",
+		4: "{[1 2] [bsd fine] [] false 0 0 [[0 0] [1 1]] [old new] []}",
+	} {
+		if got := fmt.Sprint(*out.Figures[i].Map); got != want {
+			t.Errorf("figure %s: %s, want %s", out.Figures[i].Name, got, want)
+		}
 	}
 	got := fmt.Sprint(out.Tables[0].Title, "; ", out.Tables[0].Columns, out.Tables[0].Rows)
 	if want := "Waits under bsd and others; [timers rtt, ms wait, ms 10ms 20ms none] [[bsd 20 1200 0 2 ] [fine 20 200 0 2 ]]"; got != want {

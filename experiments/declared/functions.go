@@ -173,11 +173,34 @@ func otherwise(s *scope, c *call) (any, error) {
 }
 
 func listOfValues(s *scope, c *call) (any, error) {
-	all, err := s.values(c.args)
+	args, err := s.values(c.args)
 	if err != nil {
 		return nil, err
 	}
+	var all []any
+	for _, v := range args {
+		if list, ok := v.([]any); ok {
+			all = append(all, list...)
+		} else {
+			all = append(all, v)
+		}
+	}
 	return once(all)
+}
+
+func power(s *scope, c *call) (any, error) {
+	x, err := s.floatOf(c.args[0])
+	if err != nil {
+		return nil, err
+	}
+	n, err := s.floatOf(c.args[1])
+	if err == nil && (n < 0 || n > math.MaxInt32 || n != math.Floor(n)) {
+		err = fmt.Errorf("power %v, want a whole number, 0 or more", n)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return stat.Power(x, int(n)), nil
 }
 
 func next(s *scope, c *call) (any, error) {

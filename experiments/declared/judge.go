@@ -245,8 +245,12 @@ func (s *scope) addClaim(out *experiments.Outcome, c *claim) error {
 		wide, err = s.band(c.Differs)
 		made.Expected = made.Expected.OrDiffers(wide)
 	}
+	if err == nil && c.Also != nil {
+		made.Expected, err = s.also(made.Expected, c.Also)
+	}
 	if err == nil {
 		made.Measured, err = s.measure(c)
+		made.Measured.Exact = c.Exact
 	}
 	if errors.Is(err, errNoRows) {
 		what := c.wants()
@@ -300,6 +304,16 @@ func (s *scope) measure(c *claim) (m experiments.Measure, err error) {
 		return experiments.MeasuredSpan(v), nil
 	}
 	return m, fmt.Errorf("measure: %s, want a number or a duration", kind(v))
+}
+
+// also returns a band with a second condition.
+func (s *scope) also(b experiments.Band, a *also) (experiments.Band, error) {
+	text, err := s.text(a.Text.template)
+	if err != nil {
+		return b, err
+	}
+	ok, err := s.yes(a.Holds.tree)
+	return b.Also(ok, "%s", text), err
 }
 
 // band returns the band of a claim.

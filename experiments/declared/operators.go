@@ -50,6 +50,10 @@ func rowOperators() []operator {
 			"mean with its 95 % bootstrap interval over the rows, which are independent: .value, .lo, .hi", bootstrapMean),
 		of(2, "ratio(NUMBER, NUMBER where CONDITION)",
 			"sum of the first divided by the sum of the second, with the 95 % bootstrap interval over the rows", bootstrapRatio),
+		of(2, "slope(NUMBER, NUMBER where CONDITION)",
+			"slope of the least-squares line of the first number over the second", lineOf(func(slope, _ float64) float64 { return slope })),
+		of(2, "r_squared(NUMBER, NUMBER where CONDITION)",
+			"share of the variance of the first number that this line explains", lineOf(func(_, r2 float64) float64 { return r2 })),
 		of(1, "values(COLUMN where CONDITION)", "list of the values of a column, each once, in order of the rows", values),
 	}
 }
@@ -62,10 +66,14 @@ func axisOperators() []operator {
 		of(-1, 0, "count(where CONDITION), count(over AXIS, … where CONDITION) or count(LIST)",
 			"how many rows, groups of rows, or values of a list", count),
 		of(1, 0, "least(NUMBER where CONDITION) or least(MEASURE over AXIS, … where CONDITION)",
-			"least over the rows, or of a measure over axes: .value, .at, and .COLUMN of the row or group", extreme(-1)),
-		of(1, 0, "greatest(NUMBER where CONDITION) or greatest(MEASURE over AXIS, … where CONDITION)", "greatest, as least", extreme(1)),
+			"least over the rows, or of a measure over axes: .value, .at, and .COLUMN of the row or group", extreme(less)),
+		of(1, 0, "greatest(NUMBER where CONDITION) or greatest(MEASURE over AXIS, … where CONDITION)", "greatest, as least", extreme(more)),
+		of(1, 0, "farthest(NUMBER where CONDITION) or farthest(MEASURE over AXIS, … where CONDITION)",
+			"value that is farthest from 1, as least: of ratios to a law", extreme(farther)),
 		of(2, 1, "crossing(MEASURE, LEVEL over AXIS where CONDITION) or crossing(MEASURE, LEVEL, ELSE over …)",
 			"first value of a rising axis at which the measure reaches the level; ELSE if it does nowhere", crossing),
+		of(3, 0, "falls(MEASURE, LEVEL, NUMBER over AXIS where CONDITION)",
+			"the number at which the measure last falls below the level, on straight lines between the values of a rising axis", falls),
 		of(1, 0, "those(CONDITION over AXIS where CONDITION)",
 			"list of the values of an axis at which the first condition holds", those),
 		of(1, 0, "all(CONDITION over AXIS, … where CONDITION)",
@@ -90,7 +98,7 @@ func valueOperators() []operator {
 		of(2, "contains(LIST, VALUE)", "whether a list has a value", contains),
 		of(2, "starts(TEXT, TEXT)", "whether the first text begins with the second", starts),
 
-		of(-1, "list(VALUE, …)", "list of the arguments, each once", listOfValues),
+		of(-1, "list(VALUE, …)", "list of the arguments and of the values of lists, each once", listOfValues),
 		of(1, "first(LIST)", "first value of a list", element(func(n int) int { return 0 })),
 		of(1, "last(LIST)", "last value of a list", element(func(n int) int { return n - 1 })),
 		of(2, "item(LIST, INDEX)", "a value of a list, from 0", item),
@@ -106,6 +114,8 @@ func valueOperators() []operator {
 		of(1, "abs(NUMBER)", "absolute value", rounding(math.Abs)),
 		of(1, "digits(NUMBER)", "text of a whole number, without commas", digits),
 		of(2, "fixed(NUMBER, DIGITS)", "text of a number with so many digits behind the point", fixed),
+
+		of(2, "power(NUMBER, COUNT)", "a number to the power of a whole number", power),
 
 		of(1, "ms(DURATION)", "a duration as a number of milliseconds", milliseconds),
 		of(1, "seconds(DURATION)", "a duration as a number of seconds", seconds),
@@ -259,13 +269,49 @@ func once(all []any) (any, error) {
 	return list, nil
 }
 
-// extreme returns the least (-1) or greatest (1) value over rows, or of a measure over axes.
-func extreme(want int) func(*scope, *call) (any, error) {
+// lineOf returns a figure of the line through the points of the rows.
+func lineOf(of func(slope, r2 float64) float64) func(*scope, *call) (any, error) {
+	return func(s *scope, c *call) (any, error) {
+		y, err := s.floatsOf(c.args[0], c.where)
+		if err != nil {
+			return nil, err
+		}
+		x, err := s.floatsOf(c.args[1], c.where)
+		if err != nil {
+			return nil, err
+		}
+		slope, _, r2 := stat.Line(x, y)
+		return of(slope, r2), nil
+	}
+}
+
+func less(v, best any) (bool, error) {
+	sign, err := compare(v, best)
+	return sign < 0, err
+}
+
+func more(v, best any) (bool, error) {
+	sign, err := compare(v, best)
+	return sign > 0, err
+}
+
+// farther reports whether a number is farther from 1.
+func farther(v, best any) (bool, error) {
+	x, ok := number(v)
+	if !ok {
+		return false, fmt.Errorf("%s, want a number", kind(v))
+	}
+	y, _ := number(best)
+	return math.Abs(x-1) > math.Abs(y-1), nil
+}
+
+// extreme returns the best value over rows, or of a measure over axes; the first one of equals.
+func extreme(better func(v, best any) (bool, error)) func(*scope, *call) (any, error) {
 	return func(s *scope, c *call) (any, error) {
 		var best *pick
 		take := func(v any, at any, place *scope) error {
 			if best != nil {
-				if c, err := compare(v, best.value); err != nil || c != want {
+				if ok, err := better(v, best.value); err != nil || !ok {
 					return err
 				}
 			}
@@ -355,6 +401,34 @@ func crossing(s *scope, c *call) (any, error) {
 		err = errNoRows
 	}
 	return found, err
+}
+
+func falls(s *scope, c *call) (any, error) {
+	level, err := s.floatOf(c.args[1])
+	if err != nil {
+		return nil, err
+	}
+	var at any
+	lastX, last, first := 0.0, 0.0, true
+	err = s.over(c, func(g group, v any) error {
+		y, ok := number(v)
+		if !ok {
+			return fmt.Errorf("%s, want a number", kind(v))
+		}
+		x, err := g.scope.floatOf(c.args[2])
+		if err != nil {
+			return err
+		}
+		if !first && last >= level && y < level {
+			at = lastX + float64((last-level)/(last-y)*(x-lastX))
+		}
+		lastX, last, first = x, y, false
+		return nil
+	})
+	if err == nil && at == nil {
+		err = errNoRows
+	}
+	return at, err
 }
 
 func those(s *scope, c *call) (any, error) {

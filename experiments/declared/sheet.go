@@ -76,8 +76,10 @@ type claim struct {
 	Measured  prose   `yaml:"measured"`
 	Expect    *band   `yaml:"expect"`
 	Differs   *band   `yaml:"differs"`
+	Also      *also   `yaml:"also"`
 	Why       prose   `yaml:"why"`
 	Doubted   bool    `yaml:"doubted"`
+	Exact     bool    `yaml:"exact"` // no seed changes the measure
 
 	name template
 }
@@ -98,6 +100,12 @@ type band struct {
 	Unit          prose         `yaml:"unit"`
 	Text          prose         `yaml:"text"`
 	AsPrinted     bool          `yaml:"as_printed"` // the inequality is printed so
+}
+
+// also is a condition without which a claim is not reproduced, behind what it expects.
+type also struct {
+	Holds formula `yaml:"holds"`
+	Text  prose   `yaml:"text"`
 }
 
 // note is a paragraph.
@@ -150,6 +158,7 @@ type graph struct {
 	Series  list[series] `yaml:"series"`
 	// Panels draw the series with other values, in figures of their own: NAME-PANEL.
 	Panels ordered[panel] `yaml:"panels"`
+	Grid   *grid          `yaml:"grid"` // in the place of series
 
 	name template
 }
@@ -163,14 +172,36 @@ type panel struct {
 	Marks   list[mark] `yaml:"marks"`
 }
 
+// grid is a map: a cell for each value of two columns, coloured by a number or by a class.
+type grid struct {
+	Rows    string  `yaml:"rows"` // groups in the place of the study's rows
+	Where   formula `yaml:"where"`
+	Across  string  `yaml:"across"`  // column from left to right
+	Up      string  `yaml:"up"`      // column from the bottom up
+	Value   formula `yaml:"value"`   // a number, or
+	Class   formula `yaml:"class"`   // one of classes,
+	Classes formula `yaml:"classes"` // a list of texts
+	Text    prose   `yaml:"text"`    // in the cell
+	Log     bool    `yaml:"log"`     // colours by the logarithm
+	Labels  labels  `yaml:"labels"`  // the default is the values
+}
+
+// labels are the labels of a grid's columns and rows.
+type labels struct {
+	Across prose `yaml:"across"`
+	Up     prose `yaml:"up"`
+}
+
 type axis struct {
 	Label prose   `yaml:"label"`
+	Ticks prose   `yaml:"ticks"` // labels of an axis of categories: x of the series is left out
 	Log   bool    `yaml:"log"`
 	From  formula `yaml:"from"`
 	To    formula `yaml:"to"`
 }
 
 type mark struct {
+	For   formula `yaml:"for"` // a list; a mark for each value, with item and index
 	Label prose   `yaml:"label"`
 	X     formula `yaml:"x"`
 	Y     formula `yaml:"y"`
@@ -181,16 +212,20 @@ type series struct {
 	Name   prose        `yaml:"name"`
 	Kind   figure.Kind  `yaml:"kind"`
 	Dashed formula      `yaml:"dashed"`
-	Group  string       `yaml:"group"` // a column of lines: those of one value share a colour
-	Rows   string       `yaml:"rows"`  // groups in the place of the study's rows
+	Group  string       `yaml:"group"`  // a column of lines: those of one value share a colour; or a number
+	Marker bool         `yaml:"marker"` // they share a sign too
+	Rows   string       `yaml:"rows"`   // groups in the place of the study's rows
 	Where  formula      `yaml:"where"`
 	Lines  list[string] `yaml:"lines"`
 	Over   string       `yaml:"over"` // the column along x; of a function, the name of its variable
 	X      formula      `yaml:"x"`
 	Y      formula      `yaml:"y"`
+	Law    formula      `yaml:"law"`  // what y should be: a dashed line next to each
+	Tail   formula      `yaml:"tail"` // in the place of y: the share of this number's sum at x and beyond
 	From   formula      `yaml:"from"` // of a function: the first and last value, and the step
 	To     formula      `yaml:"to"`
 	Step   formula      `yaml:"step"`
+	At     formula      `yaml:"at"` // or a list of its values
 }
 
 // Read reads claims.yaml and figures.yaml of a folder. An error names file, line and key.

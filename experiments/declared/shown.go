@@ -1,6 +1,7 @@
 package declared
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -252,50 +253,56 @@ func (s *scope) axis(to *figure.Axis, from *axis) (err error) {
 
 func (s *scope) marks(all []mark) (made []figure.Mark, err error) {
 	for _, m := range all {
-		label, err := s.text(m.Label.template)
-		at := m.Y
-		if m.X.set() {
-			at = m.X
-		}
-		var x float64
-		if err == nil {
-			x, err = s.floatOf(at.tree)
-		}
+		err := s.forEach(m.For, func(s *scope) error {
+			label, err := s.text(m.Label.template)
+			at := m.Y
+			if m.X.set() {
+				at = m.X
+			}
+			var x float64
+			if err == nil {
+				x, err = s.floatOf(at.tree)
+			}
+			made = append(made, figure.Mark{Label: label, At: x, Vertical: m.X.set()})
+			return err
+		})
 		if err != nil {
 			return nil, atLine(m.Label.line, err)
 		}
-		made = append(made, figure.Mark{Label: label, At: x, Vertical: m.X.set()})
 	}
 	return made, nil
 }
 
-// addFigure adds a figure with its series; y, if set, replaces what they draw. A figure without
-// points is left out.
+// addFigure adds a figure with its series or its grid; y, if set, replaces what the series draw. A
+// figure without points, or with a hole in its grid, is left out.
 func (s *scope) addFigure(out *experiments.Outcome, g *graph, made figure.Figure, y formula) error {
 	for i := range g.Series {
 		of := g.Series[i]
 		if y.set() {
 			of.Y = y
 		}
-		if err := s.addSeries(&made, &of); err != nil {
-			return atLine(of.Y.line, err)
+		if err := s.addSeries(&made, g, &of); err != nil {
+			return atLine(max(of.Y.line, of.Tail.line), err)
 		}
 	}
-	if len(made.Series) > 0 {
+	if g.Grid != nil {
+		var err error
+		if made.Map, err = s.grid(g.Grid); err != nil {
+			return err
+		}
+	}
+	if len(made.Series) > 0 || made.Map != nil {
 		out.Figures = append(out.Figures, made)
 	}
 	return nil
 }
 
+// function reports whether a series draws a function of a variable, not rows.
+func (s *series) function() bool { return s.Step.set() || s.At.set() }
+
 // addSeries adds the lines of a series. A line without points is left out.
-func (s *scope) addSeries(f *figure.Figure, from *series) error {
-	kind := from.Kind
-	if kind == "" {
-		kind = figure.Line
-	}
-	if from.Step.set() {
-		return s.addFunction(f, from, kind)
-	}
+func (s *scope) addSeries(f *figure.Figure, g *graph, from *series) error {
+	kind := cmp.Or(from.Kind, figure.Line)
 	in, err := s.rowsWhere(from.Rows, from.Where)
 	if err != nil {
 		return err
@@ -304,33 +311,35 @@ func (s *scope) addSeries(f *figure.Figure, from *series) error {
 	if err != nil {
 		return err
 	}
+	if lines == nil && from.Lines == nil && from.function() {
+		lines = []group{{scope: s}}
+	}
+	number, isNumber := from.groupNumber()
 	colours := map[any]int{}
 	for _, line := range lines {
 		made, err := line.scope.series(from, kind)
 		if err != nil {
 			return err
 		}
-		if from.Group != "" {
+		made.Group = number
+		if from.Group != "" && !isNumber {
 			of := line.scope.fixed[from.Group]
 			if colours[of] == 0 {
 				colours[of] = len(colours) + 1
 			}
 			made.Group = colours[of]
 		}
-		points, err := line.scope.groups([]string{from.Over}, nil)
-		if err != nil {
+		if from.Marker {
+			made.Marker = made.Group
+		}
+		law := figure.Series{Name: made.Name + ", law", Kind: kind, Dashed: true, Group: made.Group}
+		if err := line.scope.addPoints(f, g, from, &made, &law); err != nil {
 			return err
 		}
-		if kind != figure.Points {
-			rising(points)
-		}
-		for _, p := range points {
-			if err := p.scope.addPoint(&made, from); err != nil {
-				return err
+		for _, of := range []figure.Series{made, law} {
+			if len(of.X) > 0 {
+				f.Series = append(f.Series, of)
 			}
-		}
-		if len(made.X) > 0 {
-			f.Series = append(f.Series, made)
 		}
 	}
 	return nil
@@ -345,13 +354,88 @@ func (s *scope) series(from *series, kind figure.Kind) (made figure.Series, err 
 	return made, err
 }
 
-// addPoint adds a point. There is none where y has no rows to measure.
-func (s *scope) addPoint(made *figure.Series, from *series) error {
-	x, err := s.floatOf(from.X.tree)
+// addPoints adds the points of a line, and of its law. On a logarithmic axis points at 0 or below
+// are left out.
+func (s *scope) addPoints(f *figure.Figure, g *graph, from *series, made, law *figure.Series) error {
+	points, err := s.places(from, made.Kind)
 	if err != nil {
 		return err
 	}
-	y, err := s.eval(from.Y.tree)
+	total, left := 0.0, 0.0
+	if from.Tail.set() {
+		all, err := s.floatsOf(from.Tail.tree, nil)
+		if err != nil {
+			return err
+		}
+		total = sum(all)
+		left = total
+	}
+	for _, p := range points {
+		x, err := p.scope.along(f, g, from)
+		if err != nil {
+			return err
+		}
+		share := left / total
+		if from.Tail.set() {
+			all, err := p.scope.floatsOf(from.Tail.tree, nil)
+			if err != nil {
+				return err
+			}
+			left -= sum(all)
+		}
+		switch {
+		case f.X.Log && x <= 0:
+			continue
+		case from.Tail.set():
+			made.Add(x, share)
+			continue
+		}
+		if err := p.scope.addPoint(made, x, from.Y); err != nil {
+			return err
+		}
+		if from.Law.set() {
+			if err := p.scope.addPoint(law, x, from.Law); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// along returns the place of a point along x: a number, or that of its label among the axis's ticks.
+func (s *scope) along(f *figure.Figure, g *graph, from *series) (float64, error) {
+	if g.X.Ticks.text() == "" {
+		return s.floatOf(from.X.tree)
+	}
+	label, err := s.text(g.X.Ticks.template)
+	at := slices.Index(f.X.Ticks, label)
+	if at < 0 {
+		at = len(f.X.Ticks)
+		f.X.Ticks = append(f.X.Ticks, label)
+	}
+	return float64(at), err
+}
+
+// places returns the groups of a line, one for each value of the column along x, or the values of a
+// function's variable.
+func (s *scope) places(from *series, kind figure.Kind) (all []group, err error) {
+	if from.function() {
+		values, err := s.variable(from)
+		for _, at := range values {
+			all = append(all, group{[]any{at}, s.within(map[string]any{from.Over: at}, s.which)})
+		}
+		return all, err
+	}
+	all, err = s.groups([]string{from.Over}, nil)
+	if kind != figure.Points {
+		rising(all)
+	}
+	return all, err
+}
+
+// addPoint adds a point. There is none where y has no rows to measure.
+func (s *scope) addPoint(made *figure.Series, x float64, of formula) error {
+	y, err := s.eval(of.tree)
 	if errors.Is(err, errNoRows) {
 		return nil
 	}
@@ -373,34 +457,27 @@ func (s *scope) addPoint(made *figure.Series, from *series) error {
 // mostPoints bounds the points of a function's line.
 const mostPoints = 100_000
 
-// addFunction adds the line of a function: y for the values of a variable from one to another.
-func (s *scope) addFunction(f *figure.Figure, from *series, kind figure.Kind) error {
-	made, err := s.series(from, kind)
-	if err != nil {
-		return err
+// variable returns the values of a function's variable: a list, or those from one to another.
+func (s *scope) variable(from *series) (all []any, err error) {
+	if from.At.set() {
+		return s.listOf(from.At.tree)
 	}
 	var ends [3]any
 	for i, e := range []formula{from.From, from.To, from.Step} {
 		if ends[i], err = s.eval(e.tree); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	at := plain(ends[0])
 	for range mostPoints {
 		sign, err := compare(at, ends[1])
-		if err != nil {
-			return err
+		if err != nil || sign > 0 {
+			return all, err
 		}
-		if sign > 0 {
-			break
-		}
-		if err := s.within(map[string]any{from.Over: at}, s.which).addPoint(&made, from); err != nil {
-			return err
-		}
+		all = append(all, at)
 		if at, err = arithmetic("+", at, ends[2]); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	f.Series = append(f.Series, made)
-	return nil
+	return all, nil
 }
