@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
+
 	"tcpwheel/cmd/tcpwheel/internal/demo"
 	"tcpwheel/cmd/tcpwheel/internal/lanes"
 	"tcpwheel/wheel"
@@ -91,7 +93,7 @@ func TestPage(t *testing.T) {
 	await(t, ctx, "running timers", `+document.querySelector(".lane").dataset.timers > 5`)
 
 	click(t, ctx, "tail1")
-	await(t, ctx, "a repaired loss in each lane", `frame.losses && frame.losses[0].lanes.every(l => l.repaired_ns > 0)`)
+	await(t, ctx, "a repaired loss in each lane", `demo.frame.losses && demo.frame.losses[0].lanes.every(l => l.repaired_ns > 0)`)
 	outcomes := evaluate[string](t, ctx, `document.getElementById("outcomes").innerText`)
 	for _, want := range []string{"tail loss probe, set for", "retransmission timer, set for", "ticks of 500 ms"} {
 		if !strings.Contains(outcomes, want) {
@@ -104,7 +106,7 @@ func TestPage(t *testing.T) {
 	await(t, ctx, "the action in its address", `location.hash.includes("tail")`)
 
 	click(t, ctx, "pause")
-	await(t, ctx, "the pause", `frame.paused`)
+	await(t, ctx, "the pause", `demo.frame.paused`)
 	screenshot(t, ctx, "demo-1400")
 	running := 0
 	for _, x := range latest(t, url).Lanes[0].Wheel.Timers {
@@ -113,20 +115,18 @@ func TestPage(t *testing.T) {
 	if got := evaluate[string](t, ctx, `document.querySelector(".lane").dataset.timers`); got != strconv.Itoa(running) {
 		t.Errorf("the ring shows %s timers, the engine has %d", got, running)
 	}
-	before := evaluate[float64](t, ctx, `frame.time_ns`)
+	before := evaluate[float64](t, ctx, `demo.frame.time_ns`)
 	click(t, ctx, "step")
-	await(t, ctx, "a step", `frame.time_ns > `+strconv.Itoa(int(before)))
+	await(t, ctx, "a step", `demo.frame.time_ns > `+strconv.Itoa(int(before)))
 
 	evaluate[bool](t, ctx, `(document.querySelector("[name=loss]").value = "90%", document.querySelector("#conditions").requestSubmit(), true)`)
 	await(t, ctx, "why a value is refused", `document.getElementById("said").textContent.includes("want a probability")`)
 	evaluate[bool](t, ctx, `(document.querySelector("[name=loss]").value = "5%", document.querySelector("#conditions").requestSubmit(), true)`)
-	await(t, ctx, "the new loss", `frame.conditions.includes("loss=5%")`)
+	await(t, ctx, "the new loss", `demo.frame.conditions.includes("loss=5%")`)
 
-	evaluate[bool](t, ctx, `(lanes[1].policy.value = "rfc6298", lanes[1].policy.onchange(), true)`)
-	await(t, ctx, "another policy", `frame.lanes[1].lane === "rfc6298"`)
+	evaluate[bool](t, ctx, `(demo.lanes[1].policy.value = "rfc6298@2ms", demo.lanes[1].policy.onchange(), true)`)
+	await(t, ctx, "another policy", `demo.frame.lanes[1].lane === "rfc6298@2ms"`)
 
-	click(t, ctx, "zero")
-	await(t, ctx, "the beginning", `frame.time_ns === 0 || frame.restarts > 0`)
 	if errors := evaluate[string](t, ctx, `document.getElementById("said").textContent`); errors != "" {
 		t.Errorf("the page says %q", errors)
 	}
@@ -138,7 +138,7 @@ func TestPageOnAPhone(t *testing.T) {
 	await(t, ctx, "three lanes", `document.querySelectorAll(".lane").length === 3`)
 	await(t, ctx, "a diagram", `+document.querySelector(".lane").dataset.timers > 5`)
 	click(t, ctx, "tail1")
-	await(t, ctx, "a repaired loss", `frame.losses && frame.losses[0].lanes.every(l => l.repaired_ns > 0)`)
+	await(t, ctx, "a repaired loss", `demo.frame.losses && demo.frame.losses[0].lanes.every(l => l.repaired_ns > 0)`)
 	screenshot(t, ctx, "demo-400")
 	if wide := evaluate[float64](t, ctx, `document.documentElement.scrollWidth`); wide > 400 {
 		t.Errorf("the page is %v pixels wide, want 400", wide)
@@ -149,24 +149,24 @@ func TestPageOnAPhone(t *testing.T) {
 // and by which rule, and how it ended.
 func TestWhatIsUnderThePointer(t *testing.T) {
 	ctx, _ := browse(t, 1400, 900)
-	await(t, ctx, "packets with timers that ended", `lanes.length === 3 && [...lanes[0].notes.values()].some(n => n.ended_ns)`)
-	const timers = `lanes[0].spots.map(s => s.text()).join("\n\n")`
+	await(t, ctx, "packets with timers that ended", `demo.lanes.length === 3 && [...demo.lanes[0].notes.values()].some(n => n.ended_ns)`)
+	const timers = `demo.lanes[0].spots.map(s => s.text()).join("\n\n")`
 	for _, want := range []string{"retransmission timer of a segment", "armed ", " ago for ", "expires in ", "for each segment: one RTO after it left",
 		"stopped: ", "by the ACK of all before byte"} {
 		await(t, ctx, "a timer with "+want, timers+`.includes("`+want+`")`)
 	}
 	click(t, ctx, "pause")
-	await(t, ctx, "the pause", `frame.paused`)
-	packets := evaluate[string](t, ctx, `lanes[0].marks.map(s => s.text()).join("\n\n")`)
+	await(t, ctx, "the pause", `demo.frame.paused`)
+	packets := evaluate[string](t, ctx, `demo.lanes[0].marks.map(s => s.text()).join("\n\n")`)
 	for _, want := range []string{"its own timer: armed for ", "ended after ", "by the ACK of all before byte", "RFC 6298 §5 (5.1)"} {
 		if !strings.Contains(packets, want) {
 			t.Errorf("no packet says %q", want)
 		}
 	}
-	if bsd := evaluate[string](t, ctx, `lanes[2].spots.map(s => s.text()).join("\n\n")`); !strings.Contains(bsd, "ticks of 500 ms") {
+	if bsd := evaluate[string](t, ctx, `demo.lanes[2].spots.map(s => s.text()).join("\n\n")`); !strings.Contains(bsd, "ticks of 500 ms") {
 		t.Errorf("4.4BSD's timers say %s", bsd)
 	}
-	tip := evaluate[string](t, ctx, `(lanes[0].ring.focus(), lanes[0].ring.dispatchEvent(new KeyboardEvent("keydown", {key: "ArrowRight"})),
+	tip := evaluate[string](t, ctx, `(demo.lanes[0].ring.focus(), demo.lanes[0].ring.dispatchEvent(new KeyboardEvent("keydown", {key: "ArrowRight"})),
 		document.getElementById("tip").innerText)`)
 	if !strings.Contains(tip, "timer") {
 		t.Errorf("after an arrow key the page shows %q, want a timer", tip)
@@ -177,10 +177,106 @@ func TestWhatIsUnderThePointer(t *testing.T) {
 func TestAddressRepeatsTheRun(t *testing.T) {
 	url := serve(t)
 	ctx := open(t, url+"#seed=9&lanes=per-segment%2Cbsd&initial=delay%3D30ms%2Closs%3D0%25&actions=1s%3Atail%3D1", 1400, 900)
-	await(t, ctx, "the run of the address", `frame && frame.seed === 9 && frame.begun.join() === "per-segment,bsd" && frame.conditions.includes("delay=30ms")`)
-	await(t, ctx, "its loss", `frame.losses && frame.losses[0].lanes.every(l => l.repaired_ns > 0)`)
+	await(t, ctx, "the run of the address", `demo.frame && demo.frame.seed === 9 && demo.frame.begun.join() === "per-segment,bsd" && demo.frame.conditions.includes("delay=30ms")`)
+	await(t, ctx, "its loss", `demo.frame.losses && demo.frame.losses[0].lanes.every(l => l.repaired_ns > 0)`)
 	if f := latest(t, url); f.Seed != 9 || f.Actions != "1s:tail=1" {
 		t.Errorf("seed %d, actions %q", f.Seed, f.Actions)
+	}
+}
+
+// TestPast moves the slider into the past: the page shows that moment's packets and wheel from the
+// log, plays it, goes back to now, and goes on from another moment instead.
+func TestPast(t *testing.T) {
+	ctx, _ := browse(t, 1400, 900)
+	click(t, ctx, "tail1")
+	await(t, ctx, "ten seconds", `demo.frame && demo.frame.time_ns > 10e9`)
+	const slide = `(to => { const s = document.getElementById("slider"); s.value = to; s.dispatchEvent(new Event("input")); return true; })`
+	evaluate[bool](t, ctx, slide+`(4e9)`)
+	await(t, ctx, "the moment at 4 s", `demo.at === 4e9 && document.getElementById("facts").textContent.startsWith("4.0000 s") && demo.lanes[0].marks.length > 20`)
+	await(t, ctx, "the pause of the run", `demo.frame.paused`)
+	if late := evaluate[float64](t, ctx, `Math.max(...demo.lanes[0].packets.filter(p => demo.lanes[0].marks.length).map(p => p.at_ns))`); late < 4e9 {
+		t.Errorf("the log's packets end at %v, want some after the moment, for playing on", late)
+	}
+	if wheel := evaluate[float64](t, ctx, `demo.lanes[0].spots.length`); wheel == 0 {
+		t.Error("the moment has no wheel")
+	}
+	screenshot(t, ctx, "demo-past-1400")
+	evaluate[bool](t, ctx, `(document.getElementById("tail1").disabled)`)
+	click(t, ctx, "pause")
+	await(t, ctx, "the log as it plays", `demo.at > 4.3e9`)
+	click(t, ctx, "now")
+	await(t, ctx, "the run that goes on", `demo.at === null && !demo.frame.paused`)
+	evaluate[bool](t, ctx, slide+`(2e9)`)
+	await(t, ctx, "the moment at 2 s", `demo.at === 2e9`)
+	click(t, ctx, "branch")
+	await(t, ctx, "a run from 2 s on", `demo.frame.restarts === 1 && demo.at === null`)
+	if marks := evaluate[float64](t, ctx, `demo.frame.time_ns`); marks > 9e9 {
+		t.Errorf("the other run is at %v, want some time after 2 s", marks)
+	}
+	await(t, ctx, "the mark of the action", `demo.marks.length === 0 || demo.marks.some(m => m.lane === -1 && m.what === "tail 1")`)
+}
+
+// TestKeysWorkAfterAClick clicks a button with the mouse, and then presses keys.
+func TestKeysWorkAfterAClick(t *testing.T) {
+	ctx, _ := browse(t, 1400, 900)
+	await(t, ctx, "a frame", `demo.frame && demo.lanes.length === 3`)
+	if err := chromedp.Do(ctx, chromedp.Click("#drop1")); err != nil {
+		t.Fatal(err)
+	}
+	await(t, ctx, "the first loss", `demo.frame.actions.includes("drop=1")`)
+	for key, want := range map[string]string{"d": `demo.frame.actions.includes("tail=1")`, " ": `demo.frame.paused`} {
+		if err := chromedp.Do(ctx, chromedp.KeyEvent(key)); err != nil {
+			t.Fatal(err)
+		}
+		await(t, ctx, "what key "+key+" does", want)
+	}
+}
+
+// TestShareAndExport reads what the page gives to others: a command that repeats the run, SVG and
+// CSV.
+func TestShareAndExport(t *testing.T) {
+	ctx, _ := browse(t, 1400, 900)
+	await(t, ctx, "packets", `demo.frame && demo.frame.time_ns > 2e9`)
+	evaluate[bool](t, ctx, `(document.querySelector("[name=loss]").value = "1%", document.querySelector("#conditions").requestSubmit(), true)`)
+	await(t, ctx, "one action, for the field that was changed", `demo.frame.actions.endsWith(":loss=1%") && !demo.frame.actions.includes(",")`)
+	command := evaluate[string](t, ctx, `document.getElementById("command").value`)
+	if !strings.HasPrefix(command, "tcpwheel demo --seed 1 --lanes per-segment,linux,bsd --loss 0% --actions ") || !strings.HasSuffix(command, ":loss=1%") {
+		t.Errorf("the command is %s", command)
+	}
+	const grab = `(id => { let text = ""; const made = URL.createObjectURL; URL.createObjectURL = b => { window.blob = b; return made(b); };
+		document.getElementById(id).click(); URL.createObjectURL = made; return window.blob.text().then(x => { window.got = x; }); })`
+	for id, want := range map[string]string{"svg": "<svg xmlns=", "csv": "lane,time_s,arrives_s,", "results": "lane,seed,time_ns,"} {
+		evaluate[bool](t, ctx, `(window.got = "", `+grab+`("`+id+`"), true)`)
+		await(t, ctx, "the export "+id, `window.got !== ""`)
+		if got := evaluate[string](t, ctx, `window.got`); !strings.HasPrefix(got, want) || strings.Count(got, "\n") < 4 {
+			t.Errorf("%s gives %.300s", id, got)
+		}
+	}
+}
+
+// TestProgressOfAnotherPolicy gives a lane another policy late in a run: the page says what happens
+// and how far it is, and can give it up.
+func TestProgressOfAnotherPolicy(t *testing.T) {
+	ctx, _ := browse(t, 1400, 900)
+	evaluate[bool](t, ctx, `(document.getElementById("speed").value = "10", document.getElementById("speed").onchange({target: document.getElementById("speed")}), true)`)
+	await(t, ctx, "a minute", `demo.frame && demo.frame.time_ns > 30e9`)
+	evaluate[bool](t, ctx, `(demo.lanes[2].policy.value = "rfc7765", demo.lanes[2].policy.onchange(), true)`)
+	await(t, ctx, "the progress", `!document.getElementById("workbar").hidden && document.getElementById("worktext").textContent.includes("with rfc7765")`)
+	screenshot(t, ctx, "demo-work-1400")
+	click(t, ctx, "cancel")
+	await(t, ctx, "the run of before", `document.getElementById("workbar").hidden && demo.frame.lanes[2].lane === "bsd"`)
+}
+
+// TestNothingIsClipped looks for tables, forms and texts wider than their place, at two widths.
+func TestNothingIsClipped(t *testing.T) {
+	for _, width := range []int64{1400, 400} {
+		ctx, _ := browse(t, width, 900)
+		await(t, ctx, "connections", `demo.frame && demo.frame.time_ns > 3e9 && document.querySelectorAll(".conns tr").length > 10`)
+		clipped := evaluate[string](t, ctx, `[...document.querySelectorAll(".demo *")].filter(e => e.checkVisibility({contentVisibilityAuto: true}) && !e.closest("#share") && e.scrollWidth > e.clientWidth + 1 && e.clientWidth > 0 &&
+			!/INPUT|CANVAS/.test(e.tagName) && getComputedStyle(e).display !== "inline").map(e => e.tagName + "." + e.className + " " + e.textContent.slice(0, 40)).join("; ")`)
+		if clipped != "" {
+			t.Errorf("at %d pixels these are wider than their place: %s", width, clipped)
+		}
 	}
 }
 
@@ -203,8 +299,8 @@ func BenchmarkDrawing(b *testing.B) {
 	}
 	_, url := serveRun(b, run)
 	ctx := open(b, url, 1400, 900)
-	await(b, ctx, "1,000 timers a lane", `frame && frame.lanes.every(l => l.wheel.timers.length > 500)`)
-	const draw = `(n => { const t = performance.now(); for (let i = 0; i < n; i++) { JSON.parse(JSON.stringify(frame)); show(frame); } return performance.now() - t; })`
+	await(b, ctx, "1,000 timers a lane", `demo.frame && demo.frame.lanes.every(l => l.wheel.timers.length > 500)`)
+	const draw = `(n => { const t = performance.now(); for (let i = 0; i < n; i++) { JSON.parse(JSON.stringify(demo.frame)); demo.draw(); } return performance.now() - t; })`
 	took := evaluate[float64](b, ctx, fmt.Sprintf("%s(%d)", draw, b.N))
 	b.ReportMetric(took/float64(b.N), "ms/frame")
 	b.ReportMetric(evaluate[float64](b, ctx, `Math.min(...frame.lanes.map(l => l.wheel.timers.length))`), "timers/lane")

@@ -69,14 +69,14 @@ func TestLivePage(t *testing.T) {
 		Link: sim.LinkConfig{Delay: 5 * time.Millisecond, Loss: sim.Losses{sim.Bernoulli{P: 0.05}}},
 	})
 	ctx := open(t, url, 1400, 900)
-	await(t, ctx, "its first frame", `frame && frame.live && frame.lanes[0].lane === "per-segment"`)
+	await(t, ctx, "its first frame", `demo.frame && demo.frame.live && demo.frame.lanes[0].lane === "per-segment"`)
 	get("1000000")
-	await(t, ctx, "recoveries", `frame.lanes[0].recoveries > 5 && frame.lanes[0].recovery_ms.length > 5`)
-	await(t, ctx, "losses of the link", `lanes[0].packets.some(p => p.mark && p.lost === "link") || frame.lanes[0].lost > 5`)
-	if text := evaluate[string](t, ctx, `lanes[0].packets.filter(p => p.again).map(p => packetText("per-segment", p, null, x => "")).join()`); !strings.Contains(text, "retransmitted by") {
+	await(t, ctx, "recoveries", `demo.frame.lanes[0].recoveries > 5 && demo.frame.lanes[0].recovery_ms.length > 5`)
+	await(t, ctx, "losses of the link", `demo.lanes[0].packets.some(p => p.mark && p.lost === "link") || demo.frame.lanes[0].lost > 5`)
+	if text := evaluate[string](t, ctx, `demo.lanes[0].packets.filter(p => p.again).map(p => packetText("per-segment", p, null, x => "")).join()`); !strings.Contains(text, "retransmitted by") {
 		t.Errorf("the diagram's retransmissions say %q", text)
 	}
-	if evaluate[float64](t, ctx, `frame.lanes[0].wheel.slots`) < 64 || evaluate[float64](t, ctx, `frame.lanes[0].timers_started`) < 100 {
+	if evaluate[float64](t, ctx, `demo.frame.lanes[0].wheel.slots`) < 64 || evaluate[float64](t, ctx, `demo.frame.lanes[0].timers_started`) < 100 {
 		t.Errorf("the page shows no wheel at work")
 	}
 	screenshot(t, ctx, "up-1400")
@@ -122,9 +122,9 @@ func TestLivePageOfGVisor(t *testing.T) {
 	_, url, get := liveHost(t, up.Config{TCP: up.GVisor, Seed: 7,
 		Link: sim.LinkConfig{Delay: 5 * time.Millisecond, Loss: sim.Losses{sim.Bernoulli{P: 0.05}}}})
 	ctx := open(t, url, 400, 800)
-	await(t, ctx, "its first frame", `frame && frame.live && frame.lanes[0].lane === "gvisor"`)
+	await(t, ctx, "its first frame", `demo.frame && demo.frame.live && demo.frame.lanes[0].lane === "gvisor"`)
 	get("300000")
-	await(t, ctx, "recoveries without a wheel", `frame.lanes[0].recoveries > 1 && !frame.lanes[0].wheel`)
+	await(t, ctx, "recoveries without a wheel", `demo.frame.lanes[0].recoveries > 1 && !demo.frame.lanes[0].wheel`)
 	screenshot(t, ctx, "up-400")
 	if wide := evaluate[float64](t, ctx, `document.documentElement.scrollWidth`); wide > 400 {
 		t.Errorf("the page is %v pixels wide, want 400", wide)

@@ -107,7 +107,7 @@ func (f *corpusFlags) workers() int {
 
 // objects returns the captures that the arguments name, those of the shard if one is given.
 func (f *corpusFlags) objects(cmd *cobra.Command, args []string) (all []corpus.Object, err error) {
-	shard, err := parseShard(f.shard, os.Getenv)
+	share, err := shareOf(f.shard)
 	if err != nil {
 		return nil, usage(cmd, fmt.Errorf("shard %s: %w", f.shard, err))
 	}
@@ -140,7 +140,7 @@ func (f *corpusFlags) objects(cmd *cobra.Command, args []string) (all []corpus.O
 		costs[i] = float64(max(all[i].Size, 0)) + perCapture
 	}
 	var mine []corpus.Object
-	for _, i := range shard.Share(costs) {
+	for _, i := range share(costs) {
 		mine = append(mine, all[i])
 	}
 	return mine, nil

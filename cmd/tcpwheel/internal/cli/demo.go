@@ -1,3 +1,5 @@
+//go:build !js
+
 package cli
 
 import (
@@ -6,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"os"
@@ -13,6 +16,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -120,17 +124,40 @@ func demoResult(ctx context.Context, out io.Writer, run *lanes.Run, span time.Du
 	if lost != "" {
 		lost = "\n" + lost
 	}
-	_, err := fmt.Fprintf(out, "%s\n\n%v of virtual time, seed %d:\n\n%s", lanes.Verdict(results), span, run.Seed, lanes.Table(results)+lost)
+	_, err := fmt.Fprintf(out, "%s\n\n%v of virtual time, seed %d:\n\n%s", lanes.Verdict(results), span, run.Seed, lanes.Table(results, math.MaxInt)+lost)
 	return err
 }
 
-// narrow cuts the lines of a text to a narrow terminal's width, so that each is one line there.
-func narrow(text string) string {
-	lines := strings.Split(text, "\n")
-	for i, line := range lines {
-		lines[i] = line[:min(len(line), statusColumns)]
+// narrow breaks the lines of a text between words so that each fits a width. What follows a break
+// is indented.
+func narrow(text string, width int) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		line, end := strings.CutSuffix(line, "\n")
+		column := 0
+		for i, word := range strings.SplitAfter(line, " ") {
+			if n := utf8.RuneCountInString(strings.TrimRight(word, " ")); i > 0 && column > 0 && column+n > width {
+				b.WriteString("\n    ")
+				column = 4
+			}
+			b.WriteString(word)
+			column += utf8.RuneCountInString(word)
+		}
+		if end {
+			b.WriteString("\n")
+		}
 	}
-	return strings.Join(lines, "\n")
+	return b.String()
+}
+
+// widthOf returns the width of a terminal, 80 if the system does not say it.
+func widthOf(out io.Writer) int {
+	if f, ok := out.(*os.File); ok {
+		if n, ok := windowColumns(f); ok {
+			return n
+		}
+	}
+	return terminalColumns
 }
 
 // readDrops calls drop for each line of a terminal. Its goroutine ends with the input.
@@ -184,10 +211,11 @@ func demoLive(ctx context.Context, in io.Reader, out io.Writer, run *lanes.Run, 
 			return err
 		case <-ctx.Done():
 			results := s.State().Results
-			fmt.Fprintf(out, "\x1b[%dA\x1b[J%s\n%s\n", lines, lanes.Table(results), lanes.Verdict(results))
+			width := widthOf(out)
+			fmt.Fprintf(out, "\x1b[%dA\x1b[J%s\n%s\n", lines, lanes.Table(results, width), narrow(lanes.Verdict(results), width))
 			return nil
 		case <-tick.C:
-			text := lanes.Table(s.State().Results) + "\n" + narrow(s.State().Loss) + "Enter loses the end of the next response. Ctrl-C ends it, with a verdict.\n"
+			text := liveText(s.State(), widthOf(out))
 			lines += int(entered.Swap(0))
 			if lines > 0 {
 				fmt.Fprintf(out, "\x1b[%dA\x1b[J", lines)
@@ -196,4 +224,16 @@ func demoLive(ctx context.Context, in io.Reader, out io.Writer, run *lanes.Run, 
 			lines = strings.Count(text, "\n")
 		}
 	}
+}
+
+// liveText is what a terminal of a width shows of a run.
+func liveText(state demo.State, width int) string {
+	text := lanes.Table(state.Results, width) + "\n" + state.Loss
+	switch {
+	case state.Work != nil:
+		text += fmt.Sprintf("Running again: %s, %.0f %%.\n", state.Work.What, 100*state.Work.Done)
+	case state.Paused:
+		text += "Paused by the page.\n"
+	}
+	return narrow(text+"Enter loses the end of the next response. Ctrl-C ends it, with a verdict.\n", width)
 }

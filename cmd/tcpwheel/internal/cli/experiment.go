@@ -1,3 +1,5 @@
+//go:build !js
+
 package cli
 
 import (
@@ -292,17 +294,4 @@ func openAll(cmd *cobra.Command, args []string, all, quick bool) (jobs []*experi
 		jobs = append(jobs, j)
 	}
 	return jobs, nil
-}
-
-// programVersion identifies this build by what the toolchain recorded in the binary.
-func programVersion() string {
-	b := readBuildInfo()
-	text := "tcpwheel " + b.Version
-	if b.Revision != "" && !strings.Contains(b.Version, b.Revision[:min(12, len(b.Revision))]) {
-		text += " " + b.Revision
-	}
-	if b.Modified {
-		text += ", modified"
-	}
-	return text
 }

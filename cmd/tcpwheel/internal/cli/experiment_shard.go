@@ -1,8 +1,11 @@
+//go:build !js
+
 package cli
 
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 
@@ -83,4 +86,10 @@ func slurmShard(env func(string) string) (s experiments.Shard, err error) {
 		return s, fmt.Errorf("the array has %d tasks from %d to %d, which are not evenly spaced, want auto/n", count, least, most)
 	}
 	return experiments.Shard{Index: (id - least) / step, Of: count}, nil
+}
+
+// shareOf returns which of some captures, by their costs, are those of a shard.
+func shareOf(text string) (share func(costs []float64) []int, err error) {
+	shard, err := parseShard(text, os.Getenv)
+	return shard.Share, err
 }

@@ -14,8 +14,6 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
-
-	"tcpwheel/tun/link"
 )
 
 // Exit statuses.
@@ -39,11 +37,7 @@ func Run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 
 // run runs the command and returns the exit status.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) { // ignored under nohup
-		signals = append(signals, syscall.SIGHUP)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), signals...)
+	ctx, stop := signal.NotifyContext(context.Background(), endingSignals()...)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal kills the process
 	return report(stderr, newRoot(args, stdin, stdout, stderr).ExecuteContext(ctx))
@@ -101,13 +95,8 @@ func report(stderr io.Writer, err error) int {
 		u *usageError
 		v *violation
 	)
-	var (
-		command *link.CommandError
-		own     *commandError
-		exit    *exec.ExitError
-	)
-	switch {
-	case errors.As(err, &command) && errors.As(command.Err, &exit), errors.As(err, &own) && errors.As(own.err, &exit):
+	switch exit := exitOfCaller(err); {
+	case exit != nil:
 		return exitStatus(exit)
 	case errors.As(err, &u):
 		if likely, ok := suggestion(u.err); ok {
@@ -147,27 +136,6 @@ func exitStatus(exit *exec.ExitError) int {
 type command struct {
 	name string
 	make func() *cobra.Command
-}
-
-// commands are the commands of the program, in the order of its help.
-var commands = []command{
-	{"demo", newDemo},
-	{"analyze", newAnalyze},
-	{"replay", newReplay},
-	{"watch", newWatch},
-	{"samples", newSamples},
-	{"accuracy", newAccuracy},
-	{"damage", newDamage},
-	{"up", newUp},
-	{"nc", newNC},
-	{"link", newLink},
-	{"tail", newTail},
-	{"experiment", newExperiment},
-	{"script", newScript},
-	{"sim", newSim},
-	{"wheel", newWheel},
-	{"glossary", newGlossary},
-	{"version", newVersion},
 }
 
 // newRoot returns the program that is called with args. If the first of them is a command, it has

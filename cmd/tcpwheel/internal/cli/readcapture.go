@@ -96,6 +96,21 @@ func openCapture(cmd *cobra.Command, o *corpus.Object, p *corpus.Progress) (r *c
 	return r, func() { r.Close(); in.Close() }, nil
 }
 
+func sampleNames() (names []string) {
+	for _, s := range samples.List() {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// prefixed returns samples' file names as commands take them.
+func prefixed(names []string) (all []string) {
+	for _, name := range names {
+		all = append(all, samplePrefix+name)
+	}
+	return all
+}
+
 func openSample(name string) (io.ReadCloser, error) {
 	sample := strings.TrimPrefix(name, samplePrefix)
 	if i := slices.IndexFunc(samples.List(), func(s samples.Sample) bool { return s.Name == sample }); i >= 0 {

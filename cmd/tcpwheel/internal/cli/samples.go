@@ -1,3 +1,5 @@
+//go:build !js
+
 package cli
 
 import (
@@ -83,13 +85,6 @@ func isSample(name string) bool {
 	return slices.ContainsFunc(samples.List(), func(s samples.Sample) bool { return s.Name == strings.TrimPrefix(name, samplePrefix) })
 }
 
-func sampleNames() (names []string) {
-	for _, s := range samples.List() {
-		names = append(names, s.Name)
-	}
-	return names
-}
-
 // listSamples prints the samples.
 func listSamples(w io.Writer, asJSON bool) error {
 	var rows [][]string
@@ -166,14 +161,6 @@ func writeTraces(dir string) error {
 		}
 		return nil
 	})
-}
-
-// prefixed returns samples' file names as commands take them.
-func prefixed(names []string) (all []string) {
-	for _, name := range names {
-		all = append(all, samplePrefix+name)
-	}
-	return all
 }
 
 // writeSamples copies all files of the samples, and says what it wrote.

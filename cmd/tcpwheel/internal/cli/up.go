@@ -1,10 +1,10 @@
+//go:build !js
+
 package cli
 
 import (
 	"errors"
 	"fmt"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -111,7 +111,7 @@ func (f *upFlags) run(cmd *cobra.Command, c up.Config, command []string) error {
 		return runRootless(c.Status, in, out, talk)
 	}
 	if c.Capture == "-" {
-		signal.Ignore(syscall.SIGPIPE) // the end of the capture's reader ends the stack cleanly
+		ignoreBrokenPipes() // the end of the capture's reader ends the stack cleanly
 	}
 	status := &statusLine{w: talk}
 	defer status.stop()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -71,4 +72,17 @@ func newVersion() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per line")
 	return cmd
+}
+
+// programVersion identifies this build by what the toolchain recorded in the binary.
+func programVersion() string {
+	b := readBuildInfo()
+	text := "tcpwheel " + b.Version
+	if b.Revision != "" && !strings.Contains(b.Version, b.Revision[:min(12, len(b.Revision))]) {
+		text += " " + b.Revision
+	}
+	if b.Modified {
+		text += ", modified"
+	}
+	return text
 }

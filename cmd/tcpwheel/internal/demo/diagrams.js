@@ -1,9 +1,10 @@
-// Diagrams draw a lane of a frame. They keep what lies under the pointer in lane.spots and lane.marks.
+// Diagrams draw a lane of a frame at a time t. They keep what lies under the pointer in lane.spots and lane.marks.
 
 const colours = {};
-function theme() {
-  const style = getComputedStyle(document.documentElement);
-  for (const n of ["fg", "soft", "line", "data", "again", "ack", "hand", "bg"]) colours[n] = style.getPropertyValue("--" + n).trim();
+function theme(root) {
+  const style = getComputedStyle(root);
+  for (const n of ["fg", "soft", "edge", "bg", "fill", "ink", "rexmit", "delack", "keep", "probe", "other", "ack"]) colours[n] = style.getPropertyValue("--" + n).trim();
+  if (colours.ink.startsWith("var")) colours.ink = colours.fg;
 }
 
 // context makes a canvas as wide as its place, and clears it.
@@ -22,86 +23,122 @@ function context(canvas) {
   return [c, w, h];
 }
 
+// svgContext is a drawing context that writes SVG: what the diagrams use of one, and no more.
+function svgContext(w, h) {
+  const out = [];
+  let path = "", stroke = "#000", fill = "#000", dash = [];
+  const n = x => +x.toFixed(1), safe = s => String(s).replace(/[&<>"]/g, x => `&#${x.charCodeAt(0)};`);
+  const c = {
+    lineWidth: 1, globalAlpha: 1, textAlign: "left", font: "12px system-ui",
+    beginPath() { path = ""; }, moveTo(x, y) { path += `M${n(x)} ${n(y)}`; }, lineTo(x, y) { path += `L${n(x)} ${n(y)}`; }, closePath() { path += "Z"; },
+    rect(x, y, a, b) { path += `M${n(x)} ${n(y)}h${n(a)}v${n(b)}h${n(-a)}z`; },
+    arc(x, y, r, from, to) {
+      const p = a => `${n(x + r * Math.cos(a))} ${n(y + r * Math.sin(a))}`;
+      if (to - from >= 2 * Math.PI) { path += `M${p(0)}A${r} ${r} 0 1 1 ${p(Math.PI)}A${r} ${r} 0 1 1 ${p(0)}`; return; }
+      path += `M${p(from)}A${r} ${r} 0 ${to - from > Math.PI ? 1 : 0} 1 ${p(to)}`;
+    },
+    stroke() { out.push(`<path d="${path}" fill="none" stroke="${c.strokeStyle}" stroke-width="${c.lineWidth}" opacity="${c.globalAlpha}"${dash.length ? ` stroke-dasharray="${dash}"` : ""}/>`); },
+    fill() { out.push(`<path d="${path}" fill="${c.fillStyle}" opacity="${c.globalAlpha}"/>`); },
+    fillRect(x, y, a, b) { out.push(`<rect x="${n(x)}" y="${n(y)}" width="${n(a)}" height="${n(b)}" fill="${c.fillStyle}"/>`); },
+    fillText(s, x, y) { out.push(`<text x="${n(x)}" y="${n(y)}" fill="${c.fillStyle}" text-anchor="${{ center: "middle", right: "end" }[c.textAlign] || "start"}" style="font:${c.font}">${safe(s)}</text>`); },
+    measureText: s => ({ width: 6.2 * s.length }), setLineDash(d) { dash = d; }, strokeStyle: stroke, fillStyle: fill,
+    text: () => out.join("\n"),
+  };
+  return c;
+}
+
 const cells = 720;    // places on the ring
 const oneTurn = 2048; // slots: a larger wheel is drawn with several of its slots at one place
 
-function drawRing(lane, l) {
-  const [c, w, h] = context(lane.ring), W = l.wheel;
+// shape adds a sign of a kind of timer to a path.
+function shape(c, form, x, y, r) {
+  switch (form) {
+  case "square": c.rect(x - r, y - r, 2 * r, 2 * r); break;
+  case "triangle": c.moveTo(x, y - r - 1); c.lineTo(x + r + 1, y + r); c.lineTo(x - r - 1, y + r); c.closePath(); break;
+  case "diamond": c.moveTo(x, y - r - 1.5); c.lineTo(x + r + 1.5, y); c.lineTo(x, y + r + 1.5); c.lineTo(x - r - 1.5, y); c.closePath(); break;
+  case "cross": c.rect(x - r - 1, y - 1, 2 * r + 2, 2); c.rect(x - 1, y - r - 1, 2, 2 * r + 2); break;
+  default: c.moveTo(x + r, y); c.arc(x, y, r, 0, 7);
+  }
+}
+
+// drawRing draws the wheel of a lane, as of its frame and some time later.
+function drawRing(lane, l, W, t, later) {
+  const [c, w, h] = context(lane.ring);
   lane.spots = [];
   c.font = "13px system-ui"; c.textAlign = "center"; c.fillStyle = colours.soft;
-  if (!W) { c.fillText("gVisor's TCP keeps its timers to itself", w / 2, h / 2); return; }
-  const x0 = w / 2, y0 = h / 2, R = Math.min(w, h) / 2 - 12;
+  if (!W) { c.fillText(l.timers ? "the log keeps no wheel of this time" : "gVisor’s TCP keeps its timers to itself", w / 2, h / 2); return; }
+  const x0 = w / 2, y0 = h / 2, R = Math.min(w, h) / 2 - 14;
   const turn = Math.min(W.slots, oneTurn), angle = slot => slot % turn / turn * 2 * Math.PI - Math.PI / 2;
-  c.strokeStyle = colours.line; c.lineWidth = 1; c.beginPath(); c.arc(x0, y0, R, 0, 7); c.stroke();
+  const hand = Math.floor(t / W.tick_ns) % W.slots;
+  c.strokeStyle = colours.edge; c.lineWidth = 1; c.beginPath(); c.arc(x0, y0, R, 0, 7); c.stroke();
 
-  // Dots of a place go inwards. Those of a colour are one path.
+  // Signs of a place go inwards. Those of a kind are one path.
   const depth = new Map(), paths = new Map();
   let next = W.slots;
-  for (const t of W.timers) {
-    const [slot, kind, runs] = t, cell = Math.round(slot % turn / turn * cells), d = depth.get(cell) || 0;
+  for (const x of W.timers) {
+    const [slot, kind, runs] = x, cell = Math.round(slot % turn / turn * cells), d = depth.get(cell) || 0;
     depth.set(cell, d + 1);
-    const ahead = (slot - W.hand + W.slots) % W.slots;
+    const ahead = (slot - hand + W.slots) % W.slots;
     if (ahead > 0 && ahead < next) next = ahead;
-    const r = R - 4 - Math.min(d, 26) * 4, a = angle(slot), x = x0 + r * Math.cos(a), y = y0 + r * Math.sin(a);
+    const r = R - 5 - Math.min(d, 16) * 4, a = angle(slot), px = x0 + r * Math.cos(a), py = y0 + r * Math.sin(a);
     const key = kind * 2 + runs;
     if (!paths.has(key)) paths.set(key, []);
-    paths.get(key).push(x, y);
-    lane.spots.push({ x, y, text: () => timerText(l.lane, t, W, lane.connName) });
+    paths.get(key).push(px, py);
+    lane.spots.push({ x: px, y: py, text: () => timerText(l.lane, x, W, lane.connName, later) });
   }
   for (const [key, points] of paths) {
-    const runs = key % 2, size = runs ? 3 : 2;
-    c.globalAlpha = runs ? 1 : 0.25; c.fillStyle = kinds[key >> 1][1]; c.beginPath();
-    for (let i = 0; i < points.length; i += 2) { c.moveTo(points[i] + size, points[i + 1]); c.arc(points[i], points[i + 1], size, 0, 7); }
-    c.fill();
+    const runs = key % 2, [, colour, form] = kinds[key >> 1];
+    c.globalAlpha = runs ? 1 : 0.3; c.fillStyle = c.strokeStyle = colours[colour]; c.lineWidth = 1.5; c.beginPath();
+    for (let i = 0; i < points.length; i += 2) shape(c, form, points[i], points[i + 1], runs ? 3 : 2);
+    if (form === "ring") c.stroke(); else c.fill();
   }
   c.globalAlpha = 1;
   drawFlashes(c, lane, l, (slot, r) => [x0 + r * Math.cos(angle(slot)), y0 + r * Math.sin(angle(slot))], R);
 
-  // The hand, and how far it jumps: the slots between it and the next busy one are empty.
-  const a = angle(W.hand);
-  c.strokeStyle = colours.hand; c.lineWidth = 2; c.beginPath(); c.moveTo(x0, y0); c.lineTo(x0 + R * Math.cos(a), y0 + R * Math.sin(a)); c.stroke();
+  // The hand points from outside, so that it does not cross the text. The arc is how far it jumps: the slots between are empty.
+  const a = angle(hand), at = (r, b) => [x0 + r * Math.cos(b), y0 + r * Math.sin(b)];
+  c.fillStyle = colours.fg; c.beginPath(); c.moveTo(...at(R - 1, a)); c.lineTo(...at(R + 13, a - 0.045)); c.lineTo(...at(R + 13, a + 0.045)); c.closePath(); c.fill();
+  c.strokeStyle = colours.fg; c.lineWidth = 2; c.beginPath(); c.moveTo(...at(R, a)); c.lineTo(...at(R - 26, a)); c.stroke();
   if (next < W.slots) { c.strokeStyle = colours.soft; c.lineWidth = 3; c.beginPath(); c.arc(x0, y0, R + 6, a, a + Math.min(next / turn, 1) * 2 * Math.PI); c.stroke(); }
-  c.fillStyle = colours.fg; c.fillText(`${W.running} timers`, x0, y0 + 22);
-  c.fillStyle = colours.soft; c.fillText(`${W.slots} slots of ${ms(W.tick_ns)}` + (turn < W.slots ? `, ${turn} a turn` : ""), x0, y0 + 40);
-  c.fillText(next < W.slots ? `the hand jumps ${next} slots, ${ms(next * W.tick_ns)}` : "no busy slot", x0, y0 + 56);
+  c.fillStyle = colours.fg; c.fillText(plural(W.running, "timer"), x0, y0 - 14);
+  c.fillStyle = colours.soft; c.fillText(`${W.slots} slots of ${ms(W.tick_ns)}` + (turn < W.slots ? `, ${turn} a turn` : ""), x0, y0 + 5);
+  c.fillText(next < W.slots ? `the hand jumps ${plural(next, "slot")}, ${ms(next * W.tick_ns)}` : "no busy slot", x0, y0 + 23);
   lane.div.dataset.timers = W.running; lane.div.dataset.records = W.timers.length;
 }
 
 // drawFlashes draws a growing circle for each expiry of the last 0.6 s.
 function drawFlashes(c, lane, l, place, R) {
   const now = performance.now();
-  for (const [slot, kind] of l.expired) lane.flashes.push({ slot, kind, at: now });
+  for (const [slot, kind] of l.expired || []) lane.flashes.push({ slot, kind, at: now });
+  l.expired = [];
   lane.flashes = lane.flashes.filter(f => now - f.at < 600);
   for (const f of lane.flashes) {
     const k = (now - f.at) / 600, [x, y] = place(f.slot, R + 2);
-    c.globalAlpha = 1 - k; c.strokeStyle = kinds[f.kind][1]; c.lineWidth = 2;
+    c.globalAlpha = 1 - k; c.strokeStyle = colours[kinds[f.kind][1]]; c.lineWidth = 2;
     c.beginPath(); c.arc(x, y, 3 + 8 * k, 0, 7); c.stroke();
   }
   c.globalAlpha = 1;
 }
 
-const windowNS = 4e9; // of the time-sequence diagram
-const maxBands = 8;   // connections in it
+const maxBands = 8; // connections in a diagram
 
-// remember keeps the packets and timers' notes of the window.
-function remember(lane, l, from) {
-  lane.packets.push(...l.packets);
-  let k = 0;
-  while (k < lane.packets.length && lane.packets[k].arrive_ns < from) lane.notes.delete(lane.packets[k++].n);
-  lane.packets.splice(0, k);
-  for (const n of l.notes) {
-    const known = lane.notes.get(n.packet);
-    if (known) Object.assign(known, n, { for_ns: known.for_ns });
-    else if (n.for_ns) lane.notes.set(n.packet, n);
-  }
+// timeTicks returns round times from one to another, about n.
+function timeTicks(from, to, n) {
+  const raw = (to - from) / n, power = 10 ** Math.floor(Math.log10(raw)), step = [1, 2, 5, 10].map(k => k * power).find(s => s >= raw), all = [];
+  for (let k = Math.ceil(from / step); k * step <= to; k++) all.push(k * step);
+  return [all, step];
 }
+function tickText(ns, step) { return +(ns / 1e9).toFixed(Math.max(0, -Math.floor(Math.log10(step / 1e9)))) + " s"; }
 
-function drawSequence(lane, l, t) {
-  const from = t - windowNS;
-  remember(lane, l, from);
-  const [c, w, h] = context(lane.seq);
+const axisHeight = 18;
+
+// drawSequence draws the server's data by connection on an axis of time that ends at t, and not before its length.
+// out is another context to draw to, of that size.
+function drawSequence(lane, l, t, length, out) {
+  const [c, w, h] = out || context(lane.seq), to = Math.max(t, length), from = to - length, floor = h - axisHeight;
   lane.marks = [];
-  const data = lane.packets.filter(p => p.from === 0 && p.end > p.start && p.at_ns >= from && p.at_ns <= t);
+  const packets = lane.packets;
+  const data = packets.filter(p => p.from === 0 && p.end > p.start && p.at_ns >= from && p.at_ns <= t);
   const flows = new Map();
   for (const p of data) {
     const r = flows.get(p.conn) || { lo: Infinity, hi: -Infinity, last: 0 };
@@ -109,67 +146,114 @@ function drawSequence(lane, l, t) {
     flows.set(p.conn, r);
   }
   const latest = [...flows.keys()].sort((a, b) => flows.get(b).last - flows.get(a).last).slice(0, maxBands);
-  const conns = latest.sort((a, b) => a - b), band = h / Math.max(conns.length, 1);
+  const conns = latest.sort((a, b) => a - b), band = floor / Math.max(conns.length, 1);
   conns.forEach((id, i) => { flows.get(id).i = i; });
-  const X = at => (at - from) / windowNS * w;
+  const X = at => (at - from) / length * w;
   const Y = (id, s) => { const f = flows.get(id); return (f.i + 1) * band - 8 - (s - f.lo) / Math.max(f.hi - f.lo, 1) * (band - 16); };
   const shown = id => flows.has(id) && flows.get(id).i !== undefined;
-  c.font = "11px system-ui"; c.textAlign = "left";
+
+  c.font = "11px system-ui"; c.lineWidth = 1; c.strokeStyle = colours.edge; c.fillStyle = colours.soft; c.textAlign = "center";
+  const [ticks, step] = timeTicks(from, to, Math.max(2, w / 75));
+  for (const at of ticks) {
+    const x = X(at);
+    c.beginPath(); c.moveTo(x, 0); c.lineTo(x, floor + 3); c.stroke();
+    if (x > 18 && x < w - 18) c.fillText(tickText(at, step), x, h - 5);
+  }
+  c.strokeStyle = colours.soft; c.beginPath(); c.moveTo(0, floor); c.lineTo(w, floor); c.stroke();
+  if (t < to) { c.strokeStyle = colours.fg; c.beginPath(); c.moveTo(X(t), 0); c.lineTo(X(t), floor); c.stroke(); }
+  c.textAlign = "left"; c.fillStyle = colours.soft;
+  if (!conns.length) c.fillText(t < to && t < 1e8 ? "the first packets come in a moment" : "no data in this time", 6, 16);
   conns.forEach((id, i) => {
-    c.strokeStyle = colours.line; c.lineWidth = 0.5; c.beginPath(); c.moveTo(0, (i + 1) * band); c.lineTo(w, (i + 1) * band); c.stroke();
+    c.strokeStyle = colours.edge; c.beginPath(); c.moveTo(0, (i + 1) * band); c.lineTo(w, (i + 1) * band); c.stroke();
     c.fillStyle = colours.soft; c.fillText(lane.connName(id), 3, i * band + 12);
   });
   c.fillStyle = colours.ack;
-  for (const p of lane.packets) {
-    if (p.from !== 1 || p.end !== p.start || p.lost || p.arrive_ns > t || !shown(p.conn)) continue;
+  for (const p of packets) {
+    if (p.from !== 1 || p.end !== p.start || p.lost || p.arrive_ns > t || p.arrive_ns < from || !shown(p.conn)) continue;
     const f = flows.get(p.conn);
-    if (p.start >= f.lo && p.start <= f.hi) c.fillRect(X(p.arrive_ns), Y(p.conn, p.start), 2, 2);
+    if (p.start >= f.lo && p.start <= f.hi) c.fillRect(X(p.arrive_ns) - 1, Y(p.conn, p.start) - 1, 2, 2);
   }
   const labelled = new Map();
   for (const p of data) if (shown(p.conn)) drawPacket(c, lane, l, p, X, Y, w, labelled);
+  lane.read = (x, y) => { // what the cursor reads
+    if (y > floor) return seconds(from + x / w * length);
+    const i = Math.floor(y / band), id = conns[i];
+    if (id === undefined) return seconds(from + x / w * length);
+    const f = flows.get(id), byte = Math.round(f.lo + ((i + 1) * band - 8 - y) / (band - 16) * (f.hi - f.lo));
+    return `${seconds(from + x / w * length)}  ${lane.connName(id)}, byte ${Math.min(Math.max(byte, f.lo), f.hi)}`;
+  };
+  if (lane.cursor && !out) {
+    c.strokeStyle = colours.soft; c.setLineDash([3, 3]); c.beginPath();
+    c.moveTo(lane.cursor.x, 0); c.lineTo(lane.cursor.x, floor); c.moveTo(0, lane.cursor.y); c.lineTo(w, lane.cursor.y); c.stroke(); c.setLineDash([]);
+  }
 }
 
 function drawPacket(c, lane, l, p, X, Y, w, labelled) {
-  const x = X(p.at_ns), y = Y(p.conn, p.start), top = Math.min(Y(p.conn, p.end), y - 2);
+  const x = X(p.at_ns), y = Y(p.conn, p.start), top = Math.min(Y(p.conn, p.end), y - 2), colour = colours[p.again ? colourOf(p.by || "") : "ink"];
   if (!p.mark) {
-    c.strokeStyle = p.again ? colours.again : colours.data; c.lineWidth = p.again ? 3 : 2;
+    c.strokeStyle = colour; c.lineWidth = p.again ? 3 : 1.5;
     c.beginPath(); c.moveTo(x, y); c.lineTo(x, top); c.stroke();
+    if (p.again) { c.fillStyle = colour; c.beginPath(); c.moveTo(x - 4, top); c.lineTo(x, top - 6); c.lineTo(x + 4, top); c.closePath(); c.fill(); }
   }
   if (p.lost) {
-    c.strokeStyle = colours.again; c.lineWidth = 1.5; c.beginPath();
+    c.strokeStyle = colours.ink; c.lineWidth = 1.5; c.beginPath();
     c.moveTo(x - 4, y - 5); c.lineTo(x + 4, y + 3); c.moveTo(x + 4, y - 5); c.lineTo(x - 4, y + 3); c.stroke();
   }
-  if (p.again && p.by && x - (labelled.get(p.conn) ?? -100) > 90) {
+  if (p.again && p.by && x - (labelled.get(p.conn) ?? -100) > 100) {
     const right = x > w / 2;
-    c.textAlign = right ? "right" : "left"; c.fillStyle = colours.again; c.fillText(p.by, right ? x - 4 : x + 5, y - 3); c.textAlign = "left";
+    c.textAlign = right ? "right" : "left"; c.fillStyle = colours.fg; c.fillText(p.by, right ? x - 6 : x + 7, y - 3); c.textAlign = "left";
     labelled.set(p.conn, x);
   }
   lane.marks.push({ x, y: (y + top) / 2, text: () => packetText(l.lane, p, lane.notes.get(p.n), lane.connName) });
 }
 
 // drawSpread draws the cumulative distribution of recovery times, all lanes over each other.
-function drawSpread(f) {
-  const [c, w, h] = context($("spread")), all = f.lanes.flatMap(l => l.recovery_ms).filter(x => x > 0);
+function drawSpread(canvas, lanes, recoveries) {
+  const [c, w, h] = context(canvas), all = recoveries.flat().filter(x => x > 0);
   c.font = "12px system-ui"; c.fillStyle = colours.soft; c.textAlign = "left";
   if (!all.length) { c.fillText("No loss was repaired yet.", 8, h / 2); return; }
   const lo = Math.log(Math.min(...all) / 1.2), hi = Math.log(Math.max(...all) * 1.2);
-  const X = v => 44 + (Math.log(v) - lo) / (hi - lo) * (w - 60), Y = p => h - 22 - p * (h - 40);
-  c.strokeStyle = colours.line; c.lineWidth = 1; c.textAlign = "center";
+  const X = v => 44 + (Math.log(v) - lo) / (hi - lo) * (w - 60), Y = p => h - 22 - p * (h - 46);
+  c.strokeStyle = colours.edge; c.lineWidth = 1; c.textAlign = "center";
   let last = -100;
   for (let e = -2; e < 6; e++) for (const m of [1, 2, 5]) {
     const v = m * 10 ** e;
     if (Math.log(v) < lo || Math.log(v) > hi) continue;
-    c.beginPath(); c.moveTo(X(v), 14); c.lineTo(X(v), h - 22); c.stroke();
+    c.beginPath(); c.moveTo(X(v), 24); c.lineTo(X(v), h - 22); c.stroke();
     if (X(v) - last > 52) { c.fillText(v >= 1000 ? v / 1000 + " s" : +v.toFixed(2) + " ms", X(v), h - 6); last = X(v); }
   }
   c.textAlign = "right";
   for (const p of [0, 0.5, 1]) { c.fillText(p * 100 + " %", 40, Y(p) + 4); c.beginPath(); c.moveTo(44, Y(p)); c.lineTo(w - 16, Y(p)); c.stroke(); }
-  f.lanes.forEach((l, i) => {
-    const s = l.recovery_ms.slice().sort((a, b) => a - b);
+  let x = 46;
+  recoveries.forEach((times, i) => {
+    const s = times.slice().sort((a, b) => a - b);
+    c.strokeStyle = colours.fg; c.lineWidth = 2; c.setLineDash(dashes[i % dashes.length]);
+    c.beginPath(); c.moveTo(x, 8); c.lineTo(x + 36, 8); c.stroke();
+    c.setLineDash([]); c.fillStyle = colours.fg; c.textAlign = "left"; c.fillText(lanes[i].lane, x + 42, 12);
+    x += 58 + c.measureText(lanes[i].lane).width;
     if (!s.length) return;
-    c.strokeStyle = laneColours[i]; c.lineWidth = 2; c.beginPath(); c.moveTo(44, Y(0));
+    c.setLineDash(dashes[i % dashes.length]); c.beginPath(); c.moveTo(44, Y(0));
     s.forEach((v, k) => { c.lineTo(X(v), Y(k / s.length)); c.lineTo(X(v), Y((k + 1) / s.length)); });
-    c.lineTo(w - 16, Y(1)); c.stroke();
-    c.fillStyle = laneColours[i]; c.textAlign = "left"; c.fillText(l.lane, 52, 26 + i * 15);
+    c.lineTo(w - 16, Y(1)); c.stroke(); c.setLineDash([]);
   });
+}
+
+// drawAxis draws the whole run: the user's actions above, and the slowest recoveries of all lanes as lines from loss to repair.
+function drawAxis(canvas, marks, end, t, lanes) {
+  const [c, w, h] = context(canvas), pad = 8, X = at => pad + at / Math.max(end, 1) * (w - 2 * pad);
+  c.font = "11px system-ui"; c.textAlign = "center"; c.lineWidth = 1;
+  if (end > 0) {
+    const [ticks, step] = timeTicks(0, end, Math.max(2, w / 110));
+    c.strokeStyle = colours.edge; c.fillStyle = colours.soft;
+    for (const at of ticks) { c.beginPath(); c.moveTo(X(at), 0); c.lineTo(X(at), h - 12); c.stroke(); if (X(at) > 14 && X(at) < w - 16) c.fillText(tickText(at, step), X(at), h - 1); }
+  }
+  const row = 12 / Math.max(lanes, 1);
+  c.strokeStyle = colours.soft; c.lineWidth = Math.max(1, row - 1);
+  for (const m of marks) if (m.lane >= 0) {
+    const y = 9 + (m.lane + 0.5) * row;
+    c.beginPath(); c.moveTo(X(m.at_ns), y); c.lineTo(Math.max(X(m.at_ns + (m.took_ns || 0)), X(m.at_ns) + 1.5), y); c.stroke();
+  }
+  c.fillStyle = colours.fg;
+  for (const m of marks) if (m.lane < 0) { c.beginPath(); c.moveTo(X(m.at_ns) - 4, 0); c.lineTo(X(m.at_ns) + 4, 0); c.lineTo(X(m.at_ns), 7); c.closePath(); c.fill(); }
+  c.strokeStyle = colours.fg; c.lineWidth = 2; c.beginPath(); c.moveTo(X(t), 0); c.lineTo(X(t), h - 12); c.stroke();
 }

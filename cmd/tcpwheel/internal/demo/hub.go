@@ -7,11 +7,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
 	"tcpwheel/cmd/tcpwheel/internal/lanes"
+	"tcpwheel/pcaps/htmlpage"
 )
 
 var (
@@ -25,10 +25,29 @@ var (
 	diagramsJS string
 	//go:embed page.js
 	pageJS string
+	//go:embed server.js
+	serverJS string
 )
 
-// script is the program of the page.
-func script() string { return "\"use strict\";\n" + wordsJS + diagramsJS + pageJS }
+// Body returns the HTML of the demo, for an element of class "demo".
+func Body() string { return pageHTML }
+
+// Style returns the CSS of Body. It needs that of package htmlpage.
+func Style() string { return pageCSS }
+
+// Script returns the function startDemo, which runs Body from any source of frames.
+func Script() string { return wordsJS + diagramsJS + pageJS }
+
+// page is the page of a program on this machine, and its policy.
+var page = sync.OnceValues(func() (text, policy string) {
+	js := "\"use strict\";\n" + Script() + serverJS
+	sum := sha256.Sum256([]byte(js))
+	policy = "default-src 'none'; connect-src 'self'; style-src 'unsafe-inline'; base-uri 'none'; " +
+		"form-action 'none'; frame-ancestors 'none'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	return "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n" +
+		"<title>tcpwheel demo</title><style>" + htmlpage.CSS() + "body { max-width: 1700px; }\n" + pageCSS + "</style></head>\n<body><main class=\"demo\">\n" +
+		pageHTML + "</main>\n<script>" + js + "</script></body></html>\n", policy
+})
 
 // hub shows frames to any number of pages. A page that is slow misses frames: nothing waits for it.
 // Multiple goroutines may invoke its methods.
@@ -126,10 +145,8 @@ func (h *hub) frames(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *hub) page(w http.ResponseWriter, r *http.Request) {
-	js := script()
-	sum := sha256.Sum256([]byte(js))
-	w.Header().Set("Content-Security-Policy", "default-src 'none'; connect-src 'self'; style-src 'unsafe-inline'; base-uri 'none'; "+
-		"form-action 'none'; frame-ancestors 'none'; script-src 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'")
+	text, policy := page()
+	w.Header().Set("Content-Security-Policy", policy)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Write([]byte(strings.NewReplacer("{{css}}", pageCSS, "{{js}}", js).Replace(pageHTML)))
+	w.Write([]byte(text))
 }

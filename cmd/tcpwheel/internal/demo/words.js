@@ -1,19 +1,30 @@
-// The kinds of timers, in the order of the program's numbers: name, colour, rule.
+// The kinds of timers, in the order of the program's numbers: name, colour, shape, rule. A colour
+// means a kind of timer and nothing else; a retransmission has that of the timer that sent it.
 const kinds = [
-  ["retransmission", "#cf222e", "RFC 6298 §5 (5.1): started when data leaves, for one RTO"],
-  ["delayed ACK", "#1a7f37", "RFC 5681 §4.2: an ACK waits for a second segment, at most 500 ms"],
-  ["keepalive", "#2563c9", "RFC 9293 §3.8.4: the connection is idle"],
-  ["persist", "#8250df", "RFC 9293 §3.8.6.1: the peer's window is closed"],
-  ["tail loss probe", "#e08600", "RFC 8985 §7.2: 2·SRTT after the last segment"],
-  ["reordering", "#00a0a0", "RFC 8985 §6.2: RACK waits for reordering"],
-  ["pacing", "#888888", "the next segment may leave"],
-  ["user timeout", "#6e5494", "RFC 5482: data was not acknowledged for too long"],
-  ["FIN-WAIT-2", "#6e5494", "the peer does not close"],
-  ["TIME-WAIT", "#6e5494", "RFC 9293 §3.6.1: 2·MSL"],
-  ["handshake", "#6e5494", "RFC 9293 §3.8.3: the handshake takes too long"],
-  ["linger", "#6e5494", "the application waits for the close"],
+  ["retransmission", "rexmit", "dot", "RFC 6298 §5 (5.1): started when data leaves, for one RTO"],
+  ["delayed ACK", "delack", "square", "RFC 5681 §4.2: an ACK waits for a second segment, at most 500 ms"],
+  ["keepalive", "keep", "triangle", "RFC 9293 §3.8.4: the connection is idle"],
+  ["persist", "other", "cross", "RFC 9293 §3.8.6.1: the peer's window is closed"],
+  ["tail loss probe", "probe", "diamond", "RFC 8985 §7.2: 2·SRTT after the last segment"],
+  ["reordering", "other", "ring", "RFC 8985 §6.2: RACK waits for reordering"],
+  ["pacing", "other", "dot", "the next segment may leave"],
+  ["user timeout", "other", "dot", "RFC 5482: data was not acknowledged for too long"],
+  ["FIN-WAIT-2", "other", "dot", "the peer does not close"],
+  ["TIME-WAIT", "other", "dot", "RFC 9293 §3.6.1: 2·MSL"],
+  ["handshake", "other", "dot", "RFC 9293 §3.8.3: the handshake takes too long"],
+  ["linger", "other", "dot", "the application waits for the close"],
 ];
-const laneColours = ["#2563c9", "#1a7f37", "#cf222e", "#e08600", "#8250df", "#00a0a0"];
+const shownKinds = 6; // in the legend
+
+// colourOf names the colour of what caused a retransmission.
+function colourOf(by) {
+  if (/tail loss probe/.test(by)) return "probe";
+  if (/reordering/.test(by)) return "other";
+  return /timer/.test(by) ? "rexmit" : "ink";
+}
+
+// dashes tell lanes apart in a diagram of all.
+const dashes = [[], [8, 4], [2, 3], [10, 3, 2, 3], [5, 2], [1, 5]];
 
 // What ended a timer, in the order of the program's numbers.
 const endings = [
@@ -24,7 +35,7 @@ const endings = [
   () => "by its expiry",
 ];
 
-const $ = id => document.getElementById(id);
+const plural = (n, what) => `${n} ${what}${n === 1 ? "" : "s"}`;
 
 function ms(ns) {
   if (ns >= 1e9) return (ns / 1e9).toFixed(2) + " s";
@@ -38,7 +49,7 @@ const isBSD = lane => lane.startsWith("bsd");
 function rule(lane, kind, segment) {
   if (isBSD(lane) && kind === 0) return "4.4BSD: one timer, counted in ticks of 500 ms, 1 s at least";
   if (isBSD(lane) && kind === 2) return "4.4BSD: counted in ticks of 500 ms";
-  if (kind !== 0) return kinds[kind][2];
+  if (kind !== 0) return kinds[kind][3];
   if (segment) return "RFC 6298 §5 (5.1), for each segment: one RTO after it left";
   return "RFC 6298 §5 (5.1) to (5.3): one timer, restarted by each ACK of new data";
 }
@@ -46,15 +57,16 @@ function rule(lane, kind, segment) {
 // ruleOf says the same for what repaired a loss.
 function ruleOf(lane, loss) {
   const by = loss.by.split(", then ")[0];
-  if (by === "tail loss probe") return kinds[4][2];
-  if (by === "reordering timer") return kinds[5][2];
+  if (by === "tail loss probe") return kinds[4][3];
+  if (by === "reordering timer") return kinds[5][3];
   if (by === "ACKs") return "RFC 6675, RFC 8985: ACKs of later segments showed the loss";
   return rule(lane, 0, loss.segment);
 }
 
-// timerText describes a timer of a ring.
-function timerText(lane, t, wheel, connName) {
-  const [slot, kind, runs, left, conn, segment, age, span, ended, how, value] = t;
+// timerText describes a timer of a ring, some time later than its frame.
+function timerText(lane, t, wheel, connName, later) {
+  let [slot, kind, runs, left, conn, segment, age, span, ended, how, value] = t;
+  left -= later; age += later; ended += ended > 0 ? later : 0;
   if (!conn) return `a stopped timer of a connection that has ended\nits record leaves the list when slot ${slot} comes up`;
   const whose = segment ? ` of a segment (record ${segment}) of ${connName(conn)}` : ` of ${connName(conn)}`;
   const lines = [`${runs ? "" : "stopped: "}${kinds[kind][0]} timer${whose}`];

@@ -109,8 +109,8 @@ func (c *chunk) unpack() []byte {
 	return text
 }
 
-// thin takes detail from a chunk: the oldest one with the most detail, but none of the latest tenth.
-// It reports whether there was one.
+// thin takes detail from a chunk: the oldest one with the most detail, but none of the latest
+// tenth. It reports whether there was one.
 func (h *history) thin() bool {
 	best := -1
 	for i := range h.chunks[:len(h.chunks)*9/10] {

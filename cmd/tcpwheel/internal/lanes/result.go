@@ -53,13 +53,31 @@ func (l *Lane) result() Result {
 	}
 }
 
-// Table returns the results as text, a lane a column.
-func Table(all []Result) string {
+// Table returns the results as text, a lane a column, in lines of at most width characters: lanes
+// that do not fit come below.
+func Table(all []Result, width int) string {
+	column := 13
+	for i := range all {
+		column = max(column, len(all[i].Lane)+2)
+	}
 	var b strings.Builder
+	for fit := max((width-tableNames)/column, 1); len(all) > 0; all = all[min(fit, len(all)):] {
+		if b.Len() > 0 {
+			b.WriteString("\n")
+		}
+		writeTable(&b, all[:min(fit, len(all))], column)
+	}
+	return b.String()
+}
+
+// tableNames is the width of the first column of Table.
+const tableNames = 26
+
+func writeTable(b *strings.Builder, all []Result, column int) {
 	row := func(name string, value func(*Result) string) {
-		fmt.Fprintf(&b, "%-26s", name)
+		fmt.Fprintf(b, "%-*s", tableNames, name)
 		for i := range all {
-			fmt.Fprintf(&b, "%13s", value(&all[i]))
+			fmt.Fprintf(b, "%*s", column, value(&all[i]))
 		}
 		b.WriteString("\n")
 	}
@@ -81,13 +99,13 @@ func Table(all []Result) string {
 	row("timers started /s", func(x *Result) string { return perSecond(x.Started, x) })
 	row("timers stopped /s", func(x *Result) string { return perSecond(x.Stopped, x) })
 	row("timers expired /s", func(x *Result) string { return perSecond(x.Expired, x) })
-	return b.String()
 }
 
 // leastLosses is the fewest losses from which Verdict names a winner.
 const leastLosses = 5
 
-// Verdict says in two sentences which lane lost the least time and which the most, and why.
+// Verdict says which lane lost the least time and which the most, what that did to responses, and
+// why.
 func Verdict(all []Result) string {
 	if len(all) < 2 {
 		return "One lane has nothing to be compared with."
@@ -110,31 +128,62 @@ func Verdict(all []Result) string {
 	if worst.TimeLost < best.TimeLost*11/10 {
 		return fmt.Sprintf("The lanes lost the same time to losses, within 10 %%: %s to %s.", track.SpanText(best.TimeLost), track.SpanText(worst.TimeLost))
 	}
-	return fmt.Sprintf("%s lost the least time to losses, %s in %d repairs; %s lost %s, %.1f times as much, and its slowest 1 %% of "+
-		"responses took %s or more (%s: %s).\n%s: %s repaired %s, and %s %s.",
+	text := fmt.Sprintf("%s lost the least time to losses, %s in %d repairs; %s lost %s, %.1f times as much. Responses took %s in the median "+
+		"and %s at the 99th percentile under %s, %s and %s under %s.\nWhy: %s repaired %s, and %s %s.",
 		best.Lane, track.SpanText(best.TimeLost), best.Recoveries, worst.Lane, track.SpanText(worst.TimeLost),
-		float64(worst.TimeLost)/float64(max(best.TimeLost, 1)), track.SpanText(worst.ResponseP99), best.Lane, track.SpanText(best.ResponseP99),
-		"Why", worst.Lane, repairText(worst), best.Lane, repairText(best))
+		float64(worst.TimeLost)/float64(max(best.TimeLost, 1)),
+		track.SpanText(best.ResponseP50), track.SpanText(best.ResponseP99), best.Lane,
+		track.SpanText(worst.ResponseP50), track.SpanText(worst.ResponseP99), worst.Lane,
+		worst.Lane, repairText(worst), best.Lane, repairText(best))
+	return text + fasterText(all, best)
+}
+
+// fasterText says which lane answered faster in the median than the one that lost the least time,
+// and why, "" if none did by a tenth.
+func fasterText(all []Result, best *Result) string {
+	fast := best
+	for i := range all {
+		if all[i].ResponseP50 < fast.ResponseP50 {
+			fast = &all[i]
+		}
+	}
+	if best.ResponseP50 < fast.ResponseP50*11/10 {
+		return ""
+	}
+	text := fmt.Sprintf("\nBut the median response was the shortest under %s: %s, under %s %s",
+		fast.Lane, track.SpanText(fast.ResponseP50), best.Lane, track.SpanText(best.ResponseP50))
+	mine, its := best.repairsByTimeout(), fast.repairsByTimeout()
+	if mine <= its {
+		return text + "."
+	}
+	return text + fmt.Sprintf(". After a timeout the window begins again at one segment (RFC 5681 §3.1): timeouts repaired %d losses of %s, and %d of %s.",
+		mine, best.Lane, its, fast.Lane)
+}
+
+// repairsByTimeout counts the recoveries that a retransmission timer ended.
+func (x *Result) repairsByTimeout() int {
+	return x.Repairs["the segment's timer"] + x.Repairs["retransmission timer"]
 }
 
 // repairText says what sent the repairs of a lane, and how long the slowest took.
 func repairText(x *Result) string {
-	var timers, acks, probes int
+	var others, acks, probes int
 	for by, n := range x.Repairs {
 		switch by {
 		case "ACKs", "reordering timer":
 			acks += n
 		case "tail loss probe":
 			probes += n
+		case "the segment's timer", "retransmission timer":
 		default:
-			timers += n
+			others += n
 		}
 	}
 	var parts []string
 	for _, p := range []struct {
 		n    int
 		text string
-	}{{acks, "by ACKs"}, {probes, "by tail loss probes"}, {timers, "by retransmission timers"}} {
+	}{{acks, "by ACKs"}, {probes, "by tail loss probes"}, {x.repairsByTimeout(), "by retransmission timers"}, {others, "in a way that it does not tell"}} {
 		if p.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.text))
 		}

@@ -57,8 +57,46 @@ func TestFineTimersLoseLessTime(t *testing.T) {
 	if text := Verdict(all); !strings.HasPrefix(text, "per-segment lost the least time") || !strings.Contains(text, "bsd lost") {
 		t.Errorf("verdict: %s", text)
 	}
-	if text := Table(all); strings.Count(text, "\n") != 12 {
-		t.Errorf("table:\n%s", text)
+	checkTable(t, all, 80, 12)
+	all[1].Lane = "per-segment@100ms"
+	checkTable(t, all, 50, 3*12+2)
+}
+
+// checkTable wants lines that fit, of numbers that are whole and apart.
+func checkTable(t *testing.T, all []Result, width, lines int) {
+	t.Helper()
+	text := Table(all, width)
+	if strings.Count(text, "\n") != lines {
+		t.Errorf("want %d lines in %d columns:\n%s", lines, width, text)
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		if len(line) > width {
+			t.Errorf("%d columns, want %d: %s", len(line), width, line)
+		}
+	}
+	for _, x := range all {
+		if !strings.Contains(text, " "+x.Lane) {
+			t.Errorf("%s touches its neighbour:\n%s", x.Lane, text)
+		}
+	}
+}
+
+// TestTheHeadlineWeighsResponses names the lane with the shortest median response, if that is not
+// the one that lost the least time, and why.
+func TestTheHeadlineWeighsResponses(t *testing.T) {
+	all := []Result{
+		{Lane: "a", Lost: 9, Recoveries: 9, TimeLost: 1e9, ResponseP50: 200e6, Repairs: map[string]int{"the segment's timer": 7}},
+		{Lane: "b", Lost: 9, Recoveries: 9, TimeLost: 3e9, ResponseP50: 100e6, Repairs: map[string]int{"ACKs": 9}},
+	}
+	text := Verdict(all)
+	for _, want := range []string{"a lost the least time", "3.0 times as much", "shortest under b: 100 ms, under a 200 ms", "timeouts repaired 7 losses of a, and 0 of b"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the verdict lacks %q: %s", want, text)
+		}
+	}
+	all[0].ResponseP50 = 105e6
+	if text := Verdict(all); strings.Contains(text, "But") {
+		t.Errorf("a difference of 5 %% is a verdict: %s", text)
 	}
 }
 

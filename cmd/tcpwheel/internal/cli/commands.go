@@ -1,0 +1,55 @@
+//go:build !js
+
+package cli
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+
+	"tcpwheel/tun/link"
+)
+
+// commands are the commands of the program, in the order of its help. In a page it has others.
+var commands = []command{
+	{"demo", newDemo},
+	{"analyze", newAnalyze},
+	{"replay", newReplay},
+	{"watch", newWatch},
+	{"samples", newSamples},
+	{"accuracy", newAccuracy},
+	{"damage", newDamage},
+	{"up", newUp},
+	{"nc", newNC},
+	{"link", newLink},
+	{"tail", newTail},
+	{"experiment", newExperiment},
+	{"script", newScript},
+	{"sim", newSim},
+	{"wheel", newWheel},
+	{"glossary", newGlossary},
+	{"version", newVersion},
+}
+
+// endingSignals returns the signals that end a command.
+func endingSignals() []os.Signal {
+	all := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // ignored under nohup
+		all = append(all, syscall.SIGHUP)
+	}
+	return all
+}
+
+func ignoreBrokenPipes() { signal.Ignore(syscall.SIGPIPE) }
+
+// exitOfCaller returns how a program of the caller failed, nil if none did.
+func exitOfCaller(err error) (exit *exec.ExitError) {
+	var command *link.CommandError
+	var own *commandError
+	if errors.As(err, &command) && errors.As(command.Err, &exit) || errors.As(err, &own) && errors.As(own.err, &exit) {
+		return exit
+	}
+	return nil
+}

@@ -1,0 +1,31 @@
+//go:build js
+
+package cli
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+
+	"github.com/spf13/cobra"
+)
+
+// commands are the commands that a page has.
+var commands = []command{
+	{"analyze", newAnalyze},
+	{"replay", newReplay},
+}
+
+// endingSignals returns the signals that end a command: a page has none.
+func endingSignals() []os.Signal { return []os.Signal{os.Interrupt} }
+
+func completeValues(*cobra.Command) {}
+
+func exitOfCaller(error) *exec.ExitError { return nil }
+
+func shareOf(text string) (share func(costs []float64) []int, err error) {
+	if text != "" {
+		err = errors.New("not in a browser")
+	}
+	return nil, err
+}

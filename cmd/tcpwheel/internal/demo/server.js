@@ -1,0 +1,29 @@
+// The frames of a program on this machine, by server-sent events; controls go back with the token of the page's address.
+function serverSource() {
+  const token = new URLSearchParams(location.search).get("token") || "", asked = location.hash.slice(1);
+  const send = async (name, text) => {
+    const r = await fetch("control", { method: "POST", headers: { "X-Token": token }, body: JSON.stringify({ name, text }) });
+    return r.ok ? "" : (await r.text()).trim();
+  };
+  return {
+    send,
+    live(onFrame, onState) {
+      let first = true;
+      const stream = new EventSource("frames");
+      stream.onmessage = e => {
+        const f = JSON.parse(e.data);
+        if (first && !f.live && asked && token && asked !== runAddress(f)) send("restart", asked).then(onState); // the address asks for a run
+        else if (!f.live && location.hash !== "#" + runAddress(f)) history.replaceState(null, "", "#" + runAddress(f));
+        first = false;
+        onFrame(f);
+      };
+      stream.onerror = () => onState("the program has ended, or the connection to it");
+      stream.onopen = () => onState("");
+    },
+    past: async (from, to) => (await fetch(`past?from=${Math.round(from)}&to=${Math.round(to)}`)).json(),
+    marks: async () => (await fetch("marks")).json(),
+    capture: async lane => (await fetch(`lane/${lane}.pcapng`)).blob(),
+    share: f => ({ command: runCommand(f), url: location.href }),
+  };
+}
+const demo = startDemo(document.querySelector(".demo"), serverSource());

@@ -1,0 +1,88 @@
+//go:build js
+
+// Command wasm is the program of the static page: the commands analyze and replay, and the demo's
+// lanes. The page runs it in a worker, with files in memory.
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"runtime/debug"
+	"syscall/js"
+	"time"
+
+	"tcpwheel/cmd/tcpwheel/internal/cli"
+	"tcpwheel/cmd/tcpwheel/internal/lanes"
+	"tcpwheel/wheel"
+)
+
+// memoryLimit is where collections become frequent. The page's bound is 1 GB.
+const memoryLimit = 600 << 20
+
+func main() {
+	debug.SetMemoryLimit(memoryLimit)
+	if len(os.Args) > 1 && os.Args[1] == "lanes" {
+		serveLanes()
+	}
+	os.Exit(cli.Run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// serveLanes gives the page a lanes.Player, as the object named lanes, until the worker ends. Its
+// functions return an error as a text, "" for none.
+func serveLanes() {
+	run, err := lanes.NewRun(1, nil, lanes.DefaultConditions(), nil)
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	player := lanes.NewPlayer(run)
+	var viewer lanes.Viewer
+	var shown *lanes.Frame
+	text := func(err error) any {
+		if err != nil {
+			return err.Error()
+		}
+		return ""
+	}
+	define := func(name string, do func(args []js.Value) any) {
+		js.Global().Get("lanes").Set(name, js.FuncOf(func(_ js.Value, args []js.Value) any { return do(args) }))
+	}
+	js.Global().Set("lanes", js.Global().Get("Object").New())
+	define("tick", func([]js.Value) any { return text(player.Tick(lanes.FrameEvery)) })
+	define("work", func([]js.Value) any { more, err := player.Work(); return more && err == nil })
+	define("frame", func([]js.Value) any { // the latest as JSON, null if the page has it
+		if player.Frame() == shown {
+			return nil
+		}
+		shown = player.Frame()
+		b, err := json.Marshal(viewer.Next(shown))
+		if err != nil {
+			panic("BUG: " + err.Error())
+		}
+		return string(b)
+	})
+	define("control", func(args []js.Value) any { return text(player.Control(args[0].String(), args[1].String())) })
+	define("past", func(args []js.Value) any {
+		return string(player.Past(wheel.Time(args[0].Float()), wheel.Time(args[1].Float())))
+	})
+	define("marks", func([]js.Value) any {
+		b, err := json.Marshal(player.Marks())
+		if err != nil {
+			panic("BUG: " + err.Error())
+		}
+		return string(b)
+	})
+	define("capture", func(args []js.Value) any { // the pcapng of a lane, null if there is none
+		var b bytes.Buffer
+		if player.WriteCapture(&b, args[0].Int()) != nil {
+			return nil
+		}
+		out := js.Global().Get("Uint8Array").New(b.Len())
+		js.CopyBytesToJS(out, b.Bytes())
+		return out
+	})
+	js.Global().Call("lanesReady")
+	for {
+		time.Sleep(time.Hour)
+	}
+}
