@@ -25,7 +25,7 @@ func (c *Conn) sampleRTT(now wheel.Time, h *Header, a *ackFacts) {
 	if ok {
 		c.rec.rack.SampleRTT(now, rtt)
 		c.rec.tlp.Sampled()
-	} else if a.acked > 0 && c.tsOn && h.Options.TSEcr != 0 && !a.dsack && !a.probed && !c.mayAnswerRexmit(now, a) {
+	} else if a.acked > 0 && c.tsOn && h.Options.TSEcr != 0 && !a.dsack && !a.probed {
 		// The ACK of a duplicate echoes the timestamp of what came before the duplicate. That of a
 		// window probe may echo an earlier probe, up to a minute old.
 		//
@@ -33,9 +33,10 @@ func (c *Conn) sampleRTT(now wheel.Time, h *Header, a *ackFacts) {
 		// RTT measurement only if the segment advances the left edge of the send window, i.e.,
 		// SND.UNA is increased."
 		if ticks := int32(c.timestamp(now) - h.Options.TSEcr); ticks >= 0 && time.Duration(ticks) < time.Hour/c.cfg.TimestampTick {
-			rtt, ok = c.cfg.TimestampTick*time.Duration(max(ticks, 1)), true
-			at = now.Add(-rtt)
-			c.rec.tlp.Sampled()
+			if rtt = c.cfg.TimestampTick * time.Duration(max(ticks, 1)); !c.mayAnswerRexmit(now, rtt, a) {
+				ok, at = true, now.Add(-rtt)
+				c.rec.tlp.Sampled()
+			}
 		}
 	}
 	if !ok {
@@ -63,20 +64,30 @@ func (c *Conn) sampleRTT(now wheel.Time, h *Header, a *ackFacts) {
 	c.est.Sample(s)
 }
 
+// maxAckDelay bounds delayed ACKs. RFC 9293 §3.8.6.3: "the delay MUST be less than 0.5 seconds"
+// (MUST-59).
+const maxAckDelay = 500 * time.Millisecond
+
 // mayAnswerRexmit reports whether the ACK may answer a retransmission although it echoes an older
-// timestamp: it came at least the minimum RTT after the retransmission, or there is no RTT yet, as
-// after a lost SYN. Some receivers, such as gVisor's TCP, take no timestamp
-// from a duplicate. They echo the first copy for as long as no new data comes. The time since then
-// is not an RTT; taken as one it would double the RTO again and again.
+// timestamp, of age: it came at least the minimum RTT after the retransmission, or there is no RTT
+// yet, as after a lost SYN. Some receivers, such as gVisor's TCP, take no timestamp from a
+// duplicate. They echo the first copy for as long as no new data comes. The time since then is not
+// an RTT; taken as one it would double the RTO again and again.
 //
-// An ACK may come sooner than ever before. Without backoff the mistake is as large as the RTO;
-// after several timeouts it could be minutes, so then each ACK may be the answer. An ACK of a part
-// of a retransmitted segment then tells nothing of its transmissions either.
-func (c *Conn) mayAnswerRexmit(now wheel.Time, a *ackFacts) bool {
+// An ACK may come sooner than ever before: the SYN-ACK, with its options, takes longer. Without
+// backoff the mistake is as large as the RTO, and at each loss it would double the RTO. No peer
+// delays an ACK by more than maxAckDelay, so for an older echo three quarters of the minimum RTT
+// are enough. After several timeouts the mistake could be minutes, so then each ACK may be the
+// answer. An ACK of a part of a retransmitted segment then tells nothing of its transmissions
+// either.
+func (c *Conn) mayAnswerRexmit(now wheel.Time, age time.Duration, a *ackFacts) bool {
 	if c.est.Backoffs() > 1 {
 		front := c.fl.sent.Front()
 		return a.staleEcho || a.segments == 0 && front != 0 && c.fl.sent.seg(front).Retransmitted()
 	}
 	least, _ := c.rec.rack.MinRTT()
+	if age > maxAckDelay {
+		least -= least / 4
+	}
 	return a.staleEcho && now.Sub(a.lastRexmitAt) >= least
 }
