@@ -216,7 +216,7 @@ func (e *Endpoint) Readiness(mask waiter.EventMask) (result waiter.EventMask) {
 			result = mask
 		}
 		if mask&waiter.WritableEvents != 0 {
-			if e.sndClosed() || e.snd.size() < int(e.ops.GetSendBufferSize()) && e.conn.WriteAllowed(e.calls.wrote, true) {
+			if e.sndClosed() || e.snd.size() < int(e.ops.GetSendBufferSize()) && e.conn.LittleUnsent(e.calls.wrote) {
 				result |= waiter.WritableEvents
 			} else {
 				e.writerWaits = true // a caller that polls waits, as in Linux

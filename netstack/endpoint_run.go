@@ -404,7 +404,7 @@ func (e *Endpoint) handleEvents(events tcp.Events, before tcp.State, timedOut bo
 	if events.Has(tcp.EventPeerClosed) {
 		mask |= waiter.ReadableEvents | waiter.EventRdHUp
 	}
-	if e.writerWaits && e.snd.size() < e.growSendBuffer()/2 && e.conn.WriteAllowed(e.calls.wrote, true) {
+	if e.writerWaits && e.snd.size() < e.growSendBuffer()/2 && e.conn.LittleUnsent(e.calls.wrote) {
 		// Writers wait until half of the buffer is free, so that not each ACK wakes them up.
 		e.writerWaits = false
 		mask |= waiter.WritableEvents

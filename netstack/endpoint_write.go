@@ -26,36 +26,39 @@ const pieceSize = buffer.MaxChunkSize
 // piece as much as there is room for, even if other writers use the room meanwhile. Other long
 // writes are split into pieces: one is sent while the next is copied.
 func (e *Endpoint) Write(p tcpip.Payloader, opts tcpip.WriteOptions) (int64, tcpip.Error) {
-	e.mu.Lock()
-	room, err := e.room()
-	left := min(p.Len(), room)
-	if err == nil && left == room {
-		e.writerWaits = true
-	}
-	e.mu.Unlock()
-	if err != nil || left == 0 {
-		return 0, err
-	}
-	written := 0
-	for left > 0 {
-		n := min(left, pieceSize)
-		if opts.Atomic {
-			n = left
+	written, full := 0, false
+	for {
+		e.mu.Lock()
+		room, err := e.room()
+		left := min(p.Len(), room)
+		if err == nil && left == room {
+			e.writerWaits = true
 		}
-		left -= n
-		took, err := e.writePiece(p, n, left > 0, opts)
-		written += took
-		if took < n {
-			if written == 0 {
-				return 0, err
+		goesOn := e.opts.notSentLowat > 0 && !opts.Atomic // there may be more room then
+		e.mu.Unlock()
+		for err == nil && left > 0 {
+			n := min(left, pieceSize)
+			if opts.Atomic {
+				n = left
 			}
-			if left > 0 {
-				e.endWrite(writeFlags(opts, false) &^ tcp.WriteEOR)
+			left -= n
+			took := 0
+			took, err = e.writePiece(p, n, left > 0 || goesOn && p.Len() > n, opts)
+			if written += took; took < n {
+				goesOn, full = false, left > 0
+				break
 			}
-			break
+		}
+		switch {
+		case written == 0:
+			return 0, err
+		case err != nil || full:
+			e.endWrite(writeFlags(opts, false) &^ tcp.WriteEOR)
+			return int64(written), nil
+		case !goesOn || p.Len() == 0:
+			return int64(written), nil
 		}
 	}
-	return int64(written), nil
 }
 
 // writePiece takes n bytes of p, or fewer if another writer was faster. follows says that another
@@ -142,7 +145,7 @@ func (e *Endpoint) room() (n int, err tcpip.Error) {
 	case !e.connected() || e.sndClosed() || e.closed || !e.conn.CanWrite():
 		return 0, &tcpip.ErrClosedForSend{}
 	}
-	if n := int(e.ops.GetSendBufferSize()) - e.snd.size(); n > 0 && e.conn.WriteAllowed(e.calls.wrote, false) {
+	if n := min(int(e.ops.GetSendBufferSize())-e.snd.size(), int(e.conn.WriteRoom(e.calls.wrote))); n > 0 {
 		return n, nil
 	}
 	e.writerWaits = true

@@ -120,9 +120,9 @@ func (e *Endpoint) optionsChanged() {
 }
 
 // SetNotSentLowat sets how many unsent bytes end the room for writes (Linux's TCP_NOTSENT_LOWAT,
-// which gVisor's options lack); 0 is no bound. Write takes another 64 KiB only while less is
-// unsent, and the socket is writable again when less than half of it is, as in Linux. Accepted
-// sockets inherit the bound.
+// which gVisor's options lack); 0 is no bound. Write takes data only while less is unsent, and the
+// socket is writable again when less than half of it is: see tcp.Conn.WriteRoom. Accepted sockets
+// inherit the bound.
 func (e *Endpoint) SetNotSentLowat(n uint32) {
 	e.setOptions(func(o *endpointOptions) { o.notSentLowat = n })
 }

@@ -15,7 +15,7 @@ import (
 // the peer's window, the bound, and one part of a write. When the peer reads, everything arrives,
 // and the writer never has more than that unsent.
 func TestNotSentLowat(t *testing.T) {
-	const size, lowat, part = 4 << 20, 20_000, 1 << 16
+	const size, lowat, part = 4 << 20, 20_000, 100_000 / 2
 	for _, tt := range []struct {
 		name  string
 		write int

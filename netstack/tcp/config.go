@@ -88,7 +88,7 @@ type SocketOptions struct {
 	NoQuickAck bool
 
 	// NotSentLowat is how many unsent bytes end the room for writes (TCP_NOTSENT_LOWAT); 0 is no
-	// bound. See Conn.WriteAllowed.
+	// bound. See Conn.WriteRoom and Conn.LittleUnsent.
 	NotSentLowat uint32
 
 	// UserTimeout is how long data may stay unacknowledged, or unsent behind a closed window,

@@ -1,6 +1,8 @@
 package tcp
 
 import (
+	"math"
+
 	"tcpwheel/netstack/tcp/congestion"
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
@@ -44,19 +46,27 @@ func (c *Conn) CanWrite() bool {
 	return false
 }
 
-// WriteAllowed reports whether SocketOptions.NotSentLowat allows another write, while pending bytes
-// of writes were not reported yet. waits is for an application that waits for room, as in poll(2):
-// as in Linux it waits until the unsent bytes are less than half the bound, so that not each
-// segment wakes it. The application splits a long write, and asks again before each part.
-func (c *Conn) WriteAllowed(pending uint32, waits bool) bool {
-	if c.opts.NotSentLowat == 0 {
-		return true
+// WriteRoom returns how many bytes SocketOptions.NotSentLowat lets the application write at once,
+// while pending bytes of writes were not reported yet. As in Linux a write takes one buffer after
+// the other while less than the bound is unsent, and a buffer has the full segments of half the
+// peer's largest window, 64 KiB at most.
+func (c *Conn) WriteRoom(pending uint32) uint32 {
+	switch low := c.opts.NotSentLowat; {
+	case low == 0:
+		return math.MaxUint32
+	case uint64(c.queued())+uint64(pending) >= uint64(low):
+		return 0
 	}
-	unsent := uint64(c.queued()) + uint64(pending)
-	if waits {
-		unsent *= 2
-	}
-	return unsent < uint64(c.opts.NotSentLowat)
+	mss := max(c.mss, 1)
+	return max(min(c.snd.MaxWnd/2, 1<<16)/mss, 1) * mss
+}
+
+// LittleUnsent reports whether an application that waits for room, as in poll(2), is woken: less
+// than half of SocketOptions.NotSentLowat is unsent, as in Linux, so that not each segment wakes
+// it.
+func (c *Conn) LittleUnsent(pending uint32) bool {
+	low := c.opts.NotSentLowat
+	return low == 0 || 2*(uint64(c.queued())+uint64(pending)) < uint64(low)
 }
 
 // unsentRecord returns how many of the queued bytes may be in the next segment: those of the first
@@ -79,7 +89,7 @@ func (c *Conn) unsentRecord(queued uint32) uint32 {
 // output sends what may be sent: retransmissions, new data, the FIN, and an ACK if one is due and
 // no other segment carried it. It also starts the timers that watch unsent data.
 func (c *Conn) output(now wheel.Time, o *Output) {
-	full := !c.WriteAllowed(0, true)
+	full := !c.LittleUnsent(0)
 	if c.state >= StateEstablished && c.state != StateTimeWait {
 		c.rec.cwndHeld, c.rec.rwndHeld, c.rec.appLimited = false, false, false
 		before := c.dataOut
@@ -101,7 +111,7 @@ func (c *Conn) output(now wheel.Time, o *Output) {
 			c.scheduleProbe(now, o)
 		}
 	}
-	if full && c.WriteAllowed(0, true) {
+	if full && c.LittleUnsent(0) {
 		o.Events |= EventWritable
 	}
 	if c.state >= StateEstablished {

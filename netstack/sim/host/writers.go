@@ -37,8 +37,11 @@ func (b *Bulk) OnEvents(now wheel.Time, s *Session, ev tcp.Events) {
 	if b.Bytes == 0 && room < buffer/2 {
 		return // enough is left in the buffer
 	}
-	for room > 0 && s.Conn().CanWrite() && s.Conn().WriteAllowed(0, false) && (b.Bytes == 0 || s.wrote < b.Bytes) {
-		n := min(room, chunk)
+	for room > 0 && s.Conn().CanWrite() && (b.Bytes == 0 || s.wrote < b.Bytes) {
+		n := min(room, chunk, uint64(s.Conn().WriteRoom(0)))
+		if n == 0 {
+			return // EventWritable follows
+		}
 		if b.Bytes != 0 {
 			n = min(n, b.Bytes-s.wrote)
 		}

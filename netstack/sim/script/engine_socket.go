@@ -240,7 +240,7 @@ func (s *engineSocket) Read(n uint32, peek bool) (uint32, string) {
 	return 0, "EAGAIN"
 }
 
-func (s *engineSocket) Write(n uint32, flags tcp.WriteFlags) (k uint32, errno string) {
+func (s *engineSocket) Write(n uint32, flags tcp.WriteFlags) (uint32, string) {
 	switch {
 	case s.conn == nil:
 		return 0, "EPIPE"
@@ -249,44 +249,39 @@ func (s *engineSocket) Write(n uint32, flags tcp.WriteFlags) (k uint32, errno st
 	case !s.canWrite():
 		return 0, "EPIPE"
 	}
-	s.host.engine.SetWriterWaits(s.conn, uint64(n) > s.room())
-	ended := true
+	lowat := s.cfg.Conn.Socket.NotSentLowat > 0
+	s.host.engine.SetWriterWaits(s.conn, uint64(n) > s.room() && !lowat)
+	k := uint32(0)
+	wrote := func(part uint32, flags tcp.WriteFlags) {
+		k, s.written = k+part, s.written+uint64(part)
+		s.host.engine.Wrote(s.host.now, s.conn, part, flags)
+		s.host.settle()
+	}
 	for k < n && s.room() > 0 {
 		part, how := uint32(min(uint64(n-k), s.room())), flags
-		if ended = part <= writePart || s.cfg.Conn.Socket.NotSentLowat == 0; !ended {
-			part, how = writePart, tcp.WriteMore|tcp.WritePart
-		} else if k+part < n {
+		switch {
+		case k+part == n:
+		case lowat:
+			how = tcp.WriteMore | tcp.WritePart
+		default:
 			how &^= tcp.WriteUrgent | tcp.WriteEOR // they mark the last byte
 		}
-		k, s.written = k+part, s.written+uint64(part)
-		s.wrote(part, how)
-	}
-	if !ended {
-		s.wrote(0, flags&tcp.WriteMore)
+		wrote(part, how)
 	}
 	if k == 0 && n > 0 {
 		return 0, "EAGAIN"
 	}
+	if k < n && lowat {
+		wrote(0, flags&tcp.WriteMore) // no other part follows
+	}
 	return k, ""
-}
-
-// writePart is the part of a long write after which TCP_NOTSENT_LOWAT is checked, as in Linux, and
-// on gVisor's stack.
-const writePart = 1 << 16
-
-func (s *engineSocket) wrote(n uint32, flags tcp.WriteFlags) {
-	s.host.engine.Wrote(s.host.now, s.conn, n, flags)
-	s.host.settle()
 }
 
 func (s *engineSocket) canWrite() bool { return !s.noWrite && !s.closed && s.conn.Conn().CanWrite() }
 
 // room returns how many bytes may be written.
 func (s *engineSocket) room() uint64 {
-	if !s.conn.Conn().WriteAllowed(0, false) {
-		return 0
-	}
-	return uint64(max(0, s.cfg.SendBuffer-int64(s.unacked())))
+	return min(uint64(max(0, s.cfg.SendBuffer-int64(s.unacked()))), uint64(s.conn.Conn().WriteRoom(0)))
 }
 
 func (s *engineSocket) Ready() (events int64) {
@@ -308,7 +303,7 @@ func (s *engineSocket) Ready() (events int64) {
 	ended := s.peerClosed || s.closed || s.noRead
 	set(s.readable() > 0 || ended, "POLLIN", "POLLRDNORM")
 	set(ended, "POLLRDHUP")
-	set(s.connected && s.canWrite() && s.room() > 0 && s.conn.Conn().WriteAllowed(0, true) || s.closed || s.noWrite, "POLLOUT", "POLLWRNORM")
+	set(s.connected && s.canWrite() && s.room() > 0 && s.conn.Conn().LittleUnsent(0) || s.closed || s.noWrite, "POLLOUT", "POLLWRNORM")
 	set(s.errno != "", "POLLERR")
 	set(s.closed || ended && s.noWrite, "POLLHUP")
 	return events
