@@ -55,3 +55,49 @@ func TestGVisorRACKBreaksTiesBackwards(t *testing.T) {
 		})
 	}
 }
+
+// TestGVisorKeepsThePort shows a fault of gVisor's TCP (docs/findings.md): a socket that is bound to
+// a port of all addresses, and then connects, never gives the port back. Ours does, and so does
+// Linux: at once after a reset, and after TIME-WAIT.
+//
+// cleanupLocked releases the port for ID.LocalAddress, which Connect has set. Bind has reserved it
+// for all addresses.
+func TestGVisorKeepsThePort(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		ours bool
+	}{{"gVisor", false}, {"ours", true}} {
+		for name, end := range map[string]func(p *rigPeer, a *rigSocket){
+			"reset": func(p *rigPeer, a *rigSocket) {
+				p.rst()
+				a.close()
+			},
+			"TIME-WAIT": func(p *rigPeer, a *rigSocket) {
+				a.close()
+				p.ack()
+				p.fin()
+			},
+		} {
+			for addr, bound := range map[string]tcpip.Address{"all addresses": {}, "one address": rigHere} {
+				t.Run(c.name+"/"+name+"/"+addr, func(t *testing.T) {
+					factory := gtcp.NewProtocol
+					if c.ours {
+						factory = NewProtocol
+					}
+					r := newRig(t, factory, c.ours)
+					at := tcpip.FullAddress{Addr: bound, Port: 90}
+					a := r.socket("a")
+					a.say("bind", a.ep.Bind(at))
+					p := a.connect(2000)
+					p.synAck()
+					end(p, a)
+					r.pass(time.Hour)
+					err := r.socket("b").ep.Bind(at)
+					if _, inUse := err.(*tcpip.ErrPortInUse); inUse != (!c.ours && addr == "all addresses") {
+						t.Errorf("after an hour, bind of the same port: %v; want it refused by gVisor's TCP only, and for all addresses", err)
+					}
+				})
+			}
+		}
+	}
+}
