@@ -31,6 +31,7 @@ type Of[O any] struct {
 	reach uint64
 
 	now   uint64    // the instant of cur, in ns after the origin
+	rest  uint64    // size - 1
 	scale uint64    // ⌊2^64/size⌋+1: multiplying by it divides intervals below reach by size
 	next  uint64    // cur+1
 	mask  uint64    // slots of a level - 1
@@ -95,6 +96,7 @@ func NewOf[O any](cfg Config) (*Of[O], error) {
 		wrap:   noTick,
 		words:  uint32(cfg.Slots+63) / 64,
 	}
+	w.rest = uint64(w.size - 1)
 	w.busy = make([]uint64, w.words*uint32(w.levels-1))
 	w.last = w.time(w.div(math.MaxInt64))
 	if size, slots := uint64(w.size), uint64(cfg.Slots); size > 1 && size <= math.MaxUint32/slots {

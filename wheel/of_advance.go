@@ -9,13 +9,7 @@ import (
 // at most limit times if limit is above 0. See Facility. While expire runs, its timer is not
 // running and in no list.
 func (w *Of[O]) Advance(now Time, limit int, expire func(e *Entry[O])) (n int, done bool) {
-	if w.expiring {
-		panic("BUG: wheel: Advance called while a timer expires")
-	}
-	w.target = max(w.target, w.floor(now))
-	if !w.unfinished {
-		w.begin()
-	}
+	w.advanceTo(now)
 	if limit <= 0 {
 		limit = math.MaxInt
 	}
@@ -23,10 +17,7 @@ func (w *Of[O]) Advance(now Time, limit int, expire func(e *Entry[O])) (n int, d
 	for n < limit {
 		e := w.due
 		if e.deadline-1 > w.now { // extended, stopped, or the end of the list
-			if w.anyDue() {
-				w.due = e.next
-				w.requeue(e)
-			} else if !w.collect() {
+			if !w.pass(e) && !w.collect() {
 				w.unfinished, w.expiring = false, false
 				return n, true
 			}
@@ -40,6 +31,64 @@ func (w *Of[O]) Advance(now Time, limit int, expire func(e *Entry[O])) (n int, d
 	}
 	w.expiring = false
 	return n, false
+}
+
+// AdvanceBatch does what Advance does with len(due) as its limit, without a call for each timer: it
+// puts due timers of one tick into due and returns their number. It returns 0 when nothing up to
+// now is left, so a program calls it until then:
+//
+//	for n := w.AdvanceBatch(now, due); n > 0; n = w.AdvanceBatch(now, due) {
+//		for _, e := range due[:n] {
+//			e.Owner.close()
+//		}
+//	}
+//
+// Until the next call, Now is the tick at which they were due. All of them have stopped when it
+// returns. So Stop of a timer that waits in due returns false and does not take it back, and START
+// starts it again, besides the expiry that is waiting: this alone differs from Advance.
+func (w *Of[O]) AdvanceBatch(now Time, due []*Entry[O]) (n int) {
+	if len(due) == 0 {
+		panic("BUG: wheel: AdvanceBatch without room for a timer")
+	}
+	w.advanceTo(now)
+	for {
+		e := w.due
+		for n < len(due) && e.deadline-1 <= w.now {
+			due[n] = e
+			n++
+			next := e.next
+			e.next, e.prev, e.deadline = nil, nil, 0
+			e = next
+		}
+		w.due = e
+		if n == len(due) || !w.pass(e) && (n > 0 || !w.collect()) {
+			w.ended += uint64(n)
+			w.unfinished = n > 0
+			return n
+		}
+	}
+}
+
+// advanceTo begins an Advance to now, unless one is unfinished.
+func (w *Of[O]) advanceTo(now Time) {
+	if w.expiring {
+		panic("BUG: wheel: Advance called while a timer expires")
+	}
+	w.target = max(w.target, w.floor(now))
+	if !w.unfinished {
+		w.begin()
+	}
+}
+
+// pass places the first timer that came up, which is extended or stopped, and reports whether there
+// was one.
+func (w *Of[O]) pass(e *Entry[O]) bool {
+	if !w.anyDue() {
+		return false
+	}
+	w.due = e.next
+	w.requeue(e)
+	return true
 }
 
 // requeue places a timer that came up before its deadline. A stopped one has left the wheel.

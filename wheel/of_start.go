@@ -114,19 +114,25 @@ func (w *Of[O]) leave(e *Entry[O]) {
 	}
 }
 
+// Within reports whether e is running and expires between earliest and latest, at least a tick
+// before latest. ScheduleRange does nothing then. A program that extends a timer often asks first,
+// because Within is inlined and ScheduleRange is a call.
+func (w *Of[O]) Within(e *Entry[O], earliest, latest Time) bool {
+	lo, hi := uint64(earliest-w.origin), uint64(latest-w.origin)
+	return e.deadline > lo && e.deadline+w.rest <= hi && int64(hi) >= 0 && earliest >= w.origin
+}
+
 // ScheduleRange is START_TIMER with a choice between earliest and latest: see Facility.
 func (w *Of[O]) ScheduleRange(e *Entry[O], earliest, latest Time) {
-	n := e.deadline - 1
-	lo, hi := uint64(earliest)-uint64(w.origin), uint64(latest)-uint64(w.origin)
-	if n >= lo && hi-n >= uint64(w.size) && hi >= n && int64(hi) >= 0 && earliest >= w.origin {
-		return // in the range, also after rounding up by less than a tick
+	if w.Within(e, earliest, latest) {
+		return
 	}
 	if latest < earliest {
 		panic(fmt.Sprintf("BUG: wheel: range ends at %v before it begins at %v", latest, earliest))
 	}
 	first := w.ceil(earliest)
 	final := max(first, w.floor(latest))
-	if tick := w.up(n); e.deadline != 0 && first <= tick && tick <= final {
+	if tick := w.up(e.deadline - 1); e.deadline != 0 && first <= tick && tick <= final {
 		return
 	}
 	w.Schedule(e, w.time(w.choose(first, final)))

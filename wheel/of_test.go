@@ -8,16 +8,19 @@ import (
 	"time"
 )
 
-// An Of keeps the contract of Facility: as a scheme of the tests, called of, it is held to all of
-// it.
+// An Of keeps the contract of Facility: as two schemes of the tests, of and of-batch, it is held to
+// all of it. Batches of one timer differ from Advance in nothing.
 func init() {
-	builders = append(builders, builder{name: "of", slots: 256, most: lazySlots, build: newOfFacility,
-		about: "timers inside their owners, behind the interface"})
+	for _, name := range []string{"of", "of-batch"} {
+		builders = append(builders, builder{name: name, slots: 256, most: lazySlots, build: newOfFacility,
+			about: "timers inside their owners, behind the interface"})
+	}
 }
 
 // ofFacility is a Facility on an Of: it gives entries numbers, which an Of does without.
 type ofFacility struct {
 	*Of[Timer]
+	name    string
 	entries []*Entry[Timer] // by number
 	owners  []uint64
 	used    []bool
@@ -30,7 +33,7 @@ func newOfFacility(name string, cfg Config) Facility {
 	if err != nil {
 		panic(err)
 	}
-	f := &ofFacility{Of: w, entries: make([]*Entry[Timer], 1), owners: make([]uint64, 1), used: make([]bool, 1)}
+	f := &ofFacility{Of: w, name: name, entries: make([]*Entry[Timer], 1), owners: make([]uint64, 1), used: make([]bool, 1)}
 	f.Reserve(16)
 	return f
 }
@@ -84,10 +87,22 @@ func (f *ofFacility) Stop(t Timer) bool                    { return f.Of.Stop(f.
 func (f *ofFacility) Deadline(t Timer) (Time, bool)        { return f.Of.Deadline(f.entry(t)) }
 func (f *ofFacility) Counts() Counts                       { return Counts{} }
 func (f *ofFacility) ResetCounts()                         {}
-func (f *ofFacility) Scheme() string                       { return "of" }
+func (f *ofFacility) Scheme() string                       { return f.name }
 
-func (f *ofFacility) Advance(now Time, limit int, expire func(Timer)) (int, bool) {
-	return f.Of.Advance(now, limit, func(e *Entry[Timer]) { expire(e.Owner) })
+func (f *ofFacility) Advance(now Time, limit int, expire func(Timer)) (n int, done bool) {
+	if f.name == "of" {
+		return f.Of.Advance(now, limit, func(e *Entry[Timer]) { expire(e.Owner) })
+	}
+	var due [1]*Entry[Timer]
+	for ; limit <= 0 || n < limit; n++ {
+		if f.AdvanceBatch(now, due[:]) == 0 {
+			return n, true
+		}
+		f.expiring = true
+		expire(due[0].Owner)
+		f.expiring = false
+	}
+	return n, false
 }
 
 func (f *ofFacility) check() error {
@@ -174,6 +189,61 @@ func TestOfAllocatesNothingAfterNewOf(t *testing.T) {
 	})
 	if n != 0 || expired == 0 {
 		t.Errorf("%v allocations, %d timers expired, want none and some", n, expired)
+	}
+}
+
+// TestBatchesExpireWhatAdvanceDoes: batches of any size hold the timers that Advance passes to its
+// function, in its order, those of one tick at a time, while the program starts them again.
+func TestBatchesExpireWhatAdvanceDoes(t *testing.T) {
+	type expiry struct {
+		i  int
+		at Time
+	}
+	run := func(batch int) (all []expiry) {
+		w, err := NewOf[int](Config{Tick: time.Microsecond, Slots: 8})
+		if err != nil {
+			t.Fatal(err)
+		}
+		entries := make([]Entry[int], 200)
+		start := func(i int, now Time) { w.Schedule(&entries[i], now+Time(1+i%50*(i+7))*us/3) }
+		for i := range entries {
+			entries[i].Owner = i
+			start(i, 0)
+		}
+		expire := func(e *Entry[int], now Time) {
+			i := e.Owner
+			all = append(all, expiry{i, now})
+			if i%3 > 0 {
+				start(i, now)
+			}
+		}
+		due := make([]*Entry[int], batch)
+		for now := Time(0); now < 5*ms; now += 300 * us {
+			if batch == 0 {
+				w.Advance(now, 0, func(e *Entry[int]) { expire(e, w.Now()) })
+				continue
+			}
+			for n := w.AdvanceBatch(now, due); n > 0; n = w.AdvanceBatch(now, due) {
+				for _, e := range due[:n] {
+					if _, running := w.Deadline(e); running {
+						t.Fatalf("timer %d is in a batch and runs", e.Owner)
+					}
+				}
+				for _, e := range due[:n] {
+					expire(e, w.Now())
+				}
+			}
+		}
+		return all
+	}
+	want := run(0)
+	if len(want) < 1000 {
+		t.Fatalf("%d expiries, want more", len(want))
+	}
+	for _, batch := range []int{1, 2, 7, 1000} {
+		if got := run(batch); !slices.Equal(got, want) {
+			t.Errorf("batches of %d expire %d timers, not the %d of Advance in its order", batch, len(got), len(want))
+		}
 	}
 }
 

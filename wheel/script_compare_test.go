@@ -17,10 +17,10 @@ func promisesStartOrder(scheme string, cfg Config) bool {
 }
 
 // lazy lists the schemes that are always lazy. Their NextExpiry is exact all the same.
-var lazy = map[string]bool{"scheme6": true, "scheme7-lazy": true, "of": true}
+var lazy = map[string]bool{"scheme6": true, "scheme7-lazy": true, "of": true, "of-batch": true}
 
 // uncounted lists the schemes that count no operations.
-var uncounted = map[string]bool{"of": true}
+var uncounted = map[string]bool{"of": true, "of-batch": true}
 
 // rounds lists the schemes whose timers expire at a coarser tick than asked for, which Deadline
 // reports.

@@ -32,8 +32,9 @@ type ofUnit struct {
 	idle, pace, requests, deadline, close wheel.Entry[*ofUnit]
 }
 
-// runOfMix runs the whole mix, as runRatas does, with ranges.
-func runOfMix(pairs int, seed uint64) (*ofMix, error) {
+// runOfMix runs the whole mix, as runRatas does, with ranges. With batch above 0, up to that many
+// timers expire in one call.
+func runOfMix(pairs, batch int, seed uint64) (*ofMix, error) {
 	w, err := wheel.NewOf[*ofUnit](wheel.Config{Tick: ratasTick})
 	if err != nil {
 		return nil, err
@@ -48,21 +49,40 @@ func runOfMix(pairs int, seed uint64) (*ofMix, error) {
 			m.deliver(u, w.Now())
 		}
 	}
+	due := make([]*wheel.Entry[*ofUnit], batch)
 	progress, perTick := 0.0, 2*float64(pairs)/float64(time.Second/ratasTick)
 	for w.Now() < wheel.Time(time.Second) {
 		for progress += m.random.Float64() * perTick; progress > 1; progress-- {
 			m.addPair(ratasInterval + time.Duration(m.random.IntN(100))*ratasTick)
 		}
-		w.Advance(w.Now().Add(ratasTick), 0, m.expire)
+		m.advance(w.Now().Add(ratasTick), due)
 	}
 	if m.pairs == 0 {
 		m.addPair(ratasInterval)
 	}
 	for now := w.Now(); now < wheel.Time(ratasEnd); {
 		now = now.Add(100 * time.Millisecond)
-		w.Advance(now, 0, m.expire)
+		m.advance(now, due)
 	}
 	return m, nil
+}
+
+func (m *ofMix) advance(now wheel.Time, due []*wheel.Entry[*ofUnit]) {
+	if len(due) == 0 {
+		m.w.Advance(now, 0, m.expire)
+		return
+	}
+	for n := m.w.AdvanceBatch(now, due); n > 0; n = m.w.AdvanceBatch(now, due) {
+		now := m.w.Now()
+		for _, e := range due[:n] {
+			if u := e.Owner; e != &u.pace {
+				m.expired(e)
+			} else if u.toSend > 0 {
+				u.quota = 1
+				m.deliver(u, now)
+			}
+		}
+	}
 }
 
 func (m *ofMix) addPair(interval time.Duration) {
@@ -125,8 +145,10 @@ func (m *ofMix) deliver(u *ofUnit, now wheel.Time) {
 		m.w.Schedule(&u.pace, now+wheel.Time(ratasPace))
 	}
 	at := now + wheel.Time(ratasIdle)
-	m.w.ScheduleRange(&u.idle, at, at+wheel.Time(ratasSlack))
-	m.w.ScheduleRange(&other.idle, at, at+wheel.Time(ratasSlack))
+	if late := at + wheel.Time(ratasSlack); !m.w.Within(&u.idle, at, late) || !m.w.Within(&other.idle, at, late) {
+		m.w.ScheduleRange(&u.idle, at, late)
+		m.w.ScheduleRange(&other.idle, at, late)
+	}
 }
 
 func (m *ofMix) receive(u *ofUnit, now wheel.Time) {

@@ -33,12 +33,15 @@ func TestRatasDoesTheSameWorkOnEveryScheme(t *testing.T) {
 			}
 		}
 	}
-	m, err := runOfMix(2, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if m.messages != want || m.deadlines != 0 || m.w.Len() != 0 {
-		t.Errorf("wheel.Of: %d messages, %d deadlines missed, %d timers left, want %d, 0, 0", m.messages, m.deadlines, m.w.Len(), want)
+	for _, batch := range []int{0, 1, 64} {
+		m, err := runOfMix(2, batch, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.messages != want || m.deadlines != 0 || m.w.Len() != 0 {
+			t.Errorf("wheel.Of, batches of %d: %d messages, %d deadlines missed, %d timers left, want %d, 0, 0",
+				batch, m.messages, m.deadlines, m.w.Len(), want)
+		}
 	}
 	// The C++ original counts 23,000 messages a pair: 180 s of requests that take 1.0256 s each,
 	// and up to 100 ticks more.
@@ -51,17 +54,23 @@ func TestRatasDoesTheSameWorkOnEveryScheme(t *testing.T) {
 // such a run for the same number of units.
 func BenchmarkRatas(b *testing.B) {
 	for _, units := range []int{1 << 4, 1 << 10, 1 << 15} {
-		b.Run(fmt.Sprintf("impl=of/units=%d", units), func(b *testing.B) {
-			var messages int64
-			for b.Loop() {
-				m, err := runOfMix(units, 1)
-				if err != nil {
-					b.Fatal(err)
-				}
-				messages += m.messages
+		for _, batch := range []int{0, 8, 64} {
+			impl := "of"
+			if batch > 0 {
+				impl += fmt.Sprintf("-batch%d", batch)
 			}
-			reportMessages(b, messages)
-		})
+			b.Run(fmt.Sprintf("impl=%s/units=%d", impl, units), func(b *testing.B) {
+				var messages int64
+				for b.Loop() {
+					m, err := runOfMix(units, batch, 1)
+					if err != nil {
+						b.Fatal(err)
+					}
+					messages += m.messages
+				}
+				reportMessages(b, messages)
+			})
+		}
 		for _, scheme := range []string{"scheme6", "scheme6-eager", "scheme6-list", "scheme7", "scheme7-lazy"} {
 			b.Run(fmt.Sprintf("impl=%s/units=%d", scheme, units), func(b *testing.B) {
 				var messages int64
