@@ -15,7 +15,10 @@ var expire = Workload{
 	// longest interval.
 	runtimeFrom: 100_000,
 	onWheel:     func(b base, f wheel.Facility) load { return &wheelExpire{wheelBase{base: b, f: f}} },
-	onRuntime:   func(b base) load { return &runtimeExpire{runtimeBase{base: b}} },
+	rivals: map[string]func(b base) load{
+		Runtime: func(b base) load { return &runtimeExpire{runtimeBase{base: b}} },
+		Limit:   func(b base) load { return &limitExpire{limitBase: limitBase{base: b}} },
+	},
 }
 
 type wheelExpire struct{ wheelBase }

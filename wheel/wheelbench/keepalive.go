@@ -8,11 +8,14 @@ import (
 
 // keepalive is a timer that hardly ever expires, on a host with very many connections.
 var keepalive = Workload{
-	Name:      "keepalive",
-	About:     "one tick of n connections at 30,000 packets a second",
-	countOps:  10_000,
-	onWheel:   func(b base, f wheel.Facility) load { return &wheelKeepalive{wheelBase: wheelBase{base: b, f: f}} },
-	onRuntime: func(b base) load { return &runtimeKeepalive{runtimeBase: runtimeBase{base: b}} },
+	Name:     "keepalive",
+	About:    "one tick of n connections at 30,000 packets a second",
+	countOps: 10_000,
+	onWheel:  func(b base, f wheel.Facility) load { return &wheelKeepalive{wheelBase: wheelBase{base: b, f: f}} },
+	rivals: map[string]func(b base) load{
+		Runtime: func(b base) load { return &runtimeKeepalive{runtimeBase: runtimeBase{base: b}} },
+		Limit:   func(b base) load { return &limitKeepalive{limitBase: limitBase{base: b}} },
+	},
 }
 
 const (

@@ -9,9 +9,6 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Runtime names the Go runtime's timers among the schemes.
-const Runtime = "runtime"
-
 // Options are the parameters of Run. A zero field means its default.
 type Options struct {
 	Schemes   []string      // names of Schemes; default: all
@@ -38,11 +35,11 @@ const (
 	maxRounds = 1000
 )
 
-// Schemes returns the names of all schemes that Run measures: those of package wheel, Runtime
-// last.
+// Schemes returns the names of all schemes that Run measures: those of package wheel, then Rivals,
+// Runtime last.
 func Schemes() []string {
 	names := slices.DeleteFunc(wheel.Schemes(), func(s string) bool { return s == Runtime })
-	return append(names, Runtime)
+	return append(names, Rivals()...)
 }
 
 // Check returns an error that names the first field that Run would refuse, its value and its

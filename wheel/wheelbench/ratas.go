@@ -1,6 +1,7 @@
 package wheelbench
 
 import (
+	"math"
 	"math/rand/v2"
 	"sync/atomic"
 	"time"
@@ -242,6 +243,13 @@ var ratas = Workload{
 	countOps: 100_000,
 	onWheel: func(b base, f wheel.Facility) load {
 		return &wheelRatas{base: b, mix: newRatas(f, max(b.n/10, 1), true, b.rng.next())}
+	},
+	rivals: map[string]func(b base) load{
+		Of: func(b base) load { return &ofRatas{base: b} },
+		Limit: func(b base) load {
+			f := &limitRatas{Facility: wheel.MustNew(wheel.Default, wheel.Config{Tick: ratasTick}), wakeup: math.MaxInt64}
+			return &wheelRatas{base: b, mix: newRatas(f, max(b.n/10, 1), true, b.rng.next())}
+		},
 	},
 	tick: ratasTick,
 }

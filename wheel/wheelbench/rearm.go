@@ -9,11 +9,14 @@ import (
 // rearm is what acknowledgements and activity do to timers: move them to a later deadline, over
 // and over.
 var rearm = Workload{
-	Name:      "rearm",
-	About:     "START of a random one of n timers that run",
-	countOps:  10_000,
-	onWheel:   func(b base, f wheel.Facility) load { return &wheelRearm{wheelBase{base: b, f: f}} },
-	onRuntime: func(b base) load { return &runtimeRearm{runtimeBase{base: b}} },
+	Name:     "rearm",
+	About:    "START of a random one of n timers that run",
+	countOps: 10_000,
+	onWheel:  func(b base, f wheel.Facility) load { return &wheelRearm{wheelBase{base: b, f: f}} },
+	rivals: map[string]func(b base) load{
+		Runtime: func(b base) load { return &runtimeRearm{runtimeBase{base: b}} },
+		Limit:   func(b base) load { return &limitRearm{limitBase{base: b}} },
+	},
 }
 
 type wheelRearm struct{ wheelBase }

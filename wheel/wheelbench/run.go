@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -57,8 +58,8 @@ func (r *runner) group(ctx context.Context, w *Workload, n int) []Result {
 	cells := make([]*cell, len(r.Schemes))
 	for i, s := range r.Schemes {
 		cells[i] = &cell{runner: r, workload: w, scheme: s, n: n}
-		if s == Runtime && w.onRuntime == nil {
-			cells[i].skipped = "the workload runs in virtual time, the runtime's timers do not"
+		if slices.Contains(Rivals(), s) && w.rivals[s] == nil {
+			cells[i].skipped = whyNot[s]
 		} else if s == Runtime && n < w.runtimeFrom {
 			cells[i].skipped = fmt.Sprintf("with less than %d timers the clock is measured", w.runtimeFrom)
 		}
@@ -79,12 +80,18 @@ func (r *runner) group(ctx context.Context, w *Workload, n int) []Result {
 			case c.skipped != "":
 			case round < r.Rounds:
 				c.round(ctx)
-			case c.scheme != Runtime:
+			case c.workload.rivals[c.scheme] == nil:
 				c.count(ctx)
 			}
 		}
 	}
 	return resultsOf(cells)
+}
+
+// whyNot says why a rival does not run a workload.
+var whyNot = map[string]string{
+	Of:      "its timers have no handles, which the workload needs",
+	Runtime: "the workload runs in virtual time, the runtime's timers do not",
 }
 
 func resultsOf(cells []*cell) []Result {
@@ -131,11 +138,11 @@ type cell struct {
 // newLoad makes the workload on a new facility. All rounds get the same random numbers.
 func (c *cell) newLoad(counting bool) (load, wheel.Facility, error) {
 	b := base{n: c.n, tick: c.Tick, rng: newWyrand(c.Seed), stop: &c.stop}
-	if c.scheme == Runtime {
-		return c.workload.onRuntime(b), nil, nil
-	}
 	if c.workload.tick != 0 {
 		b.tick = c.workload.tick
+	}
+	if rival := c.workload.rivals[c.scheme]; rival != nil {
+		return rival(b), nil, nil
 	}
 	f, err := wheel.New(c.scheme, wheel.Config{Tick: b.tick, Slots: c.Slots, Count: counting})
 	if err != nil {

@@ -8,11 +8,14 @@ import (
 
 // startStop is the life of most timers: started, and stopped before they expire.
 var startStop = Workload{
-	Name:      "start-stop",
-	About:     "START and STOP of one timer while n others run",
-	countOps:  10_000,
-	onWheel:   func(b base, f wheel.Facility) load { return &wheelStartStop{wheelBase: wheelBase{base: b, f: f}} },
-	onRuntime: func(b base) load { return &runtimeStartStop{runtimeBase: runtimeBase{base: b}} },
+	Name:     "start-stop",
+	About:    "START and STOP of one timer while n others run",
+	countOps: 10_000,
+	onWheel:  func(b base, f wheel.Facility) load { return &wheelStartStop{wheelBase: wheelBase{base: b, f: f}} },
+	rivals: map[string]func(b base) load{
+		Runtime: func(b base) load { return &runtimeStartStop{runtimeBase: runtimeBase{base: b}} },
+		Limit:   func(b base) load { return &limitStartStop{limitBase: limitBase{base: b}} },
+	},
 }
 
 // spares is how many timers take turns. They are too many for the next one to be the one that was

@@ -21,9 +21,9 @@ type Workload struct {
 	// countOps is the number of operations to count. A workload of passes does one pass instead.
 	countOps int
 
-	onWheel   func(b base, f wheel.Facility) load
-	onRuntime func(b base) load // nil if it cannot run on them
-	tick      time.Duration     // if not 0, replaces Options.Tick
+	onWheel func(b base, f wheel.Facility) load
+	rivals  map[string]func(b base) load // by name: those of Rivals that can run it
+	tick    time.Duration                // if not 0, replaces Options.Tick
 }
 
 // load is a workload on one facility. One goroutine calls its methods, in the order make, fill,

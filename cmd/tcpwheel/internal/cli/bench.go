@@ -30,8 +30,10 @@ func newBench() *cobra.Command {
 		Use:   "bench",
 		Short: "time every scheme and Go's timers under the same workloads",
 		Long: "Bench times every scheme under every workload with n timers and compares it\n" +
-			"with the Go runtime's timers, the scheme \"runtime\". Rounds of the schemes\n" +
-			"alternate. Trust the ratios more than the single figures.\n\n" +
+			"with the Go runtime's timers, the scheme \"runtime\". The scheme \"limit\" does\n" +
+			"only what no timer facility can leave out: it writes the same records in the\n" +
+			"same order. \"of\" is wheel.Of. Rounds of the schemes alternate. Trust the\n" +
+			"ratios more than the single figures.\n\n" +
 			"Columns: median time of an operation and its spread over the rounds;\n" +
 			"allocations; heap bytes per timer, slots included; how much n timers prolong a\n" +
 			"garbage collection; visited records, counted in a separate run; and the\n" +
@@ -60,7 +62,7 @@ func newBench() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&schemes, "schemes", []string{all}, "schemes of 'wheel schemes', or runtime")
+	f.StringSliceVar(&schemes, "schemes", []string{all}, "schemes of 'wheel schemes', or runtime, limit, of")
 	f.StringSliceVar(&workloads, "workloads", []string{all}, "workloads")
 	f.StringSliceVar(&numbers, "n", []string{"1000", "1e6"}, "numbers of timers")
 	f.IntVar(&o.Slots, "slots", 0, "slots of a wheel, a power of two (default: the scheme's)")

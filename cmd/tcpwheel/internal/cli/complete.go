@@ -31,7 +31,7 @@ var flagValues = map[string]func() []string{
 	"tcp":           func() []string { return []string{up.Ours, up.GVisor} },
 	"rate":          traceRates,
 	"scheme":        wheel.Schemes,
-	"schemes":       func() []string { return append(wheel.Schemes(), wheelbench.Runtime, all) },
+	"schemes":       func() []string { return append(wheelbench.Schemes(), all) },
 	"sources":       wheelbench.LatenessSources,
 	"workloads": func() (names []string) {
 		for _, w := range wheelbench.Workloads() {

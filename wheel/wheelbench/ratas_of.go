@@ -2,6 +2,7 @@ package wheelbench
 
 import (
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"tcpwheel/wheel"
@@ -13,10 +14,12 @@ type ofMix struct {
 	messages  int64
 	deadlines int64
 
-	w      *wheel.Of[*ofUnit]
-	random *rand.Rand
-	units  []ofUnit
-	expire func(*wheel.Entry[*ofUnit])
+	w       *wheel.Of[*ofUnit]
+	random  *rand.Rand
+	units   []ofUnit
+	expire  func(*wheel.Entry[*ofUnit])
+	due     []*wheel.Entry[*ofUnit] // where timers expire in batches
+	endless bool                    // units do not close
 }
 
 type ofUnit struct {
@@ -35,11 +38,24 @@ type ofUnit struct {
 // runOfMix runs the whole mix, as runRatas does, with ranges. With batch above 0, up to that many
 // timers expire in one call.
 func runOfMix(pairs, batch int, seed uint64) (*ofMix, error) {
+	m, err := newOfMix(pairs, batch, seed)
+	if err != nil {
+		return nil, err
+	}
+	m.begin(pairs, new(atomic.Bool))
+	for now := m.w.Now(); now < wheel.Time(ratasEnd); {
+		now = now.Add(100 * time.Millisecond)
+		m.advance(now)
+	}
+	return m, nil
+}
+
+func newOfMix(pairs, batch int, seed uint64) (*ofMix, error) {
 	w, err := wheel.NewOf[*ofUnit](wheel.Config{Tick: ratasTick})
 	if err != nil {
 		return nil, err
 	}
-	m := &ofMix{w: w, random: rand.New(rand.NewPCG(seed, 0))}
+	m := &ofMix{w: w, random: rand.New(rand.NewPCG(seed, 0)), due: make([]*wheel.Entry[*ofUnit], batch)}
 	m.units = make([]ofUnit, 2*pairs+pairs/32+32)
 	m.expire = func(e *wheel.Entry[*ofUnit]) { // a method value would cost another call
 		if u := e.Owner; e != &u.pace {
@@ -49,32 +65,33 @@ func runOfMix(pairs, batch int, seed uint64) (*ofMix, error) {
 			m.deliver(u, w.Now())
 		}
 	}
-	due := make([]*wheel.Entry[*ofUnit], batch)
+	return m, nil
+}
+
+// begin adds pairs during the first second: see ratasMix.begin.
+func (m *ofMix) begin(pairs int, stop *atomic.Bool) {
 	progress, perTick := 0.0, 2*float64(pairs)/float64(time.Second/ratasTick)
-	for w.Now() < wheel.Time(time.Second) {
+	for m.w.Now() < wheel.Time(time.Second) && !stop.Load() {
 		for progress += m.random.Float64() * perTick; progress > 1; progress-- {
 			m.addPair(ratasInterval + time.Duration(m.random.IntN(100))*ratasTick)
 		}
-		m.advance(w.Now().Add(ratasTick), due)
+		m.advance(m.w.Now().Add(ratasTick))
 	}
 	if m.pairs == 0 {
 		m.addPair(ratasInterval)
 	}
-	for now := w.Now(); now < wheel.Time(ratasEnd); {
-		now = now.Add(100 * time.Millisecond)
-		m.advance(now, due)
-	}
-	return m, nil
 }
 
-func (m *ofMix) advance(now wheel.Time, due []*wheel.Entry[*ofUnit]) {
-	if len(due) == 0 {
-		m.w.Advance(now, 0, m.expire)
-		return
+// advance returns the number of timers that expired.
+func (m *ofMix) advance(now wheel.Time) (expired int) {
+	if len(m.due) == 0 {
+		expired, _ = m.w.Advance(now, 0, m.expire)
+		return expired
 	}
-	for n := m.w.AdvanceBatch(now, due); n > 0; n = m.w.AdvanceBatch(now, due) {
+	for n := m.w.AdvanceBatch(now, m.due); n > 0; n = m.w.AdvanceBatch(now, m.due) {
+		expired += n
 		now := m.w.Now()
-		for _, e := range due[:n] {
+		for _, e := range m.due[:n] {
 			if u := e.Owner; e != &u.pace {
 				m.expired(e)
 			} else if u.toSend > 0 {
@@ -83,6 +100,7 @@ func (m *ofMix) advance(now wheel.Time, due []*wheel.Entry[*ofUnit]) {
 			}
 		}
 	}
+	return expired
 }
 
 func (m *ofMix) addPair(interval time.Duration) {
@@ -115,6 +133,8 @@ func (m *ofMix) expired(e *wheel.Entry[*ofUnit]) {
 		m.request(u, now)
 	case e == &u.deadline:
 		m.deadlines++
+	case e == &u.close && m.endless:
+		m.w.Schedule(e, now.Add(ratasLife))
 	case e == &u.close && !u.closing:
 		u.closing = true
 		m.w.Schedule(e, now.Add(ratasLinger))
@@ -171,4 +191,28 @@ func (m *ofMix) drop(u *ofUnit) {
 		m.w.Stop(e)
 	}
 	m.messages += int64(u.received)
+}
+
+// ofRatas is the mix on an Of as a load: see wheelRatas.
+type ofRatas struct {
+	base
+	mix *ofMix
+}
+
+func (l *ofRatas) fill() bool {
+	pairs := max(l.n/10, 1)
+	mix, err := newOfMix(pairs, 0, l.rng.next())
+	if err != nil {
+		panic("BUG: wheelbench: " + err.Error())
+	}
+	l.mix, mix.endless = mix, true
+	mix.begin(pairs, l.stop)
+	return !l.stop.Load()
+}
+
+func (l *ofRatas) run(ops int) (done int, ok bool) {
+	for done < ops && !l.stop.Load() {
+		done += l.mix.advance(l.mix.w.Now().Add(time.Millisecond))
+	}
+	return done, true
 }
