@@ -1,4 +1,4 @@
-.PHONY: check test bench fuzz samples results release
+.PHONY: check test bench speed fuzz samples results release
 
 check: ## what CI runs
 	.ci/run
@@ -8,6 +8,9 @@ test:
 
 bench:
 	go run ./cmd/tcpwheel wheel bench
+
+speed: ## the table of docs/performance.md and its figures, on this machine; as root also over TUN
+	go run ./experiments/internal/speed -figures docs/figures
 
 fuzz:
 	.ci/run fuzz

@@ -121,7 +121,7 @@ func newSimBench() *cobra.Command {
 	f.StringVar(&b.scheme, "scheme", wheel.Default, "scheme of the engines' wheels")
 	f.StringVar(&b.control, "control", "cubic", "congestion control")
 	f.Uint64Var(&b.seed, "seed", 1, "seed of the random numbers")
-	f.IntVar(&b.runs, "runs", 5, "runs, of which the least time of each slice counts")
+	f.IntVar(&b.runs, "runs", 5, "runs; the least time of each slice counts")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object per line")
 	return cmd
 }
