@@ -46,6 +46,11 @@ type Spec[P, R any] struct {
 	// other. It may be nil.
 	Check func(p *P) error
 
+	// Applies returns why a plan leaves all claims without meaning, such as a round trip that is
+	// longer than what is measured, or nil. Its cells then do not run, and the judge gets none. It may
+	// be nil.
+	Applies func(p *P) error
+
 	// Cells cuts the plan into cells. Their order depends on the plan alone.
 	Cells func(p *P) []Cell[R]
 
@@ -204,7 +209,11 @@ func newJob[P, R any](study *Study, source *plan.File, quick bool, s *Spec[P, R]
 		j.Plan, j.User = string(source.Text), true
 	}
 	seen := map[string]bool{}
-	for _, c := range s.Cells(p) {
+	var cells []Cell[R]
+	if s.Applies == nil || s.Applies(p) == nil {
+		cells = s.Cells(p)
+	}
+	for _, c := range cells {
 		if c.Name == "" || seen[c.Name] || !(c.Cost > 0) {
 			return nil, fmt.Errorf("study %s: cell %q: want a name of its own, and a cost above 0", s.Name, c.Name)
 		}

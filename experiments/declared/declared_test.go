@@ -125,6 +125,7 @@ func TestExpressions(t *testing.T) {
 		`digits(123456)`:                                                "123456",
 		`fixed(1.005, 1) + 'x'`:                                         "1.0x",
 		`seconds(1500ms)`:                                               "1.5",
+		`all(losses > 0) and not all(losses > 1 where live == false)`:   "yes",
 		`among(coarse, 'linux', 'bsd')`:                                 "yes",
 		`contains(trips, 20ms)`:                                         "yes",
 		`starts('per-segment', "per")`:                                  "yes",

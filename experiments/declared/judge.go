@@ -19,7 +19,14 @@ import (
 // figures.yaml of a folder. P is its plan, and R a row: the result of a cell. The first call panics
 // if the files are wrong: they are part of the program, and a test runs each study.
 func Judge[P, R any](files fs.FS, folder string) func(*P, []R) (*experiments.Outcome, error) {
-	sheet := sync.OnceValue(func() *Sheet {
+	sheet := mustRead[P, R](files, folder)
+	return func(p *P, cells []R) (*experiments.Outcome, error) {
+		return sheet().outcome(p, tableOf(cells))
+	}
+}
+
+func mustRead[P, R any](files fs.FS, folder string) func() *Sheet {
+	return sync.OnceValue(func() *Sheet {
 		s, err := Read(files, folder)
 		if err == nil {
 			err = s.Check(new(P), Columns(*new(R)))
@@ -29,22 +36,25 @@ func Judge[P, R any](files fs.FS, folder string) func(*P, []R) (*experiments.Out
 		}
 		return s
 	})
-	return func(p *P, cells []R) (*experiments.Outcome, error) {
-		return sheet().outcome(p, tableOf(cells))
-	}
 }
 
 // Define defines a study that is judged by the claims.yaml and figures.yaml of its folder. Its rows
 // are the results of its cells.
 func Define[P, C any](s experiments.Spec[P, C]) *experiments.Study {
-	s.Judge = Judge[P, C](s.Files, folderOf(s.Folder))
-	return experiments.Define(s)
+	return DefineRows(s, func(_ *P, cells []C) []C { return cells })
 }
 
 // DefineRows is Define for a study whose rows are made from its plan and the results of its cells.
 func DefineRows[P, C, R any](s experiments.Spec[P, C], rows func(p *P, cells []C) []R) *experiments.Study {
-	judge := Judge[P, R](s.Files, folderOf(s.Folder))
-	s.Judge = func(p *P, cells []C) (*experiments.Outcome, error) { return judge(p, rows(p, cells)) }
+	sheet := mustRead[P, R](s.Files, folderOf(s.Folder))
+	s.Judge = func(p *P, cells []C) (*experiments.Outcome, error) {
+		if s.Applies != nil {
+			if err := s.Applies(p); err != nil {
+				return sheet().notApplicable(p, tableOf(rows(p, cells)), err.Error())
+			}
+		}
+		return sheet().outcome(p, tableOf(rows(p, cells)))
+	}
 	s.Rows, s.Row = func(p *P, cells []C) any { return rows(p, cells) }, *new(R)
 	return experiments.Define(s)
 }
@@ -182,6 +192,23 @@ func (sh *Sheet) outcome(plan any, table *rows) (*experiments.Outcome, error) {
 	return out, nil
 }
 
+// notApplicable returns all claims as ones that a plan leaves without meaning.
+func (sh *Sheet) notApplicable(plan any, table *rows, reason string) (*experiments.Outcome, error) {
+	s := newScope(sh, plan, table)
+	out := &experiments.Outcome{}
+	for _, e := range sh.claims {
+		if e.of.For.set() {
+			continue // of rows that there are not
+		}
+		made, err := s.claimText(&e.of)
+		if err != nil {
+			made.Text = e.of.Text.text() // it shows what is measured
+		}
+		out.NotApplicable(made, reason)
+	}
+	return out, nil
+}
+
 // applies reports whether a condition of the file holds. Without one it does; one that has no rows
 // to look at does not.
 func (s *scope) applies(f formula) (bool, error) {
@@ -209,24 +236,34 @@ func (s *scope) addNote(out *experiments.Outcome, n *note) error {
 	return err
 }
 
-func (s *scope) addClaim(out *experiments.Outcome, c *claim) error {
-	name, err := s.text(c.name)
-	if err != nil {
-		return err
+// claimText returns a claim with its texts. A text that shows a measure without rows stays as it is
+// in the file.
+func (s *scope) claimText(c *claim) (made experiments.Claim, err error) {
+	made = experiments.Claim{
+		Class: experiments.ClaimClass(c.Class.text), Source: c.Source.text, Tag: experiments.Tag(c.Tag.text),
+		Basis: c.Basis.text, Doubted: c.Doubted,
 	}
-	made := experiments.Claim{Name: name, Class: experiments.ClaimClass(c.Class.text), Source: c.Source.text, Tag: experiments.Tag(c.Tag.text),
-		Basis: c.Basis.text, Doubted: c.Doubted}
+	if made.Name, err = s.text(c.name); err != nil {
+		return made, err
+	}
 	for _, t := range []struct {
 		from *prose
 		to   *string
 	}{{&c.Text, &made.Text}, {&c.Published, &made.Published}, {&c.Why, &made.Otherwise}} {
-		var err error
 		if *t.to, err = s.text(t.from.template); errors.Is(err, errNoRows) {
 			*t.to, err = t.from.text(), nil // of a claim that does not apply
 		}
 		if err != nil {
-			return err
+			return made, err
 		}
+	}
+	return made, nil
+}
+
+func (s *scope) addClaim(out *experiments.Outcome, c *claim) error {
+	made, err := s.claimText(c)
+	if err != nil {
+		return err
 	}
 	ok, err := s.applies(c.When)
 	if err != nil {

@@ -76,8 +76,8 @@ func axisOperators() []operator {
 			"the number at which the measure last falls below the level, on straight lines between the values of a rising axis", falls),
 		of(1, 0, "those(CONDITION over AXIS where CONDITION)",
 			"list of the values of an axis at which the first condition holds", those),
-		of(1, 0, "all(CONDITION over AXIS, … where CONDITION)",
-			"whether the first condition holds at each value of an axis", all),
+		of(1, 0, "all(CONDITION where CONDITION) or all(CONDITION over AXIS, … where CONDITION)",
+			"whether the first condition holds in each row, or at each value of an axis", all),
 		of(1, 0, "listing(TEXT where CONDITION) or listing(TEXT over AXIS, … where CONDITION)",
 			"list of a text for each row, or for each value of an axis, which rises", listing),
 		of(1, 0, "paired(MEASURE - MEASURE over AXIS where CONDITION)",
@@ -438,7 +438,21 @@ func those(s *scope, c *call) (any, error) {
 
 func all(s *scope, c *call) (any, error) {
 	holds := true
-	err := s.overConditions(c, nil, &holds)
+	if c.over != nil {
+		err := s.overConditions(c, nil, &holds)
+		return holds, err
+	}
+	values, err := s.each(c.args[0], c.where)
+	if err == nil && len(values) == 0 {
+		err = errNoRows
+	}
+	for _, v := range values {
+		yes, ok := v.(bool)
+		if !ok {
+			return nil, notCondition(v)
+		}
+		holds = holds && yes
+	}
 	return holds, err
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
+	"tcpwheel/experiments/declared"
 	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/tcptimers"
 )
@@ -12,11 +13,12 @@ import (
 // combPlan is the plan of the study.
 type combPlan struct {
 	Connections int              `plan:"connections" min:"10" max:"28000"`
-	RTT         time.Duration    `plan:"rtt" min:"1ms" max:"100ms"`
+	RTT         time.Duration    `plan:"rtt" min:"1ms" max:"1s"`
 	Outage      time.Duration    `plan:"outage" min:"10ms" max:"500ms"`
 	Rate        int              `plan:"rate" unit:"rate" min:"1000000" max:"1000000000000"` // bit/s
 	Queue       int              `plan:"queue" min:"1" max:"1000000"`                        // packets
 	Watch       time.Duration    `plan:"watch" min:"5s" max:"10m"`
+	BSD         testbed.Timers   `plan:"bsd"`
 	Timers      []testbed.Timers `plan:"timers"`
 	Shipped     testbed.Timers   `plan:"shipped"`
 	Seeds       int              `plan:"seeds" min:"1" max:"1000"`
@@ -25,39 +27,103 @@ type combPlan struct {
 
 // combCell is the retransmissions under some timers and one seed.
 type combCell struct {
-	Timers    string `json:"timers"`
-	Straddles bool   `json:"straddles,omitempty"`
-	Mixed     bool   `json:"mixed,omitempty"` // timeouts of 3, 4 and 5 ticks
+	Timers    string `json:"timers" help:"of the client"`
+	Straddles bool   `json:"straddles,omitempty" help:"whether the outage straddles a sweep"`
+	Mixed     bool   `json:"mixed,omitempty" help:"whether timeouts are of 3, 4 and 5 ticks"`
 	Seed      int    `json:"seed"`
 
-	RTOs   int `json:"rtos"`   // different timeouts of the connections when the outage began
-	Second int `json:"second"` // first retransmissions
+	RTOs   int `json:"rtos" help:"different timeouts of the connections when the outage began"`
+	Second int `json:"second" help:"first retransmissions"`
 
-	Peak   int           `json:"peak"`       // the most retransmissions in a millisecond
-	PeakAt time.Duration `json:"peak_at_ns"` // that millisecond, from the begin of the outage
-	Bins   int           `json:"bins"`       // milliseconds with first retransmissions
-	First  time.Duration `json:"first_ns"`   // of these
-	Last   time.Duration `json:"last_ns"`
+	Peak   int           `json:"peak" help:"the most retransmissions in a millisecond"`
+	PeakAt time.Duration `json:"peak_at_ns" help:"that millisecond, from the begin of the outage"`
+	Bins   int           `json:"bins" help:"milliseconds with first retransmissions"`
+	First  time.Duration `json:"first_ns" help:"of these"`
+	Last   time.Duration `json:"last_ns" help:"of these"`
 
-	Dropped       int           `json:"dropped"`        // first retransmissions that the queue dropped
-	DroppedEver   int           `json:"dropped_ever"`   // all retransmissions that the queue dropped
-	Unrepaired    int           `json:"unrepaired"`     // connections whose segment never arrived
-	Repaired99    time.Duration `json:"repaired_99_ns"` // from the start of the outage; 0 if fewer
-	Retransmitted int           `json:"retransmitted"`  // segments
+	Dropped       int           `json:"dropped" help:"first retransmissions that the queue dropped"`
+	DroppedEver   int           `json:"dropped_ever" help:"all retransmissions that the queue dropped"`
+	Unrepaired    int           `json:"unrepaired" help:"connections whose segment never arrived"`
+	Repaired99    time.Duration `json:"repaired_99_ns" help:"99 % of them, from the start of the outage; 0s if fewer"`
+	Retransmitted int           `json:"retransmitted" unit:"segments"`
 	Comb          [][2]int      `json:"comb,omitempty"` // seed 1: millisecond, retransmissions
 }
 
+// combRow is a run, or with the seed 1 also a millisecond of it: columns of claims.yaml.
+type combRow struct {
+	combCell
+	Kind  string        `json:"kind" help:"of the timers: sweep, shared tick, own phase, shipped or gvisor"`
+	Label string        `json:"label" help:"their short name"`
+	Tick  time.Duration `json:"tick_ns" help:"of expiry"`
+
+	Bin  bool          `json:"bin" help:"whether the row is a millisecond of a run, with at and sent alone"`
+	At   time.Duration `json:"at_ns" help:"from the begin of the outage"`
+	Sent int           `json:"sent" help:"retransmissions in that millisecond"`
+}
+
+// combRows returns the runs, each with its milliseconds.
+func combRows(p *combPlan, cells []combCell) (all []combRow) {
+	named := map[string]testbed.Timers{}
+	for _, tm := range append([]testbed.Timers{p.Shipped, p.BSD}, p.Timers...) {
+		named[tm.Text] = tm
+	}
+	for _, c := range cells {
+		r := combRow{combCell: c, Kind: "gvisor", Label: c.Timers}
+		if tm, ok := named[c.Timers]; ok {
+			r.Kind, r.Label, r.Tick = combKind(p, tm), combLabel(tm), tm.Policy.Tick
+		}
+		switch {
+		case c.Straddles:
+			r.Label += ", straddled"
+		case r.Kind == "shipped":
+			r.Label = "the default as it ships"
+		}
+		all = append(all, r)
+		for _, b := range c.Comb {
+			r.Bin, r.At, r.Sent = true, time.Duration(b[0])*time.Millisecond, b[1]
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+func combKind(p *combPlan, tm testbed.Timers) string {
+	switch {
+	case tm.Text == p.Shipped.Text:
+		return "shipped"
+	case tm.Policy.Phase == tcptimers.PhaseCountdown:
+		return "sweep"
+	case tm.Policy.Phase == tcptimers.PhaseOwn:
+		return "own phase"
+	}
+	return "shared tick"
+}
+
+// combLabel returns a short name of timers.
+func combLabel(tm testbed.Timers) string {
+	p := &tm.Policy
+	switch {
+	case p.Phase == tcptimers.PhaseCountdown:
+		return "4.4BSD, swept each " + p.Tick.String()
+	case p.Rexmit != tcptimers.RexmitPerSegment:
+		return "one timer, tick of " + p.Tick.String()
+	case p.Phase == tcptimers.PhaseOwn:
+		return "tick of " + p.Tick.String() + ", own phase"
+	}
+	return "tick of " + p.Tick.String()
+}
+
 // Comb is the study.
-var Comb = experiments.Define(experiments.Spec[combPlan, combCell]{
+var Comb = declared.DefineRows(experiments.Spec[combPlan, combCell]{
 	ID: "E19", Name: "comb", Class: experiments.Exact, Folder: "outage/comb", Files: files,
 	Found:    "After an outage, 4.4BSD's sweep retransmits for all connections in one millisecond: {ratio#} times what fine timers send then. Of a full tooth, and of fine timers, the queue drops {drops}.",
 	Question: "Do coarse ticks retransmit everything at once after an outage?",
 	Check: func(p *combPlan) error {
-		if n := len(p.Timers); n < 2 || p.Timers[0].Policy.Phase != tcptimers.PhaseCountdown {
-			return fmt.Errorf("timers: want 4.4BSD's first, and others")
+		if p.BSD.Policy.Phase != tcptimers.PhaseCountdown {
+			return fmt.Errorf("bsd: %q, want timers with phase=countdown, such as bsd", p.BSD.Text)
 		}
 		for i, tm := range p.Timers {
-			for _, other := range p.Timers[:i] {
+			for _, other := range append([]testbed.Timers{p.BSD}, p.Timers[:i]...) {
 				if tm.Text == other.Text {
 					return fmt.Errorf("timers: %q occurs twice", tm.Text)
 				}
@@ -65,6 +131,12 @@ var Comb = experiments.Define(experiments.Spec[combPlan, combCell]{
 		}
 		return nil
 	},
+	Applies: func(p *combPlan) error {
+		// combSchedule puts an exchange and the next one into neighbouring ticks.
+		if most := tcptimers.SlowTick / 4; p.RTT > most {
+			return fmt.Errorf("a round trip of %v is longer than a quarter of 4.4BSD's tick, %v: its connections cannot measure it within a tick", p.RTT, most)
+		}
+		return nil
+	},
 	Cells: combCells,
-	Judge: combJudge,
-})
+}, combRows)

@@ -39,9 +39,10 @@ func combCells(p *combPlan) (all []experiments.Cell[combCell]) {
 		}
 	}
 	all = append(all, experiments.Cell[combCell]{Name: "mixed", Cost: 5e-5 * float64(p.Connections), Run: func(context.Context) (combCell, error) {
-		return combOutage(p, p.Timers[0], combCell{Mixed: true, Seed: 1})
+		return combOutage(p, p.BSD, combCell{Mixed: true, Seed: 1})
 	}})
-	add(p.Timers[0], true)
+	add(p.BSD, true)
+	add(p.BSD, false)
 	for _, tm := range p.Timers {
 		add(tm, false)
 	}

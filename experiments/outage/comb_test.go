@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
+	"tcpwheel/experiments/declared"
 	"tcpwheel/experiments/internal/studytest"
 	"tcpwheel/experiments/internal/testbed"
 )
@@ -13,8 +14,8 @@ import (
 func combSmall() *combPlan {
 	return &combPlan{
 		Connections: 1000, RTT: 10 * time.Millisecond, Outage: 500 * time.Millisecond, Rate: 100_000_000, Queue: 100, Watch: 10 * time.Second,
+		BSD: testbed.MustTimers("bsd"),
 		Timers: []testbed.Timers{
-			testbed.MustTimers("bsd"),
 			testbed.MustTimers("per-segment@500ms floor=1s phase=own -tlp -rack -frto"),
 			testbed.MustTimers("per-segment@100ms floor=1s -tlp -rack -frto"),
 			testbed.MustTimers("per-segment@exact floor=1s -tlp -rack -frto"),
@@ -25,7 +26,7 @@ func combSmall() *combPlan {
 
 func TestComb(t *testing.T) {
 	p := combSmall()
-	out := studytest.Judge(t, combJudge, p, studytest.Cells(t, combCells(p)))
+	out := combJudged(t, p, studytest.Cells(t, combCells(p)))
 	studytest.Check(t, out)
 	// At 2 per millisecond, chance bunches up to 10 in one: more than a hundredth of 1000.
 	studytest.WantOthers(t, out, experiments.Reproduced, "peaks")
@@ -35,7 +36,7 @@ func TestComb(t *testing.T) {
 // rest meet again.
 func TestCombTooth(t *testing.T) {
 	p := combSmall()
-	c, err := combOutage(p, p.Timers[0], combCell{Seed: 1})
+	c, err := combOutage(p, p.BSD, combCell{Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,6 +68,11 @@ func TestCombFalsifier(t *testing.T) {
 			all[i].Timers, all[i].Straddles = "bsd", straddles
 		}
 	}
-	out := studytest.Judge(t, combJudge, p, all)
+	out := combJudged(t, p, all)
 	studytest.Want(t, out, experiments.NotReproduced, "one-bin", "two-bins", "ratio", "ratio-straddling", "peaks", "drops")
+}
+
+func combJudged(t *testing.T, p *combPlan, cells []combCell) *experiments.Outcome {
+	t.Helper()
+	return studytest.Judge(t, declared.Judge[combPlan, combRow](files, "comb"), p, combRows(p, cells))
 }

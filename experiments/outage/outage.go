@@ -10,7 +10,7 @@ import (
 	"tcpwheel/experiments/internal/testbed"
 )
 
-//go:embed README.md plan.yaml comb/README.md comb/plan.yaml deadpeer/README.md deadpeer/plan.yaml
+//go:embed README.md plan.yaml comb/*.md comb/*.yaml deadpeer/README.md deadpeer/plan.yaml
 var files embed.FS
 
 // Plan is the plan of the study.

@@ -1,0 +1,72 @@
+package all
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/plan"
+)
+
+// named is a value of a plan that a README names.
+var named = regexp.MustCompile("`--set '?([a-z0-9_]+)=([^`']+)'?`")
+
+// TestNamedSettings runs the quick form of each study with each value that its README names. A
+// claim that the value leaves without meaning says so, and why. Short runs leave out what costs
+// much.
+func TestNamedSettings(t *testing.T) {
+	if raceDetector {
+		t.Skip("results are the same under the race detector, which takes ten times as long")
+	}
+	most := 2.0 // seconds of one processor
+	if long {
+		most = 60
+	}
+	runs := 0
+	for _, s := range Studies() {
+		text := strings.Join(strings.Fields(s.Readme()), " ")
+		for _, m := range named.FindAllStringSubmatch(text, -1) {
+			t.Run(s.Name+" "+m[1]+"="+m[2], func(t *testing.T) {
+				source, err := plan.Parse("--set", fmt.Appendf(nil, "study: %s\n%s: %s\n", s.Name, m[1], m[2]))
+				if err != nil {
+					t.Fatal(err)
+				}
+				j, err := s.OpenPlan(source, true)
+				if err != nil {
+					t.Fatal(err)
+				}
+				runs++
+				if j.Cost() > most {
+					t.Skipf("about %.0f s", j.Cost())
+				}
+				results, err := experiments.Run(t.Context(), []*experiments.Job{j}, experiments.Shard{}, 2, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				out, err := j.Judge(results[s.Name])
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, c := range out.Claims {
+					for _, words := range []string{c.Text, c.Measured.String(), c.Expected.String(), c.Why} {
+						if unit := unitTwice.FindString(words); unit != "" {
+							t.Errorf("%s: %q has a unit twice", c.Name, words)
+						}
+					}
+				}
+				if len(j.Cells) == 0 && slices.ContainsFunc(out.Claims, func(c experiments.Claim) bool { return c.Verdict != experiments.NotApplicable }) {
+					t.Error("a claim has a verdict without a run")
+				}
+			})
+		}
+	}
+	if runs < 12 {
+		t.Errorf("the READMEs name %d settings, want more", runs)
+	}
+}
+
+// unitTwice finds a duration with a second unit, such as 150ms ms.
+var unitTwice = regexp.MustCompile(`[0-9](?:ns|us|µs|ms|s) (?:ns|us|µs|ms|s)\b`)
