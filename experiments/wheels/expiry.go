@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
+	"tcpwheel/experiments/declared"
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
 	"tcpwheel/wheel/stat"
@@ -28,19 +29,19 @@ type expiryPlan struct {
 
 // expiryCell is the errors at one granularity under one seed.
 type expiryCell struct {
-	Tick  time.Duration `json:"tick_ns"`         // G
-	Count int           `json:"count,omitempty"` // of 4.4BSD's ticks; 0: a facility of wheel
+	Tick  time.Duration `json:"tick_ns" help:"the granularity G"`
+	Count int           `json:"count,omitempty" column:"n" unit:"ticks" help:"of a 4.4BSD timer; 0: facilities"`
 	Seed  int           `json:"seed"`
 
-	Early    int      `json:"early"` // timers that expired before their deadline
-	Mean     float64  `json:"mean"`  // of the errors, in ticks
-	Greatest float64  `json:"greatest"`
-	KS       float64  `json:"ks"`               // p-value of the even distribution
-	Differ   []string `json:"differ,omitempty"` // schemes with other errors than the first
+	Early    int      `json:"early" unit:"timers" help:"that expired before their deadline"`
+	Mean     float64  `json:"mean" column:"late" unit:"ticks" help:"from the deadline to expiry, mean"`
+	Greatest float64  `json:"greatest" column:"latest" unit:"ticks" help:"the same, greatest"`
+	KS       float64  `json:"ks" column:"even" help:"p-value of errors that are even over a tick"`
+	Differ   []string `json:"differ,omitempty" help:"schemes with other errors than the first"`
 }
 
 // Expiry is the study.
-var Expiry = experiments.Define(experiments.Spec[expiryPlan, expiryCell]{
+var Expiry = declared.Define(experiments.Spec[expiryPlan, expiryCell]{
 	ID: "E12", Name: "expiry", Class: experiments.Exact, Folder: "wheels/expiry", Files: files,
 	Found:    "By rounding up, a timer is late by {mean} ticks in the mean and never early, in every scheme.",
 	Question: "How late do timers expire at each granularity, and is one ever early?",
@@ -51,7 +52,6 @@ var Expiry = experiments.Define(experiments.Spec[expiryPlan, expiryCell]{
 		return nil
 	},
 	Cells: expiryCells,
-	Judge: expiryJudge,
 })
 
 func expiryCells(p *expiryPlan) (all []experiments.Cell[expiryCell]) {
