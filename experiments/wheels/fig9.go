@@ -3,8 +3,10 @@ package wheels
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"tcpwheel/experiments"
+	"tcpwheel/experiments/declared"
 	"tcpwheel/wheel"
 )
 
@@ -18,17 +20,25 @@ type fig9Plan struct {
 
 // fig9Cell is the counts of one kernel with n timers outstanding.
 type fig9Cell struct {
-	Kernel string `json:"kernel"`
-	N      int    `json:"n"`
-	Start  uint64 `json:"start"` // records that START visited, in all iterations
-	Stop   uint64 `json:"stop"`  // records that STOP visited
-	Moves  uint64 `json:"moves"` // records that were moved
+	Kernel string `json:"kernel" help:"way to set and cancel timers"`
+	N      int    `json:"n" unit:"timers" help:"outstanding"`
+	Start  uint64 `json:"start" unit:"records" help:"that START visited, in all iterations"`
+	Stop   uint64 `json:"stop" unit:"records" help:"that STOP visited"`
+	Moves  uint64 `json:"moves" unit:"records" help:"that were moved"`
+}
+
+// fig9Row is a cell with its kernel.
+type fig9Row struct {
+	fig9Cell
+	About  string `json:"about" help:"the kernel in words"`
+	Linear int    `json:"linear" unit:"records" help:"that an iteration searches for each timer outstanding"`
 }
 
 // Fig9 is the study.
-var Fig9 = experiments.Define(experiments.Spec[fig9Plan, fig9Cell]{
+var Fig9 = declared.DefineRows(experiments.Spec[fig9Plan, fig9Cell]{
 	ID: "E2", Name: "fig9", Class: experiments.Exact, Folder: "wheels/fig9", Files: files,
-	Found:    "4.4BSD's callout list visits {callout-linear} records for 10,000 iterations; Scheme 6 with a handle visits {wheel-handle-flat}.",
+	Found: "4.4BSD's callout list visits {callout-linear} records for 10,000 iterations; " +
+		"Scheme 6 with a handle visits {wheel-handle-flat}.",
 	Question: "What does it cost to set and cancel a timer when n others are outstanding?",
 	Check: func(p *fig9Plan) error {
 		n := len(p.Outstanding)
@@ -41,9 +51,8 @@ var Fig9 = experiments.Define(experiments.Spec[fig9Plan, fig9Cell]{
 		return nil
 	},
 	Cells: fig9Cells,
-	Judge: fig9Judge,
 	Live:  []experiments.LivePart[fig9Plan]{{Name: "clock", Run: fig9Clock}},
-})
+}, fig9Rows)
 
 // fig9Kernel is one way to set and cancel timers.
 type fig9Kernel struct {
@@ -139,6 +148,14 @@ func fig9Cells(p *fig9Plan) (all []experiments.Cell[fig9Cell]) {
 				Run:  func(context.Context) (fig9Cell, error) { return fig9Run(p, k, n) },
 			})
 		}
+	}
+	return all
+}
+
+func fig9Rows(_ *fig9Plan, cells []fig9Cell) (all []fig9Row) {
+	for _, c := range cells {
+		i := slices.IndexFunc(fig9Kernels, func(k fig9Kernel) bool { return k.name == c.Kernel })
+		all = append(all, fig9Row{c, fig9Kernels[i].about, fig9Kernels[i].linear})
 	}
 	return all
 }

@@ -18,6 +18,14 @@ const (
 	fig9WantRatio = 1.3
 )
 
+const fig9Paper = "Varghese & Lauck, Fig. 9"
+
+// fig9Key names a timing.
+type fig9Key struct {
+	kernel string
+	n      int
+}
+
 const fig9Runtime = "Go runtime, AfterFunc and Stop"
 
 // fig9Timings are the nanoseconds per set and cancel. The key's kernel is its description.
