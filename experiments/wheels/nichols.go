@@ -4,15 +4,18 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"tcpwheel/experiments"
+	"tcpwheel/experiments/declared"
 	"tcpwheel/wheel"
 )
 
 // nicholsPlan is the plan of the study.
 type nicholsPlan struct {
-	Slots  []int `plan:"slots" min:"4" max:"1024" power:"two"`
-	Stride int   `plan:"stride" min:"1" max:"1024"`
+	Slots   []int `plan:"slots" min:"4" max:"1024" power:"two"`
+	Minutes int   `plan:"minutes" min:"4" max:"1024"`
+	Stride  int   `plan:"stride" min:"1" max:"1024"`
 }
 
 // nicholsCell is the errors of one facility.
@@ -38,14 +41,63 @@ type nicholsErrors struct {
 	Mean        float64 `json:"mean"`         // absolute mean, relative to the requested
 }
 
+// nicholsRow is the errors of one facility from one start.
+type nicholsRow struct {
+	Hierarchy string `json:"hierarchy" help:"no migration or one migration"`
+	Rounding  string `json:"rounding" help:"up, nearest or down"`
+	M         int    `json:"slots" help:"of each level; a slot of the second level is as many ticks wide"`
+	Start     string `json:"start" help:"boundary or anywhere: where timers start in a slot; one: a timer of a boundary"`
+
+	Timers      int     `json:"timers"`
+	Early       int     `json:"early" unit:"timers" help:"that expire before the interval requested"`
+	OfRequested float64 `json:"of_requested" help:"greatest error, relative to the interval requested"`
+	OfSet       float64 `json:"of_set" help:"greatest error, relative to the interval set"`
+	Mean        float64 `json:"mean_of_requested" help:"mean absolute error, relative to the interval requested"`
+
+	Interval int `json:"interval" unit:"ticks" help:"requested, of one timer"`
+	Error    int `json:"error" unit:"ticks" help:"of one timer: below 0 is early"`
+}
+
+// nicholsRows returns a cell's rows.
+func nicholsRows(_ *nicholsPlan, cells []nicholsCell) (all []nicholsRow) {
+	for _, c := range cells {
+		row := nicholsRow{Rounding: c.Rounding, M: c.M}
+		for _, s := range nicholsSchemes {
+			if s.name == c.Scheme {
+				row.Hierarchy = s.about
+			}
+		}
+		add := func(start string, e nicholsErrors) {
+			r := row
+			r.Start, r.Timers, r.Early = start, e.Timers, e.Early
+			r.OfRequested, r.OfSet, r.Mean = e.OfRequested, e.OfSet, e.Mean
+			all = append(all, r)
+		}
+		add("boundary", c.Boundary)
+		add("anywhere", c.Any)
+		for i, late := range c.Late {
+			r := row
+			r.Start, r.Interval, r.Error = "one", c.M+i, late
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
 // Nichols is the study.
-var Nichols = experiments.Define(experiments.Spec[nicholsPlan, nicholsCell]{
+var Nichols = declared.DefineRows(experiments.Spec[nicholsPlan, nicholsCell]{
 	ID: "E5", Name: "nichols", Class: experiments.Exact, Folder: "wheels/nichols", Files: files,
-	Found:    "The paper's 50 % bounds the loss of the interval requested, rounded down ({printed}). Only rounding up is never early.",
+	Found: "The paper's 50 % bounds the loss of the interval requested, rounded down ({printed}). " +
+		"Only rounding up is never early.",
 	Question: "How much precision does a hierarchy lose by rounding, and what is the paper's 50 % relative to?",
-	Cells:    nicholsCells,
-	Judge:    nicholsJudge,
-})
+	Check: func(p *nicholsPlan) error {
+		if !slices.Contains(p.Slots, p.Minutes) {
+			return fmt.Errorf("minutes: %d, want one of slots, %v: set both", p.Minutes, p.Slots)
+		}
+		return nil
+	},
+	Cells: nicholsCells,
+}, nicholsRows)
 
 // nicholsSchemes are the facilities.
 var nicholsSchemes = []struct {
@@ -54,25 +106,6 @@ var nicholsSchemes = []struct {
 }{
 	{"scheme7-nomigration", "no migration", 1},
 	{"scheme7-onemigration", "one migration", 2},
-}
-
-// nicholsLoss is the worst loss of a direction of rounding without migration, relative to the
-// interval requested and to the one set.
-type nicholsLoss struct{ ofRequested, ofSet float64 }
-
-// nicholsMinutes are the losses for slots of 60 ticks, computed before the run. nicholsOf returns
-// those for slots of m ticks.
-var nicholsMinutes = map[string]nicholsLoss{"nearest": {0.333, 0.483}, "down": {0.496, 0.983}, "up": {0.967, 0.492}}
-
-func nicholsOf(rounding string, m int) nicholsLoss {
-	g := float64(m)
-	switch rounding {
-	case "nearest":
-		return nicholsLoss{1. / 3, (float64(g/2) - 1) / g}
-	case "down":
-		return nicholsLoss{(g - 1) / (g + g - 1), (g - 1) / g}
-	}
-	return nicholsLoss{(g - 1) / (g + 1), (g - 1) / (2 * g)}
 }
 
 // nicholsShown is the longest interval of the figure, in slots.
@@ -129,7 +162,7 @@ func nicholsRun(p *nicholsPlan, scheme string, level int, rounding wheel.Roundin
 	}
 	for i := range intervals {
 		late := one(0, first+i, &c.Boundary)
-		if level == 1 && i < nicholsShown*m && m == p.Slots[0] {
+		if level == 1 && i < nicholsShown*m && m == p.Minutes {
 			c.Late = append(c.Late, late)
 		}
 	}
