@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"tcpwheel/experiments"
+	"tcpwheel/experiments/declared"
 	"tcpwheel/wheel"
 	"tcpwheel/wheel/stat"
 )
@@ -32,14 +33,48 @@ type orderedlistCell struct {
 	Rear       uint64 `json:"rear"` // records that searches from the rear pass
 }
 
+// orderedlistRow is the searches of a cell from one end of the list.
+type orderedlistRow struct {
+	Intervals string `json:"intervals" help:"distribution of intervals"`
+	About     string `json:"about" help:"the distribution in words"`
+	N         int    `json:"n" unit:"timers" help:"outstanding in the mean"`
+	Seed      int    `json:"seed"`
+	End       string `json:"end" help:"of the list at which searches begin: head or rear"`
+
+	Insertions int     `json:"insertions"`
+	Seen       uint64  `json:"seen" unit:"timers" help:"outstanding, summed over the insertions"`
+	Passed     uint64  `json:"passed" unit:"records" help:"that searches pass, all insertions"`
+	Opposite   uint64  `json:"opposite" unit:"records" help:"that searches from the other end pass"`
+	Model      float64 `json:"model" help:"share of the list that the paper's model gives"`
+	Printed    float64 `json:"printed" help:"share that the paper prints; 0 if it prints none"`
+	PrintedAs  string  `json:"printed_as" help:"the paper's formula"`
+}
+
+// orderedlistRows returns two rows for each cell.
+func orderedlistRows(_ *orderedlistPlan, cells []orderedlistCell) (all []orderedlistRow) {
+	for _, c := range cells {
+		d := orderedlistFind(c.Intervals)
+		row := orderedlistRow{
+			Intervals: c.Intervals, About: d.about, N: c.N, Seed: c.Seed, Insertions: c.Insertions, Seen: c.Seen,
+		}
+		head, rear := row, row
+		head.End, head.Passed, head.Opposite, head.Model = "head", c.Head, c.Rear, d.head
+		head.Printed, head.PrintedAs = d.paperHead, d.paperHeadText
+		rear.End, rear.Passed, rear.Opposite, rear.Model = "rear", c.Rear, c.Head, 1-d.head
+		rear.Printed, rear.PrintedAs = d.paperRear, d.paperRearText
+		all = append(all, head, rear)
+	}
+	return all
+}
+
 // OrderedList is the study.
-var OrderedList = experiments.Define(experiments.Spec[orderedlistPlan, orderedlistCell]{
+var OrderedList = declared.DefineRows(experiments.Spec[orderedlistPlan, orderedlistCell]{
 	ID: "E1", Name: "orderedlist", Class: experiments.Exact, Folder: "wheels/orderedlist", Files: files,
-	Found:    "The printed labels of two distributions are interchanged: a search passes {printed}.",
-	Question: "How far does START search an ordered list, and which of the paper's two figures belongs to which distribution?",
-	Cells:    orderedlistCells,
-	Judge:    orderedlistJudge,
-})
+	Found: "The printed labels of two distributions are interchanged: a search passes {printed}.",
+	Question: "How far does START search an ordered list, " +
+		"and which of the paper's two figures belongs to which distribution?",
+	Cells: orderedlistCells,
+}, orderedlistRows)
 
 // orderedlistDistribution is a distribution of intervals with the model of its search. head is the
 // share of the list that a search from the head passes: the probability that the rest of an
@@ -60,12 +95,16 @@ var orderedlistDistributions = []orderedlistDistribution{
 		paperHead: 2. / 3, paperHeadText: "2 + 2n/3", paperRear: 1. / 3, paperRearText: "2 + n/3",
 	},
 	{
-		name: "uniform", about: "uniform, 0 to 2 means", draw: func(r *rand.Rand) float64 { return 2 * float64(r.Float64()) }, head: 2. / 3,
+		name: "uniform", about: "uniform, 0 to 2 means", head: 2. / 3,
+		draw:      func(r *rand.Rand) float64 { return 2 * float64(r.Float64()) },
 		paperHead: 1. / 2, paperHeadText: "2 + n/2",
 	},
 	// For a uniform distribution of mean 1 from 1-w to 1+w it is 1 - w/3: a new interval y is longer
 	// than the rest of another with the probability ∫(1-F) from 0 to y, whose mean over y is 1 - w/3.
-	{name: "narrow", about: "uniform, 0.9 to 1.1 means", draw: func(r *rand.Rand) float64 { return 0.9 + float64(0.2*float64(r.Float64())) }, head: 1 - 0.1/3},
+	{
+		name: "narrow", about: "uniform, 0.9 to 1.1 means", head: 1 - 0.1/3,
+		draw: func(r *rand.Rand) float64 { return 0.9 + float64(0.2*float64(r.Float64())) },
+	},
 	{name: "constant", about: "constant", draw: func(*rand.Rand) float64 { return 1 }, head: 1},
 }
 

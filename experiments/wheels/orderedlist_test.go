@@ -17,13 +17,10 @@ func TestOrderedlistLabelsAreInterchanged(t *testing.T) {
 
 // If exponential intervals passed two thirds of the list, as printed, the verdicts would turn.
 func TestOrderedlistFalsifier(t *testing.T) {
-	p := &orderedlistPlan{Intervals: []string{"exponential", "uniform"}, Mean: 1e6, Outstanding: []int{100}, Insertions: 20000, WarmUp: 10, Seeds: 2}
-	swapped := studytest.Cells(t, orderedlistCells(p))
-	for i := range swapped {
-		r := &swapped[i]
+	const plan = "study: orderedlist\nintervals: [exponential, uniform]\noutstanding: [100]\nseeds: 2\n"
+	_, out := studytest.RunAltered(t, OrderedList, plan, func(r *orderedlistCell) {
 		r.Intervals = map[string]string{"exponential": "uniform", "uniform": "exponential"}[r.Intervals]
-	}
-	out := studytest.Judge(t, orderedlistJudge, p, swapped)
+	})
 	studytest.Want(t, out, experiments.NotReproduced, "model", "interchanged")
 	studytest.Want(t, out, experiments.Reproduced, "printed")
 }
