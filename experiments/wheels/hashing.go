@@ -3,11 +3,14 @@ package wheels
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 
 	"tcpwheel/experiments"
+	"tcpwheel/experiments/declared"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/stat"
 )
 
 // hashingPlan is the plan of the study.
@@ -38,14 +41,80 @@ type hashingCost struct {
 	Ticks int `json:"ticks"`
 }
 
+// hashingRow is a cost of a tick in one run.
+type hashingRow struct {
+	Spread string `json:"spread"`
+	M      int    `json:"slots"`
+	Seed   int    `json:"seed"`
+
+	Looks int `json:"looks" unit:"records" help:"that a tick visits"`
+	Ticks int `json:"ticks" help:"of the run that visit so many"`
+
+	Differ       int     `json:"differ" help:"schemes of the run whose ticks have other costs"`
+	Share        float64 `json:"timers_per_slot" help:"n/M"`
+	PoissonWorst float64 `json:"poisson_worst" unit:"records" help:"mean of the greatest of M Poisson draws of mean n/M"`
+	Reached      int     `json:"reached" unit:"slots" help:"that timers at multiples of the heartbeat reach"`
+}
+
+// hashingRows returns a row for each cost of a cell.
+func hashingRows(p *hashingPlan, cells []hashingCell) (all []hashingRow) {
+	worst := map[int]float64{}
+	for _, c := range cells {
+		share := float64(p.Timers) / float64(c.M)
+		if _, ok := worst[c.M]; !ok {
+			worst[c.M] = poissonMax(share, c.M)
+		}
+		row := hashingRow{
+			Spread: c.Spread, M: c.M, Seed: c.Seed, Differ: len(c.Differ), Share: share, PoissonWorst: worst[c.M],
+			Reached: c.M / gcd(c.M, p.Heartbeat),
+		}
+		for _, of := range c.Costs {
+			row.Looks, row.Ticks = of.Looks, of.Ticks
+			all = append(all, row)
+		}
+	}
+	return all
+}
+
+// poissonMax returns the mean of the greatest of m draws from a Poisson distribution: the sum of
+// the probabilities that it exceeds 0, 1, 2 and so on.
+func poissonMax(mean float64, m int) (max float64) {
+	k, term, below := 0.0, stat.Exp(-mean), 0.0
+	if mean > 500 {
+		// e^-mean underflows for great means. A draw falls 12 standard deviations below the mean once
+		// in 10^31 times.
+		k = math.Floor(mean - float64(12*math.Sqrt(mean)))
+		log := float64(k*stat.Log(mean)) - mean
+		for i := 2.0; i <= k; i++ {
+			log -= stat.Log(i)
+		}
+		term, max = stat.Exp(log), k
+	}
+	for ; ; k++ {
+		below += term
+		term *= mean / (k + 1)
+		exceed := 1 - stat.Power(min(below, 1), m)
+		max += exceed
+		if k > mean && exceed < 1e-9 {
+			return max
+		}
+	}
+}
+
+func gcd(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
 // Hashing is the study.
-var Hashing = experiments.Define(experiments.Spec[hashingPlan, hashingCell]{
+var Hashing = declared.DefineRows(experiments.Spec[hashingPlan, hashingCell]{
 	ID: "E4", Name: "hashing", Class: experiments.Exact, Folder: "wheels/hashing", Files: files,
 	Found:    "The hash never changes the mean cost of a tick, n/M: {mean}. It decides the worst tick alone.",
 	Question: "What does the hash of a hashed wheel control: the mean cost of a tick, or its variance?",
 	Cells:    hashingCells,
-	Judge:    hashingJudge,
-})
+}, hashingRows)
 
 func hashingCells(p *hashingPlan) (all []experiments.Cell[hashingCell]) {
 	for _, m := range p.Slots {

@@ -40,12 +40,8 @@ func TestHashingPoissonMax(t *testing.T) {
 
 // The study notices a wheel whose mean depends on the spread.
 func TestHashingFalsifier(t *testing.T) {
-	p := &hashingPlan{Timers: 100, Slots: []int{16}, Spreads: []string{"random", "one"}, Heartbeat: 5, Rotations: 1, Schemes: []string{"scheme6"}, Seeds: 1}
-	results := studytest.Cells(t, hashingCells(p))
-	for i := range results {
-		r := &results[i]
-		r.Costs[len(r.Costs)-1].Looks--
-	}
-	out := studytest.Judge(t, hashingJudge, p, results)
+	const plan = "study: hashing\ntimers: 100\nslots: [16]\nspreads: [random, one]\nheartbeat: 5\n" +
+		"rotations: 1\nschemes: [scheme6]\nseeds: 1\n"
+	_, out := studytest.RunAltered(t, Hashing, plan, func(r *hashingCell) { r.Costs[len(r.Costs)-1].Looks-- })
 	studytest.Want(t, out, experiments.NotReproduced, "mean", "one-worst")
 }
