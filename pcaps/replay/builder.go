@@ -39,18 +39,27 @@ func build(c *track.Conn) (*Script, error) {
 		return nil, refuse("it has more than %d packets, or all open connections together more than %d", maxPackets, maxRecorded)
 	case c.Flows[0].Packets == 0 || c.Flows[1].Packets == 0:
 		return nil, refuse("the capture has one direction only: capture at a point that sees both")
+	case c.OptionsCut*mostCut > c.Packets:
+		return nil, refuse("the TCP options of its packets are cut off: capture at least 128 bytes of each packet")
 	case c.End == track.Evicted:
 		return nil, refuse("too many connections were open at once to follow it to its end: raise --max-conns, or filter the capture")
 	}
-	b := &builder{conn: c, streams: c.Streams(), script: &Script{Vantage: c.Flows[0].Vantage.String(), facts: c.Facts}}
+	b := &builder{conn: c, streams: c.Streams(), script: &Script{Vantage: c.Flows[0].Vantage.String(), ClockError: c.ClockBack, facts: c.Facts}}
 	if len(b.streams[0].Sent)+len(b.streams[1].Sent) == 0 {
 		return nil, refuse("neither side sent any data")
 	}
 	b.script.segments = [2]int64{b.streams[0].SegmentSize, b.streams[1].SegmentSize}
 	b.half = [2]time.Duration{b.streams[0].Near, b.streams[1].Near}
 	rtt := b.roundTrip()
+	coarse := false // an end at the point of capture may answer at once
+	for d := range c.Flows {
+		r := &c.Flows[d].RTT
+		coarse = coarse || b.half[1-d] > 0 && r.Coarse() && r.Min > sameInstant
+	}
 	switch {
-	case rtt > 0:
+	case rtt > 0 && c.ClockBack > sameInstant && rtt <= clockPart*c.ClockBack:
+		return nil, refuse("the clock of the capture was set back by %s, which is too much for round trips of %s", track.SpanText(c.ClockBack), track.SpanText(rtt))
+	case rtt > 0 && !coarse:
 	case c.Flows[0].RTT.Samples+c.Flows[1].RTT.Samples > 0 || c.Handshake.Complete:
 		return nil, refuse("the clock of the capture is too coarse to show a round trip: capture with stamps of a microsecond or finer")
 	default:

@@ -40,6 +40,14 @@ const (
 	hostLag    = 50 * time.Microsecond
 	sameTicks  = 100 * time.Microsecond
 
+	// A connection that began before the capture shows the state of its timers after knownRounds
+	// round trips: by then SRTT (RFC 6298 §2.3, gain 1/8) forgets nine tenths of what it was.
+	knownRounds = 16
+
+	// A round trip is measured if it is clockPart times what the capture's clock was set back by.
+	// Options are cut off if one in mostCut packets has not all of them.
+	clockPart, mostCut = 2, 10
+
 	overtime  = 10 * time.Minute     // how much longer than the capture a replay may go on
 	lingering = time.Second          // and how long once all is done
 	jiffy     = 4 * time.Millisecond // of Linux with HZ 250

@@ -24,7 +24,11 @@ type Script struct {
 	Ends    [2]Endpoint  `json:"ends"`  // the client first
 	Paths   [2]PathTrace `json:"paths"` // from the client to the server, and back
 	Losses  []Loss       `json:"losses"`
-	Notes   []string     `json:"notes,omitempty"` // what the capture leaves open
+
+	// ClockError is how far durations may be off, as the clock of the capture was set back.
+	ClockError time.Duration `json:"clock_error_ns,omitempty"`
+
+	Notes []string `json:"notes,omitempty"` // what the capture leaves open
 
 	facts    *track.Facts
 	segments [2]int64 // how long those of each end are
@@ -85,6 +89,9 @@ type Loss struct {
 	Retransmissions int `json:"retransmissions"`
 	SpuriousCount   int `json:"spurious_retransmissions"`
 
+	// Early says that the capture began so shortly before that it does not show what the sender's
+	// timers had measured.
+	Early     bool `json:"early,omitempty"`
 	Acked     bool `json:"acked,omitempty"`     // before the retransmission left: nothing was lost
 	Timed     bool `json:"timed,omitempty"`     // no packet caused the retransmission, but a timer
 	Estimated bool `json:"estimated,omitempty"` // the one before was not captured: Sent is a guess
@@ -101,11 +108,12 @@ func (l *Loss) Needed() bool {
 // is what ACKs alone would have done.
 func (s *Script) doubt(l *Loss, heard *Recovery) (d time.Duration) {
 	if s.Ends[l.Flow].Half == 0 {
-		return 0
+		return s.ClockError
 	}
+	d = s.ClockError
 	// The sender had those ACKs later, or other ones, or its first retransmission was lost unseen.
 	if heard.Retransmissions > 0 && heard.D < l.D {
-		d = l.D - heard.D
+		d += l.D - heard.D
 	}
 	p := &s.Paths[l.Flow]
 	i, t := p.find(int64(l.Start)), p.try(int64(l.Start), l.Try)

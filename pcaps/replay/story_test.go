@@ -314,12 +314,42 @@ func TestSentencesOfRefusals(t *testing.T) {
 			0    > P 1:501 ack 1
 			1000 > P 1:501 ack 1
 			1000 < ack 501`, "the clock of the capture is too coarse to show a round trip: capture with stamps of a microsecond or finer"},
+		{"a round trip of 10 ms, and stamps of 16 ms", `
+			0    > S 0:1 mss 1000
+			16   < S 0:1 ack 1 mss 1000
+			16   > ack 1
+			32   > P 1:501 ack 1
+			32   < ack 501
+			48   > P 501:1001 ack 1
+			64   < ack 1001
+			80   > P 1001:1501 ack 1
+			400  > P 1001:1501 ack 1
+			416  < ack 1501`, "the clock of the capture is too coarse to show a round trip: capture with stamps of a microsecond or finer"},
+		{"a clock set back", handshake + `
+			30   > P 1:501 ack 1
+			50   < ack 501
+			60   > P 501:801 ack 1
+			# the clock goes back by 35 ms
+			25   > P 801:1001 ack 1
+			30   < ack 501 sack 801:1001
+			360  > P 501:801 ack 1
+			380  < ack 1001`, "the clock of the capture was set back by 30.0 ms, which is too much for round trips of 20.0 ms"},
 	} {
 		_, s, err := told(t, test.story)
 		var refusal *Refusal
 		if !errors.As(err, &refusal) || err.Error() != test.want {
 			t.Errorf("%s: script %v, error %v, want %q", test.name, s != nil, err, test.want)
 		}
+	}
+	cut := story(t, handshake+`
+		30   > P 1:501 ack 1
+		330  > P 1:501 ack 1
+		350  < ack 501`)
+	for i := range cut {
+		cut[i].Problems |= capture.OptionsCut
+	}
+	if _, _, errs := scripts(t, cut); errs[0] == nil || !strings.Contains(errs[0].Error(), "options of its packets are cut off") {
+		t.Errorf("options cut off: %v", errs)
 	}
 	facts := &track.Facts{TooMany: true}
 	if _, err := build(&track.Conn{Facts: facts}); err == nil || !strings.Contains(err.Error(), "more than 524288 packets") {

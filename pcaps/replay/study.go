@@ -183,14 +183,15 @@ func together(tasks []func() error, slots chan struct{}) error {
 }
 
 // Recovery returns what became of a loss under a choice by a key, and whether it counts: the loss
-// has passed the gate, and the policy has repaired it by fates that the capture shows.
+// has passed the gate and is not Early, and the policy has repaired it by fates that the capture
+// shows.
 func (r *Result) Recovery(loss, choice int, key Key) (*Recovery, bool) {
 	p := &r.Policies[choice]
 	if p.Unknown {
 		return nil, false
 	}
 	rec := &p.Recoveries[key][loss]
-	return rec, r.Gates[loss] == Passed && rec.Repaired && !rec.FilledIn && !rec.Beyond
+	return rec, r.Gates[loss] == Passed && !r.Script.Losses[loss].Early && rec.Repaired && !rec.FilledIn && !rec.Beyond
 }
 
 // Quantile returns the q-quantile of all, as in package stat; 0 of none. It sorts them.

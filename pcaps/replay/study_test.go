@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tcpwheel/netstack/sim"
+	"tcpwheel/pcaps/capture"
 	"tcpwheel/pcaps/track"
 )
 
@@ -240,5 +241,48 @@ func TestQueueBeforeCapture(t *testing.T) {
 	}
 	if needed < 10 || 10*passed < 9*needed || queued < 100*time.Millisecond {
 		t.Errorf("%d of %d losses pass the gate, and the longest delay is %v", passed, needed, queued)
+	}
+}
+
+// TestBegunBeforeTheCapture begins a capture in the middle of a connection. What its timers had
+// measured is not known at first: a loss counts only 16 round trips later, and a policy is not
+// judged by the others.
+func TestBegunBeforeTheCapture(t *testing.T) {
+	s := scenario{
+		policy: "linux", rtt: 20 * time.Millisecond, loss: sim.Losses{sim.Bernoulli{P: 0.08}}, client: apps[1].client, server: apps[1].server, seed: 12,
+	}
+	packets := s.capture(t)
+	whole, late := packets, packets[len(packets)/8:]
+	for _, test := range []struct {
+		packets []capture.Packet
+		early   bool
+	}{{whole, false}, {late, true}} {
+		conns, all, errs := scripts(t, test.packets)
+		if errs[0] != nil {
+			t.Fatal(errs)
+		}
+		st := &Study{Choices: choices(t, "rfc6298")}
+		r, err := st.Run("", conns[0], all[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		early, counts := 0, 0
+		for i := range all[0].Losses {
+			_, ok := r.Recovery(i, 0, ByRange)
+			if l := &all[0].Losses[i]; l.Early {
+				if early++; counts > 0 || ok {
+					t.Errorf("packet %d is early, and %d losses before it count", l.Packet, counts)
+				}
+			}
+			if ok {
+				counts++
+			}
+		}
+		if early > 0 != test.early || counts == 0 {
+			t.Errorf("%d packets: %d losses are early and %d count", len(test.packets), early, counts)
+		}
+		if sum := st.Summarize([]*Result{r}, 0); sum.N != counts || sum.Early > early {
+			t.Errorf("%d losses count, and %d do not for being early, want %d of %d", sum.N, sum.Early, counts, early)
+		}
 	}
 }

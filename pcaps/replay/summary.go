@@ -46,7 +46,7 @@ type Summary struct {
 	Why     string // it cannot tell
 
 	// What is left out of the ones that passed the gate, by range.
-	NotRepaired, FilledIn, Unknown int
+	NotRepaired, FilledIn, Early, Unknown int
 
 	// Of whole connections.
 	Retransmissions, Spurious int
@@ -175,6 +175,8 @@ func (s *Summary) addAll(r *Result, choice int) (saved []time.Duration) {
 			saved = append(saved, oracle-rec.TRec)
 		case rec == nil:
 			s.Unknown++
+		case r.Script.Losses[i].Early:
+			s.Early++
 		case !rec.Repaired:
 			s.NotRepaired++
 		default:
@@ -260,6 +262,8 @@ func (s *Summary) judge(fewest int) {
 	switch {
 	case s.Unknown > 0 && s.N == 0:
 		s.Why = "the captured timers are not known"
+	case !s.HasInterval && s.N == 0 && s.Early > s.NotRepaired+s.FilledIn:
+		s.Why = "the capture began shortly before: it does not show what timers had measured"
 	case !s.HasInterval && s.N == 0 && s.NotRepaired+s.FilledIn == 0:
 		s.Why = "no loss could be replayed"
 	case !s.HasInterval && s.N == 0:

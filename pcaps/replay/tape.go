@@ -2,6 +2,7 @@ package replay
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -184,11 +185,31 @@ func (b *builder) onlyFIN(p *track.Stream, start int64, end uint64) bool {
 	return mark >= 0 && b.conn.Facts.Packets[mark].Flags.Has(tcp.FIN) && b.conn.Facts.Packets[mark].End() == int64(end)
 }
 
+// knownAt returns when knownRounds round trips of a stream were over that began before the capture;
+// 0 for others.
+func (b *builder) knownAt(d int) wheel.Time {
+	p := &b.streams[d]
+	if b.conn.Flows[d].HasSYN {
+		return 0
+	}
+	rounds, next := 0, wheel.Time(0)
+	for i := range p.Sent {
+		if s := &p.Sent[i]; s.Acked && !s.Unseen && s.New && s.At >= next {
+			if next = s.AckedAt; rounds == knownRounds {
+				return b.leftAt(p, s)
+			}
+			rounds++
+		}
+	}
+	return math.MaxInt64
+}
+
 // findLosses takes over the episodes of the tracker.
 func (b *builder) findLosses() {
 	s := b.script
 	for d := range b.conn.Flows {
 		p := &b.streams[d]
+		known := b.knownAt(d)
 		for _, e := range b.conn.Flows[d].Episodes {
 			start := b.conn.Flows[d].Place(e)
 			l := Loss{
@@ -212,6 +233,7 @@ func (b *builder) findLosses() {
 			if t := s.Paths[d].try(start, l.Try); t != nil {
 				l.Sent = t.Sent
 			}
+			l.Early = l.Sent < known
 			l.OnlyFIN = b.onlyFIN(p, start, l.End)
 			if t := s.Paths[d].try(start, l.Try+1); t != nil {
 				acked, ok := ackedAt(s.tapes[d].acks, int64(l.End))

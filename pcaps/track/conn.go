@@ -57,10 +57,16 @@ type Conn struct {
 
 	Copies       int64 // packets captured more than once; each counts once
 	ClockSteps   int   // timestamps of the capture that went back; time then stands still
+	OptionsCut   int64 // packets whose TCP options were captured in part only
 	BadChecksums int64 // packets dropped because a wrong checksum shows damage
 	Strays       int64 // packets dropped because they belong to an earlier connection
 	// Packets used although their checksum is wrong: so many are that it proves no damage.
 	BadChecksumsUsed int64
+
+	// ClockBack is the largest step back of the capture's clock that two packets in a row show: a
+	// single one is out of order in the file.
+	ClockBack time.Duration
+	wasBack   time.Duration // the packet before, by this
 
 	Facts *Facts // nil without Config.Facts
 
@@ -162,15 +168,19 @@ func (c *Conn) reused(p *capture.Packet, dir int) bool {
 func (c *Conn) now(p *capture.Packet) wheel.Time {
 	t := p.Time.Add(c.offset)
 	if t < c.Last {
-		t = c.stepBack(t)
+		return c.stepBack(t)
 	}
+	c.wasBack = 0
 	return t
 }
 
 // stepBack counts that the clock went back to t, and returns the time that counts instead.
 func (c *Conn) stepBack(t wheel.Time) wheel.Time {
 	c.ClockSteps++
-	if back := c.Last.Sub(t); back > clockStep {
+	back := c.Last.Sub(t)
+	c.ClockBack = max(c.ClockBack, min(back, c.wasBack))
+	c.wasBack = back
+	if back > clockStep {
 		c.offset += back
 	}
 	return c.Last
@@ -207,6 +217,9 @@ func (c *Conn) handle(p *capture.Packet, dir int, damaged bool) {
 	}
 	if p.Problems.Has(capture.BadChecksum) {
 		c.BadChecksumsUsed++
+	}
+	if p.Problems.Has(capture.OptionsCut) {
+		c.OptionsCut++
 	}
 	if f.copies.isCopy(c.memory, p, f.RTT.Min, c.Copies >= 8 && 8*c.Copies >= c.Packets) || p.Len > 0 && f.isRecut(p, now) {
 		c.Copies++

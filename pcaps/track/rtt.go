@@ -34,6 +34,10 @@ func (r *RTT) add(d time.Duration) {
 	r.m2 += delta * (float64(d) - r.fm)
 }
 
+// Coarse reports whether so many samples were 0 that the least one is rather the resolution of the
+// capture's clock than a round trip.
+func (r *RTT) Coarse() bool { return 16*r.zeros > r.Samples }
+
 // finish completes the summary. If most samples were 0, the others measured the clock's tick.
 func (r *RTT) finish() {
 	if r.zeros > r.Samples {
