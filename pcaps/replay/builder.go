@@ -67,7 +67,7 @@ func build(c *track.Conn) (*Script, error) {
 	}
 	b.findEpoch()
 	s := b.script
-	last := c.Facts.Packets[len(c.Facts.Packets)-1].Seen
+	last := c.Facts.At(c.Facts.Len() - 1).Seen
 	s.Epoch, s.End, s.IPv6 = b.epoch, b.virtual(last), c.Flows[0].Src.Addr().Is6()
 	for d := range s.Paths {
 		s.Paths[d] = b.trace(d, rtt)
@@ -87,7 +87,7 @@ func build(c *track.Conn) (*Script, error) {
 
 // findEpoch finds when virtual time begins: at a whole second, with room for a handshake.
 func (b *builder) findEpoch() {
-	first := b.conn.Facts.Packets[0].Seen
+	first := b.conn.Facts.At(0).Seen
 	b.epoch = first - first%wheel.Time(time.Second)
 	for first.Sub(b.epoch) < b.half[0]+b.half[1]+time.Second {
 		b.epoch -= wheel.Time(time.Second)
@@ -109,8 +109,8 @@ const timestampOption = 12
 
 // has reports whether a packet that counts has what is asked for.
 func (b *builder) has(is func(*track.Fact) bool) bool {
-	for i := range b.conn.Facts.Packets {
-		if x := &b.conn.Facts.Packets[i]; counts(x) && is(x) {
+	for i := range b.conn.Facts.Len() {
+		if x := b.conn.Facts.At(i); counts(x) && is(x) {
 			return true
 		}
 	}
@@ -161,7 +161,7 @@ func (b *builder) roundTrip() time.Duration {
 // findBegin finds when the connection begins, and what the capture leaves open.
 func (b *builder) findBegin(rtt time.Duration) {
 	s := b.script
-	first := &b.conn.Facts.Packets[0]
+	first := b.conn.Facts.At(0)
 	begin := b.left(first)
 	if len(b.streams[0].Sent) == 0 || b.streams[0].Sent[0].Start != 0 {
 		// A handshake before the capture took a round trip, and the client's ACK half of one.

@@ -24,7 +24,7 @@ func (b *builder) event(i int) endEvent {
 	if !r.sends {
 		return endEvent{delivery: b.heard[r.n]}
 	}
-	p := &b.conn.Facts.Packets[r.n]
+	p := b.conn.Facts.At(int(r.n))
 	if p.Kind == track.ResetSeen {
 		return endEvent{delivery: delivery{at: r.at, p: p}, sends: true, reset: true}
 	}
@@ -34,7 +34,7 @@ func (b *builder) event(i int) endEvent {
 // order is that of the packet; see delivery.order.
 func (b *builder) order(r *eventRef) int64 {
 	if r.sends {
-		return b.conn.Facts.Packets[r.n].Number
+		return b.conn.Facts.At(int(r.n)).Number
 	}
 	return b.heard[r.n].order()
 }
@@ -43,12 +43,12 @@ func (b *builder) order(r *eventRef) int64 {
 func (b *builder) mergeEvents(d int) {
 	b.heard = b.script.tapes[d].heard
 	all := b.events[:0]
-	if need := len(b.conn.Facts.Packets)/2 + len(b.heard); cap(all) < need {
+	if need := b.conn.Facts.Len()/2 + len(b.heard); cap(all) < need {
 		all = make([]eventRef, 0, need)
 	}
 	sent := int64(0)
-	for i := range b.conn.Facts.Packets {
-		p := &b.conn.Facts.Packets[i]
+	for i := range b.conn.Facts.Len() {
+		p := b.conn.Facts.At(i)
 		if !counts(p) {
 			continue
 		}

@@ -82,10 +82,11 @@ func (f *follower) to(until wheel.Time) {
 // hearsFirst reports whether an end hears a delivery before it sends x. What is acknowledged was
 // sent before, though times are in part guesses. Captured at the end, what happens at one instant
 // is in the order of the capture.
-func (f *follower) hearsFirst(d int, heard *delivery, x *send) bool {
+func (f *follower) hearsFirst(d int, heard *delivery, x *sendRef) bool {
 	first := heard.at <= x.at
-	if heard.at == x.at && heard.p != nil && x.number > 0 && f.script.Ends[d].Half == 0 {
-		first = heard.p.Number < x.number
+	packet := f.script.Paths[d].Ranges[x.index].Tries[x.try].Packet
+	if heard.at == x.at && heard.p != nil && packet > 0 && f.script.Ends[d].Half == 0 {
+		first = heard.p.Number < packet
 	}
 	return first && heard.ack <= f.ends[d].sent
 }
@@ -108,18 +109,20 @@ func (f *follower) hear(d int, x *delivery) {
 }
 
 // send has an end send what it sent then.
-func (f *follower) send(e *end, x *send) {
+func (f *follower) send(e *end, x *sendRef) {
+	r := &f.script.Paths[e.side].Ranges[x.index]
+	start, end := int64(r.Start), int64(r.End)
 	switch {
 	case e.conn == nil && e.side == 0:
 		e.dial(x.at)
 	case e.conn == nil:
-	case x.try > 1:
-		since := max(f.acked[e.side], f.script.Paths[e.side].try(x.start, 1).Sent)
-		f.fans[e.side].retransmitted(x.at, since, x.start == 0)
-		e.resend(x.at, x.start, x.end, x.try)
-	case x.end > 1:
-		e.app.copyTo(x.at, x.end)
-		e.conn.SendNew(x.at, tcp.Seq(x.end), &e.out)
+	case x.try > 0:
+		since := max(f.acked[e.side], r.Tries[0].Sent)
+		f.fans[e.side].retransmitted(x.at, since, start == 0)
+		e.resend(x.at, start, end, int(x.try)+1)
+	case end > 1:
+		e.app.copyTo(x.at, end)
+		e.conn.SendNew(x.at, tcp.Seq(end), &e.out)
 		e.flush(x.at)
 	}
 }

@@ -280,13 +280,13 @@ func TestSecondFormOfDSACK(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	second := &s.facts.Packets[8]
+	second := s.facts.At(8)
 	if !second.DSACK || len(fresh(s.facts, second)) != 1 || fresh(s.facts, second)[0] != (ledger.Range{Start: 2001, End: 3001}) {
 		t.Errorf("packet %d reports %v as new, want only 2001:3001", second.Number, fresh(s.facts, second))
 	}
 	var known arrived
-	for i := range s.facts.Packets {
-		if x := &s.facts.Packets[i]; x.Flow == 1 && x.Number <= second.Number {
+	for i := range s.facts.Len() {
+		if x := s.facts.At(i); x.Flow == 1 && x.Number <= second.Number {
 			news := known.hear(s.facts, &endEvent{delivery: delivery{p: x, ack: max(x.Ack, 0)}}, 1<<30)
 			if x == second && news {
 				t.Error("a DSACK counts as news")

@@ -17,7 +17,7 @@ type tape struct {
 	heard  []delivery   // in order
 	oldest []wheel.Time // when the first left of the ones that are heard from the n-th on
 	acks   []ackSeen    // when it first heard an ACK of all before a place
-	sends  []send       // in order
+	sends  []sendRef    // in order
 	stamps []stampAt    // its timestamps
 	syn    tcp.Options  // of its SYN
 	hasSYN bool
@@ -42,12 +42,11 @@ func (x *delivery) order() int64 {
 	return x.p.Number
 }
 
-// send is a transmission of the capture as it leaves an end.
-type send struct {
+// sendRef is a transmission of the capture as it leaves an end: the try of that number, from 0, of
+// a range.
+type sendRef struct {
 	at         wheel.Time
-	start, end int64
-	try        int   // 1 for new data
-	number     int64 // of its packet; 0: it was not captured
+	index, try int32
 }
 
 // stampAt is a timestamp, and when it was sent first.
@@ -81,24 +80,28 @@ func (b *builder) findTape(d int) {
 }
 
 // sends returns all transmissions, in the order that they left.
-func (p *PathTrace) sends() (all []send) {
+func (p *PathTrace) sends() []sendRef {
+	n := 0
 	for i := range p.Ranges {
-		r := &p.Ranges[i]
-		for k := range r.Tries {
-			all = append(all, send{r.Tries[k].Sent, int64(r.Start), int64(r.End), k + 1, r.Tries[k].Packet})
+		n += len(p.Ranges[i].Tries)
+	}
+	all := make([]sendRef, 0, n)
+	for i := range p.Ranges {
+		for k, try := range p.Ranges[i].Tries {
+			all = append(all, sendRef{try.Sent, int32(i), int32(k)})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b send) int { return cmp.Compare(a.at, b.at) })
+	slices.SortStableFunc(all, func(a, b sendRef) int { return cmp.Compare(a.at, b.at) })
 	return all
 }
 
 // deliveries finds what arrives of what the end d sent.
 func (b *builder) deliveries(d int) []delivery {
 	p, to := &b.streams[d], 1-d
-	all := make([]delivery, 0, len(b.conn.Facts.Packets)/2)
+	all := make([]delivery, 0, b.conn.Facts.Len()/2)
 	acked, next := int64(0), 0
-	for i := range b.conn.Facts.Packets {
-		x := &b.conn.Facts.Packets[i]
+	for i := range b.conn.Facts.Len() {
+		x := b.conn.Facts.At(i)
 		if int(x.Flow) != d || !counts(x) || x.Kind == track.ResetSeen {
 			continue
 		}
@@ -182,7 +185,11 @@ func (b *builder) onlyFIN(p *track.Stream, start int64, end uint64) bool {
 	}
 	last := p.Runs[i].Tries[len(p.Runs[i].Tries)-1]
 	mark := p.Sent[last.N].Mark
-	return mark >= 0 && b.conn.Facts.Packets[mark].Flags.Has(tcp.FIN) && b.conn.Facts.Packets[mark].End() == int64(end)
+	if mark < 0 {
+		return false
+	}
+	x := b.conn.Facts.At(int(mark))
+	return x.Flags.Has(tcp.FIN) && x.End() == int64(end)
 }
 
 // knownAt returns when knownRounds round trips of a stream were over that began before the capture;

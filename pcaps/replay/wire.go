@@ -61,7 +61,7 @@ func (s *Script) Wire(end int, o Options) (*WireOutcome, error) {
 	}
 	w.feeder.start()
 	limit := s.End.Add(lingering)
-	for n := eventsMore + eventsEach*len(s.facts.Packets); n > 0 && net.Now() < limit && net.Step(); n-- {
+	for n := eventsMore + eventsEach*s.facts.Len(); n > 0 && net.Now() < limit && net.Step(); n-- {
 	}
 	return s.compareWire(end, w.log), nil
 }
@@ -136,8 +136,8 @@ func (o *WireOutcome) Detected(start uint64, n int) (after time.Duration, at whe
 // captured yields the packets as the point of capture saw them, in segments, without keepalives.
 func (s *Script) captured() iter.Seq[Event] {
 	return func(yield func(Event) bool) {
-		for i := range s.facts.Packets {
-			x := &s.facts.Packets[i]
+		for i := range s.facts.Len() {
+			x := s.facts.At(i)
 			if !counts(x) || x.Kind == track.ResetSeen {
 				continue
 			}

@@ -34,9 +34,9 @@ func TestSenderEchoesDataOnly(t *testing.T) {
 	}
 }
 
-// TestPausedClockOfTimestamps captures near a phone whose timestamp clock stood still for 300 ms, as
-// if what it sends later had waited in a queue for so long. But each packet echoes a timestamp that
-// passed just before it: it cannot have left before that.
+// TestPausedClockOfTimestamps captures near a phone whose timestamp clock stood still for 300 ms,
+// as if what it sends later had waited in a queue for so long. But each packet echoes a timestamp
+// that passed just before it: it cannot have left before that.
 func TestPausedClockOfTimestamps(t *testing.T) {
 	l := newLab(t, Config{Facts: 1000, FactsTotal: 1000})
 	handshake := func(p *packet) { p.Header.Options.HasMSS, p.Header.Options.MSS = true, 1012 }
@@ -58,7 +58,9 @@ func TestPausedClockOfTimestamps(t *testing.T) {
 		l.send(at+38, false, 1, 0, 1001+1000*i, withStamps(heard, stamp(at)))
 	}
 	paused := false
-	for _, x := range l.done(1)[0].Facts.Packets {
+	facts := l.done(1)[0].Facts
+	for i := range facts.Len() {
+		x := facts.At(i)
 		paused = paused || x.Flow == 0 && x.TSVal > 1700
 		if waited := x.Seen.Sub(x.Sent).Milliseconds(); x.Flow == 0 && waited > 2 {
 			t.Errorf("packet %d waited for %d ms, but echoes a timestamp of 2 ms before", x.Number, waited)

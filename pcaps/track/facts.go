@@ -16,15 +16,15 @@ import (
 // Positions in a stream count from the SYN, which is 0; the first byte is 1, and the FIN follows
 // the last one. If the SYN was not captured, the first position seen is 1.
 type Facts struct {
-	Packets []Fact
-
 	// TooMany says that the connection has more packets than Config.Facts, or all connections
-	// together more than Config.FactsTotal. Packets is nil then.
+	// together more than Config.FactsTotal. There are no facts then.
 	TooMany bool
 	// Restarted says that the sequence numbers of a stream began elsewhere, as if another connection
-	// had followed. Packets ends there.
+	// had followed. The facts end there.
 	Restarted bool
 
+	blocks  [][]Fact // of factsEach, but for the last one
+	n       int
 	sacks   []ledger.Range
 	rexmits []*Retransmission
 	kept    *int // the packets of all connections
@@ -69,6 +69,27 @@ type Fact struct {
 	HasTS bool
 	DSACK bool // the first of its SACK blocks reports a duplicate
 	sacks uint8
+}
+
+const factsEach = 1 << 9
+
+// Len returns the number of packets.
+func (a *Facts) Len() int { return a.n }
+
+// At returns the i-th packet.
+func (a *Facts) At(i int) *Fact { return &a.blocks[i/factsEach][i%factsEach] }
+
+// add adds a packet. It never moves many: connections have hundreds of thousands.
+func (a *Facts) add(x *Fact) {
+	if a.n%factsEach == 0 {
+		a.blocks = append(a.blocks, nil)
+		if a.n > 0 {
+			a.blocks[a.n/factsEach] = make([]Fact, 0, factsEach)
+		}
+	}
+	last := &a.blocks[a.n/factsEach]
+	*last = append(*last, *x)
+	a.n++
 }
 
 // End returns the position after the packet's bytes.
@@ -126,9 +147,9 @@ func (a *Facts) note(c *Conn, p *capture.Packet, dir int, at, now wheel.Time, ki
 	if a.TooMany || a.Restarted {
 		return
 	}
-	if len(a.Packets) >= c.cfg.Facts || *a.kept >= c.cfg.FactsTotal {
-		*a.kept -= len(a.Packets)
-		a.TooMany, a.Packets, a.sacks, a.rexmits = true, nil, nil, nil
+	if a.n >= c.cfg.Facts || *a.kept >= c.cfg.FactsTotal {
+		*a.kept -= a.n
+		*a = Facts{TooMany: true, kept: a.kept}
 		return
 	}
 	f, g := &c.Flows[dir], &c.Flows[1-dir]
@@ -160,7 +181,7 @@ func (a *Facts) note(c *Conn, p *capture.Packet, dir int, at, now wheel.Time, ki
 		x.rexmit = int32(len(a.rexmits))
 		a.rexmits = append(a.rexmits, r)
 	}
-	a.Packets = append(a.Packets, x)
+	a.add(&x)
 	*a.kept++
 }
 
@@ -184,8 +205,8 @@ func (a *Facts) noteSACK(x *Fact, g *Flow, h *tcp.Header) {
 // its bytes and flags.
 func (a *Facts) original(x *Fact, f *Flow, h *tcp.Header) int64 {
 	const near = 256
-	for i := len(a.Packets) - 1; i >= max(0, len(a.Packets)-near); i-- {
-		if o := &a.Packets[i]; o.Flow == x.Flow && o.Kind != Copy && o.Start <= x.Start && x.Start < max(o.End(), o.Start+1) && o.Flags == h.Flags {
+	for i := a.n - 1; i >= max(0, a.n-near); i-- {
+		if o := a.At(i); o.Flow == x.Flow && o.Kind != Copy && o.Start <= x.Start && x.Start < max(o.End(), o.Start+1) && o.Flags == h.Flags {
 			return o.Number
 		}
 	}
@@ -203,8 +224,8 @@ func (f *Flow) windowBytes(h *tcp.Header) int32 {
 
 // beginAtSYN counts the positions of a flow from the SYN on, which was captured after its ACKs.
 func (a *Facts) beginAtSYN(flow int) {
-	for i := range a.Packets {
-		if x := &a.Packets[i]; int(x.Flow) == flow {
+	for i := range a.n {
+		if x := a.At(i); int(x.Flow) == flow {
 			x.Start++
 		} else if x.Ack >= 0 {
 			x.Ack++
@@ -214,13 +235,13 @@ func (a *Facts) beginAtSYN(flow int) {
 
 // finish moves the positions of streams whose SYN was not captured, so that the first is 1.
 func (a *Facts) finish(c *Conn) {
-	*a.kept -= len(a.Packets)
+	*a.kept -= a.n
 	shift := [2]int64{c.Flows[0].firstPos(), c.Flows[1].firstPos()}
 	if shift == [2]int64{} {
 		return
 	}
-	for i := range a.Packets {
-		x := &a.Packets[i]
+	for i := range a.n {
+		x := a.At(i)
 		x.Start += shift[x.Flow]
 		if x.Ack >= 0 || x.sacks > 0 {
 			x.Ack += shift[1-x.Flow]
@@ -255,7 +276,7 @@ type AckSeen struct {
 // Stream is what became of the bytes of one direction. Times are by the capture's clock.
 //
 // A transmission is one segment: packets longer than SegmentSize are cut. Mark is the index of its
-// packet in Facts.Packets, or -1.
+// packet in Facts, or -1.
 type Stream struct {
 	ledger.Ledger
 	SegmentSize int64

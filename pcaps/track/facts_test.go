@@ -46,13 +46,13 @@ func TestFacts(t *testing.T) {
 		t.Errorf("a Fact takes %d bytes, want at most 80", size)
 	}
 	for _, c := range factsOf(t, "tail-one/a.pcapng.gz", track.Config{Facts: 1 << 16}) {
-		if n := int64(len(c.Facts.Packets)); n != c.Packets {
+		if n := int64(c.Facts.Len()); n != c.Packets {
 			t.Fatalf("%d facts of %d packets", n, c.Packets)
 		}
 		streams := c.Streams()
 		rexmits := 0
-		for i := range c.Facts.Packets {
-			x := &c.Facts.Packets[i]
+		for i := range c.Facts.Len() {
+			x := c.Facts.At(i)
 			r := c.Facts.Retransmission(x)
 			if (r != nil) != (x.Kind == track.Retransmitted) {
 				t.Errorf("packet %d is %v, with retransmission %v", x.Number, x.Kind, r)
@@ -90,8 +90,8 @@ func TestFacts(t *testing.T) {
 func TestFactsBounds(t *testing.T) {
 	for _, cfg := range []track.Config{{Facts: 10}, {Facts: 1 << 16, FactsTotal: 10}} {
 		for _, c := range factsOf(t, "tail-one/a.pcapng.gz", cfg) {
-			if !c.Facts.TooMany || c.Facts.Packets != nil {
-				t.Errorf("with Facts %d, FactsTotal %d: %d packets kept", cfg.Facts, cfg.FactsTotal, len(c.Facts.Packets))
+			if !c.Facts.TooMany || c.Facts.Len() > 0 {
+				t.Errorf("with Facts %d, FactsTotal %d: %d packets kept", cfg.Facts, cfg.FactsTotal, c.Facts.Len())
 			}
 		}
 	}

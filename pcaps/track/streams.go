@@ -22,9 +22,10 @@ func (c *Conn) Streams() *[2]Stream {
 		b.s = &Stream{Near: near[d], Far: near[1-d], SegmentSize: c.segmentSize(d)}
 		b.s.Start = c.Flows[d].firstPos()
 		b.rtt = c.roundTrip(near)
+		b.reserve(d)
 	}
-	for i := range a.Packets {
-		p := &a.Packets[i]
+	for i := range a.n {
+		p := a.At(i)
 		if p.Kind == Copy || p.Kind == Ignored || p.Kind == ResetSeen || p.Start < 0 {
 			continue
 		}
@@ -35,8 +36,8 @@ func (c *Conn) Streams() *[2]Stream {
 			x[1-p.Flow].ack(p)
 		}
 	}
-	if len(a.Packets) > 0 {
-		last := a.Packets[len(a.Packets)-1].Seen
+	if a.n > 0 {
+		last := a.At(a.n - 1).Seen
 		for d := range x {
 			x[d].settleRest(last)
 		}
@@ -108,8 +109,8 @@ func (c *Conn) segmentSize(d int) int64 {
 	}
 	counts := map[uint32]int{}
 	longest := uint32(0)
-	for i := range c.Facts.Packets {
-		p := &c.Facts.Packets[i]
+	for i := range c.Facts.n {
+		p := c.Facts.At(i)
 		if int(p.Flow) != d || p.Len == 0 || allowed > 0 && int64(p.Len) > allowed || p.Flags.HasAny(tcp.PSH|tcp.SYN|tcp.FIN) {
 			continue
 		}
@@ -134,6 +135,21 @@ type streamBuilder struct {
 	near, far time.Duration
 	rtt       time.Duration
 	una       int // the first run that is not acknowledged
+}
+
+// reserve makes room for what the facts have of the stream in direction d.
+func (b *streamBuilder) reserve(d int) {
+	segments, acks := 0, 0
+	for i := range b.facts.n {
+		switch p := b.facts.At(i); {
+		case int(p.Flow) == d && p.Len > 0:
+			segments += (int(p.Len)-1)/int(b.s.SegmentSize) + 1
+		case int(p.Flow) != d:
+			acks++
+		}
+	}
+	b.s.Reserve(segments)
+	b.s.ACKs = make([]AckSeen, 0, acks)
 }
 
 // packet takes in a packet, cut into the segments that it may mean.
@@ -318,7 +334,7 @@ func (b *streamBuilder) stamp(r *ledger.Run, k int) (ts uint32, ok bool) {
 	if t.Unseen || t.Mark < 0 {
 		return 0, false
 	}
-	p := &b.facts.Packets[t.Mark]
+	p := b.facts.At(int(t.Mark))
 	return p.TSVal, p.HasTS
 }
 
@@ -398,7 +414,7 @@ func (b *streamBuilder) evidence(r *ledger.Run, k int) Evidence {
 // retransmission.
 func (b *streamBuilder) verdict(r *ledger.Run, k int) Retransmission {
 	if t := b.try(r, k); t.Mark >= 0 && !t.Unseen {
-		if v := b.facts.Retransmission(&b.facts.Packets[t.Mark]); v != nil {
+		if v := b.facts.Retransmission(b.facts.At(int(t.Mark))); v != nil {
 			return *v
 		}
 	}

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"slices"
 	"sort"
 	"time"
 
@@ -78,6 +79,11 @@ func (l *Ledger) cut(i int, pos int64) {
 	second := &l.Runs[i+1]
 	second.Start, second.Tries = pos, append([]Try(nil), second.Tries...)
 	l.Runs[i].End = pos
+}
+
+// Reserve makes room for so many transmissions of segments.
+func (l *Ledger) Reserve(n int) {
+	l.Sent, l.Runs, l.first = slices.Grow(l.Sent, n), slices.Grow(l.Runs, n), slices.Grow(l.first, n)[:n]
 }
 
 // Send notes a transmission and returns its index. Bytes between the end of the ledger and t.Start
