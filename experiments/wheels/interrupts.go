@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"tcpwheel/experiments"
+	"tcpwheel/experiments/declared"
 	"tcpwheel/wheel"
 	"tcpwheel/wheel/stat"
 )
@@ -41,14 +42,57 @@ type interruptsRun struct {
 	Uncounted  bool   `json:"uncounted,omitempty"` // the facility's own count differs
 }
 
+// interruptsRow is a run with its facility.
+type interruptsRow struct {
+	Facility string `json:"facility"`
+	Slots    int    `json:"slots" help:"of a level; 0 is a heap"`
+	Levels   int    `json:"levels" help:"0 is not a hierarchy"`
+	Seed     int    `json:"seed"`
+	Kind     string `json:"kind" help:"alone, together or many"`
+
+	Timers     int    `json:"timers" help:"that run at once"`
+	Interval   int    `json:"interval" unit:"ticks" help:"of a timer; of many the mean"`
+	Interrupts uint64 `json:"interrupts"`
+	Most       uint64 `json:"most" unit:"interrupts" help:"for one interval"`
+	Across     uint64 `json:"across" unit:"interrupts" help:"the same, if it reaches across a hierarchy's end"`
+	Expiries   uint64 `json:"expiries"`
+	Ticks      uint64 `json:"ticks" help:"watched, of many"`
+	Uncounted  bool   `json:"uncounted" help:"the facility's own count differs"`
+
+	Law   uint64 `json:"law" unit:"interrupts" help:"the most for the interval"`
+	Exact bool   `json:"exact" help:"whether there are always as many"`
+}
+
+// interruptsRows returns a row for each run.
+func interruptsRows(p *interruptsPlan, cells []interruptsCell) (all []interruptsRow) {
+	for _, c := range cells {
+		f := interruptsFind(c.Facility)
+		add := func(kind string, runs []interruptsRun) {
+			for _, r := range runs {
+				row := interruptsRow{
+					Facility: c.Facility, Slots: f.slots, Levels: f.levels, Seed: c.Seed, Kind: kind,
+					Timers: r.Timers, Interval: r.Interval, Interrupts: r.Interrupts, Most: r.Most, Across: r.Across,
+					Expiries: r.Expiries, Ticks: r.Ticks, Uncounted: r.Uncounted,
+				}
+				row.Law, row.Exact = f.law(r.Interval)
+				all = append(all, row)
+			}
+		}
+		add("alone", c.Alone)
+		add("together", c.Together)
+		add("many", c.Many)
+	}
+	return all
+}
+
 // Interrupts is the study.
-var Interrupts = experiments.Define(experiments.Spec[interruptsPlan, interruptsCell]{
+var Interrupts = declared.DefineRows(experiments.Spec[interruptsPlan, interruptsCell]{
 	ID: "E6", Name: "interrupts", Class: experiments.Exact, Folder: "wheels/interrupts", Files: files,
-	Found:    "With empty slots skipped, Scheme 6 wakes the host ⌊(j-1)/M⌋+1 times for a timer and Scheme 7 at most m times, or m+1 across the end of its last wheel.",
+	Found: "With empty slots skipped, Scheme 6 wakes the host ⌊(j-1)/M⌋+1 times for a timer and Scheme 7 " +
+		"at most m times, or m+1 across the end of its last wheel.",
 	Question: "How often must a host wake up for its timers if empty slots cost nothing?",
 	Cells:    interruptsCells,
-	Judge:    interruptsJudge,
-})
+}, interruptsRows)
 
 // interruptsFacility is a timer facility.
 type interruptsFacility struct {
