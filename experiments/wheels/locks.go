@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"tcpwheel/experiments"
+	"tcpwheel/experiments/declared"
 	"tcpwheel/wheel"
 )
 
@@ -53,10 +54,66 @@ type locksSchedule struct {
 	Rate       float64 `json:"rate"`    // operations per 1000 steps
 }
 
+// locksRow is a hold, a schedule of processors, or a record of real ones.
+type locksRow struct {
+	Kind   string `json:"kind" help:"hold, schedule or recorded"`
+	Scheme string `json:"scheme"`
+	Seed   int    `json:"seed"`
+
+	N     int    `json:"n" unit:"timers" help:"running, of a hold"`
+	Start uint64 `json:"start" unit:"steps" help:"under the lock, for START of a timer later than all others"`
+	Stop  uint64 `json:"stop" unit:"steps" help:"the same for STOP of that timer"`
+	Tick  uint64 `json:"tick" unit:"steps" help:"the same for a tick on which one timer expires"`
+
+	Processors int     `json:"processors"`
+	Locks      int     `json:"locks"`
+	Sharing    string  `json:"sharing" help:"of a schedule: one lock, or a lock each"`
+	Speedup    float64 `json:"speedup" unit:"processors" help:"work relative to one processor under the same seed"`
+	Longest    uint64  `json:"longest" unit:"steps" help:"under the lock, of one operation"`
+
+	OtherWork int     `json:"other_work" unit:"steps" help:"between two calls, mean, of a record"`
+	Pairs     float64 `json:"pairs" unit:"millions per second" help:"of START and STOP, of a record"`
+	Ratio     float64 `json:"ratio" help:"of the pairs to those of one processor with one lock"`
+	Lo        float64 `json:"lo" help:"95 % interval of the ratio, from"`
+	Hi        float64 `json:"hi" help:"to"`
+}
+
+// locksRows returns a row for each hold and record, and for each schedule one by its sharing: one
+// processor has one lock and a lock each.
+func locksRows(_ *locksPlan, cells []locksCell) (all []locksRow) {
+	for _, c := range cells {
+		for _, h := range c.Holds {
+			all = append(all, locksRow{Kind: "hold", Scheme: c.Scheme, N: h.N, Start: h.Start, Stop: h.Stop, Tick: h.Tick})
+		}
+		for _, s := range c.Schedules {
+			row := locksRow{
+				Kind: "schedule", Scheme: c.Scheme, Seed: c.Seed, Processors: s.Processors, Locks: s.Shards,
+				Speedup: s.Rate / c.Schedules[0].Rate, Longest: s.Longest,
+			}
+			if s.Shards == 1 {
+				row.Sharing = "one lock"
+				all = append(all, row)
+			}
+			if s.Shards == s.Processors { // fewer timers in each shard make a search shorter, as on a machine
+				row.Sharing = "a lock each"
+				all = append(all, row)
+			}
+		}
+	}
+	for _, r := range locksRecords() {
+		all = append(all, locksRow{
+			Kind: "recorded", Scheme: r.wheel, OtherWork: r.work, Processors: r.processors, Locks: r.locks,
+			Pairs: r.rate, Ratio: r.ratio, Lo: r.lo, Hi: r.hi,
+		})
+	}
+	return all
+}
+
 // Locks is the study.
-var Locks = experiments.Define(experiments.Spec[locksPlan, locksCell]{
+var Locks = declared.DefineRows(experiments.Spec[locksPlan, locksCell]{
 	ID: "E7", Name: "locks", Class: experiments.Exact, Folder: "wheels/locks", Files: files,
-	Found: "Scheme 2 holds its lock for {scheme2-hold}, Schemes 6 and 7 for {constant-hold}. Under one lock, 8 processors with Scheme 2 do the work of {scheme2-speedup#}. " +
+	Found: "Scheme 2 holds its lock for {scheme2-hold}, Schemes 6 and 7 for {constant-hold}. " +
+		"Under one lock, 8 processors with Scheme 2 do the work of {scheme2-speedup#}. " +
 		"On two real processors a wheel for each did {real-locks} of one wheel with a lock per bucket.",
 	Question: "How long does a processor hold the lock that the others wait for?",
 	Check: func(p *locksPlan) error {
@@ -69,9 +126,8 @@ var Locks = experiments.Define(experiments.Spec[locksPlan, locksCell]{
 		return nil
 	},
 	Cells: locksCells,
-	Judge: locksJudge,
 	Live:  []experiments.LivePart[locksPlan]{{Name: "clock", Run: locksClock}},
-})
+}, locksRows)
 
 func locksCells(p *locksPlan) (all []experiments.Cell[locksCell]) {
 	for _, scheme := range p.Schemes {

@@ -1,7 +1,6 @@
 package wheels
 
 import (
-	"fmt"
 	"strconv"
 
 	"tcpwheel/experiments"
@@ -28,34 +27,3 @@ func locksRecords() (all []locksRecord) {
 	}
 	return all
 }
-
-// locksShowRecords shows what was measured on real processors next to the counts.
-func locksShowRecords(out *experiments.Outcome) {
-	table := experiments.Table{
-		Name: "processors", Title: "Recorded on real processors: pairs of START and STOP, with steps of other work between them", Columns: locksClockColumns,
-	}
-	var buckets, shards locksRecord
-	for _, r := range locksRecords() {
-		table.Add(r.wheel, r.work, r.processors, r.locks, r.rate, r.ratio, r.lo, r.hi)
-		if r.processors == 1 || r.locks == 1 || r.work != locksRecordedWork {
-			continue
-		}
-		if r.wheel == bucketed {
-			buckets = r
-		} else {
-			shards = r
-		}
-	}
-	out.Tables = append(out.Tables, table)
-	text := func(r locksRecord) string {
-		return fmt.Sprintf("%s (%s to %s)", experiments.Number(r.ratio), experiments.Number(r.lo), experiments.Number(r.hi))
-	}
-	out.Claim(experiments.Claim{Name: "real-locks", Class: experiments.Law, Text: fmt.Sprintf("recorded: on %d real processors a wheel for each does more than one wheel with a lock for each bucket", shards.processors),
-		Source: "locks/processors.csv, recorded once", Tag: experiments.Computed,
-		Measured: experiments.MeasuredText("%s times one processor, against %s", text(shards), text(buckets)),
-		Expected: experiments.Whether(shards.lo > max(buckets.hi, 1), "more, and more than one processor, with their intervals"), Basis: "set for this project, after a first measurement",
-		Otherwise: "the lines of buckets do not move between the caches of the processors"})
-}
-
-// locksRecordedWork is the other work of the claim on real processors.
-const locksRecordedWork = 16

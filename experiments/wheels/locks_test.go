@@ -30,13 +30,11 @@ func TestLocksAScheduleIsExact(t *testing.T) {
 
 // The study notices a searched list in the place of Scheme 6.
 func TestLocksFalsifier(t *testing.T) {
-	p := &locksPlan{Timers: []int{0, 100}, Schemes: []string{"scheme2", "scheme6"}, Processors: []int{1, 8}, Running: 1000, Operations: 100, Work: 16, Longest: 1000, Seeds: 1}
-	results := studytest.Cells(t, locksCells(p))
-	for i := range results {
-		r := &results[i]
+	const plan = "study: locks\ntimers: [0, 100]\nschemes: [scheme2, scheme6]\nprocessors: [1, 8]\n" +
+		"operations: 100\nlongest: 1000\nseeds: 1\n"
+	_, out := studytest.RunAltered(t, Locks, plan, func(r *locksCell) {
 		r.Scheme = map[string]string{"scheme2": "scheme6", "scheme6": "scheme2"}[r.Scheme]
-	}
-	out := studytest.Judge(t, locksJudge, p, results)
+	})
 	studytest.Want(t, out, experiments.NotReproduced, "scheme2-hold", "scheme2-speedup", "constant-hold")
 }
 
