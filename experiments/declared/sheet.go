@@ -212,7 +212,7 @@ type series struct {
 	Name   prose        `yaml:"name"`
 	Kind   figure.Kind  `yaml:"kind"`
 	Dashed formula      `yaml:"dashed"`
-	Group  string       `yaml:"group"`  // a column of lines: those of one value share a colour; or a number
+	Group  string       `yaml:"group"`  // a column of lines that share a colour, or a number
 	Marker bool         `yaml:"marker"` // they share a sign too
 	Rows   string       `yaml:"rows"`   // groups in the place of the study's rows
 	Where  formula      `yaml:"where"`
@@ -221,7 +221,7 @@ type series struct {
 	X      formula      `yaml:"x"`
 	Y      formula      `yaml:"y"`
 	Law    formula      `yaml:"law"`  // what y should be: a dashed line next to each
-	Tail   formula      `yaml:"tail"` // in the place of y: the share of this number's sum at x and beyond
+	Tail   formula      `yaml:"tail"` // in the place of y: share of its sum from x on
 	From   formula      `yaml:"from"` // of a function: the first and last value, and the step
 	To     formula      `yaml:"to"`
 	Step   formula      `yaml:"step"`

@@ -402,7 +402,7 @@ func (s *scope) addPoints(f *figure.Figure, g *graph, from *series, made, law *f
 	return nil
 }
 
-// along returns the place of a point along x: a number, or that of its label among the axis's ticks.
+// along returns the place of a point along x: a number, or that of its label among the ticks.
 func (s *scope) along(f *figure.Figure, g *graph, from *series) (float64, error) {
 	if g.X.Ticks.text() == "" {
 		return s.floatOf(from.X.tree)
