@@ -30,15 +30,8 @@ func TestASegmentHasOneTimerForOneRoundTrip(t *testing.T) {
 
 // TestRatesFalsifier checks that the claims notice a lost timer and a segment without one.
 func TestRatesFalsifier(t *testing.T) {
-	p := &ratesPlan{
-		Rate: 1e8, Overhead: 38, Window: 1, Watched: 20 * time.Millisecond, Settle: 200 * time.Millisecond, Connections: 1, RoundTrips: []time.Duration{time.Millisecond},
-		Timers: []testbed.Timers{testbed.MustTimers("per-segment control=newreno delack=40ms -tlp -rack -frto")},
-	}
-	c, err := runRates(p, p.Timers[0], time.Millisecond, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.Sides[0].Kinds[0].Started--
-	out := studytest.Judge(t, judgeRates, p, []ratesCell{c})
+	const plan = "study: rates\nrate: 100000000\nwatched: 20ms\nsettle: 200ms\nround_trips: [1ms]\nbusy: [1000]\n" +
+		"timers: [\"per-segment control=newreno delack=40ms -tlp -rack -frto\"]\n"
+	_, out := studytest.RunAltered(t, Rates, plan, func(c *ratesCell) { c.Sides[0].Kinds[0].Started-- })
 	studytest.Want(t, out, experiments.NotReproduced, "conservation", "per-segment")
 }
