@@ -2,11 +2,13 @@ package wheels
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"tcpwheel/experiments"
+	"tcpwheel/experiments/declared"
 	"tcpwheel/wheel"
 )
 
@@ -105,8 +107,50 @@ type millionCell struct {
 	Calls    uint64       `json:"calls"`    // of START and STOP
 }
 
+// millionRow is a cell with its facility.
+type millionRow struct {
+	Facility string `json:"facility"`
+	Scheme   string `json:"scheme"`
+	Style    string `json:"style" help:"the scheme, and whether it is lazy"`
+	Slots    int    `json:"slots" help:"0 is the scheme's default"`
+	Levels   int    `json:"levels" help:"0 is the scheme's default"`
+	Lazy     bool   `json:"lazy" help:"by a word of the facility; the packed Scheme 6 always is"`
+	Hashed   bool   `json:"hashed" help:"Scheme 6 in any layout"`
+	Mode     string `json:"mode" help:"of the connections: idle, steady or active"`
+	Seed     int    `json:"seed"`
+
+	Ticks       uint64 `json:"ticks"`
+	Visits      uint64 `json:"visits" help:"of timers by ticks"`
+	Moves       uint64 `json:"moves"`
+	Migrations  uint64 `json:"migrations"`
+	Comparisons uint64 `json:"comparisons"`
+	Expiries    uint64 `json:"expiries"`
+	Wakeups     uint64 `json:"wakeups"`
+	Busiest     uint64 `json:"busiest" help:"visits, moves and comparisons of the tick with the most"`
+	Calls       uint64 `json:"calls" help:"of START and STOP"`
+}
+
+// millionRows returns the cells with their facilities.
+func millionRows(p *millionPlan, cells []millionCell) (all []millionRow) {
+	for _, c := range cells {
+		i := slices.IndexFunc(p.Facilities, func(f millionFacility) bool { return f.Text == c.Facility })
+		f, n := &p.Facilities[i], c.Counts
+		row := millionRow{
+			Facility: c.Facility, Scheme: f.Scheme, Style: f.Scheme, Slots: f.Slots, Levels: f.Levels, Lazy: f.Lazy,
+			Hashed: f.hashed(), Mode: string(c.Mode), Seed: c.Seed,
+			Ticks: c.Ticks, Visits: n.TickVisits, Moves: n.Moves, Migrations: n.Migrations, Comparisons: n.Comparisons,
+			Expiries: n.Expiries, Wakeups: n.Wakeups, Busiest: c.Busiest, Calls: c.Calls,
+		}
+		if f.Lazy {
+			row.Style += " lazy"
+		}
+		all = append(all, row)
+	}
+	return all
+}
+
 // Million is the study.
-var Million = experiments.Define(experiments.Spec[millionPlan, millionCell]{
+var Million = declared.DefineRows(experiments.Spec[millionPlan, millionCell]{
 	ID: "E22", Name: "million", Class: experiments.Shape, Folder: "wheels/million", Files: files,
 	Found:    "With 4096 slots, a million idle connections cost Scheme 6 {idle}; with 2^20 slots 256 times fewer.",
 	Question: "What do the timers of a million idle connections cost, and is Scheme 6 the right one?",
@@ -117,6 +161,5 @@ var Million = experiments.Define(experiments.Spec[millionPlan, millionCell]{
 		return nil
 	},
 	Cells: millionCells,
-	Judge: millionJudge,
 	Live:  []experiments.LivePart[millionPlan]{{Name: "clock", Run: millionClock}},
-})
+}, millionRows)

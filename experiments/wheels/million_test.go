@@ -40,15 +40,14 @@ func TestMillionFalsifier(t *testing.T) {
 		RTO: 200 * time.Millisecond, DelAck: 40 * time.Millisecond, Facilities: []millionFacility{{Text: "scheme6 slots=1024", Scheme: "scheme6", Slots: 1024}}, Seeds: 1,
 	}
 	half := millionFacility{Text: p.Facilities[0].Text, Scheme: "scheme6", Slots: 512}
-	var results []millionCell
-	for _, mode := range []millionMode{millionIdle, millionSteady, millionActive} {
-		c, err := millionRun(p, &half, mode, 1)
-		if err != nil {
+	const plan = "study: million\nconnections: 1000\nkeepalive: 1m\nfacilities: [scheme6 slots=1024]\nrotations: 2\n" +
+		"active: 10\npackets: 1000\nwatched: 1s\nseeds: 1\n"
+	_, out := studytest.RunAltered(t, Million, plan, func(c *millionCell) {
+		var err error
+		if *c, err = millionRun(p, &half, c.Mode, 1); err != nil {
 			t.Fatal(err)
 		}
-		results = append(results, c)
-	}
-	out := studytest.Judge(t, millionJudge, p, results)
+	})
 	studytest.Want(t, out, experiments.NotReproduced, "idle", "steady")
 }
 
