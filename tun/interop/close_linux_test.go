@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/netip"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -163,6 +164,35 @@ func TestSimultaneousOpen(t *testing.T) {
 	})
 }
 
+// TestRetransmittedFINEndsTimeWait duplicates the kernel's FIN, as the kernel does if our stack is
+// late. Our end acknowledges it twice. The first ACK closes the kernel's socket, so that the kernel
+// answers the second with a RST, which ends TIME-WAIT after a round trip (RFC 1337). On a busy
+// machine a test may never see that state.
+func TestRetransmittedFINEndsTimeWait(t *testing.T) {
+	t.Parallel()
+	forPairs(t, withKernel, plan{link: sim.LinkConfig{Duplicate: 1}}, func(t *testing.T, n *network) {
+		a, b := n.connect(false)
+		us, peer := n.ourEnd(a, b), a
+		if n.b.tcp != ours {
+			peer = b
+		}
+		var resets atomic.Int32
+		n.box.setDrop(func(d tun.Direction, pkt *stack.PacketBuffer) bool {
+			if has(header.TCPFlagRst)(d, pkt) {
+				resets.Add(1)
+			}
+			return false
+		})
+		us.CloseWrite()
+		readEnd(t, peer)
+		peer.CloseWrite()
+		eventually(t, "TIME-WAIT is over", func() bool { return us.state() == gtcp.StateClose })
+		if resets.Load() == 0 {
+			t.Error("no RST has ended TIME-WAIT")
+		}
+	})
+}
+
 // TestAbortInEachState resets a connection of our stack in each state, from either end, while the
 // packets that lead to the next state are held back. The other end sees the reset, unless its own
 // end was over, and nothing is left in the stack.
@@ -178,7 +208,12 @@ func TestAbortInEachState(t *testing.T) {
 			{gtcp.StateFinWait2, func(us, peer conn) { us.CloseWrite() }},
 			{gtcp.StateCloseWait, func(us, peer conn) { peer.CloseWrite() }},
 			{gtcp.StateLastAck, func(us, peer conn) { peer.CloseWrite(); readEnd(t, us); n.box.dropAll(); us.CloseWrite() }},
-			{gtcp.StateTimeWait, func(us, peer conn) { us.CloseWrite(); readEnd(t, peer); peer.CloseWrite() }},
+			{gtcp.StateTimeWait, func(us, peer conn) {
+				n.box.setDrop(has(header.TCPFlagRst)) // see TestRetransmittedFINEndsTimeWait
+				us.CloseWrite()
+				readEnd(t, peer)
+				peer.CloseWrite()
+			}},
 		} {
 			for _, first := range []string{"us", "peer"} {
 				t.Run(test.state.String()+"/"+first, func(t *testing.T) {
@@ -191,7 +226,18 @@ func TestAbortInEachState(t *testing.T) {
 						peer = b
 					}
 					test.lead(us, peer)
-					eventually(t, test.state.String(), func() bool { return us.state() == test.state })
+					var seen []gtcp.EndpointState
+					t.Cleanup(func() {
+						if t.Failed() {
+							t.Logf("our end was in %v", seen)
+						}
+					})
+					eventually(t, test.state.String(), func() bool {
+						if s := us.state(); len(seen) == 0 || s != seen[len(seen)-1] {
+							seen = append(seen, s)
+						}
+						return seen[len(seen)-1] == test.state
+					})
 					// On a busy machine the held-back FIN may be retransmitted before the RST.
 					n.box.setDrop(has(header.TCPFlagFin))
 					defer n.box.setDrop(nil)
