@@ -56,8 +56,8 @@ func TestGVisorRACKBreaksTiesBackwards(t *testing.T) {
 	}
 }
 
-// TestGVisorKeepsThePort shows a fault of gVisor's TCP (docs/findings.md): a socket that is bound to
-// a port of all addresses, and then connects, never gives the port back. Ours does, and so does
+// TestGVisorKeepsThePort shows a fault of gVisor's TCP (docs/findings.md): a socket that is bound
+// to a port of all addresses, and then connects, never gives the port back. Ours does, and so does
 // Linux: at once after a reset, and after TIME-WAIT.
 //
 // cleanupLocked releases the port for ID.LocalAddress, which Connect has set. Bind has reserved it

@@ -22,11 +22,14 @@ type rigPeer struct {
 	known  bool
 	nxt    uint32 // next sequence number expected, from theirs
 	sent   int    // segments from the stack
+	all    []header.TCP
 	last   header.TCP
 	packet []byte // the IP packet that contains last
 	bare   bool   // SYNs have no options
 	sack   bool   // SYNs permit SACK
 	stamps bool   // segments have timestamps
+	late   uint32 // added to their echoes
+	wnd    uint16 // 0 is 65535
 }
 
 func (r *rig) peer(port uint16) *rigPeer {
@@ -56,10 +59,14 @@ func (p *rigPeer) raw(flags header.TCPFlags, seq, ack uint32, data []byte, bad u
 	if p.stamps {
 		opts = append(opts, header.TCPOptionNOP, header.TCPOptionNOP, header.TCPOptionTS, header.TCPOptionTSLength)
 		opts = binary.BigEndian.AppendUint32(opts, uint32(time.Duration(r.clock.Time()).Milliseconds()))
-		opts = binary.BigEndian.AppendUint32(opts, p.echo())
+		opts = binary.BigEndian.AppendUint32(opts, p.echo()+p.late)
 	}
 	if !flags.Contains(header.TCPFlagAck) {
 		ack = 0
+	}
+	wnd := p.wnd
+	if wnd == 0 {
+		wnd = 65535
 	}
 	size := header.TCPMinimumSize + len(opts)
 	b := make([]byte, header.IPv4MinimumSize+size+len(data))
@@ -70,7 +77,7 @@ func (p *rigPeer) raw(flags header.TCPFlags, seq, ack uint32, data []byte, bad u
 	ip.SetChecksum(^ip.CalculateChecksum())
 	seg := header.TCP(b[header.IPv4MinimumSize:])
 	seg.Encode(&header.TCPFields{
-		SrcPort: p.port, DstPort: p.here, SeqNum: seq, AckNum: ack, DataOffset: uint8(size), Flags: flags, WindowSize: 65535,
+		SrcPort: p.port, DstPort: p.here, SeqNum: seq, AckNum: ack, DataOffset: uint8(size), Flags: flags, WindowSize: wnd,
 	})
 	copy(seg[header.TCPMinimumSize:], opts)
 	copy(seg[size:], data)

@@ -190,6 +190,7 @@ func (r *rig) sent(b []byte, net tcpip.NetworkProtocolNumber) {
 		p.nxt = raw.SequenceNumber() + uint32(n) + 1 - p.theirs
 	}
 	p.sent++
+	p.all = append(p.all, p.last)
 	r.order = append(r.order, p.port)
 	if flags == header.TCPFlagAck && n == 0 && !r.acks {
 		return
