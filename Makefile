@@ -1,4 +1,4 @@
-.PHONY: check test bench speed fuzz samples results release
+.PHONY: check test bench speed fuzz samples results release site
 
 check: ## what CI runs
 	.ci/run
@@ -25,3 +25,6 @@ results: ## the results in docs/results.md, docs/figures, the studies' READMEs a
 
 release: ## archives of the program with completions, for six systems, and SHA256SUMS, in ./dist
 	.ci/release dist
+
+site: ## the static page: a folder for any web server, and tcpwheel.html to mail, in ./site
+	go run ./cmd/tcpwheel/internal/site/make site

@@ -1,5 +1,7 @@
 "use strict";
-for (const table of document.querySelectorAll("table.sort")) {
+// dress makes tables sortable and data savable, in a page or a part of one.
+const dress = root => {
+for (const table of root.querySelectorAll("table.sort")) {
   const heads = table.tHead.rows[0].cells;
   for (const th of heads) {
     const button = document.createElement("button");
@@ -21,7 +23,7 @@ for (const table of document.querySelectorAll("table.sort")) {
     });
   }
 }
-for (const pre of document.querySelectorAll("pre.csv")) {
+for (const pre of root.querySelectorAll("pre.csv")) {
   const button = document.createElement("button");
   button.type = "button";
   button.className = "save";
@@ -35,3 +37,5 @@ for (const pre of document.querySelectorAll("pre.csv")) {
   });
   pre.before(button);
 }
+};
+dress(document);

@@ -26,7 +26,7 @@ function context(canvas) {
 // svgContext is a drawing context that writes SVG: what the diagrams use of one, and no more.
 function svgContext(w, h) {
   const out = [];
-  let path = "", stroke = "#000", fill = "#000", dash = [];
+  let path = "", dash = [];
   const n = x => +x.toFixed(1), safe = s => String(s).replace(/[&<>"]/g, x => `&#${x.charCodeAt(0)};`);
   const c = {
     lineWidth: 1, globalAlpha: 1, textAlign: "left", font: "12px system-ui",
@@ -37,11 +37,11 @@ function svgContext(w, h) {
       if (to - from >= 2 * Math.PI) { path += `M${p(0)}A${r} ${r} 0 1 1 ${p(Math.PI)}A${r} ${r} 0 1 1 ${p(0)}`; return; }
       path += `M${p(from)}A${r} ${r} 0 ${to - from > Math.PI ? 1 : 0} 1 ${p(to)}`;
     },
-    stroke() { out.push(`<path d="${path}" fill="none" stroke="${c.strokeStyle}" stroke-width="${c.lineWidth}" opacity="${c.globalAlpha}"${dash.length ? ` stroke-dasharray="${dash}"` : ""}/>`); },
-    fill() { out.push(`<path d="${path}" fill="${c.fillStyle}" opacity="${c.globalAlpha}"/>`); },
+    stroke() { out.push(`<path d="${path}" style="fill:none;stroke:${c.strokeStyle};stroke-width:${c.lineWidth}${c.globalAlpha < 1 ? `;opacity:${c.globalAlpha}` : ""}${dash.length ? `;stroke-dasharray:${dash}` : ""}"/>`); },
+    fill() { out.push(`<path d="${path}" style="fill:${c.fillStyle};stroke:none${c.globalAlpha < 1 ? `;opacity:${c.globalAlpha}` : ""}"/>`); },
     fillRect(x, y, a, b) { out.push(`<rect x="${n(x)}" y="${n(y)}" width="${n(a)}" height="${n(b)}" fill="${c.fillStyle}"/>`); },
     fillText(s, x, y) { out.push(`<text x="${n(x)}" y="${n(y)}" fill="${c.fillStyle}" text-anchor="${{ center: "middle", right: "end" }[c.textAlign] || "start"}" style="font:${c.font}">${safe(s)}</text>`); },
-    measureText: s => ({ width: 6.2 * s.length }), setLineDash(d) { dash = d; }, strokeStyle: stroke, fillStyle: fill,
+    measureText: s => ({ width: 6.2 * s.length }), setLineDash(d) { dash = d; }, strokeStyle: "#000", fillStyle: "#000",
     text: () => out.join("\n"),
   };
   return c;

@@ -1,0 +1,57 @@
+// Command make writes the static page to a folder: go run ./cmd/tcpwheel/internal/site/make FOLDER.
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"tcpwheel/cmd/tcpwheel/internal/site"
+)
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: go run ./cmd/tcpwheel/internal/site/make FOLDER, in the root of the module")
+		os.Exit(2)
+	}
+	if err := write(os.Args[1]); err != nil {
+		fmt.Fprintln(os.Stderr, "site:", err)
+		os.Exit(1)
+	}
+}
+
+// write builds the program and writes the page.
+func write(dir string) error {
+	temp, err := os.MkdirTemp("", "tcpwheel-site")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(temp)
+	program := filepath.Join(temp, "tcpwheel.wasm")
+	build := exec.Command("go", "build", "-trimpath", "-pgo=off", "-buildvcs=false", "-ldflags=-s -w", "-o", program, "./cmd/tcpwheel/internal/site/wasm")
+	build.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "CGO_ENABLED=0", "GOFLAGS=")
+	build.Stdout, build.Stderr = os.Stderr, os.Stderr
+	if err := build.Run(); err != nil {
+		return fmt.Errorf("go build: %w", err)
+	}
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		return fmt.Errorf("go env: %w", err)
+	}
+	var p site.Parts
+	if p.Program, err = os.ReadFile(program); err != nil {
+		return err
+	}
+	run, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(root)), "lib", "wasm", "wasm_exec.js"))
+	if err != nil {
+		return err
+	}
+	start, err := os.ReadFile(filepath.Join("docs", "start.md"))
+	if err != nil {
+		return fmt.Errorf("run it in the root of the module: %w", err)
+	}
+	p.Exec, p.Start = string(run), string(start)
+	return site.Write(dir, p)
+}
