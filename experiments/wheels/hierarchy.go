@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 
 	"tcpwheel/experiments"
+	"tcpwheel/experiments/declared"
 	"tcpwheel/wheel"
 	"tcpwheel/wheel/stat"
 )
@@ -45,24 +46,55 @@ type hierarchyRun struct {
 	Miscounted int    `json:"miscounted"`       // timers whose visits break the law of Scheme 6
 }
 
-// looks returns the visits to a timer in the mean, and cost adds its moves.
-func (r *hierarchyRun) looks() float64 { return float64(r.Looks) / float64(r.Timers) }
-func (r *hierarchyRun) cost() float64  { return float64(r.Looks+r.Moves) / float64(r.Timers) }
+// hierarchyRow is a run of timers.
+type hierarchyRow struct {
+	Kind   string `json:"kind" help:"six, seven, just or example"`
+	T      int    `json:"t" unit:"ticks" help:"mean interval"`
+	Seed   int    `json:"seed"`
+	M      int    `json:"slots" help:"in all"`
+	Levels int    `json:"levels" help:"0 is Scheme 6"`
 
-// rotations returns the mean interval in units of M.
-func (r *hierarchyRun) rotations() float64 {
-	return float64(r.Ticks) / float64(r.Timers) / float64(r.M)
+	Timers     int     `json:"timers" help:"0 if the hierarchy does not reach far enough"`
+	Ticks      uint64  `json:"ticks" help:"of all intervals"`
+	Looks      uint64  `json:"looks" help:"visits to timers"`
+	Moves      uint64  `json:"moves" help:"of timers"`
+	Most       uint64  `json:"most" unit:"migrations" help:"of one timer"`
+	Miscounted int     `json:"miscounted" unit:"timers" help:"whose visits break the law of Scheme 6"`
+	Law        float64 `json:"law" unit:"visits" help:"per timer, of an example"`
+}
+
+// hierarchyRows returns a row for each run.
+func hierarchyRows(_ *hierarchyPlan, cells []hierarchyCell) (all []hierarchyRow) {
+	for _, c := range cells {
+		add := func(kind string, runs []hierarchyRun) {
+			for _, r := range runs {
+				row := hierarchyRow{
+					Kind: kind, T: c.T, Seed: c.Seed, M: r.M, Levels: r.Levels, Timers: r.Timers, Ticks: r.Ticks,
+					Looks: r.Looks, Moves: r.Moves, Most: r.Most, Miscounted: r.Miscounted,
+				}
+				if kind == "example" {
+					row.Law = hierarchyExamples[c.T].looks
+				}
+				all = append(all, row)
+			}
+		}
+		add("six", c.Six)
+		add("seven", c.Seven)
+		add("just", c.Just)
+		add("example", c.Example)
+	}
+	return all
 }
 
 // Hierarchy is the study.
-var Hierarchy = experiments.Define(experiments.Spec[hierarchyPlan, hierarchyCell]{
+var Hierarchy = declared.DefineRows(experiments.Spec[hierarchyPlan, hierarchyCell]{
 	ID: "E3", Name: "hierarchy", Class: experiments.Exact, Folder: "wheels/hierarchy", Files: files,
-	Found:    "A timer costs Scheme 6 T/M + ½ visits, not T/M, and never less than one. So a hierarchy wins above m·c7/c6 - ½ rotations: {crossover-whole}.",
+	Found: "A timer costs Scheme 6 T/M + ½ visits, not T/M, and never less than one. " +
+		"So a hierarchy wins above m·c7/c6 - ½ rotations: {crossover-whole}.",
 	Question: "When does a hierarchy of wheels beat a hashed wheel?",
 	Cells:    hierarchyCells,
-	Judge:    hierarchyJudge,
 	Live:     []experiments.LivePart[hierarchyPlan]{{Name: "clock", Run: hierarchyClock}},
-})
+}, hierarchyRows)
 
 func hierarchyCells(p *hierarchyPlan) (all []experiments.Cell[hierarchyCell]) {
 	for _, t := range p.Intervals {
