@@ -12,7 +12,7 @@ type app struct {
 	e       *end
 	writes  []Write
 	next    int
-	waited  int    // no write before it, from next on, waits for the peer
+	waiting int    // the first write that waits for more of the peer than got has
 	partial uint64 // bytes of the next write that a tape had it write already
 	alarm   alarm
 	since   wheel.Time // the write before, or the opening
@@ -41,20 +41,21 @@ func (a *app) told(now wheel.Time, events tcp.Events) {
 		a.e.conn.Consumed(now, uint32(n), &a.e.out)
 		a.e.flush(now)
 	}
-	if place := int64(a.received() + 1); a.waits() && (len(a.got) == 0 || place > a.got[len(a.got)-1].bytes) {
-		a.got = append(a.got, delivered{now, place})
-	}
+	a.note(now, a.received()+1)
 	if a.e.net != nil {
 		a.act(now)
 	}
 }
 
-// waits reports whether a write is left that waits for bytes of the peer.
-func (a *app) waits() bool {
-	for a.waited < len(a.writes) && (a.waited < a.next || a.writes[a.waited].Received == 0) {
-		a.waited++
+// note keeps when so much of the peer's stream had arrived, if a write waits for that.
+func (a *app) note(now wheel.Time, place uint64) {
+	first := a.waiting
+	for a.waiting < len(a.writes) && a.writes[a.waiting].Received <= place {
+		a.waiting++
 	}
-	return a.waited < len(a.writes)
+	if slices.ContainsFunc(a.writes[first:a.waiting], func(w Write) bool { return w.Received > 0 }) {
+		a.got = append(a.got, delivered{now, int64(place)})
+	}
 }
 
 // act does all writes whose time has come.

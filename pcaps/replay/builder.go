@@ -14,6 +14,7 @@ import (
 type builder struct {
 	conn    *track.Conn
 	streams *[2]track.Stream
+	bare    [2]int           // packets of each end without bytes
 	half    [2]time.Duration // the round trip from the point of capture to each end
 	epoch   wheel.Time
 	script  *Script
@@ -66,6 +67,10 @@ func build(c *track.Conn) (*Script, error) {
 		return nil, refuse("no round-trip time can be measured: capture the handshake, or data together with its ACKs")
 	}
 	b.findEpoch()
+	for i := range c.Facts.Len() {
+		x := c.Facts.At(i)
+		b.bare[x.Flow] += count(x.Len == 0)
+	}
 	s := b.script
 	last := c.Facts.At(c.Facts.Len() - 1).Seen
 	s.Epoch, s.End, s.IPv6 = b.epoch, b.virtual(last), c.Flows[0].Src.Addr().Is6()

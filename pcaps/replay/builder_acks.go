@@ -17,7 +17,7 @@ func (b *builder) acks(d int, sack bool) (all []ACK) {
 		return max(a.una-1, 0)
 	}
 	var (
-		got  []delivered // how much had arrived when
+		got  = make([]delivered, 0, len(b.heard)) // how much had arrived when
 		come = arrived{una: 1}
 		said arrived // by the ACKs of d
 	)

@@ -43,8 +43,8 @@ func (b *builder) order(r *eventRef) int64 {
 func (b *builder) mergeEvents(d int) {
 	b.heard = b.script.tapes[d].heard
 	all := b.events[:0]
-	if need := b.conn.Facts.Len()/2 + len(b.heard); cap(all) < need {
-		all = make([]eventRef, 0, need)
+	if cap(all) == 0 {
+		all = make([]eventRef, 0, b.conn.Facts.Len()+len(b.streams[0].Sent)/16)
 	}
 	sent := int64(0)
 	for i := range b.conn.Facts.Len() {

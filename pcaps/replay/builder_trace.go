@@ -80,6 +80,7 @@ func (b *builder) delays(p *track.Stream, t *PathTrace, least time.Duration, cov
 	near, far := p.Near/2, p.Far/2
 	order := sendOrder(p)
 	sweep := ackedBySweep(p, least)
+	t.Delays = make([]DelaySample, 0, len(p.Sent))
 	all := make([]segmentDelay, len(p.Sent))
 	for k, i := range order {
 		s := &p.Sent[i]

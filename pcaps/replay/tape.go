@@ -98,7 +98,7 @@ func (p *PathTrace) sends() []sendRef {
 // deliveries finds what arrives of what the end d sent.
 func (b *builder) deliveries(d int) []delivery {
 	p, to := &b.streams[d], 1-d
-	all := make([]delivery, 0, b.conn.Facts.Len()/2)
+	all := make([]delivery, 0, len(p.Sent)+b.bare[d])
 	acked, next := int64(0), 0
 	for i := range b.conn.Facts.Len() {
 		x := b.conn.Facts.At(i)

