@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"go/ast"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"tcpwheel/experiments/spelling"
 	"tcpwheel/wheel/stat"
 )
 
@@ -372,34 +372,10 @@ func bytesTime(s *scope, c *call) (any, error) {
 	return time.Duration(8e9 * bytes / rate), nil
 }
 
-// distance is the number of letters to insert, delete or change to turn one word into another.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal, row[j+1] = row[j+1], min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
-}
-
 // nearest returns ", did you mean NAME" for a name within a third of its letters, "" without one.
 func nearest(name string, all []string) string {
-	if len(all) == 0 {
-		return ""
+	if best, ok := spelling.Nearest(name, all); ok {
+		return ", did you mean " + best + "?"
 	}
-	best := slices.MinFunc(all, func(a, b string) int { return distance(name, a) - distance(name, b) })
-	if distance(name, best) > max(1, len(name)/3) {
-		return ""
-	}
-	return ", did you mean " + best + "?"
+	return ""
 }

@@ -17,6 +17,7 @@ import (
 	studies "tcpwheel/experiments/all"
 	"tcpwheel/experiments/plan"
 	findings "tcpwheel/experiments/report"
+	"tcpwheel/experiments/spelling"
 )
 
 func newExperiment() *cobra.Command {
@@ -178,7 +179,7 @@ func findStudy(cmd *cobra.Command, name string) (*experiments.Study, error) {
 		return s, nil
 	}
 	hint := "'tcpwheel experiment list' names all studies; a plan is a file with .yaml in its name"
-	if likely, ok := nearest(name, studyNames()); ok {
+	if likely, ok := spelling.Nearest(name, studyNames()); ok {
 		hint = didYouMean(likely)
 	}
 	return nil, &usageError{err: fmt.Errorf("%sno study %q", commandPrefix(cmd), name), hint: hint}

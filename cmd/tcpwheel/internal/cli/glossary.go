@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"tcpwheel/experiments/spelling"
 )
 
 // glossaryPart is a group of terms.
@@ -133,7 +135,7 @@ func writeGlossary(w io.Writer, want string) error {
 	}
 	if b.Len() == 0 {
 		err := fmt.Errorf("glossary: no term %q, see all with 'tcpwheel glossary'", want)
-		if likely, ok := nearest(want, glossaryTerms()); ok {
+		if likely, ok := spelling.Nearest(want, glossaryTerms()); ok {
 			return &usageError{err: err, hint: didYouMean(likely), failed: true}
 		}
 		return err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tcpwheel/experiments/spelling"
 	"tcpwheel/pcaps/capture"
 	"tcpwheel/pcaps/corpus"
 	"tcpwheel/pcaps/samples"
@@ -118,7 +119,7 @@ func openSample(name string) (io.ReadCloser, error) {
 	}
 	f, err := samples.Open(sample)
 	if errors.Is(err, fs.ErrNotExist) {
-		if likely, ok := nearest(strings.Split(sample, "/")[0], sampleNames()); ok {
+		if likely, ok := spelling.Nearest(strings.Split(sample, "/")[0], sampleNames()); ok {
 			return nil, fmt.Errorf("%s: no such sample, did you mean %s%s?", name, samplePrefix, likely)
 		}
 		return nil, fmt.Errorf("%s: no such sample, see tcpwheel samples", name)

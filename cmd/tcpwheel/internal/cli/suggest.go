@@ -4,60 +4,11 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/spf13/pflag"
+
+	"tcpwheel/experiments/spelling"
 )
-
-// nearest returns the candidate that a word was probably meant to be: the first with the fewest
-// letters wrong, missing, added or exchanged with a neighbour, and with a third of them at most.
-// Words and candidates that begin with no letter are values, not names.
-func nearest(word string, candidates []string) (best string, ok bool) {
-	if !isName(word) {
-		return "", false
-	}
-	least := max(1, utf8.RuneCountInString(word)/3) + 1
-	for _, c := range candidates {
-		if d := editDistance(word, c); isName(c) && d > 0 && d < least {
-			best, least, ok = c, d, true
-		}
-	}
-	return best, ok
-}
-
-// isName reports whether a word begins with a letter and has two letters at least.
-func isName(word string) bool {
-	first, size := utf8.DecodeRuneInString(word)
-	return unicode.IsLetter(first) && len(word) > size
-}
-
-// editDistance returns the number of edits that make b of a: insertions, deletions, substitutions,
-// and exchanges of two neighbours (optimal string alignment).
-func editDistance(a, b string) int {
-	s, t := []rune(strings.ToLower(a)), []rune(strings.ToLower(b))
-	rows := make([][]int, len(s)+1)
-	for i := range rows {
-		rows[i] = make([]int, len(t)+1)
-		rows[i][0] = i
-	}
-	for j := range rows[0] {
-		rows[0][j] = j
-	}
-	for i := 1; i <= len(s); i++ {
-		for j := 1; j <= len(t); j++ {
-			cost := 1
-			if s[i-1] == t[j-1] {
-				cost = 0
-			}
-			rows[i][j] = min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+cost)
-			if i > 1 && j > 1 && s[i-1] == t[j-2] && s[i-2] == t[j-1] {
-				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
-			}
-		}
-	}
-	return rows[len(s)][len(t)]
-}
 
 var (
 	// refused is an error that quotes a word and lists what is accepted.
@@ -76,7 +27,7 @@ func suggestion(err error) (string, bool) {
 		}
 		word, _, _ := strings.Cut(m[1], ":") // of a model with parameters, its name
 		listed := strings.FieldsFunc(m[2], func(r rune) bool { return strings.ContainsRune(` ,;:"[]|`, r) })
-		return nearest(word, listed)
+		return spelling.Nearest(word, listed)
 	}
 	return "", false
 }
@@ -97,6 +48,6 @@ func suggestFlag(err error, flags *pflag.FlagSet) (string, bool) {
 		}
 	})
 	slices.Sort(names)
-	name, ok := nearest(m[1], names)
+	name, ok := spelling.Nearest(m[1], names)
 	return "--" + name, ok
 }
