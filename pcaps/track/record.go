@@ -32,7 +32,8 @@ import (
 //	episode_s                from sent until all that was in flight is acknowledged, end_packet
 //	unmeasured               why the end of the repair cannot be measured: echo, silence or no-acks
 //	time_lost_s              how long the receiver's application got nothing that the path could have
-//	                         brought, in losses that were needed and repaired; time counts once in a connection
+//	                         brought, in losses that were needed and repaired; time counts once in
+//	                         a connection
 //	timer_wait_s             the part that the sender waited for its timers
 //	unrepaired_s             how long data waited that was still missing at the end
 //	rtt_s                    median RTT of the 10 s before
@@ -146,8 +147,8 @@ func (f *Flow) Record(file string, e *Episode) EpisodeRecord {
 //	first_packet, packets
 //	end                           open, closed, reset, replaced (by another between the same ends)
 //	                              or evicted (to bound memory)
-//	outcome                       established; begun (before the capture); or never established: refused,
-//	                              unreachable or unanswered
+//	outcome                       established; begun (before the capture); or never established:
+//	                              refused, unreachable or unanswered
 //	unreachable_by                sender of the ICMP error, if unreachable
 //	time_lost_s, timer_wait_s     sums over both flows
 //	handshake_s                   from SYN to ACK, if all three packets were seen

@@ -8,9 +8,9 @@ import (
 )
 
 // creditDSACK accounts each byte of a DSACK to one retransmission: a delayed ACK may report several
-// segments at once. A DSACK of a part of a retransmission shows nothing about the rest. RFC 3708 §3
-// counts DSACKs against retransmissions. The echo does not help: segments below the window do not
-// change it (RFC 7323 §5.3).
+// segments at once. A DSACK of a part of a retransmission shows nothing about the rest. RFC 3708
+// §3 counts DSACKs against retransmissions. The echo does not help: segments below the window do
+// not change it (RFC 7323 §5.3).
 func (f *Flow) creditDSACK(a *ack) {
 	b, any := a.sack[0], false
 	for b.start < b.end {

@@ -53,7 +53,8 @@ func largeCorpus(t *testing.T) string {
 // TestCorpusSpeed measures analyze --parquet with one and two captures at a time, three runs each,
 // and kills a run ten times. It wants a folder with room for 10 GB:
 //
-//	go -C cmd/tcpwheel/tcpwheel-corpus test -run TestCorpusSpeed -v -timeout 1h -corpus-dir /var/tmp/corpus
+//	go -C cmd/tcpwheel/tcpwheel-corpus test -run TestCorpusSpeed -v -timeout 1h \
+//		-corpus-dir /var/tmp/corpus
 func TestCorpusSpeed(t *testing.T) {
 	if *corpusDir == "" {
 		t.Skip("wants -corpus-dir")
