@@ -47,7 +47,7 @@ var policy = layout{
 	},
 
 	// Modules of their own, whose dependencies users of this module do not inherit.
-	nested: []string{"wheel/peers", "netstack/programs", "pcaps/corpus/peers", "cmd/tcpwheel/tcpwheel-corpus", "cmd/tcpwheel/browser"},
+	nested: []string{"wheel/peers", "netstack/programs", "pcaps/corpus/peers", "cmd/tcpwheel/tcpwheel-corpus", "cmd/tcpwheel/browser", "cmd/tcpwheel/man"},
 
 	deps: []dependency{
 		{path: "gvisor.dev/gvisor", rooms: []string{"netstack", "tun", "cmd"}},

@@ -12,13 +12,13 @@ import (
 var profiled = flag.String("captures", "", "folder with captures (*.pcap) for BenchmarkProfile")
 
 // BenchmarkProfile is the work that the compiler's profile is taken from: what takes a packet, or a
-// segment of the engine, through the program again and again. The compiler reads default.pgo
-// whenever it builds the program, so the profile is taken again when that work has changed:
+// segment of the engine, through the program again and again. The compiler reads release.pgo
+// when a release is built, so the profile is taken again when that work has changed:
 //
 //	go test ./pcaps/track -run BigCaptures -big DIR
 //	cp echo-82k-packets.pcap DIR
 //	go test ./cmd/tcpwheel/internal/cli -run '^$' -bench Profile -benchtime 1x -captures DIR \
-//		-cpuprofile cmd/tcpwheel/default.pgo
+//		-cpuprofile cmd/tcpwheel/release.pgo
 func BenchmarkProfile(b *testing.B) {
 	if *profiled == "" {
 		b.Skip("it needs a folder with large captures: -captures")
