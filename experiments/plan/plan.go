@@ -62,6 +62,20 @@ func Parse(name string, text []byte) (*File, error) {
 	return f, nil
 }
 
+// Question returns the sentences that a plan's text begins with, as a comment: what it asks. It is
+// empty without such a comment.
+func Question(text string) string {
+	var words []string
+	for line := range strings.Lines(text) {
+		said, isComment := strings.CutPrefix(strings.TrimSpace(line), "#")
+		if !isComment {
+			break
+		}
+		words = append(words, strings.Fields(said)...)
+	}
+	return strings.Join(words, " ")
+}
+
 // plain refuses aliases, anchors and duplicate keys.
 func (f *File) plain(n *yaml.Node) error {
 	if n.Kind == yaml.AliasNode || n.Anchor != "" {

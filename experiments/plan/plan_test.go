@@ -136,6 +136,16 @@ func TestLocate(t *testing.T) {
 
 // TestSyntax has errors of the decoder name the right line, though its parser counts from 0 and its
 // scanner from 1.
+func TestQuestion(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "", "study: x\n# not at the top\n": "", "# Is it  late?\nstudy: x\n": "Is it late?", "#One\r\n#  two.\n\n# three\n": "One two.",
+	} {
+		if got := Question(text); got != want {
+			t.Errorf("Question(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
+
 func TestSyntax(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"a: 1\nb: [1\n", "p.yaml:2: not YAML: did not find"},

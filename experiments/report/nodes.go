@@ -6,6 +6,7 @@ import (
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
 
+	"tcpwheel/experiments/plan"
 	"tcpwheel/pcaps/htmlpage"
 )
 
@@ -80,7 +81,7 @@ func (v studyView) node() g.Node {
 	return h.Section(h.ID(v.Name), newline,
 		h.H2(g.Text(v.ID+" "+v.Name+": "+v.Question)), newline,
 		h.P(h.Class("soft"), g.Text(v.Class+" "), h.Code(g.Text(v.Command))), newline,
-		g.If(v.User, h.P(h.B(g.Text("It ran with the plan of a user")), g.Text(", which says what differs from the study’s own."))),
+		g.If(v.User, h.P(h.B(g.Text("It ran with the plan of a user")), g.Text(", which says what differs from the study’s own. "), g.Text(plan.Question(v.Plan)))),
 		g.If(v.Found != "", h.P(h.B(g.Text("Found.")), g.Text(" "), inline(v.Found))), newline,
 		v.Readme, v.outcomeView.node(),
 		h.Details(h.Summary(g.Text("plan")), h.Pre(h.Class("csv"), g.Attr("data-name", v.Name+"-plan.yaml"), g.Text(v.Plan))), newline,

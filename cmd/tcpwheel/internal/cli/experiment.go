@@ -112,7 +112,9 @@ func newExperimentShow() *cobra.Command {
 		Use:   "show STUDY",
 		Short: "show a study's question and its plan",
 		Long: "Show prints the README of a study, the size of its runs, and its plan. Your\n" +
-			"own plan is a file that names the study and the values that differ:\n\n" +
+			"own plan is a file that names the study and the values that differ. A comment\n" +
+			"that it begins with is its question, which the run prints first:\n\n" +
+			"  # Does a tick of 7 ms make timers late by more than 7 ms?\n" +
 			"  study: expiry\n" +
 			"  ticks: [2ms, 7ms]\n" +
 			"  seeds: 5",

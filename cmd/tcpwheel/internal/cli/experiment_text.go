@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"tcpwheel/experiments"
+	"tcpwheel/experiments/plan"
 	findings "tcpwheel/experiments/report"
 )
 
@@ -40,6 +41,9 @@ func writeJSON(w io.Writer, s *findings.Study, m *findings.Machine) error {
 func writeStudy(w io.Writer, s *findings.Study) error {
 	var b bytes.Buffer
 	study := s.Job.Study
+	if asked := plan.Question(s.Job.Plan); s.Job.User && asked != "" {
+		writeWrapped(&b, "", asked)
+	}
 	writeWrapped(&b, "", fmt.Sprintf("%s %s: %s", study.ID, study.Name, study.Question))
 	b.WriteString("\n")
 	writeOutcome(&b, s.Outcome)
