@@ -196,17 +196,11 @@ func (b Band) chance(m Measure) *float64 {
 	if m.Lo == nil || m.judged != m.judged {
 		return nil
 	}
-	own, nearest := b.judge(m.judged), math.Inf(1)
-	for _, edge := range b.edges {
-		d := math.Abs(m.judged - edge)
-		// Only an edge where the verdict changes counts.
-		if b.judge(edge-float64(d*1e-6)-1e-12) != own || b.judge(edge+float64(d*1e-6)+1e-12) != own {
-			nearest = min(nearest, d)
-		}
-	}
-	if math.IsInf(nearest, 1) {
+	edge, ok := b.nearest(m)
+	if !ok {
 		return nil
 	}
+	nearest := math.Abs(m.judged - edge)
 	p := 1.0
 	if se := (*m.Hi - *m.Lo) / (2 * 1.96); se > 0 {
 		p = stat.NormalTail(nearest / se)
@@ -214,6 +208,27 @@ func (b Band) chance(m Measure) *float64 {
 		p = 0
 	}
 	return &p
+}
+
+// nearest returns the edge nearest to a measure where the verdict changes.
+func (b Band) nearest(m Measure) (at float64, ok bool) {
+	own, nearest := b.judge(m.judged), math.Inf(1)
+	for _, edge := range b.edges {
+		d := math.Abs(m.judged - edge)
+		if b.judge(edge-float64(d*1e-6)-1e-12) == own && b.judge(edge+float64(d*1e-6)+1e-12) == own {
+			continue
+		}
+		if d < nearest {
+			at, nearest, ok = edge, d, true
+		}
+	}
+	return at, ok
+}
+
+// reached returns the nearest edge, and whether the interval of a measure reaches it.
+func (b Band) reached(m Measure) (edge float64, reached bool) {
+	edge, ok := b.nearest(m)
+	return edge, ok && *m.Lo < *m.Hi && *m.Lo <= edge && edge <= *m.Hi
 }
 
 // Tally counts the exceptions to a rule among the cases that were looked at. Its Band is None.

@@ -34,6 +34,8 @@ const (
 	// NotApplicable is the verdict on a claim that a plan leaves without meaning, or without the runs
 	// that it compares. Why says what is missing.
 	NotApplicable Verdict = "not applicable here"
+	// TooFew is the verdict of a quick run on a claim that more seeds may judge otherwise.
+	TooFew Verdict = "too few seeds to tell"
 )
 
 // Tag is the source of a figure.
@@ -76,6 +78,8 @@ type Claim struct {
 	P *float64 `json:"p,omitempty"`
 	// Unsettled marks a verdict that chance may have decided.
 	Unsettled bool `json:"unsettled,omitempty"`
+	// Needs says what a verdict needs that the plan does not have, such as ten seeds. "" is nothing.
+	Needs string `json:"-"`
 	// Otherwise becomes Why if the claim is not reproduced and Why is empty.
 	Otherwise string `json:"-"`
 	// Doubted marks a published figure that this project holds to be wrong: an exact study that does
@@ -92,6 +96,9 @@ func (o *Outcome) Claim(c Claim) {
 	c.P = c.Expected.chance(c.Measured)
 	if c.Verdict != Reproduced && c.Why == "" {
 		c.Why = c.Otherwise
+	}
+	if c.Needs != "" {
+		c.Verdict, c.Why = TooFew, c.Needs
 	}
 	o.Claims = append(o.Claims, c)
 }
@@ -232,9 +239,9 @@ func (o *Outcome) Check() error {
 			return fmt.Errorf("claim %s: class %q", c.Name, c.Class)
 		case c.Class == OfOthers && c.Tag == Computed:
 			return fmt.Errorf("claim %s: a figure of this project is not published by others", c.Name)
-		case c.Verdict == NotApplicable && c.Why == "":
+		case (c.Verdict == NotApplicable || c.Verdict == TooFew) && c.Why == "":
 			return fmt.Errorf("claim %s: %s, and no word on why", c.Name, c.Verdict)
-		case c.Verdict == NotApplicable:
+		case c.Verdict == NotApplicable || c.Verdict == TooFew:
 		case c.Basis == "" && (c.Class == OfOthers || c.Class == Law && len(c.Expected.edges) > 0):
 			return fmt.Errorf("claim %s: want the basis of its band", c.Name)
 		case c.Verdict != Reproduced && c.Verdict != Differs && c.Verdict != NotReproduced:

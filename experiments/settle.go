@@ -2,6 +2,7 @@ package experiments
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 )
 
@@ -34,5 +35,20 @@ func SettleVerdicts(outcomes ...*Outcome) {
 	}
 	for i, c := range family {
 		c.Unsettled = i >= settled
+	}
+}
+
+// DoubtQuick gives claims of a quick run the verdict TooFew, where the interval reaches a border of
+// the verdict: the seeds of the whole run may decide otherwise.
+func (o *Outcome) DoubtQuick() {
+	for i := range o.Claims {
+		c := &o.Claims[i]
+		if c.P == nil {
+			continue
+		}
+		if edge, reached := c.Expected.reached(c.Measured); c.Unsettled || reached {
+			c.Verdict, c.Unsettled = TooFew, false
+			c.Why = fmt.Sprintf("other seeds may put the number beyond %s, where the verdict changes: run without --quick", Number(edge))
+		}
 	}
 }

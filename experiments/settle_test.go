@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"slices"
 	"testing"
 
 	"tcpwheel/wheel/stat"
@@ -57,5 +58,22 @@ func TestPrinted(t *testing.T) {
 		if got := c.band.Has(c.x); got != c.want {
 			t.Errorf("%v has %v: %v, want %v", c.band, c.x, got, c.want)
 		}
+	}
+}
+
+// TestDoubtQuick checks that a quick run does not judge a number whose interval reaches a border.
+func TestDoubtQuick(t *testing.T) {
+	o := &Outcome{}
+	for _, in := range []stat.Interval{{Value: 9, Lo: 8, Hi: 9.5}, {Value: 9, Lo: 8, Hi: 10}, {Value: 9, Lo: 9, Hi: 9}} {
+		o.Claim(Claim{Measured: MeasuredWithin(in, "ms"), Expected: AtMost(10, "ms")})
+	}
+	o.Claim(Claim{Measured: Measured(9, "ms"), Expected: AtMost(9, "ms")})
+	o.DoubtQuick()
+	var got []Verdict
+	for _, c := range o.Claims {
+		got = append(got, c.Verdict)
+	}
+	if want := []Verdict{Reproduced, TooFew, Reproduced, Reproduced}; !slices.Equal(got, want) {
+		t.Errorf("verdicts %q, want %q", got, want)
 	}
 }

@@ -46,7 +46,7 @@ func (n *names) claims() error {
 
 func (n *names) claim(line int, c *claim) error {
 	locals := n.locals(c.For)
-	for _, f := range []formula{c.For, c.When, c.Measure} {
+	for _, f := range []formula{c.For, c.When, c.Seeds, c.Measure} {
 		if err := n.formula(f, locals...); err != nil {
 			return err
 		}

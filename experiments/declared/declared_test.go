@@ -27,6 +27,7 @@ type waitPlan struct {
 	Coarse string          `plan:"coarse"`
 	Fine   policy          `plan:"fine"`
 	Rate   int             `plan:"rate"`
+	Seeds  int             `plan:"seeds"`
 	Trips  []time.Duration `plan:"trips"`
 }
 
@@ -39,7 +40,7 @@ func (p policy) Value(name string) (any, bool) {
 }
 
 var (
-	thePlan = &waitPlan{Coarse: "bsd", Fine: "fine", Rate: 8_000_000, Trips: []time.Duration{10 * time.Millisecond, 20 * time.Millisecond}}
+	thePlan = &waitPlan{Coarse: "bsd", Fine: "fine", Rate: 8_000_000, Seeds: 2, Trips: []time.Duration{10 * time.Millisecond, 20 * time.Millisecond}}
 	theRows = []wait{
 		{"bsd", 20 * time.Millisecond, 1, 1000 * time.Millisecond, 1, []float64{0.5, 0.25}, false},
 		{"bsd", 20 * time.Millisecond, 2, 1400 * time.Millisecond, 3, []float64{0.5, 0.75}, false},
@@ -257,6 +258,9 @@ claims:
     measured: "{mean(losses where timers == coarse)} and {mean(losses where timers == fine)}"
     expect: {holds: mean(losses where timers == coarse) > mean(losses where timers == fine), text: the first is greater}
     why: they do not
+  few:
+    like: words
+    seeds: 3
   far:
     like: words
     when: contains(trips, 50ms)
@@ -278,12 +282,13 @@ func TestClaims(t *testing.T) {
 		"none":    "not reproduced 1200 ms, expected at most 20 ms; at most 30 ms differs",
 		"exact":   "not reproduced 1200 ms, expected 1150 ms ± 10 %, and two rows are live",
 		"words":   "reproduced 2 and 1, expected the first is greater",
+		"few":     "too few seeds to tell 2 and 1, expected the first is greater: 2 seeds, and the verdict needs 3",
 		"far":     "not applicable here -, expected -: the plan has no round trip of 50 ms",
 		"missing": "not applicable here -, expected -: the plan has no such rows: mean(losses where rtt == 1s)",
 	}
 	for _, c := range out.Claims {
 		got := fmt.Sprintf("%s %v, expected %v", c.Verdict, c.Measured, c.Expected)
-		if c.Verdict == experiments.NotApplicable {
+		if c.Verdict == experiments.NotApplicable || c.Verdict == experiments.TooFew {
 			got += ": " + c.Why
 		}
 		if got != want[c.Name] {

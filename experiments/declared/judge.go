@@ -297,10 +297,26 @@ func (s *scope) addClaim(out *experiments.Outcome, c *claim) error {
 		out.NotApplicable(made, "the plan has no such rows: "+what)
 		return nil
 	}
+	if err == nil && c.Seeds.set() {
+		made.Needs, err = s.seeds(c.Seeds)
+	}
 	if err == nil {
 		out.Claim(made)
 	}
 	return err
+}
+
+// seeds returns why a verdict needs more seeds than the plan has, "" if it has them.
+func (s *scope) seeds(least formula) (string, error) {
+	x, err := s.floatOf(least.tree)
+	if err != nil {
+		return "", err
+	}
+	have, ok := number(s.named["seeds"])
+	if !ok || have >= x {
+		return "", nil
+	}
+	return fmt.Sprintf("%s seeds, and the verdict needs %s", show(have), show(x)), nil
 }
 
 // wants returns the text of what a claim measures.

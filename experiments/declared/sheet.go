@@ -65,6 +65,7 @@ type claim struct {
 	Like      string  `yaml:"like"` // another claim, whose keys hold where this one has none
 	When      formula `yaml:"when"`
 	Else      prose   `yaml:"else"`
+	Seeds     formula `yaml:"seeds"` // the least of the plan's seeds for a verdict
 	Class     located `yaml:"class"`
 	Text      prose   `yaml:"text"`
 	Published prose   `yaml:"published"`

@@ -56,6 +56,11 @@ func New(program string, jobs []*experiments.Job, results experiments.Results) (
 		outcomes = append(outcomes, out)
 	}
 	experiments.SettleVerdicts(outcomes...)
+	for i, j := range jobs {
+		if j.Quick {
+			outcomes[i].DoubtQuick()
+		}
+	}
 	return r, nil
 }
 
@@ -101,6 +106,7 @@ type Counts struct {
 	Laws, LawsHeld                                int
 	Checks, ChecksPassed                          int
 	NotApplicable                                 int // under the plan that ran; in no other count
+	TooFew                                        int // seeds of a quick run; in no other count
 }
 
 // Count counts the claims, without live parts.
@@ -122,6 +128,8 @@ func (n *Counts) add(o *experiments.Outcome) {
 		switch {
 		case c.Verdict == experiments.NotApplicable:
 			n.NotApplicable++
+		case c.Verdict == experiments.TooFew:
+			n.TooFew++
 		case c.Class == experiments.Law:
 			n.Laws++
 			n.LawsHeld += holds(c)
@@ -173,21 +181,24 @@ func (n Counts) String() string {
 	if n.NotApplicable > 0 {
 		parts = append(parts, fmt.Sprintf("%d not applicable here", n.NotApplicable))
 	}
+	if n.TooFew > 0 {
+		parts = append(parts, fmt.Sprintf("%d with too few seeds to tell", n.TooFew))
+	}
 	return strings.Join(parts, "; ")
 }
 
-// OpenClaim is a claim that was not reproduced, differs, or does not apply under the plan.
+// OpenClaim is a claim that was not reproduced, differs, has too few seeds, or does not apply.
 type OpenClaim struct {
 	Study *Study
 	Claim experiments.Claim
 }
 
 // Open returns the claims that were not reproduced, then the claims that differ, then the claims
-// that do not apply. Comparisons with results of others come first, each in the order of the
+// that a quick run cannot judge, then the claims that do not apply. Comparisons with results of others come first, each in the order of the
 // studies.
 func (r *Report) Open() (all []OpenClaim) {
 	for _, class := range claimClasses {
-		for _, verdict := range []experiments.Verdict{experiments.NotReproduced, experiments.Differs, experiments.NotApplicable} {
+		for _, verdict := range []experiments.Verdict{experiments.NotReproduced, experiments.Differs, experiments.TooFew, experiments.NotApplicable} {
 			for i := range r.Studies {
 				for _, c := range r.Studies[i].Outcome.Claims {
 					if c.Verdict == verdict && c.Class == class {

@@ -201,11 +201,11 @@ func (r results) betweenClaim(p *Plan, out *experiments.Outcome) {
 		if text != "" {
 			text += ", "
 		}
-		text += fmt.Sprintf("%s and %s at %v", experiments.Number(math.Round(low)), experiments.Number(math.Round(high)), rtt)
+		text += fmt.Sprintf("%s and %s ms at %v", experiments.Number(math.Round(low)), experiments.Number(math.Round(high)), rtt)
 	}
 	out.Claim(experiments.Claim{Name: "between", Class: experiments.Law, Text: fmt.Sprintf("the published 1100 ms lie between the means under SRTT + 2·RTTVAR, 4.3BSD-Tahoe's timeout, and under SRTT + 4·RTTVAR, 4.4BSD's, at each round trip up to %v", atMost),
 		Source: "V. Jacobson, SIGCOMM 1988, and the arithmetic of both systems' tcp_input.c", Tag: experiments.Computed,
-		Measured: experiments.MeasuredText("%s ms", text), Expected: experiments.Whether(between, "below and above 1100 ms"),
+		Measured: experiments.MeasuredText("%s", text), Expected: experiments.Whether(between, "below and above 1100 ms"),
 		Otherwise: "at some round trip one rule alone gives 1100 ms"})
 }
 
