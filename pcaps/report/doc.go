@@ -22,8 +22,9 @@
 //
 // Text from files is escaped. The same captures give the same bytes.
 //
-// The page about captures opens with the two sentences of track.Losses and the distribution of
-// recovery times. Times count from the first packet of the file, as in Wireshark. Diagrams of a
+// The page about captures opens with the two sentences of track.Losses, the losses on a time line,
+// and the distribution of recovery times. The page about replays opens with what each policy saves.
+// Times count from the first packet of the file, as in Wireshark. Diagrams of a
 // connection leave out idle times, and say how long they were; their data has true times.
 //
 // # Bounds

@@ -36,7 +36,7 @@ func ExamplePage() {
 	var b strings.Builder
 	err := page.Write(&b)
 	fmt.Println(strings.Count(b.String(), "<svg viewBox=\"0 0 "), "diagrams,", err)
-	// Output: 3 diagrams, <nil>
+	// Output: 4 diagrams, <nil>
 }
 
 func ExampleNotes() {

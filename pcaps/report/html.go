@@ -23,7 +23,7 @@ type (
 		Facts                   []htmlpage.Fact
 		Notes                   []string
 		Kinds                   []kindView
-		Recoveries              *figure
+		Stalls, Recoveries      *figure
 		EpisodesNote, ConnsNote string
 		Episodes                []episodeView
 		Conns                   []connView
@@ -124,6 +124,9 @@ func (s *Section) view(id string) sectionView {
 		if k := &s.kinds[kind]; k.n > 0 {
 			v.Kinds = append(v.Kinds, k.view(track.Kind(kind)))
 		}
+	}
+	if fig, ok := s.stalls(); ok {
+		v.Stalls = &fig
 	}
 	if fig, ok := s.recoveries(); ok {
 		v.Recoveries = &fig

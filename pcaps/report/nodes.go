@@ -48,7 +48,7 @@ func (f *figure) node() g.Node {
 	if f == nil {
 		return nil
 	}
-	return h.Figure(g.If(f.Fit, h.Class("fit")), newline,
+	return h.Figure(g.If(f.Fit, h.Class("fit")), g.If(f.Wide, h.Class("wide")), newline,
 		h.H4(g.Text(f.Title)), newline,
 		h.Ul(h.Class("legend"), g.Map(f.Legend, func(l legendItem) g.Node {
 			if l.Class == "w" {
@@ -72,14 +72,16 @@ func (v sectionView) node() g.Node {
 		h.H2(g.Text(v.File)), newline,
 		h.P(h.Class("answer"), g.Text(v.First), g.If(v.Second != "", g.Text(" "+v.Second))), newline,
 		htmlpage.Softs(v.Notes),
-		h.Div(h.Class("opening"), v.Recoveries.node(), h.Div(htmlpage.Facts(v.Facts), g.If(len(v.Kinds) > 0, g.Group{
+		v.Stalls.node(),
+		h.Div(h.Class("opening"), v.Recoveries.node(), h.Div(htmlpage.Facts(v.Facts))), newline,
+		g.If(len(v.Kinds) > 0, g.Group{
 			h.H3(g.Text("Losses, by the cause of the first retransmission")), newline,
-			htmlpage.Table("", htmlpage.Columns("*kind|episodes|T_rec median|T_rec p95|T_rec p99|D median|D p95|time lost|on timers|not repaired|spurious|undecided"),
+			htmlpage.Table("", htmlpage.Columns("*kind|episodes|T_rec median|T_rec p95|T_rec p99|D median|D p95|time lost|on timers|not repaired|spurious retransmissions|undecided"),
 				v.Kinds, func(k kindView) g.Group {
 					return g.Group{htmlpage.Words(k.Kind), integer(k.N), htmlpage.Cells(k.Spans...), integer(k.Open), integer(k.Spurious), integer(k.Undecided)}
 				}),
 			htmlpage.Soft("T_rec = D + A + P, by the sender’s clock: D from a transmission to its first retransmission, A from there to the retransmission that arrived, P from there to its ACK. Time lost: how long the receiver’s application got nothing that the path could have brought. On timers: the part of it that the sender waited for its timers."),
-		}))), newline,
+		}),
 		g.If(len(v.Episodes) > 0, g.Group{
 			h.H3(g.Text("Episodes")), newline,
 			htmlpage.Soft(sentences(v.EpisodesNote, "At: since the first packet of the file, as in Wireshark. Needed: ? where the capture cannot tell. Sent: number of retransmissions. Tax: the part of D that an exact timer, or ACKs if any came, would have saved.")),
@@ -154,6 +156,9 @@ func (v *replayView) nodes() g.Group {
 				g.If(len(v.Headline.Each) > 0, h.Ul(g.Map(v.Headline.Each, func(s string) g.Node { return h.Li(g.Text(s), newline) }))),
 			}
 		}),
+		g.Iff(v.Savings != nil, func() g.Node {
+			return g.Group{h.Div(h.Class("opening"), v.Savings.node(), v.Times.node()), newline}
+		}),
 		htmlpage.Soft("Made by tcpwheel. Each policy replayed the losses, delays and applications of the captures in virtual time, with all else equal. T_rec is the time from the first transmission to the ACK of the repair. The oracle retransmits when the captured senders did: a loss counts only where it takes the captured time, within 10 % or 2 ms."),
 		htmlpage.Facts(v.Facts), htmlpage.Soft(v.Counts), htmlpage.Softs(v.Notes),
 		g.Iff(len(v.Policies) > 0, v.compared),
@@ -183,7 +188,7 @@ func (v *replayView) compared() g.Node {
 			}),
 		g.Map(v.Open, func(o openView) g.Node { return htmlpage.Soft("Cannot tell (" + o.Policies + "): " + o.Why + ".") }),
 		htmlpage.Soft(about),
-		h.Div(h.Class("figures mid"), v.Savings.node(), figures(v.Curves)), newline,
+		h.Div(h.Class("figures mid"), figures(v.Curves)), newline,
 		g.If(len(v.Pairs) > 0, g.Group{h.H2(g.Text("Loss by loss: the oracle against each policy")), newline, h.Div(h.Class("figures small"), figures(v.Pairs)), newline}),
 		g.If(len(v.Losses) > 0, g.Group{
 			h.H2(g.Text("Losses")), newline,

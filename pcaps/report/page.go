@@ -79,9 +79,10 @@ type Section struct {
 
 // kindStats summarises the episodes of one kind.
 type kindStats struct {
-	n, spurious, undecided, open int
-	d, tRec                      Spans         // of the repaired episodes
-	lost, waited                 time.Duration // Episode.TimeLost and TimerWait, added up
+	n, undecided, open int
+	spurious           int           // retransmissions
+	d, tRec            Spans         // of the repaired episodes
+	lost, waited       time.Duration // Episode.TimeLost and TimerWait, added up
 }
 
 // connRow is a row of the table of connections.
@@ -270,6 +271,7 @@ func (s *Section) episode(f *track.Flow, e *track.Episode) {
 	s.spurious += e.SpuriousCount
 	k := &s.kinds[e.Kind]
 	k.n++
+	k.spurious += e.SpuriousCount
 	k.lost += e.TimeLost
 	k.waited += e.TimerWait
 	if e.Repaired {
@@ -278,10 +280,7 @@ func (s *Section) episode(f *track.Flow, e *track.Episode) {
 	} else {
 		k.open++
 	}
-	switch e.Spurious {
-	case track.Spurious:
-		k.spurious++
-	case track.Undecided:
+	if e.Spurious == track.Undecided {
 		k.undecided++
 	}
 	needed := [...]string{track.Undecided: "?", track.Necessary: "yes", track.Spurious: "no"}[e.Spurious]

@@ -39,6 +39,7 @@ type (
 		Open     []openView
 		Policies []policyView
 		Savings  *figure
+		Times    *figure // of the losses
 		Curves   []figure
 		Pairs    []figure
 		Losses   []lossView
@@ -112,6 +113,9 @@ func (r *Replays) Write(w io.Writer) error {
 		r.gated(&v)
 		fig := r.savings(summaries)
 		v.Savings = &fig
+		if fig, ok := r.lossTimes(); ok {
+			v.Times = &fig
+		}
 		v.Curves, v.Pairs = r.curves(), r.pairs()
 		r.losses(&v)
 	}

@@ -85,7 +85,7 @@ func TestReplayPageIsWellFormed(t *testing.T) {
 	r := replayed(t, "lossy.pcapng", b, "linux", "bsd", "rfc7765", "rfc6298", "per-segment", "per-segment@10ms", "per-segment@500ms")
 	page := written(t, r)
 	all := svgs.FindAllString(page, -1)
-	if want := 1 + 2 + 7; len(all) != want {
+	if want := 2 + 2 + 7; len(all) != want {
 		t.Errorf("%d diagrams, want %d", len(all), want)
 	}
 	wellFormed(t, all)

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"unicode/utf8"
@@ -79,13 +78,13 @@ func (r *Replays) savings(summaries []replay.Summary) figure {
 	}
 	least, most := span(all)
 	// A policy that is many times slower would leave no room for the others. The axis ends here, and
-	// the bar states its value.
+	// its row states the value.
 	beyond := least < -100
 	least = max(least, -100)
 	if most-least < 1 {
 		most = least + 1
 	}
-	const line, longest = 30, 34
+	const line, longest = 24, 34
 	left := 60.0
 	for _, w := range all {
 		left = max(left, 16+7.2*float64(min(utf8.RuneCountInString(w.policy), longest)))
@@ -118,15 +117,10 @@ func (r *Replays) savings(summaries []replay.Summary) figure {
 	}
 }
 
-// draw draws the bar of a saving, its interval, and signs for the other keys.
+// draw draws a saving as a dot, its interval as a line, and signs for the other keys.
 func (w *saving) draw(c *htmlpage.Canvas, x htmlpage.Scale, y float64) {
-	zero, byRange := x.At(0), w.shares[replay.ByRange]
+	byRange := w.shares[replay.ByRange]
 	clip := func(v float64) float64 { return min(max(x.At(v), x.From), x.To) }
-	class, end := "bar a", clip(byRange)
-	if end < zero {
-		class = "bar r"
-	}
-	c.Rect(class, min(zero, end), y-8, math.Abs(end-zero), 16)
 	if w.interval {
 		x1, x2 := clip(w.lo), clip(w.hi)
 		c.Line("d", x1, y, x2, y)
@@ -141,14 +135,19 @@ func (w *saving) draw(c *htmlpage.Canvas, x htmlpage.Scale, y float64) {
 			fmt.Fprintf(c, `<path class="d key" d="M%s %s%s"/>`, htmlpage.Num(clip(share)), htmlpage.Num(y-4), sign.shape)
 		}
 	}
+	class := "fill a"
+	if byRange < 0 {
+		class = "fill r"
+	}
+	fmt.Fprintf(c, `<path class="%s" d="M%s %sa5 5 0 1 0 10 0a5 5 0 1 0-10 0z"/>`, class, htmlpage.Num(clip(byRange)-5), htmlpage.Num(y))
 	if byRange < x.Lo {
-		c.Text("bt halo", "e", zero-6, y+4, fmt.Sprintf("◀ %.0f %%", byRange))
+		c.Text("bt halo", "", x.From+10, y+4, fmt.Sprintf("◀ %.0f %%", byRange))
 	}
 }
 
-// savingsCaption explains bars, lines and signs. beyond says that some end outside the figure.
+// savingsCaption explains dots, lines and signs. beyond says that some are outside the figure.
 func (r *Replays) savingsCaption(beyond bool) string {
-	caption := "Bars: the n-th transmission of a range meets the fate that it met in the capture (by range). ◇ a packet meets the fate of the packets captured at that time (by time). △ the n-th packet meets the fate of the n-th captured packet (by index)."
+	caption := "Dots: the n-th transmission of a range meets the fate that it met in the capture (by range). ◇ a packet meets the fate of the packets captured at that time (by time). △ the n-th packet meets the fate of the n-th captured packet (by index)."
 	caption += " Lines: 99 % intervals by resampling connections, or losses if there are few connections."
 	if beyond {
 		caption += " The data has the values beyond the axis."

@@ -23,6 +23,7 @@ type figure struct {
 	Data    string // as CSV
 	Name    string // file name for the data
 	Fit     bool   // narrow enough for a phone
+	Wide    bool   // it opens the page
 }
 
 // legendItem is a colour, by its CSS class, and its meaning.
