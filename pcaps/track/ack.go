@@ -70,6 +70,7 @@ func (f *Flow) readACK(p *capture.Packet, now wheel.Time) {
 		f.retract(pos)
 	}
 	atOnce := f.sourceRTT.known && f.lag() == 0 && f.pending.n == 0
+	f.acksCut = f.acksCut || p.Problems.Has(capture.OptionsCut)
 	a := f.conn.memory.takeACK()
 	if !atOnce {
 		f.pending.push(a)
@@ -94,6 +95,7 @@ func (f *Flow) readACK(p *capture.Packet, now wheel.Time) {
 		f.disproveDamage(pos)
 		f.addAckedGap(p, pos, now)
 	}
+	f.ackedStart = f.ackedStart || pos >= 0
 	if pos > f.seenUna {
 		f.seenDups, f.unaSeen = 0, now
 	} else if pos == f.seenUna && a.pure && f.Packets > 0 && (a.sacks > 0 && !a.dsack || f.max > pos) {
@@ -153,6 +155,11 @@ func (f *Flow) readSACK(a *ack, h *tcp.Header) {
 			a.dsack = dsack
 		}
 	}
+}
+
+// lagSure reports whether the lag was measured at a handshake, or often enough.
+func (f *Flow) lagSure() bool {
+	return f.sourceRTT.known && (f.conn.Handshake.Complete || f.sourceRTT.sure())
 }
 
 // Lag returns the time from a captured ACK until its effect is captured, as estimated so far.

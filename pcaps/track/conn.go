@@ -82,6 +82,7 @@ type Conn struct {
 	offset     time.Duration // added to capture times, to undo a clock that was set back
 	timestamps bool
 	reset      bool
+	apart      bool      // an ACK was captured before what it acknowledges
 	paired     bool      // its first packet with an ACK was compared with those of others
 	flags      tcp.Flags // of the current packet, for Config.Event
 	heldSYN
@@ -221,7 +222,7 @@ func (c *Conn) handle(p *capture.Packet, dir int, damaged bool) {
 	if p.Problems.Has(capture.OptionsCut) {
 		c.OptionsCut++
 	}
-	if f.copies.isCopy(c.memory, p, f.RTT.Min, c.Copies >= 8 && 8*c.Copies >= c.Packets) || p.Len > 0 && f.isRecut(p, now) {
+	if f.copies.isCopy(c.memory, p, f.RTT.Min, c.mirrored()) || p.Len > 0 && f.isRecut(p, now) {
 		c.Copies++
 		f.copiesSeen++
 		f.emit(Copy, p.Number, now, now, 0, 0, nil)
@@ -246,6 +247,7 @@ func (c *Conn) handle(p *capture.Packet, dir int, damaged bool) {
 	}
 	if h.Flags.Has(tcp.SYN) {
 		late = f.syn(p, now)
+		c.apart = c.apart || late
 		if h.Flags.Has(tcp.ACK) && dir == 0 && c.FirstPacket == p.Number {
 			c.swapFlows()
 			dir, f, g = 1, &c.Flows[1], &c.Flows[0]
@@ -261,6 +263,9 @@ func (c *Conn) handle(p *capture.Packet, dir int, damaged bool) {
 	at := c.deliver(p, f, g, now, late)
 	c.noteFact(p, dir, at, now, Acked)
 }
+
+// mirrored reports whether many packets were captured twice.
+func (c *Conn) mirrored() bool { return c.Copies >= 8 && 8*c.Copies >= c.Packets }
 
 // noteFact records a fact, if facts are wanted.
 func (c *Conn) noteFact(p *capture.Packet, dir int, at, now wheel.Time, kind EventKind) {

@@ -38,6 +38,7 @@ var rules = []rule{
 	{"timeout recovery", afterTimeout, followsTimeout},
 	{"a partial ACK", partialACK, kind(Fast)},
 	{"a timeout captured out of order", reorderedTimeout, endedSilence},
+	{"the last segment in flight, before others that are missing", lastOfMissing, probeOfLast},
 	{"proved lost, and sent when no ACK came", provedButLate, timerOrRACK},
 	{"proved lost by ACKs", proved, kind(Fast)},
 	{"one recovery in two parts", sameRecovery, asBefore},
@@ -47,6 +48,7 @@ var rules = []rule{
 	{"sooner than any timer", soonerThanTimers, kind(Unknown)},
 	{"just after an ACK that restarts the timer", justRestarted, kind(Unknown)},
 	{"just after an ACK", noTimeout, kind(Unknown)},
+	{"ACKs before it may not have been understood", acksUnclear, kind(Unknown)},
 	{"the only segment in flight", func(_ *Flow, c *clue) bool { return c.alone }, byTimer(Unknown)},
 	{"the first segment in flight", func(_ *Flow, c *clue) bool { return c.isFirst }, byTimer(RTO)},
 	{"the last segment in flight", func(_ *Flow, c *clue) bool { return c.isLast }, byTimer(TLP)},
@@ -160,6 +162,15 @@ func partialACK(f *Flow, c *clue) bool {
 	return c.proof == none && c.answers && f.episode != nil && f.episode.Kind == Fast && c.isFirst && f.view.unaMoved == f.view.lastACK
 }
 
+// lastOfMissing: RFC 8985 §7.3, a probe sends the last segment, whatever else is missing. Timeouts
+// and RACK begin with the first.
+func lastOfMissing(f *Flow, c *clue) bool {
+	return c.isLast && !c.isFirst && f.lag() == 0 && f.episode == nil && f.board.at(f.firstUnsacked()).transmissions == 1 &&
+		f.board.sacked > 0 && !c.answers && c.silence >= f.leastSilence() && !f.pacing.mayHaveWaited(f, c.r.Sent)
+}
+
+func probeOfLast(_ *Flow, c *clue) { c.r.Kind, c.r.ByTimer = TLP, true }
+
 // reorderedTimeout: after a silence only a timer sends. If it is not the first missing segment that
 // comes first, nor the last one as a probe, then the packets of the timeout were reordered.
 func reorderedTimeout(f *Flow, c *clue) bool {
@@ -203,6 +214,14 @@ func noTimeout(f *Flow, c *clue) bool { return c.isFirst && !c.isLast && f.justH
 // expires in that time by chance in one of a thousand.
 func (f *Flow) justHeard(c *clue) bool { return f.lag() == 0 && 0 < c.silence && c.silence <= sameHost }
 
+// acksUnclear: ACKs may have asked for the retransmission that the capture lacks, has without their
+// options, behind packets that they caused, or not distinguished from their copies. A timer is sure
+// only after a long silence.
+func acksUnclear(f *Flow, c *clue) bool {
+	unclear := f.acksCut && !f.noSACK() || f.conn.apart || f.conn.mirrored() && f.ipIDs.runs < identRuns && !f.conn.timestamps
+	return f.lacksACKs() || unclear && min(c.silence, c.r.Sent.Sub(c.s.earliest())) < leastTimeout
+}
+
 // askedForUnseen: the path to the sender is not measured yet, but duplicate ACKs are on it.
 func askedForUnseen(f *Flow, c *clue) bool {
 	return c.s.missing && f.seenDups > 0 && !f.sourceRTT.known && span(c.s.earliest(), c.r.Sent) < leastTimeout
@@ -224,9 +243,11 @@ func (f *Flow) explainAcked(r *Retransmission) {
 	switch age := span(r.PrevSent, r.Sent); {
 	case r.provedLost && span(v.unaMoved, r.Sent) < max(2*f.RTT.Min, leastTimeout):
 		r.Kind = Fast // proofs of the loss were still on their way
+	case f.episode == nil && r.hasNew: // the end of a recovery made Src go on
 	case v.retransmitted != 0 && r.Sent.Sub(v.retransmitted) < 2*f.RTT.Min+queueSkew:
 		r.Kind = v.lastKind
 		r.GoBack = r.Kind == RTO
+	case span(v.lastACK, r.Sent) <= f.answerTime(): // no timer expires then
 	case max(age, span(maxTime(v.newData, v.retransmitted), r.Sent)) >= max(leastTimeout, f.RTT.Min+1):
 		r.Kind, r.ByTimer = RTO, true
 	}

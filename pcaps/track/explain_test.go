@@ -122,3 +122,43 @@ func TestTooLargeForThePath(t *testing.T) {
 		t.Errorf("%v with %d timeouts, want mtu", e.Kind, e.Timeouts)
 	}
 }
+
+// TestProbeBeforeHoles has a tail loss probe of the last segment while the first one is missing:
+// its duplicate ACKs were too few, and a timeout or RACK would have begun with the first.
+func TestProbeBeforeHoles(t *testing.T) {
+	l := newLab(t, Config{})
+	l.open(0)
+	l.send(100, true, 1, 1000, 1)
+	l.send(150, false, 1, 0, 1001)
+	for i := range 3 {
+		l.send(200+float64(i)/10, true, 1001+1000*i, 1000, 1)
+	}
+	l.send(250, false, 1, 0, 1001, sacks([2]tcp.Seq{1000, 2000}))
+	l.send(330, true, 3001, 1000, 1)
+	l.send(380, false, 1, 0, 1001, sacks([2]tcp.Seq{1000, 3000}))
+	l.send(380.1, true, 1001, 1000, 1)
+	l.send(430, false, 1, 0, 4001)
+	if e := l.only(); e.Kind != TLP || e.Probes != 1 || e.Timeouts != 0 {
+		t.Errorf("%v with %d probes and %d timeouts, want one probe", e.Kind, e.Probes, e.Timeouts)
+	}
+}
+
+// TestOptionsCut has a retransmission 30 ms after ACKs whose options the capture has cut off. They
+// may have asked for it, so that it is no timeout; after half a second it is one.
+func TestOptionsCut(t *testing.T) {
+	for wait, want := range map[float64]Kind{30: Unknown, 500: RTO} {
+		l := newLab(t, Config{})
+		cut := func(p *capture.Packet) { p.Header.Options, p.Problems = tcp.Options{}, capture.OptionsCut }
+		l.open(0, cut)
+		for i := range 3 {
+			l.send(100+float64(i), true, 1+1000*i, 1000, 1, cut)
+		}
+		l.send(152, false, 1, 0, 1001, cut)
+		l.send(153, false, 1, 0, 1001, cut)
+		l.send(153+wait, true, 1001, 1000, 1, cut)
+		l.send(203+wait, false, 1, 0, 3001, cut)
+		if e := l.only(); e.Kind != want {
+			t.Errorf("%v ms after the ACK: %v, want %v", wait, e.Kind, want)
+		}
+	}
+}

@@ -52,6 +52,9 @@ type Flow struct {
 	onlySYN             bool // nothing but SYNs was seen
 	synacked            bool // it has sent a SYN-ACK
 	fin                 bool // finEnd is known
+	synCut              bool // the options of its SYN were cut off
+	acksCut             bool // the options of an ACK of Dst were cut off
+	ackedStart          bool // an ACK of all before the first position seen was captured
 	finAcked            bool
 	hasEcho, hasOverdue bool       // lastEcho and overdueTS are set
 	doubts              int32      // packets in a row whose position is implausible
@@ -89,6 +92,7 @@ type Flow struct {
 
 	echoes     echoes
 	bareACKs   int64 // of Dst, without data
+	owed       int32 // ACKs of more than three segments with data, before which a bare one was owed
 	copiesSeen int64
 	resets     int64
 	firstSeen  wheel.Time // when the first packet of a flow without a SYN, or its ACK, was captured
@@ -174,7 +178,7 @@ func (f *Flow) syn(p *capture.Packet, now wheel.Time) (late bool) {
 	if f.HasSYN || f.started && f.base != p.Header.Seq && !late {
 		return false
 	}
-	f.HasSYN, f.SYN = true, p.Header.Options
+	f.HasSYN, f.SYN, f.synCut = true, p.Header.Options, p.Problems.Has(capture.OptionsCut)
 	if late {
 		f.beginAtSYN()
 	}

@@ -139,27 +139,35 @@ func (f *Flow) gapBefore(sent, acked wheel.Time, wait time.Duration) Gap {
 	if f.echoes.unseenAt >= sent && f.echoes.unseenAt != 0 && f.echoes.unseenAt < acked {
 		return EchoGap
 	}
+	if f.lacksACKs() {
+		return NoACKGap
+	}
 	if f.RTT.Samples == 0 {
 		return NoGap
 	}
 	usual := max(f.RTT.Max, f.minRTT())
-	if f.lacksACKs() && proof > 2*usual+ackPatience {
-		return NoACKGap
-	}
 	if f.RTT.Samples >= 4 && proof > 2*usual+maxAckDelay && proof > 3*max(wait, time.Second) {
 		return SilenceGap
 	}
 	return NoGap
 }
 
-// lacksACKs reports whether the capture has no ACK without data of Dst, though Src has sent so much
-// that one must have been.
-func (f *Flow) lacksACKs() bool { return f.bareACKs == 0 && f.DataPackets >= 8 }
+// lacksACKs reports whether the capture has no ACK without data, though some must have been sent:
+// that of the handshake, or those of many segments in a row (RFC 1122 §4.2.3.2, "at least every
+// second segment").
+func (f *Flow) lacksACKs() bool {
+	return f.bareACKs == 0 && f.other().bareACKs == 0 && f.DataPackets >= 8 && (f.conn.Handshake.SYN != 0 || f.owed >= 4)
+}
 
 // noteBare counts an ACK without data, for lacksACKs.
 func (f *Flow) noteBare(p *capture.Packet) {
-	if p.SegLen() == 0 && p.Header.Flags&(tcp.ACK|tcp.RST) == tcp.ACK {
+	if p.Header.Flags&(tcp.ACK|tcp.RST) != tcp.ACK {
+		return
+	}
+	if p.SegLen() == 0 {
 		f.bareACKs++
+	} else if f.bareACKs == 0 && f.pos(p.Header.Ack)-f.seenUna > 3*f.segmentSize() {
+		f.owed++
 	}
 }
 

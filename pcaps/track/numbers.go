@@ -39,6 +39,10 @@ const (
 	// ½: +0.1; 4 public kinds. 2×: 4 public kinds.
 	answerDelay = 2 * time.Millisecond
 
+	// sureSamples is how many samples of the lag make it sure enough to call an ACK too soon. The
+	// first ones of a capture that begins within a connection may be of delayed answers.
+	sureSamples = 3
+
 	// queueSkew is how much later than its ACK a packet may be captured, by the buffers of several
 	// receive queues.
 	// ½: 1 public episode more. 2×: 1 fewer.

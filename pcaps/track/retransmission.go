@@ -37,6 +37,7 @@ type Retransmission struct {
 	duplicate    ledger.Set // what DSACKs have reported of it, or was known to have arrived
 	estimated    bool       // PrevSent is when its bytes were acknowledged
 	provedLost   bool       // ACKs had proved an earlier transmission lost
+	hasNew       bool       // the packet has new bytes, too
 	notKept      bool       // Dst asks for it although the original was captured
 	byModel      kindsByModel
 	rule         string     // of explain
@@ -64,6 +65,7 @@ func (f *Flow) sendOld(p *capture.Packet, at, now wheel.Time, start, end int64, 
 		if start == m.start {
 			m.start = end
 		}
+		f.conn.apart = f.conn.apart || now.Sub(m.at) < queueSkew
 		f.UnseenBytes -= min(end-start, f.UnseenBytes)
 		f.Bytes += max(min(from, end)-start, 0) // the others are still missing
 		f.emit(Late, p.Number, now, at, start, end, nil)
@@ -120,7 +122,7 @@ func (f *Flow) sendOld(p *capture.Packet, at, now wheel.Time, start, end int64, 
 // wasAcked reports whether an ACK of everything before end was captured before now. It is no ACK of
 // the packet captured now: buffers of the capture do not swap packets so far apart.
 func (f *Flow) wasAcked(end int64, now wheel.Time) bool {
-	return end <= f.seenUna && (f.RTT.Min > 2*queueSkew || now.Sub(f.unaSeen) > queueSkew)
+	return end <= f.seenUna && (end > 0 || f.ackedStart) && (f.RTT.Min > 2*queueSkew || now.Sub(f.unaSeen) > queueSkew)
 }
 
 // newRetransmission returns the retransmission of the segments from first to before last, not
@@ -129,7 +131,7 @@ func (f *Flow) newRetransmission(p *capture.Packet, at, now wheel.Time, start, e
 	h := &p.Header
 	r := &Retransmission{
 		Packet: p.Number, Seen: now, Sent: at, Bytes: int(end - start), Seq: h.Seq, start: start, end: end,
-		ts: h.Options.TSVal, hasTS: h.Options.HasTimestamps,
+		ts: h.Options.TSVal, hasTS: h.Options.HasTimestamps, hasNew: int64(p.SegLen()) > end-start,
 	}
 	r.duplicate.Add(ledger.Range{Start: start, End: min(end, f.una)})
 	for i := first; i < last; i++ {

@@ -208,11 +208,16 @@ func (f *Flow) minRTT() time.Duration {
 // leastRTT is the least round trip between the point of capture and a host.
 type leastRTT struct {
 	known bool
+	n     uint8 // samples, up to sureSamples
 	min   time.Duration
 }
 
+// sure reports whether the least of a few samples is near the least possible one.
+func (h *leastRTT) sure() bool { return h.n >= sureSamples }
+
 func (h *leastRTT) add(d time.Duration) {
 	d = max(d, 0)
+	h.n = min(h.n+1, sureSamples)
 	if !h.known || d < h.min {
 		h.known, h.min = true, d
 	}

@@ -67,7 +67,7 @@ func (f *Flow) judgeAcked(a *ack) {
 			r.notKept = r.notKept || f.board.at(s).denied && r.originalSeen
 		}
 		soon, inTime := f.answers(r.Sent, a.at)
-		soon = soon && f.RTT.Samples > 0 && f.sourceRTT.known
+		soon = soon && f.RTT.Samples > 0 && f.lagSure()
 		switch {
 		case r.start > f.una || f.una >= r.end:
 			// A segment before it may have caused the ACK.
@@ -119,7 +119,7 @@ func (f *Flow) judgeSACKed(s *segment, a *ack) {
 	for _, r := range slices.Backward(f.waiting) {
 		if r.start <= s.start && s.start < r.end {
 			switch soon, inTime := f.answers(r.Sent, a.at); {
-			case soon:
+			case soon && f.lagSure():
 				r.judge(Spurious, ByTiming, a.number)
 			case inTime:
 				r.judge(Necessary, ByTiming, a.number)

@@ -312,7 +312,7 @@ func (m *timerFitting) timerOrRACK(f *Flow, r *Retransmission, s *segment, other
 // noSACK reports whether the handshake excludes SACK.
 func (f *Flow) noSACK() bool {
 	g := f.other()
-	return f.HasSYN && !f.SYN.SACKPermitted || g.HasSYN && !g.SYN.SACKPermitted
+	return f.HasSYN && !f.synCut && !f.SYN.SACKPermitted || g.HasSYN && !g.synCut && !g.SYN.SACKPermitted
 }
 
 // starts returns when the timer that retransmits s may have been started.
