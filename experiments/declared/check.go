@@ -33,9 +33,13 @@ func (n *names) claims() error {
 		}
 	}
 	for _, e := range n.sheet.notes {
-		err := n.formula(e.of.When)
+		locals := n.locals(e.of.For)
+		err := n.formula(e.of.For)
 		if err == nil {
-			err = n.prose(e.of.Text)
+			err = n.formula(e.of.When, locals...)
+		}
+		if err == nil {
+			err = n.prose(e.of.Text, locals...)
 		}
 		if err != nil {
 			return within("notes: "+e.name, err)

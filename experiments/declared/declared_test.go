@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
+	"tcpwheel/wheel/stat"
 )
 
 // wait is a row: how long a loss waited under some timers.
@@ -91,6 +92,7 @@ func TestExpressions(t *testing.T) {
 		`farthest(mean(losses) / 2 over timers, rtt).timers`:                   "fine",
 		`farthest(seed + losses where timers == coarse)`:                       "5",
 		`slope(losses, seed where timers == coarse)`:                           "1.5",
+		`intercept(losses, seed where timers == coarse)`:                       "0",
 		`r_squared(losses, seed where timers == coarse and rtt == 20ms)`:       "1",
 		`falls(mean(ms(wait)), 1250, ms(rtt) over rtt where timers == coarse)`: "15",
 		`all(mean(losses) >= 1 over rtt)`:                                      "yes",
@@ -271,6 +273,7 @@ claims:
 notes:
   always: {text: "{count(where live)} live row"}
   never: {when: "count(where live) > 5", text: never}
+  each: {for: trips, when: item > 10ms, text: "a round trip of {item}"}
 `
 
 // TestClaims judges claims of each kind of verdict.
@@ -308,7 +311,7 @@ func TestClaims(t *testing.T) {
 	if out.Claims[0].Measured.Lo == nil || out.Claims[1].Why != "another mix of losses" {
 		t.Errorf("the interval or the reason is missing: %+v", out.Claims[:2])
 	}
-	if !slices.Equal(out.Notes, []string{"1 live row"}) {
+	if !slices.Equal(out.Notes, []string{"1 live row", "a round trip of 20ms"}) {
 		t.Errorf("notes %q", out.Notes)
 	}
 }
@@ -458,10 +461,15 @@ func TestWrongFiles(t *testing.T) {
 // TestColumns lists the columns of a row with their units.
 func TestColumns(t *testing.T) {
 	var got []string
-	for _, c := range Columns(wait{}) {
+	type timing struct {
+		wait
+		Took stat.Interval `json:"took" unit:"ns"`
+	}
+	for _, c := range Columns(timing{}) {
 		got = append(got, strings.TrimSpace(c.Name+" "+c.Kind+" "+c.Unit+" "+c.Help))
 	}
-	want := []string{"timers a text", "rtt a duration  of the idle path", "seed a number", "wait a duration", "losses a number segments", "shares a list", "live yes or no"}
+	want := []string{"timers a text", "rtt a duration  of the idle path", "seed a number", "wait a duration", "losses a number segments", "shares a list",
+		"live yes or no", "took an interval ns"}
 	if !slices.Equal(got, want) {
 		t.Errorf("columns %q, want %q", got, want)
 	}

@@ -185,7 +185,7 @@ func (sh *Sheet) outcome(plan any, table *rows) (*experiments.Outcome, error) {
 		}
 	}
 	for _, e := range sh.notes {
-		if err := s.addNote(out, &e.of); err != nil {
+		if err := s.forEach(e.of.For, func(s *scope) error { return s.addNote(out, &e.of) }); err != nil {
 			return nil, inFile(sh.claimsFile, within("notes: "+e.name, atLine(e.line, err)))
 		}
 	}

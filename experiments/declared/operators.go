@@ -51,9 +51,11 @@ func rowOperators() []operator {
 		of(2, "ratio(NUMBER, NUMBER where CONDITION)",
 			"sum of the first divided by the sum of the second, with the 95 % bootstrap interval over the rows", bootstrapRatio),
 		of(2, "slope(NUMBER, NUMBER where CONDITION)",
-			"slope of the least-squares line of the first number over the second", lineOf(func(slope, _ float64) float64 { return slope })),
+			"slope of the least-squares line of the first number over the second", lineOf(func(slope, _, _ float64) float64 { return slope })),
+		of(2, "intercept(NUMBER, NUMBER where CONDITION)",
+			"the first number where this line has 0 of the second", lineOf(func(_, at0, _ float64) float64 { return at0 })),
 		of(2, "r_squared(NUMBER, NUMBER where CONDITION)",
-			"share of the variance of the first number that this line explains", lineOf(func(_, r2 float64) float64 { return r2 })),
+			"share of the variance of the first number that this line explains", lineOf(func(_, _, r2 float64) float64 { return r2 })),
 		of(1, "values(COLUMN where CONDITION)", "list of the values of a column, each once, in order of the rows", values),
 	}
 }
@@ -270,7 +272,7 @@ func once(all []any) (any, error) {
 }
 
 // lineOf returns a figure of the line through the points of the rows.
-func lineOf(of func(slope, r2 float64) float64) func(*scope, *call) (any, error) {
+func lineOf(of func(slope, intercept, r2 float64) float64) func(*scope, *call) (any, error) {
 	return func(s *scope, c *call) (any, error) {
 		y, err := s.floatsOf(c.args[0], c.where)
 		if err != nil {
@@ -280,8 +282,7 @@ func lineOf(of func(slope, r2 float64) float64) func(*scope, *call) (any, error)
 		if err != nil {
 			return nil, err
 		}
-		slope, _, r2 := stat.Line(x, y)
-		return of(slope, r2), nil
+		return of(stat.Line(x, y)), nil
 	}
 }
 

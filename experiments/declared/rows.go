@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"time"
+
+	"tcpwheel/wheel/stat"
 )
 
 // Column is a measure or parameter of a study's rows.
@@ -139,6 +141,8 @@ func asValue(v reflect.Value) (value any, ok bool) {
 	case Valued:
 		return x, true
 	case time.Duration:
+		return x, true
+	case stat.Interval:
 		return x, true
 	case fmt.Stringer:
 		return x.String(), true

@@ -111,6 +111,7 @@ type also struct {
 
 // note is a paragraph.
 type note struct {
+	For  formula `yaml:"for"` // a list; a note for each value, with item and index
 	When formula `yaml:"when"`
 	Text prose   `yaml:"text"`
 }
