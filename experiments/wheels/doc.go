@@ -7,5 +7,5 @@ package wheels
 
 import "embed"
 
-//go:embed */README.md */*.yaml locks/processors.csv
+//go:embed */README.md */*.yaml */clock/*.yaml locks/processors.csv
 var files embed.FS

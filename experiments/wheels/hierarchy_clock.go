@@ -2,11 +2,10 @@ package wheels
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/internal/figure"
+	"tcpwheel/experiments/declared"
 	"tcpwheel/wheel"
 	"tcpwheel/wheel/stat"
 )
@@ -19,7 +18,9 @@ const (
 )
 
 // hierarchySixes are the layouts of Scheme 6 that are timed.
-var hierarchySixes = []struct{ name, about string }{{"scheme6-list", "Scheme 6, linked"}, {"scheme6", "Scheme 6, packed"}}
+var hierarchySixes = []struct{ name, about string }{
+	{"scheme6-list", "Scheme 6, linked"}, {"scheme6", "Scheme 6, packed"},
+}
 
 // hierarchyClockRotations are the T/M of Scheme 6 that are timed.
 var hierarchyClockRotations = []int{1, 2, 4, 8, 16, 32, 64}
@@ -44,17 +45,32 @@ func hierarchyPiece(scheme string, slots, levels int) (piece, error) {
 	}}, nil
 }
 
+// hierarchyTiming is the time of a timer: a row of the live part.
+type hierarchyTiming struct {
+	Scheme string        `json:"scheme" help:"a layout of Scheme 6, or Scheme 7"`
+	Seven  bool          `json:"seven"`
+	X      int           `json:"x" help:"T/M of Scheme 6, levels of Scheme 7"`
+	NS     stat.Interval `json:"ns" unit:"ns" help:"per timer, median, fastest and slowest round"`
+
+	T       int `json:"t" unit:"ticks" help:"mean interval"`
+	Running int `json:"running" unit:"timers"`
+}
+
+var hierarchyTimed = declared.Judge[hierarchyPlan, hierarchyTiming](files, "hierarchy/clock")
+
 // hierarchyClock fits the costs in nanoseconds of this machine.
 func hierarchyClock(ctx context.Context, p *hierarchyPlan) (*experiments.Outcome, error) {
 	var pieces []piece
-	add := func(scheme string, slots, levels int) error {
+	var rows []hierarchyTiming
+	add := func(scheme string, slots, levels int, row hierarchyTiming) error {
 		work, err := hierarchyPiece(scheme, slots, levels)
-		pieces = append(pieces, work)
+		row.T, row.Running = hierarchyClockT, hierarchyClockTimers
+		pieces, rows = append(pieces, work), append(rows, row)
 		return err
 	}
 	for _, scheme := range hierarchySixes {
 		for _, x := range hierarchyClockRotations {
-			if err := add(scheme.name, hierarchyClockT/x, 0); err != nil {
+			if err := add(scheme.name, hierarchyClockT/x, 0, hierarchyTiming{Scheme: scheme.about, X: x}); err != nil {
 				return nil, err
 			}
 		}
@@ -64,7 +80,7 @@ func hierarchyClock(ctx context.Context, p *hierarchyPlan) (*experiments.Outcome
 		for hierarchyReach(per, m) < 2*hierarchyClockT {
 			per *= 2
 		}
-		if err := add("scheme7", per, m); err != nil {
+		if err := add("scheme7", per, m, hierarchyTiming{Scheme: "Scheme 7", Seven: true, X: m}); err != nil {
 			return nil, err
 		}
 	}
@@ -72,56 +88,8 @@ func hierarchyClock(ctx context.Context, p *hierarchyPlan) (*experiments.Outcome
 	if err != nil {
 		return nil, err
 	}
-	all := medians(ns)
-	six, seven := all[:len(all)-len(p.Levels)], all[len(all)-len(p.Levels):]
-	out := &experiments.Outcome{}
-	hierarchyShowClock(p, six, seven, out)
-	return out, nil
-}
-
-// hierarchyShowClock shows the medians of Scheme 6, by layout and T/M, and of Scheme 7 by levels.
-func hierarchyShowClock(p *hierarchyPlan, six, seven []stat.Interval, out *experiments.Outcome) {
-	rotations := hierarchyClockRotations
-	table := experiments.Table{
-		Name: "ns", Title: fmt.Sprintf("Nanoseconds per timer of %s ticks, among %s", experiments.Number(hierarchyClockT), experiments.Number(hierarchyClockTimers)),
-		Columns: []string{"scheme", "T/M or m", "ns per timer", "fastest round", "slowest"},
+	for i, m := range medians(ns) {
+		rows[i].NS = m
 	}
-	fig := figure.Figure{
-		Name: "ns", Title: "Scheme 6 against Scheme 7 on this machine",
-		X: figure.Axis{Label: "T/M of Scheme 6", Log: true}, Y: figure.Axis{Label: "ns per timer", Log: true},
-		Caption: "Timers that start again when they expire, with the whole cost of a tick. Lines across are hierarchies.",
-	}
-	var mx, my []float64
-	for k, m := range p.Levels {
-		mx, my = append(mx, float64(m)), append(my, seven[k].Value)
-	}
-	c7, a7 := seven[0].Value/mx[0], 0.0
-	if len(mx) > 1 {
-		c7, a7, _ = stat.Line(mx, my)
-	}
-	for i, scheme := range hierarchySixes {
-		s := figure.Series{Name: scheme.about, Kind: figure.Line, Group: i + 1}
-		for k, of := range six[i*len(rotations) : (i+1)*len(rotations)] {
-			table.Add(scheme.about, rotations[k], of.Value, of.Lo, of.Hi)
-			s.AddInterval(float64(rotations[k]), of)
-		}
-		fig.Series = append(fig.Series, s)
-		c6, a6, r2 := stat.Line(s.X, s.Y)
-		note := fmt.Sprintf("%s: c6 is %s ns per visit (R² %.3f), plus %s ns per timer; Scheme 7: c7 is %s ns per level, plus %s.", scheme.about,
-			experiments.Number(c6), r2, experiments.Number(a6), experiments.Number(c7), experiments.Number(a7))
-		for k, m := range p.Levels {
-			note += fmt.Sprintf(" m = %d: m·c7/c6 is %s,", m, experiments.Number(float64(m)*c7/c6))
-			if at := (seven[k].Value - a6) / c6; at > 0 {
-				note += fmt.Sprintf(" and the lines cross at %s.", experiments.Number(at))
-			} else {
-				note += " and Scheme 7 is below at any T/M: the cost of a timer besides its visits decides."
-			}
-		}
-		out.Notes = append(out.Notes, note)
-	}
-	for k, m := range p.Levels {
-		table.Add("Scheme 7", m, seven[k].Value, seven[k].Lo, seven[k].Hi)
-		fig.Marks = append(fig.Marks, figure.Mark{Label: fmt.Sprintf("Scheme 7, m = %d", m), At: seven[k].Value})
-	}
-	out.Tables, out.Figures = append(out.Tables, table), append(out.Figures, fig)
+	return hierarchyTimed(p, rows)
 }

@@ -2,13 +2,12 @@ package wheels
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"sync"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/internal/figure"
+	"tcpwheel/experiments/declared"
 	"tcpwheel/wheel"
 	"tcpwheel/wheel/stat"
 )
@@ -23,8 +22,6 @@ type locksWay struct {
 	processors int    // each has a goroutine
 	locks      int
 }
-
-var locksClockColumns = []string{"wheel", "other work", "processors", "locks", "million pairs/s", "relative to one processor, one lock", "95 % from", "to"}
 
 // bucketed is the name of a bucketWheel in the place of a scheme.
 const bucketed = "scheme6 of linked records"
@@ -98,8 +95,20 @@ func (p *locksPlan) piece(w locksWay) (piece, error) {
 	}}, err
 }
 
-// locksClock times the locks on this machine's processors. It claims nothing: the gain depends on
-// the machine.
+// locksTiming is a wheel on this machine's processors: a row of the live part.
+type locksTiming struct {
+	Wheel      string        `json:"wheel"`
+	Work       int           `json:"other_work" unit:"steps" help:"between two pairs, mean"`
+	Place      int           `json:"place" help:"among the rows of the wheel, from 0: one processor with one lock"`
+	Processors int           `json:"processors"`
+	Locks      int           `json:"locks"`
+	Pairs      float64       `json:"pairs" unit:"millions per second" help:"of START and STOP, median"`
+	Ratio      stat.Interval `json:"ratio" help:"of pairs to those of place 0 in the same rounds, mean"`
+}
+
+var locksTimed = declared.Judge[locksPlan, locksTiming](files, "locks/clock")
+
+// locksClock times the locks on this machine's processors.
 func locksClock(ctx context.Context, p *locksPlan) (*experiments.Outcome, error) {
 	ways := locksWays(p.Schemes, []int{0, p.Work}, max(2, runtime.GOMAXPROCS(0)))
 	var pieces []piece
@@ -114,34 +123,24 @@ func locksClock(ctx context.Context, p *locksPlan) (*experiments.Outcome, error)
 	if err != nil {
 		return nil, err
 	}
-	return p.locksClockShow(ways, ns), nil
+	return locksTimed(p, locksTimings(ways, ns))
 }
 
-// locksClockShow shows rates, and their ratios in the same rounds to one processor with one lock.
-func (p *locksPlan) locksClockShow(ways []locksWay, ns [][]float64) *experiments.Outcome {
-	table := experiments.Table{
-		Name: "processors", Title: fmt.Sprintf("Pairs of START and STOP with %d timers running, medians and means of %d interleaved rounds", p.Running, p.ClockRounds),
-		Columns: locksClockColumns,
-	}
-	fig := figure.Figure{
-		Name: "processors", Title: "What processors gain on this machine",
-		X: figure.Axis{Label: "row of the table, for each wheel"}, Y: figure.Axis{Label: "pairs of START and STOP, relative to one processor with one lock"},
-		Caption: "Means of the ratios in each round, with 95 % intervals.",
-	}
+// locksTimings returns rates, and their ratios in the same rounds to one processor with one lock.
+func locksTimings(ways []locksWay, ns [][]float64) (all []locksTiming) {
 	alone := 0
 	for i, w := range ways {
 		if w.processors == 1 && w.locks == 1 {
 			alone = i
-			fig.Series = append(fig.Series, figure.Series{Name: fmt.Sprintf("%s, other work %d", w.wheel, w.work), Kind: figure.Bars})
 		}
 		var ratios []float64
 		for round, took := range ns[i] {
 			ratios = append(ratios, ns[alone][round]/took)
 		}
-		in := stat.BootstrapMean(ratios, 1)
-		table.Add(w.wheel, w.work, w.processors, w.locks, 1e3/stat.Median(ns[i]), in.Value, in.Lo, in.Hi)
-		s := &fig.Series[len(fig.Series)-1]
-		s.AddInterval(float64(i-alone), in)
+		all = append(all, locksTiming{
+			Wheel: w.wheel, Work: w.work, Place: i - alone, Processors: w.processors, Locks: w.locks,
+			Pairs: 1e3 / stat.Median(ns[i]), Ratio: stat.BootstrapMean(ratios, 1),
+		})
 	}
-	return &experiments.Outcome{Tables: []experiments.Table{table}, Figures: []figure.Figure{fig}}
+	return all
 }

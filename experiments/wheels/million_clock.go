@@ -2,41 +2,34 @@ package wheels
 
 import (
 	"context"
-	"fmt"
-	"math"
 	"math/rand/v2"
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/internal/figure"
+	"tcpwheel/experiments/declared"
 )
 
 const (
 	millionClockRounds = 5
 	millionIdleTicks   = 2000 // of a round
 	millionActiveTicks = 200
-
-	// millionWantBytes is the most bytes that a timer record may take, slots included.
-	millionWantBytes = 64
 )
+
+// millionTiming is a facility with the timers of all connections: a row of the live part.
+type millionTiming struct {
+	Facility string  `json:"facility"`
+	Runtime  bool    `json:"runtime" help:"the Go runtime in the place of a facility: one timer for each connection"`
+	Bytes    float64 `json:"bytes" unit:"bytes" help:"of a timer record, slots included"`
+	Idle     float64 `json:"idle_tick" unit:"ns" help:"per tick of idle connections, median"`
+	Active   float64 `json:"active_tick" unit:"ns" help:"per tick of active connections, median"`
+	Reset    float64 `json:"reset" unit:"ns" help:"of a random timer of the runtime"`
+}
+
+var millionTimed = declared.Judge[millionPlan, millionTiming](files, "million/clock")
 
 // millionClock measures the bytes and nanoseconds of timers, and their share of a processor.
 func millionClock(ctx context.Context, p *millionPlan) (*experiments.Outcome, error) {
-	out := &experiments.Outcome{}
-	n := p.Connections
-	table := experiments.Table{
-		Name: "clock", Title: fmt.Sprintf("%s connections, %s timer records, %s of them active, on this machine", experiments.Number(n),
-			experiments.Number(float64(n*millionRecords)), experiments.Number(float64(n/p.Active))),
-		Columns: []string{"facility", "bytes per record", "idle, ns per tick", "idle, % of a processor", "active, ns per tick", "active, % of a processor"},
-	}
-	fig := figure.Figure{
-		Name: "processor", Title: "The timers of a million connections: their share of a processor",
-		X: figure.Axis{Label: "facility"}, Y: figure.Axis{Label: "% of a processor"},
-		Series:  []figure.Series{{Name: "idle", Kind: figure.Bars, Group: 1}, {Name: "active", Kind: figure.Bars, Group: 2}},
-		Caption: fmt.Sprintf("Ticks of %v. Active: %s packets a second.", p.Tick, experiments.Number(p.Packets)),
-	}
-	share := func(ns float64) float64 { return ns * p.perSecond() / 1e7 }
-	least, most, of := math.Inf(1), 0.0, ""
+	var all []millionTiming
 	for i := range p.Facilities {
 		f := &p.Facilities[i]
 		before := heapBytes()
@@ -45,38 +38,19 @@ func millionClock(ctx context.Context, p *millionPlan) (*experiments.Outcome, er
 			return nil, err
 		}
 		l := p.newLoad(w, 1, 0)
-		bytes := float64(heapBytes()-before-uint64(len(l.running))) / float64(n*millionRecords)
-		least = min(least, bytes)
-		if bytes > most {
-			most, of = bytes, f.Text
-		}
+		bytes := float64(heapBytes()-before-uint64(len(l.running))) / float64(p.Connections*millionRecords)
 		idle, active, err := l.time(ctx)
 		if err != nil {
 			return nil, err
 		}
-		table.Add(f.Text, bytes, idle, share(idle), active, share(active))
-		x := float64(len(fig.X.Ticks))
-		fig.X.Ticks = append(fig.X.Ticks, f.Text)
-		for k, v := range []float64{share(idle), share(active)} {
-			fig.Series[k].Add(x, v)
-		}
+		all = append(all, millionTiming{Facility: f.Text, Bytes: bytes, Idle: idle, Active: active})
 	}
 	bytes, reset, err := millionRuntimeTimers(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	table.Add("Go runtime", bytes, "", "", "", "")
-	out.Tables, out.Figures = append(out.Tables, table), append(out.Figures, fig)
-	out.Notes = append(out.Notes, fmt.Sprintf("The Go runtime's row is the bytes of one keepalive timer for each connection, started by time.AfterFunc. "+
-		"The runtime has no tick, and no records that wait. Reset of a random timer takes %s ns.", experiments.Number(reset)))
-	// In whole bytes: the rest is the same for any number of timers.
-	whole := math.Round(most)
-	out.Claim(experiments.Claim{Name: "bytes", Class: experiments.Law, Basis: "set for this project", Text: fmt.Sprintf("a timer record takes at most %d bytes, slots included", millionWantBytes), Source: "layout of package wheel", Tag: experiments.Computed,
-		Measured: experiments.MeasuredText("%s to %s; Go runtime %s", experiments.Number(least), experiments.Number(most), experiments.Number(bytes)).Judging(whole),
-		Expected: experiments.AtMost(millionWantBytes, "").OrDiffers(experiments.AtMost(2*millionWantBytes, "")),
-		Otherwise: of + " takes the most. The packed Scheme 6 keeps a chunk of 64 bytes ready for each list of a slot, since START never allocates: with as many " +
-			"slots as timers these weigh more than the records"})
-	return out, nil
+	all = append(all, millionTiming{Facility: "Go runtime", Runtime: true, Bytes: bytes, Reset: reset})
+	return millionTimed(p, all)
 }
 
 // time returns the nanoseconds of a tick, of idle and of active connections.
