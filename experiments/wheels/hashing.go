@@ -52,7 +52,7 @@ type hashingRow struct {
 
 	Differ       int     `json:"differ" help:"schemes of the run whose ticks have other costs"`
 	Share        float64 `json:"timers_per_slot" help:"n/M"`
-	PoissonWorst float64 `json:"poisson_worst" unit:"records" help:"mean of the greatest of M Poisson draws of mean n/M"`
+	PoissonWorst float64 `json:"poisson_worst" unit:"records" help:"mean of the greatest of M Poisson draws"`
 	Reached      int     `json:"reached" unit:"slots" help:"that timers at multiples of the heartbeat reach"`
 }
 

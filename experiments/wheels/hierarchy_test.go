@@ -8,11 +8,13 @@ import (
 	"tcpwheel/experiments/internal/studytest"
 )
 
-const hierarchySmall = "study: hierarchy\nintervals: [100, 1000, 10000]\nslots: [64, 256, 1024, 4096]\ntimers: 500\nseeds: 1\n"
+const hierarchySmall = "study: hierarchy\nintervals: [100, 1000, 10000]\nslots: [64, 256, 1024, 4096]\n" +
+	"timers: 500\nseeds: 1\n"
 
 func TestHierarchyLaws(t *testing.T) {
 	out := studytest.Run(t, Hierarchy, hierarchySmall)
-	studytest.Want(t, out, experiments.Reproduced, "looks", "migrations", "exponential-100", "exponential-1000", "crossover-whole")
+	studytest.Want(t, out, experiments.Reproduced, "looks", "migrations", "exponential-100", "exponential-1000",
+		"crossover-whole")
 	studytest.Want(t, out, experiments.Differs, "law-six")
 }
 
@@ -31,7 +33,8 @@ func TestHierarchyVisitsATimerOncePerRotation(t *testing.T) {
 
 // The study notices one visit too many.
 func TestHierarchyFalsifier(t *testing.T) {
-	const plan = "study: hierarchy\nintervals: [100]\nslots: [64, 128]\nlevels: [2]\ntimers: 20\nlooks: 1000\nseeds: 1\n"
+	const plan = "study: hierarchy\nintervals: [100]\nslots: [64, 128]\nlevels: [2]\n" +
+		"timers: 20\nlooks: 1000\nseeds: 1\n"
 	_, out := studytest.RunAltered(t, Hierarchy, plan, func(c *hierarchyCell) {
 		c.Six[0].Miscounted++
 		c.Seven[0].Most = 2

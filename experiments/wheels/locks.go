@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/declared"
@@ -13,7 +15,7 @@ import (
 // locksPlan is the plan of the study.
 type locksPlan struct {
 	Timers     []int    `plan:"timers" min:"0" max:"1000000" order:"rising"`
-	Schemes    []string `plan:"schemes" oneof:"scheme1 scheme2 scheme2-rear scheme3 scheme5 scheme6 scheme6-eager scheme6-list scheme7"`
+	Schemes    []string `plan:"schemes"`
 	Processors []int    `plan:"processors" min:"1" max:"256" order:"rising"`
 	Running    int      `plan:"running" min:"1" max:"1000000"`
 	Operations int      `plan:"operations" min:"10" max:"1000000"`
@@ -24,6 +26,11 @@ type locksPlan struct {
 	// Of the live part: pairs of START and STOP of each goroutine in a round, and rounds.
 	ClockPairs  int `plan:"clock_pairs" min:"1" max:"100000000"`
 	ClockRounds int `plan:"clock_rounds" min:"2" max:"10000"`
+}
+
+// locksSchemes are the schemes that may have several shards.
+var locksSchemes = []string{
+	"scheme1", "scheme2", "scheme2-rear", "scheme3", "scheme5", "scheme6", "scheme6-eager", "scheme6-list", "scheme7",
 }
 
 // locksCell is the counts of one scheme: holds for seed 0, schedules for other seeds.
@@ -83,7 +90,8 @@ type locksRow struct {
 func locksRows(_ *locksPlan, cells []locksCell) (all []locksRow) {
 	for _, c := range cells {
 		for _, h := range c.Holds {
-			all = append(all, locksRow{Kind: "hold", Scheme: c.Scheme, N: h.N, Start: h.Start, Stop: h.Stop, Tick: h.Tick})
+			row := locksRow{Kind: "hold", Scheme: c.Scheme, N: h.N, Start: h.Start, Stop: h.Stop, Tick: h.Tick}
+			all = append(all, row)
 		}
 		for _, s := range c.Schedules {
 			row := locksRow{
@@ -117,6 +125,11 @@ var Locks = declared.DefineRows(experiments.Spec[locksPlan, locksCell]{
 		"On two real processors a wheel for each did {real-locks} of one wheel with a lock per bucket.",
 	Question: "How long does a processor hold the lock that the others wait for?",
 	Check: func(p *locksPlan) error {
+		for _, s := range p.Schemes {
+			if !slices.Contains(locksSchemes, s) {
+				return fmt.Errorf("schemes: %q, want one of %s", s, strings.Join(locksSchemes, ", "))
+			}
+		}
 		if p.Processors[0] != 1 {
 			return fmt.Errorf("processors: %v, want 1 first", p.Processors)
 		}

@@ -38,6 +38,14 @@ func TestLocksFalsifier(t *testing.T) {
 	studytest.Want(t, out, experiments.NotReproduced, "scheme2-hold", "scheme2-speedup", "constant-hold")
 }
 
+func TestLocksPlanIsChecked(t *testing.T) {
+	studytest.WantRefused(t, Locks, map[string]string{
+		"schemes: [scheme9]": `schemes: "scheme9", want one of scheme1`,
+		"processors: [2, 4]": "want 1 first",
+		"timers: [0]":        "want more than 0 last",
+	})
+}
+
 func TestLocksClockRuns(t *testing.T) {
 	out := studytest.Live(t, Locks, "clock", "study: locks\nschemes: [scheme6]\nclock_pairs: 100\nclock_rounds: 2\n")
 	if len(out.Tables) != 1 || len(out.Tables[0].Rows) != 14 {

@@ -33,7 +33,8 @@ type millionLoad struct {
 // newLoad returns idle connections, whose keepalive timers expire evenly over an interval from
 // first.
 func (p *millionPlan) newLoad(f wheel.Facility, seed int, first wheel.Time) *millionLoad {
-	l := &millionLoad{p: p, f: f, r: rand.New(rand.NewPCG(uint64(seed), 0xe22)), running: make([]bool, (p.Connections/p.Active+1)*millionRecords)}
+	l := &millionLoad{p: p, f: f, r: rand.New(rand.NewPCG(uint64(seed), 0xe22))}
+	l.running = make([]bool, (p.Connections/p.Active+1)*millionRecords)
 	f.Reserve(p.Connections * millionRecords)
 	for range p.Connections * millionRecords {
 		f.New(0)

@@ -8,7 +8,8 @@ import (
 	"tcpwheel/experiments/internal/studytest"
 )
 
-const millionSmall = "study: million\nconnections: 20000\nkeepalive: 10m\nfacilities: [scheme6 slots=4096, scheme6-eager slots=4096, scheme7 slots=64 levels=4, scheme3]\n" +
+const millionSmall = "study: million\nconnections: 20000\nkeepalive: 10m\n" +
+	"facilities: [scheme6 slots=4096, scheme6-eager slots=4096, scheme7 slots=64 levels=4, scheme3]\n" +
 	"rotations: 2\nwatched: 200ms\nseeds: 1\n"
 
 func TestMillion(t *testing.T) {
@@ -21,7 +22,10 @@ func TestMillion(t *testing.T) {
 }
 
 func TestMillionAPacketDelaysTimers(t *testing.T) {
-	p := &millionPlan{Connections: 1000, Keepalive: time.Minute, Tick: time.Millisecond, Active: 10, Packets: 10_000, Watched: time.Second, RTO: 200 * time.Millisecond, DelAck: 40 * time.Millisecond}
+	p := &millionPlan{
+		Connections: 1000, Keepalive: time.Minute, Tick: time.Millisecond, Active: 10, Packets: 10_000,
+		Watched: time.Second, RTO: 200 * time.Millisecond, DelAck: 40 * time.Millisecond,
+	}
 	f := millionFacility{Text: "scheme3", Scheme: "scheme3"}
 	c, err := millionRun(p, &f, millionActive, 1)
 	if err != nil {
@@ -36,10 +40,10 @@ func TestMillionAPacketDelaysTimers(t *testing.T) {
 // The study notices a wheel of half the slots in the place of another.
 func TestMillionFalsifier(t *testing.T) {
 	p := &millionPlan{
-		Connections: 1000, Keepalive: time.Minute, Tick: time.Millisecond, Rotations: 2, Active: 10, Packets: 1000, Watched: time.Second,
-		RTO: 200 * time.Millisecond, DelAck: 40 * time.Millisecond, Facilities: []millionFacility{{Text: "scheme6 slots=1024", Scheme: "scheme6", Slots: 1024}}, Seeds: 1,
+		Connections: 1000, Keepalive: time.Minute, Tick: time.Millisecond, Rotations: 2, Active: 10, Packets: 1000,
+		Watched: time.Second, RTO: 200 * time.Millisecond, DelAck: 40 * time.Millisecond, Seeds: 1,
 	}
-	half := millionFacility{Text: p.Facilities[0].Text, Scheme: "scheme6", Slots: 512}
+	half := millionFacility{Text: "scheme6 slots=1024", Scheme: "scheme6", Slots: 512}
 	const plan = "study: million\nconnections: 1000\nkeepalive: 1m\nfacilities: [scheme6 slots=1024]\nrotations: 2\n" +
 		"active: 10\npackets: 1000\nwatched: 1s\nseeds: 1\n"
 	_, out := studytest.RunAltered(t, Million, plan, func(c *millionCell) {

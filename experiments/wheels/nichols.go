@@ -46,7 +46,7 @@ type nicholsRow struct {
 	Hierarchy string `json:"hierarchy" help:"no migration or one migration"`
 	Rounding  string `json:"rounding" help:"up, nearest or down"`
 	M         int    `json:"slots" help:"of each level; a slot of the second level is as many ticks wide"`
-	Start     string `json:"start" help:"boundary or anywhere: where timers start in a slot; one: a timer of a boundary"`
+	Start     string `json:"start" help:"boundary or anywhere of a slot; one: one timer of a boundary"`
 
 	Timers      int     `json:"timers"`
 	Early       int     `json:"early" unit:"timers" help:"that expire before the interval requested"`

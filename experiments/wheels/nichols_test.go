@@ -11,7 +11,8 @@ import (
 
 func TestNicholsLosses(t *testing.T) {
 	out := studytest.Run(t, Nichols, "study: nichols\nslots: [64]\nstride: 60\n")
-	studytest.Want(t, out, experiments.Reproduced, "losses", "formulas", "up-never-early", "others-early", "one-migration")
+	studytest.Want(t, out, experiments.Reproduced, "losses", "formulas", "up-never-early", "others-early",
+		"one-migration")
 	studytest.Want(t, out, experiments.Differs, "printed")
 }
 

@@ -105,8 +105,8 @@ func ratesRows(_ *ratesPlan, cells []ratesCell) (all []ratesRow) {
 		for side, s := range c.Sides {
 			row := ratesRow{
 				Timers: c.Timers, Policy: strings.Fields(c.Timers)[0], Per: c.Per, Trip: c.Trip, Busy: c.Busy,
-				Sent: c.Sent, Arrived: c.Arrived, AcksIn: c.AcksIn, AcksOut: c.AcksOut, Retransmissions: c.Retransmissions,
-				Side: []string{"client", "server"}[side],
+				Sent: c.Sent, Arrived: c.Arrived, AcksIn: c.AcksIn, AcksOut: c.AcksOut,
+				Retransmissions: c.Retransmissions, Side: []string{"client", "server"}[side],
 			}
 			add := func(name string, k ratesKind) {
 				r := row

@@ -41,7 +41,8 @@ func (p *ratesPlan) packets() float64 { return float64(p.Rate) / float64(8*(rate
 // runRates runs one flow over the link. If busy is not 0, it runs many connections that send both
 // ways at busy packets a second in all.
 func runRates(p *ratesPlan, timers testbed.Timers, trip time.Duration, busy int) (ratesCell, error) {
-	c := ratesCell{Timers: timers.String(), Per: timers.Policy.Rexmit == tcptimers.RexmitPerSegment, Trip: trip, Busy: busy, Watched: p.Watched}
+	c := ratesCell{Timers: timers.String(), Trip: trip, Busy: busy, Watched: p.Watched}
+	c.Per = timers.Policy.Rexmit == tcptimers.RexmitPerSegment
 	link := sim.LinkConfig{Rate: uint64(p.Rate), Overhead: uint32(p.Overhead), Delay: trip / 2}
 	flows := 1
 	if busy > 0 {
@@ -59,7 +60,8 @@ func runRates(p *ratesPlan, timers testbed.Timers, trip time.Duration, busy int)
 	cfg.Socket.Keepalive = busy > 0
 	tallies := [2]*tally{newTally(), newTally()}
 	pair, err := testbed.NewPair(testbed.PairPlan{
-		Seed: 1, Client: cfg, Server: cfg, Up: link, Down: link, Count: true, Tracers: [2]tcp.Tracer{tallies[0], tallies[1]},
+		Seed: 1, Client: cfg, Server: cfg, Up: link, Down: link, Count: true,
+		Tracers: [2]tcp.Tracer{tallies[0], tallies[1]},
 	})
 	if err != nil {
 		return c, err

@@ -37,7 +37,8 @@ func (t *tally) reset(now wheel.Time) {
 	t.peak, t.sent, t.segments, t.received, t.data = t.now, 0, 0, 0, 0
 	for i := range t.kinds {
 		k := &t.kinds[i]
-		*k = kindTally{ratesKind: ratesKind{Name: tcptimers.Kind(i).String(), Before: k.running}, running: k.running, since: now}
+		of := ratesKind{Name: tcptimers.Kind(i).String(), Before: k.running}
+		*k = kindTally{ratesKind: of, running: k.running, since: now}
 	}
 }
 

@@ -10,15 +10,20 @@ import (
 )
 
 const smallRates = "study: rates\nround_trips: [20ms]\nwatched: 100ms\nsettle: 1s\nbusy: [25000]\n" +
-	"timers: [\"per-segment control=newreno delack=40ms -tlp -rack -frto\", \"rfc6298 control=newreno delack=40ms -tlp -rack\"]\n"
+	"timers: [\"per-segment control=newreno delack=40ms -tlp -rack -frto\", " +
+	"\"rfc6298 control=newreno delack=40ms -tlp -rack\"]\n"
 
 func TestRates(t *testing.T) {
 	studytest.Want(t, studytest.Run(t, Rates, smallRates), experiments.Reproduced)
 }
 
 func TestASegmentHasOneTimerForOneRoundTrip(t *testing.T) {
-	p := &ratesPlan{Rate: 1e9, Overhead: 38, Window: 1, Watched: 50 * time.Millisecond, Settle: 300 * time.Millisecond, Connections: 1}
-	c, err := runRates(p, testbed.MustTimers("per-segment control=newreno delack=40ms -tlp -rack -frto"), time.Millisecond, 0)
+	p := &ratesPlan{
+		Rate: 1e9, Overhead: 38, Window: 1, Connections: 1,
+		Watched: 50 * time.Millisecond, Settle: 300 * time.Millisecond,
+	}
+	timers := testbed.MustTimers("per-segment control=newreno delack=40ms -tlp -rack -frto")
+	c, err := runRates(p, timers, time.Millisecond, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
