@@ -212,8 +212,11 @@ func (c *chaosRun) application(s *chaosSide, window uint32, mustWrite bool) {
 			Buffer: pick[uint32](c.rnd, 0, 1, 100, 10000), Finish: s.finish, Record: c.more.IntN(4) == 0}
 		if b.Chunk == 1 || b.Buffer == 1 {
 			b.Bytes = min(b.Bytes, 300)
-			s.bytes = b.Bytes
 		}
+		if (b.Record || s.cfg.Conn.Socket.NotSentLowat == 1) && b.Chunk > 0 {
+			b.Bytes = min(b.Bytes, 300*uint64(b.Chunk)) // each is a segment
+		}
+		s.bytes = b.Bytes
 		s.plan = fmt.Sprintf("writes %d, %d at a time, more %v, records %v, buffer %d", b.Bytes, b.Chunk, b.More, b.Record, b.Buffer)
 		s.apps = append(s.apps, b)
 	}
