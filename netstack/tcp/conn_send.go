@@ -176,7 +176,7 @@ func (c *Conn) notePaced(now wheel.Time, n uint32) {
 // sendNew sends new data as far as the windows allow.
 func (c *Conn) sendNew(now wheel.Time, o *Output) {
 	// Data that waits at a closed window is no idle time. Linux checks when data is queued
-	// (tcp_skb_entail), not when it leaves.
+	// (tcp_skb_entail), and when the window opens (tcp_ack_update_window), not when data leaves.
 	if waits := c.runs(tcptimers.Persist) && !c.persistIsCork; c.hasSent && c.fl.sent.Len() == 0 && !waits {
 		c.cc.OnIdle(now, now.Sub(c.lastSent), c.est.RTO())
 	}
