@@ -242,6 +242,10 @@ func draw(sums []time.Duration, n int, rng *rand.Rand) []time.Duration {
 // negligible is the part of the oracle's recovery times that makes no difference.
 const negligible = 0.01
 
+// A verdict needs mostEarly times as many losses as are left out because the capture began shortly
+// before them.
+const mostEarly = 4
+
 // notShown is why nothing is known of repairs by other packets than the captured ones.
 const notShown = "the capture does not show whether retransmissions at other times would arrive"
 
@@ -262,8 +266,8 @@ func (s *Summary) judge(fewest int) {
 	switch {
 	case s.Unknown > 0 && s.N == 0:
 		s.Why = "the captured timers are not known"
-	case !s.HasInterval && s.N == 0 && s.Early > s.NotRepaired+s.FilledIn:
-		s.Why = "the capture began shortly before: it does not show what timers had measured"
+	case s.Early*mostEarly > s.N:
+		s.Why = fmt.Sprintf("the capture began shortly before %d of %d losses: it does not show what timers had measured", s.Early, s.Early+s.N)
 	case !s.HasInterval && s.N == 0 && s.NotRepaired+s.FilledIn == 0:
 		s.Why = "no loss could be replayed"
 	case !s.HasInterval && s.N == 0:
