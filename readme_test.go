@@ -12,7 +12,7 @@ import (
 )
 
 // documents are what shows commands, in blocks marked sh, a command on each line.
-var documents = []string{"README.md", "CONTRIBUTING.md", "wheel/peers/README.md", "docs/studies.md", "docs/performance.md", "docs/findings.md", "docs/start.md"}
+var documents = []string{"README.md", "CONTRIBUTING.md", "wheel/peers/README.md", "docs/studies.md", "docs/sweep.md", "docs/performance.md", "docs/findings.md", "docs/start.md"}
 
 // TestCommandsOfTheDocumentation tries every command that the documentation shows. It runs those of
 // tcpwheel, at a small size, and checks that what the others name exists.

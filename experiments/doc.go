@@ -3,16 +3,19 @@
 //
 // # Usage
 //
-// A study is a folder below this one. It has README.md, plan.yaml, and a package with
+// A study is a folder below this one. It has README.md, plan.yaml, claims.yaml, figures.yaml, and a
+// package with
 //
-//	//go:embed README.md plan.yaml
+//	//go:embed README.md plan.yaml claims.yaml figures.yaml
 //	var files embed.FS
 //
-//	var Study = experiments.Define(experiments.Spec[Plan, Cell]{
+//	var Study = declared.Define(experiments.Spec[Plan, Cell]{
 //		ID: "E12", Name: "expiry", Question: "…", Found: "…", Class: experiments.Exact, Files: files,
 //		Cells: func(p *Plan) []experiments.Cell[Cell] { … },
-//		Judge: func(p *Plan, cells []Cell) (*experiments.Outcome, error) { … },
 //	})
+//
+// Package declared judges by claims.yaml and figures.yaml; docs/studies.md teaches them. A judge in
+// Go is in the field Judge.
 //
 // Package experiments/all lists the studies.
 //

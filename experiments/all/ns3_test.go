@@ -15,7 +15,7 @@ import (
 	"tcpwheel/wheel/stat"
 )
 
-var update = flag.Bool("update", false, "rewrite the tables of experiments/ns3/README.md")
+var update = flag.Bool("update", false, "rewrite the tables of experiments/ns3/README.md, and the example of docs/studies.md")
 
 const ns3Folder = "../ns3/"
 

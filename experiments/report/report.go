@@ -194,8 +194,8 @@ type OpenClaim struct {
 }
 
 // Open returns the claims that were not reproduced, then the claims that differ, then the claims
-// that a quick run cannot judge, then the claims that do not apply. Comparisons with results of others come first, each in the order of the
-// studies.
+// that a quick run cannot judge, then the claims that do not apply. Comparisons with results of
+// others come first, each in the order of the studies.
 func (r *Report) Open() (all []OpenClaim) {
 	for _, class := range claimClasses {
 		for _, verdict := range []experiments.Verdict{experiments.NotReproduced, experiments.Differs, experiments.TooFew, experiments.NotApplicable} {

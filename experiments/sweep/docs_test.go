@@ -15,11 +15,11 @@ import (
 	"tcpwheel/netstack/sim"
 )
 
-var update = flag.Bool("update", false, "rewrite the tables of docs/studies.md")
+var update = flag.Bool("update", false, "rewrite the tables of docs/sweep.md")
 
-const document = "../../docs/studies.md"
+const document = "../../docs/sweep.md"
 
-// TestDocumented holds the tables of docs/studies.md against the code, and runs the plan that it
+// TestDocumented holds the tables of docs/sweep.md against the code, and runs the plan that it
 // shows.
 func TestDocumented(t *testing.T) {
 	text, err := os.ReadFile(document)

@@ -2,7 +2,7 @@
 // measures each combination.
 //
 // `tcpwheel experiment run my-plan.yaml` runs a plan whose first line is "study: sweep".
-// docs/studies.md has every key.
+// docs/sweep.md has every key.
 //
 // A combination is a sender (subject, timers, tick, floor, rtt_tick, wheel) under a condition (all
 // other lists). Under each condition all senders meet the same losses, pauses and starts. The study
