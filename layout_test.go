@@ -55,7 +55,7 @@ var policy = layout{
 		{path: "golang.org/x/net", rooms: []string{"netstack"}, testsOnly: true},
 		{path: "golang.org/x/sys", rooms: []string{"netstack", "tun", "pcaps"}},
 		{path: "github.com/vishvananda/netlink", rooms: []string{"tun"}},
-		{path: "github.com/prometheus/client_golang", rooms: []string{"tun", "pcaps"}},
+		{path: "github.com/VictoriaMetrics/metrics", rooms: []string{"tun", "pcaps"}},
 		{path: "github.com/gopacket/gopacket", rooms: []string{"pcaps"}},
 		{path: "github.com/google/gopacket", rooms: []string{"pcaps"}},
 		{path: "github.com/klauspost/compress", rooms: []string{"pcaps"}},

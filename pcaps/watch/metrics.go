@@ -1,77 +1,73 @@
 package watch
 
 import (
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
+	"net/http"
+
+	runtimemetrics "github.com/VictoriaMetrics/metrics"
+
+	"tcpwheel/pcaps/track"
+	"tcpwheel/wheel/stat/promtext"
 )
 
 // metrics are a Watcher's numbers for Prometheus. Labels are the kind, the interface, the direction
-// and the verdict: never a host, a port or a connection.
-type metrics struct {
-	iface      string
-	registry   *prometheus.Registry
-	recoveries *prometheus.HistogramVec
-	episodes   *prometheus.CounterVec
-	lost       *prometheus.CounterVec
-	waited     *prometheus.CounterVec
-}
+// and the verdict: never a host, a port or a connection. The Watcher's lock guards them.
+type metrics map[lossKey]*losses
 
-func newMetrics(w *Watcher) *metrics {
-	labels := []string{"kind", "interface", "direction"}
-	counter := func(name, help string, labels []string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
-	}
-	m := &metrics{
-		iface: w.cfg.Interface, registry: prometheus.NewRegistry(),
-		recoveries: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "tcpwheel_watch_recovery_seconds", Help: "T_rec of losses that were repaired.",
-			// Classic buckets from 100 µs to 52 s, and native ones.
-			Buckets: prometheus.ExponentialBuckets(1e-4, 2, 20), NativeHistogramBucketFactor: 1.1,
-		}, labels),
-		episodes: counter("tcpwheel_watch_episodes_total", "Loss episodes that ended.", append(labels[:3:3], "spurious")),
-		lost:     counter("tcpwheel_watch_time_lost_seconds_total", "Time that applications lost in episodes.", labels),
-		waited:   counter("tcpwheel_watch_timer_wait_seconds_total", "Time of it that senders waited for timers.", labels),
-	}
-	m.registry.MustRegister(
-		m.recoveries, m.episodes, m.lost, m.waited, &collector{w},
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-	)
-	return m
+type lossKey struct{ kind, direction string }
+
+// losses are those of a kind in a direction.
+type losses struct {
+	episodes     map[track.Verdict]float64
+	lost, waited float64 // seconds
+	recoveries   *promtext.Histogram
 }
 
 // observe adds an episode.
-func (m *metrics) observe(r *recovery, direction string) {
-	kind := r.kind.String()
-	m.episodes.WithLabelValues(kind, m.iface, direction, r.verdict.String()).Inc()
-	m.lost.WithLabelValues(kind, m.iface, direction).Add(r.lost.Seconds())
-	m.waited.WithLabelValues(kind, m.iface, direction).Add(r.waited.Seconds())
+func (m metrics) observe(r *recovery, direction string) {
+	key := lossKey{r.kind.String(), direction}
+	l := m[key]
+	if l == nil {
+		// Buckets from 100 µs to 52 s.
+		l = &losses{episodes: map[track.Verdict]float64{}, recoveries: promtext.NewHistogram(1e-4, 2, 20)}
+		m[key] = l
+	}
+	l.episodes[r.verdict]++
+	l.lost += r.lost.Seconds()
+	l.waited += r.waited.Seconds()
 	if r.measured() {
-		m.recoveries.WithLabelValues(kind, m.iface, direction).Observe(r.tRec.Seconds())
+		l.recoveries.Observe(r.tRec.Seconds())
 	}
 }
 
-// collector collects the numbers that are read from a Watcher.
-type collector struct{ w *Watcher }
-
-// Describe implements prometheus.Collector. It describes none, so the registry checks each
-// collection.
-func (*collector) Describe(chan<- *prometheus.Desc) {}
-
-// Collect implements prometheus.Collector.
-func (c *collector) Collect(to chan<- prometheus.Metric) {
-	w := c.w
+// page returns the metrics of now.
+func (w *Watcher) page() *promtext.Page {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	send := func(kind prometheus.ValueType, name, help string, value float64) {
-		desc := prometheus.NewDesc("tcpwheel_watch_"+name, help, []string{"interface"}, nil)
-		to <- prometheus.MustNewConstMetric(desc, kind, value, w.cfg.Interface)
+	p := &promtext.Page{}
+	iface := []string{"interface", w.cfg.Interface}
+	for key, l := range w.metrics {
+		labels := append(iface[:2:2], "kind", key.kind, "direction", key.direction)
+		p.Histogram("tcpwheel_watch_recovery_seconds", "T_rec of losses that were repaired.", l.recoveries, labels...)
+		for verdict, n := range l.episodes {
+			p.Counter("tcpwheel_watch_episodes_total", "Loss episodes that ended.", n, append(labels[:6:6], "spurious", verdict.String())...)
+		}
+		p.Counter("tcpwheel_watch_time_lost_seconds_total", "Time that applications lost in episodes.", l.lost, labels...)
+		p.Counter("tcpwheel_watch_timer_wait_seconds_total", "Time of it that senders waited for timers.", l.waited, labels...)
 	}
-	const counter, gauge = prometheus.CounterValue, prometheus.GaugeValue
-	send(counter, "packets_total", "TCP packets of the connections watched.", float64(w.packets))
-	send(counter, "bytes_total", "Their payload, retransmissions included.", float64(w.bytes))
-	send(counter, "kernel_dropped_total", "Packets that the kernel dropped because they came too fast to be read.", float64(w.drops.n))
-	send(counter, "uncertain_total", "Episodes not counted, because of drops or evictions.", float64(w.total.uncertain))
-	send(counter, "evicted_total", "Connections forgotten before their end, to bound memory.", float64(w.tracker.Evicted()))
-	send(gauge, "connections", "Connections that are not known to be ended.", float64(w.tracker.Connections()))
-	send(gauge, "recovering", "Episodes that have not ended.", float64(w.tracker.Recovering()))
+	p.Counter("tcpwheel_watch_packets_total", "TCP packets of the connections watched.", float64(w.packets), iface...)
+	p.Counter("tcpwheel_watch_bytes_total", "Their payload, retransmissions included.", float64(w.bytes), iface...)
+	p.Counter("tcpwheel_watch_kernel_dropped_total", "Packets that the kernel dropped because they came too fast to be read.", float64(w.drops.n), iface...)
+	p.Counter("tcpwheel_watch_uncertain_total", "Episodes not counted, because of drops or evictions.", float64(w.total.uncertain), iface...)
+	p.Counter("tcpwheel_watch_evicted_total", "Connections forgotten before their end, to bound memory.", float64(w.tracker.Evicted()), iface...)
+	p.Gauge("tcpwheel_watch_connections", "Connections that are not known to be ended.", float64(w.tracker.Connections()), iface...)
+	p.Gauge("tcpwheel_watch_recovering", "Episodes that have not ended.", float64(w.tracker.Recovering()), iface...)
+	return p
+}
+
+// serveMetrics serves /metrics, with those of the process and of Go's runtime.
+func (w *Watcher) serveMetrics(rw http.ResponseWriter, _ *http.Request) {
+	rw.Header().Set("Content-Type", promtext.ContentType)
+	if w.page().Write(rw) == nil {
+		runtimemetrics.WriteProcessMetrics(rw)
+	}
 }

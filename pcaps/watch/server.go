@@ -12,8 +12,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
 var (
@@ -46,7 +44,7 @@ func (w *Watcher) Handler() http.Handler {
 		rw.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(rw).Encode(w.Snapshot()) // the reader may be gone
 	})
-	mux.Handle("GET /metrics", promhttp.HandlerFor(w.metrics.registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
+	mux.HandleFunc("GET /metrics", w.serveMetrics)
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if !isAddress(r.Host) {
 			http.Error(rw, fmt.Sprintf("host %q, want an IP address or localhost", r.Host), http.StatusForbidden)

@@ -45,7 +45,7 @@ type Episode struct {
 // methods.
 type Watcher struct {
 	cfg     Config
-	metrics *metrics
+	metrics metrics
 
 	mu      sync.Mutex
 	live    capture.Live
@@ -68,7 +68,7 @@ func New(cfg Config) *Watcher {
 		cfg.MaxConns = defaultConns
 	}
 	w := &Watcher{cfg: cfg}
-	w.metrics = newMetrics(w)
+	w.metrics = metrics{}
 	w.tracker = track.New(track.Config{
 		Reuse: true, MaxConns: cfg.MaxConns, KeepClosed: keepClosed, Settled: w.settled, Done: func(c *track.Conn) { w.total.losses.AddConn(c) },
 	})

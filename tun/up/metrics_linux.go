@@ -1,50 +1,30 @@
 package up
 
 import (
+	"net/http"
 	"reflect"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
+	runtimemetrics "github.com/VictoriaMetrics/metrics"
 	"gvisor.dev/gvisor/pkg/tcpip"
 
 	"tcpwheel/netstack"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/tcptimers"
+	"tcpwheel/wheel/stat/promtext"
 )
 
-// newRegistry returns the metrics of a host, for /metrics.
-func newRegistry(h *Host) *prometheus.Registry {
-	r := prometheus.NewRegistry()
-	r.MustRegister(
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		&hostCollector{h}, h.observer.recoveries,
-	)
-	if h.config.TCP != GVisor {
-		r.MustRegister(h.observer.lateness)
-	}
-	return r
-}
-
-// hostCollector collects the metrics that are read from a host. It describes none, so the registry
-// checks them at each collection.
-type hostCollector struct{ host *Host }
-
-// Describe implements prometheus.Collector.
-func (*hostCollector) Describe(chan<- *prometheus.Desc) {}
-
-// Collect implements prometheus.Collector.
-func (c *hostCollector) Collect(to chan<- prometheus.Metric) {
-	h := c.host
-	m := metrics{to}
+// metricsPage returns the metrics of a host of now, for /metrics.
+func (h *Host) metricsPage() *promtext.Page {
+	m := metrics{&promtext.Page{}}
 	t := h.tcpReport()
-	m.gauge("tcpwheel_info", "The configuration of the TCP, in labels.", 1, "device", h.device.Name(), "tcp", t.Name, "policy", t.Policy,
+	m.Gauge("tcpwheel_info", "The configuration of the TCP, in labels.", 1, "device", h.device.Name(), "tcp", t.Name, "policy", t.Policy,
 		"tick", t.Tick.String(), "congestion_control", t.Control)
 	m.addPackets(h)
 	m.addLink(h)
 	r := Report{}
 	r.addEndpoints(h.stack, Selection{})
 	for state, n := range r.States {
-		m.gauge("tcpwheel_connections", "Connections by state.", float64(n), "state", state)
+		m.Gauge("tcpwheel_connections", "Connections by state.", float64(n), "state", state)
 	}
 	if counters, ok := netstack.Counters(h.stack); ok {
 		m.addTimers(h.observer)
@@ -52,36 +32,33 @@ func (c *hostCollector) Collect(to chan<- prometheus.Metric) {
 	} else {
 		m.addGVisor(h.stack.Stats().TCP)
 	}
+	m.Histogram("tcpwheel_recovery_seconds", "Time from the first transmission of a retransmitted segment to its ACK.", h.observer.recoveries)
 	m.counter("tcpwheel_events_dropped_total", "Events that a reader of /events or the trace missed.", h.observer.stream.dropped.Load())
 	if h.capture != nil {
 		report := h.capture.report()
 		m.counter("tcpwheel_capture_packets_total", "Packets captured.", report.Packets)
 		m.counter("tcpwheel_capture_dropped_total", "Packets missing in the capture.", report.Dropped)
 	}
+	return m.Page
 }
 
-// metrics sends metrics to a registry.
-type metrics struct{ to chan<- prometheus.Metric }
-
-func (m metrics) send(kind prometheus.ValueType, name, help string, value float64, labels []string) {
-	names, values := make([]string, 0, len(labels)/2), make([]string, 0, len(labels)/2)
-	for i := 0; i < len(labels); i += 2 {
-		names, values = append(names, labels[i]), append(values, labels[i+1])
+// serveMetrics serves /metrics, with those of the process and of Go's runtime.
+func (h *Host) serveMetrics(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", promtext.ContentType)
+	if h.metricsPage().Write(w) == nil {
+		runtimemetrics.WriteProcessMetrics(w)
 	}
-	m.to <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, names, nil), kind, value, values...)
 }
 
-// gauge sends a gauge. labels are pairs of a name and a value.
-func (m metrics) gauge(name, help string, value float64, labels ...string) {
-	m.send(prometheus.GaugeValue, name, help, value, labels)
-}
+// metrics adds the counters of a host to a page.
+type metrics struct{ *promtext.Page }
 
-// counter sends a counter. labels are pairs of a name and a value.
+// counter adds a counter. labels are pairs of a name and a value.
 func (m metrics) counter(name, help string, value uint64, labels ...string) {
-	m.send(prometheus.CounterValue, name, help, float64(value), labels)
+	m.Counter(name, help, float64(value), labels...)
 }
 
-// addPackets sends the counters of the device.
+// addPackets adds the counters of the device.
 func (m metrics) addPackets(h *Host) {
 	s := h.device.Stats()
 	for _, d := range []struct {
@@ -102,7 +79,7 @@ func (m metrics) addPackets(h *Host) {
 	}
 }
 
-// addLink sends the counters of an emulated link.
+// addLink adds the counters of an emulated link.
 func (m metrics) addLink(h *Host) {
 	l := h.linkReport()
 	if l == nil {
@@ -118,15 +95,16 @@ func (m metrics) addLink(h *Host) {
 	}
 }
 
-// addTimers sends the counters of timers by kind.
+// addTimers adds the counters of timers by kind.
 func (m metrics) addTimers(o *observer) {
 	for k := range o.timers {
 		kind, c := tcptimers.Kind(k).String(), &o.timers[k]
-		m.gauge("tcpwheel_timers_running", "Running timers by kind.", float64(c.running()), "kind", kind)
+		m.Gauge("tcpwheel_timers_running", "Running timers by kind.", float64(c.running()), "kind", kind)
 		m.counter("tcpwheel_timers_started_total", "Timers started.", c.started.Load(), "kind", kind)
 		m.counter("tcpwheel_timers_moved_total", "Timers started again while they ran.", c.moved.Load(), "kind", kind)
 		m.counter("tcpwheel_timers_stopped_total", "Timers stopped.", c.stopped.Load(), "kind", kind)
 		m.counter("tcpwheel_timers_expired_total", "Timers expired.", c.expired.Load(), "kind", kind)
+		m.Histogram("tcpwheel_timer_lateness_seconds", "Time from the deadline of a timer to its expiry, tick included.", o.late[k], "kind", kind)
 	}
 }
 
@@ -137,27 +115,27 @@ var netstatTCP = map[string]bool{
 	"InSegs": true, "OutSegs": true, "RetransSegs": true, "InErrs": true, "OutRsts": true, "InCsumErrors": true,
 }
 
-// addCounters sends the TCP's counters under Linux's names, as node_exporter does.
+// addCounters adds the TCP's counters under Linux's names, as node_exporter does.
 func (m metrics) addCounters(counters reflect.Value) {
 	for i := range counters.NumField() {
 		m.netstat(counters.Type().Field(i).Name, counters.Field(i).Uint())
 	}
 }
 
-// netstat sends a counter under Linux's name.
+// netstat adds a counter under Linux's name.
 func (m metrics) netstat(name string, n uint64) {
 	full := "tcpwheel_netstat_TcpExt_" + name
 	if netstatTCP[name] {
 		full = "tcpwheel_netstat_Tcp_" + name
 	}
 	if name == "CurrEstab" {
-		m.gauge(full, "Linux's counter of this name.", float64(n))
+		m.Gauge(full, "Linux's counter of this name.", float64(n))
 		return
 	}
 	m.counter(full, "Linux's counter of this name.", n)
 }
 
-// addGVisor sends the counters of gVisor's TCP that Linux has too.
+// addGVisor adds the counters of gVisor's TCP that Linux has too.
 func (m metrics) addGVisor(s tcpip.TCPStats) {
 	for name, c := range map[string]*tcpip.StatCounter{
 		"ActiveOpens": s.ActiveConnectionOpenings, "PassiveOpens": s.PassiveConnectionOpenings, "AttemptFails": s.FailedConnectionAttempts,

@@ -4,7 +4,6 @@ import (
 	"net/netip"
 	"sync/atomic"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"gvisor.dev/gvisor/pkg/tcpip"
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 
@@ -12,6 +11,7 @@ import (
 	"tcpwheel/netstack/sim"
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/stat/promtext"
 )
 
 // observer sees all timers and segments of a stack: it counts them, measures recoveries and the
@@ -24,9 +24,8 @@ type observer struct {
 	stream *eventStream
 	trace  *traceFile // nil without one
 
-	lateness   *prometheus.HistogramVec // by kind
-	late       [tcptimers.Kinds]prometheus.Observer
-	recoveries prometheus.Histogram
+	late       [tcptimers.Kinds]*promtext.Histogram // of timers, by kind
+	recoveries *promtext.Histogram
 }
 
 // timerCounts counts the changes of timers of one kind. Timers run that were started, and neither
@@ -61,21 +60,12 @@ func (c *timerCounts) running() int {
 
 // newObserver makes an observer for a stack on that clock. It adds recoveries to log.
 func newObserver(clock tcpip.Clock, log *recoveryLog) *observer {
-	// Classic buckets from 1 µs to 67 s, and native ones.
-	buckets := prometheus.ExponentialBuckets(1e-6, 2, 27)
+	buckets := func() *promtext.Histogram { return promtext.NewHistogram(1e-6, 2, 27) } // 1 µs to 67 s
 	o := &observer{
-		now: nowOf(clock), log: log, flows: flows{all: map[flowKey]*flow{}}, stream: newEventStream(endpointName),
-		lateness: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "tcpwheel_timer_lateness_seconds", Help: "Time from the deadline of a timer to its expiry, tick included.",
-			Buckets: buckets, NativeHistogramBucketFactor: 1.1,
-		}, []string{"kind"}),
-		recoveries: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "tcpwheel_recovery_seconds", Help: "Time from the first transmission of a retransmitted segment to its ACK.",
-			Buckets: buckets, NativeHistogramBucketFactor: 1.1,
-		}),
+		now: nowOf(clock), log: log, flows: flows{all: map[flowKey]*flow{}}, stream: newEventStream(endpointName), recoveries: buckets(),
 	}
 	for k := range o.late {
-		o.late[k] = o.lateness.WithLabelValues(tcptimers.Kind(k).String())
+		o.late[k] = buckets()
 	}
 	return o
 }

@@ -8,8 +8,6 @@ import (
 	"net/http/pprof"
 	"net/netip"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
 // statusServer serves the state of a host in the network namespace of the process, not over its
@@ -63,7 +61,7 @@ func statusMux(h *Host, page Page) http.Handler {
 	}
 	mux.HandleFunc("GET /info", h.serveInfo)
 	mux.HandleFunc("GET /events", h.serveEvents)
-	mux.Handle("GET /metrics", promhttp.HandlerFor(newRegistry(h), promhttp.HandlerOpts{EnableOpenMetrics: true}))
+	mux.HandleFunc("GET /metrics", h.serveMetrics)
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
