@@ -38,7 +38,7 @@ type Of[O any] struct {
 	due   *Entry[O] // first timer that came up and was not looked at
 
 	inner [lazySlots / 64]uint64 // a bit per slot of level 0: 1 if it is busy
-	lists []Entry[O]             // the heads of all lists: of slots, and those from lazyBeyond on
+	lists []Entry[O]             // the heads of all lists: of slots, and lazyLate, lazyDue, ofBeyond
 
 	started uint64 // timers started and ended: two sums, so that neither waits for the other
 	ended   uint64
@@ -71,6 +71,12 @@ type Entry[O any] struct {
 	from       uint64    // its list comes up in time for deadlines from here on, as ns
 }
 
+// ofBeyond is the list of timers beyond the last level.
+const (
+	ofBeyond = lazyLists
+	ofLists  = lazyLists + 1
+)
+
 // noCopy makes go vet report copies.
 type noCopy struct{}
 
@@ -102,7 +108,7 @@ func NewOf[O any](cfg Config) (*Of[O], error) {
 	if size, slots := uint64(w.size), uint64(cfg.Slots); size > 1 && size <= math.MaxUint32/slots {
 		w.maxReach, w.scale = w.mask*size, math.MaxUint64/size+1
 	}
-	w.lists = make([]Entry[O], uint32(w.levels)<<w.bits+lazyLists)
+	w.lists = make([]Entry[O], uint32(w.levels)<<w.bits+ofLists)
 	for i := range w.lists {
 		l := &w.lists[i]
 		l.next, l.prev = l, l
@@ -113,7 +119,7 @@ func NewOf[O any](cfg Config) (*Of[O], error) {
 }
 
 // list returns the head of a list after those of the slots.
-func (w *Of[O]) list(l uint32) *Entry[O] { return &w.lists[uint32(len(w.lists))-lazyLists+l] }
+func (w *Of[O]) list(l uint32) *Entry[O] { return &w.lists[uint32(len(w.lists))-ofLists+l] }
 
 // Now returns the instant of the last tick processed, or of the one being processed.
 func (w *Of[O]) Now() Time { return w.origin + Time(w.now) }

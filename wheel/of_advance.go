@@ -195,7 +195,7 @@ func (w *Of[O]) cascade() {
 	w.coming = noTick
 	if w.cur == w.wrap {
 		w.wrap = noTick
-		w.takeApart(w.list(lazyBeyond))
+		w.takeApart(w.list(ofBeyond))
 	}
 	for level := w.levels - 1; level > 0; level-- {
 		shift := level * w.bits
@@ -254,7 +254,7 @@ func (w *Of[O]) NextExpiry(limit Time) (at Time, ok bool) {
 		first = w.earliestOn(level, first, last)
 	}
 	if w.wrap <= last && w.wrap*uint64(w.size) <= first {
-		beyond := w.list(lazyBeyond)
+		beyond := w.list(ofBeyond)
 		first = earliest(beyond.next, beyond, first)
 	}
 	if tick := max(w.cur, w.up(first)); first < idle && tick <= last {

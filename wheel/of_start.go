@@ -67,7 +67,7 @@ func (w *Of[O]) place(e *Entry[O]) {
 	start := tick >> shift << shift // the level wraps around, and reaches the tick from there
 	w.wrap = min(w.wrap, start)
 	w.coming = min(w.coming, start)
-	w.appendAt(w.list(lazyBeyond), start, e)
+	w.appendAt(w.list(ofBeyond), start, e)
 }
 
 // bitsOf returns the words with the bits of a level's busy slots.

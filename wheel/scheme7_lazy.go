@@ -24,13 +24,15 @@ import (
 // in at most one list, so memory cannot grow.
 //
 // A record has 32 bytes, no pointer, and the deadline in nanoseconds: a tick is computed only
-// where a timer is placed. Lists are circular, and their heads are records of the same arena, so
-// that linking does not branch.
+// where a timer is placed. Lists of the finest level are circular, and their heads are records of
+// the same arena, so that linking does not branch. Lists of coarser levels are chunks of record
+// numbers, as in Scheme6: all their timers are looked at together, long after START, and the cache
+// misses overlap.
 //
 // The order within a tick depends on the calls alone. It is not START order: timers that come
 // from a coarser level go after timers that were started later for the same tick.
 type lazyHierarchy struct {
-	nodes []lazyNode // the heads of all lists, then the timers: timer t is at base+t
+	nodes []lazyNode // the heads of circular lists, then the timers: timer t is at base+t
 	base  uint64
 
 	// The short paths of START take deadlines from first on: less than span later if the timer's
@@ -60,6 +62,7 @@ type lazyHierarchy struct {
 	maxReach   uint64   // reach while the end of time is far
 	last       Time     // the instant of the last tick
 	busy       []uint64 // as inner for the coarser levels, in whole words
+	coarse     chunks   // the lists of coarser levels by level and slot, then the list beyond
 	words      uint32   // words of a level
 	free       uint32   // head of the free records, linked by next
 	levels     uint8
@@ -69,14 +72,15 @@ type lazyHierarchy struct {
 	unfinished bool  // an Advance was cut short by its limit
 	counts     Counts
 	name       string
+	prefetched uint64 // a meaningless sum that keeps prefetching reads alive
 }
 
 // lazyNode is a timer record, or the head of a list: 32 bytes.
 type lazyNode struct {
 	deadline uint64 // ns after the origin, or idle or freed
 	from     uint64 // its list comes up in time for deadlines from here on, in ns after the origin
-	next     uint32
-	prev     uint32
+	next     uint32 // in a circular list; or inCoarse and the number of a list of chunks
+	prev     uint32 // in a circular list; or the address of its entry in chunks
 	owner    uint64
 }
 
@@ -92,6 +96,9 @@ const (
 	inLate   = math.MaxUint64 - 1 // in the list late, or freed
 )
 
+// inCoarse marks lazyNode.next in a list of chunks. Records are fewer.
+const inCoarse = 1 << 31
+
 func newLazyHierarchy(name string, cfg Config) Facility {
 	w := &lazyHierarchy{
 		name:     name,
@@ -105,7 +112,8 @@ func newLazyHierarchy(name string, cfg Config) Facility {
 	}
 	w.words = uint32(cfg.Slots+63) / 64
 	w.busy = make([]uint64, w.words*uint32(w.levels-1))
-	w.base = uint64(w.levels)<<w.bits + lazyLists
+	w.base = uint64(cfg.Slots) + lazyLists
+	w.coarse = newChunks(int(w.levels-1)<<w.bits + 1)
 	w.last = w.time(w.div(math.MaxInt64))
 	if size, slots := uint64(w.size), uint64(cfg.Slots); size > 1 && size <= math.MaxUint32/slots {
 		w.maxReach, w.scale = w.mask*size, math.MaxUint64/size+1
@@ -122,17 +130,19 @@ func newLazyHierarchy(name string, cfg Config) Facility {
 	return w
 }
 
-// The lists after those of the slots.
+// The circular lists after those of the slots.
 const (
-	lazyBeyond = iota // timers beyond the last level
-	lazyLate          // timers started with a passed deadline: due in the next Advance
-	lazyDue           // timers that came up in the current Advance; its first is lazyHierarchy.due
-	lazyLists         // number of these
+	lazyLate  = iota // timers started with a passed deadline: due in the next Advance
+	lazyDue          // timers that came up in the current Advance; its first is lazyHierarchy.due
+	lazyLists        // number of these
 )
 
 const lazySlots = 1 << 12 // most slots of a level
 
-// list returns one of the lists after those of the slots.
+// beyond returns the list of chunks for timers beyond the last level.
+func (w *lazyHierarchy) beyond() uint32 { return uint32(w.levels-1) << w.bits }
+
+// list returns one of the circular lists after those of the slots.
 func (w *lazyHierarchy) list(l uint32) uint32 { return uint32(w.base) - lazyLists + l }
 
 func (w *lazyHierarchy) New(owner uint64) Timer {
@@ -160,6 +170,7 @@ func (w *lazyHierarchy) Reserve(n int) {
 	}
 	if want := int(w.base) + n + 1; want > cap(w.nodes) {
 		w.nodes = regrow(w.nodes, want)
+		w.coarse.reserve(n)
 	}
 }
 

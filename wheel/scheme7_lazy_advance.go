@@ -207,14 +207,14 @@ func (w *lazyHierarchy) cascade() {
 	w.coming = noTick
 	if w.cur == w.wrap {
 		w.wrap = noTick
-		w.takeApart(w.list(lazyBeyond), w.levels)
+		w.takeApart(w.beyond(), w.levels)
 	}
 	for level := w.levels - 1; level > 0; level-- {
 		shift := level * w.bits
 		slot := uint32(w.cur >> shift & w.mask)
 		if word := &w.bitsOf(level)[slot>>6]; w.cur>>shift<<shift == w.cur && *word>>(slot&63)&1 != 0 {
 			*word &^= 1 << (slot & 63)
-			w.takeApart(uint32(level)<<w.bits|slot, level)
+			w.takeApart(uint32(level-1)<<w.bits|slot, level)
 		}
 	}
 	w.coming = w.wrap
@@ -225,21 +225,37 @@ func (w *lazyHierarchy) cascade() {
 
 // takeApart queues the due timers of a list that came up, and places the others.
 func (w *lazyHierarchy) takeApart(list uint32, level uint8) {
-	i := w.nodes[list].next
-	w.nodes[list].next, w.nodes[list].prev = list, list
-	for i != list {
+	if w.coarse.top[list] == 0 {
+		return
+	}
+	for q := w.coarse.detach(list); q.first != 0; {
+		if q.first&chunkMask == 1 {
+			w.prefetch(q)
+		}
+		i := w.coarse.popFirst(&q)
 		r := &w.nodes[i]
-		next := r.next
 		if r.deadline <= w.now {
 			w.queueChain(i, i)
-		} else {
-			if w.counting {
-				w.counts.TickVisits++
-			}
-			w.requeue(i, r, level)
+			continue
 		}
-		i = next
+		if w.counting {
+			w.counts.TickVisits++
+		}
+		w.requeue(i, r, level)
 	}
+}
+
+// prefetch reads the records of the first chunk of q: see Scheme6.prefetch.
+func (w *lazyHierarchy) prefetch(q queue) {
+	end := q.first | chunkMask
+	if q.last&^chunkMask == q.first&^chunkMask {
+		end = q.last
+	}
+	nodes, sum := w.nodes, w.prefetched
+	for _, i := range w.coarse.entries[q.first : end+1] {
+		sum += nodes[i].deadline
+	}
+	w.prefetched = sum
 }
 
 // NextExpiry returns the exact instant of the next expiry, if that is not after limit: see
@@ -257,7 +273,7 @@ func (w *lazyHierarchy) NextExpiry(limit Time) (Time, bool) {
 		first = w.earliestOn(level, first, last)
 	}
 	if w.wrap <= last && w.wrap*uint64(w.size) <= first {
-		first = w.earliestIn(w.list(lazyBeyond), first)
+		first = w.earliestOf(w.beyond(), first)
 	}
 	if tick := max(w.cur, w.up(first)); first < idle && tick <= last {
 		return w.time(tick), true
@@ -277,12 +293,24 @@ func (w *lazyHierarchy) earliestOn(level uint8, first, last uint64) uint64 {
 		if v := n << shift; v > last || v*uint64(w.size) > first {
 			break
 		}
-		first = w.earliestIn(uint32(level)<<w.bits|uint32(n&w.mask), first)
+		if slot := uint32(n & w.mask); level == 0 {
+			first = w.earliestIn(slot, first)
+		} else {
+			first = w.earliestOf(uint32(level-1)<<w.bits|slot, first)
+		}
 	}
 	return first
 }
 
-// earliestIn returns the earliest deadline in a list, or first if that is earlier.
+// earliestOf is earliestIn for a list of chunks.
+func (w *lazyHierarchy) earliestOf(list uint32, first uint64) uint64 {
+	for a := w.coarse.top[list]; a != 0; a = w.coarse.before(a) {
+		first = min(first, w.nodes[w.coarse.entries[a]].deadline)
+	}
+	return first
+}
+
+// earliestIn returns the earliest deadline in a circular list, or first if that is earlier.
 func (w *lazyHierarchy) earliestIn(list uint32, first uint64) uint64 {
 	return w.earliestFrom(w.nodes[list].next, list, first)
 }

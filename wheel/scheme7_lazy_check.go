@@ -18,6 +18,13 @@ func (w *lazyHierarchy) verify() error {
 		}
 		held += n
 	}
+	for l := range uint32(len(w.coarse.top)) {
+		n, err := w.verifyChunks(l)
+		if err != nil {
+			return err
+		}
+		held += n
+	}
 	running, placed := 0, 0
 	for i := range w.nodes[w.base+1:] {
 		r := &w.nodes[int(w.base)+1+i]
@@ -36,23 +43,13 @@ func (w *lazyHierarchy) verify() error {
 	return nil
 }
 
-// verifyList walks list l and returns the number of its timers.
+// verifyList walks circular list l and returns the number of its timers.
 func (w *lazyHierarchy) verifyList(l uint32) (n int, err error) {
 	comes := w.cur // the tick at which the list comes up
-	switch slots := uint32(w.base) - lazyLists; {
-	case l < slots:
-		level, slot := uint8(l>>w.bits), l&uint32(w.mask)
-		shift := level * w.bits
-		comes = (w.cur>>shift + (uint64(slot)-w.cur>>shift)&w.mask) << shift
-		busy := w.bitsOf(level)[slot>>6]>>(slot&63)&1 != 0
-		if empty := w.nodes[l].next == l; busy == empty {
-			return 0, fmt.Errorf("level %d, slot %d: busy bit %t, empty %t", level, slot, busy, empty)
+	if l < w.list(0) {
+		if comes, err = w.verifySlot(0, l, w.nodes[l].next == l); err != nil {
+			return 0, err
 		}
-		if busy && (comes <= w.cur || level > 0 && comes < w.coming) {
-			return 0, fmt.Errorf("level %d, slot %d comes up at %d, now %d, coming %d", level, slot, comes, w.cur, w.coming)
-		}
-	case l == w.list(lazyBeyond):
-		comes = 0
 	}
 	first := w.nodes[l].next
 	if l == w.list(lazyDue) {
@@ -61,18 +58,14 @@ func (w *lazyHierarchy) verifyList(l uint32) (n int, err error) {
 	prev := l
 	for i := first; i != l; prev, i = i, w.nodes[i].next {
 		r := &w.nodes[i]
-		t := uint64(i) - w.base
-		switch tick := w.up(r.deadline); {
+		switch {
 		case uint64(i) <= w.base || n > len(w.nodes):
 			return n, fmt.Errorf("list %d: head or loop at %d", l, i)
 		case r.prev != prev && i != w.due:
-			return n, fmt.Errorf("timer %d of list %d: prev %d, want %d", t, l, r.prev, prev)
-		case r.deadline == freed || r.from == inNoList:
-			return n, fmt.Errorf("timer %d of list %d is freed or says that it is in none", t, l)
-		case r.deadline < idle && l != w.list(lazyDue) && l != w.list(lazyLate) && tick < max(comes, w.cur+1):
-			return n, fmt.Errorf("timer %d expires at tick %d, before its list %d comes up, now %d", t, tick, l, w.cur)
-		case l < uint32(w.base)-lazyLists && r.from != (comes-1)*uint64(w.size)+1:
-			return n, fmt.Errorf("timer %d of list %d: from %d, comes up at tick %d", t, l, r.from, comes)
+			return n, fmt.Errorf("timer %d of list %d: prev %d, want %d", uint64(i)-w.base, l, r.prev, prev)
+		}
+		if err := w.verifyTimer(i, comes, l < w.list(0)); err != nil {
+			return n, fmt.Errorf("list %d: %w", l, err)
 		}
 		n++
 	}
@@ -80,4 +73,50 @@ func (w *lazyHierarchy) verifyList(l uint32) (n int, err error) {
 		return n, fmt.Errorf("list %d: last %d, want %d", l, w.nodes[l].prev, prev)
 	}
 	return n, nil
+}
+
+// verifyChunks walks list l of a coarser level, or the list beyond.
+func (w *lazyHierarchy) verifyChunks(l uint32) (n int, err error) {
+	comes := w.wrap
+	if l < w.beyond() {
+		if comes, err = w.verifySlot(uint8(l>>w.bits)+1, l&uint32(w.mask), w.coarse.top[l] == 0); err != nil {
+			return 0, err
+		}
+	}
+	err = w.coarse.check(l, func(i, at uint32) error {
+		n++
+		if r := &w.nodes[i]; r.next != inCoarse|l || r.prev != at {
+			return fmt.Errorf("timer %d of coarse list %d says list %d, address %d, want %d", uint64(i)-w.base, l, r.next&^inCoarse, r.prev, at)
+		}
+		return w.verifyTimer(i, comes, l < w.beyond())
+	})
+	return n, err
+}
+
+// verifySlot returns the tick at which a slot comes up.
+func (w *lazyHierarchy) verifySlot(level uint8, slot uint32, empty bool) (comes uint64, err error) {
+	shift := level * w.bits
+	comes = (w.cur>>shift + (uint64(slot)-w.cur>>shift)&w.mask) << shift
+	busy := w.bitsOf(level)[slot>>6]>>(slot&63)&1 != 0
+	if busy == empty {
+		return 0, fmt.Errorf("level %d, slot %d: busy bit %t, empty %t", level, slot, busy, empty)
+	}
+	if busy && (comes <= w.cur || level > 0 && comes < w.coming) {
+		return 0, fmt.Errorf("level %d, slot %d comes up at %d, now %d, coming %d", level, slot, comes, w.cur, w.coming)
+	}
+	return comes, nil
+}
+
+// verifyTimer checks a timer in a list that comes up at a tick, in a slot or not.
+func (w *lazyHierarchy) verifyTimer(i uint32, comes uint64, slotted bool) error {
+	r, t := &w.nodes[i], uint64(i)-w.base
+	switch {
+	case r.deadline == freed || r.from == inNoList:
+		return fmt.Errorf("timer %d is freed or says that it is in no list", t)
+	case slotted && r.deadline < idle && w.up(r.deadline) < max(comes, w.cur+1):
+		return fmt.Errorf("timer %d expires at tick %d, before its list comes up at %d, now %d", t, w.up(r.deadline), comes, w.cur)
+	case slotted && r.from != (comes-1)*uint64(w.size)+1:
+		return fmt.Errorf("timer %d: from %d, comes up at tick %d", t, r.from, comes)
+	}
+	return nil
 }

@@ -66,17 +66,21 @@ func (w *lazyHierarchy) place(i uint32, r *lazyNode) (level uint8) {
 		if n := tick >> shift; n-w.cur>>shift <= w.mask {
 			slot := uint32(n & w.mask)
 			w.bitsOf(level)[slot>>6] |= 1 << (slot & 63)
-			w.appendAt(uint32(level)<<w.bits|slot, n<<shift, i, r)
-			if level > 0 {
-				w.coming = min(w.coming, n<<shift)
+			r.from = (n<<shift-1)*uint64(w.size) + 1
+			if level == 0 {
+				w.append(slot, i, r)
+				return level
 			}
+			w.coming = min(w.coming, n<<shift)
+			w.push(uint32(level-1)<<w.bits|slot, i, r)
 			return level
 		}
 	}
 	start := tick >> shift << shift // the level wraps around, and reaches the tick from there
 	w.wrap = min(w.wrap, start)
 	w.coming = min(w.coming, start)
-	w.appendAt(w.list(lazyBeyond), start, i, r)
+	r.from = (start-1)*uint64(w.size) + 1
+	w.push(w.beyond(), i, r)
 	return level
 }
 
@@ -88,10 +92,10 @@ func (w *lazyHierarchy) bitsOf(level uint8) []uint64 {
 	return w.busy[uint32(level-1)*w.words:][:w.words]
 }
 
-// appendAt appends record i to a list that comes up at the given tick.
-func (w *lazyHierarchy) appendAt(list uint32, tick uint64, i uint32, r *lazyNode) {
-	r.from = (tick-1)*uint64(w.size) + 1
-	w.append(list, i, r)
+// push appends record i to a list of a coarser level, or to the list beyond.
+func (w *lazyHierarchy) push(list, i uint32, r *lazyNode) {
+	r.next = inCoarse | list
+	r.prev, _ = w.coarse.push(list, i)
 }
 
 func (w *lazyHierarchy) append(list, i uint32, r *lazyNode) {
@@ -105,6 +109,17 @@ func (w *lazyHierarchy) append(list, i uint32, r *lazyNode) {
 func (w *lazyHierarchy) leave(i uint32, r *lazyNode) {
 	prev, next := r.prev, r.next
 	r.from = inNoList
+	if next&inCoarse != 0 {
+		list := next &^ inCoarse
+		moved, empty := w.coarse.take(list, prev)
+		if moved != 0 {
+			w.nodes[moved].prev = prev
+		}
+		if slot := list & uint32(w.mask); empty && list < w.beyond() {
+			w.bitsOf(uint8(list>>w.bits)+1)[slot>>6] &^= 1 << (slot & 63)
+		}
+		return
+	}
 	w.nodes[next].prev = prev
 	if i == w.due {
 		w.due = next // prev may be anywhere by now
@@ -112,8 +127,7 @@ func (w *lazyHierarchy) leave(i uint32, r *lazyNode) {
 	}
 	w.nodes[prev].next = next
 	if prev == next && prev < w.list(0) {
-		slot := prev & uint32(w.mask)
-		w.bitsOf(uint8(prev >> w.bits))[slot>>6] &^= 1 << (slot & 63)
+		w.inner[prev>>6] &^= 1 << (prev & 63)
 	}
 }
 

@@ -2,7 +2,6 @@ package wheelbench
 
 import (
 	"cmp"
-	"math"
 	"math/bits"
 	"slices"
 	"time"
@@ -117,72 +116,122 @@ func (l *limitKeepalive) run(ops int) (int, bool) {
 	return ops, true
 }
 
-// limitRatas keeps the timers of Ratas' mix. An idle timer, which never expires, is only written.
-// Pace timers have one interval, so they expire in the order of START, from a queue. The others,
-// one expiry in 129, are in a wheel.
+// limitRatas is Ratas' mix without timers to keep in order. Those of a unit lie inside it, as in an
+// Of, and START and STOP write them. Pace timers all have one interval, so they expire in the order
+// of START, from a queue. So do request timers, up to 2 ms apart.
 type limitRatas struct {
-	wheel.Facility
-	recs       []limitRec // idle and pace timers, by number
-	most       wheel.Timer
-	queue      []wheel.Timer // a ring of pace timers
+	base
+	units          []limitUnit
+	paces, renewed unitQueue // units by their pace timers and by their request timers
+	now            wheel.Time
+}
+
+// limitUnit is about as large as an ofUnit.
+type limitUnit struct {
+	other                         *limitUnit
+	toSend, quota                 int32
+	received                      uint32
+	waiting                       bool
+	idle, pace, request, deadline limitRec
+	_                             [128]byte
+}
+
+// unitQueue is a ring of units, as large as a power of two.
+type unitQueue struct {
+	ring       []*limitUnit
 	head, tail uint32
-	now        wheel.Time
-	wakeup     wheel.Time // of the others
 }
 
-func (l *limitRatas) Now() wheel.Time { return l.now }
+func (q *unitQueue) add(u *limitUnit) { q.ring[q.tail&uint32(len(q.ring)-1)] = u; q.tail++ }
 
-func (l *limitRatas) Reserve(n int) {
-	l.most = wheel.Timer(n / ratasTimers)
-	l.recs = make([]limitRec, 2*l.most+1)
-	l.queue = make([]wheel.Timer, 1<<bits.Len32(uint32(l.most)))
-	l.Facility.Reserve(n)
-}
-
-func (l *limitRatas) Schedule(t wheel.Timer, deadline wheel.Time) {
-	if t > 2*l.most {
-		l.Facility.Schedule(t, deadline)
-		l.wakeup = min(l.wakeup, deadline)
-		return
+// first returns the unit at the head, or nil.
+func (q *unitQueue) first() *limitUnit {
+	if q.head == q.tail {
+		return nil
 	}
-	l.recs[t].deadline = deadline
-	if t > l.most {
-		l.queue[l.tail&uint32(len(l.queue)-1)] = t
-		l.tail++
-	}
+	return q.ring[q.head&uint32(len(q.ring)-1)]
 }
 
-func (l *limitRatas) ScheduleRange(t wheel.Timer, earliest, latest wheel.Time) {
-	if r := &l.recs[t]; r.deadline < earliest || r.deadline > latest {
-		r.deadline = latest
+// fill has all units ask within the first second.
+func (l *limitRatas) fill() bool {
+	pairs := max(l.n/10, 1)
+	l.units = make([]limitUnit, 2*pairs)
+	size := 1 << bits.Len(uint(2*pairs))
+	l.paces.ring, l.renewed.ring = make([]*limitUnit, size), make([]*limitUnit, size)
+	for i := range l.units {
+		u := &l.units[i]
+		u.other, u.quota = &l.units[i^1], 1
+		if i&1 == 0 {
+			u.request.deadline = wheel.Time(i) * wheel.Time(time.Second) / wheel.Time(len(l.units))
+			l.renewed.add(u)
+		}
 	}
+	l.advance(wheel.Time(2 * time.Second))
+	return true
 }
 
-func (l *limitRatas) Stop(t wheel.Timer) bool { return t <= 2*l.most || l.Facility.Stop(t) }
+func (l *limitRatas) run(ops int) (done int, ok bool) {
+	for done < ops && !l.stop.Load() {
+		done += l.advance(l.now + wheel.Time(time.Millisecond))
+	}
+	return done, true
+}
 
-func (l *limitRatas) Advance(now wheel.Time, _ int, expire func(wheel.Timer)) (n int, done bool) {
-	for {
-		next := min(now, l.wakeup)
-		for l.head != l.tail {
-			t := l.queue[l.head&uint32(len(l.queue)-1)]
-			at := l.recs[t].deadline
-			if at > next {
-				break
+// advance returns the number of timers that expired.
+func (l *limitRatas) advance(to wheel.Time) (expired int) {
+	for ; ; expired++ {
+		pace, renewed := l.paces.first(), l.renewed.first()
+		switch {
+		case pace != nil && pace.pace.deadline <= to && (renewed == nil || pace.pace.deadline <= renewed.request.deadline):
+			l.paces.head++
+			l.now = pace.pace.deadline
+			if pace.toSend > 0 {
+				pace.quota = 1
+				l.deliver(pace)
 			}
-			l.head++
-			l.now = at
-			n++
-			expire(t)
-			next = min(next, l.wakeup)
+		case renewed != nil && renewed.request.deadline <= to:
+			l.renewed.head++
+			l.now = max(l.now, renewed.request.deadline)
+			renewed.waiting = true
+			renewed.deadline.deadline = l.now + wheel.Time(4*ratasResponse*ratasPace)
+			renewed.other.toSend += ratasResponse
+			l.deliver(renewed.other)
+		default:
+			l.now = to
+			return expired
 		}
-		l.now = next
-		others, _ := l.Facility.Advance(next, 0, expire)
-		n += others
-		if l.wakeup = math.MaxInt64; l.Facility.Len() > 0 {
-			l.wakeup, _ = l.Facility.NextWakeup()
+	}
+}
+
+// deliver is ofMix.deliver.
+func (l *limitRatas) deliver(u *limitUnit) {
+	other := u.other
+	n := min(u.quota, u.toSend)
+	u.quota -= n
+	u.toSend -= n
+	if other.received++; other.waiting || other.received%ratasResponse == 0 {
+		l.receive(other)
+	}
+	if u.quota == 0 {
+		u.pace.deadline = l.now + wheel.Time(ratasPace)
+		l.paces.add(u)
+	}
+	at := l.now + wheel.Time(ratasIdle)
+	for _, idle := range []*limitRec{&u.idle, &other.idle} {
+		if idle.deadline < at || idle.deadline > at+wheel.Time(ratasSlack) {
+			idle.deadline = at + wheel.Time(ratasSlack)
 		}
-		if next == now {
-			return n, true
-		}
+	}
+}
+
+func (l *limitRatas) receive(u *limitUnit) {
+	if u.waiting {
+		u.deadline.deadline = l.now + wheel.Time(2*ratasResponse*ratasPace)
+		u.waiting = false
+	}
+	if u.received%ratasResponse == 0 {
+		u.deadline.deadline = -1
+		u.request.deadline = l.now + wheel.Time(ratasInterval)
+		l.renewed.add(u)
 	}
 }

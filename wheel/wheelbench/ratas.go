@@ -1,7 +1,6 @@
 package wheelbench
 
 import (
-	"math"
 	"math/rand/v2"
 	"sync/atomic"
 	"time"
@@ -245,11 +244,8 @@ var ratas = Workload{
 		return &wheelRatas{base: b, mix: newRatas(f, max(b.n/10, 1), true, b.rng.next())}
 	},
 	rivals: map[string]func(b base) load{
-		Of: func(b base) load { return &ofRatas{base: b} },
-		Limit: func(b base) load {
-			f := &limitRatas{Facility: wheel.MustNew(wheel.Default, wheel.Config{Tick: ratasTick}), wakeup: math.MaxInt64}
-			return &wheelRatas{base: b, mix: newRatas(f, max(b.n/10, 1), true, b.rng.next())}
-		},
+		Of:    func(b base) load { return &ofRatas{base: b} },
+		Limit: func(b base) load { return &limitRatas{base: b} },
 	},
 	tick: ratasTick,
 }
