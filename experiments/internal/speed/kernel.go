@@ -22,7 +22,7 @@ func kernel(ctx context.Context, quick bool) (all result, err error) {
 	}
 	out, err := exec.CommandContext(ctx, "go", "test", "./tun/up", "-run", "^$", "-bench", "TUNCompare", "-benchtime", turns).CombinedOutput()
 	if err != nil {
-		all.notes = append(all.notes, fmt.Sprintf("Not measured: to and from the kernel: %v", err))
+		all.notes = append(all.notes, fmt.Sprintf("Not measured: to and from the kernel: %v\n%s", err, out))
 		return all, nil
 	}
 	for _, of := range []struct{ dir, work, limit string }{
