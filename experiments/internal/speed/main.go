@@ -15,6 +15,8 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -40,7 +42,8 @@ type result struct {
 }
 
 func main() {
-	quick := flag.Bool("quick", false, "few and small sizes, in a minute")
+	quick := flag.Bool("quick", false, "few and small sizes")
+	only := flag.String("only", "", "run only these parts, joined by commas: timers, engine, captures, kernel, processors")
 	dir := flag.String("figures", "", "folder for the figures, none if empty")
 	ratas := flag.String("ratas", os.Getenv("RATAS"), "the benchmark program of Ratas, compiled, to compare with (default $RATAS)")
 	flag.Parse()
@@ -50,13 +53,13 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *quick, *dir, *ratas); err != nil {
+	if err := run(ctx, *quick, *only, *dir, *ratas); err != nil {
 		fmt.Fprintln(os.Stderr, "speed:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, quick bool, dir, ratas string) error {
+func run(ctx context.Context, quick bool, only, dir, ratas string) error {
 	fmt.Printf("# %s %s/%s, %d processors\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
 	var all result
 	for _, part := range []struct {
@@ -67,7 +70,11 @@ func run(ctx context.Context, quick bool, dir, ratas string) error {
 		{"engine", engine},
 		{"captures", captures},
 		{"kernel", kernel},
+		{"processors", processors},
 	} {
+		if only != "" && !slices.Contains(strings.Split(only, ","), part.name) {
+			continue
+		}
 		start := time.Now()
 		r, err := part.run(ctx, quick)
 		if err != nil {

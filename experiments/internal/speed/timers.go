@@ -23,7 +23,7 @@ func timers(ctx context.Context, quick bool, ratas string) (all result, err erro
 		N:       []int{1e3, 1e4, 1e5, 1e6, 1e7}, Rounds: 15, Budget: 600 * time.Millisecond,
 	}
 	if quick {
-		o.N, o.Rounds = []int{1e3, 1e5, 1e6}, 10
+		o.N, o.Rounds = []int{1e3, 1e4, 1e5, 1e6}, 6
 	}
 	growth := make(map[string]map[string]*figure.Series)
 	cells := make(map[string]float64)
