@@ -45,7 +45,10 @@ func TestCountsHaveNotGrown(t *testing.T) {
 	if os.Getenv("TCPWHEEL_LONG") == "" && !*update {
 		t.Skip("long: set TCPWHEEL_LONG=1")
 	}
-	got := wheelCounts(t)
+	got := make(map[string]uint64)
+	wheelCounts(t, got, "wheel", "--n", "1000", "--budget", "1ms")
+	wheelCounts(t, got, "wheel n=100000", "--n", "100000", "--workloads", "expire,ratas,keepalive", "--budget", "500ms")
+	simCounts(t, got)
 	countAllocations(t, got)
 	countInstructions(t, got)
 	want := readCounts(t)
@@ -67,15 +70,11 @@ func TestCountsHaveNotGrown(t *testing.T) {
 	}
 }
 
-// wheelCounts returns what two schemes count in each workload.
-func wheelCounts(t *testing.T) map[string]uint64 {
-	var out, errs bytes.Buffer
-	args := []string{"wheel", "bench", "--schemes", "scheme6,scheme7-lazy", "--n", "1000", "--budget", "1ms", "--rounds", "1", "--json"}
-	if status := run(args, strings.NewReader(""), &out, &errs); status != 0 {
-		t.Fatalf("tcpwheel wheel bench exits with %d: %s", status, errs.String())
-	}
-	counts := make(map[string]uint64)
-	for records := json.NewDecoder(&out); records.More(); {
+// wheelCounts adds what two schemes count in workloads.
+func wheelCounts(t *testing.T, counts map[string]uint64, prefix string, flags ...string) {
+	args := append([]string{"wheel", "bench", "--schemes", "scheme6,scheme7-lazy", "--rounds", "1", "--json"}, flags...)
+	before := len(counts)
+	for records := json.NewDecoder(output(t, args)); records.More(); {
 		var r struct {
 			wheelbench.Result
 			Counts map[string]uint64 `json:"counts"`
@@ -84,16 +83,42 @@ func wheelCounts(t *testing.T) map[string]uint64 {
 			t.Fatal(err)
 		}
 		for name, n := range r.Counts {
-			counts[fmt.Sprintf("wheel %s %s %s", r.Scheme, r.Workload, name)] = n
+			counts[fmt.Sprintf("%s %s %s %s", prefix, r.Scheme, r.Workload, name)] = n
 		}
 	}
-	if len(counts) == 0 {
+	if len(counts) == before {
 		t.Fatal("the benchmark counted nothing")
 	}
-	return counts
 }
 
-// countAllocations counts the allocations of each job, run in this process.
+// simCounts adds what the simulated runs of countedJobs do: with the same events, timeouts and
+// retransmissions, a change of their time is one of the program's.
+func simCounts(t *testing.T, counts map[string]uint64) {
+	for _, job := range countedJobs {
+		if !strings.HasPrefix(job.name, "sim-") {
+			continue
+		}
+		for records := json.NewDecoder(output(t, strings.Fields(job.args+" --json"))); records.More(); {
+			var s simSeries
+			if err := records.Decode(&s); err != nil {
+				t.Fatal(err)
+			}
+			name := job.name + " " + s.Timers
+			counts[name+" events"], counts[name+" retransmissions"], counts[name+" timeouts"] = s.Events, s.Retransmissions, s.Timeouts
+		}
+	}
+}
+
+// output runs a command that must succeed.
+func output(t *testing.T, args []string) io.Reader {
+	var out, errs bytes.Buffer
+	if status := run(args, strings.NewReader(""), &out, &errs); status != 0 {
+		t.Fatalf("tcpwheel %s exits with %d: %s", strings.Join(args, " "), status, errs.String())
+	}
+	return &out
+}
+
+// countAllocations counts the allocations of each job and their kilobytes, run in this process.
 func countAllocations(t *testing.T, counts map[string]uint64) {
 	for _, job := range countedJobs {
 		var before, after runtime.MemStats
@@ -104,6 +129,7 @@ func countAllocations(t *testing.T, counts map[string]uint64) {
 		}
 		runtime.ReadMemStats(&after)
 		counts["allocations "+job.name] = after.Mallocs - before.Mallocs
+		counts["allocated kB "+job.name] = (after.TotalAlloc - before.TotalAlloc) / 1000
 	}
 }
 
