@@ -116,7 +116,7 @@ func (w *lazyHierarchy) leave(i uint32, r *lazyNode) {
 			w.nodes[moved].prev = prev
 		}
 		if slot := list & uint32(w.mask); empty && list < w.beyond() {
-			w.bitsOf(uint8(list>>w.bits)+1)[slot>>6] &^= 1 << (slot & 63)
+			w.bitsOf(uint8(list>>w.bits) + 1)[slot>>6] &^= 1 << (slot & 63)
 		}
 		return
 	}

@@ -129,8 +129,8 @@ const (
 	dataBytes  = 1448
 )
 
-// makeCapture returns a pcap file of n packets over Ethernet, without their payload. Connections are
-// bulk, with time stamps and an ACK for every second segment.
+// makeCapture returns a pcap file of n packets over Ethernet, without their payload. Connections
+// are bulk, with time stamps and an ACK for every second segment.
 func makeCapture(n int) []byte {
 	le, be := binary.LittleEndian, binary.BigEndian
 	file := make([]byte, 24, 24+n*(16+66))

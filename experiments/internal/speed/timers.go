@@ -135,8 +135,8 @@ func benchmarks(out []byte) map[string]map[string]float64 {
 	return all
 }
 
-// runOriginal runs the benchmark program of Ratas three times. It returns its least time in ns a
-// message. The program is C++ and not part of the project: the result is 0 without it.
+// runOriginal runs the benchmark program of Ratas three times. It returns its least time in ns
+// a message. The program is C++ and not part of the project: the result is 0 without it.
 func runOriginal(ctx context.Context, program string) (ns float64) {
 	if program == "" {
 		return 0
