@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"tcpwheel/experiments"
@@ -299,20 +298,22 @@ func (n *names) grid(g *grid, locals []string) error {
 	return nil
 }
 
-// groupNumber is a group that is no column.
-func (s *series) groupNumber() (int, bool) {
-	number, err := strconv.Atoi(s.Group)
-	return number, err == nil
-}
-
 func (n *names) series(s *series, panels ordered[panel], locals []string) error {
+	if s.Series != nil {
+		if err := n.formula(s.For, locals...); err != nil {
+			return err
+		}
+		for i := range s.Series {
+			if err := n.series(&s.Series[i], panels, append(n.locals(s.For), locals...)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	n, err := n.in(s.Rows)
 	columns := append(slices.Clone([]string(s.Lines)), s.Over)
 	if s.function() {
 		columns = s.Lines
-	}
-	if _, ok := s.groupNumber(); s.Group != "" && !ok {
-		columns = append(columns, s.Group)
 	}
 	if err == nil {
 		err = n.columnsExist("series", columns)
@@ -323,7 +324,7 @@ func (n *names) series(s *series, panels ordered[panel], locals []string) error 
 	if err := n.prose(s.Name, locals...); err != nil {
 		return err
 	}
-	for _, f := range []formula{s.Dashed, s.Where, s.From, s.To, s.Step, s.At} {
+	for _, f := range []formula{s.Dashed, s.Group, s.Marker, s.Where, s.From, s.To, s.Step, s.At} {
 		if err := n.formula(f, locals...); err != nil {
 			return err
 		}

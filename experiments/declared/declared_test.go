@@ -360,10 +360,13 @@ figures:
     y: {label: "wait, ms"}
     marks: [{for: trips, label: "{item}", x: ms(item)}]
     series:
-      - {name: "{timers}", lines: timers, group: timers, marker: true, over: seed, x: seed - 1, y: mean(ms(wait)),
+      - {name: "{timers}", lines: timers, group: timers, marker: timers, over: seed, x: seed - 1, y: mean(ms(wait)),
          law: 1000 * seed}
       - {name: tail, kind: steps, group: 7, over: losses, x: losses, tail: losses}
-      - {name: "{timers}, ends", lines: timers, over: x, at: "list(1, 3)", x: x, y: x * count()}
+      - for: list('fine', 'bsd')
+        series:
+          - {name: "{timers}, ends", group: index + 3, where: timers == item, over: x, at: "list(1, 3)", x: x,
+             lines: timers, y: x * count()}
   bars:
     title: Bars
     x: {label: timers, ticks: "{timers}"}
@@ -389,7 +392,7 @@ figures:
 	}
 	for i, want := range map[int]string{
 		1: "bsd 1 1 [1] [1400]; bsd, law 1 0 [1] [2000]; fine 2 2 [1] [300]; fine, law 2 0 [1] [2000]; " +
-			"tail 7 0 [1 2 3] [1 0.625 0.375]; bsd, ends 0 0 [1 3] [3 9]; fine, ends 0 0 [1 3] [2 6]; [{10ms 10 true} {20ms 20 true}] []",
+			"tail 7 0 [1 2 3] [1 0.625 0.375]; fine, ends 3 0 [1 3] [2 6]; bsd, ends 4 0 [1 3] [3 9]; [{10ms 10 true} {20ms 20 true}] []",
 		2: "losses 1 0 [0 1] [6 2]; [] [bsd fine]",
 	} {
 		f, got := out.Figures[i], ""

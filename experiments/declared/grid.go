@@ -33,6 +33,9 @@ func (s *scope) grid(from *grid) (*figure.Map, error) {
 	if err != nil {
 		return nil, atLine(line, err)
 	}
+	if len(across) == 0 {
+		return nil, nil
+	}
 	rising(across)
 	rising(up)
 	for _, axis := range []struct {

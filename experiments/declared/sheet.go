@@ -211,11 +211,13 @@ type mark struct {
 
 // series is lines over rows, one for each value of the columns in lines, or the line of a function.
 type series struct {
+	For    formula      `yaml:"for"` // a list; series for each value, with item and index
+	Series list[series] `yaml:"series"`
 	Name   prose        `yaml:"name"`
 	Kind   figure.Kind  `yaml:"kind"`
 	Dashed formula      `yaml:"dashed"`
-	Group  string       `yaml:"group"`  // a column of lines that share a colour, or a number
-	Marker bool         `yaml:"marker"` // they share a sign too
+	Group  formula      `yaml:"group"`  // a column of lines that share a colour, or a number
+	Marker formula      `yaml:"marker"` // the same for signs
 	Rows   string       `yaml:"rows"`   // groups in the place of the study's rows
 	Where  formula      `yaml:"where"`
 	Lines  list[string] `yaml:"lines"`

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"go/ast"
 	"slices"
 
 	"tcpwheel/experiments"
@@ -277,12 +278,8 @@ func (s *scope) marks(all []mark) (made []figure.Mark, err error) {
 // figure without points, or with a hole in its grid, is left out.
 func (s *scope) addFigure(out *experiments.Outcome, g *graph, made figure.Figure, y formula) error {
 	for i := range g.Series {
-		of := g.Series[i]
-		if y.set() {
-			of.Y = y
-		}
-		if err := s.addSeries(&made, g, &of); err != nil {
-			return atLine(max(of.Y.line, of.Tail.line), err)
+		if err := s.addAll(&made, g, g.Series[i], y); err != nil {
+			return err
 		}
 	}
 	if g.Grid != nil {
@@ -295,6 +292,24 @@ func (s *scope) addFigure(out *experiments.Outcome, g *graph, made figure.Figure
 		out.Figures = append(out.Figures, made)
 	}
 	return nil
+}
+
+// addAll adds the lines of a series, or of those for each value of a list.
+func (s *scope) addAll(f *figure.Figure, g *graph, from series, y formula) error {
+	if from.Series != nil {
+		return s.forEach(from.For, func(s *scope) error {
+			for _, of := range from.Series {
+				if err := s.addAll(f, g, of, y); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if y.set() {
+		from.Y = y
+	}
+	return atLine(max(from.Y.line, from.Tail.line), s.addSeries(f, g, &from))
 }
 
 // function reports whether a series draws a function of a variable, not rows.
@@ -311,26 +326,20 @@ func (s *scope) addSeries(f *figure.Figure, g *graph, from *series) error {
 	if err != nil {
 		return err
 	}
-	if lines == nil && from.Lines == nil && from.function() {
-		lines = []group{{scope: s}}
+	if from.Lines == nil && !from.Where.set() && from.function() {
+		lines = []group{{scope: s}} // it may need no rows
 	}
-	number, isNumber := from.groupNumber()
-	colours := map[any]int{}
+	colours, signs := map[any]int{}, map[any]int{}
 	for _, line := range lines {
 		made, err := line.scope.series(from, kind)
 		if err != nil {
 			return err
 		}
-		made.Group = number
-		if from.Group != "" && !isNumber {
-			of := line.scope.fixed[from.Group]
-			if colours[of] == 0 {
-				colours[of] = len(colours) + 1
-			}
-			made.Group = colours[of]
+		if made.Group, err = line.scope.shared(from.Group, colours); err == nil {
+			made.Marker, err = line.scope.shared(from.Marker, signs)
 		}
-		if from.Marker {
-			made.Marker = made.Group
+		if err != nil {
+			return err
 		}
 		law := figure.Series{Name: made.Name + ", law", Kind: kind, Dashed: true, Group: made.Group}
 		if err := line.scope.addPoints(f, g, from, &made, &law); err != nil {
@@ -343,6 +352,29 @@ func (s *scope) addSeries(f *figure.Figure, g *graph, from *series) error {
 		}
 	}
 	return nil
+}
+
+// shared returns the number of a line among those that share the value of a column, from 1; or a
+// number that the file gives.
+func (s *scope) shared(by formula, seen map[any]int) (int, error) {
+	if !by.set() {
+		return 0, nil
+	}
+	v, err := s.eval(by.tree)
+	if err != nil {
+		return 0, err
+	}
+	if id, ok := by.tree.(*ast.Ident); !ok || s.fixed[id.Name] == nil {
+		x, ok := number(v)
+		if !ok {
+			return 0, fmt.Errorf("%s: %s, want a column of lines or a number", by.located.text, kind(v))
+		}
+		return int(x), nil
+	}
+	if seen[v] == 0 {
+		seen[v] = len(seen) + 1
+	}
+	return seen[v], nil
 }
 
 // series returns a line without points.
