@@ -35,15 +35,18 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 	for seed := 1; seed <= p.Seeds; seed++ {
 		for _, delay := range peers {
 			for _, burst := range p.Bursts {
-				add(fmt.Sprintf("delay=%v burst=%d", delay, burst), 1e-5*float64(p.Arrivals), Cell{Kind: kindArrivals, Delay: delay, Seed: seed, RTT: p.ArrivalRTT, Burst: burst}, arrivals)
+				add(fmt.Sprintf("delay=%v burst=%d", delay, burst), 1e-5*float64(p.Arrivals),
+					Cell{Kind: kindArrivals, Delay: delay, Seed: seed, RTT: p.ArrivalRTT, Burst: burst}, arrivals)
 			}
 			for _, rtt := range p.WaitRTTs {
-				add(fmt.Sprintf("delay=%v rtt=%v", delay, rtt), 1e-5*float64(p.WaitSegments), Cell{Kind: kindWait, Delay: delay, Seed: seed, RTT: rtt}, wait)
+				add(fmt.Sprintf("delay=%v rtt=%v", delay, rtt), 1e-5*float64(p.WaitSegments),
+					Cell{Kind: kindWait, Delay: delay, Seed: seed, RTT: rtt}, wait)
 			}
 			for _, policy := range p.Policies {
 				for _, tail := range p.GridTails {
 					add(fmt.Sprintf("%s delay=%v tail=%d", policy, delay, tail), 2e-5*float64(p.Tails*p.Evens),
-						Cell{Kind: kindPolicy, Delay: delay, Seed: seed, RTT: p.GridRTT, Burst: tail, Policy: policy}, policies)
+						Cell{Kind: kindPolicy, Delay: delay, Seed: seed, RTT: p.GridRTT, Burst: tail, Policy: policy},
+						policies)
 				}
 			}
 		}
@@ -59,7 +62,8 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 				add(fmt.Sprintf("heartbeat tail=%d second=%v", tail, second), cost,
 					Cell{Kind: kindGrid, Seed: seed, RTT: p.GridRTT, Burst: tail, Second: second}, grid)
 			}
-			add(fmt.Sprintf("tail=%d second=%v", tail, second), cost, Cell{Kind: kindRemedy, Seed: 1, RTT: p.GridRTT, Burst: tail, Second: second}, remedy)
+			add(fmt.Sprintf("tail=%d second=%v", tail, second), cost,
+				Cell{Kind: kindRemedy, Seed: 1, RTT: p.GridRTT, Burst: tail, Second: second}, remedy)
 		}
 	}
 	for _, delay := range p.Delays {
@@ -116,12 +120,16 @@ func newBed(p *Plan, c *Cell, tm testbed.Timers, delay time.Duration, app host.A
 	link := sim.LinkConfig{Delay: c.RTT / 2}
 	var err error
 	up := sim.LinkConfig{Delay: c.RTT / 2, Loss: sim.Losses{&testbed.StreamLoss{Rule: b.loses}}}
-	b.pair, err = testbed.NewPair(testbed.PairPlan{Seed: uint64(c.Seed), Client: cfg, Server: tcp.DefaultConfig(peerPolicy(p, delay)), Up: up, Down: link, Trace: true, Verify: true})
+	b.pair, err = testbed.NewPair(testbed.PairPlan{
+		Seed: uint64(c.Seed), Client: cfg, Server: tcp.DefaultConfig(peerPolicy(p, delay)),
+		Up: up, Down: link, Trace: true, Verify: true,
+	})
 	if err != nil {
 		return nil, err
 	}
 	b.pair.Records[1].Next = &b.watch
-	if err := b.pair.Server.Listen(80, tcp.ListenConfig{Backlog: 1}, func() host.App { return &host.Sink{} }); err != nil {
+	sink := func() host.App { return &host.Sink{} }
+	if err := b.pair.Server.Listen(80, tcp.ListenConfig{Backlog: 1}, sink); err != nil {
 		return nil, err
 	}
 	if app == nil {
@@ -218,7 +226,8 @@ func wait(p *Plan, c *Cell) error {
 	b.session.Write(500, 0)
 	b.run(time.Duration(settle+p.WaitSegments+1) * (c.RTT + 2*max(p.Heartbeat, c.Delay)))
 	if until == 0 || len(b.record().Retransmissions) > 0 {
-		return fmt.Errorf("%d segments of %d were sent, with %d retransmissions", sent, settle+p.WaitSegments, len(b.record().Retransmissions))
+		return fmt.Errorf("%d segments of %d were sent, with %d retransmissions",
+			sent, settle+p.WaitSegments, len(b.record().Retransmissions))
 	}
 	c.Period = until.Sub(from) / time.Duration(p.WaitSegments)
 	return b.faults()
