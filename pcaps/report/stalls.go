@@ -40,7 +40,7 @@ func (s *Section) stalls() (fig figure, ok bool) {
 		}
 	}
 	var rows []*connRow
-	for i := range s.rows { // those that lost the most come first
+	for i := range s.rows { // the most time lost comes first
 		if r := &s.rows[i]; len(byConn[r.Conn]) > 0 && len(rows) < maxStallRows {
 			rows = append(rows, r)
 		}
@@ -83,7 +83,7 @@ func (s *Section) stalls() (fig figure, ok bool) {
 	}
 	fig = figure{
 		SVG: c.End(), Wide: true, Title: title, Name: "stalls.csv", Data: t.b.String(),
-		Legend: []legendItem{{"x", "the connection"}, {"c2", "from loss to repair, sent again by a timer"}, {"c3", "by ACKs"}, {"c0", "for another or an unknown cause"}},
+		Legend: []legendItem{{"x", "the connection"}, {"c2", "from loss to repair, retransmitted by a timer"}, {"c3", "by ACKs"}, {"c0", "for another or an unknown cause"}},
 	}
 	if n := s.lossy - len(rows); n > 0 {
 		fig.Caption = fmt.Sprintf("The %d connections that lost the most time, of %d with loss.", len(rows), s.lossy)

@@ -25,6 +25,9 @@ func open(t testing.TB, url string, width, height int64) context.Context {
 		t.Skip("no browser: install chromium to test pages")
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox)
+	if os.Getenv("TCPWHEEL_DARK") != "" {
+		options = append(options, chromedp.Flag("blink-settings", "preferredColorScheme=0"))
+	}
 	allocator, cancel := chromedp.NewExecAllocator(context.Background(), options...)
 	t.Cleanup(cancel)
 	ctx, cancel := chromedp.NewContext(allocator)

@@ -70,6 +70,7 @@ func TestLivePage(t *testing.T) {
 	})
 	ctx := open(t, url, 1400, 900)
 	await(t, ctx, "its first frame", `demo.frame && demo.frame.live && demo.frame.lanes[0].lane === "per-segment"`)
+	await(t, ctx, "that nothing is connected", `!document.querySelector(".idle").hidden && document.querySelector(".shown").hidden`)
 	get("1000000")
 	await(t, ctx, "recoveries", `demo.frame.lanes[0].recoveries > 5 && demo.frame.lanes[0].recovery_ms.length > 5`)
 	await(t, ctx, "losses of the link", `demo.lanes[0].packets.some(p => p.mark && p.lost === "link") || demo.frame.lanes[0].lost > 5`)

@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -172,6 +173,9 @@ func readDrops(in io.Reader, drop func()) {
 	}()
 }
 
+// demoMemory is where collections become frequent: a page may be open for hours.
+const demoMemory = 110 << 20
+
 // demoLive shows a table that is brought up to date twice a second, and serves the page, until ctx
 // ends.
 func demoLive(ctx context.Context, in io.Reader, out io.Writer, run *lanes.Run, listen string, noPage bool) error {
@@ -180,6 +184,8 @@ func demoLive(ctx context.Context, in io.Reader, out io.Writer, run *lanes.Run, 
 		run.Close()
 		return err
 	}
+	collectOften()
+	debug.SetMemoryLimit(demoMemory)
 	s := demo.NewServer(run, l.Addr())
 	defer s.Close()
 	web := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: 10 * time.Second}

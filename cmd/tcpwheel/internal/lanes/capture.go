@@ -37,7 +37,7 @@ func (r *ring) add(x *Transmission, p *virtual.Packet) {
 	for first < len(r.packets) && (x.At-r.packets[first].at > ringTime || len(r.packets)-first >= ringMost) {
 		first++
 	}
-	if first > len(r.packets)/2 { // now and then, so that it costs little
+	if first > len(r.packets)/8 { // now and then, so that it costs little
 		r.packets = append(r.packets[:0:0], r.packets[first:]...)
 	}
 	header := bytes.Clone(p.Bytes[:min(len(p.Bytes), snapLen)]) // not the whole packet

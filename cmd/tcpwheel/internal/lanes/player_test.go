@@ -2,6 +2,7 @@ package lanes
 
 import (
 	"encoding/json"
+	"os"
 	"runtime"
 	"testing"
 	"time"
@@ -235,4 +236,27 @@ func BenchmarkPast(b *testing.B) {
 	}
 	b.ReportMetric(float64(p.take.log.bytes)/60, "log-bytes/s")
 	b.ReportMetric(float64(m.HeapInuse), "heap-bytes")
+}
+
+// TestLongRun plays for the span that TCPWHEEL_PLAY names, such as 1h, and logs memory now and then
+// and how long looks at the past take.
+func TestLongRun(t *testing.T) {
+	span, err := time.ParseDuration(os.Getenv("TCPWHEEL_PLAY"))
+	if err != nil {
+		t.Skip("TCPWHEEL_PLAY names no span")
+	}
+	p := newPlayer(t)
+	for n := 1; p.Frame().Time < wheel.Time(span); n++ {
+		play(t, p, span/12)
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		worst := time.Duration(0)
+		for from := time.Duration(0); from < time.Duration(p.Frame().Time); from += span / 12 {
+			began := time.Now()
+			p.Past(wheel.Time(from), wheel.Time(from+8*time.Second))
+			worst = max(worst, time.Since(began))
+		}
+		t.Logf("%v: log %d kB, live heap after the last collection at most %d MB, from the system %d MB, a look at 8 s of the past at most %v",
+			time.Duration(p.Frame().Time), p.take.log.bytes/1000, m.HeapAlloc>>20, (m.Sys-m.HeapReleased)>>20, worst)
+	}
 }
