@@ -99,10 +99,7 @@ var figures = regexp.MustCompile(`\d+(\.\d+)?`)
 // TestDocumentsShowWhatIsPrinted runs the commands of the text blocks as printed and finds what the
 // documents show. Over TUN only the form of a figure is the same.
 func TestDocumentsShowWhatIsPrinted(t *testing.T) {
-	dir := t.TempDir()
-	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", dir, "./cmd/tcpwheel").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
+	dir := filepath.Dir(built(t))
 	for _, name := range shown {
 		text, err := os.ReadFile(name)
 		if err != nil {

@@ -8,19 +8,47 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
 // documents are what shows commands, in blocks marked sh, a command on each line.
 var documents = []string{"README.md", "CONTRIBUTING.md", "wheel/peers/README.md", "docs/studies.md", "docs/sweep.md", "docs/performance.md", "docs/findings.md", "docs/start.md"}
 
+// built returns the command, which is built once for all tests of this package.
+func built(t *testing.T) string {
+	t.Helper()
+	if err := build(); err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(buildDir, "tcpwheel")
+}
+
+// buildDir is where the command was built, "" if no test wanted it.
+var buildDir string
+
+var build = sync.OnceValue(func() (err error) {
+	if buildDir, err = os.MkdirTemp("", "tcpwheel"); err != nil {
+		return err
+	}
+	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", buildDir, "./cmd/tcpwheel").CombinedOutput(); err != nil {
+		return fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return nil
+})
+
+func TestMain(m *testing.M) {
+	status := m.Run()
+	if buildDir != "" {
+		os.RemoveAll(buildDir)
+	}
+	os.Exit(status)
+}
+
 // TestCommandsOfTheDocumentation tries every command that the documentation shows. It runs those of
 // tcpwheel, at a small size, and checks that what the others name exists.
 func TestCommandsOfTheDocumentation(t *testing.T) {
-	binary := filepath.Join(t.TempDir(), "tcpwheel")
-	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", binary, "./cmd/tcpwheel").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
+	binary := built(t)
 	tcpwheel := func(args []string) error {
 		out, err := exec.Command(binary, args...).CombinedOutput()
 		if err != nil {

@@ -149,7 +149,7 @@ func countInstructions(t *testing.T, counts map[string]uint64) {
 		return
 	}
 	binary := filepath.Join(t.TempDir(), "tcpwheel")
-	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-pgo=../../release.pgo", "-o", binary, "tcpwheel/cmd/tcpwheel").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	for _, job := range countedJobs {
