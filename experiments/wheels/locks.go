@@ -102,7 +102,7 @@ func locksRows(_ *locksPlan, cells []locksCell) (all []locksRow) {
 				row.Sharing = "one lock"
 				all = append(all, row)
 			}
-			if s.Shards == s.Processors { // fewer timers in each shard make a search shorter, as on a machine
+			if s.Shards == s.Processors { // fewer timers in each shard: a shorter search
 				row.Sharing = "a lock each"
 				all = append(all, row)
 			}
