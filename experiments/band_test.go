@@ -30,7 +30,8 @@ func TestBandsDecideAndPrintTheSame(t *testing.T) {
 		if c.band.String() != c.text {
 			t.Errorf("the band prints itself as %q, want %q", c.band, c.text)
 		}
-		for want, numbers := range map[Verdict][]float64{Reproduced: c.reproduced, Differs: c.differs, NotReproduced: c.notRepeated} {
+		for want, numbers := range map[Verdict][]float64{Reproduced: c.reproduced, Differs: c.differs,
+			NotReproduced: c.notRepeated} {
 			for _, x := range numbers {
 				if got := c.band.Judge(Measured(x, "")); got != want {
 					t.Errorf("%s: %v is %s, want %s", c.band, x, got, want)
@@ -92,7 +93,8 @@ func TestGroups(t *testing.T) {
 	if len(groups) != 2 || groups[0].Key != "b" || len(groups[0].Items) != 2 || groups[1].Key != "a" {
 		t.Errorf("groups %v, want b with two cells and then a", groups)
 	}
-	bySeed := SamplesBySeed(cells, func(c *cell) int { return c.seed }, func(c *cell) []float64 { return []float64{c.x} })
+	bySeed := SamplesBySeed(cells, func(c *cell) int { return c.seed },
+		func(c *cell) []float64 { return []float64{c.x} })
 	if len(bySeed) != 2 || len(bySeed[0]) != 2 || bySeed[1][0] != 3 {
 		t.Errorf("samples by seed %v", bySeed)
 	}

@@ -13,7 +13,8 @@ func TestOutcomesAreWhole(t *testing.T) {
 	good := func() *Outcome {
 		return &Outcome{
 			Claims: []Claim{{
-				Name: "mean", Text: "the mean is 1", Source: "arithmetic", Tag: Computed, Class: Law, Expected: Exactly(1, "ms"), Measured: Measured(1, "ms"), Verdict: Reproduced,
+				Name: "mean", Text: "the mean is 1", Source: "arithmetic", Tag: Computed, Class: Law,
+				Expected: Exactly(1, "ms"), Measured: Measured(1, "ms"), Verdict: Reproduced,
 			}},
 			Tables: []Table{{Name: "t", Columns: []string{"a", "b"}, Rows: [][]any{{1, 2}}}},
 			Figures: []figure.Figure{{
@@ -46,13 +47,16 @@ func TestOutcomesAreWhole(t *testing.T) {
 		`figure "f": series "s": x falls from 1 to 0`:                     func(o *Outcome) { o.Figures[0].Series[0].X[1] = 0 },
 		`figure "f": series "s": point 0 at 1, -3 cannot be drawn`:        func(o *Outcome) { o.Figures[0].Y.Log = true; o.Figures[0].Series[0].Y[0] = -3 },
 		`figure "f": want values or classes of 1 rows and 2 columns`: func(o *Outcome) {
-			o.Figures[0].Series, o.Figures[0].Map = nil, &figure.Map{Columns: []string{"a", "b"}, Rows: []string{"c"}, Value: [][]float64{{1}}}
+			o.Figures[0].Series, o.Figures[0].Map = nil, &figure.Map{Columns: []string{"a", "b"}, Rows: []string{"c"},
+				Value: [][]float64{{1}}}
 		},
 		`figure "f": class 1 of 1`: func(o *Outcome) {
-			o.Figures[0].Series, o.Figures[0].Map = nil, &figure.Map{Columns: []string{"a"}, Rows: []string{"c"}, Class: [][]int{{1}}, Classes: []string{"x"}}
+			o.Figures[0].Series, o.Figures[0].Map = nil, &figure.Map{Columns: []string{"a"}, Rows: []string{"c"},
+				Class: [][]int{{1}}, Classes: []string{"x"}}
 		},
 		`figure "f": value 0 cannot be drawn`: func(o *Outcome) {
-			o.Figures[0].Series, o.Figures[0].Map = nil, &figure.Map{Columns: []string{"a"}, Rows: []string{"c"}, Value: [][]float64{{0}}, Log: true}
+			o.Figures[0].Series, o.Figures[0].Map = nil, &figure.Map{Columns: []string{"a"}, Rows: []string{"c"},
+				Value: [][]float64{{0}}, Log: true}
 		},
 	} {
 		o := good()

@@ -33,15 +33,16 @@ func toy(name string) *Study {
 		},
 		Cells: func(p *toyPlan) (all []Cell[toyCell]) {
 			for i := range p.Cells {
-				all = append(all, Cell[toyCell]{fmt.Sprintf("i=%d", i), float64(1 + i%7), func(context.Context) (toyCell, error) {
-					switch i {
-					case p.Fail:
-						return toyCell{}, errors.New("no square")
-					case p.Panic:
-						panic("no square at all")
-					}
-					return toyCell{i * i, float64(i) / 3}, nil
-				}})
+				all = append(all, Cell[toyCell]{fmt.Sprintf("i=%d", i), float64(1 + i%7),
+					func(context.Context) (toyCell, error) {
+						switch i {
+						case p.Fail:
+							return toyCell{}, errors.New("no square")
+						case p.Panic:
+							panic("no square at all")
+						}
+						return toyCell{i * i, float64(i) / 3}, nil
+					}})
 			}
 			return all
 		},
@@ -53,7 +54,8 @@ func toy(name string) *Study {
 			}
 			out.Tables = append(out.Tables, table)
 			out.Claim(Claim{
-				Name: "first", Text: "the first is 0", Source: "arithmetic", Tag: Computed, Class: Check, Expected: Exactly(0, ""),
+				Name: "first", Text: "the first is 0", Source: "arithmetic", Tag: Computed, Class: Check,
+				Expected:  Exactly(0, ""),
 				Measured:  Measured(float64(cells[0].Square), ""),
 				Otherwise: "it is not",
 			})
@@ -103,7 +105,10 @@ func TestMergedShardsAreTheWholeRun(t *testing.T) {
 		var inputs []ShardInput
 		for i := range n {
 			var done, total float64
-			part, err := Run(t.Context(), jobs, Shard{i, n}, 2, func(d, all float64, _, _ string) { done, total = d, all })
+			part, err := Run(t.Context(), jobs, Shard{i, n}, 2, func(d, all float64, _, _ string) {
+				done, total = d,
+					all
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -116,7 +121,10 @@ func TestMergedShardsAreTheWholeRun(t *testing.T) {
 			}
 			inputs = append(inputs, ShardInput{fmt.Sprintf("shard-%d", i), &b})
 		}
-		merged, results, err := Merge(inputs, "v1", func(study, _ string, quick bool) (*Job, error) { return toy(study).Open(quick) })
+		merged, results, err := Merge(inputs, "v1", func(study, _ string, quick bool) (*Job,
+			error) {
+			return toy(study).Open(quick)
+		})
 		if err != nil {
 			t.Fatalf("%d shards: %v", n, err)
 		}
@@ -168,16 +176,21 @@ func TestMergeRefuses(t *testing.T) {
 		{"program", "s0: made by v2, and this is v1: their results may differ", []string{shard(0, 1, "v2")}},
 		{"missing", "shard 1/2 is missing", []string{first}},
 		{"twice", "s1: shard 0/2 is in s0, too", []string{first, first}},
-		{"another number", "s1: of another run than s0: it is one of 3 shards, and not of 2", []string{first, shard(1, 3, "v1")}},
+		{"another number", "s1: of another run than s0: it is one of 3 shards, and not of 2", []string{first,
+			shard(1, 3, "v1")}},
 		{"many missing", "shards 0/3, 2/3 are missing", []string{shard(1, 3, "v1")}},
-		{"another plan", "s1: of another run than s0: study a ran under another plan", []string{first, strings.Replace(second, jobs[0].Hash(), "00", 1)}},
-		{"another study", "s1: of another run than s0: it has the studies c, b, and not a, b", []string{first, strings.Replace(second, `"study":"a"`, `"study":"c"`, 1)}},
-		{"quick", "s1: of another run than s0: one of them is of a quick run", []string{first, strings.Replace(second, `"quick":true`, `"quick":false`, 1)}},
+		{"another plan", "s1: of another run than s0: study a ran under another plan", []string{first,
+			strings.Replace(second, jobs[0].Hash(), "00", 1)}},
+		{"another study", "s1: of another run than s0: it has the studies c, b, and not a, b", []string{first,
+			strings.Replace(second, `"study":"a"`, `"study":"c"`, 1)}},
+		{"quick", "s1: of another run than s0: one of them is of a quick run", []string{first,
+			strings.Replace(second, `"quick":true`, `"quick":false`, 1)}},
 		{"cut", `study b: the result of cell "i=2" is in no shard`, []string{strings.Join(lines[:len(lines)-2], "")}},
 		{"cell twice", `s0:8: study b: cell "i=2" appears twice`, []string{whole + lines[len(lines)-2]}},
 		{"cell", `s0:8: study "a" has no cell 9`, []string{whole + `{"study":"a","cell":9}`}},
 		{"damaged", "s0:8: not a result: unexpected end of JSON input", []string{whole + `{"study":`}},
-		{"plan", "s0: study a ran under another plan than this program has", []string{strings.Replace(whole, jobs[0].Hash(), "00", 1)}},
+		{"plan", "s0: study a ran under another plan than this program has",
+			[]string{strings.Replace(whole, jobs[0].Hash(), "00", 1)}},
 	} {
 		var in []ShardInput
 		for i, f := range c.files {
@@ -219,14 +232,16 @@ func TestFailuresNameTheCell(t *testing.T) {
 	if _, err := Run(ctx, open(t, true), Shard{}, 1, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("a run that was cancelled: %v", err)
 	}
-	if _, err := Run(t.Context(), open(t, true), Shard{3, 3}, 1, nil); err == nil || err.Error() != "shard 3 of 3, want one of 0 to n-1 of n, and n from 1 to 10000" {
+	if _, err := Run(t.Context(), open(t, true), Shard{3, 3}, 1, nil); err == nil ||
+		err.Error() != "shard 3 of 3, want one of 0 to n-1 of n, and n from 1 to 10000" {
 		t.Errorf("shard 3 of 3: %v", err)
 	}
 }
 
 func TestNumber(t *testing.T) {
 	for x, want := range map[float64]string{
-		0: "0", 1: "1", 0.5: "0.5", 2.0 / 3: "0.6667", 1250.4: "1250", 12345.6: "12,346", 1e6: "1,000,000", -81274: "-81,274", 1e-7: "1e-07", 98.75: "98.75", 244140.625: "244,141",
+		0: "0", 1: "1", 0.5: "0.5", 2.0 / 3: "0.6667", 1250.4: "1250", 12345.6: "12,346", 1e6: "1,000,000",
+		-81274: "-81,274", 1e-7: "1e-07", 98.75: "98.75", 244140.625: "244,141",
 	} {
 		if got := Number(x); got != want {
 			t.Errorf("Number(%v) = %q, want %q", x, got, want)

@@ -48,7 +48,8 @@ func (o *Outcome) DoubtQuick() {
 		}
 		if edge, reached := c.Expected.reached(c.Measured); c.Unsettled || reached {
 			c.Verdict, c.Unsettled = TooFew, false
-			c.Why = fmt.Sprintf("other seeds may put the number beyond %s, where the verdict changes: run without --quick", Number(edge))
+			c.Why = fmt.Sprintf("other seeds may put the number beyond %s, where the verdict changes: run without "+
+				"--quick", Number(edge))
 		}
 	}
 }

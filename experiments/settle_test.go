@@ -64,7 +64,8 @@ func TestPrinted(t *testing.T) {
 // TestDoubtQuick checks that a quick run does not judge a number whose interval reaches a border.
 func TestDoubtQuick(t *testing.T) {
 	o := &Outcome{}
-	for _, in := range []stat.Interval{{Value: 9, Lo: 8, Hi: 9.5}, {Value: 9, Lo: 8, Hi: 10}, {Value: 9, Lo: 9, Hi: 9}} {
+	for _, in := range []stat.Interval{{Value: 9, Lo: 8, Hi: 9.5}, {Value: 9, Lo: 8, Hi: 10}, {Value: 9, Lo: 9,
+		Hi: 9}} {
 		o.Claim(Claim{Measured: MeasuredWithin(in, "ms"), Expected: AtMost(10, "ms")})
 	}
 	o.Claim(Claim{Measured: Measured(9, "ms"), Expected: AtMost(9, "ms")})

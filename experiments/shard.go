@@ -95,7 +95,8 @@ const maxShardLine = 256 << 20
 // Merge reads the files of all shards of a run and returns its jobs and results. open makes the job
 // of a study; its second argument is a user's plan, or "" for the study's own. The error names
 // files of different runs, a missing or duplicate shard, or a missing cell.
-func Merge(inputs []ShardInput, program string, open func(study, plan string, quick bool) (*Job, error)) ([]*Job, Results, error) {
+func Merge(inputs []ShardInput, program string, open func(study, plan string, quick bool) (*Job, error)) ([]*Job,
+	Results, error) {
 	if len(inputs) == 0 {
 		return nil, nil, errors.New("no shards to merge")
 	}

@@ -143,7 +143,8 @@ func (s *Study) Plan() string { return s.mustRead("plan.yaml") }
 // or wrong, and not Define: every run of the program defines all studies. TestStudies of package
 // experiments/all finds such faults.
 func Define[P, R any](s Spec[P, R]) *Study {
-	study := &Study{ID: s.ID, Name: s.Name, Question: s.Question, Found: s.Found, Class: s.Class, Folder: cmp.Or(s.Folder, s.Name)}
+	study := &Study{ID: s.ID, Name: s.Name, Question: s.Question, Found: s.Found, Class: s.Class,
+		Folder: cmp.Or(s.Folder, s.Name)}
 	study.files, study.plan, study.row = s.Files, func() any { return new(P) }, s.Row
 	if study.row == nil {
 		study.row = *new(R)
@@ -227,7 +228,10 @@ func newJob[P, R any](study *Study, source *plan.File, quick bool, s *Spec[P, R]
 		}})
 	}
 	for _, l := range s.Live {
-		j.Live = append(j.Live, LiveWork{l.Name, l.Needs, func(ctx context.Context) (*Outcome, error) { return l.Run(ctx, p) }})
+		j.Live = append(j.Live, LiveWork{l.Name, l.Needs, func(ctx context.Context) (*Outcome,
+			error) {
+			return l.Run(ctx, p)
+		}})
 	}
 	decode := func(raw []json.RawMessage) ([]R, error) {
 		results := make([]R, len(raw))

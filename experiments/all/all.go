@@ -29,7 +29,8 @@ func Studies() []*experiments.Study {
 		// Incast, and randomised timeouts.
 		incast.Study, incast.Randomised, incast.AllToAll,
 		// Costs of the wheel.
-		wheels.OrderedList, wheels.Fig9, wheels.Hierarchy, wheels.Hashing, wheels.Nichols, wheels.Interrupts, wheels.Locks, wheels.Rates, wheels.Million,
+		wheels.OrderedList, wheels.Fig9, wheels.Hierarchy, wheels.Hashing, wheels.Nichols, wheels.Interrupts,
+		wheels.Locks, wheels.Rates, wheels.Million,
 		// Tails, outages and their timers.
 		tailmap.Study, outage.Comb, outage.Study, wheels.Expiry, outage.DeadPeer,
 		// Real-world traffic.

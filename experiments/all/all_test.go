@@ -23,14 +23,16 @@ func TestStudies(t *testing.T) {
 	names := map[string]bool{}
 	for _, s := range Studies() {
 		t.Run(s.Name, func(t *testing.T) {
-			if names[s.Name] || names[s.ID] || s.Question == "" || s.Found == "" || !regexp.MustCompile(`^[a-z0-9]+$`).MatchString(s.Name) {
+			if names[s.Name] || names[s.ID] || s.Question == "" || s.Found == "" ||
+				!regexp.MustCompile(`^[a-z0-9]+$`).MatchString(s.Name) {
 				t.Errorf("study %s %q: want a unique name and ID, a question, and what it found", s.ID, s.Name)
 			}
 			names[s.Name], names[s.ID] = true, true
 			if _, err := fs.Stat(os.DirFS(".."), s.Folder+"/plan.yaml"); err != nil || path.Base(s.Folder) != s.Name {
 				t.Errorf("the folder %s of study %s: %v", s.Folder, s.Name, err)
 			}
-			for _, part := range []string{"# " + s.ID + ":", "**Question.**", "**Prior claim.**", "**Method.**", "**Varied.**", "`tcpwheel experiment run " + s.Name + "`", "**What would change our mind.**"} {
+			for _, part := range []string{"# " + s.ID + ":", "**Question.**", "**Prior claim.**", "**Method.**",
+				"**Varied.**", "`tcpwheel experiment run " + s.Name + "`", "**What would change our mind.**"} {
 				if !strings.Contains(s.Readme(), part) {
 					t.Errorf("README.md has no %q", part)
 				}
@@ -77,7 +79,8 @@ func TestCellsAreTheSameAnywhere(t *testing.T) {
 			}
 			j.Cells = j.Cells[:min(n, len(j.Cells))]
 			run := func() string {
-				r, err := experiments.Run(context.Background(), []*experiments.Job{j}, experiments.Shard{}, runtime.GOMAXPROCS(0), nil)
+				r, err := experiments.Run(context.Background(), []*experiments.Job{j}, experiments.Shard{},
+					runtime.GOMAXPROCS(0), nil)
 				if err != nil {
 					t.Fatal(err)
 				}

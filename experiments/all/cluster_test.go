@@ -51,9 +51,11 @@ func readJob(t *testing.T) job {
 func TestNumbersAgree(t *testing.T) {
 	j := readJob(t)
 	c := j.Spec.Template.Spec.Containers[0]
-	if j.Spec.CompletionMode != "Indexed" || len(c.Env) != 1 || c.Env[0].Name != "SHARDS" || c.Env[0].Value != fmt.Sprint(j.Spec.Completions) ||
+	if j.Spec.CompletionMode != "Indexed" || len(c.Env) != 1 || c.Env[0].Name != "SHARDS" ||
+		c.Env[0].Value != fmt.Sprint(j.Spec.Completions) ||
 		j.Spec.Parallelism > j.Spec.Completions {
-		t.Errorf("completions %d, parallelism %d, env %v, mode %s", j.Spec.Completions, j.Spec.Parallelism, c.Env, j.Spec.CompletionMode)
+		t.Errorf("completions %d, parallelism %d, env %v, mode %s", j.Spec.Completions, j.Spec.Parallelism, c.Env,
+			j.Spec.CompletionMode)
 	}
 }
 
@@ -65,7 +67,8 @@ func TestAsProcesses(t *testing.T) {
 	}
 	dir := t.TempDir()
 	binary := filepath.Join(dir, "tcpwheel")
-	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", binary, "tcpwheel/cmd/tcpwheel").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", binary,
+		"tcpwheel/cmd/tcpwheel").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	// Small studies replace --all: the test covers the steps from the variables to the report.
@@ -109,7 +112,8 @@ func TestAsProcesses(t *testing.T) {
 			// Kubernetes expands $(NAME) and sets JOB_COMPLETION_INDEX.
 			var args []string
 			for _, a := range small(c.Args) {
-				args = append(args, strings.NewReplacer("$(SHARDS)", fmt.Sprint(shards), "/studies/shards", out).Replace(a))
+				args = append(args, strings.NewReplacer("$(SHARDS)", fmt.Sprint(shards), "/studies/shards",
+					out).Replace(a))
 			}
 			return start([]string{fmt.Sprintf("JOB_COMPLETION_INDEX=%d", i)}, binary, args...)
 		}},
@@ -127,7 +131,8 @@ func TestAsProcesses(t *testing.T) {
 				if _, err := exec.LookPath("sh"); err != nil {
 					t.Skip(err)
 				}
-				text := "#!/bin/sh\nfor a; do shift; case \"$a\" in --all) set -- \"$@\" " + strings.Join(studies, " ") + ";; *) set -- \"$@\" \"$a\";; esac; done\nexec '" + binary + "' \"$@\"\n"
+				text := "#!/bin/sh\nfor a; do shift; case \"$a\" in --all) set -- \"$@\" " + strings.Join(studies,
+					" ") + ";; *) set -- \"$@\" \"$a\";; esac; done\nexec '" + binary + "' \"$@\"\n"
 				if err := os.WriteFile(filepath.Join(dir, "small.sh"), []byte(text), 0o777); err != nil {
 					t.Fatal(err)
 				}

@@ -56,7 +56,8 @@ func TestSameOnAllMachines(t *testing.T) {
 					return true
 				}
 			}
-			t.Errorf("experiments/%s: %s differs from machine to machine: see wheel/stat", files.Position(n.Pos()), call)
+			t.Errorf("experiments/%s: %s differs from machine to machine: see wheel/stat", files.Position(n.Pos()),
+				call)
 			return true
 		})
 		return nil
@@ -70,5 +71,6 @@ func TestSameOnAllMachines(t *testing.T) {
 }
 
 func matches(pattern, name string) bool {
-	return pattern == name || strings.HasSuffix(pattern, "/*") && strings.HasPrefix(name, strings.TrimSuffix(pattern, "*"))
+	return pattern == name || strings.HasSuffix(pattern, "/*") && strings.HasPrefix(name,
+		strings.TrimSuffix(pattern, "*"))
 }

@@ -15,13 +15,15 @@ import (
 	"tcpwheel/wheel/stat"
 )
 
-var update = flag.Bool("update", false, "rewrite the tables of experiments/ns3/README.md, and the example of docs/studies.md")
+var update = flag.Bool("update", false, "rewrite the tables of experiments/ns3/README.md, and the example of "+
+	"docs/studies.md")
 
 const ns3Folder = "../ns3/"
 
 // TestNS3Tables holds the tables of experiments/ns3/README.md against its committed numbers.
 func TestNS3Tables(t *testing.T) {
-	const begin, end = "<!-- Written by 'go test ./experiments/all -run NS3 -update': do not edit. -->\n", "<!-- End of the written part. -->"
+	const begin, end = "<!-- Written by 'go test ./experiments/all -run NS3 -update': do not edit. -->\n",
+		"<!-- End of the written part. -->"
 	text, err := os.ReadFile(ns3Folder + "README.md")
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +62,8 @@ func TestNS3Parameters(t *testing.T) {
 			key, value, _ := strings.Cut(line, ": ")
 			have, found := planLine(own, key)
 			// Two keys of today's plans were one when ns-3 ran.
-			if two, ok := map[string][2]string{"pulses": {"length", "other_lengths"}, "delacks": {"delack", "other_delacks"}}[key]; ok {
+			if two, ok := map[string][2]string{"pulses": {"length", "other_lengths"}, "delacks": {"delack",
+				"other_delacks"}}[key]; ok {
 				first, _ := planLine(own, two[0])
 				others, ok := planLine(own, two[1])
 				have, found = first+", "+strings.Trim(others, "[]"), ok
@@ -71,7 +74,8 @@ func TestNS3Parameters(t *testing.T) {
 			case strings.HasPrefix(value, "["):
 				for _, member := range strings.Split(strings.Trim(value, "[]"), ", ") {
 					if !slices.Contains(strings.Split(strings.Trim(have, "[]"), ", "), member) {
-						t.Errorf("%s: %s has %s, want one of the plan's %s: run experiments/ns3/run", name, key, member, have)
+						t.Errorf("%s: %s has %s, want one of the plan's %s: run experiments/ns3/run", name, key,
+							member, have)
 					}
 				}
 			case have != value && key != "seeds":
@@ -81,8 +85,11 @@ func TestNS3Parameters(t *testing.T) {
 	}
 	// Timers that the programs have and do not read.
 	for study, all := range map[string][]string{
-		"incast": {`classic: "rfc6298@exact control=newreno"`}, "vegas": {"coarse: bsd delack=off control=newreno -tlp -rack -frto -sack -timestamps"},
-		"shrew": {"rfc6298@exact floor=1s control=newreno delack=off", "rfc6298@exact floor=200ms control=newreno delack=off", "rfc6298@exact floor=1ms control=newreno delack=off"},
+		"incast": {`classic: "rfc6298@exact control=newreno"`},
+		"vegas":  {"coarse: bsd delack=off control=newreno -tlp -rack -frto -sack -timestamps"},
+		"shrew": {"rfc6298@exact floor=1s control=newreno delack=off",
+			"rfc6298@exact floor=200ms control=newreno delack=off",
+			"rfc6298@exact floor=1ms control=newreno delack=off"},
 	} {
 		for _, text := range all {
 			if !strings.Contains(Find(study).Plan(), text) {
@@ -148,7 +155,8 @@ func (c *comparison) number(row map[string]string, column string) float64 {
 
 // bySeed returns the mean over rows of each seed, with the interval over seeds.
 func (c *comparison) bySeed(rows []map[string]string, value func(map[string]string) float64) stat.Interval {
-	return stat.BootstrapMean(experiments.Values(experiments.GroupBy(rows, func(r *map[string]string) string { return (*r)["seed"] }),
+	return stat.BootstrapMean(experiments.Values(experiments.GroupBy(rows,
+		func(r *map[string]string) string { return (*r)["seed"] }),
 		func(g *experiments.Group[string, map[string]string]) float64 {
 			return stat.Mean(experiments.Values(g.Items, func(r *map[string]string) float64 { return value(*r) }))
 		}), 1)
@@ -160,7 +168,8 @@ func agree(ours, other stat.Interval) bool {
 }
 
 func shown(in stat.Interval) string {
-	return fmt.Sprintf("%s (%s to %s)", experiments.Number(in.Value), experiments.Number(in.Lo), experiments.Number(in.Hi))
+	return fmt.Sprintf("%s (%s to %s)", experiments.Number(in.Value), experiments.Number(in.Lo),
+		experiments.Number(in.Hi))
 }
 
 func verdict(ours, other stat.Interval) string {
@@ -186,18 +195,24 @@ func count(points []string, ours, other column) string {
 
 func (c *comparison) tables() string {
 	b := &strings.Builder{}
-	fmt.Fprintf(b, "\nThe figures of the studies' claims.\n\n| figure | ours | ns-3 | | ns-3 with changed rules | |\n|---|---:|---:|---|---:|---|\n")
+	fmt.Fprintf(b, "\nThe figures of the studies' claims.\n\n| figure | ours | ns-3 | | ns-3 with changed rules | "+
+		"|\n|---|---:|---:|---|---:|---|\n")
 	c.incastClaims(b)
 	c.shrewClaims(b)
 	c.vegasClaims(b)
-	fmt.Fprintf(b, "\nPoints of the figures of `incast` that agree, of %d numbers of servers.\n\n| SACK | floor | ACKs wait | time of a query, ns-3 | changed | queries with a timeout, ns-3 | changed |\n|---|---|---|---:|---:|---:|---:|\n", len(incastServers))
+	fmt.Fprintf(b, "\nPoints of the figures of `incast` that agree, of %d numbers of servers.\n\n| SACK | floor | "+
+		"ACKs wait | time of a query, ns-3 | changed | queries with a timeout, ns-3 | changed "+
+		"|\n|---|---|---|---:|---:|---:|---:|\n", len(incastServers))
 	c.incastFigures(b)
-	fmt.Fprintf(b, "\nPoints of the figures of `shrew` that agree: periods, with pulses of 100 ms.\n\n| floor | ns-3 | changed |\n|---|---:|---:|\n")
+	fmt.Fprintf(b, "\nPoints of the figures of `shrew` that agree: periods, with pulses of 100 ms.\n\n| floor | "+
+		"ns-3 | changed |\n|---|---:|---:|\n")
 	for _, floor := range []string{"1s", "200ms", "1ms"} {
 		ours, other := c.shrewOurs(floor, 100), c.shrewOther(floor, 100, "0")
-		fmt.Fprintf(b, "| %s | %s | %s |\n", floor, count(shrewPeriods(c), ours, other), count(shrewPeriods(c), ours, c.shrewOther(floor, 100, "1")))
+		fmt.Fprintf(b, "| %s | %s | %s |\n", floor, count(shrewPeriods(c), ours, other), count(shrewPeriods(c), ours,
+			c.shrewOther(floor, 100, "1")))
 	}
-	fmt.Fprintf(b, "\nMean waits of `vegas`, in ms, at a round trip of 100 ms, and round trips that agree.\n\n| timers | segment lost | ours | ns-3 | agree | changed | agree |\n|---|---|---:|---:|---:|---:|---:|\n")
+	fmt.Fprintf(b, "\nMean waits of `vegas`, in ms, at a round trip of 100 ms, and round trips that agree.\n\n| "+
+		"timers | segment lost | ours | ns-3 | agree | changed | agree |\n|---|---|---:|---:|---:|---:|---:|\n")
 	c.vegasFigures(b)
 	return b.String() + "\n"
 }
@@ -216,10 +231,12 @@ func (c *comparison) incast(sack bool, floor, delack, changed string) (string, [
 	}
 	ns := map[string]string{"300ms": "300000000", "10ms": "10000000", "1ms": "1000000", "40ms": "40000000", "off": "0"}
 	on := map[bool]string{true: "1", false: "0"}[sack]
-	return "ns3-incast", []string{"sack=" + on, "changed=" + changed, "floor_ns=" + ns[floor], "delack_ns=" + ns[delack]}
+	return "ns3-incast", []string{"sack=" + on, "changed=" + changed, "floor_ns=" + ns[floor], "delack_ns=" +
+		ns[delack]}
 }
 
-func (c *comparison) incastColumn(sack bool, floor, delack, changed string, value func(map[string]string) float64) column {
+func (c *comparison) incastColumn(sack bool, floor, delack, changed string,
+	value func(map[string]string) float64) column {
 	file, where := c.incast(sack, floor, delack, changed)
 	return func(servers string) stat.Interval {
 		return c.bySeed(c.rows(file, append(where, "servers="+servers)...), value)
@@ -231,7 +248,8 @@ func (c *comparison) incastFigures(b *strings.Builder) {
 		for _, delack := range []string{"40ms", "off"} {
 			for _, floor := range []string{"300ms", "10ms", "1ms"} {
 				fmt.Fprintf(b, "| %s | %s | %s |", map[bool]string{true: "on", false: "off"}[sack], floor, delack)
-				for _, value := range []func(map[string]string) float64{perQuery(c, "took_ns", 1e-6), perQuery(c, "timed", 100)} {
+				for _, value := range []func(map[string]string) float64{perQuery(c, "took_ns", 1e-6), perQuery(c,
+					"timed", 100)} {
 					ours := c.incastColumn(sack, floor, delack, "", value)
 					fmt.Fprintf(b, " %s |", count(incastServers, ours, c.incastColumn(sack, floor, delack, "0", value)))
 					fmt.Fprintf(b, " %s |", count(incastServers, ours, c.incastColumn(sack, floor, delack, "1", value)))
@@ -253,13 +271,17 @@ func (c *comparison) relative(floor, delack, changed, servers string) stat.Inter
 func (c *comparison) onset(sack bool, delack, changed string) stat.Interval {
 	file, where := c.incast(sack, "300ms", delack, changed)
 	var seeds [][]map[string]string
-	for _, g := range experiments.GroupBy(c.rows(file, where...), func(r *map[string]string) string { return (*r)["seed"] }) {
+	for _, g := range experiments.GroupBy(c.rows(file, where...),
+		func(r *map[string]string) string { return (*r)["seed"] }) {
 		seeds = append(seeds, g.Items)
 	}
 	return stat.Bootstrap(seeds, 1, func(rows []map[string]string) float64 {
 		for _, n := range incastServers {
 			of := experiments.Select(rows, func(r *map[string]string) bool { return (*r)["servers"] == n })
-			if stat.Mean(experiments.Values(of, func(r *map[string]string) float64 { return c.number(*r, "timed") / c.number(*r, "queries") })) >= 0.1 {
+			if stat.Mean(experiments.Values(of, func(r *map[string]string) float64 {
+				return c.number(*r,
+					"timed") / c.number(*r, "queries")
+			})) >= 0.1 {
 				x, _ := strconv.ParseFloat(n, 64)
 				return x
 			}
@@ -271,20 +293,25 @@ func (c *comparison) onset(sack bool, delack, changed string) stat.Interval {
 func (c *comparison) incastClaims(b *strings.Builder) {
 	row := func(what string, of func(changed string) stat.Interval) {
 		ours, other, changed := of(""), of("0"), of("1")
-		fmt.Fprintf(b, "| `incast`: %s | %s | %s | %s | %s | %s |\n", what, shown(ours), shown(other), verdict(ours, other), shown(changed), verdict(ours, changed))
+		fmt.Fprintf(b, "| `incast`: %s | %s | %s | %s | %s | %s |\n", what, shown(ours), shown(other), verdict(ours,
+			other), shown(changed), verdict(ours, changed))
 	}
 	for _, delack := range []string{"40ms", "off"} {
-		row("% of the goodput left at 40 servers, floor 300 ms, ACKs wait "+delack, func(changed string) stat.Interval { return c.relative("300ms", delack, changed, "40") })
-		row("% of one server's goodput at 16, floor 1 ms, ACKs wait "+delack, func(changed string) stat.Interval { return c.relative("1ms", delack, changed, "16") })
+		row("% of the goodput left at 40 servers, floor 300 ms, ACKs wait "+delack,
+			func(changed string) stat.Interval { return c.relative("300ms", delack, changed, "40") })
+		row("% of one server's goodput at 16, floor 1 ms, ACKs wait "+delack,
+			func(changed string) stat.Interval { return c.relative("1ms", delack, changed, "16") })
 		for _, sack := range []bool{true, false} {
-			row(fmt.Sprintf("servers at which timeouts begin, floor 300 ms, SACK %s, ACKs wait %s", map[bool]string{true: "on", false: "off"}[sack], delack),
+			row(fmt.Sprintf("servers at which timeouts begin, floor 300 ms, SACK %s, ACKs wait %s",
+				map[bool]string{true: "on", false: "off"}[sack], delack),
 				func(changed string) stat.Interval { return c.onset(sack, delack, changed) })
 		}
 	}
 }
 
 func shrewPeriods(c *comparison) (all []string) {
-	for _, g := range experiments.GroupBy(c.rows("ours-shrew", "timers=floor=1s", "pulse_ns=100000000"), func(r *map[string]string) string { return (*r)["period_ns"] }) {
+	for _, g := range experiments.GroupBy(c.rows("ours-shrew", "timers=floor=1s", "pulse_ns=100000000"),
+		func(r *map[string]string) string { return (*r)["period_ns"] }) {
 		all = append(all, g.Key)
 	}
 	return all
@@ -294,14 +321,16 @@ func (c *comparison) share(r map[string]string) float64 { return 100 * c.number(
 
 func (c *comparison) shrewOurs(floor string, pulse int) column {
 	return func(period string) stat.Interval {
-		return c.bySeed(c.rows("ours-shrew", "timers=floor="+floor, fmt.Sprintf("pulse_ns=%d", pulse*1e6), "period_ns="+period), c.share)
+		return c.bySeed(c.rows("ours-shrew", "timers=floor="+floor, fmt.Sprintf("pulse_ns=%d", pulse*1e6),
+			"period_ns="+period), c.share)
 	}
 }
 
 func (c *comparison) shrewOther(floor string, pulse int, changed string) column {
 	ns := map[string]string{"1s": "1000000000", "200ms": "200000000", "1ms": "1000000"}[floor]
 	return func(period string) stat.Interval {
-		return c.bySeed(c.rows("ns3-shrew", "changed="+changed, "floor_ns="+ns, fmt.Sprintf("pulse_ns=%d", pulse*1e6), "period_ns="+period), c.share)
+		return c.bySeed(c.rows("ns3-shrew", "changed="+changed, "floor_ns="+ns, fmt.Sprintf("pulse_ns=%d", pulse*1e6),
+			"period_ns="+period), c.share)
 	}
 }
 
@@ -309,14 +338,18 @@ func (c *comparison) shrewClaims(b *strings.Builder) {
 	for _, p := range []struct {
 		floor, period string
 		pulse         int
-	}{{"1s", "1000000000", 100}, {"1s", "500000000", 100}, {"200ms", "200000000", 100}, {"200ms", "1000000000", 100}, {"1ms", "500000000", 100},
-		{"1s", "0", 100}, {"1ms", "0", 100}, {"1s", "1000000000", 25}, {"1s", "1000000000", 50}, {"1s", "500000000", 50}, {"1s", "1000000000", 75}, {"1s", "1000000000", 150}} {
+	}{{"1s", "1000000000", 100}, {"1s", "500000000", 100}, {"200ms", "200000000", 100}, {"200ms", "1000000000", 100},
+		{"1ms", "500000000", 100},
+		{"1s", "0", 100}, {"1ms", "0", 100}, {"1s", "1000000000", 25}, {"1s", "1000000000", 50}, {"1s", "500000000",
+			50}, {"1s", "1000000000", 75}, {"1s", "1000000000", 150}} {
 		ours, other := c.shrewOurs(p.floor, p.pulse)(p.period), c.shrewOther(p.floor, p.pulse, "0")(p.period)
-		what := fmt.Sprintf("pulses of %d ms each %s s", p.pulse, experiments.Number(c.number(map[string]string{"s": p.period}, "s")/1e9))
+		what := fmt.Sprintf("pulses of %d ms each %s s", p.pulse,
+			experiments.Number(c.number(map[string]string{"s": p.period}, "s")/1e9))
 		if p.period == "0" {
 			what = "no pulses"
 		}
-		fmt.Fprintf(b, "| `shrew`: %% of the rate, floor %s, %s | %s | %s | %s |", p.floor, what, shown(ours), shown(other), verdict(ours, other))
+		fmt.Fprintf(b, "| `shrew`: %% of the rate, floor %s, %s | %s | %s | %s |", p.floor, what, shown(ours),
+			shown(other), verdict(ours, other))
 		if p.pulse != 100 {
 			fmt.Fprintln(b, " | |")
 			continue
@@ -327,7 +360,8 @@ func (c *comparison) shrewClaims(b *strings.Builder) {
 }
 
 // vegasTimers are those of ours and those of ns-3.
-var vegasTimers = [][2]string{{"bsd", "4.4BSD's ticks"}, {"bsd", "floor 1 s on a clock of 500 ms"}, {"rfc6298", "floor 1 s"}, {"rfc6298 floor=1ns", "no floor"}}
+var vegasTimers = [][2]string{{"bsd", "4.4BSD's ticks"}, {"bsd", "floor 1 s on a clock of 500 ms"}, {"rfc6298",
+	"floor 1 s"}, {"rfc6298 floor=1ns", "no floor"}}
 
 var vegasRTTs = []string{"20000000", "50000000", "100000000", "150000000", "200000000", "300000000"}
 
@@ -344,8 +378,10 @@ func (c *comparison) vegasColumn(file, timers, kind string, where ...string) col
 func (c *comparison) vegasFigures(b *strings.Builder) {
 	for _, timers := range vegasTimers {
 		for _, kind := range []string{"alone", "of three", "again"} {
-			ours, other := c.vegasColumn("ours-vegas", timers[0], kind), c.vegasColumn("ns3-vegas", timers[1], kind, "changed=0")
-			fmt.Fprintf(b, "| %s | %s | %s | %s | %s |", timers[1], kind, shown(ours(vegasRTTs[2])), shown(other(vegasRTTs[2])), count(vegasRTTs, ours, other))
+			ours, other := c.vegasColumn("ours-vegas", timers[0], kind), c.vegasColumn("ns3-vegas", timers[1], kind,
+				"changed=0")
+			fmt.Fprintf(b, "| %s | %s | %s | %s | %s |", timers[1], kind, shown(ours(vegasRTTs[2])),
+				shown(other(vegasRTTs[2])), count(vegasRTTs, ours, other))
 			if strings.HasSuffix(timers[1], "500 ms") {
 				fmt.Fprintln(b, " | |")
 				continue
@@ -358,11 +394,16 @@ func (c *comparison) vegasFigures(b *strings.Builder) {
 
 func (c *comparison) vegasClaims(b *strings.Builder) {
 	short := func(rows []map[string]string) stat.Interval {
-		return c.wait(experiments.Select(rows, func(r *map[string]string) bool { return slices.Contains(vegasRTTs[:4], (*r)["rtt_ns"]) }))
+		return c.wait(experiments.Select(rows, func(r *map[string]string) bool {
+			return slices.Contains(vegasRTTs[:4],
+				(*r)["rtt_ns"])
+		}))
 	}
 	for _, timers := range vegasTimers {
-		ours, other := short(c.rows("ours-vegas", "timers="+timers[0])), short(c.rows("ns3-vegas", "timers="+timers[1], "changed=0"))
-		fmt.Fprintf(b, "| `vegas`: mean wait at round trips up to 150 ms, in ms, %s | %s | %s | %s |", timers[1], shown(ours), shown(other), verdict(ours, other))
+		ours, other := short(c.rows("ours-vegas", "timers="+timers[0])),
+			short(c.rows("ns3-vegas", "timers="+timers[1], "changed=0"))
+		fmt.Fprintf(b, "| `vegas`: mean wait at round trips up to 150 ms, in ms, %s | %s | %s | %s |", timers[1],
+			shown(ours), shown(other), verdict(ours, other))
 		if strings.HasSuffix(timers[1], "500 ms") {
 			fmt.Fprintln(b, " | |")
 			continue

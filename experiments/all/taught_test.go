@@ -63,6 +63,7 @@ func TestTaught(t *testing.T) {
 		}
 	}
 	if len(out.Claims) != 2 || len(out.Tables) != 1 || len(out.Figures) != 1 {
-		t.Errorf("%d claims, %d tables, %d figures, want 2, 1 and 1", len(out.Claims), len(out.Tables), len(out.Figures))
+		t.Errorf("%d claims, %d tables, %d figures, want 2, 1 and 1", len(out.Claims), len(out.Tables),
+			len(out.Figures))
 	}
 }

@@ -68,7 +68,8 @@ func has(sample, point string) bool {
 
 // replayed runs the connections of a capture that had losses. It calls refused with the reason for
 // each connection that cannot run, and seen, if not nil, for each connection.
-func replayed(study *replay.Study, in *capture.Reader, seen func(*track.Conn), refused func(reason string)) (results []*replay.Result, err error) {
+func replayed(study *replay.Study, in *capture.Reader, seen func(*track.Conn),
+	refused func(reason string)) (results []*replay.Result, err error) {
 	var wrong error
 	rec := replay.NewRecorder(replay.Config{Done: func(c *track.Conn, s *replay.Script, err error) {
 		if seen != nil {
@@ -95,7 +96,8 @@ func replayed(study *replay.Study, in *capture.Reader, seen func(*track.Conn), r
 }
 
 // sampleReplayed is replayed for a file of the samples.
-func sampleReplayed(study *replay.Study, name string, seen func(*track.Conn), refused func(reason string)) ([]*replay.Result, error) {
+func sampleReplayed(study *replay.Study, name string, seen func(*track.Conn),
+	refused func(reason string)) ([]*replay.Result, error) {
 	f, err := samples.Open(name)
 	if err != nil {
 		return nil, err
@@ -115,7 +117,8 @@ func capturedAt(p *Plan, sample, point string) (Cell, error) {
 		study.Choices = append(study.Choices, c.Choice)
 	}
 	out := Cell{Sample: sample, Point: point, Policies: make([]Overall, len(p.Policies))}
-	results, err := sampleReplayed(&study, path.Join(sample, pointFile[point]), nil, func(reason string) { out.Refuse = append(out.Refuse, reason) })
+	results, err := sampleReplayed(&study, path.Join(sample, pointFile[point]), nil,
+		func(reason string) { out.Refuse = append(out.Refuse, reason) })
 	if err == nil {
 		out.fill(results)
 	}
@@ -128,7 +131,8 @@ func (c *Cell) fill(results []*replay.Result) {
 	for n, r := range results {
 		for i := range r.Script.Losses {
 			l := &r.Script.Losses[i]
-			loss := Loss{Conn: n, Kind: l.Kind.String(), RTT: l.RTT, Captured: l.TRec, Took: r.Oracle[i].TRec, Count: r.Gates[i] == replay.Passed}
+			loss := Loss{Conn: n, Kind: l.Kind.String(), RTT: l.RTT, Captured: l.TRec, Took: r.Oracle[i].TRec,
+				Count: r.Gates[i] == replay.Passed}
 			if l.Needed() {
 				c.Needed++
 			}

@@ -39,7 +39,8 @@ func (c *choice) UnmarshalText(text []byte) (err error) {
 
 // Allowed implements plan.Allower.
 func (c *choice) Allowed() string {
-	return "NAME[@TICK] and then + or - with " + strings.Join(tcptimers.Switches(), ", ") + "; NAME is one of " + strings.Join(replay.PolicyNames(), ", ")
+	return "NAME[@TICK] and then + or - with " + strings.Join(tcptimers.Switches(), ", ") + "; NAME is one of " +
+		strings.Join(replay.PolicyNames(), ", ")
 }
 
 // Cell is the result of one capture, or of one check of the replays.
@@ -80,7 +81,8 @@ type Overall struct {
 // Study is the study.
 var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 	ID: "C1", Name: "counterfactual", Class: experiments.Shape, Files: files,
-	Found: "On the sample captures, whose losses are emulated, a timer for each segment saves {per-segment-saves}; 4.4BSD's timers save {bsd-costs}. Where the keys disagree on the sign, the " +
+	Found: "On the sample captures, whose losses are emulated, a timer for each segment saves {per-segment-saves}; " +
+		"4.4BSD's timers save {bsd-costs}. Where the keys disagree on the sign, the " +
 		"captures do not decide.",
 	Question: "What would the losses of real captures have cost with other timers?",
 	Check:    check,

@@ -55,7 +55,8 @@ func TestALostTailUnderThreeTimers(t *testing.T) {
 			continue
 		}
 		counted++
-		linux, rfc, bsd, segment := l.By[0][replay.ByRange], l.By[1][replay.ByRange], l.By[2][replay.ByRange], l.By[3][replay.ByRange]
+		linux, rfc, bsd, segment := l.By[0][replay.ByRange], l.By[1][replay.ByRange], l.By[2][replay.ByRange],
+			l.By[3][replay.ByRange]
 		if off := (linux - l.Took).Abs(); off > l.Took/10 {
 			t.Errorf("the kernel took %v, but a replay with its timers %v", l.Took, linux)
 		}
@@ -87,13 +88,15 @@ func TestJudge(t *testing.T) {
 		t.Errorf("verdicts %v", v)
 	}
 	// All pass, and 4.4BSD's timers pass like the kernels'.
-	good := replay.Validation{Timeouts: 10, TimeoutsRight: 10, Probes: 10, ProbesRight: 10, Fast: 10, FastRight: 10, First: 100, FirstRight: 100, Recoveries: 30}
+	good := replay.Validation{Timeouts: 10, TimeoutsRight: 10, Probes: 10, ProbesRight: 10, Fast: 10, FastRight: 10,
+		First: 100, FirstRight: 100, Recoveries: 30}
 	for i := range all {
 		if v := all[i].Validation; v != nil && (all[i].Check == asCaptured || all[i].Check == otherBSD) {
 			*v = good
 		}
 	}
-	if v := verdicts(); v["as-captured"] != experiments.Reproduced || v["negative-control"] != experiments.NotReproduced {
+	if v := verdicts(); v["as-captured"] != experiments.Reproduced ||
+		v["negative-control"] != experiments.NotReproduced {
 		t.Errorf("with BSD's timers that pass the verdicts are %v", v)
 	}
 	// Timers that take twice the captured time.
@@ -107,7 +110,8 @@ func TestJudge(t *testing.T) {
 			}
 		}
 	}
-	if v := verdicts(); v["per-segment-saves"] != experiments.NotReproduced || v["bsd-costs"] != experiments.Reproduced {
+	if v := verdicts(); v["per-segment-saves"] != experiments.NotReproduced ||
+		v["bsd-costs"] != experiments.Reproduced {
 		t.Errorf("with timers that take twice as long the verdicts are %v", v)
 	}
 }

@@ -46,7 +46,8 @@ type fieldKind struct {
 // Field is the study.
 var Field = experiments.Define(experiments.Spec[fieldPlan, fieldCell]{
 	ID: "C2", Name: "field", Class: experiments.Shape, Folder: "counterfactual/field", Files: files,
-	Found:    "Connections lost {lost} to losses, and waited for timers in {waited#} % of that. Where the control lets a verdict be, a timer for each segment would have saved {saves}.",
+	Found: "Connections lost {lost} to losses, and waited for timers in {waited#} % of that. Where the control " +
+		"lets a verdict be, a timer for each segment would have saved {saves}.",
 	Question: "How much time do connections lose to their timers, and what would finer timers have saved?",
 	Check:    func(p *fieldPlan) error { return checkChoices(p.Policies, p.Control) },
 	Cells:    fieldCells,
@@ -55,14 +56,15 @@ var Field = experiments.Define(experiments.Spec[fieldPlan, fieldCell]{
 
 func fieldCells(p *fieldPlan) (all []experiments.Cell[fieldCell]) {
 	add := func(name string, open func() (*capture.Reader, func(), error)) {
-		all = append(all, experiments.Cell[fieldCell]{Name: "capture=" + name, Cost: 0.02 * float64(len(p.Policies)), Run: func(context.Context) (fieldCell, error) {
-			in, done, err := open()
-			if err != nil {
-				return fieldCell{}, err
-			}
-			defer done()
-			return p.measure(name, in)
-		}})
+		all = append(all, experiments.Cell[fieldCell]{Name: "capture=" + name, Cost: 0.02 * float64(len(p.Policies)),
+			Run: func(context.Context) (fieldCell, error) {
+				in, done, err := open()
+				if err != nil {
+					return fieldCell{}, err
+				}
+				defer done()
+				return p.measure(name, in)
+			}})
 	}
 	if p.Captures == "" {
 		for _, s := range samples.List() {

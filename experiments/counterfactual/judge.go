@@ -91,14 +91,18 @@ func ms[T time.Duration | float64](d T) float64 { return float64(d) / 1e6 }
 
 func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 	if len(captured(cells, atSender)) == 0 {
-		return &experiments.Outcome{Notes: []string{"No loss of these samples counts: none was necessary and repaired."}}, nil
+		return &experiments.Outcome{Notes: []string{"No loss of these samples counts: none was necessary and " +
+			"repaired."}}, nil
 	}
 	out := &experiments.Outcome{
 		Tables:  []experiments.Table{policies(p, cells), refusals(p, cells), scenarios(p, cells), validations(cells)},
 		Figures: []figure.Figure{distribution(p, cells), spread(p, cells), byScenario(p, cells)},
-		Notes: []string{"By range, the n-th transmission of a range has the fate of the n-th one in the capture. This favours a policy that retransmits sooner, if the " +
-			"cause of the first losses would have lost more. By time, a transmission has the fate of the captured one at that time. A range that another policy sends at " +
-			"another time may then escape its loss, and a slow policy seem to save. By number is between them. Where the three keys do not " +
+		Notes: []string{"By range, the n-th transmission of a range has the fate of the n-th one in the capture. " +
+			"This favours a policy that retransmits sooner, if the " +
+			"cause of the first losses would have lost more. By time, a transmission has the fate of the captured " +
+			"one at that time. A range that another policy sends at " +
+			"another time may then escape its loss, and a slow policy seem to save. By number is between them. " +
+			"Where the three keys do not " +
 			"agree on the sign, the captures do not decide."},
 	}
 	if len(p.Points) > 1 {
@@ -114,8 +118,10 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 // policies compares the recovery times of the policies.
 func policies(p *Plan, cells []Cell) experiments.Table {
 	t := experiments.Table{
-		Name: "policies", Title: "Recovery times at the senders, and each policy's saving over the oracle, by three keys of fates",
-		Columns: []string{"policy", "losses", "median, ms", "p95, ms", "saved by range, %", "95 % from", "to", "saved by time, %", "saved by number, %"},
+		Name: "policies", Title: "Recovery times at the senders, and each policy's saving over the oracle, by " +
+			"three keys of fates",
+		Columns: []string{"policy", "losses", "median, ms", "p95, ms", "saved by range, %", "95 % from", "to",
+			"saved by time, %", "saved by number, %"},
 	}
 	all := captured(cells, atSender)
 	t.Add("(as captured)", len(all), ms(stat.Median(all)), ms(stat.Quantile(all, 0.95)), "", "", "", "", "")
@@ -126,7 +132,8 @@ func policies(p *Plan, cells []Cell) experiments.Table {
 			t.Add(c.Text, len(took), "", "", "", "", "", "", "")
 			continue
 		}
-		t.Add(c.Text, len(took), ms(stat.Median(took)), ms(stat.Quantile(took, 0.95)), 100*by[replay.ByRange].Value, 100*by[replay.ByRange].Lo,
+		t.Add(c.Text, len(took), ms(stat.Median(took)), ms(stat.Quantile(took, 0.95)), 100*by[replay.ByRange].Value,
+			100*by[replay.ByRange].Lo,
 			100*by[replay.ByRange].Hi, 100*by[replay.ByTime].Value, 100*by[replay.ByIndex].Value)
 	}
 	return t
@@ -135,8 +142,10 @@ func policies(p *Plan, cells []Cell) experiments.Table {
 // refusals counts the losses that do not count, and the imputed fates.
 func refusals(p *Plan, cells []Cell) experiments.Table {
 	t := experiments.Table{
-		Name: "refusals", Title: "Losses at the senders: those through the gate, and fates that the captures do not show",
-		Columns: []string{"policy", "connections", "not replayable", "needed losses", "through the gate", "segments sent", "imputed fates, %", "retransmissions", "spurious"},
+		Name: "refusals", Title: "Losses at the senders: those through the gate, and fates that the captures do " +
+			"not show",
+		Columns: []string{"policy", "connections", "not replayable", "needed losses", "through the gate",
+			"segments sent", "imputed fates, %", "retransmissions", "spurious"},
 	}
 	for i, c := range p.Policies {
 		conns, not, needed, passed := 0, 0, 0, 0
@@ -154,7 +163,8 @@ func refusals(p *Plan, cells []Cell) experiments.Table {
 			o.Retransmissions += of.Retransmissions
 			o.Spurious += of.Spurious
 		}
-		t.Add(c.Text, conns, not, needed, passed, o.Transmissions, 100*float64(o.FilledIn)/float64(max(1, o.Transmissions)), o.Retransmissions, o.Spurious)
+		t.Add(c.Text, conns, not, needed, passed, o.Transmissions,
+			100*float64(o.FilledIn)/float64(max(1, o.Transmissions)), o.Retransmissions, o.Spurious)
 	}
 	return t
 }
@@ -194,7 +204,8 @@ func scenarios(p *Plan, cells []Cell) experiments.Table {
 
 // shown returns the policies for tables and figures with room for few.
 func (p *Plan) shown() (all []int) {
-	for _, name := range []string{"linux-jiffies", "rfc6298", "per-segment@1ms", "per-segment@100ms", "per-segment@500ms", "bsd"} {
+	for _, name := range []string{"linux-jiffies", "rfc6298", "per-segment@1ms", "per-segment@100ms",
+		"per-segment@500ms", "bsd"} {
 		if i := p.index(name); i >= 0 {
 			all = append(all, i)
 		}
@@ -215,12 +226,14 @@ func (p *Plan) index(name string) int {
 func validations(cells []Cell) experiments.Table {
 	t := experiments.Table{
 		Name: "validation", Title: "Replays against their captures: correct detections, and errors of recovery times",
-		Columns: []string{"check", "losses", "timeouts", "probes", "by ACKs", "first transmissions, %", "median error, %", "p95 error, %", "passes"},
+		Columns: []string{"check", "losses", "timeouts", "probes", "by ACKs", "first transmissions, %",
+			"median error, %", "p95 error, %", "passes"},
 	}
 	for i := range cells {
 		c := &cells[i]
 		if v := c.Validation; v != nil {
-			t.Add(c.Check, v.Recoveries, of(v.TimeoutsRight, v.Timeouts), of(v.ProbesRight, v.Probes), of(v.FastRight+v.ReordersRight, v.Fast+v.Reorders),
+			t.Add(c.Check, v.Recoveries, of(v.TimeoutsRight, v.Timeouts), of(v.ProbesRight, v.Probes),
+				of(v.FastRight+v.ReordersRight, v.Fast+v.Reorders),
 				100*float64(v.FirstRight)/float64(max(1, v.First)), 100*v.Median, 100*v.P95, v.Passes())
 		}
 	}
@@ -252,7 +265,8 @@ func points(p *Plan, cells []Cell) experiments.Table {
 func everything(p *Plan, cells []Cell) experiments.Table {
 	t := experiments.Table{
 		Name: "losses", Title: "Each loss under each policy; empty where there is no verdict", Data: true,
-		Columns: []string{"sample", "point", "connection", "kind", "rtt, ms", "counts", "captured, ms", "policy", "by range, ms", "by time, ms", "by number, ms"},
+		Columns: []string{"sample", "point", "connection", "kind", "rtt, ms", "counts", "captured, ms", "policy",
+			"by range, ms", "by time, ms", "by number, ms"},
 	}
 	show := func(d time.Duration) any {
 		if d < 0 {
@@ -264,7 +278,8 @@ func everything(p *Plan, cells []Cell) experiments.Table {
 		c := &cells[i]
 		for _, l := range c.Losses {
 			for n, by := range l.By {
-				t.Add(c.Sample, c.Point, l.Conn, l.Kind, ms(l.RTT), l.Count, ms(l.Captured), p.Policies[n].Text, show(by[replay.ByRange]),
+				t.Add(c.Sample, c.Point, l.Conn, l.Kind, ms(l.RTT), l.Count, ms(l.Captured), p.Policies[n].Text,
+					show(by[replay.ByRange]),
 					show(by[replay.ByTime]), show(by[replay.ByIndex]))
 			}
 		}
@@ -276,7 +291,8 @@ func everything(p *Plan, cells []Cell) experiments.Table {
 func distribution(p *Plan, cells []Cell) figure.Figure {
 	f := figure.Figure{
 		Name: "recovery-times", Title: "Recovery times of the captured losses, by policy",
-		X: figure.Axis{Label: "recovery time, from the loss to its ACK, ms", Log: true}, Y: figure.Axis{Label: "share of losses", Lo: 0, Hi: 1},
+		X:       figure.Axis{Label: "recovery time, from the loss to its ACK, ms", Log: true},
+		Y:       figure.Axis{Label: "share of losses", Lo: 0, Hi: 1},
 		Caption: "By range, at the senders. Dashed: as captured.",
 	}
 	draw := func(name string, all []time.Duration, dashed bool) {
@@ -301,9 +317,12 @@ func distribution(p *Plan, cells []Cell) figure.Figure {
 // spread draws the recovery times under each policy, with the spread of the keys.
 func spread(p *Plan, cells []Cell) figure.Figure {
 	f := figure.Figure{
-		Name: "savings", Title: "Recovery times under each policy, relative to the captured ones", X: figure.Axis{Label: "policy"},
-		Y: figure.Axis{Label: "recovery times / captured times", Log: true}, Marks: []figure.Mark{{Label: "as captured", At: 1}},
-		Caption: "The point is by range. The bar is from the least to the greatest of the three keys: where it crosses 1 the " +
+		Name: "savings", Title: "Recovery times under each policy, relative to the captured ones",
+		X:     figure.Axis{Label: "policy"},
+		Y:     figure.Axis{Label: "recovery times / captured times", Log: true},
+		Marks: []figure.Mark{{Label: "as captured", At: 1}},
+		Caption: "The point is by range. The bar is from the least to the greatest of the three keys: where it " +
+			"crosses 1 the " +
 			"captures do not decide.",
 	}
 	s := figure.Series{Name: "all losses at the senders", Kind: figure.Points}
@@ -325,13 +344,16 @@ func spread(p *Plan, cells []Cell) figure.Figure {
 // byScenario draws the recovery times of each sample in bars.
 func byScenario(p *Plan, cells []Cell) figure.Figure {
 	f := figure.Figure{
-		Name: "by-scenario", Title: "Median recovery time in each sample, by policy", X: figure.Axis{Label: "sample", Ticks: p.Samples},
-		Y: figure.Axis{Label: "recovery time, from the loss to its ACK, ms", Log: true}, Caption: "By range, at the senders.",
+		Name: "by-scenario", Title: "Median recovery time in each sample, by policy", X: figure.Axis{Label: "sample",
+			Ticks: p.Samples},
+		Y:       figure.Axis{Label: "recovery time, from the loss to its ACK, ms", Log: true},
+		Caption: "By range, at the senders.",
 	}
 	draw := func(name string, of func(keep func(*Cell) bool) []time.Duration) {
 		s := figure.Series{Name: name, Kind: figure.Bars}
 		for i, sample := range p.Samples {
-			if all := of(func(c *Cell) bool { return atSender(c) && c.Sample == sample }); len(all) > 0 && stat.Median(all) > 0 {
+			if all := of(func(c *Cell) bool { return atSender(c) && c.Sample == sample }); len(all) > 0 &&
+				stat.Median(all) > 0 {
 				s.X, s.Y = append(s.X, float64(i)), append(s.Y, stat.Median(all)/1e6)
 			}
 		}

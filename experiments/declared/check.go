@@ -11,7 +11,8 @@ import (
 
 var (
 	classes = []string{string(experiments.OfOthers), string(experiments.Law), string(experiments.Check)}
-	tags    = []string{string(experiments.FromSource), string(experiments.FromPrint), string(experiments.Computed), string(experiments.Standard)}
+	tags    = []string{string(experiments.FromSource), string(experiments.FromPrint), string(experiments.Computed),
+		string(experiments.Standard)}
 )
 
 // fill copies fields of from that to does not have, but not its list of values.
@@ -65,7 +66,8 @@ func (n *names) claim(line int, c *claim) error {
 		want []string
 	}{{"class", c.Class, classes}, {"tag", c.Tag, tags}} {
 		if !slices.Contains(word.want, word.have.text) {
-			return lineError(max(word.have.line, line), fmt.Sprintf("%s: %q, want one of %s", word.key, word.have.text, strings.Join(word.want, ", ")))
+			return lineError(max(word.have.line, line), fmt.Sprintf("%s: %q, want one of %s", word.key,
+				word.have.text, strings.Join(word.want, ", ")))
 		}
 	}
 	switch {
@@ -127,7 +129,8 @@ func (n *names) locals(of formula) []string {
 func (n *names) band(line int, b *band, locals ...string) error {
 	count, all := b.rules()
 	if count != 1 {
-		return lineError(line, fmt.Sprintf("%d rules, want one of exactly, at_least, at_most, above, below, between, within, within_percent, printed, printed_range, holds", count))
+		return lineError(line, fmt.Sprintf("%d rules, want one of exactly, at_least, at_most, above, below, "+
+			"between, within, within_percent, printed, printed_range, holds", count))
 	}
 	for _, l := range []list[formula]{b.Between, b.Within, b.WithinPercent, b.PrintedRange} {
 		if l != nil && len(l) != 2 {
@@ -168,7 +171,8 @@ func (n *names) shown() error {
 func (n *names) columnsExist(key string, all []string) error {
 	for _, name := range all {
 		if !slices.Contains(n.columns, name) {
-			return fmt.Errorf("%s: %s: no such column%s, want one of %s", key, name, nearest(name, n.columns), strings.Join(n.columns, ", "))
+			return fmt.Errorf("%s: %s: no such column%s, want one of %s", key, name, nearest(name, n.columns),
+				strings.Join(n.columns, ", "))
 		}
 	}
 	return nil

@@ -127,7 +127,8 @@ func parse(text string) (expression, error) {
 	tree, err := parser.ParseExpr(respell(text))
 	if err != nil {
 		_, reason, _ := strings.Cut(err.Error(), ": ")
-		return expression{}, fmt.Errorf("%q: not an expression: %s", text, strings.NewReplacer(inMark, "in", overMark, "over", whereMark, "where", ifName, "if").Replace(reason))
+		return expression{}, fmt.Errorf("%q: not an expression: %s", text, strings.NewReplacer(inMark, "in", overMark,
+			"over", whereMark, "where", ifName, "if").Replace(reason))
 	}
 	e := expression{text, tree}
 	ast.Inspect(tree, func(n ast.Node) bool {

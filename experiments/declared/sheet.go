@@ -234,7 +234,8 @@ type series struct {
 
 // Read reads claims.yaml and figures.yaml of a folder. An error names file, line and key.
 func Read(files fs.FS, folder string) (*Sheet, error) {
-	s := &Sheet{functions: map[string]function{}, claimsFile: path.Join(folder, "claims.yaml"), figuresFile: path.Join(folder, "figures.yaml")}
+	s := &Sheet{functions: map[string]function{}, claimsFile: path.Join(folder, "claims.yaml"),
+		figuresFile: path.Join(folder, "figures.yaml")}
 	var c claimsYAML
 	if err := readFile(files, s.claimsFile, &c); err != nil {
 		return nil, err
@@ -366,7 +367,8 @@ func (n *names) in(groups string) (*names, error) {
 		}
 		all = append(all, e.name)
 	}
-	return nil, fmt.Errorf("%s: no such groups%s, want one of %s", groups, nearest(groups, all), strings.Join(all, ", "))
+	return nil, fmt.Errorf("%s: no such groups%s, want one of %s", groups, nearest(groups, all), strings.Join(all,
+		", "))
 }
 
 // columns are the columns of the groups as rows.
@@ -451,7 +453,8 @@ func (n *names) check(tree ast.Expr, locals []string) (err error) {
 		switch x := x.(type) {
 		case *ast.SelectorExpr:
 			if id, ok := x.X.(*ast.Ident); ok && id.Name == "plan" && !n.values[x.Sel.Name] {
-				err = fmt.Errorf("plan.%s: no such key of the plan%s", x.Sel.Name, nearest(x.Sel.Name, slices.Sorted(maps.Keys(n.values))))
+				err = fmt.Errorf("plan.%s: no such key of the plan%s", x.Sel.Name, nearest(x.Sel.Name,
+					slices.Sorted(maps.Keys(n.values))))
 			} else {
 				err = n.check(x.X, locals)
 			}
@@ -474,7 +477,8 @@ func (n *names) check(tree ast.Expr, locals []string) (err error) {
 		case *ast.Ident:
 			if !n.values[x.Name] && !slices.Contains(n.columns, x.Name) && !slices.Contains(locals, x.Name) {
 				all := append(slices.Sorted(maps.Keys(n.values)), n.columns...)
-				err = fmt.Errorf("%s: no such name%s; known are the plan's and let's %s, and the columns %s", x.Name, nearest(x.Name, all),
+				err = fmt.Errorf("%s: no such name%s; known are the plan's and let's %s, and the columns %s", x.Name,
+					nearest(x.Name, all),
 					strings.Join(slices.Sorted(maps.Keys(n.values)), ", "), strings.Join(n.columns, ", "))
 			}
 		}
@@ -510,8 +514,10 @@ func (n *names) call(x *ast.CallExpr, locals []string) error {
 		for _, o := range operatorList {
 			all = append(all, o.name())
 		}
-		return fmt.Errorf("%s: no such operator%s, want one of %s", c.name, nearest(c.name, all), strings.Join(all, ", "))
-	} else if op.args >= 0 && (len(c.args) < op.args || len(c.args) > op.args+op.more) || c.over != nil && !op.over || c.where != nil && !op.perRows {
+		return fmt.Errorf("%s: no such operator%s, want one of %s", c.name, nearest(c.name, all), strings.Join(all,
+			", "))
+	} else if op.args >= 0 && (len(c.args) < op.args || len(c.args) > op.args+op.more) || c.over != nil && !op.over ||
+		c.where != nil && !op.perRows {
 		return fmt.Errorf("%s: want %s", c.name, op.usage)
 	}
 	if n, err = n.in(c.in); err != nil {
@@ -519,7 +525,8 @@ func (n *names) call(x *ast.CallExpr, locals []string) error {
 	}
 	for _, name := range c.over {
 		if !slices.Contains(n.columns, name) {
-			return fmt.Errorf("%s: over %s: no such column%s, want one of %s", c.name, name, nearest(name, n.columns), strings.Join(n.columns, ", "))
+			return fmt.Errorf("%s: over %s: no such column%s, want one of %s", c.name, name, nearest(name, n.columns),
+				strings.Join(n.columns, ", "))
 		}
 	}
 	for _, arg := range append(slices.Clone(c.args), c.where) {

@@ -142,7 +142,8 @@ func strict(n *yaml.Node, into any) error {
 		key, value := n.Content[i], n.Content[i+1]
 		field, ok := fields[key.Value]
 		if !ok {
-			return lineError(key.Line, fmt.Sprintf("%s: no such key%s, want one of %s", key.Value, nearest(key.Value, keys), strings.Join(keys, ", ")))
+			return lineError(key.Line, fmt.Sprintf("%s: no such key%s, want one of %s", key.Value, nearest(key.Value,
+				keys), strings.Join(keys, ", ")))
 		}
 		if err := strict(value, field.Addr().Interface()); err != nil {
 			return within(key.Value, err)

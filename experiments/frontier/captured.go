@@ -27,7 +27,8 @@ func capturedCells(p *Plan) (all []experiments.Cell[Cell]) {
 		return nil
 	}
 	add := func(name string, seed int, run func() (Cell, error)) {
-		all = append(all, experiments.Cell[Cell]{Name: "capture=" + name, Cost: 0.5, Run: func(context.Context) (Cell, error) {
+		all = append(all, experiments.Cell[Cell]{Name: "capture=" + name, Cost: 0.5, Run: func(context.Context) (Cell,
+			error) {
 			c, err := run()
 			c.Process, c.Seed = captured, seed
 			return c, err
@@ -140,7 +141,8 @@ func (r results) onCaptures(p *Plan, top time.Duration, out *experiments.Outcome
 	}
 	own := results{cells, r.places}
 	l := levels{p.Floors, p.Ticks, allSamplings}
-	e, anywhere := own.effects(p.factors(l, []time.Duration{top}, []time.Duration{0})), own.effects(p.factors(l, p.Floors, p.Ticks))
+	e, anywhere := own.effects(p.factors(l, []time.Duration{top}, []time.Duration{0})),
+		own.effects(p.factors(l, p.Floors, p.Ticks))
 	for _, t := range []experiments.Table{own.floorTable(p), effectTable(p, e, anywhere)} {
 		t.Name, t.Title = "captured-"+t.Name, "Over captured round trips: "+t.Title
 		out.Tables = append(out.Tables, t)
@@ -149,5 +151,6 @@ func (r results) onCaptures(p *Plan, top time.Duration, out *experiments.Outcome
 		c.Name, c.Text = "captured-"+c.Name, "over captured round trips: "+c.Text
 		out.Claim(c)
 	}
-	out.Notes = append(out.Notes, fmt.Sprintf("%d flights of %d captures, each %d times with other losses. Intervals are over captures.", rounds, len(cells), p.Repeats))
+	out.Notes = append(out.Notes, fmt.Sprintf("%d flights of %d captures, each %d times with other losses. "+
+		"Intervals are over captures.", rounds, len(cells), p.Repeats))
 }

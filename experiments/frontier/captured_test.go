@@ -16,7 +16,8 @@ import (
 func TestFlights(t *testing.T) {
 	const ms = time.Millisecond
 	var rounds []round
-	for _, s := range []struct{ sent, rtt time.Duration }{{0, 20 * ms}, {5 * ms, 30 * ms}, {20 * ms, 10 * ms}, {40 * ms, 10 * ms}} {
+	for _, s := range []struct{ sent, rtt time.Duration }{{0, 20 * ms}, {5 * ms, 30 * ms}, {20 * ms, 10 * ms},
+		{40 * ms, 10 * ms}} {
 		rounds = addSample(rounds, wheel.Time(s.sent), s.rtt)
 	}
 	if len(rounds) != 3 || len(rounds[0].rtts) != 2 || rounds[1].sent != wheel.Time(20*ms) {

@@ -23,7 +23,8 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 					for k, c := range configs {
 						timers[k] = c.timer()
 					}
-					c := Cell{Process: process, Seed: seed, Rounds: p.Connections * p.Rounds, Tallies: make([]Tally, len(configs))}
+					c := Cell{Process: process, Seed: seed, Rounds: p.Connections * p.Rounds, Tallies: make([]Tally,
+						len(configs))}
 					for range p.Connections {
 						rounds := w.connection()
 						for k := range configs {
@@ -116,8 +117,12 @@ func (r results) bySeed(c config, process string) (groups [][]Tally) {
 	if !ok {
 		panic("BUG: no configuration " + c.String())
 	}
-	cells := experiments.Select(r.cells, func(c *Cell) bool { return c.Process == process || process == "" && c.Process != captured })
-	return experiments.SamplesBySeed(cells, func(c *Cell) int { return c.Seed }, func(c *Cell) []Tally { return c.Tallies[k : k+1] })
+	cells := experiments.Select(r.cells, func(c *Cell) bool {
+		return c.Process == process || process == "" &&
+			c.Process != captured
+	})
+	return experiments.SamplesBySeed(cells, func(c *Cell) int { return c.Seed },
+		func(c *Cell) []Tally { return c.Tallies[k : k+1] })
 }
 
 // sum adds tallies up.

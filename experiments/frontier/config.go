@@ -38,7 +38,8 @@ func (c config) String() string {
 	if c.other != "" {
 		return c.other
 	}
-	return fmt.Sprintf("floor %v, round trips %v, expiry %v, gains 1/%d 1/%d, %s", c.floor, c.rttTick, c.tick, c.alpha, c.beta, samplings[c.sampling])
+	return fmt.Sprintf("floor %v, round trips %v, expiry %v, gains 1/%d 1/%d, %s", c.floor, c.rttTick, c.tick,
+		c.alpha, c.beta, samplings[c.sampling])
 }
 
 // others are policies with their own estimators and clocks.
@@ -101,7 +102,8 @@ func (c config) timer() timer {
 	p.RTTTick, p.Tick = c.rttTick, max(c.tick, testbed.Exact)
 	bounds := p.Bounds
 	bounds.Min = max(c.floor, 1)
-	return timer{p, tcptimers.NewRFC6298(tcptimers.StandardConfig{Bounds: bounds, G: c.rttTick, AlphaInv: c.alpha, BetaInv: c.beta})}
+	return timer{p, tcptimers.NewRFC6298(tcptimers.StandardConfig{Bounds: bounds, G: c.rttTick, AlphaInv: c.alpha,
+		BetaInv: c.beta})}
 }
 
 // gained returns the estimators with all gains, then the estimators with other samples.

@@ -48,7 +48,8 @@ func TestFollow(t *testing.T) {
 // TestRounds checks that each process loses the plan's share: of first transmissions, or of all
 // transmissions where losses occur in bursts.
 func TestRounds(t *testing.T) {
-	p := &Plan{Rounds: 2000, RTT: 100 * time.Millisecond, Spread: 0.8, LeastRTT: 5 * time.Millisecond, MostRTT: 2 * time.Second, Flight: 4, Loss: 0.05, Again: 0.1}
+	p := &Plan{Rounds: 2000, RTT: 100 * time.Millisecond, Spread: 0.8, LeastRTT: 5 * time.Millisecond,
+		MostRTT: 2 * time.Second, Flight: 4, Loss: 0.05, Again: 0.1}
 	for i, process := range []string{"lognormal", "spikes", "shifts", "bloat", "bursts", "delack"} {
 		w := path{plan: p, process: process, rng: rand.New(rand.NewPCG(1, uint64(i)))}
 		lost, all := 0, 0

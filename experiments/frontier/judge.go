@@ -29,13 +29,16 @@ const (
 func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 	r := newResults(p, cells)
 	top := p.Floors[len(p.Floors)-1]
-	atStandard := r.effects(p.factors(levels{p.Floors, p.Ticks, allSamplings}, []time.Duration{top}, []time.Duration{0}))
+	atStandard := r.effects(p.factors(levels{p.Floors, p.Ticks, allSamplings}, []time.Duration{top},
+		[]time.Duration{0}))
 	anywhere := r.effects(p.factors(levels{p.Floors, p.Ticks, allSamplings}, p.Floors, p.Ticks))
 	out := &experiments.Outcome{
-		Tables:  []experiments.Table{r.floorTable(p), effectTable(p, atStandard, anywhere), r.clockTable(p), r.gainTable(p), r.processTable(p), r.allTable(p)},
+		Tables: []experiments.Table{r.floorTable(p), effectTable(p, atStandard, anywhere), r.clockTable(p),
+			r.gainTable(p), r.processTable(p), r.allTable(p)},
 		Figures: []figure.Figure{r.frontierFigure(p), r.waitFigure(p)}, Notes: r.notes(p),
 	}
-	for _, c := range slices.Concat(r.monotoneClaims(p), r.orderClaims(p, atStandard, anywhere, top), r.samplingClaims(p, atStandard, anywhere, top),
+	for _, c := range slices.Concat(r.monotoneClaims(p), r.orderClaims(p, atStandard, anywhere, top),
+		r.samplingClaims(p, atStandard, anywhere, top),
 		[]experiments.Claim{r.fineClaim(p), r.kneeClaim(p)}) {
 		out.Claim(c)
 	}
@@ -46,14 +49,18 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 func (r results) notes(p *Plan) (all []string) {
 	if len(p.Later) > 0 {
 		e := r.effects(p.factors(levels{p.Floors, p.allTicks(), allSamplings}, p.Floors, p.allTicks()))
-		all = append(all, fmt.Sprintf("A mean over all levels depends on which levels it includes. With the ticks that were added later the floor changes the wait %s times and "+
-			"the share of bad timeouts by %s points, the granularity %s times and by %s points.", experiments.Number(e[byFloor].wait.Value), experiments.Number(e[byFloor].share.Value),
+		all = append(all, fmt.Sprintf("A mean over all levels depends on which levels it includes. With the ticks "+
+			"that were added later the floor changes the wait %s times and "+
+			"the share of bad timeouts by %s points, the granularity %s times and by %s points.",
+			experiments.Number(e[byFloor].wait.Value), experiments.Number(e[byFloor].share.Value),
 			experiments.Number(e[byTick].wait.Value), experiments.Number(e[byTick].share.Value)))
 	}
 	return append(all, r.variation(p),
-		"There is no feedback: a bad timeout costs nothing here but its count, and avoiding one gains nothing. Losses and round trips are random, and not "+
+		"There is no feedback: a bad timeout costs nothing here but its count, and avoiding one gains nothing. "+
+			"Losses and round trips are random, and not "+
 			"taken from traces as in 1999. So only shapes are comparable with the paper, not levels.",
-		"A clock of tick G that measures round trips makes the timeout at least G (RFC 6298 §4): without a floor, it is the floor. A clock that "+
+		"A clock of tick G that measures round trips makes the timeout at least G (RFC 6298 §4): without a floor, "+
+			"it is the floor. A clock that "+
 			"only expires timers adds half a tick to each wait. The table of single clocks separates the two.")
 }
 
@@ -79,11 +86,15 @@ func (r results) monotoneClaims(p *Plan) []experiments.Claim {
 		}
 	}
 	return []experiments.Claim{
-		{Name: "wait-falls", Class: experiments.Law, Text: "the lower the floor, the shorter losses wait", Source: shape, Tag: experiments.Computed,
-			Measured: experiments.MeasuredText("%d of %d steps of the floor", falls, steps), Expected: experiments.Whether(falls == steps, "all"),
+		{Name: "wait-falls", Class: experiments.Law, Text: "the lower the floor, the shorter losses wait",
+			Source: shape, Tag: experiments.Computed,
+			Measured:  experiments.MeasuredText("%d of %d steps of the floor", falls, steps),
+			Expected:  experiments.Whether(falls == steps, "all"),
 			Otherwise: "the floor has no effect"},
-		{Name: "bad-rises", Class: experiments.Law, Text: "the lower the floor, the more timeouts are bad", Source: shape, Tag: experiments.Computed,
-			Measured:  experiments.MeasuredText("%d of %d steps of the floor; both hold in %d of %d steps of single processes", rises, steps, each, all),
+		{Name: "bad-rises", Class: experiments.Law, Text: "the lower the floor, the more timeouts are bad",
+			Source: shape, Tag: experiments.Computed,
+			Measured: experiments.MeasuredText("%d of %d steps of the floor; both hold in %d of %d steps of "+
+				"single processes", rises, steps, each, all),
 			Expected:  experiments.Whether(rises == steps, "all steps of the floor"),
 			Otherwise: "no round trip is between the floors"},
 	}
@@ -140,7 +151,8 @@ func (p *Plan) factors(l levels, floors, ticks []time.Duration) (all [4][][]conf
 			c.sampling = s
 			samplings = append(samplings, c)
 		}
-		all[byTick], all[byGains], all[bySampling] = append(all[byTick], ticks), append(all[byGains], gains), append(all[bySampling], samplings)
+		all[byTick], all[byGains], all[bySampling] = append(all[byTick], ticks), append(all[byGains], gains),
+			append(all[bySampling], samplings)
 	}
 	return all
 }
@@ -208,12 +220,17 @@ func (r results) orderClaims(p *Plan, standard, anywhere [4]effect, top time.Dur
 			falling, first = falling && floor > tick && tick > gains, first && gains < floor
 		}
 		say := func(of func(effect) float64) string {
-			return fmt.Sprintf("floor %s, granularity %s, gains %s", experiments.Number(of(e[byFloor])), experiments.Number(of(e[byTick])), experiments.Number(of(e[byGains])))
+			return fmt.Sprintf("floor %s, granularity %s, gains %s", experiments.Number(of(e[byFloor])),
+				experiments.Number(of(e[byTick])), experiments.Number(of(e[byGains])))
 		}
-		return experiments.Claim{Name: name, Class: experiments.OfOthers, Text: text + ": wait and share of bad timeouts are changed most by the floor, then by the granularity, hardly by the gains",
-			Published: "dominated by the minimum, to a lesser extent by the granularity, virtually unaffected by the EWMA's parameters", Source: paper, Tag: experiments.FromPrint,
-			Measured: experiments.MeasuredText("wait: %s times; bad: %s points", say(wait), say(share)),
-			Expected: experiments.Whether(falling, "falling, both").OrDiffersIf(first, "gains below the floor"), Basis: "the order as printed, without numbers",
+		return experiments.Claim{Name: name, Class: experiments.OfOthers, Text: text +
+			": wait and share of bad timeouts are changed most by the floor, then by the granularity, hardly by " +
+			"the gains",
+			Published: "dominated by the minimum, to a lesser extent by the granularity, virtually unaffected by " +
+				"the EWMA's parameters", Source: paper, Tag: experiments.FromPrint,
+			Measured:  experiments.MeasuredText("wait: %s times; bad: %s points", say(wait), say(share)),
+			Expected:  experiments.Whether(falling, "falling, both").OrDiffersIf(first, "gains below the floor"),
+			Basis:     "the order as printed, without numbers",
 			Otherwise: why}
 	}
 	const (
@@ -223,38 +240,52 @@ func (r results) orderClaims(p *Plan, standard, anywhere [4]effect, top time.Dur
 	)
 	apart, about := r.apart(p)
 	coarse := func(of func(effect) float64, unit string) string {
-		const why = "a clock with a tick makes the timeout at least that: where the floor is lower, the granularity is the floor, and the two are one factor"
+		const why = "a clock with a tick makes the timeout at least that: where the floor is lower, the " +
+			"granularity is the floor, and the two are one factor"
 		if about == "" {
 			return why
 		}
 		text := fmt.Sprintf("%s. %s, floor %s, granularity %s, gains %s %s", why, about,
-			experiments.Number(of(apart[byFloor])), experiments.Number(of(apart[byTick])), experiments.Number(of(apart[byGains])), unit)
+			experiments.Number(of(apart[byFloor])), experiments.Number(of(apart[byTick])),
+			experiments.Number(of(apart[byGains])), unit)
 		if of(apart[byFloor]) > max(of(apart[byTick]), of(apart[byGains])) {
 			text += ": the floor is first"
 		}
 		return text
 	}
 	return []experiments.Claim{
-		claim("order", fmt.Sprintf("one at a time next to RFC 6298's estimator with a floor of %v and exact clocks", top), standard, gains),
-		claim("order-anywhere", "over all levels of the others", anywhere, "wait: "+coarse(wait, times)+". Bad timeouts: "+coarse(share, points)),
+		claim("order", fmt.Sprintf("one at a time next to RFC 6298's estimator with a floor of %v and exact clocks",
+			top), standard, gains),
+		claim("order-anywhere", "over all levels of the others", anywhere, "wait: "+coarse(wait,
+			times)+". Bad timeouts: "+coarse(share, points)),
 	}
 }
 
 // samplingClaims judges how much it matters how often round trips are measured.
 func (r results) samplingClaims(p *Plan, standard, anywhere [4]effect, top time.Duration) []experiments.Claim {
-	divided := r.effects(p.factors(levels{p.Floors, p.Ticks, []sampling{first, diluted}}, p.Floors, p.Ticks))[bySampling]
+	divided := r.effects(p.factors(levels{p.Floors, p.Ticks, []sampling{first, diluted}}, p.Floors,
+		p.Ticks))[bySampling]
 	claim := func(name, where string, e [4]effect) experiments.Claim {
 		s := e[bySampling]
 		less := s.wait.Value < e[byTick].wait.Value && s.share.Value < e[byFloor].share.Value
-		return experiments.Claim{Name: name, Class: experiments.OfOthers, Published: "virtually unaffected by how often RTT measurements are made", Basis: "the order as printed: less than the factors before it", Text: where + ", how often round trips are measured changes the wait less than the granularity does, and bad timeouts less than the floor does",
+		return experiments.Claim{Name: name, Class: experiments.OfOthers,
+			Published: "virtually unaffected by how often RTT measurements are made",
+			Basis:     "the order as printed: less than the factors before it", Text: where +
+				", how often round trips are measured changes the wait less than the granularity does, and bad " +
+				"timeouts less than the floor does",
 			Source: paper, Tag: experiments.FromPrint,
-			Measured: experiments.MeasuredText("wait %s times, bad timeouts %s percentage points", experiments.Number(s.wait.Value), experiments.Number(s.share.Value)),
-			Expected: experiments.Whether(less, "less than %s times and %s points", experiments.Number(e[byTick].wait.Value), experiments.Number(e[byFloor].share.Value)),
-			Otherwise: fmt.Sprintf("with a sample of each segment and undivided gains, the averages remember little more than a flight. Where no floor is above "+
-				"them, that shows as bad timeouts. RFC 7323 §G divides the gains for this reason: with divided gains alone it is %s times and %s points",
+			Measured: experiments.MeasuredText("wait %s times, bad timeouts %s percentage points",
+				experiments.Number(s.wait.Value), experiments.Number(s.share.Value)),
+			Expected: experiments.Whether(less, "less than %s times and %s points",
+				experiments.Number(e[byTick].wait.Value), experiments.Number(e[byFloor].share.Value)),
+			Otherwise: fmt.Sprintf("with a sample of each segment and undivided gains, the averages remember "+
+				"little more than a flight. Where no floor is above "+
+				"them, that shows as bad timeouts. RFC 7323 §G divides the gains for this reason: with divided "+
+				"gains alone it is %s times and %s points",
 				experiments.Number(divided.wait.Value), experiments.Number(divided.share.Value))}
 	}
-	return []experiments.Claim{claim("sampling", fmt.Sprintf("next to a floor of %v", top), standard), claim("sampling-anywhere", "over all levels of the floor", anywhere)}
+	return []experiments.Claim{claim("sampling", fmt.Sprintf("next to a floor of %v", top), standard),
+		claim("sampling-anywhere", "over all levels of the floor", anywhere)}
 }
 
 // apart returns the effects where no tick is above a floor. about describes these levels; it is
@@ -276,7 +307,8 @@ func (r results) apart(p *Plan) (all [4]effect, about string) {
 	}
 	l.samplings = allSamplings
 	return r.effects(p.factors(l, l.floors, l.ticks)),
-		fmt.Sprintf("Over floors from %v up and ticks up to %v, where no tick is above the floor", l.floors[0], l.ticks[len(l.ticks)-1])
+		fmt.Sprintf("Over floors from %v up and ticks up to %v, where no tick is above the floor", l.floors[0],
+			l.ticks[len(l.ticks)-1])
 }
 
 // fineClaim judges clocks with ticks of up to 100 ms.
@@ -298,17 +330,21 @@ func (r results) fineClaim(p *Plan) experiments.Claim {
 			}
 		}
 	}
-	return experiments.Claim{Name: "fine-ticks", Class: experiments.Law, Text: "losses wait as long with clocks of up to 100 ms as with exact ones",
-		Published: "clocks of 100 ms and less perform somewhat better than coarser ones", Source: "RFC 6298 §4", Tag: experiments.Standard,
+	return experiments.Claim{Name: "fine-ticks", Class: experiments.Law,
+		Text:      "losses wait as long with clocks of up to 100 ms as with exact ones",
+		Published: "clocks of 100 ms and less perform somewhat better than coarser ones", Source: "RFC 6298 §4",
+		Tag: experiments.Standard,
 		Measured: experiments.MeasuredText("within %s %% with a floor of %v; within %s %% with any, the most at %v",
 			experiments.Number(100*atTop), top, experiments.Number(100*worst), worstFloor),
-		Expected:  experiments.Whether(worst <= band, "within 10 %% with each floor").OrDiffersIf(atTop <= band, "within 10 %% with a floor of %v only", top),
+		Expected: experiments.Whether(worst <= band, "within 10 %% with each floor").OrDiffersIf(atTop <= band,
+			"within 10 %% with a floor of %v only", top),
 		Otherwise: r.fineWhy(p, worstFloor)}
 }
 
 // fineWhy explains which of the two clocks adds to the wait at a floor.
 func (r results) fineWhy(p *Plan, floor time.Duration) string {
-	const why = "with a low floor the tick of the clock is itself a floor, and the tick of expiry adds half a tick to waits that are not much longer"
+	const why = "with a low floor the tick of the clock is itself a floor, and the tick of expiry adds half a tick " +
+		"to waits that are not much longer"
 	if !slices.Contains(p.Alone, fineTick) {
 		return why
 	}
@@ -317,7 +353,8 @@ func (r results) fineWhy(p *Plan, floor time.Duration) string {
 	more := func(c config) string {
 		return experiments.Number(100 * (r.of(c, "")[waited]/r.of(standard(floor), "")[waited] - 1))
 	}
-	return fmt.Sprintf("%s: with a floor of %v a tick of %v adds %s %% if only the clock has it, and %s %% if only expiry has it", why, floor, fineTick, more(clock), more(expiry))
+	return fmt.Sprintf("%s: with a floor of %v a tick of %v adds %s %% if only the clock has it, and %s %% if only "+
+		"expiry has it", why, floor, fineTick, more(clock), more(expiry))
 }
 
 // kneeClaim judges the floor at which the curve bends most: the point farthest from the chord
@@ -337,23 +374,28 @@ func (r results) kneeClaim(p *Plan) experiments.Claim {
 		}
 	}
 	ms := func(d time.Duration) float64 { return d.Seconds() * 1e3 }
-	return experiments.Claim{Name: "knee", Class: experiments.Law, Basis: "expected beforehand for this project", Text: "the frontier bends most at a floor of a few hundred milliseconds", Source: shape, Tag: experiments.Computed,
-		Measured:  experiments.MeasuredSpan(at),
-		Expected:  experiments.Between(ms(kneeLeast), ms(kneeMost), "ms").OrDiffers(experiments.Between(ms(p.Floors[1]), ms(p.Floors[n-1]), "ms")),
+	return experiments.Claim{Name: "knee", Class: experiments.Law, Basis: "expected beforehand for this project",
+		Text: "the frontier bends most at a floor of a few hundred milliseconds", Source: shape,
+		Tag:      experiments.Computed,
+		Measured: experiments.MeasuredSpan(at),
+		Expected: experiments.Between(ms(kneeLeast), ms(kneeMost),
+			"ms").OrDiffers(experiments.Between(ms(p.Floors[1]), ms(p.Floors[n-1]), "ms")),
 		Otherwise: "the bend depends on the length and the variation of round trips"}
 }
 
 // variation compares Linux's floor, which is on the variation, with a floor on the timeout.
 func (r results) variation(p *Plan) string {
 	linux := r.of(config{other: "linux"}, "")
-	text := fmt.Sprintf("Linux's floor of 200 ms is on the variation and not on the timeout: its good timeouts take %s round trips, and %s %% of its timeouts are bad.",
+	text := fmt.Sprintf("Linux's floor of 200 ms is on the variation and not on the timeout: its good timeouts "+
+		"take %s round trips, and %s %% of its timeouts are bad.",
 		experiments.Number(linux.mean()), experiments.Number(linux.share()))
 	for i := 1; i < len(p.Floors); i++ {
 		low, high := r.of(standard(p.Floors[i-1]), ""), r.of(standard(p.Floors[i]), "")
 		if low.mean() <= linux.mean() && linux.mean() <= high.mean() {
 			part := (linux.mean() - low.mean()) / (high.mean() - low.mean())
 			share := low.share() + float64(part*(high.share()-low.share()))
-			return text + fmt.Sprintf(" A floor on the timeout, between %v and %v, has %s %% where it takes as long.", p.Floors[i-1], p.Floors[i], experiments.Number(share))
+			return text + fmt.Sprintf(" A floor on the timeout, between %v and %v, has %s %% where it takes as long.",
+				p.Floors[i-1], p.Floors[i], experiments.Number(share))
 		}
 	}
 	return text
@@ -379,7 +421,8 @@ func (r results) row(c config, process string) []any {
 }
 
 func (r results) floorTable(p *Plan) experiments.Table {
-	t := experiments.Table{Name: "floors", Title: "The mean wait of a good timeout, and the share of bad ones, by the floor; exact clocks",
+	t := experiments.Table{Name: "floors", Title: "The mean wait of a good timeout, and the share of bad ones, by " +
+		"the floor; exact clocks",
 		Columns: append([]string{"estimator", "floor, ms"}, measures...)}
 	for _, floor := range p.Floors {
 		t.Rows = append(t.Rows, append([]any{"RFC 6298", floor.Milliseconds()}, r.row(standard(floor), "")...))
@@ -391,8 +434,10 @@ func (r results) floorTable(p *Plan) experiments.Table {
 }
 
 func effectTable(p *Plan, standard, anywhere [4]effect) experiments.Table {
-	t := experiments.Table{Name: "effects", Title: "Effect of each factor, the others fixed: greatest wait / least wait, and greatest minus least share of bad timeouts",
-		Columns: []string{"factor", "levels of the others", "wait, times", "95 % from", "to", "bad, points", "95 % from ", "to "}}
+	t := experiments.Table{Name: "effects", Title: "Effect of each factor, the others fixed: greatest wait / least " +
+		"wait, and greatest minus least share of bad timeouts",
+		Columns: []string{"factor", "levels of the others", "wait, times", "95 % from", "to", "bad, points",
+			"95 % from ", "to "}}
 	for i, e := range slices.Concat(standard[:], anywhere[:]) {
 		levels := "floor " + p.Floors[len(p.Floors)-1].String() + ", exact"
 		if i >= len(standard) {
@@ -405,7 +450,8 @@ func effectTable(p *Plan, standard, anywhere [4]effect) experiments.Table {
 
 func (r results) clockTable(p *Plan) experiments.Table {
 	t := experiments.Table{Name: "clocks", Title: "A tick for one clock, the other one exact; and for both",
-		Columns: []string{"floor, ms", "tick, ms", "clock with the tick", "wait, s", "wait, round trips", "bad, %", "bad, per 1000 flights"}}
+		Columns: []string{"floor, ms", "tick, ms", "clock with the tick", "wait, s", "wait, round trips", "bad, %",
+			"bad, per 1000 flights"}}
 	flights := 0
 	for i := range r.cells {
 		flights += r.cells[i].Rounds
@@ -413,7 +459,8 @@ func (r results) clockTable(p *Plan) experiments.Table {
 	for _, floor := range []time.Duration{p.Floors[0], p.Floors[len(p.Floors)/2], p.Floors[len(p.Floors)-1]} {
 		add := func(tick time.Duration, of string, c config) {
 			n := r.of(c, "")
-			t.Add(floor.Milliseconds(), tick.Milliseconds(), of, n.seconds(), n.mean(), n.share(), 1000*n[bad]/float64(flights))
+			t.Add(floor.Milliseconds(), tick.Milliseconds(), of, n.seconds(), n.mean(), n.share(),
+				1000*n[bad]/float64(flights))
 		}
 		add(0, "none", standard(floor))
 		for _, tick := range p.Alone {
@@ -431,12 +478,14 @@ func (r results) clockTable(p *Plan) experiments.Table {
 }
 
 func (r results) gainTable(p *Plan) experiments.Table {
-	t := experiments.Table{Name: "gains", Title: "Gains and sampling, without a floor and with the highest; exact clocks",
+	t := experiments.Table{Name: "gains", Title: "Gains and sampling, without a floor and with the highest; exact " +
+		"clocks",
 		Columns: []string{"floor, ms", "alpha", "beta", "RTT samples", "wait, s", "wait, round trips", "bad, %"}}
 	for _, floor := range []time.Duration{p.Floors[0], p.Floors[len(p.Floors)-1]} {
 		for _, c := range p.gained(floor) {
 			n := r.of(c, "")
-			t.Add(floor.Milliseconds(), fmt.Sprintf("1/%d", c.alpha), fmt.Sprintf("1/%d", c.beta), samplings[c.sampling], n.seconds(), n.mean(), n.share())
+			t.Add(floor.Milliseconds(), fmt.Sprintf("1/%d", c.alpha), fmt.Sprintf("1/%d", c.beta),
+				samplings[c.sampling], n.seconds(), n.mean(), n.share())
 		}
 	}
 	return t
@@ -470,7 +519,8 @@ func (r results) frontierFigure(p *Plan) figure.Figure {
 		Name: "frontier", Title: "Wait and bad timeouts by floor and granularity",
 		X: figure.Axis{Label: "mean wait of a good timeout, round trips"},
 		Y: figure.Axis{Label: "bad timeouts, % of all"},
-		Caption: "One colour per floor, one sign per granularity of both clocks. Ticks below 100 ms coincide with exact clocks and are left out. Along one sign the floor " +
+		Caption: "One colour per floor, one sign per granularity of both clocks. Ticks below 100 ms coincide with " +
+			"exact clocks and are left out. Along one sign the floor " +
 			"moves the estimator; a coarse tick keeps it at the far end.",
 	}
 	for i, floor := range p.Floors {
@@ -487,7 +537,8 @@ func (r results) frontierFigure(p *Plan) figure.Figure {
 	}
 	for _, name := range others {
 		t := r.of(config{other: name}, "")
-		f.Series = append(f.Series, figure.Series{Name: name, Kind: figure.Points, X: []float64{t.mean()}, Y: []float64{t.share()}})
+		f.Series = append(f.Series, figure.Series{Name: name, Kind: figure.Points, X: []float64{t.mean()},
+			Y: []float64{t.share()}})
 	}
 	return f
 }
@@ -501,7 +552,8 @@ func (r results) waitFigure(p *Plan) figure.Figure {
 	for _, tick := range p.Ticks {
 		s := figure.Series{Name: "tick " + label(tick, "none"), Kind: figure.Line}
 		for _, floor := range p.Floors {
-			s.AddInterval(floor.Seconds()*1e3, stat.Bootstrap(r.bySeed(both(floor, tick), ""), 1, func(all []Tally) float64 { return sum(all).seconds() }))
+			s.AddInterval(floor.Seconds()*1e3, stat.Bootstrap(r.bySeed(both(floor, tick), ""), 1,
+				func(all []Tally) float64 { return sum(all).seconds() }))
 		}
 		f.Series = append(f.Series, s)
 	}

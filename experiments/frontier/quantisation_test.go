@@ -35,7 +35,8 @@ func TestPhaseErrors(t *testing.T) {
 // TestQuantisationFalsifier checks that the claims notice an error of a thousandth of a tick at one
 // phase.
 func TestQuantisationFalsifier(t *testing.T) {
-	p := &quantPlan{Ticks: []time.Duration{time.Millisecond}, Thousandths: []int{500}, RTTs: []time.Duration{time.Millisecond}, Samples: 100, Seeds: 1}
+	p := &quantPlan{Ticks: []time.Duration{time.Millisecond}, Thousandths: []int{500},
+		RTTs: []time.Duration{time.Millisecond}, Samples: 100, Seeds: 1}
 	c := clockErrors(p, time.Millisecond)
 	c.Errors[0].Sum++
 	c.Errors[0].Squares++

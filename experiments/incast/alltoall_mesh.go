@@ -87,7 +87,8 @@ func runMesh(p *meshPlan, timers testbed.Timers, c meshCell) (meshCell, error) {
 		return c, err
 	}
 	m := &mesh{plan: p, cell: &c, key: testbed.Key(uint64(c.Seed), 0xe25), world: w, timed: make([]bool, p.Hosts)}
-	s := &sharedSwitch{net: w.Net, ports: map[sim.NodeID]*sharedPort{}, rate: float64(p.Rate) / 1e9, overhead: p.Overhead, memory: p.Memory, alpha: c.Alpha}
+	s := &sharedSwitch{net: w.Net, ports: map[sim.NodeID]*sharedPort{}, rate: float64(p.Rate) / 1e9,
+		overhead: p.Overhead, memory: p.Memory, alpha: c.Alpha}
 	hub, err := w.Net.AddNode("switch", s)
 	if err != nil {
 		return c, err
@@ -121,7 +122,8 @@ func runMesh(p *meshPlan, timers testbed.Timers, c meshCell) (meshCell, error) {
 // join adds host i.
 func (m *mesh) join(i int, conn tcp.Config, hub sim.NodeID, s *sharedSwitch, link sim.LinkConfig) error {
 	h, err := m.world.NewHost(netip.AddrFrom4([4]byte{10, 0, 0, byte(i + 1)}), tcp.EngineConfig{
-		Conn: conn, Seed: testbed.Key(m.key, uint64(i)), Key: [16]byte{0: byte(i), 1: byte(m.cell.Seed), 2: 25}, Trace: m,
+		Conn: conn, Seed: testbed.Key(m.key, uint64(i)), Key: [16]byte{0: byte(i), 1: byte(m.cell.Seed), 2: 25},
+		Trace: m,
 	})
 	if err != nil {
 		return err
@@ -157,7 +159,8 @@ func (m *mesh) exchange() testbed.Exchange {
 
 // dial connects client i to all others.
 func (m *mesh) dial(i int) error {
-	a := &testbed.Asker{Exchange: m.exchange(), Begin: func() { m.timed[i] = false }, Fail: func(err error) { m.err = err }}
+	a := &testbed.Asker{Exchange: m.exchange(), Begin: func() { m.timed[i] = false },
+		Fail: func(err error) { m.err = err }}
 	a.Think = func() time.Duration {
 		return time.Duration(testbed.Uniform(m.key, 1, uint64(i), uint64(a.Asked)) * float64(m.plan.Think))
 	}

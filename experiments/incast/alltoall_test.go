@@ -31,7 +31,8 @@ func TestSharedSwitch(t *testing.T) {
 		t.Fatal(err)
 	}
 	one, two := &sharedPort{via: ab}, &sharedPort{via: ba}
-	s := &sharedSwitch{net: net, ports: map[sim.NodeID]*sharedPort{b: one, a: two}, all: []*sharedPort{one, two}, rate: 1, memory: 4000, alpha: 1}
+	s := &sharedSwitch{net: net, ports: map[sim.NodeID]*sharedPort{b: one, a: two}, all: []*sharedPort{one, two},
+		rate: 1, memory: 4000, alpha: 1}
 	send := func(now wheel.Time, to sim.NodeID, want int) {
 		t.Helper()
 		n := 0

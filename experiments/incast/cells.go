@@ -62,7 +62,8 @@ func (p *Plan) classic(kind string, floor time.Duration, delack string) subject 
 	text := fmt.Sprintf("%s floor=%v delack=%s", p.Classic.Text, floor, delack)
 	return subject{
 		Setting: Setting{Kind: kind, Floor: floor, DelAck: delack, Change: "nothing", Service: p.Service},
-		text:    text, timers: text, queries: p.Fewer, seeds: p.VariedSeeds, servers: p.Servers, initial: p.Window, buffer: p.Buffer, think: p.Think,
+		text:    text, timers: text, queries: p.Fewer, seeds: p.VariedSeeds, servers: p.Servers, initial: p.Window,
+		buffer: p.Buffer, think: p.Think,
 	}
 }
 
@@ -100,7 +101,8 @@ func (p *Plan) changes(delack string) (all []subject) {
 		coarse(fmt.Sprintf(" buffer=%d", packets), "", fmt.Sprintf("port of %d packets", packets)).buffer = packets
 	}
 	for _, longest := range p.Thinks {
-		coarse(fmt.Sprintf(" think=%v", longest), "", fmt.Sprintf("pauses up to %v, which end the carried-over window", longest)).think = longest
+		coarse(fmt.Sprintf(" think=%v", longest), "",
+			fmt.Sprintf("pauses up to %v, which end the carried-over window", longest)).think = longest
 	}
 	if len(all) > 0 {
 		coarse(" -sack", " -sack", "no SACK")
@@ -125,7 +127,8 @@ func (p *Plan) subjects() (all []subject) {
 		all = append(all, p.ticked(tick, false), p.ticked(tick, true))
 	}
 	for _, t := range p.Others {
-		s := subject{Setting: Setting{Kind: "other", Service: p.Service}, text: t.Text, timers: t.Text, queries: p.Fewer, seeds: p.VariedSeeds, servers: p.Servers, buffer: p.Buffer, think: p.Think}
+		s := subject{Setting: Setting{Kind: "other", Service: p.Service}, text: t.Text, timers: t.Text,
+			queries: p.Fewer, seeds: p.VariedSeeds, servers: p.Servers, buffer: p.Buffer, think: p.Think}
 		if t.Control == "newreno" {
 			s.initial = p.Window
 		}
@@ -148,7 +151,8 @@ func (p *Plan) subjects() (all []subject) {
 	}
 	for _, spread := range p.Services {
 		for _, floor := range p.comparedFloors(func(f time.Duration) bool { return f == p.Enough }) {
-			s := p.changed("service", floor, p.DelAck, fmt.Sprintf(" service=%v", spread), "", fmt.Sprintf("service times up to %v", spread))
+			s := p.changed("service", floor, p.DelAck, fmt.Sprintf(" service=%v", spread), "",
+				fmt.Sprintf("service times up to %v", spread))
 			s.Service = spread
 			all = append(all, s)
 		}
@@ -263,7 +267,8 @@ func run(p *Plan, s subject, n, seed int) (Cell, error) {
 		client.RecvBuffer, client.RecvBufferMax = uint32(s.Window), 0
 	}
 	link, port := p.links(&s)
-	star, err := testbed.NewStar(testbed.StarPlan{Seed: uint64(seed), Client: client, Server: conn, Servers: n, Access: link, Port: port, Back: link})
+	star, err := testbed.NewStar(testbed.StarPlan{Seed: uint64(seed), Client: client, Server: conn, Servers: n,
+		Access: link, Port: port, Back: link})
 	if err != nil {
 		return c, err
 	}

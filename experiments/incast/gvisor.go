@@ -51,7 +51,9 @@ func runGVisor(p *Plan, s subject, n, seed int) (Cell, error) {
 		return c, err
 	}
 	client := virtual.TCP{Config: netstack.Config{Conn: timers.Config()}}
-	if r.Stacks, err = testbed.NewStacks(virtual.Config{Seed: uint64(seed), TCP: [2]virtual.TCP{testbed.DialEnd: client, testbed.ListenEnd: {GVisor: true, MinRTO: s.Floor, NoRACK: true}}, Wire: r}); err != nil {
+	if r.Stacks, err = testbed.NewStacks(virtual.Config{Seed: uint64(seed),
+		TCP: [2]virtual.TCP{testbed.DialEnd: client, testbed.ListenEnd: {GVisor: true, MinRTO: s.Floor,
+			NoRACK: true}}, Wire: r}); err != nil {
 		return c, err
 	}
 	r.ended = func(took time.Duration, timeouts uint64) {
@@ -139,7 +141,8 @@ func (r *gvisorStar) answer(c *sockets.Conn) error {
 		if _, err := io.ReadFull(c, request); err != nil {
 			return err
 		}
-		r.Net.Tasks.Sleep(drawn(r.plan.Service, r.key, 0x5e71, uint64(r.asked), uint64(c.RemoteAddrPort().Port()-gvisorPort)))
+		r.Net.Tasks.Sleep(drawn(r.plan.Service, r.key, 0x5e71, uint64(r.asked),
+			uint64(c.RemoteAddrPort().Port()-gvisorPort)))
 		if _, err := c.Write(response); err != nil {
 			return err
 		}

@@ -67,7 +67,7 @@ type Cell struct {
 	Queries         int           `json:"queries"`
 	Took            time.Duration `json:"took_ns" help:"sum over the queries"`
 	Timed           int           `json:"timed" help:"queries with a timeout"`
-	Least           time.Duration `json:"least_ns,omitempty" column:"shortest" help:"query with a timeout; 0s without any"`
+	Least           time.Duration `json:"least_ns,omitempty" column:"shortest" help:"query with a timeout, or 0s"`
 	Longest         time.Duration `json:"longest_ns" help:"query"`
 	Timeouts        uint64        `json:"timeouts"`
 	Retransmissions uint64        `json:"retransmissions" help:"warmup included"`
@@ -78,12 +78,14 @@ type Cell struct {
 // Study is the study.
 var Study = declared.DefineRows(experiments.Spec[Plan, Cell]{
 	ID: "E15", Name: "incast", Class: experiments.Published, Files: files,
-	Found: "At a floor of 300 ms incast loses its goodput: {collapse}; up to 90 % lost was published. Timeouts begin at {onset#} servers; above 10 was published, and receive window, buffer " +
+	Found: "At a floor of 300 ms incast loses its goodput: {collapse}; up to 90 % lost was published. Timeouts " +
+		"begin at {onset#} servers; above 10 was published, and receive window, buffer " +
 		"and carried-over congestion window decide it. At floors of 1 ms and less there is {no-collapse}.",
 	Question: "When many servers answer at once, what do the floor and the granularity of the timeout cost?",
 	Check: func(p *Plan) error {
 		if !slices.Contains(p.Floors, p.Fine) || p.Fine == p.coarse() {
-			return fmt.Errorf("fine: %v, want one of floors, below the greatest of them, %v: set fine and floors together", p.Fine, p.coarse())
+			return fmt.Errorf("fine: %v, want one of floors, below the greatest of them, %v: set fine and floors "+
+				"together", p.Fine, p.coarse())
 		}
 		if !slices.IsSorted(p.Servers) || p.Servers[0] != 1 || p.Servers[len(p.Servers)-1] < 20 {
 			return fmt.Errorf("servers: %v, want rising numbers from 1 to 20 or more", p.Servers)

@@ -24,20 +24,25 @@ func TestQueries(t *testing.T) {
 		return c
 	}
 	c := ask(300*time.Millisecond, 1, 5)
-	if mean := c.Took / 5; c.Timed != 0 || c.Dropped != 0 || mean < 8500*time.Microsecond || mean > 8800*time.Microsecond {
+	if mean := c.Took / 5; c.Timed != 0 || c.Dropped != 0 || mean < 8500*time.Microsecond ||
+		mean > 8800*time.Microsecond {
 		t.Errorf("one server: %+v, want no timeout and about 8.6 ms for each query", c)
 	}
 	for _, floor := range []time.Duration{300 * time.Millisecond, 10 * time.Millisecond} {
 		c := ask(floor, 40, 20)
 		if c.Timed < 18 || c.Least < floor || c.Took/20 > floor+12*time.Millisecond {
-			t.Errorf("40 servers, floor %v: %+v, want a timeout in nearly each query, which takes little more than the floor", floor, c)
+			t.Errorf("40 servers, floor %v: %+v, want a timeout in nearly each query, which takes little more than "+
+				"the floor", floor, c)
 		}
 	}
 }
 
 var long = os.Getenv("TCPWHEEL_LONG") != ""
 
-const small = "study: incast\nservers: [1, 16, 40]\nseeds: 2\nqueries: 4\nfewer: 4\nticks: [100ms]\nticked_servers: [40]\nothers: []\nreceive_windows: [8688]\nbuffers: [200]\nservices: [1ms]\nvaried_seeds: 1\nrepairs: [\"+tlp\"]\nrepaired_servers: [16]\ndelack: \"off\"\nother_delacks: []\ngvisor_seeds: 1\n"
+const small = "study: incast\nservers: [1, 16, 40]\nseeds: 2\nqueries: 4\nfewer: 4\nticks: " +
+	"[100ms]\nticked_servers: [40]\nothers: []\nreceive_windows: [8688]\nbuffers: [200]\nservices: " +
+	"[1ms]\nvaried_seeds: 1\nrepairs: [\"+tlp\"]\nrepaired_servers: [16]\ndelack: \"off\"\nother_delacks: " +
+	"[]\ngvisor_seeds: 1\n"
 
 // TestFalsifier checks that the collapse is gone where the greatest floor is fine.
 func TestFalsifier(t *testing.T) {
@@ -48,8 +53,10 @@ func TestFalsifier(t *testing.T) {
 	out := studytest.Run(t, Study, one+"floors: [2ms, 1ms]\nfine: 1ms\n")
 	studytest.Want(t, out, experiments.NotReproduced, "collapse")
 	if long {
-		out = studytest.Run(t, Study, strings.Replace(small, "seeds: 2", "seeds: 10", 1)+"floors: [300ms, 1ms]\nfine: 1ms\n")
-		studytest.Want(t, out, experiments.Reproduced, "least-time", "timed-out", "no-collapse", "tick-100ms", "windows-fit", "gvisor")
+		out = studytest.Run(t, Study, strings.Replace(small, "seeds: 2", "seeds: 10",
+			1)+"floors: [300ms, 1ms]\nfine: 1ms\n")
+		studytest.Want(t, out, experiments.Reproduced, "least-time", "timed-out", "no-collapse", "tick-100ms",
+			"windows-fit", "gvisor")
 	}
 	// A port that holds everything loses nothing, and no query waits for the floor.
 	out = studytest.Run(t, Study, one+"floors: [300ms, 1ms]\nfine: 1ms\nbuffer: 10000\n")

@@ -38,8 +38,10 @@ func needsRoot() error {
 // emulated link between two network namespaces.
 func serviceTimes(ctx context.Context, p *Plan) (*experiments.Outcome, error) {
 	t := experiments.Table{
-		Name: "services", Title: fmt.Sprintf("Service times of the kernel's TCP: from the request's arrival to the first byte of the answer, %d queries", liveQueries),
-		Columns: []string{"servers", "least, ms", "median, ms", "p90, ms", "most, ms", "spread in a query (most minus least), median, ms", "p90, ms"},
+		Name: "services", Title: fmt.Sprintf("Service times of the kernel's TCP: from the request's arrival to the "+
+			"first byte of the answer, %d queries", liveQueries),
+		Columns: []string{"servers", "least, ms", "median, ms", "p90, ms", "most, ms",
+			"spread in a query (most minus least), median, ms", "p90, ms"},
 	}
 	var last float64
 	for _, n := range []int{1, 10, 40} {
@@ -48,10 +50,13 @@ func serviceTimes(ctx context.Context, p *Plan) (*experiments.Outcome, error) {
 			return nil, err
 		}
 		last = stat.Median(spreads)
-		t.Add(n, stat.Quantile(all, 0), stat.Median(all), stat.Quantile(all, 0.9), stat.Quantile(all, 1), last, stat.Quantile(spreads, 0.9))
+		t.Add(n, stat.Quantile(all, 0), stat.Median(all), stat.Quantile(all, 0.9), stat.Quantile(all, 1), last,
+			stat.Quantile(spreads, 0.9))
 	}
-	return &experiments.Outcome{Tables: []experiments.Table{t}, Notes: []string{fmt.Sprintf("The servers are goroutines of one process on %d processors, so their number adds to the spread: %s ms at 40 servers. "+
-		"The plan's own spread is %v.", runtime.NumCPU(), experiments.Number(last), p.Service)}}, nil
+	return &experiments.Outcome{Tables: []experiments.Table{t},
+		Notes: []string{fmt.Sprintf("The servers are goroutines of one process on %d processors, so their number "+
+			"adds to the spread: %s ms at 40 servers. "+
+			"The plan's own spread is %v.", runtime.NumCPU(), experiments.Number(last), p.Service)}}, nil
 }
 
 // services collects the instants of requests and answers, by the client's port.

@@ -89,7 +89,8 @@ func randomisedRows(p *randomisedPlan, cells []randomisedCell) (all []randomised
 	for _, c := range cells {
 		for q, took := range c.Took {
 			all = append(all, randomisedRow{
-				c.Service, c.Network, p.Rates[c.Network], p.RoundTrips[c.Network], c.Floor, c.Jitter, c.Servers, c.Seed, q, q >= p.Unsettled,
+				c.Service, c.Network, p.Rates[c.Network], p.RoundTrips[c.Network], c.Floor, c.Jitter, c.Servers,
+				c.Seed, q, q >= p.Unsettled,
 				took, c.Most[q], c.Ruled, c.Low, c.High,
 			})
 		}
@@ -100,7 +101,8 @@ func randomisedRows(p *randomisedPlan, cells []randomisedCell) (all []randomised
 // Randomised is the study.
 var Randomised = declared.DefineRows(experiments.Spec[randomisedPlan, randomisedCell]{
 	ID: "E16", Name: "randomised", Class: experiments.Shape, Folder: "incast/randomised", Files: files,
-	Found: "Above 1000 servers randomised timeouts multiply goodput by {vasudevan}. Both published positions hold in part: a random part helps where servers need several timeouts in a row " +
+	Found: "Above 1000 servers randomised timeouts multiply goodput by {vasudevan}. Both published positions hold " +
+		"in part: a random part helps where servers need several timeouts in a row " +
 		"and their timeouts are not spread already.",
 	Question: "Do randomised timeouts help when thousands of servers answer at once?",
 	Check: func(p *randomisedPlan) error {

@@ -28,7 +28,8 @@ func randomisedCells(p *randomisedPlan) (all []experiments.Cell[randomisedCell])
 			for _, jitter := range []bool{false, true} {
 				c := c // of this cell
 				c.Seed, c.Jitter = seed, jitter
-				name := fmt.Sprintf("rate=%d timers=%q servers=%d seed=%d", p.Rates[c.Network], p.text(c.Floor, jitter), c.Servers, seed)
+				name := fmt.Sprintf("rate=%d timers=%q servers=%d seed=%d", p.Rates[c.Network], p.text(c.Floor,
+					jitter), c.Servers, seed)
 				if c.Service > 0 {
 					name += fmt.Sprintf(" service=%v", c.Service)
 				}
@@ -53,7 +54,8 @@ func randomisedCells(p *randomisedPlan) (all []experiments.Cell[randomisedCell])
 	for network := range p.Rates {
 		for _, floor := range p.Floors {
 			for _, service := range p.Services {
-				add(randomisedCell{Service: service, Network: network, Floor: floor, Servers: p.SpreadServers}, p.SpreadSeeds)
+				add(randomisedCell{Service: service, Network: network, Floor: floor, Servers: p.SpreadServers},
+					p.SpreadSeeds)
 			}
 		}
 	}
@@ -75,7 +77,8 @@ func randomisedRun(p *randomisedPlan, c randomisedCell) (randomisedCell, error) 
 	conn.Policy.R2 = randomisedPatience
 	conn.Congestion.InitialWindow = uint32(p.Window)
 	// Each direction has two links.
-	link := sim.LinkConfig{Rate: uint64(p.Rates[c.Network]), Overhead: uint32(p.Overhead), Delay: p.RoundTrips[c.Network] / 4}
+	link := sim.LinkConfig{Rate: uint64(p.Rates[c.Network]), Overhead: uint32(p.Overhead),
+		Delay: p.RoundTrips[c.Network] / 4}
 	port := link
 	port.Queue.Packets = uint32(p.Buffer)
 	star, err := testbed.NewStar(testbed.StarPlan{

@@ -30,7 +30,8 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 						break // nothing is random
 					}
 					all = append(all, experiments.Cell[Cell]{
-						Name: fmt.Sprintf("flight=%d span=%v delivered=%d seed=%d", flight, span, part, seed), Cost: 0.005 * float64(len(p.Outages)),
+						Name: fmt.Sprintf("flight=%d span=%v delivered=%d seed=%d", flight, span, part, seed),
+						Cost: 0.005 * float64(len(p.Outages)),
 						Run: func(context.Context) (Cell, error) {
 							return cell(p, Cell{Flight: flight, Span: span, Part: part, Seed: seed})
 						},
@@ -86,7 +87,8 @@ func lose(p *Plan, c *Cell, x *Case, mode tcptimers.RexmitMode) (s Side, rto tim
 	lossy.Loss = sim.Losses{&testbed.StreamLoss{Rule: func(now wheel.Time, start, _ uint64, attempt uint32) bool {
 		return begin > 0 && start >= from && (attempt == 1 || now < begin.Add(x.Outage))
 	}}}
-	pair, err := testbed.NewPair(testbed.PairPlan{Seed: 1, Client: cfg, Server: cfg, Up: lossy, Down: link, Trace: true, Verify: true})
+	pair, err := testbed.NewPair(testbed.PairPlan{Seed: 1, Client: cfg, Server: cfg, Up: lossy, Down: link,
+		Trace: true, Verify: true})
 	if err != nil {
 		return s, 0, err
 	}
@@ -136,7 +138,8 @@ func lose(p *Plan, c *Cell, x *Case, mode tcptimers.RexmitMode) (s Side, rto tim
 func (s *Side) count(p *Plan, c *Cell, x *Case, all []testbed.Retransmission, begin wheel.Time, rto time.Duration) {
 	s.Spare = math.MaxInt64
 	first, good := &all[0], c.Flight*c.Part/100
-	story := c.Flight == p.Story && c.Span == p.Spans[len(p.Spans)-1] && c.Part == p.Parts[len(p.Parts)-1] && c.Seed == 1
+	story := c.Flight == p.Story && c.Span == p.Spans[len(p.Spans)-1] && c.Part == p.Parts[len(p.Parts)-1] &&
+		c.Seed == 1
 	for i := range all {
 		r := &all[i]
 		if r.At < first.At.Add(p.RTT) {
@@ -147,7 +150,8 @@ func (s *Side) count(p *Plan, c *Cell, x *Case, all []testbed.Retransmission, be
 		}
 		s.Spare = min(s.Spare, r.Wait()-rto)
 		if story && x.Outage == 0 && x.SACK && !x.FRTO {
-			s.Retransmissions = append(s.Retransmissions, Retransmission{r.At.Sub(begin), int(r.Seq.Sub(first.Seq))/mss + good + 1})
+			s.Retransmissions = append(s.Retransmissions, Retransmission{r.At.Sub(begin),
+				int(r.Seq.Sub(first.Seq))/mss + good + 1})
 		}
 	}
 }

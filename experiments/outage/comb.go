@@ -116,7 +116,8 @@ func combLabel(tm testbed.Timers) string {
 // Comb is the study.
 var Comb = declared.DefineRows(experiments.Spec[combPlan, combCell]{
 	ID: "E19", Name: "comb", Class: experiments.Exact, Folder: "outage/comb", Files: files,
-	Found:    "After an outage, 4.4BSD's sweep retransmits for all connections in one millisecond: {ratio#} times what fine timers send then. Of a full tooth, and of fine timers, the queue drops {drops}.",
+	Found: "After an outage, 4.4BSD's sweep retransmits for all connections in one millisecond: {ratio#} times " +
+		"what fine timers send then. Of a full tooth, and of fine timers, the queue drops {drops}.",
 	Question: "Do coarse ticks retransmit everything at once after an outage?",
 	Check: func(p *combPlan) error {
 		if p.BSD.Policy.Phase != tcptimers.PhaseCountdown {
@@ -134,7 +135,8 @@ var Comb = declared.DefineRows(experiments.Spec[combPlan, combCell]{
 	Applies: func(p *combPlan) error {
 		// combSchedule puts an exchange and the next one into neighbouring ticks.
 		if most := tcptimers.SlowTick / 4; p.RTT > most {
-			return fmt.Errorf("a round trip of %v is longer than a quarter of 4.4BSD's tick, %v: its connections cannot measure it within a tick", p.RTT, most)
+			return fmt.Errorf("a round trip of %v is longer than a quarter of 4.4BSD's tick, %v: its connections "+
+				"cannot measure it within a tick", p.RTT, most)
 		}
 		return nil
 	},

@@ -38,9 +38,10 @@ func combCells(p *combPlan) (all []experiments.Cell[combCell]) {
 			})
 		}
 	}
-	all = append(all, experiments.Cell[combCell]{Name: "mixed", Cost: 5e-5 * float64(p.Connections), Run: func(context.Context) (combCell, error) {
-		return combOutage(p, p.BSD, combCell{Mixed: true, Seed: 1})
-	}})
+	all = append(all, experiments.Cell[combCell]{Name: "mixed", Cost: 5e-5 * float64(p.Connections),
+		Run: func(context.Context) (combCell, error) {
+			return combOutage(p, p.BSD, combCell{Mixed: true, Seed: 1})
+		}})
 	add(p.BSD, true)
 	add(p.BSD, false)
 	for _, tm := range p.Timers {
@@ -75,7 +76,8 @@ func combSchedule(p *combPlan, start wheel.Time, seed int, mixed bool) (all []co
 			return wheel.Time(time.Duration(tick)*slow + p.RTT/2 + time.Duration(draw(conn, what)*float64(room)))
 		}
 		across := func(tick int) wheel.Time {
-			return wheel.Time(time.Duration(tick+1)*slow - time.Duration((0.1+float64(0.8*draw(conn, 5)))*float64(p.RTT)))
+			return wheel.Time(time.Duration(tick+1)*slow - time.Duration((0.1+float64(0.8*draw(conn,
+				5)))*float64(p.RTT)))
 		}
 		opens := int(draw(conn, 0) * combWarmTicks / 2)
 		last := within(opens+combWarmTicks/2, 2)
@@ -158,7 +160,8 @@ const combBegins = wheel.Time((combWarmTicks + 1) * tcptimers.SlowTick)
 
 // links returns the link to the server, which loses all packets in the outage, and the link back.
 func (p *combPlan) links(start wheel.Time) (up, down sim.LinkConfig) {
-	down = sim.LinkConfig{Rate: uint64(p.Rate), Overhead: 38, Queue: sim.Limit{Packets: uint32(p.Queue)}, Delay: p.RTT / 2}
+	down = sim.LinkConfig{Rate: uint64(p.Rate), Overhead: 38, Queue: sim.Limit{Packets: uint32(p.Queue)},
+		Delay: p.RTT / 2}
 	up = down
 	from := time.Duration(start)
 	up.Loss = sim.Losses{sim.Outages{{From: from, To: from + p.Outage}}}
@@ -188,7 +191,8 @@ func combOutage(p *combPlan, tm testbed.Timers, c combCell) (combCell, error) {
 	}
 	cfg := combConfig(tm)
 	lossy, link := p.links(start)
-	pair, err := testbed.NewPair(testbed.PairPlan{Seed: uint64(c.Seed), Client: cfg, Server: cfg, Up: lossy, Down: link})
+	pair, err := testbed.NewPair(testbed.PairPlan{Seed: uint64(c.Seed), Client: cfg, Server: cfg, Up: lossy,
+		Down: link})
 	if err != nil {
 		return c, err
 	}
@@ -199,7 +203,8 @@ func combOutage(p *combPlan, tm testbed.Timers, c combCell) (combCell, error) {
 	}
 	tap := p.counter(start)
 	net.Tap(up, tap)
-	if err := pair.Server.Listen(80, tcp.ListenConfig{Backlog: p.Connections}, func() host.App { return &host.Sink{} }); err != nil {
+	if err := pair.Server.Listen(80, tcp.ListenConfig{Backlog: p.Connections},
+		func() host.App { return &host.Sink{} }); err != nil {
 		return c, err
 	}
 	sessions := make([]*host.Session, p.Connections)
@@ -208,7 +213,8 @@ func combOutage(p *combPlan, tm testbed.Timers, c combCell) (combCell, error) {
 		pair.Run(a.at)
 		switch s := sessions[a.conn]; {
 		case a.open:
-			sessions[a.conn], err = pair.Client.Dial(pair.Server, 80, nil, host.AppFunc(func(wheel.Time, *host.Session, tcp.Events) {}))
+			sessions[a.conn], err = pair.Client.Dial(pair.Server, 80, nil,
+				host.AppFunc(func(wheel.Time, *host.Session, tcp.Events) {}))
 			if err != nil {
 				return c, err
 			}

@@ -65,7 +65,8 @@ func (g combGvisor) outage(p *combPlan, seed int) (combCell, error) {
 		client.NoRACK, client.MinRTO = true, combGvisorFloor
 	}
 	server := virtual.TCP{Config: netstack.Config{Conn: combConfig(p.Shipped)}}
-	s, err := testbed.NewStacks(virtual.Config{Seed: uint64(seed), TCP: [2]virtual.TCP{testbed.DialEnd: client, testbed.ListenEnd: server}, Wire: w})
+	s, err := testbed.NewStacks(virtual.Config{Seed: uint64(seed), TCP: [2]virtual.TCP{testbed.DialEnd: client,
+		testbed.ListenEnd: server}, Wire: w})
 	if err != nil {
 		return c, err
 	}

@@ -13,8 +13,9 @@ import (
 // combSmall is a plan for about a second of work.
 func combSmall() *combPlan {
 	return &combPlan{
-		Connections: 1000, RTT: 10 * time.Millisecond, Outage: 500 * time.Millisecond, Rate: 100_000_000, Queue: 100, Watch: 10 * time.Second,
-		BSD: testbed.MustTimers("bsd"),
+		Connections: 1000, RTT: 10 * time.Millisecond, Outage: 500 * time.Millisecond, Rate: 100_000_000, Queue: 100,
+		Watch: 10 * time.Second,
+		BSD:   testbed.MustTimers("bsd"),
 		Timers: []testbed.Timers{
 			testbed.MustTimers("per-segment@500ms floor=1s phase=own -tlp -rack -frto"),
 			testbed.MustTimers("per-segment@100ms floor=1s -tlp -rack -frto"),
@@ -69,7 +70,8 @@ func TestCombFalsifier(t *testing.T) {
 		}
 	}
 	out := combJudged(t, p, all)
-	studytest.Want(t, out, experiments.NotReproduced, "one-bin", "two-bins", "ratio", "ratio-straddling", "peaks", "drops")
+	studytest.Want(t, out, experiments.NotReproduced, "one-bin", "two-bins", "ratio", "ratio-straddling", "peaks",
+		"drops")
 }
 
 func combJudged(t *testing.T, p *combPlan, cells []combCell) *experiments.Outcome {

@@ -36,17 +36,21 @@ const noProbes = " -tlp -rack control=newreno"
 
 func deaths(p *deadPlan) (all []death) {
 	keep := func(name, short, timers string, idle, each time.Duration, count int) {
-		all = append(all, death{name: "keepalive, " + name, short: short, timers: testbed.MustTimers(timers + noProbes), idle: idle, each: each, count: count})
+		all = append(all, death{name: "keepalive, " + name, short: short,
+			timers: testbed.MustTimers(timers + noProbes), idle: idle, each: each, count: count})
 	}
 	keep("4.4BSD", "4.4BSD idle", "bsd", 2*time.Hour, 75*time.Second, 8)
 	keep("Linux and gVisor", "Linux idle", "linux", 2*time.Hour, 75*time.Second, 9)
 	for _, tick := range p.Ticks {
-		keep(fmt.Sprintf("fast, tick of %v", tick), "fast", "per-segment@"+tick.String(), p.FastIdle, p.FastInterval, p.FastCount)
+		keep(fmt.Sprintf("fast, tick of %v", tick), "fast", "per-segment@"+tick.String(), p.FastIdle, p.FastInterval,
+			p.FastCount)
 	}
 	for _, user := range p.UserTimeouts {
-		all = append(all, death{name: fmt.Sprintf("user timeout of %v", user), short: fmt.Sprintf("user %v", user), what: data, timers: testbed.MustTimers("per-segment" + noProbes), user: user})
+		all = append(all, death{name: fmt.Sprintf("user timeout of %v", user), short: fmt.Sprintf("user %v", user),
+			what: data, timers: testbed.MustTimers("per-segment" + noProbes), user: user})
 	}
-	for _, policy := range []struct{ name, timers string }{{"4.4BSD", "bsd"}, {"Linux", "linux"}, {"default", "per-segment"}} {
+	for _, policy := range []struct{ name, timers string }{{"4.4BSD", "bsd"}, {"Linux", "linux"}, {"default",
+		"per-segment"}} {
 		tm := testbed.MustTimers(policy.timers + noProbes)
 		all = append(all, death{name: "R2, " + policy.name, short: "R2 " + policy.name, what: data, timers: tm},
 			death{name: "SYN, " + policy.name, short: "SYN " + policy.name, what: opening, timers: tm})
@@ -58,7 +62,8 @@ func deaths(p *deadPlan) (all []death) {
 func (d *death) config() tcp.Config {
 	cfg := d.timers.Config()
 	if d.what == idle {
-		cfg.Socket.Keepalive, cfg.Socket.KeepIdle, cfg.Socket.KeepInterval, cfg.Socket.KeepCount = true, d.idle, d.each, d.count
+		cfg.Socket.Keepalive, cfg.Socket.KeepIdle, cfg.Socket.KeepInterval, cfg.Socket.KeepCount = true, d.idle,
+			d.each, d.count
 	}
 	cfg.Socket.UserTimeout = d.user
 	return cfg

@@ -59,7 +59,8 @@ func die(p *deadPlan, d *death, index, seed int) (deadCell, error) {
 		late = append(late, float64(off)/float64(tick))
 		took = append(took, life.Seconds())
 	}
-	c.Least, c.Mean, c.Greatest, c.Took = stat.Quantile(late, 0), stat.Mean(late), stat.Quantile(late, 1), stat.Mean(took)
+	c.Least, c.Mean, c.Greatest, c.Took = stat.Quantile(late, 0), stat.Mean(late), stat.Quantile(late, 1),
+		stat.Mean(took)
 	c.Rule = time.Duration(stat.Mean(rules))
 	base := 0.0
 	if d.countdown() {
@@ -78,7 +79,8 @@ func (d *death) one(p *deadPlan, phase float64) (life, rule time.Duration, exact
 	cfg := d.config()
 	dead := false
 	lossy := sim.LinkConfig{Delay: p.RTT / 2, Loss: sim.Losses{&cut{&dead}}}
-	pair, err := testbed.NewPair(testbed.PairPlan{Seed: 1, Client: cfg, Server: cfg, Up: lossy, Down: lossy, Trace: d.what == data})
+	pair, err := testbed.NewPair(testbed.PairPlan{Seed: 1, Client: cfg, Server: cfg, Up: lossy, Down: lossy,
+		Trace: d.what == data})
 	if err != nil {
 		return 0, 0, false, err
 	}
@@ -95,11 +97,12 @@ func (d *death) one(p *deadPlan, phase float64) (life, rule time.Duration, exact
 	dead = d.what == opening
 	var ended wheel.Time
 	start := net.Now()
-	session, err := pair.Client.Dial(pair.Server, 80, nil, host.AppFunc(func(now wheel.Time, s *host.Session, ev tcp.Events) {
-		if ev.Has(tcp.EventClosed) && errors.Is(s.Err(), tcp.ErrTimeout) {
-			ended = now
-		}
-	}))
+	session, err := pair.Client.Dial(pair.Server, 80, nil,
+		host.AppFunc(func(now wheel.Time, s *host.Session, ev tcp.Events) {
+			if ev.Has(tcp.EventClosed) && errors.Is(s.Err(), tcp.ErrTimeout) {
+				ended = now
+			}
+		}))
 	if err != nil {
 		return 0, 0, false, err
 	}

@@ -151,7 +151,8 @@ func (d *death) configure(conn *sockets.Conn) error {
 	case d.what == idle && d.idle == 2*time.Hour:
 		return conn.SetKeepAlive(true)
 	case d.what == idle:
-		return conn.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: d.idle, Interval: d.each, Count: d.count})
+		return conn.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: d.idle, Interval: d.each,
+			Count: d.count})
 	case d.user > 0:
 		return conn.SetUserTimeout(d.user)
 	}
@@ -170,7 +171,8 @@ const maxAckDelay = 200 * time.Millisecond
 // judgeGVisor judges gVisor's own TCP.
 func judgeGVisor(p *deadPlan, cells []deadCell, out *experiments.Outcome) {
 	t := experiments.Table{
-		Name: "gvisor", Title: "How long a connection of gVisor's own TCP outlives its peer", Columns: []string{"case", "rule, s", "lives, s", "beyond the rule, ms"},
+		Name: "gvisor", Title: "How long a connection of gVisor's own TCP outlives its peer",
+		Columns: []string{"case", "rule, s", "lives, s", "beyond the rule, ms"},
 	}
 	var keeps, users, bares experiments.Tally
 	worst := time.Duration(0) // of the user timeouts
@@ -197,15 +199,22 @@ func judgeGVisor(p *deadPlan, cells []deadCell, out *experiments.Outcome) {
 	}
 	out.Tables = append(out.Tables, t)
 	out.Claim(experiments.Claim{
-		Name: "gvisor", Class: experiments.Law, Text: fmt.Sprintf("gVisor's own TCP notices after 7875 s, and under keepalive of %v, %v and %d after their sum", p.FastIdle, p.FastInterval, p.FastCount),
+		Name: "gvisor", Class: experiments.Law, Text: fmt.Sprintf("gVisor's own TCP notices after 7875 s, and "+
+			"under keepalive of %v, %v and %d after their sum", p.FastIdle, p.FastInterval, p.FastCount),
 		Published: "7200 s + 9·75 s", Source: "gVisor, tcp/endpoint.go", Tag: experiments.FromPrint,
-		Measured: experiments.MeasuredText("%d of %d", keeps.Cases-keeps.Exceptions, keeps.Cases),
-		Expected: experiments.Whether(keeps.Cases > 0 && keeps.Exceptions == 0, "both within a millisecond"), Otherwise: "its timers are others"})
+		Measured:  experiments.MeasuredText("%d of %d", keeps.Cases-keeps.Exceptions, keeps.Cases),
+		Expected:  experiments.Whether(keeps.Cases > 0 && keeps.Exceptions == 0, "both within a millisecond"),
+		Otherwise: "its timers are others"})
 	probe := 2*p.RTT + maxAckDelay
 	out.Claim(experiments.Claim{
-		Name: "gvisor-user-timeout", Class: experiments.Law, Text: "with data in flight the user timeout decides for gVisor's own TCP, too", Source: "RFC 9293 §3.8.3 and RFC 5482", Tag: experiments.Standard,
+		Name: "gvisor-user-timeout", Class: experiments.Law,
+		Text:   "with data in flight the user timeout decides for gVisor's own TCP, too",
+		Source: "RFC 9293 §3.8.3 and RFC 5482", Tag: experiments.Standard,
 		Measured: users.Measure("off, by %v at most", worst.Round(time.Millisecond)),
-		Expected: experiments.None().Saying("within a millisecond").OrDiffersIf(users.Cases > 0 && worst < probe+time.Millisecond, "within a probe timeout"),
-		Otherwise: fmt.Sprintf("at its first timeout it checks when the first segment in flight was last sent, and its tail loss probe has retransmitted that by then, 2·SRTT + 200 ms "+
-			"after the first time: %v here. Without RACK and its probe %d of %d are off", probe, bares.Exceptions, bares.Cases)})
+		Expected: experiments.None().Saying("within a millisecond").OrDiffersIf(users.Cases > 0 &&
+			worst < probe+time.Millisecond, "within a probe timeout"),
+		Otherwise: fmt.Sprintf("at its first timeout it checks when the first segment in flight was last sent, and "+
+			"its tail loss probe has retransmitted that by then, 2·SRTT + 200 ms "+
+			"after the first time: %v here. Without RACK and its probe %d of %d are off", probe, bares.Exceptions,
+			bares.Cases)})
 }

@@ -11,7 +11,8 @@ import (
 func deadSmall() *deadPlan {
 	return &deadPlan{
 		RTT: 20 * time.Millisecond, FastIdle: 10 * time.Second, FastInterval: time.Second, FastCount: 3,
-		Ticks: []time.Duration{time.Millisecond, 500 * time.Millisecond}, UserTimeouts: []time.Duration{7 * time.Second}, Phases: 20, Seeds: 1,
+		Ticks:        []time.Duration{time.Millisecond, 500 * time.Millisecond},
+		UserTimeouts: []time.Duration{7 * time.Second}, Phases: 20, Seeds: 1,
 	}
 }
 
@@ -52,7 +53,8 @@ func TestFastOverACoarseTick(t *testing.T) {
 			continue
 		}
 		life, rule, exact, err := d.one(p, 0.1)
-		if want := 13*time.Second + 440*time.Millisecond; err != nil || life != want || rule != 13*time.Second || exact {
+		if want := 13*time.Second + 440*time.Millisecond; err != nil || life != want || rule != 13*time.Second ||
+			exact {
 			t.Errorf("lives %v (rule %v, exact %v), %v; want %v", life, rule, exact, err, want)
 		}
 		return

@@ -21,7 +21,8 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 			least, most = min(least, gain), max(most, gain)
 		}
 	}
-	out.Notes = append(out.Notes, fmt.Sprintf("A timer per segment is never later than one timer. It sends its first retransmission up to %v earlier: ACKs of the "+
+	out.Notes = append(out.Notes, fmt.Sprintf("A timer per segment is never later than one timer. It sends its "+
+		"first retransmission up to %v earlier: ACKs of the "+
 		"part that arrived restart the one timer. The least gain is %v.", most, least))
 	return out, nil
 }
@@ -44,23 +45,30 @@ func claims(cells []Cell, out *experiments.Outcome) {
 	}
 	for _, c := range []experiments.Claim{
 		{
-			Name: "one-event", Class: experiments.Law, Text: "the timers of a flight make one timeout and one backoff", Source: "RFC 6298 §5 and RFC 5681 §3.1", Tag: experiments.Standard,
+			Name: "one-event", Class: experiments.Law,
+			Text:   "the timers of a flight make one timeout and one backoff",
+			Source: "RFC 6298 §5 and RFC 5681 §3.1", Tag: experiments.Standard,
 			Measured:  once.Measure("flights have more"),
 			Otherwise: "the engine takes the timers of one flight for separate events",
 		}, {
-			Name: "ssthresh", Class: experiments.Law, Text: "ssthresh is the same as with one timer", Source: "RFC 5681 §3.1", Tag: experiments.Standard,
+			Name: "ssthresh", Class: experiments.Law, Text: "ssthresh is the same as with one timer",
+			Source: "RFC 5681 §3.1", Tag: experiments.Standard,
 			Measured:  ssthresh.Measure("flights have another"),
 			Otherwise: "each timer cuts the window",
 		}, {
-			Name: "bytes", Class: experiments.Law, Text: "no more bytes leave in the first round trip after the timeout than with one timer", Source: "computed from RFC 5681 §3.1", Tag: experiments.Computed,
+			Name: "bytes", Class: experiments.Law,
+			Text:   "no more bytes leave in the first round trip after the timeout than with one timer",
+			Source: "computed from RFC 5681 §3.1", Tag: experiments.Computed,
 			Measured:  bytes.Measure("flights send more"),
 			Otherwise: "the window does not hold the segments back whose timers expire",
 		}, {
-			Name: "wait", Class: experiments.Law, Text: "no segment is retransmitted within an RTO of its last transmission", Source: "RFC 6298 §5", Tag: experiments.Standard,
+			Name: "wait", Class: experiments.Law, Text: "no segment is retransmitted within an RTO of its last " +
+				"transmission", Source: "RFC 6298 §5", Tag: experiments.Standard,
 			Measured:  waits.Measure("flights are earlier; the least wait is the RTO and %v", spare),
 			Otherwise: "a segment leaves on the timeout of another one",
 		}, {
-			Name: "blind", Class: experiments.Law, Text: "during an outage, one segment leaves for each timeout", Source: "RFC 6298 §5", Tag: experiments.Standard,
+			Name: "blind", Class: experiments.Law, Text: "during an outage, one segment leaves for each timeout",
+			Source: "RFC 6298 §5", Tag: experiments.Standard,
 			Measured:  blind.Measure("flights send more"),
 			Otherwise: "the timers of a flight continue independently",
 		},
@@ -72,8 +80,10 @@ func claims(cells []Cell, out *experiments.Outcome) {
 
 func table(p *Plan, cells []Cell) experiments.Table {
 	t := experiments.Table{
-		Name: "flights", Title: "A lost flight under one timer, under a timer per segment, and if each timer were an event",
-		Columns: []string{"flight", "outage, s", "flights", "timeouts, one", "per segment", "bytes in 1 RTT, one", "per segment", "if each were an event", "RTO then, s"},
+		Name: "flights", Title: "A lost flight under one timer, under a timer per segment, and if each timer were " +
+			"an event",
+		Columns: []string{"flight", "outage, s", "flights", "timeouts, one", "per segment", "bytes in 1 RTT, one",
+			"per segment", "if each were an event", "RTO then, s"},
 	}
 	for _, flight := range p.Flights {
 		for _, outage := range p.Outages {
@@ -118,11 +128,15 @@ func figures(cells []Cell) (all []figure.Figure) {
 			hazard := steps("if each timer were an event", naive)
 			hazard.Dashed = true
 			all = append(all, figure.Figure{
-				Name: "after-timeout", Title: fmt.Sprintf("%d of %d segments are lost: retransmissions over time", len(naive), c.Flight),
+				Name: "after-timeout", Title: fmt.Sprintf("%d of %d segments are lost: retransmissions over time",
+					len(naive), c.Flight),
 				X: figure.Axis{Label: "since the flight began, ms"}, Y: figure.Axis{Label: "segments retransmitted"},
-				Series: []figure.Series{steps("timer per segment", x.Each.Retransmissions), steps("one timer", x.One.Retransmissions), hazard},
-				Caption: fmt.Sprintf("Both send one segment and then double with each round trip. The timer per segment (%s) begins earlier, by the age of the first lost "+
-					"segment at the last ACK. Dashed is the hazard: every timer sends separately.", tcptimers.RexmitPerSegment),
+				Series: []figure.Series{steps("timer per segment", x.Each.Retransmissions), steps("one timer",
+					x.One.Retransmissions), hazard},
+				Caption: fmt.Sprintf("Both send one segment and then double with each round trip. The timer per "+
+					"segment (%s) begins earlier, by the age of the first lost "+
+					"segment at the last ACK. Dashed is the hazard: every timer sends separately.",
+					tcptimers.RexmitPerSegment),
 			})
 		}
 	}

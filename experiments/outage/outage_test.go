@@ -11,9 +11,11 @@ import (
 
 func small() *Plan {
 	return &Plan{
-		RTT: 100 * time.Millisecond, Flights: []int{1, 8}, Spans: []time.Duration{0, 100 * time.Millisecond}, Parts: []int{0, 50},
-		Outages: []time.Duration{0, 3 * time.Second}, Timers: testbed.MustTimers("per-segment@exact -tlp -rack delack=off control=newreno -timestamps"),
-		Warm: 40, Story: 8, Seeds: 2,
+		RTT: 100 * time.Millisecond, Flights: []int{1, 8}, Spans: []time.Duration{0, 100 * time.Millisecond},
+		Parts:   []int{0, 50},
+		Outages: []time.Duration{0, 3 * time.Second},
+		Timers:  testbed.MustTimers("per-segment@exact -tlp -rack delack=off control=newreno -timestamps"),
+		Warm:    40, Story: 8, Seeds: 2,
 	}
 }
 
@@ -39,9 +41,11 @@ func TestOneEvent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if rto != 150*time.Millisecond || got.First != test.first || got.Timeouts != 1 || got.Backoffs != 1 || got.Bytes != mss ||
+		if rto != 150*time.Millisecond || got.First != test.first || got.Timeouts != 1 || got.Backoffs != 1 ||
+			got.Bytes != mss ||
 			got.Complete != test.first+3*p.RTT {
-			t.Errorf("%v: RTO %v, %+v; want one segment after %v, and the last ACK three round trips later", sides[test.side], rto, got, test.first)
+			t.Errorf("%v: RTO %v, %+v; want one segment after %v, and the last ACK three round trips later",
+				sides[test.side], rto, got, test.first)
 		}
 	}
 }

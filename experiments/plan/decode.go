@@ -80,7 +80,8 @@ func (d *decoder) mapping(n *yaml.Node, v reflect.Value, path string, outer bool
 			if outer {
 				allowed = append(allowed, "quick", "study")
 			}
-			d.faults = append(d.faults, fmt.Errorf("%s:%d: %s: no such key, want one of %s", d.file.Name, key.Line, join(path, key.Value),
+			d.faults = append(d.faults, fmt.Errorf("%s:%d: %s: no such key, want one of %s", d.file.Name, key.Line,
+				join(path, key.Value),
 				strings.Join(allowed, ", ")))
 			continue
 		}

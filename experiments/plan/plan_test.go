@@ -44,7 +44,9 @@ type seeds struct {
 }
 
 func TestDecode(t *testing.T) {
-	f, err := Parse("p.yaml", []byte("study: tail\npolicies: [bsd, linux]\nrtt: 20ms\nshare: 50%\nmode: slow\nlink:\n  delay: 5ms\nsack: true\nextra: []\nslots: [4, 1024]\nspans: [0s, 1ms]\nquick:\n  rtt: [1ms, 2ms]\n"))
+	f, err := Parse("p.yaml", []byte("study: tail\npolicies: [bsd, linux]\nrtt: 20ms\nshare: 50%\nmode: "+
+		"slow\nlink:\n  delay: 5ms\nsack: true\nextra: []\nslots: [4, 1024]\nspans: [0s, 1ms]\nquick:\n  rtt: "+
+		"[1ms, 2ms]\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +72,8 @@ func TestFaults(t *testing.T) {
 		{"rtt: 1ms\nrtt: 2ms", "p.yaml:2: rtt: appears twice"},
 		{"study: [a]", "p.yaml:1: study: want the name of a study"},
 		{"quick: 3", `p.yaml:1: quick: "3", want a mapping of keys to the values of a quick run`},
-		{"\nrtts: 1ms", "p.yaml:2: rtts: no such key, want one of policies, rtt, seeds, share, mode, link, sack, extra, slots, spans, quick, study"},
+		{"\nrtts: 1ms", "p.yaml:2: rtts: no such key, want one of policies, rtt, seeds, share, mode, link, sack, " +
+			"extra, slots, spans, quick, study"},
 		{"link:\n  rate: 1.5", `p.yaml:2: link.rate: "1.5", want a rate in bit/s such as 100Mbit or 1e8, 1 or more`},
 		{"rtt: 20", `p.yaml:1: rtt: "20", want a duration such as 20ms, 1us to 10s`},
 		{"rtt: [1ms, 20s]", `p.yaml:1: rtt: "20s", want a duration such as 20ms, 1us to 10s`},
@@ -138,7 +141,8 @@ func TestLocate(t *testing.T) {
 // scanner from 1.
 func TestQuestion(t *testing.T) {
 	for text, want := range map[string]string{
-		"": "", "study: x\n# not at the top\n": "", "# Is it  late?\nstudy: x\n": "Is it late?", "#One\r\n#  two.\n\n# three\n": "One two.",
+		"": "", "study: x\n# not at the top\n": "", "# Is it  late?\nstudy: x\n": "Is it late?",
+		"#One\r\n#  two.\n\n# three\n": "One two.",
 	} {
 		if got := Question(text); got != want {
 			t.Errorf("Question(%q) = %q, want %q", text, got, want)
@@ -165,7 +169,8 @@ func TestAllFaultsAreTold(t *testing.T) {
 	}
 	var p seeds
 	err = f.Decode(&p, false)
-	want := "p.yaml:1: seeds: \"0\", want a whole number, 1 to 10000\np.yaml:2: seed: no such key, want one of seeds, quick, study"
+	want := "p.yaml:1: seeds: \"0\", want a whole number, 1 to 10000\np.yaml:2: seed: no such key, want one of " +
+		"seeds, quick, study"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
 	}

@@ -60,7 +60,8 @@ func (r rules) within(v reflect.Value) bool {
 	if all := r.oneOf(); len(all) > 0 {
 		return slices.Contains(all, fmt.Sprint(v.Interface()))
 	}
-	return r.compare(v, "min") >= 0 && r.compare(v, "max") <= 0 && (!r.powers() || v.Int() > 0 && v.Int()&(v.Int()-1) == 0)
+	return r.compare(v, "min") >= 0 && r.compare(v, "max") <= 0 && (!r.powers() || v.Int() > 0 &&
+		v.Int()&(v.Int()-1) == 0)
 }
 
 // compare compares v with a bound. It returns 0 if there is no bound.

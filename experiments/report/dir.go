@@ -85,7 +85,8 @@ func indented(v any) func(io.Writer) error {
 // writeCells writes the results of the cells as a shard that is the whole run of the study.
 func (s *Study) writeCells(program string) func(io.Writer) error {
 	return func(w io.Writer) error {
-		return experiments.WriteShard(w, []*experiments.Job{s.Job}, experiments.Shard{}, program, experiments.Results{s.Job.Study.Name: s.Results})
+		return experiments.WriteShard(w, []*experiments.Job{s.Job}, experiments.Shard{}, program,
+			experiments.Results{s.Job.Study.Name: s.Results})
 	}
 }
 
@@ -112,7 +113,8 @@ func CheckDir(dir string) error {
 		}
 		name, err := filepath.Rel(dir, path)
 		if err == nil && !slices.Contains(own, filepath.ToSlash(name)) {
-			err = fmt.Errorf("%s: holds %s, which is no file of a report: want a directory that is new, empty or a report", dir, filepath.ToSlash(name))
+			err = fmt.Errorf("%s: holds %s, which is no file of a report: want a directory that is new, empty or a "+
+				"report", dir, filepath.ToSlash(name))
 		}
 		return err
 	})
@@ -214,7 +216,8 @@ func Read(dir string, open Open) (*Report, error) {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		program = head.Program
-		j, of, err := experiments.Merge([]experiments.ShardInput{{Name: name, Data: bytes.NewReader(data)}}, program, open)
+		j, of, err := experiments.Merge([]experiments.ShardInput{{Name: name, Data: bytes.NewReader(data)}}, program,
+			open)
 		if err != nil {
 			return nil, err
 		}

@@ -198,16 +198,22 @@ func (r *Report) Markdown() string {
 	var b strings.Builder
 	b.WriteString("# Results of the studies\n\n")
 	prose(&b, "", fmt.Sprintf("Reproduce them with `%s`, and this page with `tcpwheel experiment docs DIR`. "+
-		"Each study's README has its method, sources, expected bands, tables and figures, and says why a claim differs.", r.Command()))
+		"Each study's README has its method, sources, expected bands, tables and figures, and says why a claim "+
+		"differs.", r.Command()))
 	n := r.Count()
 	fmt.Fprintf(&b, "\n**%s.**\n\n", n)
-	prose(&b, "", "A published result is a number or an order that somebody else printed. Laws are rules that this project set, from a "+
-		"source's model or a standard; checks test the studies themselves. A printed number counts as reproduced within 10 %. "+
-		fmt.Sprintf("Of verdicts that come from an interval, %d of the published ones are unsettled at a false discovery rate of 5 %% "+
+	prose(&b, "", "A published result is a number or an order that somebody else printed. Laws are rules that this "+
+		"project set, from a "+
+		"source's model or a standard; checks test the studies themselves. A printed number counts as reproduced "+
+		"within 10 %. "+
+		fmt.Sprintf("Of verdicts that come from an interval, %d of the published ones are unsettled at a false "+
+			"discovery rate of 5 %% "+
 			"(Benjamini and Yekutieli, over all claims with an interval).", n.Unsettled))
-	r.writeComparisons(&b, "Published results that were not reproduced, or differ", func(c *experiments.Claim) bool { return c.Verdict != experiments.Reproduced })
+	r.writeComparisons(&b, "Published results that were not reproduced, or differ",
+		func(c *experiments.Claim) bool { return c.Verdict != experiments.Reproduced })
 	r.writeHeadlines(&b)
-	r.writeComparisons(&b, "Published results that were reproduced", func(c *experiments.Claim) bool { return c.Verdict == experiments.Reproduced })
+	r.writeComparisons(&b, "Published results that were reproduced",
+		func(c *experiments.Claim) bool { return c.Verdict == experiments.Reproduced })
 	r.writeOpenLaws(&b)
 	r.writeStudies(&b)
 	return b.String()
@@ -219,12 +225,14 @@ const longestMeasure = 80
 // writeComparisons writes a row for each published claim that want accepts.
 func (r *Report) writeComparisons(b *strings.Builder, title string, want func(*experiments.Claim) bool) {
 	fmt.Fprintf(b, "\n## %s\n\n| study | claim | published | measured | verdict |\n|---|---|---|---|---|\n", title)
-	for _, verdict := range []experiments.Verdict{experiments.NotReproduced, experiments.Differs, experiments.Reproduced} {
+	for _, verdict := range []experiments.Verdict{experiments.NotReproduced, experiments.Differs,
+		experiments.Reproduced} {
 		for i := range r.Studies {
 			s := &r.Studies[i]
 			for _, c := range s.Outcome.Claims {
 				if c.Class == experiments.OfOthers && c.Verdict == verdict && want(&c) {
-					fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", s.link(), inTable(c.Text), inTable(orDash(c.Published)), shortMeasure(c), verdictText(c))
+					fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", s.link(), inTable(c.Text),
+						inTable(orDash(c.Published)), shortMeasure(c), verdictText(c))
 				}
 			}
 		}
@@ -236,7 +244,8 @@ func (r *Report) writeOpenLaws(b *strings.Builder) {
 	b.WriteString("\n## Own laws that do not hold\n\n| study | law | measured | verdict |\n|---|---|---|---|\n")
 	for _, o := range r.Open() {
 		if o.Claim.Class != experiments.OfOthers {
-			fmt.Fprintf(b, "| %s | %s | %s | %s |\n", o.Study.link(), inTable(o.Claim.Text), shortMeasure(o.Claim), verdictText(o.Claim))
+			fmt.Fprintf(b, "| %s | %s | %s | %s |\n", o.Study.link(), inTable(o.Claim.Text), shortMeasure(o.Claim),
+				verdictText(o.Claim))
 		}
 	}
 }
@@ -246,7 +255,8 @@ func (r *Report) writeStudies(b *strings.Builder) {
 	b.WriteString("\n## All studies\n\n| study | question | claims | results |\n|---|---|---|---|\n")
 	for i := range r.Studies {
 		s := &r.Studies[i]
-		fmt.Fprintf(b, "| %s | %s | %s | `%s` |\n", s.link(), inTable(s.Job.Study.Question), CountOf(s.Outcome), s.Job.Digest(s.Results)[:12])
+		fmt.Fprintf(b, "| %s | %s | %s | `%s` |\n", s.link(), inTable(s.Job.Study.Question), CountOf(s.Outcome),
+			s.Job.Digest(s.Results)[:12])
 	}
 }
 
@@ -302,9 +312,10 @@ func writeTable(b *strings.Builder, t *experiments.Table) {
 // writeClaims writes a table of the claims of a class, if there are any.
 func writeClaims(b *strings.Builder, class experiments.ClaimClass, claims []experiments.Claim) {
 	head := map[experiments.ClaimClass]string{
-		experiments.OfOthers: "| published result | published | source | measured | expected | basis of the band | verdict |\n|---|---|---|---|---|---|---|\n",
-		experiments.Law:      "| own law | source | measured | expected | verdict |\n|---|---|---|---|---|\n",
-		experiments.Check:    "| check | measured | expected | verdict |\n|---|---|---|---|\n",
+		experiments.OfOthers: "| published result | published | source | measured | expected | basis of the band | " +
+			"verdict |\n|---|---|---|---|---|---|---|\n",
+		experiments.Law:   "| own law | source | measured | expected | verdict |\n|---|---|---|---|---|\n",
+		experiments.Check: "| check | measured | expected | verdict |\n|---|---|---|---|\n",
 	}
 	first := true
 	for _, c := range claims {
@@ -315,7 +326,8 @@ func writeClaims(b *strings.Builder, class experiments.ClaimClass, claims []expe
 			b.WriteString("\n" + head[class])
 			first = false
 		}
-		row := []string{c.Text, orDash(c.Published), c.Source, measured(c), c.Expected.String(), c.Basis, verdictText(c)}
+		row := []string{c.Text, orDash(c.Published), c.Source, measured(c), c.Expected.String(), c.Basis,
+			verdictText(c)}
 		switch class {
 		case experiments.Law:
 			row = []string{c.Text, source(c), measured(c), expected(c), verdictText(c)}

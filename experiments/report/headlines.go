@@ -66,7 +66,8 @@ func (r *Report) writeHeadlines(b *strings.Builder) {
 			b.WriteString("\n## The results that matter most\n")
 		}
 		b.WriteString("\n")
-		prose(b, "   ", fmt.Sprintf("%d. **%s.** %s Study [%s](../experiments/%s/README.md).", n, h.title, s.Found(), h.study, s.Job.Study.Folder))
+		prose(b, "   ", fmt.Sprintf("%d. **%s.** %s Study [%s](../experiments/%s/README.md).", n, h.title, s.Found(),
+			h.study, s.Job.Study.Folder))
 		if h.figure != "" {
 			fmt.Fprintf(b, "\n   ![%s](%s)\n", h.study, strings.TrimPrefix(s.figureName(h.figure), "docs/"))
 		}
@@ -83,7 +84,8 @@ func (r *Report) checkFound() error {
 	}
 	for _, h := range headlines {
 		s := r.study(h.study)
-		if s != nil && h.figure != "" && !slices.ContainsFunc(s.Outcome.Figures, func(f figure.Figure) bool { return f.Name == h.figure }) {
+		if s != nil && h.figure != "" && !slices.ContainsFunc(s.Outcome.Figures,
+			func(f figure.Figure) bool { return f.Name == h.figure }) {
 			return fmt.Errorf("headline of study %s: no figure %s", h.study, h.figure)
 		}
 	}

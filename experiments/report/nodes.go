@@ -31,10 +31,16 @@ func (v *pageView) nodes() g.Node {
 	}
 	return g.Group{
 		h.P(h.Class("soft"),
-			g.Text("Made by tcpwheel. The studies run its TCP and its timing wheels in virtual time: the same plans and seeds give this page again, byte for byte. Bands that decide verdicts come from the sources and from definitions; a study whose bands or settings were added after a first run says so in its README. Class: a "),
-			h.I(g.Text("published")), g.Text(" result is a number or an order that somebody else printed; a "), h.I(g.Text("law")),
-			g.Text(" is a rule or a band that this project set; a "), h.I(g.Text("check")), g.Text(" tests the study. "), h.I(g.Text("Unsettled")),
-			g.Text(": chance may have decided, at a false discovery rate of 5 %. "), h.Code(g.Text(v.Command))), newline,
+			g.Text("Made by tcpwheel. The studies run its TCP and its timing wheels in virtual time: the same "+
+				"plans and seeds give this page again, byte for byte. Bands that decide verdicts come from the "+
+				"sources and from definitions; a study whose bands or settings were added after a first run says "+
+				"so in its README. Class: a "),
+			h.I(g.Text("published")), g.Text(" result is a number or an order that somebody else printed; a "),
+			h.I(g.Text("law")),
+			g.Text(" is a rule or a band that this project set; a "), h.I(g.Text("check")),
+			g.Text(" tests the study. "), h.I(g.Text("Unsettled")),
+			g.Text(": chance may have decided, at a false discovery rate of 5 %. "), h.Code(g.Text(v.Command))),
+		newline,
 		htmlpage.Facts(v.Facts), h.Nav(links()), newline,
 		g.If(len(v.Heads) > 0, g.Group{
 			h.H2(h.ID("headlines"), g.Text("What matters most")), newline,
@@ -43,13 +49,15 @@ func (v *pageView) nodes() g.Node {
 		g.Map(v.Studies, studyView.node),
 		g.If(len(v.Live) > 0, h.Section(h.ID("live"), newline,
 			h.H2(g.Text("By the clock of one machine")), newline,
-			htmlpage.Soft("What follows was timed here, or seen of this machine’s kernel. It differs from run to run, and is not part of the claims above."),
+			htmlpage.Soft("What follows was timed here, or seen of this machine’s kernel. It differs from run to "+
+				"run, and is not part of the claims above."),
 			htmlpage.Facts(v.Machine), g.Map(v.Live, liveView.node), newline)),
 		g.Iff(len(v.Claims) > 0, func() g.Node {
 			return g.Group{
 				h.H2(h.ID("open"), g.Text("What was not reproduced")), newline,
 				g.If(len(v.Open) > 0, h.Div(h.Class("opens"), g.Map(v.Open, claimView.open))),
-				g.If(len(v.Open) == 0, h.P(g.Text("Nothing: each claim is within the band that was set for it."))), newline,
+				g.If(len(v.Open) == 0, h.P(g.Text("Nothing: each claim is within the band that was set for it."))),
+				newline,
 				h.H2(h.ID("claims"), g.Text("All claims")), newline,
 				claims(v.Claims, true),
 			}
@@ -66,14 +74,17 @@ func (f *figureView) node() g.Node {
 	return f.plot(
 		g.If(f.Figure.Caption != "", h.FigCaption(inline(f.Figure.Caption))),
 		h.P(h.Class("made"), h.Code(g.Text(f.Command))), newline,
-		g.If(f.Data != "", h.Details(h.Summary(g.Text("data")), h.Pre(h.Class("csv"), g.Attr("data-name", f.Figure.Name+".csv"), g.Text(f.Data)))),
-		g.If(f.Data == "", h.P(h.Class("soft"), g.Text("Its data is long: "), h.A(h.Href(f.File+".csv"), g.Text(f.File+".csv")))), newline,
+		g.If(f.Data != "", h.Details(h.Summary(g.Text("data")), h.Pre(h.Class("csv"),
+			g.Attr("data-name", f.Figure.Name+".csv"), g.Text(f.Data)))),
+		g.If(f.Data == "", h.P(h.Class("soft"), g.Text("Its data is long: "), h.A(h.Href(f.File+".csv"),
+			g.Text(f.File+".csv")))), newline,
 	)
 }
 
 func (v headlineView) node() g.Node {
 	return h.Section(h.Class("headline"), h.H3(g.Text(v.Title)), newline,
-		h.P(g.If(v.Found != "", g.Group{inline(v.Found), g.Text(" ")}), htmlpage.Link(v.Study, v.ID+" "+v.Study)), newline,
+		h.P(g.If(v.Found != "", g.Group{inline(v.Found), g.Text(" ")}), htmlpage.Link(v.Study, v.ID+" "+v.Study)),
+		newline,
 		h.Div(h.Class("figures"), v.Figure.plot()), newline)
 }
 
@@ -81,10 +92,12 @@ func (v studyView) node() g.Node {
 	return h.Section(h.ID(v.Name), newline,
 		h.H2(g.Text(v.ID+" "+v.Name+": "+v.Question)), newline,
 		h.P(h.Class("soft"), g.Text(v.Class+" "), h.Code(g.Text(v.Command))), newline,
-		g.If(v.User, h.P(h.B(g.Text("It ran with the plan of a user")), g.Text(", which says what differs from the study’s own. "), g.Text(plan.Question(v.Plan)))),
+		g.If(v.User, h.P(h.B(g.Text("It ran with the plan of a user")),
+			g.Text(", which says what differs from the study’s own. "), g.Text(plan.Question(v.Plan)))),
 		g.If(v.Found != "", h.P(h.B(g.Text("Found.")), g.Text(" "), inline(v.Found))), newline,
 		v.Readme, v.outcomeView.node(),
-		h.Details(h.Summary(g.Text("plan")), h.Pre(h.Class("csv"), g.Attr("data-name", v.Name+"-plan.yaml"), g.Text(v.Plan))), newline,
+		h.Details(h.Summary(g.Text("plan")), h.Pre(h.Class("csv"), g.Attr("data-name", v.Name+"-plan.yaml"),
+			g.Text(v.Plan))), newline,
 		htmlpage.Facts(v.Facts))
 }
 
@@ -111,15 +124,19 @@ func (v *outcomeView) node() g.Node {
 		g.Map(v.Warnings, func(s string) g.Node {
 			return h.P(h.Class("warning"), h.B(g.Text("Warning.")), g.Text(" "), inline(s))
 		}),
-		g.If(len(v.Figures) > 0, h.Div(h.Class("figures"), g.Map(v.Figures, func(f figureView) g.Node { return f.node() }))), newline,
+		g.If(len(v.Figures) > 0, h.Div(h.Class("figures"), g.Map(v.Figures,
+			func(f figureView) g.Node { return f.node() }))), newline,
 		g.Map(v.Tables, func(t tableView) g.Node {
-			return g.Group{h.H4(g.Text(t.Title)), newline, htmlpage.Table("sort", t.Head, t.Body, func(row []cellView) g.Group {
-				return g.Map(row, func(c cellView) g.Node {
-					return h.Td(g.If(c.Word, h.Class("w")), g.If(c.Text != c.Value, g.Attr("data-v", c.Value)), g.Text(c.Text))
-				})
-			})}
+			return g.Group{h.H4(g.Text(t.Title)), newline, htmlpage.Table("sort", t.Head, t.Body,
+				func(row []cellView) g.Group {
+					return g.Map(row, func(c cellView) g.Node {
+						return h.Td(g.If(c.Word, h.Class("w")), g.If(c.Text != c.Value, g.Attr("data-v", c.Value)),
+							g.Text(c.Text))
+					})
+				})}
 		}),
-		g.If(len(v.Files) > 0, h.P(h.Class("soft"), g.Text("Tables for programs, in files next to this page: "), files(), g.Text("."))),
+		g.If(len(v.Files) > 0, h.P(h.Class("soft"), g.Text("Tables for programs, in files next to this page: "),
+			files(), g.Text("."))),
 		g.Map(v.Notes, func(s string) g.Node { return h.P(inline(s), newline) }),
 	}
 }
@@ -130,7 +147,8 @@ func claims(all []claimView, linked bool) g.Node {
 	if len(all) == 0 {
 		return nil
 	}
-	names, cards, class := "*claim|*class|*published|*source|*measured|*95 % interval|*expected|*verdict", "scroll cards", "sort claims"
+	names, cards, class := "*claim|*class|*published|*source|*measured|*95 % interval|*expected|*verdict",
+		"scroll cards", "sort claims"
 	if linked {
 		names, cards, class = "*study|"+names, cards+" all", class+" linked"
 	}
@@ -164,7 +182,8 @@ func claims(all []claimView, linked bool) g.Node {
 
 func (c claimView) verdict() g.Node {
 	return g.Group{
-		h.B(h.Class("v-"+c.Kind), g.Text(c.VerdictText())), g.If(c.Unsettled, g.Group{g.Text(" "), h.Span(h.Class("soft"), g.Text("unsettled"))}),
+		h.B(h.Class("v-"+c.Kind), g.Text(c.VerdictText())), g.If(c.Unsettled,
+			g.Group{g.Text(" "), h.Span(h.Class("soft"), g.Text("unsettled"))}),
 	}
 }
 

@@ -111,8 +111,10 @@ func (r *Report) WritePage(w io.Writer) error {
 	}
 	v.Facts = []htmlpage.Fact{{"studies", fmt.Sprint(len(r.Studies))}}
 	if n.Published > 0 {
-		v.Facts = append(v.Facts, htmlpage.Fact{"published results", fmt.Sprint(n.Published)}, htmlpage.Fact{"reproduced", fmt.Sprint(n.Reproduced)},
-			htmlpage.Fact{"differ", fmt.Sprint(n.Differs)}, htmlpage.Fact{"not reproduced", fmt.Sprint(n.NotReproduced)})
+		v.Facts = append(v.Facts, htmlpage.Fact{"published results", fmt.Sprint(n.Published)},
+			htmlpage.Fact{"reproduced", fmt.Sprint(n.Reproduced)},
+			htmlpage.Fact{"differ", fmt.Sprint(n.Differs)}, htmlpage.Fact{"not reproduced",
+				fmt.Sprint(n.NotReproduced)})
 	}
 	if n.Laws > 0 {
 		v.Facts = append(v.Facts, htmlpage.Fact{"own laws that hold", fmt.Sprintf("%d of %d", n.LawsHeld, n.Laws)})
@@ -120,14 +122,17 @@ func (r *Report) WritePage(w io.Writer) error {
 	if n.Checks > 0 {
 		v.Facts = append(v.Facts, htmlpage.Fact{"checks that pass", fmt.Sprintf("%d of %d", n.ChecksPassed, n.Checks)})
 	}
-	v.Facts = append(v.Facts, htmlpage.Fact{"run", run}, htmlpage.Fact{"cells", experiments.Text(cells)}, htmlpage.Fact{"program", r.Program})
+	v.Facts = append(v.Facts, htmlpage.Fact{"run", run}, htmlpage.Fact{"cells", experiments.Text(cells)},
+		htmlpage.Fact{"program", r.Program})
 	v.Heads = r.headlineViews(v.Studies)
 	if m := r.Machine; m != nil {
-		v.Machine = []htmlpage.Fact{{"system", m.OS}, {"kernel", m.Kernel}, {"processor", m.CPU}, {"processors", fmt.Sprint(m.CPUs)}, {"Go", m.Go}}
+		v.Machine = []htmlpage.Fact{{"system", m.OS}, {"kernel", m.Kernel}, {"processor", m.CPU}, {"processors",
+			fmt.Sprint(m.CPUs)}, {"Go", m.Go}}
 	}
 	v.Table = claimsView{v.Claims, true}
 	b := bufio.NewWriterSize(w, 1<<16)
-	page := htmlpage.Page("Timer granularity and TCP: what was published, what was measured", figure.Style+pageCSS, v.nodes())
+	page := htmlpage.Page("Timer granularity and TCP: what was published, what was measured", figure.Style+pageCSS,
+		v.nodes())
 	if err := page.Render(b); err != nil {
 		return err
 	}
@@ -136,7 +141,8 @@ func (r *Report) WritePage(w io.Writer) error {
 
 func claimViews(study *experiments.Study, claims []experiments.Claim) (all []claimView) {
 	for _, c := range claims {
-		all = append(all, claimView{c, study.Name, study.ID, c.Measured.String(), c.Measured.Interval(), strings.ReplaceAll(string(c.Verdict), " ", "-")})
+		all = append(all, claimView{c, study.Name, study.ID, c.Measured.String(), c.Measured.Interval(),
+			strings.ReplaceAll(string(c.Verdict), " ", "-")})
 	}
 	return all
 }
@@ -145,10 +151,12 @@ func (s *Study) view() studyView {
 	j := s.Job
 	rec := s.record()
 	v := studyView{
-		ID: j.Study.ID, Name: j.Study.Name, Question: j.Study.Question, Found: s.Found(), Class: sentence(classText[j.Study.Class]), Command: s.Command(), Plan: j.Plan,
+		ID: j.Study.ID, Name: j.Study.Name, Question: j.Study.Question, Found: s.Found(),
+		Class: sentence(classText[j.Study.Class]), Command: s.Command(), Plan: j.Plan,
 		User: j.User, Readme: markdown(j.Study.Readme()),
 		Facts: []htmlpage.Fact{
-			{"cells", experiments.Text(len(j.Cells))}, {"plan, SHA-256", rec.Plan[:16]}, {"results, SHA-256", rec.Results[:16]},
+			{"cells", experiments.Text(len(j.Cells))}, {"plan, SHA-256", rec.Plan[:16]}, {"results, SHA-256",
+				rec.Results[:16]},
 		},
 	}
 	v.outcomeView = outcome(j.Study, s.Outcome, j.Study.Name+"/", v.Command)

@@ -175,7 +175,8 @@ func (n Counts) String() string {
 			parts = append(parts, fmt.Sprintf("%d %s: ", count, one)+fmt.Sprintf(format, args...))
 		}
 	}
-	add(n.Published, "published result", "published results", "%d reproduced, %d differ, %d not reproduced", n.Reproduced, n.Differs, n.NotReproduced)
+	add(n.Published, "published result", "published results", "%d reproduced, %d differ, %d not reproduced",
+		n.Reproduced, n.Differs, n.NotReproduced)
 	add(n.Laws, "own law", "own laws", "%d hold", n.LawsHeld)
 	add(n.Checks, "check", "checks", "%d pass", n.ChecksPassed)
 	if n.NotApplicable > 0 {
@@ -198,7 +199,8 @@ type OpenClaim struct {
 // others come first, each in the order of the studies.
 func (r *Report) Open() (all []OpenClaim) {
 	for _, class := range claimClasses {
-		for _, verdict := range []experiments.Verdict{experiments.NotReproduced, experiments.Differs, experiments.TooFew, experiments.NotApplicable} {
+		for _, verdict := range []experiments.Verdict{experiments.NotReproduced, experiments.Differs,
+			experiments.TooFew, experiments.NotApplicable} {
 			for i := range r.Studies {
 				for _, c := range r.Studies[i].Outcome.Claims {
 					if c.Verdict == verdict && c.Class == class {

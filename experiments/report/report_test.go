@@ -38,22 +38,26 @@ const hostile = `<script>alert("1")</script> & 'more' | **not bold**`
 
 // toy is a study with a claim of each verdict.
 func toy(name string, class experiments.Class) *experiments.Study {
-	readme := "# T: a toy\n\n**Question.** Is `a < b`? [See](x.md) and [there](https://example.org/).\n\n- one\n- *two*\n\n**What would change our mind.** Nothing.\n"
+	readme := "# T: a toy\n\n**Question.** Is `a < b`? [See](x.md) and [there](https://example.org/).\n\n- one\n- " +
+		"*two*\n\n**What would change our mind.** Nothing.\n"
 	return experiments.Define(experiments.Spec[toyPlan, toyCell]{
 		ID: "T" + name, Name: name, Question: "what is " + name + "?", Class: class, Found: "The first is {claim-0#}.",
-		Files: fstest.MapFS{"README.md": {Data: []byte(readme)}, "plan.yaml": {Data: []byte("study: " + name + "\ncells: 5\nshift: 0\nquick:\n  cells: 2\n")}},
+		Files: fstest.MapFS{"README.md": {Data: []byte(readme)},
+			"plan.yaml": {Data: []byte("study: " + name + "\ncells: 5\nshift: 0\nquick:\n  cells: 2\n")}},
 		Cells: func(p *toyPlan) (all []experiments.Cell[toyCell]) {
 			for i := range p.Cells {
-				all = append(all, experiments.Cell[toyCell]{Name: fmt.Sprintf("i=%d", i), Cost: 0.1, Run: func(context.Context) (toyCell, error) {
-					return toyCell{float64(i+p.Shift) / 3}, nil
-				}})
+				all = append(all, experiments.Cell[toyCell]{Name: fmt.Sprintf("i=%d", i), Cost: 0.1,
+					Run: func(context.Context) (toyCell, error) {
+						return toyCell{float64(i+p.Shift) / 3}, nil
+					}})
 			}
 			return all
 		},
 		Judge: func(_ *toyPlan, cells []toyCell) (*experiments.Outcome, error) {
 			out := &experiments.Outcome{Notes: []string{"A note with `code`."}}
 			t := experiments.Table{Name: "values", Title: "Values", Columns: []string{hostile, "x", "span, ms"}}
-			f := figure.Figure{Name: "values", Title: hostile, X: figure.Axis{Label: "i"}, Y: figure.Axis{Label: "x"}, Caption: hostile}
+			f := figure.Figure{Name: "values", Title: hostile, X: figure.Axis{Label: "i"}, Y: figure.Axis{Label: "x"},
+				Caption: hostile}
 			s := figure.Series{Name: hostile, Kind: figure.Line}
 			for i, c := range cells {
 				t.Add(hostile, c.X, time.Duration(i)*time.Millisecond)
@@ -63,10 +67,13 @@ func toy(name string, class experiments.Class) *experiments.Study {
 			data := t
 			data.Name, data.Data = "data", true
 			out.Tables, out.Figures = append(out.Tables, t, data), append(out.Figures, f)
-			for i, v := range []experiments.Verdict{experiments.Reproduced, experiments.Differs, experiments.NotReproduced} {
+			for i, v := range []experiments.Verdict{experiments.Reproduced, experiments.Differs,
+				experiments.NotReproduced} {
 				out.Claim(experiments.Claim{
-					Name: fmt.Sprintf("claim-%d", i), Text: hostile, Source: "arithmetic", Tag: experiments.FromPrint, Class: experiments.OfOthers, Basis: "the print",
-					Expected: experiments.Whether(v == experiments.Reproduced, "").OrDiffersIf(v == experiments.Differs, "").Saying("0"), Published: "0 ms",
+					Name: fmt.Sprintf("claim-%d", i), Text: hostile, Source: "arithmetic", Tag: experiments.FromPrint,
+					Class: experiments.OfOthers, Basis: "the print",
+					Expected: experiments.Whether(v == experiments.Reproduced,
+						"").OrDiffersIf(v == experiments.Differs, "").Saying("0"), Published: "0 ms",
 					Measured:  experiments.Measured(cells[0].X, "ms"),
 					Otherwise: "because " + hostile,
 				})
@@ -124,7 +131,8 @@ func TestDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := tree(t, dir)
-	for _, want := range []string{"index.html", "claims.json", "SHA256SUMS", "a/plan.yaml", "a/cells.jsonl", "a/result.json", "a/values.csv", "a/data.csv", "a/figure-values.svg", "b/figure-values.csv"} {
+	for _, want := range []string{"index.html", "claims.json", "SHA256SUMS", "a/plan.yaml", "a/cells.jsonl",
+		"a/result.json", "a/values.csv", "a/data.csv", "a/figure-values.svg", "b/figure-values.csv"} {
 		if first[want] == "" {
 			t.Errorf("no %s", want)
 		}
@@ -163,7 +171,8 @@ func TestDirectory(t *testing.T) {
 	if err := os.WriteFile(own, []byte("mine"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.WriteDir(dir); err == nil || !strings.Contains(err.Error(), "holds mine.txt, which is no file of a report") {
+	if err := r.WriteDir(dir); err == nil || !strings.Contains(err.Error(),
+		"holds mine.txt, which is no file of a report") {
 		t.Errorf("a directory with another file: %v", err)
 	}
 	if err := r.WriteDir(own); err == nil || !strings.Contains(err.Error(), "is no directory") {
@@ -184,7 +193,8 @@ func TestClaimsFile(t *testing.T) {
 	if err := json.Unmarshal(b.Bytes(), &got); err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Claims) != 3 || got.Claims[2].Verdict != "not reproduced" || got.Claims[2].Study != "a" || got.Claims[1].Text != hostile || !got.Quick || got.Studies[0].Cells != 2 {
+	if len(got.Claims) != 3 || got.Claims[2].Verdict != "not reproduced" || got.Claims[2].Study != "a" ||
+		got.Claims[1].Text != hostile || !got.Quick || got.Studies[0].Cells != 2 {
 		t.Errorf("claims.json: %s", b.String())
 	}
 	if c := r.Count(); c.String() != "3 published results: 1 reproduced, 1 differ, 1 not reproduced" {
@@ -208,14 +218,17 @@ func TestPageIsAlone(t *testing.T) {
 	}
 	sum := sha256.Sum256([]byte(script[0][1]))
 	for _, want := range []string{
-		"default-src 'none'", "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'", "Ta a: what is a?", "could not run: not root",
-		"tcpwheel experiment run a --out DIR", "<code>a &lt; b</code>", "<li><i>two</i></li>", `<a href="https://example.org/">there</a>`, "<b>Question.</b>",
+		"default-src 'none'", "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'", "Ta a: what is a?",
+		"could not run: not root",
+		"tcpwheel experiment run a --out DIR", "<code>a &lt; b</code>", "<li><i>two</i></li>",
+		`<a href="https://example.org/">there</a>`, "<b>Question.</b>",
 	} {
 		if !strings.Contains(page, want) && !strings.Contains(html.UnescapeString(page), want) {
 			t.Errorf("no %q", want)
 		}
 	}
-	if m := regexp.MustCompile(`<(link|img|iframe|object)|src=|url\(|@import`).FindString(strings.ReplaceAll(page, "default-src", "")); m != "" {
+	if m := regexp.MustCompile(`<(link|img|iframe|object)|src=|url\(|@import`).FindString(strings.ReplaceAll(page,
+		"default-src", "")); m != "" {
 		t.Errorf("the page loads something: %s", m)
 	}
 	if strings.Contains(page, "alert(\"") || strings.Contains(page, "<script>alert") {
@@ -224,7 +237,8 @@ func TestPageIsAlone(t *testing.T) {
 	heads, first := strings.Index(page, `id="headlines"`), strings.Index(page, `<section id="a"`)
 	open, claims := strings.Index(page, `id="open"`), strings.Index(page, `id="claims"`)
 	if heads < 0 || first < heads || open < first || claims < open {
-		t.Errorf("headlines at %d, the first study at %d, what was not reproduced at %d, claims at %d, want this order", heads, first, open, claims)
+		t.Errorf("headlines at %d, the first study at %d, what was not reproduced at %d, claims at %d, want this "+
+			"order", heads, first, open, claims)
 	}
 	if n := strings.Count(page, `class="headline"`); n < 1 || n > mostHeadlines {
 		t.Errorf("%d headlines, want 1 to %d", n, mostHeadlines)
@@ -288,23 +302,28 @@ func TestDocs(t *testing.T) {
 	}
 	all := tree(t, root)
 	readme := all["experiments/a/README.md"]
-	if strings.Count(readme, "**Result.**") != 1 || strings.Index(readme, "3 published results: 1 reproduced") > strings.Index(readme, "**What would change our mind.**") {
+	if strings.Count(readme, "**Result.**") != 1 || strings.Index(readme,
+		"3 published results: 1 reproduced") > strings.Index(readme, "**What would change our mind.**") {
 		t.Errorf("README.md:\n%s", readme)
 	}
 	if WithoutResult(readme) != study.Readme() {
 		t.Errorf("without its result:\n%s\nwant\n%s", WithoutResult(readme), study.Readme())
 	}
-	if all["docs/figures/a-gone.svg"] != "" || all["docs/figures/other.svg"] == "" || all["docs/figures/a-values.svg"] == "" {
+	if all["docs/figures/a-gone.svg"] != "" || all["docs/figures/other.svg"] == "" ||
+		all["docs/figures/a-values.svg"] == "" {
 		t.Error("figures that are not there, or still are")
 	}
 	results := all["docs/results.md"]
-	for _, want := range []string{"[Ta a](../experiments/a/README.md)", "## Published results that were not reproduced", "**3 published results: 1 reproduced", "| not reproduced |", "`tcpwheel experiment run a --out DIR`"} {
+	for _, want := range []string{"[Ta a](../experiments/a/README.md)",
+		"## Published results that were not reproduced", "**3 published results: 1 reproduced", "| not reproduced |",
+		"`tcpwheel experiment run a --out DIR`"} {
 		if !strings.Contains(results, want) {
 			t.Errorf("results.md has no %q", want)
 		}
 	}
 
-	for _, want := range []string{"(../../docs/figures/a-values.svg)", `&lt;script>alert("1")`, `\| **not`, "**Result.** The first is 0."} {
+	for _, want := range []string{"(../../docs/figures/a-values.svg)", `&lt;script>alert("1")`, `\| **not`,
+		"**Result.** The first is 0."} {
 		if !strings.Contains(readme, want) {
 			t.Errorf("README.md has no %q", want)
 		}
@@ -324,7 +343,8 @@ func TestDocs(t *testing.T) {
 		}
 	}
 	sums[0].Cells[3] = "000000"
-	if _, err := sums[0].Verify(t.Context(), j, 1, 1, 1); err == nil || !strings.Contains(err.Error(), `1 of 5 cells give other results than the documents show, the first "i=3"`) {
+	if _, err := sums[0].Verify(t.Context(), j, 1, 1, 1); err == nil || !strings.Contains(err.Error(),
+		`1 of 5 cells give other results than the documents show, the first "i=3"`) {
 		t.Errorf("a cell that has changed: %v", err)
 	}
 	f, err := plan.Parse("p", []byte("shift: 1"))
@@ -334,7 +354,8 @@ func TestDocs(t *testing.T) {
 	if j, err = study.OpenPlan(f, false); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sums[0].Verify(t.Context(), j, 1, 1, 1); err == nil || !strings.Contains(err.Error(), "its plan has changed") {
+	if _, err := sums[0].Verify(t.Context(), j, 1, 1, 1); err == nil || !strings.Contains(err.Error(),
+		"its plan has changed") {
 		t.Errorf("another plan: %v", err)
 	}
 }

@@ -24,11 +24,13 @@ const perLine = 16
 // sums writes the digests of a full run.
 func (r *Report) sums() string {
 	var b strings.Builder
-	b.WriteString("# The first digits of the SHA-256 of each cell's result, in the order of the cells. A test uses them to find results that\n" +
+	b.WriteString("# The first digits of the SHA-256 of each cell's result, in the order of the cells. A test uses " +
+		"them to find results that\n" +
 		"# this program no longer gives. Written by 'tcpwheel experiment docs'.\n")
 	for i := range r.Studies {
 		j, results := r.Studies[i].Job, r.Studies[i].Results
-		fmt.Fprintf(&b, "\nstudy %s plan %s results %s cells %d\n", j.Study.Name, j.Hash()[:12], j.Digest(results)[:12], len(j.Cells))
+		fmt.Fprintf(&b, "\nstudy %s plan %s results %s cells %d\n", j.Study.Name, j.Hash()[:12],
+			j.Digest(results)[:12], len(j.Cells))
 		for k := range j.Cells {
 			switch {
 			case k%perLine > 0:
@@ -62,7 +64,8 @@ func ParseSums(text []byte) (all []Sums, err error) {
 				s     Sums
 				cells int
 			)
-			if _, err := fmt.Sscanf(string(line), "study %s plan %s results %s cells %d", &s.Study, &s.Plan, &s.Results, &cells); err != nil {
+			if _, err := fmt.Sscanf(string(line), "study %s plan %s results %s cells %d", &s.Study, &s.Plan,
+				&s.Results, &cells); err != nil {
 				return nil, fmt.Errorf("%s:%d: %w", SumsName, n, err)
 			}
 			all = append(all, s)
@@ -81,9 +84,11 @@ func ParseSums(text []byte) (all []Sums, err error) {
 // cheapest cells within some seconds, or one within whole. It returns how many ran. The error says
 // what is stale and how to renew it.
 func (s *Sums) Verify(ctx context.Context, j *experiments.Job, whole, some float64, workers int) (ran int, err error) {
-	const renew = "\nrun 'tcpwheel experiment run --all --out DIR' and 'tcpwheel experiment docs DIR', and look at the changes"
+	const renew = "\nrun 'tcpwheel experiment run --all --out DIR' and 'tcpwheel experiment docs DIR', and look at " +
+		"the changes"
 	if s.Plan != j.Hash()[:len(s.Plan)] || len(s.Cells) != len(j.Cells) {
-		return 0, fmt.Errorf("study %s: its plan has changed from %s to %s (%d cells): the documents show results of another plan%s",
+		return 0, fmt.Errorf("study %s: its plan has changed from %s to %s (%d cells): the documents show results "+
+			"of another plan%s",
 			s.Study, s.Plan, j.Hash()[:len(s.Plan)], len(j.Cells), renew)
 	}
 	order := make([]int, len(j.Cells))
@@ -117,7 +122,8 @@ func (s *Sums) Verify(ctx context.Context, j *experiments.Job, whole, some float
 		}
 	}
 	if len(stale) > 0 {
-		return len(order), fmt.Errorf("study %s: %d of %d cells give other results than the documents show, the first %q%s",
+		return len(order), fmt.Errorf("study %s: %d of %d cells give other results than the documents show, the "+
+			"first %q%s",
 			s.Study, len(stale), len(order), stale[0], renew)
 	}
 	return len(order), nil

@@ -22,12 +22,14 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 				Name: fmt.Sprintf("timers=%q pulse=%v period=%v seed=%d", timers.Text, pulse, period, seed),
 				Cost: 1e-6 * p.packets(pulse, period),
 				Run: func(context.Context) (Cell, error) {
-					return run(p, timers, []time.Duration{p.RoundTrip}, Cell{Timers: timers.Text, Pulse: pulse, Period: period, Seed: seed})
+					return run(p, timers, []time.Duration{p.RoundTrip}, Cell{Timers: timers.Text, Pulse: pulse,
+						Period: period, Seed: seed})
 				},
 			})
 		}
 	}
-	for i, timers := range slices.Concat([]testbed.Timers{p.Published, p.Finer, p.NoFloor}, p.OtherTimers, []testbed.Timers{p.BSD}) {
+	for i, timers := range slices.Concat([]testbed.Timers{p.Published, p.Finer, p.NoFloor}, p.OtherTimers,
+		[]testbed.Timers{p.BSD}) {
 		add(timers, p.Length, 0)
 		for _, period := range p.Periods {
 			add(timers, p.Length, period)
@@ -62,7 +64,8 @@ func (p *Plan) packets(pulse, period time.Duration) float64 {
 	if period > 0 {
 		duty = float64(pulse) / float64(period)
 	}
-	return (p.Settle + p.Duration).Seconds() * (float64(p.Rate)/12000 + float64(duty*float64(p.PulseRate)/8/float64(p.Packet)))
+	return (p.Settle + p.Duration).Seconds() * (float64(p.Rate)/12000 +
+		float64(duty*float64(p.PulseRate)/8/float64(p.Packet)))
 }
 
 // bottleneck returns the link that the flow and the pulses share.
@@ -92,7 +95,8 @@ func build(p *Plan, timers testbed.Timers, trips []time.Duration, c *Cell) (*att
 	}
 	newHost := func(number int) *host.Host {
 		h, failed := w.NewHost(netip.AddrFrom4([4]byte{10, 0, 0, byte(number + 1)}), tcp.EngineConfig{
-			Conn: timers.Config(), Seed: testbed.Key(uint64(c.Seed), uint64(number)), Key: [16]byte{0: byte(number + 1), 1: byte(c.Seed)},
+			Conn: timers.Config(), Seed: testbed.Key(uint64(c.Seed), uint64(number)),
+			Key: [16]byte{0: byte(number + 1), 1: byte(c.Seed)},
 		})
 		if failed != nil {
 			err = failed
@@ -121,7 +125,8 @@ func build(p *Plan, timers testbed.Timers, trips []time.Duration, c *Cell) (*att
 		if err := w.Attach(a.to[i], a.built.Receivers[i], a.built.ReceiverOut[i]); err != nil {
 			return nil, err
 		}
-		if err := a.to[i].Listen(80, tcp.ListenConfig{Backlog: 1}, func() host.App { return &host.Sink{} }); err != nil {
+		if err := a.to[i].Listen(80, tcp.ListenConfig{Backlog: 1},
+			func() host.App { return &host.Sink{} }); err != nil {
 			return nil, err
 		}
 		if _, err := a.from[i].Dial(a.to[i], 80, nil, &host.Bulk{}); err != nil {

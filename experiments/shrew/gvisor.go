@@ -70,7 +70,9 @@ func (g gvisor) run(p *Plan, c Cell) (Cell, error) {
 		return c, err
 	}
 	receiver := netstack.Config{Conn: p.Published.Config()}
-	s, err := testbed.NewStacks(virtual.Config{Seed: uint64(c.Seed), TCP: [2]virtual.TCP{testbed.DialEnd: {GVisor: true, MinRTO: g.floor, NoRACK: g.bare}, testbed.ListenEnd: {Config: receiver}}, Wire: w})
+	s, err := testbed.NewStacks(virtual.Config{Seed: uint64(c.Seed),
+		TCP: [2]virtual.TCP{testbed.DialEnd: {GVisor: true, MinRTO: g.floor, NoRACK: g.bare},
+			testbed.ListenEnd: {Config: receiver}}, Wire: w})
 	if err != nil {
 		return c, err
 	}

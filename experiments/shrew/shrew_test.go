@@ -15,13 +15,15 @@ import (
 func TestPulses(t *testing.T) {
 	p := studytest.Own[Plan](t, Study)
 	share := func(timers string, period time.Duration) Cell {
-		c, err := run(p, testbed.MustTimers(timers), []time.Duration{p.RoundTrip}, Cell{Pulse: 100 * time.Millisecond, Period: period, Seed: 1})
+		c, err := run(p, testbed.MustTimers(timers), []time.Duration{p.RoundTrip}, Cell{Pulse: 100 * time.Millisecond,
+			Period: period, Seed: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return c
 	}
-	const coarse, fine = "rfc6298@exact floor=1s control=newreno delack=off", "rfc6298@exact floor=200ms control=newreno delack=off"
+	const coarse, fine = "rfc6298@exact floor=1s control=newreno delack=off",
+		"rfc6298@exact floor=200ms control=newreno delack=off"
 	if c := share(coarse, 0); c.Share < 0.95 || c.Timeouts != 0 {
 		t.Errorf("without pulses: %+v, want 95 %% of the rate, and no timeout", c)
 	}
@@ -29,7 +31,8 @@ func TestPulses(t *testing.T) {
 		t.Errorf("a floor of 1 s, pulses each second: %+v, want less than 5 %%, and timeouts that back off", c)
 	}
 	if c := share(fine, time.Second); c.Share < 0.5 || c.Timeouts < 35 || c.Timeouts > 45 {
-		t.Errorf("a floor of 200 ms, pulses each second: %+v, want at least half of the rate, and a timeout for each pulse", c)
+		t.Errorf("a floor of 200 ms, pulses each second: %+v, want at least half of the rate, and a timeout for "+
+			"each pulse", c)
 	}
 }
 
@@ -59,9 +62,11 @@ func TestFalsifier(t *testing.T) {
 	if testing.Short() {
 		t.Skip("results are the same under the race detector, which takes ten times as long")
 	}
-	o := studytest.Run(t, Study, "study: shrew\npulse_rate: 100000\nperiods: [200ms, 500ms, 1s]\nseeds: 2\nduration: 10s\ngvisor_seeds: 1\n")
+	o := studytest.Run(t, Study, "study: shrew\npulse_rate: 100000\nperiods: [200ms, 500ms, 1s]\nseeds: "+
+		"2\nduration: 10s\ngvisor_seeds: 1\n")
 	for _, c := range o.Claims {
-		if (strings.HasPrefix(c.Name, "null") || c.Name == "moves-to" || c.Name == "gvisor") && c.Verdict != experiments.NotReproduced {
+		if (strings.HasPrefix(c.Name, "null") || c.Name == "moves-to" || c.Name == "gvisor") &&
+			c.Verdict != experiments.NotReproduced {
 			t.Errorf("weak pulses: %s is %q with %v, want not reproduced", c.Name, c.Verdict, c.Measured)
 		}
 	}
@@ -72,16 +77,21 @@ func TestElsewhere(t *testing.T) {
 	const few = "seeds: 1\nduration: 2s\ngvisor_floors: []\nother_lengths: []\nothers: []\n"
 	for plan, want := range map[string]map[string]string{
 		"buffer: 30000\nperiods: [200ms, 500ms, 1s]\nflow_round_trips: []\n": {
-			"null": "pulses of 100ms are shorter than the queued round trip of 180ms", "flows": "no flows, or flows with a shorter round trip",
+			"null":      "pulses of 100ms are shorter than the queued round trip of 180ms",
+			"flows":     "no flows, or flows with a shorter round trip",
 			"condition": "there is one length of pulses", "gvisor": "gVisor's own TCP does not run with a floor of 1s",
 		},
-		"round_trip: 50ms\nflow_round_trips: [20ms]\n": {"null": "shorter than the queued round trip of 130ms", "flows": "that of the bottleneck, 50ms"},
-		"periods: [700ms, 1s]\n":                       {"null-half": "the plan has no such rows", "moves-to": "the plan has no such rows", "moves": "the plan has no such rows"},
+		"round_trip: 50ms\nflow_round_trips: [20ms]\n": {"null": "shorter than the queued round trip of 130ms",
+			"flows": "that of the bottleneck, 50ms"},
+		"periods: [700ms, 1s]\n": {"null-half": "the plan has no such rows",
+			"moves-to": "the plan has no such rows", "moves": "the plan has no such rows"},
 	} {
 		o := studytest.Run(t, Study, "study: shrew\n"+few+plan)
 		for name, reason := range want {
-			if c := studytest.Claim(t, o, name); c.Verdict != experiments.NotApplicable || !strings.Contains(c.Why, reason) {
-				t.Errorf("%s: %s is %q, %q; want %q, %q", plan, name, c.Verdict, c.Why, experiments.NotApplicable, reason)
+			if c := studytest.Claim(t, o, name); c.Verdict != experiments.NotApplicable || !strings.Contains(c.Why,
+				reason) {
+				t.Errorf("%s: %s is %q, %q; want %q, %q", plan, name, c.Verdict, c.Why, experiments.NotApplicable,
+					reason)
 			}
 		}
 	}

@@ -19,7 +19,8 @@ func TestEditDistance(t *testing.T) {
 		a, b string
 		want int
 	}{
-		{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"abc", "abc", 0}, {"ABC", "abc", 0}, {"abc", "acb", 1}, {"abc", "abd", 1},
+		{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"abc", "abc", 0}, {"ABC", "abc", 0}, {"abc", "acb", 1}, {"abc",
+			"abd", 1},
 		{"abc", "xabc", 1}, {"kitten", "sitting", 3}, {"ü", "u", 1},
 	} {
 		if got := editDistance(c.a, c.b); got != c.want {

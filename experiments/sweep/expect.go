@@ -140,14 +140,16 @@ func (p *Plan) checkExpectations() error {
 func (p *Plan) claims(out *experiments.Outcome, rows []*row) {
 	for i := range p.Expect {
 		e := &p.Expect[i]
-		out.Claim(e.claim(fmt.Sprintf("expect-%d", i+1), experiments.Select(rows, func(r **row) bool { return p.has(&e.Where, (*r).at) })))
+		out.Claim(e.claim(fmt.Sprintf("expect-%d", i+1), experiments.Select(rows,
+			func(r **row) bool { return p.has(&e.Where, (*r).at) })))
 	}
 }
 
 func (e *Expectation) claim(name string, rows []*row) experiments.Claim {
 	m := metricsOf[slices.IndexFunc(metricsOf, func(m metric) bool { return m.name == e.Metric })]
 	c := experiments.Claim{
-		Name: name, Text: e.Text, Published: e.Published, Source: e.Source, Tag: experiments.Computed, Class: experiments.Law, Basis: "the plan", Otherwise: e.Why,
+		Name: name, Text: e.Text, Published: e.Published, Source: e.Source, Tag: experiments.Computed,
+		Class: experiments.Law, Basis: "the plan", Otherwise: e.Why,
 	}
 	if c.Text == "" {
 		c.Text = strings.TrimSuffix(strings.TrimSpace(fmt.Sprintf("%s, %s", e.Metric, &e.Where)), ",")

@@ -52,7 +52,8 @@ func (p *Plan) figures(rows []*row) (all []figure.Figure) {
 			{"mean", "mean", "Mean time of an object"}, {"p99", "p99", "Time that 99 % of the objects keep"},
 			{"spurious", "spurious", "Spurious retransmissions in a run"},
 		} {
-			if m.name == "spurious" && !slices.ContainsFunc(of, func(r *row) bool { return r.metrics["spurious"] > 0 }) {
+			if m.name == "spurious" && !slices.ContainsFunc(of,
+				func(r *row) bool { return r.metrics["spurious"] > 0 }) {
 				continue
 			}
 			f := figure.Figure{Name: m.file, Title: m.title}

@@ -27,7 +27,8 @@ func judge(p *Plan, results []testbed.Result) (*experiments.Outcome, error) {
 	if len(senders) > 1 {
 		out.Tables = append(out.Tables, differences(rows, data))
 	}
-	if rows[0].seeds[0].Wheel != nil || slices.ContainsFunc(rows, func(r *row) bool { return r.seeds[0].Wheel != nil }) {
+	if rows[0].seeds[0].Wheel != nil || slices.ContainsFunc(rows,
+		func(r *row) bool { return r.seeds[0].Wheel != nil }) {
 		out.Tables = append(out.Tables, wheels(rows, data))
 	}
 	if !slices.ContainsFunc(rows, func(r *row) bool { return r.where != "" }) {
@@ -39,7 +40,8 @@ func judge(p *Plan, results []testbed.Result) (*experiments.Outcome, error) {
 	out.Figures = p.figures(rows)
 	p.claims(out, rows)
 	if data {
-		out.Notes = append(out.Notes, fmt.Sprintf("The tables of all %d combinations are in files. The table here counts how often each sender was best.", len(rows)))
+		out.Notes = append(out.Notes, fmt.Sprintf("The tables of all %d combinations are in files. The table here "+
+			"counts how often each sender was best.", len(rows)))
 	}
 	out.Warnings = p.limited(rows)
 	return out, nil
@@ -61,7 +63,8 @@ func (p *Plan) limited(rows []*row) []string {
 	if len(names) > named {
 		text += fmt.Sprintf(" and %d others", len(names)-named)
 	}
-	return []string{fmt.Sprintf("%d of %d combinations hit the limit of %v: %s. Their unfinished objects count with their age, so their times are lower bounds. "+
+	return []string{fmt.Sprintf("%d of %d combinations hit the limit of %v: %s. Their unfinished objects count "+
+		"with their age, so their times are lower bounds. "+
 		"Raise `limit`, or make the work less.", len(names), len(rows), p.Limit, text)}
 }
 
@@ -165,10 +168,12 @@ func times(rows []*row, data bool) experiments.Table {
 func repairs(rows []*row, data bool) experiments.Table {
 	t := experiments.Table{
 		Name: "repairs", Title: "Losses and retransmissions in a run, and the wait for a retransmission", Data: data,
-		Columns: []string{"timers", "where", "lost", "retransmissions", "spurious", "timeouts", "probes", "wait, ms", "wait p95, ms"},
+		Columns: []string{"timers", "where", "lost", "retransmissions", "spurious", "timeouts", "probes", "wait, ms",
+			"wait p95, ms"},
 	}
 	for _, r := range rows {
-		t.Add(r.sender, r.where, r.metrics["lost"], r.metrics["retransmissions"], r.metrics["spurious"], r.metrics["timeouts"], r.metrics["probes"],
+		t.Add(r.sender, r.where, r.metrics["lost"], r.metrics["retransmissions"], r.metrics["spurious"],
+			r.metrics["timeouts"], r.metrics["probes"],
 			r.value("wait"), r.value("wait_p95"))
 	}
 	return t
@@ -176,12 +181,14 @@ func repairs(rows []*row, data bool) experiments.Table {
 
 func differences(rows []*row, data bool) experiments.Table {
 	t := experiments.Table{
-		Name: "differences", Title: "Mean difference from the first sender, object by object, and shares of objects beyond 1 %", Data: data,
+		Name: "differences", Title: "Mean difference from the first sender, object by object, and shares of " +
+			"objects beyond 1 %", Data: data,
 		Columns: []string{"timers", "where", "difference, ms", "95 % from", "to", "ratio", "sooner, %", "later, %"},
 	}
 	for _, r := range rows {
 		if r.first != r {
-			t.Add(r.sender, r.where, r.difference.Value, r.difference.Lo, r.difference.Hi, r.ratio, 100*r.better, 100*r.worse)
+			t.Add(r.sender, r.where, r.difference.Value, r.difference.Lo, r.difference.Hi, r.ratio, 100*r.better,
+				100*r.worse)
 		}
 	}
 	return t
@@ -193,7 +200,8 @@ func wheels(rows []*row, data bool) experiments.Table {
 		Columns: []string{"timers", "where", "starts", "stops", "expiries", "visits", "wake-ups", "goodput, Mbit/s"},
 	}
 	for _, r := range rows {
-		t.Add(r.sender, r.where, r.value("starts"), r.value("stops"), r.value("expiries"), r.value("visits"), r.value("wakeups"), r.metrics["goodput"])
+		t.Add(r.sender, r.where, r.value("starts"), r.value("stops"), r.value("expiries"), r.value("visits"),
+			r.value("wakeups"), r.metrics["goodput"])
 	}
 	return t
 }

@@ -35,7 +35,8 @@ func kernelWork(p *Plan) (all []combination) {
 	seen := map[string]bool{}
 	for _, c := range p.combinations() {
 		s := p.spec(c, 1)
-		if where := p.condition(c); s.Flows == 1 && s.Work.Shape != testbed.StopAndWait && !seen[where] && len(all) < kernelConditions {
+		if where := p.condition(c); s.Flows == 1 && s.Work.Shape != testbed.StopAndWait && !seen[where] &&
+			len(all) < kernelConditions {
 			seen[where] = true
 			all = append(all, c)
 		}
@@ -88,20 +89,24 @@ func kernel(ctx context.Context, p *Plan) (*experiments.Outcome, error) {
 		return nil, err
 	}
 	t := experiments.Table{
-		Name: "kernel", Title: "The TCP of this machine's kernel in real time, and the engine with Linux's timers in virtual time",
-		Columns: []string{"where", "sender", "objects", "mean, ms", "median, ms", "p95, ms", "lost", "wait, ms", "timeouts", "probes"},
+		Name: "kernel", Title: "The TCP of this machine's kernel in real time, and the engine with Linux's timers " +
+			"in virtual time",
+		Columns: []string{"where", "sender", "objects", "mean, ms", "median, ms", "p95, ms", "lost", "wait, ms",
+			"timeouts", "probes"},
 	}
 	for i, c := range work {
 		for side, name := range []string{"kernel", "engine, linux"} {
 			r := &row{at: c, seeds: results[i][side]}
 			r.first = r
 			r.sum()
-			t.Add(p.condition(c), name, r.objects, r.mean.Value, r.median.Value, r.p95.Value, r.metrics["lost"], r.value("wait"),
+			t.Add(p.condition(c), name, r.objects, r.mean.Value, r.median.Value, r.p95.Value, r.metrics["lost"],
+				r.value("wait"),
 				r.metrics["timeouts"], r.metrics["probes"])
 		}
 	}
 	out.Tables = append(out.Tables, t)
-	out.Notes = append(out.Notes, fmt.Sprintf("At most %d seeds of %d conditions, and about %v of work each; counts are means per "+
+	out.Notes = append(out.Notes, fmt.Sprintf("At most %d seeds of %d conditions, and about %v of work each; "+
+		"counts are means per "+
 		"run. Both lose segments by seed, place and attempt. The plan's expectations are not judged here.",
 		kernelSeeds, kernelConditions, kernelSpan))
 	return out, nil

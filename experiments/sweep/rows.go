@@ -159,7 +159,8 @@ func (r *row) measure() {
 		m["wait_median"], m["wait_p95"] = ms(stat.Median(waits)), ms(stat.Quantile(waits, 0.95))
 	}
 	if r.seeds[0].Wheel != nil && sent > 0 {
-		for name, n := range map[string]uint64{"starts": w.Starts, "stops": w.Stops, "expiries": w.Expiries, "visits": w.Visits, "wakeups": w.Wakeups} {
+		for name, n := range map[string]uint64{"starts": w.Starts, "stops": w.Stops, "expiries": w.Expiries,
+			"visits": w.Visits, "wakeups": w.Wakeups} {
 			m[name] = float64(n) / float64(sent)
 		}
 	}

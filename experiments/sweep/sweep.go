@@ -129,7 +129,8 @@ func check(p *Plan) error {
 		n *= float64(len(a.labels))
 	}
 	if n *= float64(p.Seeds); n > MaxCells {
-		return fmt.Errorf("%.0f cells, all lists crossed times %d seeds, want at most %d: shorten lists, or split the plan", n, p.Seeds, MaxCells)
+		return fmt.Errorf("%.0f cells, all lists crossed times %d seeds, want at most %d: shorten lists, or split "+
+			"the plan", n, p.Seeds, MaxCells)
 	}
 	times := 0.0
 	for _, c := range p.combinations() {
@@ -145,12 +146,14 @@ func check(p *Plan) error {
 		}
 		times += float64(s.Flows * s.Work.Objects * p.Seeds)
 		if t := cost(s); t > MaxCost {
-			return fmt.Errorf("a cell of %.0f segments, which takes about %.0f s, want at most %.0f s: lower flows, objects or bytes (with %s)",
+			return fmt.Errorf("a cell of %.0f segments, which takes about %.0f s, want at most %.0f s: lower "+
+				"flows, objects or bytes (with %s)",
 				s.Segments(), t, MaxCost, p.name(c))
 		}
 	}
 	if times > MaxTimes {
-		return fmt.Errorf("%.0f objects in all cells, want at most %d: lower flows, objects or seeds, or shorten lists", times, MaxTimes)
+		return fmt.Errorf("%.0f objects in all cells, want at most %d: lower flows, objects or seeds, or shorten "+
+			"lists", times, MaxTimes)
 	}
 	return p.checkExpectations()
 }
@@ -213,7 +216,8 @@ func (p *Plan) spec(c combination, seed int) *testbed.Spec {
 	timers, _ := p.timers(c) // check found the error
 	rtt, jitter := pick(p.RTT, c, "rtt"), pick(p.Jitter, c, "jitter")
 	data := sim.LinkConfig{
-		Delay: rtt - rtt/2, Rate: uint64(pick(p.Rate, c, "rate").Fixed), Trace: pick(p.Rate, c, "rate").Trace, Queue: sim.Limit{Packets: uint32(pick(p.Queue, c, "queue"))},
+		Delay: rtt - rtt/2, Rate: uint64(pick(p.Rate, c, "rate").Fixed), Trace: pick(p.Rate, c, "rate").Trace,
+		Queue:  sim.Limit{Packets: uint32(pick(p.Queue, c, "queue"))},
 		Jitter: sim.Jitter{Amount: jitter, Hold: p.JitterHold},
 	}
 	if share := pick(p.Reorder, c, "reorder"); share > 0 {
@@ -223,7 +227,8 @@ func (p *Plan) spec(c combination, seed int) *testbed.Spec {
 		Kind: testbed.Kind(pick(p.Subject, c, "subject")), Timers: timers, Peer: pick(p.Peer, c, "peer"),
 		Seed: uint64(seed),
 		Work: testbed.Work{
-			Shape: testbed.Shape(pick(p.Workload, c, "workload")), Objects: p.Objects, Warm: p.Warmup, Bytes: pick(p.Bytes, c, "bytes"),
+			Shape: testbed.Shape(pick(p.Workload, c, "workload")), Objects: p.Objects, Warm: p.Warmup,
+			Bytes:   pick(p.Bytes, c, "bytes"),
 			Request: p.Request, Think: p.Think,
 		},
 		Path: testbed.Path{

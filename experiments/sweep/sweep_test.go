@@ -27,7 +27,8 @@ func run(t *testing.T, name, text string, quick bool) *experiments.Outcome {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := experiments.Run(context.Background(), []*experiments.Job{j}, experiments.Shard{}, runtime.GOMAXPROCS(0), nil)
+	r, err := experiments.Run(context.Background(), []*experiments.Job{j}, experiments.Shard{}, runtime.GOMAXPROCS(0),
+		nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +117,8 @@ func TestFaults(t *testing.T) {
 
 // TestCrossing: all lists are crossed, but for what says nothing to a sender.
 func TestCrossing(t *testing.T) {
-	j, err := open("subject: [engine, binding, gvisor]\ntimers: [linux, bsd]\ntick: [1ms, 10ms]\nrtt: [10ms, 20ms]\nwheel: [scheme6, scheme7]\nseeds: 2")
+	j, err := open("subject: [engine, binding, gvisor]\ntimers: [linux, bsd]\ntick: [1ms, 10ms]\nrtt: [10ms, " +
+		"20ms]\nwheel: [scheme6, scheme7]\nseeds: 2")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +152,8 @@ expect:
   - {metric: wait, where: {wheel: scheme7, timers: bsd}, lo: 1000}
   - {metric: goodput, hi: 0}
 `, false)
-	for i, want := range []string{"reproduced", "reproduced", "not reproduced BSD is slower", "reproduced", "", "not reproduced the plan gives no reason"} {
+	for i, want := range []string{"reproduced", "reproduced", "not reproduced BSD is slower", "reproduced", "",
+		"not reproduced the plan gives no reason"} {
 		c := out.Claims[i]
 		if got := strings.TrimSpace(string(c.Verdict) + " " + c.Why); want != "" && got != want {
 			t.Errorf("claim %q is %q, measured %v, want %q", c.Text, got, c.Measured, want)
@@ -168,10 +171,12 @@ func TestFigures(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                         "mean:2 bars p99:2 bars distribution:2 steps",
 		"tick: [1ms, 10ms, 100ms]": "mean:2 line p99:2 line distribution:6 steps",
-		"tick: [1ms, 10ms]\nsubject: [engine, gvisor]":       "mean:3 line p99:3 line distribution:5 steps",
-		"workload: [tail, request-response]":                 "mean:2 bars p99:2 bars distribution:2 steps",
-		"rtt: [10ms, 20ms, 200ms]\nworkload: [tail, web]":    "mean-1:2 line p99-1:2 line mean-2:2 line p99-2:2 line distribution:2 steps least:map",
-		"rtt: [10ms, 20ms, 200ms]\nloss: [none, \"tail:2\"]": "mean-1:2 line p99-1:2 line mean-2:2 line p99-2:2 line distribution:2 steps least:map",
+		"tick: [1ms, 10ms]\nsubject: [engine, gvisor]": "mean:3 line p99:3 line distribution:5 steps",
+		"workload: [tail, request-response]":           "mean:2 bars p99:2 bars distribution:2 steps",
+		"rtt: [10ms, 20ms, 200ms]\nworkload: [tail, web]": "mean-1:2 line p99-1:2 line mean-2:2 line p99-2:2 " +
+			"line distribution:2 steps least:map",
+		"rtt: [10ms, 20ms, 200ms]\nloss: [none, \"tail:2\"]": "mean-1:2 line p99-1:2 line mean-2:2 line p99-2:2 " +
+			"line distribution:2 steps least:map",
 	} {
 		var got []string
 		if strings.Contains(text, "loss") {
@@ -204,14 +209,16 @@ func TestFigures(t *testing.T) {
 // TestSeveralParameters crosses two numeric lists and two losses: heat maps whose colours mean the
 // same, panels of one scale, intervals where seeds differ, and a warning of the limit.
 func TestSeveralParameters(t *testing.T) {
-	out := run(t, "my.yaml", "study: sweep\ntimers: [per-segment, bsd]\ntick: [1ms, 10ms, 100ms]\nrtt: [10ms, 50ms]\nloss: [fates:0.02, fates:0.1]\n"+
+	out := run(t, "my.yaml", "study: sweep\ntimers: [per-segment, bsd]\ntick: [1ms, 10ms, 100ms]\nrtt: [10ms, "+
+		"50ms]\nloss: [fates:0.02, fates:0.1]\n"+
 		"objects: 20\nthink: 10ms\nseeds: 3\nlimit: 3s\n", false)
 	var heat, mean []string
 	for _, f := range out.Figures {
 		switch {
 		case strings.HasPrefix(f.Name, "heat-"):
 			heat = append(heat, f.Title)
-			if f.Map.Lo >= f.Map.Hi || f.Map.Hi != out.Figures[0].Map.Hi || len(f.Map.Columns) != 3 || len(f.Map.Rows) != 2 || f.Map.Text[1][2] == "" {
+			if f.Map.Lo >= f.Map.Hi || f.Map.Hi != out.Figures[0].Map.Hi || len(f.Map.Columns) != 3 ||
+				len(f.Map.Rows) != 2 || f.Map.Text[1][2] == "" {
 				t.Errorf("%s: %+v", f.Title, f.Map)
 			}
 		case strings.HasPrefix(f.Name, "mean-"):
@@ -229,7 +236,8 @@ func TestSeveralParameters(t *testing.T) {
 	if len(mean) != 4 || len(slices.Compact(mean)) != 1 {
 		t.Errorf("the axes of the panels are %q, want four of one scale", mean)
 	}
-	if len(out.Warnings) != 1 || !strings.Contains(out.Warnings[0], "hit the limit of 3s: ") || !strings.Contains(out.Warnings[0], "bsd") {
+	if len(out.Warnings) != 1 || !strings.Contains(out.Warnings[0], "hit the limit of 3s: ") ||
+		!strings.Contains(out.Warnings[0], "bsd") {
 		t.Errorf("warnings %q, want that the limit was hit", out.Warnings)
 	}
 	for i := range out.Figures {
@@ -240,7 +248,8 @@ func TestSeveralParameters(t *testing.T) {
 }
 
 func TestManyRowsAreData(t *testing.T) {
-	out := run(t, "my.yaml", "study: sweep\nobjects: 6\nwarmup: 1\nseeds: 1\ntimers: [linux, bsd, rfc6298]\nrtt: [1ms, 2ms, 3ms, 4ms]\nrate: [1Mbit, 2Mbit, 3Mbit, none]\n", false)
+	out := run(t, "my.yaml", "study: sweep\nobjects: 6\nwarmup: 1\nseeds: 1\ntimers: [linux, bsd, rfc6298]\nrtt: "+
+		"[1ms, 2ms, 3ms, 4ms]\nrate: [1Mbit, 2Mbit, 3Mbit, none]\n", false)
 	for _, table := range out.Tables {
 		if table.Data != (table.Name != "best") {
 			t.Errorf("table %s of %d rows: data is %v", table.Name, len(table.Rows), table.Data)
@@ -271,7 +280,8 @@ func TestQuantilesAgreeWithStat(t *testing.T) {
 
 // TestKernelWork: the kernel takes of a plan what it can, and no more than takes a while.
 func TestKernelWork(t *testing.T) {
-	f, err := plan.Parse("my.yaml", []byte("study: sweep\nrtt: [10ms, 20ms]\nflows: [1, 2]\nworkload: [tail, stop-and-wait]\ntimers: [linux, bsd]\nobjects: 10000\nthink: 1s"))
+	f, err := plan.Parse("my.yaml", []byte("study: sweep\nrtt: [10ms, 20ms]\nflows: [1, 2]\nworkload: [tail, "+
+		"stop-and-wait]\ntimers: [linux, bsd]\nobjects: 10000\nthink: 1s"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -289,8 +299,10 @@ func TestKernelWork(t *testing.T) {
 	if s := p.kernelSpec(work[1], 2); s.Work.Objects != 5+9 || s.Timers.Text != "linux" || s.Seed != 2 || s.Flows != 1 {
 		t.Errorf("spec %+v", s)
 	}
-	out, err := kernel(t.Context(), &Plan{Seeds: 1, Subject: []string{"engine"}, Timers: p.Timers, Peer: p.Peer, RTT: p.RTT, Rate: p.Rate, Queue: p.Queue,
-		Jitter: p.Jitter, Reorder: p.Reorder, Loss: p.Loss, AckLoss: p.AckLoss, Workload: []string{"tail"}, Bytes: p.Bytes, Flows: []int{2}})
+	out, err := kernel(t.Context(), &Plan{Seeds: 1, Subject: []string{"engine"}, Timers: p.Timers, Peer: p.Peer,
+		RTT: p.RTT, Rate: p.Rate, Queue: p.Queue,
+		Jitter: p.Jitter, Reorder: p.Reorder, Loss: p.Loss, AckLoss: p.AckLoss, Workload: []string{"tail"},
+		Bytes: p.Bytes, Flows: []int{2}})
 	if err != nil || len(out.Tables) != 0 || len(out.Notes) != 1 {
 		t.Errorf("of a plan without work for the kernel: %+v, %v", out, err)
 	}

@@ -38,19 +38,25 @@ func WritePage(w io.Writer, results []Result, command string) error {
 		}
 		sizes, results = append(sizes, s.node()), results[n:]
 	}
-	return htmlpage.Page("How soon a lost last segment is retransmitted", figure.Style+"figure{margin:0} .plot{max-width:44em}",
-		h.P(g.Text("Each sender loses the last segment of a response once. The figures show how long it takes to retransmit it.\n"), h.Code(g.Text(command))),
+	return htmlpage.Page("How soon a lost last segment is retransmitted",
+		figure.Style+"figure{margin:0} .plot{max-width:44em}",
+		h.P(g.Text("Each sender loses the last segment of a response once. The figures show how long it takes to "+
+			"retransmit it.\n"), h.Code(g.Text(command))),
 		sizes,
-		htmlpage.Soft("Times count from the first transmission of the lost segment; complete, from that of the response to the arrival of its last byte.\n"+
-			"Spurious retransmissions are counted in the run with losses and in one without, where the client delays the ACK of a lone segment by 40 ms: \"ACK after\" is that delay as measured."),
+		htmlpage.Soft("Times count from the first transmission of the lost segment; complete, from that of the "+
+			"response to the arrival of its last byte.\n"+
+			"Spurious retransmissions are counted in the run with losses and in one without, where the client "+
+			"delays the ACK of a lone segment by 40 ms: \"ACK after\" is that delay as measured."),
 	).Render(w)
 }
 
 func (s sizeView) node() g.Node {
 	return g.Group{
 		h.H2(g.Text(s.What)), h.P(g.Text(s.Sentence)), h.Figure(h.Div(h.Class("plot"), s.Figure)),
-		htmlpage.Table("sort", htmlpage.Columns("*sender|retransmitted p50|p95|p50, RTTs|*by|complete p50|spurious, with loss/without|ACK after, p50"), s.Rows, func(r rowView) g.Group {
-			return g.Group{htmlpage.Words(r.Sender), htmlpage.Cells(r.P50, r.P95, r.RTTs), htmlpage.Words(r.By), htmlpage.Cells(r.Complete, r.Spurious, r.Delay)}
+		htmlpage.Table("sort", htmlpage.Columns("*sender|retransmitted p50|p95|p50, RTTs|*by|complete "+
+			"p50|spurious, with loss/without|ACK after, p50"), s.Rows, func(r rowView) g.Group {
+			return g.Group{htmlpage.Words(r.Sender), htmlpage.Cells(r.P50, r.P95, r.RTTs), htmlpage.Words(r.By),
+				htmlpage.Cells(r.Complete, r.Spurious, r.Delay)}
 		}),
 	}
 }
@@ -66,7 +72,8 @@ func size(results []Result) (s sizeView, err error) {
 	s.Figure = f.Drawing()
 	for i := range results {
 		r := &results[i]
-		s.Rows = append(s.Rows, rowView{r.Sender, ms(r.RetransmitP50), ms(r.RetransmitP95), fmt.Sprintf("%.1f", r.RetransmitRTTs), r.Causes.String(),
+		s.Rows = append(s.Rows, rowView{r.Sender, ms(r.RetransmitP50), ms(r.RetransmitP95), fmt.Sprintf("%.1f",
+			r.RetransmitRTTs), r.Causes.String(),
 			ms(r.CompleteP50), fmt.Sprintf("%d/%d", r.Spurious, r.ControlSpurious), ms(r.ControlDelayP50)})
 	}
 	return s, nil
@@ -86,7 +93,8 @@ func sentence(results []Result) string {
 	if first == last {
 		return fmt.Sprintf("%s retransmits after %s, in the median.", first.Sender, ms(first.RetransmitP50))
 	}
-	return fmt.Sprintf("%s retransmits after %s and %s after %s, in the median: %.1f times as long.", first.Sender, ms(first.RetransmitP50),
+	return fmt.Sprintf("%s retransmits after %s and %s after %s, in the median: %.1f times as long.", first.Sender,
+		ms(first.RetransmitP50),
 		last.Sender, ms(last.RetransmitP50), float64(last.RetransmitP50)/float64(first.RetransmitP50))
 }
 

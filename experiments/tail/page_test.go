@@ -18,7 +18,8 @@ func TestPageAndCapture(t *testing.T) {
 	measure := func() (results []Result, page, packets []byte) {
 		t.Helper()
 		var out, file bytes.Buffer
-		c := Config{RTT: 10 * time.Millisecond, Count: 3, Segments: []int{1, 10}, Virtual: true, Senders: []string{Ours("per-segment@10ms"), Ours("bsd")}}
+		c := Config{RTT: 10 * time.Millisecond, Count: 3, Segments: []int{1, 10}, Virtual: true,
+			Senders: []string{Ours("per-segment@10ms"), Ours("bsd")}}
 		var err error
 		if c.Capture, err = NewCapture(&file); err != nil {
 			t.Fatal(err)
@@ -38,7 +39,8 @@ func TestPageAndCapture(t *testing.T) {
 	if _, page2, packets2 := measure(); !bytes.Equal(page, page2) || !bytes.Equal(packets, packets2) {
 		t.Error("a second measurement gives another page or capture")
 	}
-	for _, want := range []string{"Lone segment lost", "Last of 10 segments lost", "tcpwheel tail &lt;x&gt;", "times as long", "<svg", "ours bsd"} {
+	for _, want := range []string{"Lone segment lost", "Last of 10 segments lost", "tcpwheel tail &lt;x&gt;",
+		"times as long", "<svg", "ours bsd"} {
 		if n := strings.Count(string(page), want); n == 0 {
 			t.Errorf("the page lacks %q", want)
 		}

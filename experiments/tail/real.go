@@ -108,14 +108,16 @@ func askKernel(ctx context.Context, c net.Conn) (k Kernel, ok bool, err error) {
 }
 
 // converse runs all clients and the server until they have ended or the context has.
-func (c *Config) converse(ctx context.Context, pair *netns.Pair, l net.Listener, size int, control bool, wrote func(net.Conn) error) error {
+func (c *Config) converse(ctx context.Context, pair *netns.Pair, l net.Listener, size int, control bool,
+	wrote func(net.Conn) error) error {
 	var (
 		all   sync.WaitGroup
 		mu    sync.Mutex
 		conns []net.Conn // to close if the context ends
 	)
 	p := &program{
-		spawn: func(f func()) { all.Go(f) }, rtt: c.RTT, size: size, count: c.Count, control: control, delay: c.DelayAcks, acks: netns.SetQuickAck, wrote: wrote,
+		spawn: func(f func()) { all.Go(f) }, rtt: c.RTT, size: size, count: c.Count, control: control,
+		delay: c.DelayAcks, acks: netns.SetQuickAck, wrote: wrote,
 		sleep: func(d time.Duration) {
 			select {
 			case <-ctx.Done():

@@ -30,7 +30,8 @@ func TestReal(t *testing.T) {
 		t.Run(fmt.Sprintf("%s/%d/delay=%v", test.sender, test.segments, test.delay), func(t *testing.T) {
 			t.Parallel()
 			least := test.least
-			c := Config{RTT: rtt, Count: 3, Segments: []int{test.segments}, Senders: []string{test.sender}, DelayAcks: test.delay}
+			c := Config{RTT: rtt, Count: 3, Segments: []int{test.segments}, Senders: []string{test.sender},
+				DelayAcks: test.delay}
 			late := netns.Lateness(t)
 			results, err := Run(t.Context(), c, nil)
 			slack := 2*time.Second + 20*late()
@@ -38,7 +39,8 @@ func TestReal(t *testing.T) {
 			r := results[0]
 			t.Logf("%+v", r)
 			if r.RetransmitP50 < least || r.RetransmitP50 > least+slack || r.CompleteP50 < r.RetransmitP50+rtt/2 {
-				t.Errorf("retransmitted after %v and complete after %v, want %v at least", r.RetransmitP50, r.CompleteP50, least)
+				t.Errorf("retransmitted after %v and complete after %v, want %v at least", r.RetransmitP50,
+					r.CompleteP50, least)
 			}
 			if r.Timeouts+r.Probes == 0 { // on a busy machine ACKs may arrive apart and cause recovery
 				t.Errorf("causes %v, want timers", r.Causes)
@@ -53,8 +55,10 @@ func TestReal(t *testing.T) {
 				t.Errorf("%d kernels of %d connections of %s", len(r.Kernels), r.Count, test.sender)
 			}
 			for _, k := range r.Kernels {
-				if k.SRTT < rtt || k.RTO < k.SRTT+200*time.Millisecond || k.Jiffy < time.Millisecond || k.Jiffy > 10*time.Millisecond || k.Wait < 200*time.Millisecond {
-					t.Errorf("the kernel had %+v, want an SRTT of at least %v, an RTO at least 200ms above it, and a wait of at least 200ms", k, rtt)
+				if k.SRTT < rtt || k.RTO < k.SRTT+200*time.Millisecond || k.Jiffy < time.Millisecond ||
+					k.Jiffy > 10*time.Millisecond || k.Wait < 200*time.Millisecond {
+					t.Errorf("the kernel had %+v, want an SRTT of at least %v, an RTO at least 200ms above it, and "+
+						"a wait of at least 200ms", k, rtt)
 				}
 			}
 		})

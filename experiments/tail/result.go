@@ -113,7 +113,8 @@ func (r *Result) fill(loss, control *watch, kernels map[uint16]Kernel) error {
 		delays = append(delays, f.delays...)
 	}
 	if len(loss.flows) != r.Count || len(control.flows) != r.Count || len(delays) == 0 {
-		return fmt.Errorf("%d and %d connections of %s were seen, want %d", len(loss.flows), len(control.flows), r.Sender, r.Count)
+		return fmt.Errorf("%d and %d connections of %s were seen, want %d", len(loss.flows), len(control.flows),
+			r.Sender, r.Count)
 	}
 	r.RetransmitP50, r.RetransmitP95 = quantiles(retransmits)
 	r.Waits = retransmits
@@ -141,7 +142,8 @@ func WriteTable(w io.Writer, results []Result) error {
 			fmt.Fprint(tw, "\tretransmitted\t\t\t\tcomplete\tspurious\tACK after\n")
 			fmt.Fprint(tw, "sender\tp50\tp95\tRTTs\tby\tp50\tloss/none\tp50\n")
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%.1f\t%v\t%s\t%d/%d\t%s\n", r.Sender, ms(r.RetransmitP50), ms(r.RetransmitP95), r.RetransmitRTTs, r.Causes,
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%.1f\t%v\t%s\t%d/%d\t%s\n", r.Sender, ms(r.RetransmitP50), ms(r.RetransmitP95),
+			r.RetransmitRTTs, r.Causes,
 			ms(r.CompleteP50), r.Spurious, r.ControlSpurious, ms(r.ControlDelayP50))
 	}
 	return tw.Flush()

@@ -18,7 +18,8 @@ func Run(ctx context.Context, c Config, progress func(string)) (results []Result
 			if progress != nil {
 				progress(fmt.Sprintf("%s, %d segments", sender, segments))
 			}
-			r := Result{Sender: sender, Segments: segments, RTT: c.RTT, Count: c.Count, DelayAcks: c.DelayAcks, Virtual: c.Virtual}
+			r := Result{Sender: sender, Segments: segments, RTT: c.RTT, Count: c.Count, DelayAcks: c.DelayAcks,
+				Virtual: c.Virtual}
 			if err := c.measure(ctx, &r); err != nil {
 				return results, fmt.Errorf("tail: %w", err)
 			}

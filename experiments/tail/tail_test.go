@@ -49,7 +49,8 @@ func data(start, n uint64) segment {
 
 // ack returns a segment of the client that acknowledges the server's stream up to an offset.
 func ack(to uint64) segment {
-	return segment{header: tcp.Header{SrcPort: 5000, DstPort: port, Ack: tcp.Seq(watchISS + 1).Add(uint32(to)), Flags: tcp.ACK}}
+	return segment{header: tcp.Header{SrcPort: 5000, DstPort: port, Ack: tcp.Seq(watchISS + 1).Add(uint32(to)),
+		Flags: tcp.ACK}}
 }
 
 // TestWatch feeds it a connection whose sequence numbers wrap around, with one loss, one spurious
@@ -64,7 +65,8 @@ func TestWatch(t *testing.T) {
 		}
 		now += 100
 	}
-	pass(true, segment{header: tcp.Header{SrcPort: port, DstPort: 5000, Seq: watchISS, Flags: tcp.SYN | tcp.ACK}}, false)
+	pass(true, segment{header: tcp.Header{SrcPort: port, DstPort: 5000, Seq: watchISS, Flags: tcp.SYN | tcp.ACK}},
+		false)
 	for i := range uint64(warm) {
 		pass(true, data(i*segmentBytes, segmentBytes), false)
 		pass(false, ack((i+1)*segmentBytes), false)
@@ -83,7 +85,8 @@ func TestWatch(t *testing.T) {
 	pass(false, ack((warm+1)*segmentBytes), false)
 
 	f := w.flows[5000]
-	if f.dropped.at != first || f.first.at != first || f.resent.at != again || f.complete.at != again+5 || f.retransmitted != 2 || f.lost != 1 {
+	if f.dropped.at != first || f.first.at != first || f.resent.at != again || f.complete.at != again+5 ||
+		f.retransmitted != 2 || f.lost != 1 {
 		t.Errorf("%+v, want it lost at %v and retransmitted at %v", f, first, again)
 	}
 	if len(f.delays) != 1 || f.delays[0] != acked.Sub(again+5) {
@@ -102,14 +105,18 @@ func TestWatch(t *testing.T) {
 func TestTable(t *testing.T) {
 	var b bytes.Buffer
 	results := []Result{
-		{Sender: "ours per-segment", Segments: 1, RTT: 10 * time.Millisecond, Count: 20, RetransmitP50: 60 * time.Millisecond, RetransmitP95: 61 * time.Millisecond,
-			RetransmitRTTs: 6, CompleteP50: 65 * time.Millisecond, Causes: Causes{Probes: 20}, ControlDelayP50: 42 * time.Millisecond},
-		{Sender: Linux, Segments: 10, RTT: 10 * time.Millisecond, Count: 20, Causes: Causes{FastRetransmits: 1}, Spurious: 3, ControlSpurious: 4},
+		{Sender: "ours per-segment", Segments: 1, RTT: 10 * time.Millisecond, Count: 20,
+			RetransmitP50: 60 * time.Millisecond, RetransmitP95: 61 * time.Millisecond,
+			RetransmitRTTs: 6, CompleteP50: 65 * time.Millisecond, Causes: Causes{Probes: 20},
+			ControlDelayP50: 42 * time.Millisecond},
+		{Sender: Linux, Segments: 10, RTT: 10 * time.Millisecond, Count: 20, Causes: Causes{FastRetransmits: 1},
+			Spurious: 3, ControlSpurious: 4},
 	}
 	if err := WriteTable(&b, results); err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{"lone segment lost, RTT 10ms, 20 times\n", "last of 10 segments lost", " probe ", "3/4"} {
+	for _, line := range []string{"lone segment lost, RTT 10ms, 20 times\n", "last of 10 segments lost", " probe ",
+		"3/4"} {
 		if !strings.Contains(b.String(), line) {
 			t.Errorf("no %q in\n%s", line, b.String())
 		}
@@ -125,7 +132,8 @@ func TestCauses(t *testing.T) {
 	for _, test := range []struct {
 		c    Causes
 		want string
-	}{{Causes{}, ""}, {Causes{Timeouts: 3}, "RTO"}, {Causes{Timeouts: 2, Probes: 18}, "18 probe, 2 RTO"}, {Causes{1, 2, 3}, "3 ACKs, 2 probe, 1 RTO"}} {
+	}{{Causes{}, ""}, {Causes{Timeouts: 3}, "RTO"}, {Causes{Timeouts: 2, Probes: 18}, "18 probe, 2 RTO"},
+		{Causes{1, 2, 3}, "3 ACKs, 2 probe, 1 RTO"}} {
 		if got := test.c.String(); got != test.want {
 			t.Errorf("%+v is %q, want %q", test.c, got, test.want)
 		}

@@ -24,7 +24,8 @@ func (c *Config) runVirtual(sender string, segments int, control bool) (outcome,
 	if err != nil {
 		return outcome{}, err
 	}
-	client := virtual.TCP{Config: netstack.Config{Conn: tcp.DefaultConfig(clientPolicy(control || c.DelayAcks))}, Control: "cubic", StrictClock: true}
+	client := virtual.TCP{Config: netstack.Config{Conn: tcp.DefaultConfig(clientPolicy(control || c.DelayAcks))},
+		Control: "cubic", StrictClock: true}
 	w := newWatch(segments)
 	server.Config.Causes = c.Capture != nil
 	wire := virtualWire{watch: w, lossy: !control, delay: c.RTT / 2}
@@ -67,7 +68,8 @@ func clientPolicy(delay bool) tcptimers.Policy {
 	p := tcptimers.MustPolicy(tcptimers.DefaultPolicy)
 	p.DelAck = tcptimers.DelAckConfig{Every: 1}
 	if delay {
-		p.DelAck = tcptimers.DelAckConfig{Every: 2, Delay: 40 * time.Millisecond, Min: 40 * time.Millisecond, Max: 40 * time.Millisecond}
+		p.DelAck = tcptimers.DelAckConfig{Every: 2, Delay: 40 * time.Millisecond, Min: 40 * time.Millisecond,
+			Max: 40 * time.Millisecond}
 	}
 	return p
 }

@@ -44,7 +44,8 @@ func TestVirtual(t *testing.T) {
 		// 2·SRTT after its transmission, because the other ACKs show that the client does not delay.
 		{sender: Ours("per-segment"), segments: 10, retransmit: 2 * rtt, probes: 3},
 		// SRTT + 20 ms is earlier than an ACK delayed by 40 ms.
-		{sender: Ours("per-segment:20ms"), segments: 1, retransmit: rtt + ms(20), probes: 3, isSpurious: true, isDelayed: true},
+		{sender: Ours("per-segment:20ms"), segments: 1, retransmit: rtt + ms(20), probes: 3, isSpurious: true,
+			isDelayed: true},
 		{sender: Ours("per-segment:20ms"), segments: 10, retransmit: 2 * rtt, probes: 3},
 		// 1 s after the segment's transmission, or after the ACK of the segments before it.
 		{sender: Ours("rfc6298"), segments: 1, retransmit: ms(1000), timeouts: 3, isDelayed: true},
@@ -56,16 +57,20 @@ func TestVirtual(t *testing.T) {
 	} {
 		r := find(t, results, test.sender, test.segments)
 		if late := r.RetransmitP50 - test.retransmit; late < 0 || late > ms(1) || r.RetransmitP95 != r.RetransmitP50 {
-			t.Errorf("%s, %d segments: retransmitted after %v and %v, want %v", r.Sender, r.Segments, r.RetransmitP50, r.RetransmitP95, test.retransmit)
+			t.Errorf("%s, %d segments: retransmitted after %v and %v, want %v", r.Sender, r.Segments, r.RetransmitP50,
+				r.RetransmitP95, test.retransmit)
 		}
 		if late := r.CompleteP50 - r.RetransmitP50 - rtt/2; late < 0 || late > ms(1)/10 {
-			t.Errorf("%s, %d segments: complete after %v, want half a round trip after %v", r.Sender, r.Segments, r.CompleteP50, r.RetransmitP50)
+			t.Errorf("%s, %d segments: complete after %v, want half a round trip after %v", r.Sender, r.Segments,
+				r.CompleteP50, r.RetransmitP50)
 		}
 		if r.Timeouts != test.timeouts || r.Probes != test.probes || r.FastRetransmits != 0 || r.Spurious != 0 {
-			t.Errorf("%s, %d segments: %+v, spurious %d, want %d timeouts and %d probes", r.Sender, r.Segments, r.Causes, r.Spurious, test.timeouts, test.probes)
+			t.Errorf("%s, %d segments: %+v, spurious %d, want %d timeouts and %d probes", r.Sender, r.Segments,
+				r.Causes, r.Spurious, test.timeouts, test.probes)
 		}
 		if r.ControlSpurious > 0 != test.isSpurious {
-			t.Errorf("%s, %d segments: %d spurious without losses, want any: %v", r.Sender, r.Segments, r.ControlSpurious, test.isSpurious)
+			t.Errorf("%s, %d segments: %d spurious without losses, want any: %v", r.Sender, r.Segments,
+				r.ControlSpurious, test.isSpurious)
 		}
 		if d := r.ControlDelayP50; test.isDelayed && (d < ms(40) || d > ms(41)) {
 			t.Errorf("%s: ACKs are delayed by %v, want 40ms", r.Sender, d)
@@ -84,7 +89,8 @@ func TestVirtual(t *testing.T) {
 func TestVirtualDelayedAcks(t *testing.T) {
 	const rtt = 10 * time.Millisecond
 	us := Ours("per-segment")
-	c := Config{RTT: rtt, Count: 2, Segments: []int{2, 3, 4, 7, 8, 9, 10}, Senders: []string{us}, DelayAcks: true, Virtual: true}
+	c := Config{RTT: rtt, Count: 2, Segments: []int{2, 3, 4, 7, 8, 9, 10}, Senders: []string{us}, DelayAcks: true,
+		Virtual: true}
 	results, err := Run(t.Context(), c, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -96,7 +102,8 @@ func TestVirtualDelayedAcks(t *testing.T) {
 			least, most = 2*rtt, 3*rtt
 		}
 		if r.RetransmitP50 < least || r.RetransmitP95 > most || !r.DelayAcks {
-			t.Errorf("last of %d: retransmitted after %v to %v, want %v to %v", r.Segments, r.RetransmitP50, r.RetransmitP95, least, most)
+			t.Errorf("last of %d: retransmitted after %v to %v, want %v to %v", r.Segments, r.RetransmitP50,
+				r.RetransmitP95, least, most)
 		}
 		if r.Spurious+r.ControlSpurious > 0 {
 			t.Errorf("last of %d: %d and %d spurious", r.Segments, r.Spurious, r.ControlSpurious)

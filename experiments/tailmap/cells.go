@@ -51,7 +51,8 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 				Cell{Kind: kindTick, Floor: floorLinux, RTT: p.TickRTT, Tick: tick, Seed: seed}, rules, p.Lost)
 		}
 	}
-	add("ladder", 0.01, Cell{Kind: kindLadder, Floor: floorLinux, RTT: p.LadderRTT, Tick: testbed.Exact}, everyone, []int{p.LadderLost})
+	add("ladder", 0.01, Cell{Kind: kindLadder, Floor: floorLinux, RTT: p.LadderRTT, Tick: testbed.Exact}, everyone,
+		[]int{p.LadderLost})
 	for _, rtt := range p.GVisorRTTs {
 		all = append(all, experiments.Cell[Cell]{
 			Name: fmt.Sprintf("gvisor rtt=%v", rtt), Cost: 0.2,
@@ -124,7 +125,8 @@ func tailLoss(p *Plan, c *Cell, rule string, lost int) (t Tail, err error) {
 	lossy.Loss = sim.Losses{&testbed.StreamLoss{Rule: func(_ wheel.Time, start, _ uint64, attempt uint32) bool {
 		return from > 0 && start >= from && attempt == 1
 	}}}
-	pair, err := testbed.NewPair(testbed.PairPlan{Seed: 1, Client: cfg, Server: cfg, Up: lossy, Down: link, Trace: true, Verify: true})
+	pair, err := testbed.NewPair(testbed.PairPlan{Seed: 1, Client: cfg, Server: cfg, Up: lossy, Down: link,
+		Trace: true, Verify: true})
 	if err != nil {
 		return t, err
 	}
@@ -163,7 +165,8 @@ func tailLoss(p *Plan, c *Cell, rule string, lost int) (t Tail, err error) {
 	case w.first == 0 || w.retransmitted == 0 || w.complete == 0:
 		return t, fmt.Errorf("the tail was not repaired within a minute")
 	}
-	t = Tail{Rule: rule, Lost: lost, RTO: info.RTO, Retransmission: w.retransmitted.Sub(w.first), Complete: w.complete.Sub(w.first), Age: w.lastAck.Sub(w.first)}
+	t = Tail{Rule: rule, Lost: lost, RTO: info.RTO, Retransmission: w.retransmitted.Sub(w.first),
+		Complete: w.complete.Sub(w.first), Age: w.lastAck.Sub(w.first)}
 	if c.Kind == kindLadder {
 		t.Sent = w.sent
 	}
@@ -173,9 +176,11 @@ func tailLoss(p *Plan, c *Cell, rule string, lost int) (t Tail, err error) {
 // gvisorLast loses the last segment of gVisor's responses, for all sizes of the plan.
 func gvisorLast(ctx context.Context, p *Plan, rtt time.Duration) (Cell, error) {
 	c := Cell{Kind: kindGVisor, RTT: rtt}
-	results, err := tail.Run(ctx, tail.Config{RTT: rtt, Count: 1, Segments: p.GVisorSegments, Senders: []string{tail.GVisor}, Virtual: true}, nil)
+	results, err := tail.Run(ctx, tail.Config{RTT: rtt, Count: 1, Segments: p.GVisorSegments,
+		Senders: []string{tail.GVisor}, Virtual: true}, nil)
 	for _, r := range results {
-		c.Tails = append(c.Tails, Tail{Rule: gvisor, Segments: r.Segments, Lost: 1, Retransmission: r.RetransmitP50, Complete: r.CompleteP50 + rtt/2})
+		c.Tails = append(c.Tails, Tail{Rule: gvisor, Segments: r.Segments, Lost: 1, Retransmission: r.RetransmitP50,
+			Complete: r.CompleteP50 + rtt/2})
 	}
 	return c, err
 }
@@ -193,8 +198,10 @@ func gvisorTails(ctx context.Context, p *Plan, c *Cell) error {
 			return err
 		}
 		r, err := testbed.Run(ctx, &testbed.Spec{
-			Kind: testbed.GVisor, Timers: timers(oneTimer, floorLinux, testbed.Exact), Peer: testbed.MustTimers("per-segment@exact delack=off"), Seed: 1,
-			Work: testbed.Work{Shape: testbed.Tail, Objects: p.Warm + 1, Warm: p.Warm, Bytes: uint64(min(p.Segments, 10) * segment), Think: time.Second},
+			Kind: testbed.GVisor, Timers: timers(oneTimer, floorLinux, testbed.Exact),
+			Peer: testbed.MustTimers("per-segment@exact delack=off"), Seed: 1,
+			Work: testbed.Work{Shape: testbed.Tail, Objects: p.Warm + 1, Warm: p.Warm,
+				Bytes: uint64(min(p.Segments, 10) * segment), Think: time.Second},
 			Path: testbed.Path{Data: link, Acks: link, Fates: fates}, Flows: 1, Limit: time.Hour,
 		})
 		if err != nil {
@@ -203,7 +210,8 @@ func gvisorTails(ctx context.Context, p *Plan, c *Cell) error {
 		if r.Lost != lost || len(r.Times) != 1 || r.Unfinished > 0 {
 			return fmt.Errorf("gVisor lost %d segments, want %d, or did not recover", r.Lost, lost)
 		}
-		c.Tails = append(c.Tails, Tail{Rule: gvisor, Segments: min(p.Segments, 10), Lost: lost, Retransmission: slices.Min(r.Waits), Complete: r.Times[0] + c.RTT/2})
+		c.Tails = append(c.Tails, Tail{Rule: gvisor, Segments: min(p.Segments, 10), Lost: lost,
+			Retransmission: slices.Min(r.Waits), Complete: r.Times[0] + c.RTT/2})
 	}
 	return nil
 }

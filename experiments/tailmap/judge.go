@@ -53,12 +53,16 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 	out := &experiments.Outcome{
 		Figures: figures(p, cells),
 		Tables:  []experiments.Table{ladderTable(p, cells), gainTable(cells), tickTable(p, cells), gvisorTable(cells)},
-		Notes: []string{"gVisor's schedulePTO intends to bound the probe by the retransmission timer, but checks whether that timer runs before it is " +
-			"started. So the probe leaves 2·SRTT + 200 ms after the last ACK even where the timeout of 200 ms would have been earlier.",
-			"Of several lost segments gVisor's probe repairs the last. Its SACK starts no recovery: the other segments wait for the timeout, which counts " +
+		Notes: []string{"gVisor's schedulePTO intends to bound the probe by the retransmission timer, but checks " +
+			"whether that timer runs before it is " +
+			"started. So the probe leaves 2·SRTT + 200 ms after the last ACK even where the timeout of 200 ms " +
+			"would have been earlier.",
+			"Of several lost segments gVisor's probe repairs the last. Its SACK starts no recovery: the other " +
+				"segments wait for the timeout, which counts " +
 				"from the probe."},
 	}
-	for _, c := range slices.Concat(claims, ageClaims(cells), []experiments.Claim{regimes(cells), tickClaim(cells), gvisorClaim(cells)}) {
+	for _, c := range slices.Concat(claims, ageClaims(cells), []experiments.Claim{regimes(cells), tickClaim(cells),
+		gvisorClaim(cells)}) {
 		out.Claim(c)
 	}
 	return out, nil
@@ -73,7 +77,8 @@ func mapClaims(cells []Cell) ([]experiments.Claim, error) {
 		}
 		for _, t := range c.Tails {
 			if t.Rule == shipped {
-				soonest := min(find(c.Tails, perSegment, t.Lost).Retransmission, find(c.Tails, probe, t.Lost).Retransmission)
+				soonest := min(find(c.Tails, perSegment, t.Lost).Retransmission, find(c.Tails, probe,
+					t.Lost).Retransmission)
 				better.add(max(t.Retransmission-soonest, 0), c.Tick)
 				continue
 			}
@@ -92,21 +97,33 @@ func mapClaims(cells []Cell) ([]experiments.Claim, error) {
 	const exact = "none: exact within a tick"
 	holds := func(s score) bool { return s.Cases > 0 && s.Exceptions == 0 }
 	return []experiments.Claim{
-		{Name: "first-resend", Class: experiments.Law, Text: "each rule retransmits the first lost segment when its RFC says", Source: "computed from RFC 6298 §5, RFC 7765 §4 and RFC 8985 §7.2", Tag: experiments.Computed,
+		{Name: "first-resend", Class: experiments.Law,
+			Text:   "each rule retransmits the first lost segment when its RFC says",
+			Source: "computed from RFC 6298 §5, RFC 7765 §4 and RFC 8985 §7.2", Tag: experiments.Computed,
 			Published: "RTT+RTO; RTO (RTO restart: below 4 lost); RTT+2·SRTT, alone +200 ms, at most RTT+RTO",
-			Measured:  first.measure(), Expected: expects("none: within a tick of 1 µs, never early"), Otherwise: "a rule of the engine is not the RFC's"},
-		{Name: "complete", Class: experiments.Law, Text: "after a timeout the tail takes a round trip for each doubling of a window of one segment",
-			Published: "RTT·⌈log₂(lost+1)⌉", Source: "computed from slow start (RFC 5681 §3.1)", Tag: experiments.Computed,
+			Measured:  first.measure(), Expected: expects("none: within a tick of 1 µs, never early"),
+			Otherwise: "a rule of the engine is not the RFC's"},
+		{Name: "complete", Class: experiments.Law,
+			Text:      "after a timeout the tail takes a round trip for each doubling of a window of one segment",
+			Published: "RTT·⌈log₂(lost+1)⌉", Source: "computed from slow start (RFC 5681 §3.1)",
+			Tag:      experiments.Computed,
 			Measured: rest.measure(), Expected: expects(exact).OrDiffersIf(holds(restBounded), "exact with ssthresh"),
-			Otherwise: fmt.Sprintf("the expectation lets the window double without end. RFC 5681 §3.1 ends slow start at half of the flight, so 7 "+
+			Otherwise: fmt.Sprintf("the expectation lets the window double without end. RFC 5681 §3.1 ends slow "+
+				"start at half of the flight, so 7 "+
 				"lost segments take one more round trip; with that bound %s", restBounded.measure())},
-		{Name: "complete-probe", Class: experiments.Law, Text: "after a probe a tail takes two round trips, and a lone segment one",
+		{Name: "complete-probe", Class: experiments.Law,
+			Text:      "after a probe a tail takes two round trips, and a lone segment one",
 			Published: "2·RTT; 1·RTT", Source: "computed from RFC 8985 §7", Tag: experiments.Computed,
-			Measured: probed.measure(), Expected: expects(exact).OrDiffersIf(holds(probedBounded), "exact with the rate of RFC 9937"),
-			Otherwise: fmt.Sprintf("the expectation does not bound the rate of a recovery. RFC 9937 allows one segment for the SACK of the probe, because little "+
-				"else was delivered, and twice as many in each round trip; with that bound %s", probedBounded.measure())},
-		{Name: "default", Class: experiments.Law, Text: "this stack's default is never later than a timer per segment or a probe alone", Source: "design of the default policy",
-			Tag: experiments.Computed, Measured: better.measure(), Expected: expects("none: no tail repaired later than by both"),
+			Measured: probed.measure(), Expected: expects(exact).OrDiffersIf(holds(probedBounded),
+				"exact with the rate of RFC 9937"),
+			Otherwise: fmt.Sprintf("the expectation does not bound the rate of a recovery. RFC 9937 allows one "+
+				"segment for the SACK of the probe, because little "+
+				"else was delivered, and twice as many in each round trip; with that bound %s",
+				probedBounded.measure())},
+		{Name: "default", Class: experiments.Law, Text: "this stack's default is never later than a timer per " +
+			"segment or a probe alone", Source: "design of the default policy",
+			Tag: experiments.Computed, Measured: better.measure(),
+			Expected:  expects("none: no tail repaired later than by both"),
 			Otherwise: "the probe replaced a timer that would have expired earlier"},
 	}, nil
 }
@@ -129,10 +146,13 @@ func ageClaims(cells []Cell) []experiments.Claim {
 		}
 	}
 	return []experiments.Claim{
-		{Name: "age", Class: experiments.Law, Text: "a timer per segment, and RTO restart below 4 segments, gain the age of the lost segment at the last ACK",
-			Source: "computed from RFC 6298 §5 and RFC 7765 §4", Tag: experiments.Computed, Measured: gain.measure(), Expected: expects("none: the age, to the nanosecond"),
+		{Name: "age", Class: experiments.Law, Text: "a timer per segment, and RTO restart below 4 segments, gain " +
+			"the age of the lost segment at the last ACK",
+			Source: "computed from RFC 6298 §5 and RFC 7765 §4", Tag: experiments.Computed, Measured: gain.measure(),
+			Expected:  expects("none: the age, to the nanosecond"),
 			Otherwise: "the one timer does not count from the last ACK, or the others not from the transmission"},
-		{Name: "no-gain", Class: experiments.Law, Text: "RTO restart gains nothing from 4 lost segments on", Source: "RFC 7765 §4", Tag: experiments.Standard,
+		{Name: "no-gain", Class: experiments.Law, Text: "RTO restart gains nothing from 4 lost segments on",
+			Source: "RFC 7765 §4", Tag: experiments.Standard,
 			Measured: none.measure(), Expected: experiments.None(), Otherwise: "the threshold of RTO restart is not 4"},
 	}
 }
@@ -150,8 +170,11 @@ func tickClaim(cells []Cell) experiments.Claim {
 			early.add(min(d, 0), 1)
 		}
 	}
-	return experiments.Claim{Name: "ticks", Class: experiments.Law, Text: "a coarser tick makes every rule late by less than the tick, and never early", Source: "RFC 6298 §5", Tag: experiments.Standard,
-		Measured: late.measure(), Expected: expects("none: 0 to less than a tick"), Otherwise: fmt.Sprintf("early: %d of %d", early.Exceptions, early.Cases)}
+	return experiments.Claim{Name: "ticks", Class: experiments.Law,
+		Text: "a coarser tick makes every rule late by less than the tick, and never early", Source: "RFC 6298 §5",
+		Tag:      experiments.Standard,
+		Measured: late.measure(), Expected: expects("none: 0 to less than a tick"),
+		Otherwise: fmt.Sprintf("early: %d of %d", early.Exceptions, early.Cases)}
 }
 
 func find(tails []Tail, rule string, lost int) Tail {
@@ -169,13 +192,18 @@ func regimes(cells []Cell) experiments.Claim {
 		for _, t := range c.Tails {
 			if t.Rule == probe {
 				timer := find(c.Tails, perSegment, t.Lost)
-				wrong.Add(timer.Retransmission == t.Retransmission || probeFirst(c.Floor, c.RTT, t.Lost) == (t.Retransmission < timer.Retransmission))
+				wrong.Add(timer.Retransmission == t.Retransmission || probeFirst(c.Floor, c.RTT,
+					t.Lost) == (t.Retransmission < timer.Retransmission))
 			}
 		}
 	}
-	return experiments.Claim{Name: "regimes", Class: experiments.Law, Text: "from two lost segments on the probe is earlier than a timer per segment below 100 ms; with a floor of 1 s below 333 ms, and below 267 ms for a lone segment",
-		Published: "100 ms; 333 ms; 267 ms; never", Source: "computed from RFC 6298 §2 and RFC 8985 §7.2", Tag: experiments.Computed,
-		Measured: wrong.Measure("on the other side"), Expected: experiments.None(), Otherwise: "the regimes change at other round trips"}
+	return experiments.Claim{Name: "regimes", Class: experiments.Law,
+		Text: "from two lost segments on the probe is earlier than a timer per segment below 100 ms; with a floor " +
+			"of 1 s below 333 ms, and below 267 ms for a lone segment",
+		Published: "100 ms; 333 ms; 267 ms; never", Source: "computed from RFC 6298 §2 and RFC 8985 §7.2",
+		Tag:      experiments.Computed,
+		Measured: wrong.Measure("on the other side"), Expected: experiments.None(),
+		Otherwise: "the regimes change at other round trips"}
 }
 
 // probeFirst reports whether the probe should be earlier than a timer per segment.
@@ -199,7 +227,10 @@ func gvisorClaim(cells []Cell) experiments.Claim {
 			}
 		}
 	}
-	return experiments.Claim{Name: "gvisor", Class: experiments.Law, Text: "gVisor's own TCP probes for a lone lost segment 2·SRTT + 200 ms after the last ACK, and 2·SRTT for several",
-		Published: "2·SRTT + 200 ms; 2·SRTT", Source: "gVisor, pkg/tcpip/transport/tcp/rack.go, schedulePTO", Tag: experiments.FromPrint,
+	return experiments.Claim{Name: "gvisor", Class: experiments.Law,
+		Text: "gVisor's own TCP probes for a lone lost segment 2·SRTT + 200 ms after the last ACK, and 2·SRTT for " +
+			"several",
+		Published: "2·SRTT + 200 ms; 2·SRTT", Source: "gVisor, pkg/tcpip/transport/tcp/rack.go, schedulePTO",
+		Tag:      experiments.FromPrint,
 		Measured: s.measure(), Expected: expects("none: within 1 ms"), Otherwise: "gVisor's TCP has another rule"}
 }

@@ -52,12 +52,14 @@ func kernel(ctx context.Context, p *Plan) (*experiments.Outcome, error) {
 	out := &experiments.Outcome{}
 	table := experiments.Table{
 		Name: "kernel", Title: "The kernel's TCP of this machine: the last segment of a response is lost",
-		Columns: []string{"round trip, ms", "segments", "kernel's SRTT, ms", "kernel's RTO, ms", "waited, ms", "rule from, ms", "to, ms", "within", "retransmitted, ms", "complete, ms"},
+		Columns: []string{"round trip, ms", "segments", "kernel's SRTT, ms", "kernel's RTO, ms", "waited, ms",
+			"rule from, ms", "to, ms", "within", "retransmitted, ms", "complete, ms"},
 	}
 	off, settings, within, tails, unasked := 0, 0, 0, 0, 0
 	endLateness := lateness()
 	for _, rtt := range p.GVisorRTTs {
-		results, err := tail.Run(ctx, tail.Config{RTT: rtt, Count: kernelTimes, Segments: p.GVisorSegments, Senders: []string{tail.Linux}}, nil)
+		results, err := tail.Run(ctx, tail.Config{RTT: rtt, Count: kernelTimes, Segments: p.GVisorSegments,
+			Senders: []string{tail.Linux}}, nil)
 		if err != nil {
 			endLateness()
 			return nil, err
@@ -85,7 +87,8 @@ func kernel(ctx context.Context, p *Plan) (*experiments.Outcome, error) {
 				off++
 			}
 			least, most := waits(k)
-			table.Add(ms(rtt), r.Segments, ms(k.SRTT), ms(k.RTO), ms(k.Wait), ms(least), ms(most), fmt.Sprintf("%d of %d", keep, len(r.Kernels)), ms(r.RetransmitP50), ms(r.CompleteP50+rtt/2))
+			table.Add(ms(rtt), r.Segments, ms(k.SRTT), ms(k.RTO), ms(k.Wait), ms(least), ms(most),
+				fmt.Sprintf("%d of %d", keep, len(r.Kernels)), ms(r.RetransmitP50), ms(r.CompleteP50+rtt/2))
 		}
 	}
 	median, most := endLateness()
@@ -94,13 +97,19 @@ func kernel(ctx context.Context, p *Plan) (*experiments.Outcome, error) {
 	}
 	out.Tables = append(out.Tables, table)
 	if unasked > 0 {
-		out.Notes = append(out.Notes, fmt.Sprintf("%d settings are left out: this machine was too busy to ask its kernel in time for SRTT and RTO.", unasked))
+		out.Notes = append(out.Notes, fmt.Sprintf("%d settings are left out: this machine was too busy to ask its "+
+			"kernel in time for SRTT and RTO.", unasked))
 	}
 	out.Claim(experiments.Claim{
-		Name: "kernel", Class: experiments.Law, Text: "the kernel retransmits a lone lost segment by the rule of probe and timer, with its own SRTT and RTO", Source: "RFC 8985 §7.2",
-		Tag: experiments.Standard, Measured: experiments.MeasuredText("the median off in %d of %d settings; %d of %d tails within", off, settings, within, tails),
-		Expected: experiments.Whether(off == 0 && tails > 0, "the median of each setting is between the earliest and the latest instant that its jiffies and its wheel allow"),
-		Otherwise: fmt.Sprintf("this machine was busy, or its kernel has another rule: a goroutine that slept for a millisecond woke %s ms late in the median, and at most %s ms late. Run it again "+
+		Name: "kernel", Class: experiments.Law, Text: "the kernel retransmits a lone lost segment by the rule of " +
+			"probe and timer, with its own SRTT and RTO", Source: "RFC 8985 §7.2",
+		Tag: experiments.Standard, Measured: experiments.MeasuredText("the median off in %d of %d settings; %d of "+
+			"%d tails within", off, settings, within, tails),
+		Expected: experiments.Whether(off == 0 && tails > 0,
+			"the median of each setting is between the earliest and the latest instant that its jiffies and its "+
+				"wheel allow"),
+		Otherwise: fmt.Sprintf("this machine was busy, or its kernel has another rule: a goroutine that slept for "+
+			"a millisecond woke %s ms late in the median, and at most %s ms late. Run it again "+
 			"where that is almost 0", experiments.Number(ms(median)), experiments.Number(ms(most))),
 	})
 	return out, nil

@@ -17,7 +17,8 @@ func ladderTable(p *Plan, cells []Cell) experiments.Table {
 		rtt = p.RTTs[0]
 	}
 	t := experiments.Table{
-		Name: "ladder", Title: fmt.Sprintf("First retransmission and completion, from the first transmission of the lost tail, at a round trip of %v", rtt),
+		Name: "ladder", Title: fmt.Sprintf("First retransmission and completion, from the first transmission of "+
+			"the lost tail, at a round trip of %v", rtt),
 		Columns: []string{"floor", "rule", "lost", "retransmitted, ms", "expected, ms", "complete, ms"},
 	}
 	for _, c := range cells {
@@ -53,7 +54,8 @@ func gainTable(cells []Cell) experiments.Table {
 				continue
 			}
 			each, restart := find(c.Tails, perSegment, one.Lost), find(c.Tails, rtoRestart, one.Lost)
-			t.Add(ms(c.Gap), one.Lost, ms(one.Age), ms(one.Retransmission-each.Retransmission), ms(one.Retransmission-restart.Retransmission))
+			t.Add(ms(c.Gap), one.Lost, ms(one.Age), ms(one.Retransmission-each.Retransmission),
+				ms(one.Retransmission-restart.Retransmission))
 		}
 	}
 	return t
@@ -62,7 +64,8 @@ func gainTable(cells []Cell) experiments.Table {
 // tickTable shows how late the rules are with coarser ticks.
 func tickTable(p *Plan, cells []Cell) experiments.Table {
 	t := experiments.Table{
-		Name: "ticks", Title: "First retransmission minus the expected time, with coarser ticks of expiry at random phases",
+		Name: "ticks", Title: "First retransmission minus the expected time, with coarser ticks of expiry at " +
+			"random phases",
 		Columns: []string{"tick, ms", "rule", "tails", "least, ms", "mean, ms", "greatest, ms"},
 	}
 	for _, tick := range p.Ticks {
@@ -97,7 +100,8 @@ func gvisorTable(cells []Cell) experiments.Table {
 			if x.Lost > 4 {
 				continue
 			}
-			t.Add(ms(c.RTT), x.Segments, x.Lost, ms(x.Retransmission), ms(lawGVisor(c.RTT, x.Segments, x.Lost)), ms(x.Complete))
+			t.Add(ms(c.RTT), x.Segments, x.Lost, ms(x.Retransmission), ms(lawGVisor(c.RTT, x.Segments, x.Lost)),
+				ms(x.Complete))
 		}
 	}
 	return t
@@ -139,10 +143,13 @@ func figures(p *Plan, cells []Cell) (all []figure.Figure) {
 			}
 		}
 		all = append(all, figure.Figure{
-			Name: []string{"winners-200ms", "winners-1s"}[i], Title: "The rule that retransmits a lost tail first, floor of " + floor,
-			X: figure.Axis{Label: "round trip, ms"}, Y: figure.Axis{Label: "segments lost at the end"}, Map: m,
-			Caption: "The number in a cell is the time of the first retransmission, ms. For a lone lost segment the timer per segment is first (with a floor of " +
-				"1 s from 267 ms on), because the probe allows for a delayed ACK. For more segments the probe is first while RTT + 2·SRTT is below the timeout.",
+			Name:  []string{"winners-200ms", "winners-1s"}[i],
+			Title: "The rule that retransmits a lost tail first, floor of " + floor,
+			X:     figure.Axis{Label: "round trip, ms"}, Y: figure.Axis{Label: "segments lost at the end"}, Map: m,
+			Caption: "The number in a cell is the time of the first retransmission, ms. For a lone lost segment " +
+				"the timer per segment is first (with a floor of " +
+				"1 s from 267 ms on), because the probe allows for a delayed ACK. For more segments the probe is " +
+				"first while RTT + 2·SRTT is below the timeout.",
 		})
 	}
 	for _, c := range cells {
@@ -160,11 +167,15 @@ func ladderFigure(c Cell) figure.Figure {
 		last = max(last, x.Segment)
 	}
 	f := figure.Figure{
-		Name: "ladder", Title: fmt.Sprintf("The last %d segments of a flight are lost: retransmissions of each rule over time", c.Tails[0].Lost),
-		X: figure.Axis{Label: "time since the flight left, ms"}, Y: figure.Axis{Label: "segment", Lo: 0, Hi: float64(last) + 1.5},
+		Name: "ladder", Title: fmt.Sprintf("The last %d segments of a flight are lost: retransmissions of each "+
+			"rule over time", c.Tails[0].Lost),
+		X: figure.Axis{Label: "time since the flight left, ms"}, Y: figure.Axis{Label: "segment", Lo: 0,
+			Hi: float64(last) + 1.5},
 		Marks: []figure.Mark{{Label: "ACKs of the others", At: ms(c.RTT), Vertical: true}},
-		Caption: fmt.Sprintf("Round trip %v, floor of %s. All send the flight at 0. The probe retransmits the last segment, and its SACK reveals the other losses. "+
-			"A timer per segment retransmits the first lost segment one round trip before the one timer.", c.RTT, c.Floor),
+		Caption: fmt.Sprintf("Round trip %v, floor of %s. All send the flight at 0. The probe retransmits the last "+
+			"segment, and its SACK reveals the other losses. "+
+			"A timer per segment retransmits the first lost segment one round trip before the one timer.", c.RTT,
+			c.Floor),
 	}
 	for i, t := range c.Tails {
 		s := figure.Series{Name: t.Rule, Kind: figure.Points, Group: i + 1, Marker: i + 1}

@@ -20,14 +20,17 @@ func TestTails(t *testing.T) {
 		if c.Kind != kindMap || c.RTT != 20*time.Millisecond {
 			continue
 		}
-		want := map[string][2]int{oneTimer: {240, 240}, rtoRestart: {220, 220}, perSegment: {220, 220}, probe: {240, 60}}
+		want := map[string][2]int{oneTimer: {240, 240}, rtoRestart: {220, 220}, perSegment: {220, 220}, probe: {240,
+			60}}
 		if c.Floor == floorSecond {
-			want = map[string][2]int{oneTimer: {1020, 1020}, rtoRestart: {1000, 1000}, perSegment: {1000, 1000}, probe: {260, 60}}
+			want = map[string][2]int{oneTimer: {1020, 1020}, rtoRestart: {1000, 1000}, perSegment: {1000, 1000},
+				probe: {260, 60}}
 		}
 		for rule, w := range want {
 			for i, lost := range []int{1, 3} {
 				if got := find(c.Tails, rule, lost).Retransmission; got/time.Microsecond != time.Duration(w[i])*1000 {
-					t.Errorf("floor of %s, %s, %d lost: retransmitted after %v, want %dms", c.Floor, rule, lost, got, w[i])
+					t.Errorf("floor of %s, %s, %d lost: retransmitted after %v, want %dms", c.Floor, rule, lost, got,
+						w[i])
 				}
 			}
 		}

@@ -85,7 +85,8 @@ func (b bottleneck) dumbbell(seed int, key uint64, transfers ...*transfer) (*dum
 		}
 	}
 	built, err := sim.Build(d.world.Net, sim.TopologyConfig{
-		Kind: "dumbbell", Senders: len(transfers) + 1, Access: []sim.LinkConfig{{Rate: uint64(b.access), Delay: time.Millisecond}},
+		Kind: "dumbbell", Senders: len(transfers) + 1,
+		Access:     []sim.LinkConfig{{Rate: uint64(b.access), Delay: time.Millisecond}},
 		Bottleneck: sim.LinkConfig{Rate: uint64(b.rate), Queue: sim.Limit{Packets: uint32(b.buffers)}, Delay: b.delay},
 		Return:     &sim.LinkConfig{Rate: uint64(b.rate), Delay: b.delay},
 	}, nodes[0], nodes[1])
@@ -99,7 +100,8 @@ func (b bottleneck) dumbbell(seed int, key uint64, transfers ...*transfer) (*dum
 		if err := d.world.Attach(hosts[1][i], built.Receivers[i], built.ReceiverOut[i]); err != nil {
 			return nil, err
 		}
-		if err := hosts[1][i].Listen(dumbbellPort, tcp.ListenConfig{Backlog: 1024}, func() host.App { return host.Apps{&host.Sink{}, &host.Closer{}} }); err != nil {
+		if err := hosts[1][i].Listen(dumbbellPort, tcp.ListenConfig{Backlog: 1024},
+			func() host.App { return host.Apps{&host.Sink{}, &host.Closer{}} }); err != nil {
 			return nil, err
 		}
 		if i == len(transfers) {
@@ -145,7 +147,8 @@ func (t *transfer) Expire(now wheel.Time) {
 			t.done, t.ended = true, now
 		}
 	}
-	_, err := t.sender.Dial(t.to, dumbbellPort, nil, host.Apps{&host.Bulk{Bytes: uint64(t.bytes), Buffer: uint32(t.of.sendBuffer)}, host.AppFunc(watch)})
+	_, err := t.sender.Dial(t.to, dumbbellPort, nil,
+		host.Apps{&host.Bulk{Bytes: uint64(t.bytes), Buffer: uint32(t.of.sendBuffer)}, host.AppFunc(watch)})
 	t.failed = err != nil
 }
 
@@ -164,7 +167,8 @@ func (d *dumbbell) run() ([]transferred, error) {
 		return nil, faults[0]
 	}
 	for _, t := range d.transfers {
-		r := transferred{Seconds: t.ended.Sub(t.begun).Seconds(), Timeouts: int(t.sender.Counters().TCPTimeouts), Silence: t.silence.sum.Seconds()}
+		r := transferred{Seconds: t.ended.Sub(t.begun).Seconds(), Timeouts: int(t.sender.Counters().TCPTimeouts),
+			Silence: t.silence.sum.Seconds()}
 		for i := range t.record.Retransmissions {
 			r.Retransmitted += int(t.record.Retransmissions[i].Len)
 		}

@@ -52,18 +52,22 @@ type series struct {
 func cells(p *Plan) (all []experiments.Cell[Cell]) {
 	for _, t := range p.timers() {
 		for _, rtt := range p.RTTs {
-			all = append(all, series{fmt.Sprintf("timers=%q rtt=%v", t.Text, rtt), flow{plan: p, timers: t, rtt: rtt}, Cell{Timers: t.Text}, true, p.Seeds, 4e-5, flow.run}.cells()...)
+			all = append(all, series{fmt.Sprintf("timers=%q rtt=%v", t.Text, rtt), flow{plan: p, timers: t, rtt: rtt},
+				Cell{Timers: t.Text}, true, p.Seeds, 4e-5, flow.run}.cells()...)
 		}
 	}
 	coarse := Cell{Timers: p.Coarse.Text}
 	for _, rtt := range p.AnchorRTTs {
-		all = append(all, series{fmt.Sprintf("anchor rtt=%v", rtt), flow{plan: p, timers: p.Coarse, rtt: rtt, anchor: true}, coarse, false, p.Seeds, 1.3e-5, flow.run}.cells()...)
+		all = append(all, series{fmt.Sprintf("anchor rtt=%v", rtt), flow{plan: p, timers: p.Coarse, rtt: rtt,
+			anchor: true}, coarse, false, p.Seeds, 1.3e-5, flow.run}.cells()...)
 	}
 	for _, rtt := range p.StillRTTs {
-		all = append(all, series{fmt.Sprintf("still rtt=%v", rtt), flow{plan: p, timers: p.Coarse, rtt: rtt, still: true}, coarse, false, p.Seeds, 6e-6, flow.run}.cells()...)
+		all = append(all, series{fmt.Sprintf("still rtt=%v", rtt), flow{plan: p, timers: p.Coarse, rtt: rtt,
+			still: true}, coarse, false, p.Seeds, 6e-6, flow.run}.cells()...)
 	}
 	for _, rtt := range p.RTTs {
-		all = append(all, series{fmt.Sprintf("gvisor rtt=%v", rtt), flow{plan: p, timers: p.Fine, rtt: rtt}, Cell{Timers: gvisor}, true, p.GVisorSeeds, 8e-4, flow.gvisor}.cells()...)
+		all = append(all, series{fmt.Sprintf("gvisor rtt=%v", rtt), flow{plan: p, timers: p.Fine, rtt: rtt},
+			Cell{Timers: gvisor}, true, p.GVisorSeeds, 8e-4, flow.gvisor}.cells()...)
 	}
 	return all
 }
@@ -152,15 +156,18 @@ func (f flow) run() (Flow, error) {
 	losses := watch{}
 	up, down := f.links(&losses)
 	cfg := f.timers.Config()
-	pair, err := testbed.NewPair(testbed.PairPlan{Seed: f.key, Client: cfg, Server: cfg, Up: up, Down: down, Trace: true, Verify: true})
+	pair, err := testbed.NewPair(testbed.PairPlan{Seed: f.key, Client: cfg, Server: cfg, Up: up, Down: down,
+		Trace: true, Verify: true})
 	if err != nil {
 		return out, err
 	}
-	err = pair.Server.Listen(80, tcp.ListenConfig{Backlog: 1}, func() host.App { return host.Apps{&host.Sink{}, &host.Closer{}} })
+	err = pair.Server.Listen(80, tcp.ListenConfig{Backlog: 1},
+		func() host.App { return host.Apps{&host.Sink{}, &host.Closer{}} })
 	if err != nil {
 		return out, err
 	}
-	app := &exchanges{flow: &f, bytes: uint32(k.flight * mss), total: f.losses() * (f.between() + 1), net: pair.World.Net}
+	app := &exchanges{flow: &f, bytes: uint32(k.flight * mss), total: f.losses() * (f.between() + 1),
+		net: pair.World.Net}
 	if _, err := pair.Client.Dial(pair.Server, 80, nil, app); err != nil {
 		return out, err
 	}
@@ -184,17 +191,19 @@ func (f *flow) links(losses *watch) (up, down sim.LinkConfig) {
 	k := &kinds[f.kind]
 	bytes := uint64(k.flight * mss)
 	down.Delay = f.rtt / 10
-	up = sim.LinkConfig{Delay: f.rtt - down.Delay, Loss: sim.Losses{&testbed.StreamLoss{Rule: func(now wheel.Time, start, end uint64, attempt uint32) bool {
-		n := int(start / bytes)
-		if !f.lossy(n) || int(start%bytes/mss) != f.lost(n) {
-			return false
-		}
-		return losses.sent(now, n, attempt, k.attempt)
-	}}}}
+	up = sim.LinkConfig{Delay: f.rtt - down.Delay,
+		Loss: sim.Losses{&testbed.StreamLoss{Rule: func(now wheel.Time, start, end uint64, attempt uint32) bool {
+			n := int(start / bytes)
+			if !f.lossy(n) || int(start%bytes/mss) != f.lost(n) {
+				return false
+			}
+			return losses.sent(now, n, attempt, k.attempt)
+		}}}}
 	if f.plan.CV > 0 && !f.still {
 		// Segments of one exchange leave together and take the same time, and those of the next another
 		// time. A round trip takes at least as long as the link back.
-		up.Jitter = sim.Jitter{Amount: time.Duration(math.Round(f.plan.CV * float64(f.rtt))), Normal: true, Hold: down.Delay}
+		up.Jitter = sim.Jitter{Amount: time.Duration(math.Round(f.plan.CV * float64(f.rtt))), Normal: true,
+			Hold: down.Delay}
 	}
 	return up, down
 }

@@ -44,7 +44,8 @@ func (f flow) gvisor() (out Flow, err error) {
 	up, down := f.links(&losses)
 	g := &gvisorFlow{flow: &f, bytes: uint64(kinds[f.kind].flight * mss)}
 	// The keys are those of a Pair's links, for the same delays.
-	if g.Wire, err = testbed.NewWire(up, down, [2]uint64{sim.LinkKey(f.key, "client>server"), sim.LinkKey(f.key, "server>client")}); err != nil {
+	if g.Wire, err = testbed.NewWire(up, down, [2]uint64{sim.LinkKey(f.key, "client>server"), sim.LinkKey(f.key,
+		"server>client")}); err != nil {
 		return out, err
 	}
 	g.stacks, err = testbed.NewStacks(virtual.Config{Seed: f.key, Wire: g, TCP: [2]virtual.TCP{
@@ -98,7 +99,8 @@ func (g *gvisorFlow) Send(now wheel.Time, from int, p *virtual.Packet) (time.Dur
 	if from == testbed.DialEnd && p.End > p.Start {
 		timeouts := g.stacks.Net.Counts(testbed.DialEnd).Timeouts
 		if attempt > 1 {
-			g.retransmissions = append(g.retransmissions, testbed.Retransmission{At: now, Attempt: int(attempt), Timed: timeouts > g.timeouts, Timer: tcptimers.Rexmit})
+			g.retransmissions = append(g.retransmissions, testbed.Retransmission{At: now, Attempt: int(attempt),
+				Timed: timeouts > g.timeouts, Timer: tcptimers.Rexmit})
 		}
 		g.timeouts = timeouts
 	}

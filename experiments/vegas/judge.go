@@ -79,12 +79,16 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 	r.gvisorClaim(p, out)
 	r.tables(p, out)
 	r.figures(p, out)
-	out.Notes = append(out.Notes, r.others(p), "The published 1100 ms are below the 1250 ms that 4.4BSD's arithmetic gives for round trips far below a tick, "+
-		"and within the 1000 to 1500 ms of each single wait. The paper does not give the round trips, nor the number of "+
+	out.Notes = append(out.Notes, r.others(p), "The published 1100 ms are below the 1250 ms that 4.4BSD's "+
+		"arithmetic gives for round trips far below a tick, "+
+		"and within the 1000 to 1500 ms of each single wait. The paper does not give the round trips, nor the "+
+		"number of "+
 		"timeouts in its average. With longer round trips the mean only rises, as more samples cross a tick.")
 	if groups, _ := r.of(gvisor, kindAgain, short); len(slices.Concat(groups...)) > 0 {
-		out.Notes = append(out.Notes, fmt.Sprintf("gVisor does not restart its timer at a fast retransmission, and RFC 6298 §5 does not ask for it: the timer counts from the last ACK. "+
-			"So a lost retransmission waits for less than the floor, at least %s ms.", experiments.Number(slices.Min(slices.Concat(groups...)))))
+		out.Notes = append(out.Notes, fmt.Sprintf("gVisor does not restart its timer at a fast retransmission, and "+
+			"RFC 6298 §5 does not ask for it: the timer counts from the last ACK. "+
+			"So a lost retransmission waits for less than the floor, at least %s ms.",
+			experiments.Number(slices.Min(slices.Concat(groups...)))))
 	}
 	return out, nil
 }
@@ -107,7 +111,8 @@ func (r results) others(p *Plan) string {
 		}
 	}
 	return fmt.Sprintf("The waits leave out losses of a retransmission that a timeout caused, since they wait for a "+
-		"backed-off timer, and losses that other means repaired: with %s, %d and %d. With the former, its greatest mean at round trips up to %v "+
+		"backed-off timer, and losses that other means repaired: with %s, %d and %d. With the former, its greatest "+
+		"mean at round trips up to %v "+
 		"is %s ms.", name(p.Fine.Text), backedOff, other, atMost, experiments.Number(with))
 }
 
@@ -122,7 +127,8 @@ func fixedPoint(out *experiments.Outcome) {
 	}
 	table := experiments.Table{
 		Name: "recurrence", Title: "The estimator's variables by sample, where the 16th crosses a tick", Data: true,
-		Columns: []string{"course", "sample", "ticks crossed", "t_srtt, 1/8 ticks", "t_rttvar, 1/4 ticks", "timeout, ticks"},
+		Columns: []string{"course", "sample", "ticks crossed", "t_srtt, 1/8 ticks", "t_rttvar, 1/4 ticks",
+			"timeout, ticks"},
 	}
 	rests := true
 	var last state
@@ -141,10 +147,14 @@ func fixedPoint(out *experiments.Outcome) {
 	}
 	out.Tables = append(out.Tables, table)
 	out.Figures = append(out.Figures, fig)
-	out.Claim(experiments.Claim{Name: "fixed-point", Class: experiments.Law, Text: "round trips far below a tick leave 4.4BSD's estimator at t_srtt 7, t_rttvar 3: a timeout of 3 ticks for ever",
+	out.Claim(experiments.Claim{Name: "fixed-point", Class: experiments.Law,
+		Text: "round trips far below a tick leave 4.4BSD's estimator at t_srtt 7, t_rttvar 3: a timeout of 3 ticks " +
+			"for ever",
 		Published: "t_srtt 7, t_rttvar 3, 3 ticks", Source: recurrenceSource, Tag: experiments.Computed,
-		Measured: experiments.MeasuredText("t_srtt %d, t_rttvar %d, %d ticks from the 2nd of 1000 samples on", last.srtt, last.rttvar, last.rto),
-		Expected: experiments.Whether(rests, "the same, from any state"), Otherwise: "the estimator's arithmetic is not that of 4.4BSD"})
+		Measured: experiments.MeasuredText("t_srtt %d, t_rttvar %d, %d ticks from the 2nd of 1000 samples on",
+			last.srtt, last.rttvar, last.rto),
+		Expected:  experiments.Whether(rests, "the same, from any state"),
+		Otherwise: "the estimator's arithmetic is not that of 4.4BSD"})
 }
 
 const recurrenceSource = "recurrence of 4.4BSD's tcp_xmit_timer"
@@ -153,7 +163,8 @@ const recurrenceSource = "recurrence of 4.4BSD's tcp_xmit_timer"
 func (r results) restClaims(p *Plan, out *experiments.Outcome) {
 	const source = recurrenceSource + ", counted down by tcp_slowtimo"
 	still := experiments.Select(r, func(c *Cell) bool { return c.Still })
-	groups := experiments.SamplesBySeed(still, func(c *Cell) int { return c.Seed }, func(c *Cell) []float64 { return c.Flows[0].Waits })
+	groups := experiments.SamplesBySeed(still, func(c *Cell) int { return c.Seed },
+		func(c *Cell) []float64 { return c.Flows[0].Waits })
 	all, within := slices.Concat(groups...), 0
 	for _, w := range all {
 		if w > 1000 && w <= 1500 {
@@ -161,18 +172,27 @@ func (r results) restClaims(p *Plan, out *experiments.Outcome) {
 		}
 	}
 	_, ks := stat.KolmogorovSmirnov(all, func(x float64) float64 { return min(max((x-1000)/500, 0), 1) })
-	out.Claim(experiments.Claim{Name: "mean-at-rest", Class: experiments.Law, Text: fmt.Sprintf("at the fixed point waits are even over (1000 ms, 1500 ms], 1250 ms in the mean, at round trips up to %v", slices.Max(p.StillRTTs)),
-		Published: "U(1000 ms, 1500 ms]", Source: source, Tag: experiments.Computed, Measured: experiments.MeasuredWithin(stat.Bootstrap(groups, 1, stat.Mean[float64]), "ms"),
-		Expected: experiments.Within(1250, 25, "ms").Also(within == len(all) && ks > 0.01, "all within, even at p > 0.01 (Kolmogorov-Smirnov: %s)", experiments.Number(ks)), Basis: "2 % of the mean",
+	out.Claim(experiments.Claim{Name: "mean-at-rest", Class: experiments.Law,
+		Text: fmt.Sprintf("at the fixed point waits are even over (1000 ms, 1500 ms], 1250 ms in the mean, at "+
+			"round trips up to %v", slices.Max(p.StillRTTs)),
+		Published: "U(1000 ms, 1500 ms]", Source: source, Tag: experiments.Computed,
+		Measured: experiments.MeasuredWithin(stat.Bootstrap(groups, 1, stat.Mean[float64]), "ms"),
+		Expected: experiments.Within(1250, 25, "ms").Also(within == len(all) && ks > 0.01,
+			"all within, even at p > 0.01 (Kolmogorov-Smirnov: %s)", experiments.Number(ks)), Basis: "2 % of the mean",
 		Otherwise: "the sweep does not meet the timers at even phases, or the estimator is not at rest"})
 }
 
 // waitClaims compares the coarse and the fine timers with the paper.
 func (r results) waitClaims(p *Plan, out *experiments.Outcome) {
-	out.Claim(experiments.Claim{Name: "coarse-mean", Class: experiments.OfOthers, Text: fmt.Sprintf("under clocks of 500 ms a loss that needs a timeout waits more than a second, at round trips up to %v", atMost),
-		Published: "1100 ms", Source: paper, Tag: experiments.FromPrint, Measured: experiments.MeasuredWithin(r.mean(p.Coarse.Text, -1, short), "ms"),
+	out.Claim(experiments.Claim{Name: "coarse-mean", Class: experiments.OfOthers,
+		Text: fmt.Sprintf("under clocks of 500 ms a loss that needs a timeout waits more than a second, at round "+
+			"trips up to %v", atMost),
+		Published: "1100 ms", Source: paper, Tag: experiments.FromPrint,
+		Measured: experiments.MeasuredWithin(r.mean(p.Coarse.Text, -1, short), "ms"),
 		Expected: experiments.Printed(publishedCoarse, "ms").OrDiffers(experiments.AtLeast(900, "ms")),
-		Why:      "The round trips and kinds of loss of the paper's paths are not known; with longer round trips and lost retransmissions, losses wait longer. 4.3BSD-Tahoe's rule waits less. The paper's Reno may have had either, or a mixture was measured."})
+		Why: "The round trips and kinds of loss of the paper's paths are not known; with longer round trips " +
+			"and lost retransmissions, losses wait longer. 4.3BSD-Tahoe's rule waits less. The paper's Reno may " +
+			"have had either, or a mixture was measured."})
 	worst := stat.Interval{}
 	for _, rtt := range p.RTTs {
 		if short(rtt) {
@@ -181,12 +201,18 @@ func (r results) waitClaims(p *Plan, out *experiments.Outcome) {
 			}
 		}
 	}
-	out.Claim(experiments.Claim{Name: "fine-mean", Class: experiments.OfOthers, Text: fmt.Sprintf("a timer per segment retransmits in less than 300 ms in the mean, at each round trip up to %v, a limit chosen so that it can", atMost),
-		Published: "less than 300 ms", Source: paper, Tag: experiments.FromPrint, Measured: experiments.MeasuredWithin(worst, "ms"),
-		Expected: experiments.PrintedBound(experiments.Below(publishedFine, "ms")).OrDiffers(experiments.AtMost(400, "ms")),
-		Basis: fmt.Sprintf("the inequality as printed. But %v is this project's choice: the greatest round trip at which the recurrence of fine timers "+
+	out.Claim(experiments.Claim{Name: "fine-mean", Class: experiments.OfOthers,
+		Text: fmt.Sprintf("a timer per segment retransmits in less than 300 ms in the mean, at each round trip up "+
+			"to %v, a limit chosen so that it can", atMost),
+		Published: "less than 300 ms", Source: paper, Tag: experiments.FromPrint,
+		Measured: experiments.MeasuredWithin(worst, "ms"),
+		Expected: experiments.PrintedBound(experiments.Below(publishedFine, "ms")).OrDiffers(experiments.AtMost(400,
+			"ms")),
+		Basis: fmt.Sprintf("the inequality as printed. But %v is this project's choice: the greatest round trip at "+
+			"which the recurrence of fine timers "+
 			"stays below 300 ms. The paper gives no round trip, so longer ones were not a test", atMost),
-		Otherwise: "the round trip varies more within a flight than between flights of one segment, and its variation makes up for that"})
+		Otherwise: "the round trip varies more within a flight than between flights of one segment, and its " +
+			"variation makes up for that"})
 }
 
 // betweenClaim judges whether the published mean lies between the two rules for the timeout.
@@ -201,11 +227,15 @@ func (r results) betweenClaim(p *Plan, out *experiments.Outcome) {
 		if text != "" {
 			text += ", "
 		}
-		text += fmt.Sprintf("%s and %s ms at %v", experiments.Number(math.Round(low)), experiments.Number(math.Round(high)), rtt)
+		text += fmt.Sprintf("%s and %s ms at %v", experiments.Number(math.Round(low)),
+			experiments.Number(math.Round(high)), rtt)
 	}
-	out.Claim(experiments.Claim{Name: "between", Class: experiments.Law, Text: fmt.Sprintf("the published 1100 ms lie between the means under SRTT + 2·RTTVAR, 4.3BSD-Tahoe's timeout, and under SRTT + 4·RTTVAR, 4.4BSD's, at each round trip up to %v", atMost),
+	out.Claim(experiments.Claim{Name: "between", Class: experiments.Law,
+		Text: fmt.Sprintf("the published 1100 ms lie between the means under SRTT + 2·RTTVAR, 4.3BSD-Tahoe's "+
+			"timeout, and under SRTT + 4·RTTVAR, 4.4BSD's, at each round trip up to %v", atMost),
 		Source: "V. Jacobson, SIGCOMM 1988, and the arithmetic of both systems' tcp_input.c", Tag: experiments.Computed,
-		Measured: experiments.MeasuredText("%s", text), Expected: experiments.Whether(between, "below and above 1100 ms"),
+		Measured: experiments.MeasuredText("%s", text), Expected: experiments.Whether(between,
+			"below and above 1100 ms"),
 		Otherwise: "at some round trip one rule alone gives 1100 ms"})
 }
 
@@ -226,15 +256,18 @@ func (r results) gvisorClaim(p *Plan, out *experiments.Outcome) {
 	for _, w := range slices.Concat(groups...) {
 		late.Add(w < floor+1)
 	}
-	text, measured := fmt.Sprintf("gVisor's own TCP retransmits a lone segment no sooner than its floor of %v", gvisorFloor), fmt.Sprintf("%d of %d sooner", early.Exceptions, early.Cases)
+	text, measured := fmt.Sprintf("gVisor's own TCP retransmits a lone segment no sooner than its floor of %v",
+		gvisorFloor), fmt.Sprintf("%d of %d sooner", early.Exceptions, early.Cases)
 	expected := "none"
 	if late.Cases > 0 {
 		text += fmt.Sprintf(", and at round trips up to %v just then", gvisorFloor/8)
 		measured += fmt.Sprintf(", %d of %d just then", late.Cases-late.Exceptions, late.Cases)
 		expected = "none; all within 1 ms"
 	}
-	out.Claim(experiments.Claim{Name: "gvisor", Class: experiments.Law, Text: text, Published: "MinRTO = 200 ms", Source: "gVisor, pkg/tcpip/transport/tcp/snd.go", Tag: experiments.FromPrint,
-		Measured: experiments.MeasuredText("%s", measured), Expected: experiments.Whether(early.Exceptions+late.Exceptions == 0 && early.Cases > 0, "%s", expected),
+	out.Claim(experiments.Claim{Name: "gvisor", Class: experiments.Law, Text: text, Published: "MinRTO = 200 ms",
+		Source: "gVisor, pkg/tcpip/transport/tcp/snd.go", Tag: experiments.FromPrint,
+		Measured:  experiments.MeasuredText("%s", measured),
+		Expected:  experiments.Whether(early.Exceptions+late.Exceptions == 0 && early.Cases > 0, "%s", expected),
 		Otherwise: "gVisor's timer has another rule"})
 }
 
@@ -274,18 +307,22 @@ func (r results) tables(p *Plan, out *experiments.Outcome) {
 func (r results) figures(p *Plan, out *experiments.Outcome) {
 	dist := figure.Figure{
 		Name: "waits", Title: "The wait of a loss that only a timer can repair",
-		X: figure.Axis{Label: "from the lost transmission to the next, ms", Log: true}, Y: figure.Axis{Label: "share of losses", Lo: 0, Hi: 1},
+		X: figure.Axis{Label: "from the lost transmission to the next, ms", Log: true},
+		Y: figure.Axis{Label: "share of losses", Lo: 0, Hi: 1},
 		Marks: []figure.Mark{
 			{Label: "1100 ms in 1995", At: publishedCoarse, Vertical: true},
 			{Label: "300 ms", At: publishedFine, Vertical: true},
 		},
-		Caption: fmt.Sprintf("Round trips up to %v, all kinds of loss. The paper of 1995 found 300 ms enough. Under clocks of 500 ms each loss waits a second and more; "+
-			"a fine clock with a floor of 1 s does no better, and without a floor a loss waits about a round trip.", atMost),
+		Caption: fmt.Sprintf("Round trips up to %v, all kinds of loss. The paper of 1995 found 300 ms enough. "+
+			"Under clocks of 500 ms each loss waits a second and more; "+
+			"a fine clock with a floor of 1 s does no better, and without a floor a loss waits about a round trip.",
+			atMost),
 	}
 	means := figure.Figure{
 		Name: "mean-by-rtt", Title: "The mean wait by the round trip",
 		X: figure.Axis{Label: "round trip, ms"}, Y: figure.Axis{Label: "mean wait, ms", Lo: 0, Hi: 2200},
-		Marks:   []figure.Mark{{Label: "1100 ms, measured in 1995", At: publishedCoarse}, {Label: "300 ms would have been enough", At: publishedFine}},
+		Marks: []figure.Mark{{Label: "1100 ms, measured in 1995", At: publishedCoarse},
+			{Label: "300 ms would have been enough", At: publishedFine}},
 		Caption: "All kinds of loss, with 95 % intervals over seeds. Dashed: the recurrence for a lone segment.",
 	}
 	rtts := slices.Sorted(slices.Values(p.RTTs))
@@ -298,7 +335,8 @@ func (r results) figures(p *Plan, out *experiments.Outcome) {
 		}
 		means.Series = append(means.Series, s)
 	}
-	if law := (figure.Series{Name: "recurrence, lone segment", Kind: figure.Line, Dashed: true}); len(p.AnchorRTTs) > 0 {
+	if law := (figure.Series{Name: "recurrence, lone segment", Kind: figure.Line,
+		Dashed: true}); len(p.AnchorRTTs) > 0 {
 		for _, rtt := range p.AnchorRTTs {
 			law.Add(rtt.Seconds()*1e3, inARow.mean(rtt, p.CV, p.Between))
 		}

@@ -64,12 +64,14 @@ func (l lone) mean(rtt time.Duration, cv float64, between int) float64 {
 // loneWaits returns the waits of lone segments under the coarse timers, by seed.
 func (r results) loneWaits(rtt time.Duration) [][]float64 {
 	of := experiments.Select(r, func(c *Cell) bool { return c.Anchor && c.RTT == rtt })
-	return experiments.SamplesBySeed(of, func(c *Cell) int { return c.Seed }, func(c *Cell) []float64 { return c.Flows[0].Waits })
+	return experiments.SamplesBySeed(of, func(c *Cell) int { return c.Seed },
+		func(c *Cell) []float64 { return c.Flows[0].Waits })
 }
 
 // loneTable compares the waits of lone segments with the models.
 func (r results) loneTable(p *Plan) experiments.Table {
-	t := experiments.Table{Name: "lone", Title: "Mean wait of a lone segment, in ms: the engine under the coarse timers, and models of senders",
+	t := experiments.Table{Name: "lone", Title: "Mean wait of a lone segment, in ms: the engine under the coarse " +
+		"timers, and models of senders",
 		Columns: []string{"round trip, ms", "losses", "engine", "95 % from", "to"}}
 	for _, l := range lones {
 		t.Columns = append(t.Columns, l.name)
@@ -101,11 +103,16 @@ func (r results) crossingClaim(p *Plan, out *experiments.Outcome) {
 		if i > 0 {
 			text += ", "
 		}
-		text += fmt.Sprintf("%s at %v (model %s, apart %s)", experiments.Number(in.Value), rtt, experiments.Number(math.Round(want)), experiments.Number(math.Round(other)))
+		text += fmt.Sprintf("%s at %v (model %s, apart %s)", experiments.Number(in.Value), rtt,
+			experiments.Number(math.Round(want)), experiments.Number(math.Round(other)))
 	}
-	out.Claim(experiments.Claim{Name: "crossings", Class: experiments.Law, Text: "samples that cross a tick lift the mean wait of a lone segment as in the recurrence of a sender whose exchanges follow in a row",
-		Source: recurrenceSource, Tag: experiments.Computed, Measured: experiments.MeasuredText("%s ms", text).Judging(worst),
-		Expected:  experiments.AtMost(1, "").Saying("nearer to that model than to exchanges at random phases, or within 1 %%"),
+	out.Claim(experiments.Claim{Name: "crossings", Class: experiments.Law,
+		Text: "samples that cross a tick lift the mean wait of a lone segment as in the recurrence of a sender " +
+			"whose exchanges follow in a row",
+		Source: recurrenceSource, Tag: experiments.Computed, Measured: experiments.MeasuredText("%s ms",
+			text).Judging(worst),
+		Expected: experiments.AtMost(1, "").Saying("nearer to that model than to exchanges at random phases, or " +
+			"within 1 %%"),
 		Basis:     "half the distance of the two models",
 		Otherwise: "the phases of the tick at which exchanges begin are not those of the recurrence"})
 }

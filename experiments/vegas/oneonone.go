@@ -49,7 +49,8 @@ type oneOnOneCell struct {
 // OneOnOne is the study.
 var OneOnOne = experiments.Define(experiments.Spec[oneOnOnePlan, oneOnOneCell]{
 	ID: "E26", Name: "oneonone", Class: experiments.Published, Folder: "vegas/oneonone", Files: files,
-	Found: "Throughputs of the paper's Table III are met in {rates}. Two transfers of Vegas retransmit {both-vegas#} of what two of Reno do; " +
+	Found: "Throughputs of the paper's Table III are met in {rates}. Two transfers of Vegas retransmit " +
+		"{both-vegas#} of what two of Reno do; " +
 		"0.4 of 52 KB was published. Reno's throughputs are nearer with the timeout of 4.3BSD-Tahoe: {other-reno}.",
 	Question: "What do a transfer of Reno and one of Vegas do to each other?",
 	Cells:    oneOnOneCells,
@@ -59,7 +60,8 @@ var OneOnOne = experiments.Define(experiments.Spec[oneOnOnePlan, oneOnOneCell]{
 // pairs returns the combinations of Table III in its order, and then the same for each other Reno.
 func (p *oneOnOnePlan) pairs() (all [][2]testbed.Timers) {
 	for i, reno := range append([]testbed.Timers{p.Reno}, p.Renos...) {
-		all = append(all, [2]testbed.Timers{reno, reno}, [2]testbed.Timers{reno, p.Vegas}, [2]testbed.Timers{p.Vegas, reno})
+		all = append(all, [2]testbed.Timers{reno, reno}, [2]testbed.Timers{reno, p.Vegas}, [2]testbed.Timers{p.Vegas,
+			reno})
 		if i == 0 {
 			all = append(all, [2]testbed.Timers{p.Vegas, p.Vegas})
 		}
@@ -85,11 +87,13 @@ func oneOnOneCells(p *oneOnOnePlan) (all []experiments.Cell[oneOnOneCell]) {
 
 // run runs two transfers. The small one begins at a random time after the large one.
 func (p *oneOnOnePlan) run(tcps [2]testbed.Timers, c oneOnOneCell) (oneOnOneCell, error) {
-	link := bottleneck{rate: p.Rate, buffers: c.Buffers, delay: p.Delay, access: p.Access, sendBuffer: p.SendBuffer, initialWindow: p.InitialWindow, old: p.Reno}
+	link := bottleneck{rate: p.Rate, buffers: c.Buffers, delay: p.Delay, access: p.Access, sendBuffer: p.SendBuffer,
+		initialWindow: p.InitialWindow, old: p.Reno}
 	// The large one begins at any phase of the sweep.
 	large := time.Duration(testbed.Uniform(uint64(c.Seed), 0xe26) * float64(tcptimers.SlowTick))
 	small := large + time.Duration(testbed.Uniform(uint64(c.Seed), 0xe27)*float64(p.Latest))
-	d, err := link.dumbbell(c.Seed, 0xe26, &transfer{timers: tcps[0], bytes: p.Small, start: small}, &transfer{timers: tcps[1], bytes: p.Large, start: large})
+	d, err := link.dumbbell(c.Seed, 0xe26, &transfer{timers: tcps[0], bytes: p.Small, start: small},
+		&transfer{timers: tcps[1], bytes: p.Large, start: large})
 	if err != nil {
 		return c, err
 	}
@@ -127,10 +131,14 @@ type oneOnOneResults struct {
 // bySeed returns a value of a transfer, 0 for the small one, of each run of a pair, by seed.
 func (r oneOnOneResults) bySeed(of, which int, value func(bytes int, t *transferred) float64) [][]float64 {
 	tcps := r.pairs()[of]
-	runs := experiments.Select(r.cells, func(c *oneOnOneCell) bool { return c.pair == pair{tcps[0].Text, tcps[1].Text} })
-	return experiments.SamplesBySeed(runs, func(c *oneOnOneCell) int { return c.Seed }, func(c *oneOnOneCell) []float64 {
-		return []float64{value([2]int{r.Small, r.Large}[which], &c.Transfers[which])}
+	runs := experiments.Select(r.cells, func(c *oneOnOneCell) bool {
+		return c.pair == pair{tcps[0].Text,
+			tcps[1].Text}
 	})
+	return experiments.SamplesBySeed(runs, func(c *oneOnOneCell) int { return c.Seed },
+		func(c *oneOnOneCell) []float64 {
+			return []float64{value([2]int{r.Small, r.Large}[which], &c.Transfers[which])}
+		})
 }
 
 func (r oneOnOneResults) mean(of, which int, value func(int, *transferred) float64) stat.Interval {
@@ -151,8 +159,11 @@ func oneOnOneJudge(p *oneOnOnePlan, cells []oneOnOneCell) (*experiments.Outcome,
 }
 
 func (r oneOnOneResults) table(out *experiments.Outcome) {
-	table := experiments.Table{Name: "pairs", Title: fmt.Sprintf("A transfer of %d KB within one of %d KB, and Table III of the paper", r.Small/kb, r.Large/kb),
-		Columns: []string{"small/large", "small, KB/s", "95 %", "paper", "large, KB/s", "95 %", "paper", "small, KB retransmitted", "paper", "large, KB retransmitted", "paper", "small, timeouts", "large, timeouts"}}
+	table := experiments.Table{Name: "pairs", Title: fmt.Sprintf("A transfer of %d KB within one of %d KB, and "+
+		"Table III of the paper", r.Small/kb, r.Large/kb),
+		Columns: []string{"small/large", "small, KB/s", "95 %", "paper", "large, KB/s", "95 %", "paper",
+			"small, KB retransmitted", "paper", "large, KB retransmitted", "paper", "small, timeouts",
+			"large, timeouts"}}
 	for i, tcps := range r.pairs() {
 		name, of := senderName(tcps[0].Text)+" / "+senderName(tcps[1].Text), i
 		if i >= len(tableIII) {
@@ -163,7 +174,8 @@ func (r oneOnOneResults) table(out *experiments.Outcome) {
 		t := &tableIII[of]
 		small, large := r.mean(i, 0, transferRate), r.mean(i, 1, transferRate)
 		table.Add(name, small.Value, span(small), t.rate[0], large.Value, span(large), t.rate[1],
-			r.mean(i, 0, transferAgain).Value, t.retransmitted[0], r.mean(i, 1, transferAgain).Value, t.retransmitted[1],
+			r.mean(i, 0, transferAgain).Value, t.retransmitted[0], r.mean(i, 1, transferAgain).Value,
+			t.retransmitted[1],
 			r.mean(i, 0, transferTimeouts).Value, r.mean(i, 1, transferTimeouts).Value)
 	}
 	out.Tables = append(out.Tables, table)
@@ -188,7 +200,8 @@ func (r oneOnOneResults) rates(first int) (met, of int, worst float64, off []str
 				met++
 				continue
 			}
-			off = append(off, fmt.Sprintf("%s %s %s times", [2]string{"small", "large"}[which], t.name, experiments.Number(ratio)))
+			off = append(off, fmt.Sprintf("%s %s %s times", [2]string{"small", "large"}[which], t.name,
+				experiments.Number(ratio)))
 		}
 	}
 	return met, of, farthest.Ratio, off
@@ -200,20 +213,33 @@ func (r oneOnOneResults) rateClaims(out *experiments.Outcome) {
 	met, _, worst, off := r.rates(0)
 	if len(r.Renos) > 0 {
 		m, of, w, _ := r.rates(len(tableIII))
-		out.Claim(experiments.Claim{Name: "other-reno", Class: experiments.Law, Text: fmt.Sprintf("with %s for Reno, the throughputs of Table III are nearer", senderName(r.Renos[0].Text)),
+		out.Claim(experiments.Claim{Name: "other-reno", Class: experiments.Law,
+			Text:   fmt.Sprintf("with %s for Reno, the throughputs of Table III are nearer", senderName(r.Renos[0].Text)),
 			Source: paper + ", Table III, which does not say which timeout its Reno had", Tag: experiments.Computed,
-			Measured: experiments.MeasuredText("%d of %d within 10 %%, the farthest %s times; before %s times", m, of, experiments.Number(w), experiments.Number(worst)),
-			Expected: experiments.Whether(math.Abs(w-1) < math.Abs(worst-1), "nearer"), Otherwise: "the timeout is not what makes Reno's small transfers slower than the paper's"})
+			Measured: experiments.MeasuredText("%d of %d within 10 %%, the farthest %s times; before %s times", m, of,
+				experiments.Number(w), experiments.Number(worst)),
+			Expected:  experiments.Whether(math.Abs(w-1) < math.Abs(worst-1), "nearer"),
+			Otherwise: "the timeout is not what makes Reno's small transfers slower than the paper's"})
 	}
-	out.Claim(experiments.Claim{Name: "rates", Class: experiments.OfOthers, Text: "the eight throughputs of Table III, in KB/s", Published: "60/109, 61/123, 66/119, 74/131 KB/s", Source: paper + ", Table III", Tag: experiments.FromPrint,
-		Measured: experiments.MeasuredText("%d of 8 within 10 %%, the farthest %s times the printed one", met, experiments.Number(worst)).Judging(float64(met)),
-		Expected: experiments.AtLeast(8, "of 8").OrDiffers(experiments.AtLeast(1, "")), Basis: "each printed number ± 10 %, the rule of all studies for a number without an interval",
+	out.Claim(experiments.Claim{Name: "rates", Class: experiments.OfOthers,
+		Text: "the eight throughputs of Table III, in KB/s", Published: "60/109, 61/123, 66/119, 74/131 KB/s",
+		Source: paper + ", Table III", Tag: experiments.FromPrint,
+		Measured: experiments.MeasuredText("%d of 8 within 10 %%, the farthest %s times the printed one", met,
+			experiments.Number(worst)).Judging(float64(met)),
+		Expected:  experiments.AtLeast(8, "of 8").OrDiffers(experiments.AtLeast(1, "")),
+		Basis:     "each printed number ± 10 %, the rule of all studies for a number without an interval",
 		Otherwise: "the delay and the times of the beginnings are not the paper's: " + strings.Join(off, "; ")})
 	next := func(a, b int) stat.Interval {
-		return stat.BootstrapPair(r.bySeed(a, 1, transferRate), r.bySeed(b, 1, transferRate), 1, func(a, b []float64) float64 { return stat.Mean(a) / stat.Mean(b) })
+		return stat.BootstrapPair(r.bySeed(a, 1, transferRate), r.bySeed(b, 1, transferRate), 1, func(a,
+			b []float64) float64 {
+			return stat.Mean(a) / stat.Mean(b)
+		})
 	}
-	out.Claim(experiments.Claim{Name: "harmless", Class: experiments.OfOthers, Text: "a large transfer of Reno is faster next to Vegas than next to Reno", Published: "119 against 109 KB/s", Source: paper + ", Table III", Tag: experiments.FromPrint,
-		Measured: experiments.MeasuredWithin(next(vegasReno, renoReno), "times"), Expected: experiments.Printed(119.0/109, "times").OrDiffers(experiments.Above(1, "times")),
+	out.Claim(experiments.Claim{Name: "harmless", Class: experiments.OfOthers,
+		Text: "a large transfer of Reno is faster next to Vegas than next to Reno", Published: "119 against 109 KB/s",
+		Source: paper + ", Table III", Tag: experiments.FromPrint,
+		Measured:  experiments.MeasuredWithin(next(vegasReno, renoReno), "times"),
+		Expected:  experiments.Printed(119.0/109, "times").OrDiffers(experiments.Above(1, "times")),
 		Otherwise: "the small transfer of Vegas takes more of the bottleneck from Reno than one of Reno does"})
 }
 
@@ -237,17 +263,26 @@ func (r oneOnOneResults) lossClaims(out *experiments.Outcome) {
 		band       func(of float64) experiments.Band
 		otherwise  string
 	}{
-		{"both-vegas", "two transfers of Vegas retransmit next to nothing", vegasVegas, func(of float64) experiments.Band {
-			return experiments.PrintedBound(experiments.AtMost(of, ""))
-		}, "the beginning of each transfer overflows the queue, as Vegas's slow start measures only every other round"},
-		{"small-vegas", "a small transfer of Vegas lets both retransmit less", vegasReno, func(of float64) experiments.Band {
-			return experiments.Printed(of, "")
-		}, "Reno fills the queue, whoever else sends"},
+		{"both-vegas", "two transfers of Vegas retransmit next to nothing", vegasVegas,
+			func(of float64) experiments.Band {
+				return experiments.PrintedBound(experiments.AtMost(of, ""))
+			}, "the beginning of each transfer overflows the queue, as Vegas's slow start measures only every other round"},
+		{"small-vegas", "a small transfer of Vegas lets both retransmit less", vegasReno,
+			func(of float64) experiments.Band {
+				return experiments.Printed(of, "")
+			}, "Reno fills the queue, whoever else sends"},
 	} {
 		t := &tableIII[c.pair]
-		of, all := t.retransmitted[0]+t.retransmitted[1], tableIII[renoReno].retransmitted[0]+tableIII[renoReno].retransmitted[1]
-		in := stat.BootstrapPair(again(c.pair), reno, 1, func(a, b []float64) float64 { return stat.Mean(a) / max(stat.Mean(b), 1e-9) })
-		out.Claim(experiments.Claim{Name: c.name, Class: experiments.OfOthers, Text: c.text, Published: fmt.Sprintf("%s of %s KB", experiments.Number(of), experiments.Number(all)), Source: paper + ", Table III", Tag: experiments.FromPrint,
-			Measured: experiments.MeasuredWithin(in, "of what two of Reno do"), Expected: c.band(of / all).OrDiffers(experiments.Below(1, "")), Otherwise: c.otherwise})
+		of, all := t.retransmitted[0]+t.retransmitted[1],
+			tableIII[renoReno].retransmitted[0]+tableIII[renoReno].retransmitted[1]
+		in := stat.BootstrapPair(again(c.pair), reno, 1, func(a,
+			b []float64) float64 {
+			return stat.Mean(a) / max(stat.Mean(b), 1e-9)
+		})
+		out.Claim(experiments.Claim{Name: c.name, Class: experiments.OfOthers, Text: c.text,
+			Published: fmt.Sprintf("%s of %s KB", experiments.Number(of), experiments.Number(all)), Source: paper +
+				", Table III", Tag: experiments.FromPrint,
+			Measured: experiments.MeasuredWithin(in, "of what two of Reno do"),
+			Expected: c.band(of / all).OrDiffers(experiments.Below(1, "")), Otherwise: c.otherwise})
 	}
 }

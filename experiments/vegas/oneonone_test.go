@@ -20,7 +20,8 @@ func TestOneOnOne(t *testing.T) {
 
 // TestOneOnOneFalsifier takes Reno for Vegas.
 func TestOneOnOneFalsifier(t *testing.T) {
-	out := studytest.Run(t, OneOnOne, "study: oneonone\nseeds: 4\nrenos: []\nvegas: bsd control=newreno +reno -tlp -rack -frto -sack -timestamps +timestamps\n")
+	out := studytest.Run(t, OneOnOne, "study: oneonone\nseeds: 4\nrenos: []\nvegas: bsd control=newreno +reno -tlp "+
+		"-rack -frto -sack -timestamps +timestamps\n")
 	if c := studytest.Claim(t, out, "both-vegas"); c.Verdict == experiments.Reproduced {
 		t.Errorf("two transfers of Reno under the name of Vegas retransmit %v", c.Measured)
 	}
@@ -39,8 +40,10 @@ func TestOneOnOneWithin(t *testing.T) {
 	if small.Retransmitted+large.Retransmitted+small.Timeouts+large.Timeouts != 0 {
 		t.Errorf("%+v without losses, want none retransmitted", c.Transfers)
 	}
-	if least := float64(p.Small+p.Large) * 8 / float64(p.Rate); large.Seconds < least || small.Seconds+p.Latest.Seconds() > large.Seconds {
-		t.Errorf("%v and %v s, want the large one to take both transfers' %v s and more, and the small one to end within it", small.Seconds, large.Seconds, least)
+	if least := float64(p.Small+p.Large) * 8 / float64(p.Rate); large.Seconds < least ||
+		small.Seconds+p.Latest.Seconds() > large.Seconds {
+		t.Errorf("%v and %v s, want the large one to take both transfers' %v s and more, and the small one to end "+
+			"within it", small.Seconds, large.Seconds, least)
 	}
 	if large.Seconds > 60 || time.Duration(small.Seconds*1e9) < time.Second {
 		t.Errorf("%+v, want seconds", c.Transfers)

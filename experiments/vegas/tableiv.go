@@ -76,9 +76,12 @@ type tableivCell struct {
 // TableIV is the study.
 var TableIV = experiments.Define(experiments.Spec[tableivPlan, tableivCell]{
 	ID: "E9", Name: "tableiv", Class: experiments.Published, Folder: "vegas/tableiv", Files: files,
-	Found: "With a timer per segment and nothing else changed, transfers of 1 MB gain {timers-gain} in throughput; 19 % was published. " +
-		"Vegas's check alone leaves {check-timeouts#} of Reno's coarse timeouts. Vegas has {vegas-rate}; 89.40 KB/s was published.",
-	Question: "How much do fine timers gain for a transfer of 1 MB that competes with tcplib's traffic, and how much does Vegas's window?",
+	Found: "With a timer per segment and nothing else changed, transfers of 1 MB gain {timers-gain} in throughput; " +
+		"19 % was published. " +
+		"Vegas's check alone leaves {check-timeouts#} of Reno's coarse timeouts. Vegas has {vegas-rate}; 89.40 " +
+		"KB/s was published.",
+	Question: "How much do fine timers gain for a transfer of 1 MB that competes with tcplib's traffic, and how " +
+		"much does Vegas's window?",
 	Check: func(p *tableivPlan) error {
 		var texts []string
 		for _, t := range p.rows() {
@@ -105,7 +108,8 @@ func tableivCells(p *tableivPlan) (all []experiments.Cell[tableivCell]) {
 			for _, buffers := range p.Buffers {
 				for seed := 1; seed <= seeds; seed++ {
 					all = append(all, experiments.Cell[tableivCell]{
-						Name: fmt.Sprintf("sender=%q traffic=%s load=%v bytes=%d buffers=%d seed=%d", row.Text, at.Traffic, at.Load, at.Bytes, buffers, seed),
+						Name: fmt.Sprintf("sender=%q traffic=%s load=%v bytes=%d buffers=%d seed=%d", row.Text,
+							at.Traffic, at.Load, at.Bytes, buffers, seed),
 						Cost: 4e-8 * float64(at.Bytes),
 						Run:  func(context.Context) (tableivCell, error) { return p.transfer(row, at, buffers, seed) },
 					})
@@ -143,7 +147,8 @@ func (p *tableivPlan) settings() []setting {
 // transfer runs one transfer next to the traffic.
 func (p *tableivPlan) transfer(row testbed.Timers, at setting, buffers, seed int) (tableivCell, error) {
 	c := tableivCell{setting: at, Sender: row.Text, Buffers: buffers, Seed: seed}
-	link := bottleneck{rate: p.Rate, buffers: buffers, delay: p.Delay, access: p.Access, sendBuffer: p.SendBuffer, initialWindow: p.InitialWindow, old: p.Short}
+	link := bottleneck{rate: p.Rate, buffers: buffers, delay: p.Delay, access: p.Access, sendBuffer: p.SendBuffer,
+		initialWindow: p.InitialWindow, old: p.Short}
 	d, err := link.dumbbell(seed, 0xe9, &transfer{timers: row, bytes: at.Bytes, start: p.WarmUp})
 	if err != nil {
 		return c, err

@@ -15,12 +15,14 @@ const tableivOld = " control=newreno +reno -tlp -rack -frto -sack -timestamps"
 // and the recovery depends on the timers.
 func TestTableivAlone(t *testing.T) {
 	p := &tableivPlan{
-		Rate: 1_600_000, Delay: 50 * time.Millisecond, Access: 10_000_000, Bytes: 1 << 20, SendBuffer: 50 << 10, InitialWindow: 1,
-		Short: testbed.MustTimers("bsd" + tableivOld),
+		Rate: 1_600_000, Delay: 50 * time.Millisecond, Access: 10_000_000, Bytes: 1 << 20, SendBuffer: 50 << 10,
+		InitialWindow: 1,
+		Short:         testbed.MustTimers("bsd" + tableivOld),
 	}
 	run := func(timers string) tableivCell {
 		t.Helper()
-		c, err := p.transfer(testbed.MustTimers(timers+tableivOld), setting{Traffic: "lognormal", Bytes: p.Bytes}, 10, 1)
+		c, err := p.transfer(testbed.MustTimers(timers+tableivOld), setting{Traffic: "lognormal", Bytes: p.Bytes}, 10,
+			1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -31,10 +33,12 @@ func TestTableivAlone(t *testing.T) {
 	}
 	coarse, fine, check := run("bsd"), run("per-segment"), run("bsd +vegas-check")
 	if coarse.Timeouts == 0 || coarse.Silence/float64(coarse.Timeouts) < 0.9 {
-		t.Errorf("4.4BSD's clocks: %d timeouts after %v s of silence, want some, each after a second or more", coarse.Timeouts, coarse.Silence)
+		t.Errorf("4.4BSD's clocks: %d timeouts after %v s of silence, want some, each after a second or more",
+			coarse.Timeouts, coarse.Silence)
 	}
 	if fine.Timeouts == 0 || fine.Silence/float64(fine.Timeouts) > 0.7 || fine.Seconds >= coarse.Seconds {
-		t.Errorf("a timer per segment: %d timeouts after %v s of silence, %v s in all, want some, and less than the %v s of coarse timers",
+		t.Errorf("a timer per segment: %d timeouts after %v s of silence, %v s in all, want some, and less than "+
+			"the %v s of coarse timers",
 			fine.Timeouts, fine.Silence, fine.Seconds, coarse.Seconds)
 	}
 	if check.Timeouts >= coarse.Timeouts || check.Seconds >= coarse.Seconds {
@@ -45,7 +49,8 @@ func TestTableivAlone(t *testing.T) {
 // TestTableivFalsifier runs the same timers under both names: there is no gain, and not a timeout
 // less.
 func TestTableivFalsifier(t *testing.T) {
-	out := studytest.Run(t, TableIV, "study: tableiv\nseeds: 3\nbuffers: [15]\nothers: []\nbytes: 200000\nsizes: []\nother_seeds: 3\nother_loads: [0.3]\nfine: bsd delack=off"+tableivOld+
+	out := studytest.Run(t, TableIV, "study: tableiv\nseeds: 3\nbuffers: [15]\nothers: []\nbytes: 200000\nsizes: "+
+		"[]\nother_seeds: 3\nother_loads: [0.3]\nfine: bsd delack=off"+tableivOld+
 		"\ncheck: bsd delack=40ms"+tableivOld+"\n")
 	studytest.Want(t, out, experiments.NotReproduced, "timers-gain", "any-load", "check-timeouts")
 }

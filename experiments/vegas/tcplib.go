@@ -86,9 +86,11 @@ func (t tcplib) items(r *rand.Rand, items string, sizes ...string) (c conversati
 
 func (t tcplib) telnet(r *rand.Rand) conversation {
 	own := rand.New(rand.NewPCG(r.Uint64(), 0x7e1))
-	return conversation{lasts: time.Duration(t.draw(r, "telnet duration") * float64(time.Millisecond)), packet: func() (uint32, time.Duration) {
-		return uint32(t.draw(own, "telnet packet")), time.Duration(t.draw(own, "telnet interarrival") * float64(time.Millisecond))
-	}}
+	return conversation{lasts: time.Duration(t.draw(r, "telnet duration") * float64(time.Millisecond)),
+		packet: func() (uint32, time.Duration) {
+			return uint32(t.draw(own, "telnet packet")),
+				time.Duration(t.draw(own, "telnet interarrival") * float64(time.Millisecond))
+		}}
 }
 
 // converse draws a conversation of any kind.

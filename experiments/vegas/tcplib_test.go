@@ -31,7 +31,8 @@ func TestTcplibTables(t *testing.T) {
 		table        string
 		median, mean float64
 	}{
-		{"ftp itemsize", 508.4, 39861}, {"ftp nitems", 3.24, 7.12}, {"nntp itemsize", 1497, 2023}, {"smtp itemsize", 440.5, 1674}, {"telnet duration", 168421, 674597},
+		{"ftp itemsize", 508.4, 39861}, {"ftp nitems", 3.24, 7.12}, {"nntp itemsize", 1497, 2023}, {"smtp itemsize",
+			440.5, 1674}, {"telnet duration", 168421, 674597},
 	} {
 		r := rand.New(rand.NewPCG(1, 2))
 		var drawn []float64
@@ -66,7 +67,8 @@ func TestTcplibConversations(t *testing.T) {
 		t.Errorf("%v of the conversations are telnet's, want 0.131", share)
 	}
 	if large > n/20 || ofLarge < bytes/2 {
-		t.Errorf("%d of %d conversations have more than 100 KB, and %v of %v bytes, want few with most", large, n, ofLarge, bytes)
+		t.Errorf("%d of %d conversations have more than 100 KB, and %v of %v bytes, want few with most", large, n,
+			ofLarge, bytes)
 	}
 	if mean := tcplibBytes(); mean < 15_000 || mean > 40_000 {
 		t.Errorf("a conversation has %v bytes in the mean, want about 25,000", mean)
@@ -76,7 +78,8 @@ func TestTcplibConversations(t *testing.T) {
 // TestTraffic counts conversations: at half of the bottleneck's rate 1000 of 10 KB begin in 100 s,
 // and one that lasts 10 s writes a packet each second.
 func TestTraffic(t *testing.T) {
-	link := bottleneck{rate: 1_600_000, buffers: 1000, delay: 50 * time.Millisecond, access: 10_000_000, initialWindow: 1, old: testbed.MustTimers("bsd" + tableivOld)}
+	link := bottleneck{rate: 1_600_000, buffers: 1000, delay: 50 * time.Millisecond, access: 10_000_000,
+		initialWindow: 1, old: testbed.MustTimers("bsd" + tableivOld)}
 	counters := func(load, mean float64, draw func(*rand.Rand) conversation) tcp.Counters {
 		t.Helper()
 		d, err := link.dumbbell(1, 1)
@@ -92,7 +95,8 @@ func TestTraffic(t *testing.T) {
 	}
 	c := counters(0.5, 10_000, func(*rand.Rand) conversation { return conversation{bytes: 10_000} })
 	if c.ActiveOpens < 900 || c.ActiveOpens > 1100 || c.OutSegs < 7*c.ActiveOpens {
-		t.Errorf("%d conversations and %d segments in 100 s, want about 1000, each of 7 segments of data", c.ActiveOpens, c.OutSegs)
+		t.Errorf("%d conversations and %d segments in 100 s, want about 1000, each of 7 segments of data",
+			c.ActiveOpens, c.OutSegs)
 	}
 	packets := 0
 	c = counters(0.5, 5e6, func(*rand.Rand) conversation {

@@ -30,7 +30,8 @@ func TestOneLoss(t *testing.T) {
 	p := &Plan{Losses: 5, Between: 16, StillLosses: 5, StillBetween: 4, StillOffset: time.Millisecond}
 	waits := func(timers string, kind int, still bool) []float64 {
 		t.Helper()
-		out, err := flow{plan: p, timers: testbed.MustTimers(timers + plain), rtt: 100 * time.Millisecond, kind: kind, still: still, key: 1}.run()
+		out, err := flow{plan: p, timers: testbed.MustTimers(timers + plain), rtt: 100 * time.Millisecond, kind: kind,
+			still: still, key: 1}.run()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +66,8 @@ func TestOneLoss(t *testing.T) {
 func TestGVisor(t *testing.T) {
 	p := &Plan{Losses: 3, Between: 4, CV: 0.3}
 	for kind := range kinds {
-		f := flow{plan: p, timers: testbed.MustTimers("per-segment" + plain), rtt: 20 * time.Millisecond, kind: kind, key: 1}
+		f := flow{plan: p, timers: testbed.MustTimers("per-segment" + plain), rtt: 20 * time.Millisecond, kind: kind,
+			key: 1}
 		a, err := f.gvisor()
 		if err != nil {
 			t.Fatal(err)
@@ -88,7 +90,8 @@ func TestClaims(t *testing.T) {
 
 // The claims fail with a fine clock without a floor in the place of the coarse one.
 func TestFalsifier(t *testing.T) {
-	out := studytest.Run(t, Study, "study: vegas\nrtts: [100ms]\nlosses: 5\nothers: []\ncoarse: rfc6298@10ms floor=1ns"+plain+"\n")
+	out := studytest.Run(t, Study, "study: vegas\nrtts: [100ms]\nlosses: 5\nothers: []\ncoarse: rfc6298@10ms "+
+		"floor=1ns"+plain+"\n")
 	studytest.Want(t, out, experiments.NotReproduced, "mean-at-rest", "coarse-mean", "crossings")
 }
 
@@ -97,7 +100,8 @@ func TestCheck(t *testing.T) {
 	if err := check(p); err == nil || err.Error() != `others: "bsd" occurs twice` {
 		t.Errorf("the same timers twice: %v", err)
 	}
-	p = &Plan{StillRTTs: []time.Duration{100 * time.Millisecond}, StillOffset: 400 * time.Millisecond, Fine: testbed.MustTimers("linux")}
+	p = &Plan{StillRTTs: []time.Duration{100 * time.Millisecond}, StillOffset: 400 * time.Millisecond,
+		Fine: testbed.MustTimers("linux")}
 	if err := check(p); err == nil {
 		t.Error("an exchange that crosses a tick is accepted")
 	}

@@ -178,7 +178,8 @@ const limit = wheel.Time(time.Hour)
 
 // send sends one answer. It returns the time from the request to the last byte, the number of lost
 // segments, and the server's counters. bad reports whether a packet that leaves the link is lost.
-func (p *Plan) send(timers testbed.Timers, a answer, bad func(wheel.Time) bool) (took time.Duration, lost int, c tcp.Counters, err error) {
+func (p *Plan) send(timers testbed.Timers, a answer, bad func(wheel.Time) bool) (took time.Duration, lost int,
+	c tcp.Counters, err error) {
 	link := sim.LinkConfig{Rate: uint64(p.Rate), Delay: a.trip / 2}
 	down := link
 	free := wheel.Time(0) // when the link is idle again

@@ -49,7 +49,8 @@ func gvisorRun(ctx context.Context, p *Plan, c Cell) (Cell, error) {
 }
 
 // sendStacks is send with another subject as the server. Its counts are taken on the path.
-func (p *Plan) sendStacks(ctx context.Context, kind testbed.Kind, timers testbed.Timers, a answer, bad func(wheel.Time) bool) (testbed.Result, error) {
+func (p *Plan) sendStacks(ctx context.Context, kind testbed.Kind, timers testbed.Timers, a answer,
+	bad func(wheel.Time) bool) (testbed.Result, error) {
 	link := sim.LinkConfig{Rate: uint64(p.Rate), Delay: a.trip / 2}
 	// Fates decide when a segment arrives, half a round trip after it left the link.
 	rule := func(now wheel.Time, _, _ uint64, _ uint32) bool { return bad(now.Add(-link.Delay)) }

@@ -35,7 +35,8 @@ type key struct {
 func total(cells []Cell) (sum Cell) {
 	for _, c := range cells {
 		sum.Flows, sum.Took = sum.Flows+c.Flows, sum.Took+c.Took
-		sum.Lossy, sum.LossyTook, sum.Inflation = sum.Lossy+c.Lossy, sum.LossyTook+c.LossyTook, sum.Inflation+c.Inflation
+		sum.Lossy, sum.LossyTook, sum.Inflation = sum.Lossy+c.Lossy, sum.LossyTook+c.LossyTook,
+			sum.Inflation+c.Inflation
 		sum.Lost, sum.Sent = sum.Lost+c.Lost, sum.Sent+c.Sent
 		sum.Fast, sum.Late, sum.Probes = sum.Fast+c.Fast, sum.Late+c.Late, sum.Probes+c.Probes
 		sum.Timeouts, sum.Spurious = sum.Timeouts+c.Timeouts, sum.Spurious+c.Spurious
@@ -137,8 +138,10 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 	r.claims(out)
 	r.probeClaims(out)
 	out.Notes = append(out.Notes,
-		fmt.Sprintf("Only the length of bursts is fitted, among those of the plan, to the share of retransmissions after timeouts of the first timers: %v.", r.fit),
-		"Losses depend on time, and not on the place in the stream: a burst ends after its time, with any number of segments sent. By place, a long "+
+		fmt.Sprintf("Only the length of bursts is fitted, among those of the plan, to the share of retransmissions "+
+			"after timeouts of the first timers: %v.", r.fit),
+		"Losses depend on time, and not on the place in the stream: a burst ends after its time, with any number "+
+			"of segments sent. By place, a long "+
 			"burst would lose whole flights repeatedly, until a small window has passed it.")
 	return out, nil
 }
@@ -146,11 +149,14 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 func (r *results) tables() []experiments.Table {
 	shown := experiments.Table{
 		Name: "timers", Title: fmt.Sprintf("Answers by timers, bursts of %v", r.fit),
-		Columns: []string{"timers", "retransmissions after timeouts, %", "timeouts", "probes", "mean, ms", "p99, ms", "p99 shorter, %", "p99 relative to lossless", "mean with losses, relative to without"},
+		Columns: []string{"timers", "retransmissions after timeouts, %", "timeouts", "probes", "mean, ms", "p99, ms",
+			"p99 shorter, %", "p99 relative to lossless", "mean with losses, relative to without"},
 	}
 	data := experiments.Table{
 		Name: "answers", Title: "Answers by timers and bursts", Data: true,
-		Columns: []string{"timers", "bursts, ms", "answers", "with losses", "mean, ms", "95 % from", "to", "p99, ms", "after timeouts", "in fast recovery", "probes", "timeouts", "duplicates reported", "mean inflation with losses"},
+		Columns: []string{"timers", "bursts, ms", "answers", "with losses", "mean, ms", "95 % from", "to", "p99, ms",
+			"after timeouts", "in fast recovery", "probes", "timeouts", "duplicates reported",
+			"mean inflation with losses"},
 	}
 	add := func(text string, burst time.Duration, gvisor bool) {
 		g := r.at(text, burst)
@@ -162,9 +168,12 @@ func (r *results) tables() []experiments.Table {
 			return n
 		}
 		if burst == r.fit {
-			shown.Add(text, cause(100*late(g.all())), int(c.Timeouts), cause(int(c.Probes)), in.Value, times(g.all()), gain(r.base(burst), g, times).Value, worst(g.all()), ratio(g.all()))
+			shown.Add(text, cause(100*late(g.all())), int(c.Timeouts), cause(int(c.Probes)), in.Value, times(g.all()),
+				gain(r.base(burst), g, times).Value, worst(g.all()), ratio(g.all()))
 		}
-		data.Add(text, float64(burst)/1e6, c.Flows, c.Lossy, in.Value, in.Lo, in.Hi, times(g.all()), cause(int(c.Late)), cause(int(c.Fast)), cause(int(c.Probes)), int(c.Timeouts), cause(int(c.Spurious)), c.Inflation/float64(max(c.Lossy, 1)))
+		data.Add(text, float64(burst)/1e6, c.Flows, c.Lossy, in.Value, in.Lo, in.Hi, times(g.all()),
+			cause(int(c.Late)), cause(int(c.Fast)), cause(int(c.Probes)), int(c.Timeouts), cause(int(c.Spurious)),
+			c.Inflation/float64(max(c.Lossy, 1)))
 	}
 	for i, t := range r.Timers {
 		for _, burst := range r.burstsOf(i) {
@@ -181,12 +190,14 @@ func (r *results) tables() []experiments.Table {
 func (r *results) fitting() experiments.Table {
 	t := experiments.Table{
 		Name: "bursts", Title: fmt.Sprintf("Retransmissions of %q, by the mean length of bursts", r.Timers[0].Text),
-		Columns: []string{"bursts, ms", "segments lost, %", "answers with losses, %", "retransmissions after timeouts, %", "95 % from", "to", "mean with losses, relative to without", "chosen"},
+		Columns: []string{"bursts, ms", "segments lost, %", "answers with losses, %",
+			"retransmissions after timeouts, %", "95 % from", "to", "mean with losses, relative to without", "chosen"},
 	}
 	for _, burst := range r.Bursts {
 		g := r.base(burst)
 		c, in := total(g.all()), g.of(late).Times(100)
-		t.Add(float64(burst)/1e6, 100*float64(c.Lost)/float64(c.Sent), 100*float64(c.Lossy)/float64(c.Flows), in.Value, in.Lo, in.Hi, ratio(g.all()), burst == r.fit)
+		t.Add(float64(burst)/1e6, 100*float64(c.Lost)/float64(c.Sent), 100*float64(c.Lossy)/float64(c.Flows),
+			in.Value, in.Lo, in.Hi, ratio(g.all()), burst == r.fit)
 	}
 	return t
 }
@@ -209,9 +220,10 @@ func (r *results) figures() []figure.Figure {
 	}
 	inflation := figure.Figure{
 		Name: "tail-inflation", Title: "The longest answers, relative to the same answers without losses", X: x,
-		Y:       figure.Axis{Label: "99th percentile of the time, relative to lossless", Log: true},
-		Marks:   []figure.Mark{chosen},
-		Caption: "The effect of sizes and round trips is removed: only the cost of losses remains. Fine floors, timers per segment and probes each remove a part of it.",
+		Y:     figure.Axis{Label: "99th percentile of the time, relative to lossless", Log: true},
+		Marks: []figure.Mark{chosen},
+		Caption: "The effect of sizes and round trips is removed: only the cost of losses remains. Fine floors, " +
+			"timers per segment and probes each remove a part of it.",
 	}
 	for _, t := range r.Timers {
 		shares.Series = append(shares.Series, curve(t.Text, figure.Line, r.Bursts, late))
@@ -227,12 +239,19 @@ const draft = "draft of tail loss probes, as quoted on the bloat list"
 
 func (r *results) claims(out *experiments.Outcome) {
 	base := r.base(r.fit)
-	out.Claim(experiments.Claim{Name: "timeout-share", Class: experiments.Check, Text: fmt.Sprintf("the length of bursts is fitted, to %v, so that about the 70 %% of the source follow a timeout", r.fit),
+	out.Claim(experiments.Claim{Name: "timeout-share", Class: experiments.Check,
+		Text: fmt.Sprintf("the length of bursts is fitted, to %v, so that about the 70 %% of the source follow a "+
+			"timeout", r.fit),
 		Source: draft, Tag: experiments.FromPrint, Measured: experiments.MeasuredWithin(base.of(late).Times(100), "%"),
-		Expected: experiments.Between(leastShare, mostShare, "% at some length of bursts").OrDiffers(experiments.AtLeast(wrongShare, "%")), Otherwise: "no length of bursts loses as many tails"})
-	out.Claim(experiments.Claim{Name: "loss-ratio", Class: experiments.OfOthers, Text: "answers with losses take several times as long as those without", Published: "5 times",
-		Source: "Flach et al., SIGCOMM 2013, abstract", Tag: experiments.FromPrint, Measured: experiments.MeasuredWithin(base.of(ratio), "times"),
-		Expected: experiments.Printed(publishedRatio, "times").OrDiffers(experiments.Between(1.5, 15, "times")), Otherwise: "sizes and round trips are assumed, and decide how long an answer takes without losses"})
+		Expected: experiments.Between(leastShare, mostShare,
+			"% at some length of bursts").OrDiffers(experiments.AtLeast(wrongShare, "%")),
+		Otherwise: "no length of bursts loses as many tails"})
+	out.Claim(experiments.Claim{Name: "loss-ratio", Class: experiments.OfOthers,
+		Text: "answers with losses take several times as long as those without", Published: "5 times",
+		Source: "Flach et al., SIGCOMM 2013, abstract", Tag: experiments.FromPrint,
+		Measured:  experiments.MeasuredWithin(base.of(ratio), "times"),
+		Expected:  experiments.Printed(publishedRatio, "times").OrDiffers(experiments.Between(1.5, 15, "times")),
+		Otherwise: "sizes and round trips are assumed, and decide how long an answer takes without losses"})
 }
 
 // probeClaims compares the sender with tail loss probes with the one without.
@@ -240,28 +259,40 @@ func (r *results) probeClaims(out *experiments.Outcome) {
 	base, probes := r.base(r.fit), r.probes(r.fit)
 	sum := total(base.all())
 	claim := func(name, text, published string, of func([]Cell) float64, printed float64, unit, why string) {
-		out.Claim(experiments.Claim{Name: name, Class: experiments.OfOthers, Text: text, Published: published, Source: draft, Tag: experiments.FromPrint,
-			Measured: experiments.MeasuredWithin(gain(base, probes, of), "%"), Expected: experiments.Printed(printed, unit).OrDiffers(experiments.Above(0, "%")), Otherwise: why})
+		out.Claim(experiments.Claim{Name: name, Class: experiments.OfOthers, Text: text, Published: published,
+			Source: draft, Tag: experiments.FromPrint,
+			Measured: experiments.MeasuredWithin(gain(base, probes, of), "%"), Expected: experiments.Printed(printed,
+				unit).OrDiffers(experiments.Above(0, "%")), Otherwise: why})
 	}
-	claim("probes-p99", "probes shorten the longest answers", "99th percentile of the response time -10 %", times, publishedTail, "% shorter",
-		fmt.Sprintf("the longest answers here are the largest over the longest paths, with losses or without. The 99th percentile of the time relative to that of the same "+
-			"answer without losses falls by %s %%. Sizes and paths, which are assumed here, decide how much of that shows", experiments.Number(gain(base, probes, worst).Value)))
+	claim("probes-p99", "probes shorten the longest answers", "99th percentile of the response time -10 %", times,
+		publishedTail, "% shorter",
+		fmt.Sprintf("the longest answers here are the largest over the longest paths, with losses or without. The "+
+			"99th percentile of the time relative to that of the same "+
+			"answer without losses falls by %s %%. Sizes and paths, which are assumed here, decide how much of "+
+			"that shows", experiments.Number(gain(base, probes, worst).Value)))
 	claim("probes-mean", "probes shorten the mean answer", "mean response time -7 %", mean, publishedMean, "% shorter",
-		fmt.Sprintf("only answers with losses can gain, and they do by %s %% in the mean: %s %% of the answers, which take %s %% of the time. The share of answers "+
-			"with losses there, and the answers behind the published mean, are not known", experiments.Number(gain(base, probes, lossyMean).Value),
-			experiments.Number(100*float64(sum.Lossy)/float64(sum.Flows)), experiments.Number(100*sum.LossyTook.Seconds()/sum.Took.Seconds())))
-	claim("probes-timeouts", "probes avoid timeouts", "timeouts -15 %", timeouts, publishedTimeouts, "% fewer", r.timeoutsWhy())
+		fmt.Sprintf("only answers with losses can gain, and they do by %s %% in the mean: %s %% of the answers, "+
+			"which take %s %% of the time. The share of answers "+
+			"with losses there, and the answers behind the published mean, are not known",
+			experiments.Number(gain(base, probes, lossyMean).Value),
+			experiments.Number(100*float64(sum.Lossy)/float64(sum.Flows)),
+			experiments.Number(100*sum.LossyTook.Seconds()/sum.Took.Seconds())))
+	claim("probes-timeouts", "probes avoid timeouts", "timeouts -15 %", timeouts, publishedTimeouts, "% fewer",
+		r.timeoutsWhy())
 }
 
 // timeoutsWhy explains why probes avoid more timeouts.
 func (r *results) timeoutsWhy() string {
-	why := "nearly each probe here meets the path good again, as bursts are short compared with two round trips, and one SACK then begins a recovery. The longer the bursts, the fewer timeouts it avoids"
-	for i, burst := range slices.Concat(slices.Compact([]time.Duration{r.Bursts[0], r.Bursts[len(r.Bursts)-1]}), r.Longer) {
+	why := "nearly each probe here meets the path good again, as bursts are short compared with two round trips, " +
+		"and one SACK then begins a recovery. The longer the bursts, the fewer timeouts it avoids"
+	for i, burst := range slices.Concat(slices.Compact([]time.Duration{r.Bursts[0], r.Bursts[len(r.Bursts)-1]}),
+		r.Longer) {
 		sep := ", "
 		if i == 0 {
 			sep = ": "
 		}
-		why += fmt.Sprintf("%s%s %% at bursts of %v", sep, experiments.Number(gain(r.base(burst), r.probes(burst), timeouts).Value), burst)
+		why += fmt.Sprintf("%s%s %% at bursts of %v", sep,
+			experiments.Number(gain(r.base(burst), r.probes(burst), timeouts).Value), burst)
 	}
 	return why + ". The lengths behind the published figure are not known"
 }

@@ -32,9 +32,11 @@ func TestTail(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if lost != 3 || took < c.least || took > c.most || counters.TCPTimeouts != c.timeouts || counters.TCPLossProbes != c.probes {
+		if lost != 3 || took < c.least || took > c.most || counters.TCPTimeouts != c.timeouts ||
+			counters.TCPLossProbes != c.probes {
 			t.Errorf("%s: %v, %d lost, %d timeouts, %d probes, want %v to %v, 3, %d, %d",
-				c.timers, took, lost, counters.TCPTimeouts, counters.TCPLossProbes, c.least, c.most, c.timeouts, c.probes)
+				c.timers, took, lost, counters.TCPTimeouts, counters.TCPLossProbes, c.least, c.most, c.timeouts,
+				c.probes)
 		}
 	}
 }
@@ -46,7 +48,8 @@ func TestAnswersLeaveAtOnce(t *testing.T) {
 	a := answer{seed: 1, bytes: 9*1448 + 300, trip: 40 * time.Millisecond}
 	took, _, _, err := p.send(testbed.MustTimers("linux"), a, func(wheel.Time) bool { return false })
 	if err != nil || took < a.trip || took > a.trip+12*time.Millisecond {
-		t.Errorf("an answer of ten segments took %v, %v, want a round trip of %v and at most ten times 1.2 ms", took, err, a.trip)
+		t.Errorf("an answer of ten segments took %v, %v, want a round trip of %v and at most ten times 1.2 ms", took,
+			err, a.trip)
 	}
 }
 
@@ -66,7 +69,8 @@ func TestWeather(t *testing.T) {
 		}
 		was = is
 	}
-	if share, length := float64(bad)/slots, float64(bad)/float64(bursts); share < 0.018 || share > 0.022 || length < 9.5 || length > 10.5 {
+	if share, length := float64(bad)/slots, float64(bad)/float64(bursts); share < 0.018 || share > 0.022 ||
+		length < 9.5 || length > 10.5 {
 		t.Errorf("bad for a share of %v, in bursts of %v ms, want 0.02 and 10", share, length)
 	}
 }
@@ -96,7 +100,8 @@ func TestSubjectsMeetTheSameWeather(t *testing.T) {
 				}
 				continue
 			}
-			if d := (r.Times[0] - took).Abs(); d > 10 || r.Lost != lost || r.Timeouts != counters.TCPTimeouts || r.Probes != counters.TCPLossProbes {
+			if d := (r.Times[0] - took).Abs(); d > 10 || r.Lost != lost || r.Timeouts != counters.TCPTimeouts ||
+				r.Probes != counters.TCPLossProbes {
 				t.Errorf("answer %d: %s took %v, %d lost, want %v, %d", i, kind, r.Times[0], r.Lost, took, lost)
 			}
 		}
@@ -121,7 +126,8 @@ func TestBetween(t *testing.T) {
 // TestFalsifier checks that short losses leave little to timeouts, and that removing probes gains
 // nothing.
 func TestFalsifier(t *testing.T) {
-	out := studytest.Run(t, Study, "study: web\nbursts: [1ms]\nseeds: 2\nflows: 150\ntimers: [\"linux\", \"linux -tlp\"]\ngvisor_bursts: []\n")
+	out := studytest.Run(t, Study, "study: web\nbursts: [1ms]\nseeds: 2\nflows: 150\ntimers: [\"linux\", \"linux "+
+		"-tlp\"]\ngvisor_bursts: []\n")
 	studytest.Want(t, out, experiments.NotReproduced, "timeout-share", "probes-timeouts", "probes-mean")
 }
 
