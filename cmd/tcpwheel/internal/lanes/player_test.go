@@ -238,6 +238,20 @@ func BenchmarkPast(b *testing.B) {
 	b.ReportMetric(float64(m.HeapInuse), "heap-bytes")
 }
 
+// TestRecordersForget plays lanes with a timer per connection: packets wait for timers of their own
+// only for a moment.
+func TestRecordersForget(t *testing.T) {
+	p := newPlayer(t)
+	play(t, p, 5*time.Second)
+	for i, r := range p.take.rec {
+		for id, c := range r.conns {
+			if len(c.fresh) > 50 || len(c.started) > 50 {
+				t.Errorf("lane %d, connection %d: %d packets and %d timers wait for each other", i, id, len(c.fresh), len(c.started))
+			}
+		}
+	}
+}
+
 // TestLongRun plays for the span that TCPWHEEL_PLAY names, such as 1h, and logs memory now and then
 // and how long looks at the past take.
 func TestLongRun(t *testing.T) {

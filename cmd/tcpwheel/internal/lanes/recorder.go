@@ -92,6 +92,9 @@ func (r *Recorder) Packet(x *Transmission) {
 			return
 		}
 	}
+	for len(c.fresh) > 0 && x.At.Sub(c.fresh[0].At) > r.near { // their segments have no timers
+		c.fresh = c.fresh[1:]
+	}
 	c.fresh = append(c.fresh, x)
 }
 
@@ -158,6 +161,9 @@ func (r *Recorder) match(id int, k timerKey) {
 			r.attach(k, life, x)
 			return
 		}
+	}
+	for len(c.started) > 0 && life.armed.Sub(r.timers[c.started[0]].armed) > r.near {
+		c.started = c.started[1:]
 	}
 	c.started = append(c.started, k)
 }
