@@ -171,14 +171,15 @@ func (f *Flow) noteBare(p *capture.Packet) {
 	}
 }
 
-// Lacking returns how many packets of Src the capture lacks, as far as it shows: by steps of the IP
-// identification, bytes that were acknowledged and never captured, and echoes of timestamps that
-// were never captured. Each is a lower bound, and the largest counts. The connection is complete.
+// Lacking returns how many packets of Src the capture lacks, as far as it shows: by bytes that were
+// acknowledged and never captured, and by echoes of timestamps that were never captured. Each is a
+// lower bound, and the larger counts. Steps of the IP identification show nothing: it may count
+// packets of other connections. The connection is complete.
 func (f *Flow) Lacking() int64 {
 	if f.Packets == 0 {
 		return 0
 	}
-	return max(f.ipIDs.missing(), (f.UnseenBytes+f.segmentSize()-1)/f.segmentSize(), f.other().echoes.unseen)
+	return max((f.UnseenBytes+f.segmentSize()-1)/f.segmentSize(), f.other().echoes.unseen)
 }
 
 // Completeness returns the share of Src's packets that the capture has, from 0 to 1.

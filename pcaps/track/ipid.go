@@ -8,10 +8,6 @@ type ipIDs struct {
 	last uint16
 	any  bool
 	runs int8 // reliability: +1 for each increment, -2 for any other step
-
-	// Steps by one, other small ones, and the identifications that these skipped.
-	ones, others uint32
-	skipped      int64
 }
 
 const (
@@ -36,12 +32,6 @@ func (d *ipIDs) note(p *capture.Packet) {
 	id := ipID(p)
 	if step := id - d.last; d.any && id != 0 && step >= 1 && step <= maxIdentStep {
 		d.runs = min(d.runs+1, 8)
-		if step == 1 {
-			d.ones++
-		} else {
-			d.others++
-			d.skipped += int64(step - 1)
-		}
 	} else if d.any {
 		d.runs = max(d.runs-2, -8)
 	}
@@ -67,13 +57,4 @@ func (d *ipIDs) order(a, b uint16) int {
 		return -1
 	}
 	return 0
-}
-
-// missing returns how many packets were skipped, if the host counts the packets of this connection
-// alone: then nearly all steps are by one.
-func (d *ipIDs) missing() int64 {
-	if d.ones < 16 || d.ones < 9*d.others {
-		return 0
-	}
-	return d.skipped
 }

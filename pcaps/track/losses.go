@@ -22,6 +22,10 @@ type Losses struct {
 	NeverRepaired int           // episodes with data still missing at the end
 	Unrepaired    time.Duration // how long that waited; no part of TimeLost
 
+	// By direction, those of clients first: the packets captured, without copies, and how many the
+	// capture lacks at least; see Flow.Lacking.
+	Captured, Lacking [2]int64
+
 	Unmeasured [Gaps]int // episodes whose end the capture lacks, by what shows it
 	Undecided  int       // others that may have been unnecessary
 
@@ -41,6 +45,10 @@ func (l *Losses) AddConn(c *Conn) {
 	l.Conns++
 	l.Outcomes[c.Outcome]++
 	l.Time += span(c.First, c.Last)
+	for i := range c.Flows {
+		l.Captured[i] += c.Flows[i].Packets - c.Flows[i].copiesSeen
+		l.Lacking[i] += c.Flows[i].Lacking()
+	}
 	if c.Outcome == Unreachable && l.unreachableBy != c.UnreachableBy {
 		if l.byOthers = l.unreachableBy.IsValid(); !l.byOthers {
 			l.unreachableBy = c.UnreachableBy
@@ -102,7 +110,22 @@ func (l *Losses) Sentences() (all []string) {
 	if n := l.Twins; n > 0 {
 		all = append(all, fmt.Sprintf("%s captured at two places, as on both sides of a NAT: each counts once.", wereOf(n, "connection")))
 	}
-	return append(all, l.untold()...)
+	return append(append(all, l.untold()...), l.incomplete()...)
+}
+
+// incomplete words what the capture lacks, if anything.
+func (l *Losses) incomplete() []string {
+	var parts []string
+	for i, who := range [2]string{"clients", "servers"} {
+		if n := l.Lacking[i]; n > 0 {
+			all := n + l.Captured[i]
+			parts = append(parts, fmt.Sprintf("%d of the %d packets of %s (%.2g %%)", n, all, who, 100*float64(n)/float64(all)))
+		}
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	return []string{"The capture lacks at least " + strings.Join(parts, ", and ") + "."}
 }
 
 // lost words the time lost.

@@ -13,7 +13,7 @@ func (f *Flow) addAckedGap(p *capture.Packet, pos int64, now wheel.Time) {
 	}
 	f.ackedUnseen = seqSpan{from, pos, now}
 	f.claim = seqSpan{f.max, pos, now}
-	if f.bothSeen() {
+	if f.bothSeen() && pos-f.max < believable { // else an end may have begun again elsewhere
 		f.UnseenBytes += pos - f.max
 	}
 	if f.board.len() == 0 {
