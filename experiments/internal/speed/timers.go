@@ -145,7 +145,8 @@ func runOriginal(ctx context.Context, program string) (ns float64) {
 		cmd := exec.CommandContext(ctx, program)
 		cmd.Env = append(os.Environ(), "BENCH_PRINT_TRACE=no", "BENCH_PAIR_COUNT=32768", "BENCH_ALLOW_SCHEDULE_IN_RANGE=yes")
 		out, err := cmd.Output()
-		fields := strings.Split(strings.TrimSpace(string(out)), ",") // name, pairs, ranges, seconds, messages
+		// It prints its name, the pairs, whether ranges are used, the seconds and the messages.
+		fields := strings.Split(strings.TrimSpace(string(out)), ",")
 		if err != nil || len(fields) != 5 {
 			fmt.Fprintf(os.Stderr, "speed: %s: %v: %q\n", program, err, out)
 			return 0
