@@ -93,6 +93,8 @@ func TestExpressions(t *testing.T) {
 		`farthest(seed + losses where timers == coarse)`:                       "5",
 		`slope(losses, seed where timers == coarse)`:                           "1.5",
 		`intercept(losses, seed where timers == coarse)`:                       "0",
+		`rank_correlation(losses, -1 * ms(wait) where timers == fine)`:         "0",
+		`rank_correlation(seed, -1 * ms(wait) where timers == fine)`:           "-1",
 		`r_squared(losses, seed where timers == coarse and rtt == 20ms)`:       "1",
 		`falls(mean(ms(wait)), 1250, ms(rtt) over rtt where timers == coarse)`: "15",
 		`all(mean(losses) >= 1 over rtt)`:                                      "yes",

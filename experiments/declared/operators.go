@@ -61,6 +61,9 @@ func rowOperators() []operator {
 		of(2, "r_squared(NUMBER, NUMBER where CONDITION)",
 			"share of the variance of the first number that this line explains",
 			lineOf(func(_, _, r2 float64) float64 { return r2 })),
+		of(2, "rank_correlation(NUMBER, NUMBER where CONDITION)",
+			"rank correlation of two numbers of the rows (Spearman), ties in the middle; 0 of a constant",
+			rankCorrelation),
 		of(1, "values(COLUMN where CONDITION)", "list of the values of a column, each once, in order of the rows",
 			values),
 	}
@@ -295,6 +298,43 @@ func lineOf(of func(slope, intercept, r2 float64) float64) func(*scope, *call) (
 		}
 		return of(stat.Line(x, y)), nil
 	}
+}
+
+func rankCorrelation(s *scope, c *call) (any, error) {
+	x, err := s.floatsOf(c.args[0], c.where)
+	if err != nil {
+		return nil, err
+	}
+	y, err := s.floatsOf(c.args[1], c.where)
+	if err != nil {
+		return nil, err
+	}
+	a, b := ranks(x), ranks(y)
+	ma, mb := stat.Mean(a), stat.Mean(b)
+	var ab, aa, bb float64
+	for i := range a {
+		da, db := a[i]-ma, b[i]-mb
+		ab, aa, bb = ab+float64(da*db), aa+float64(da*da), bb+float64(db*db)
+	}
+	if aa == 0 || bb == 0 {
+		return 0.0, nil
+	}
+	return ab / math.Sqrt(aa*bb), nil
+}
+
+// ranks returns the place of each number among all in order; equal ones share the middle.
+func ranks(all []float64) []float64 {
+	sorted := slices.Sorted(slices.Values(all))
+	out := make([]float64, len(all))
+	for i, x := range all {
+		lo, _ := slices.BinarySearch(sorted, x)
+		hi := lo
+		for hi+1 < len(sorted) && sorted[hi+1] == x {
+			hi++
+		}
+		out[i] = float64(lo+hi) / 2
+	}
+	return out
 }
 
 func less(v, best any) (bool, error) {

@@ -354,8 +354,8 @@ func (s *scope) addSeries(f *figure.Figure, g *graph, from *series) error {
 	return nil
 }
 
-// shared returns the number of a line among those that share the value of a column, from 1; or a
-// number that the file gives.
+// shared returns the number, from 1, of the value that a line has in a column; or a number that the
+// file gives.
 func (s *scope) shared(by formula, seen map[any]int) (int, error) {
 	if !by.set() {
 		return 0, nil
@@ -404,6 +404,9 @@ func (s *scope) addPoints(f *figure.Figure, g *graph, from *series, made, law *f
 	}
 	for _, p := range points {
 		x, err := p.scope.along(f, g, from)
+		if errors.Is(err, errNoRows) {
+			continue
+		}
 		if err != nil {
 			return err
 		}

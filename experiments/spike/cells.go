@@ -54,10 +54,12 @@ type timers struct {
 func (p *Plan) all() (all []timers) {
 	const bare = " -tlp -rack control=newreno"
 	for _, g := range p.Ticks {
-		all = append(all, timers{fmt.Sprintf("G=%v", g), ofTick, g, testbed.MustTimers(fmt.Sprintf("per-segment@%v rtt-tick=%v var-min=0s floor=1ms%s", g, g, bare))})
+		lab := testbed.MustTimers(fmt.Sprintf("per-segment@%v rtt-tick=%v var-min=0s floor=1ms%s", g, g, bare))
+		all = append(all, timers{fmt.Sprintf("G=%v", g), ofTick, g, lab})
 	}
 	for _, floor := range p.Floors {
-		all = append(all, timers{fmt.Sprintf("floor=%v", floor), ofFloor, floor, testbed.MustTimers(fmt.Sprintf("per-segment@1ms rtt-tick=1ms var-min=%v%s", floor, bare))})
+		lab := testbed.MustTimers(fmt.Sprintf("per-segment@1ms rtt-tick=1ms var-min=%v%s", floor, bare))
+		all = append(all, timers{fmt.Sprintf("floor=%v", floor), ofFloor, floor, lab})
 	}
 	for _, name := range p.Policies {
 		all = append(all, timers{name, ofPolicy, 0, testbed.MustTimers(name + " control=newreno")})
@@ -187,8 +189,12 @@ func waits(p *Plan, tm *timers, seed int) (waits []int64, err error) {
 	lost := ^uint64(0)
 	link := sim.LinkConfig{Delay: p.RTT / 2}
 	lossy := link
-	lossy.Loss = sim.Losses{&testbed.StreamLoss{Rule: func(_ wheel.Time, start, _ uint64, attempt uint32) bool { return start == lost && attempt == 1 }}}
-	pair, err := testbed.NewPair(testbed.PairPlan{Seed: uint64(seed), Client: client, Server: server, Up: lossy, Down: link, Trace: true, Verify: true})
+	lossy.Loss = sim.Losses{&testbed.StreamLoss{Rule: func(_ wheel.Time, start, _ uint64, attempt uint32) bool {
+		return start == lost && attempt == 1
+	}}}
+	pair, err := testbed.NewPair(testbed.PairPlan{
+		Seed: uint64(seed), Client: client, Server: server, Up: lossy, Down: link, Trace: true, Verify: true,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +207,8 @@ func waits(p *Plan, tm *timers, seed int) (waits []int64, err error) {
 	for i := range p.Losses {
 		for j := range p.Exchanges {
 			// At random instants, a coarse clock measures the right mean.
-			pair.RunFor(2*p.RTT + time.Duration(testbed.Uniform(uint64(seed), 0xe23, uint64(i), uint64(j))*float64(tcptimers.SlowTick)))
+			phase := testbed.Uniform(uint64(seed), 0xe23, uint64(i), uint64(j))
+			pair.RunFor(2*p.RTT + time.Duration(phase*float64(tcptimers.SlowTick)))
 			session.Write(size, 0)
 		}
 		pair.RunFor(20 * time.Second)

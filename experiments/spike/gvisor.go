@@ -34,7 +34,9 @@ type gvisorPath struct {
 }
 
 // newGVisorPath connects the two, and runs app as a task of the client.
-func newGVisorPath(p *Plan, response string, window int, app func(g *gvisorPath, c *sockets.Conn) error) (g *gvisorPath, err error) {
+func newGVisorPath(
+	p *Plan, response string, window int, app func(g *gvisorPath, c *sockets.Conn) error,
+) (g *gvisorPath, err error) {
 	g = &gvisorPath{lost: ^uint64(0), rtt: func(wheel.Time) time.Duration { return p.RTT }}
 	link := sim.LinkConfig{Rate: uint64(p.Rate), Overhead: 38}
 	if g.Wire, err = testbed.NewWire(link, link, [2]uint64{0, 1}); err != nil {
@@ -111,7 +113,8 @@ func gvisorSpike(p *Plan, seed int, s *Spike) error {
 	if err == nil {
 		err = g.Run(begin.Add(p.Watch), nil)
 	}
-	s.Retransmissions, s.Bytes, s.Timeouts = g.retransmissions-again, g.acked-acked, int(g.Net.Counts(testbed.DialEnd).Timeouts-timeouts)
+	s.Retransmissions, s.Bytes = g.retransmissions-again, g.acked-acked
+	s.Timeouts = int(g.Net.Counts(testbed.DialEnd).Timeouts - timeouts)
 	if err == nil && acked == 0 {
 		err = errors.New("nothing has arrived before the spike")
 	}
@@ -132,7 +135,8 @@ func gvisorWaits(p *Plan, seed int) (all []int64, err error) {
 		sleep(2 * p.RTT)
 		for i := range p.Losses {
 			for j := range p.Exchanges {
-				sleep(2*p.RTT + time.Duration(testbed.Uniform(uint64(seed), 0xe23, uint64(i), uint64(j))*float64(tcptimers.SlowTick)))
+				phase := testbed.Uniform(uint64(seed), 0xe23, uint64(i), uint64(j))
+				sleep(2*p.RTT + time.Duration(phase*float64(tcptimers.SlowTick)))
 				if err := write(); err != nil {
 					return err
 				}

@@ -8,9 +8,10 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
+	"tcpwheel/experiments/declared"
 )
 
-//go:embed README.md plan.yaml
+//go:embed *.md *.yaml
 var files embed.FS
 
 // Plan is the plan of the study.
@@ -59,9 +60,10 @@ type Spike struct {
 }
 
 // Study is the study.
-var Study = experiments.Define(experiments.Spec[Plan, Cell]{
+var Study = declared.DefineRows(experiments.Spec[Plan, Cell]{
 	ID: "E23", Name: "spike", Class: experiments.Shape, Files: files,
-	Found:    "Granularity trades spurious retransmissions ({fewer}) for waiting ({price}). A response to spurious timeouts avoids the trade: Eifel is {undo-eifel}.",
+	Found: "Granularity trades spurious retransmissions ({fewer}) for waiting ({price}). " +
+		"A response to spurious timeouts avoids the trade: Eifel is {undo-eifel}.",
 	Question: "Do coarse timers ride out a delay spike, and at what price?",
 	Check: func(p *Plan) error {
 		for i, peak := range p.Peaks {
@@ -83,5 +85,4 @@ var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 		return nil
 	},
 	Cells: cells,
-	Judge: judge,
-})
+}, rows)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
+	"tcpwheel/experiments/declared"
 	"tcpwheel/experiments/internal/studytest"
 )
 
@@ -13,9 +14,11 @@ const millisecond = time.Millisecond
 
 func small() *Plan {
 	return &Plan{
-		RTT: 100 * millisecond, Rate: 10_000_000, Window: 40, Peaks: []time.Duration{150 * millisecond, 300 * millisecond, time.Second}, Lasts: 2 * time.Second,
+		RTT: 100 * millisecond, Rate: 10_000_000, Window: 40, Lasts: 2 * time.Second,
+		Peaks: []time.Duration{150 * millisecond, 300 * millisecond, time.Second},
 		Tried: []time.Duration{300 * millisecond, time.Second}, Warm: 3 * time.Second, Watch: 6 * time.Second,
-		Ticks: []time.Duration{millisecond, 100 * millisecond, 500 * millisecond}, Floors: []time.Duration{200 * millisecond}, Policies: []string{"per-segment"},
+		Ticks:  []time.Duration{millisecond, 100 * millisecond, 500 * millisecond},
+		Floors: []time.Duration{200 * millisecond}, Policies: []string{"per-segment"},
 		Losses: 3, Exchanges: 30, Seeds: 2, GVisorSeeds: 1,
 	}
 }
@@ -23,7 +26,8 @@ func small() *Plan {
 func TestSpikes(t *testing.T) {
 	p := small()
 	all := studytest.Cells(t, cells(p))
-	out := studytest.Judge(t, judge, p, all)
+	judge := declared.Judge[Plan, Row](files, ".")
+	out := studytest.Judge(t, judge, p, rows(p, all))
 	studytest.Check(t, out)
 	studytest.Want(t, out, experiments.Reproduced, "hidden", "fewer", "price", "trade-off", "harm", "undo-eifel")
 	// Neither can handle a spike of several timeouts.
@@ -38,7 +42,7 @@ func TestSpikes(t *testing.T) {
 			all[i].Timers = "G=1ms"
 		}
 	}
-	out = studytest.Judge(t, judge, p, all)
+	out = studytest.Judge(t, judge, p, rows(p, all))
 	studytest.Check(t, out)
 	studytest.Want(t, out, experiments.NotReproduced, "hidden", "fewer", "price")
 }
@@ -57,7 +61,14 @@ func TestOneSpike(t *testing.T) {
 			if err := spike(p, &tm, 1, &s); err != nil {
 				t.Fatal(err)
 			}
-			if response == none && (s.Retransmissions < 20 || back(&s)) || (response == frto || response == eifel) && (s.Retransmissions != 1 || !back(&s)) || s.Timeouts < 1 {
+			bad := s.Timeouts < 1
+			switch response {
+			case none:
+				bad = bad || s.Retransmissions < 20 || back(&s)
+			case frto, eifel:
+				bad = bad || s.Retransmissions != 1 || !back(&s)
+			}
+			if bad {
 				t.Errorf("%s: %+v", response, s)
 			}
 		}
@@ -76,7 +87,8 @@ func TestGVisor(t *testing.T) {
 		least, most int
 	}{{200 * millisecond, none, 0, 0}, {time.Second, none, 60, 200}, {time.Second, every, 1, 50}} {
 		s := Spike{Peak: test.peak, Response: test.response}
-		if err := gvisorSpike(p, 1, &s); err != nil || s.Retransmissions < test.least || s.Retransmissions > test.most || s.Bytes < 2_000_000 {
+		err := gvisorSpike(p, 1, &s)
+		if err != nil || s.Retransmissions < test.least || s.Retransmissions > test.most || s.Bytes < 2_000_000 {
 			t.Errorf("%+v, %v, want %d to %d retransmissions", s, err, test.least, test.most)
 		}
 	}
@@ -94,13 +106,4 @@ func TestPlanIsChecked(t *testing.T) {
 		"lasts: 5s\nwatch: 6s":   "watch: 6s, want at least 7s",
 		"peaks: [1s]\ntried: []": "want at least one value",
 	})
-}
-
-func TestRanks(t *testing.T) {
-	if r := ranks([]float64{1, 2, 3, 4}, []float64{9, 7, 5, 1}); r != -1 {
-		t.Errorf("rank correlation %v, want -1", r)
-	}
-	if r := ranks([]float64{1, 2, 3}, []float64{5, 5, 5}); r != 0 {
-		t.Errorf("rank correlation %v of a constant, want 0", r)
-	}
 }

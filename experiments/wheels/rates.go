@@ -99,7 +99,7 @@ type ratesRow struct {
 	Looks    uint64 `json:"looks" unit:"visits" help:"of timers by the wheel, of kind all"`
 }
 
-// ratesRows returns a row for each kind of timer of each host. The kinds of claims are always there.
+// ratesRows returns a row for each kind of timer of each host. Those of claims are always there.
 func ratesRows(_ *ratesPlan, cells []ratesCell) (all []ratesRow) {
 	for _, c := range cells {
 		for side, s := range c.Sides {

@@ -1,0 +1,76 @@
+package spike
+
+import (
+	"slices"
+	"time"
+)
+
+// Row is a spike, or the wait of a lost segment.
+type Row struct {
+	Kind   string        `json:"kind" help:"spike or wait"`
+	Timers string        `json:"timers" help:"of the sender"`
+	Family string        `json:"family" help:"granularity, floor, policy, or stack: another TCP"`
+	Size   time.Duration `json:"size_ns" help:"the granularity G, or the floor on the variation"`
+	Seed   int           `json:"seed"`
+
+	Peak     time.Duration `json:"peak_ns" help:"round trip in the spike; the plan's rtt is no spike"`
+	Response string        `json:"response" help:"to a spurious timeout"`
+	Tried    bool          `json:"tried" help:"whether the plan tries responses with this peak"`
+	Harmful  bool          `json:"harmful" help:"whether the spike causes a timeout without a response"`
+
+	Retransmissions int     `json:"retransmissions" unit:"segments" help:"all spurious"`
+	Timeouts        int     `json:"timeouts" help:"spurious"`
+	Undone          int     `json:"undone" help:"reductions of the window that were undone"`
+	Window          float64 `json:"window" help:"a round trip after the spike, relative to before"`
+	Back            bool    `json:"back" help:"whether that is 95 % or more"`
+	Bytes           uint64  `json:"bytes" unit:"bytes" help:"acknowledged while watched"`
+
+	Wait float64 `json:"wait" unit:"ms" help:"of a lost lone segment"`
+}
+
+// back reports whether the window is as large as before the spike.
+func back(s *Spike) bool { return float64(s.After) >= 0.95*float64(s.Before) }
+
+// rows returns the spikes of all timers by their peaks, and the waits.
+func rows(p *Plan, cells []Cell) (all []Row) {
+	for _, tm := range p.all() {
+		for _, peak := range append([]time.Duration{p.RTT}, p.Peaks...) {
+			for _, c := range cells {
+				if c.Timers != tm.name {
+					continue
+				}
+				harmful := slices.ContainsFunc(c.Spikes, func(s Spike) bool {
+					return s.Peak == peak && s.Response == none && s.Timeouts > 0
+				})
+				for _, s := range c.Spikes {
+					if s.Peak != peak {
+						continue
+					}
+					row := Row{
+						Kind: "spike", Timers: tm.name, Family: string(tm.family), Size: tm.size,
+						Seed: c.Seed, Peak: peak, Response: s.Response,
+						Tried: slices.Contains(p.Tried, peak), Harmful: harmful,
+						Retransmissions: s.Retransmissions, Timeouts: s.Timeouts, Undone: s.Undone, Back: back(&s),
+						Bytes: s.Bytes,
+					}
+					if s.Before > 0 {
+						row.Window = float64(s.After) / float64(s.Before)
+					}
+					all = append(all, row)
+				}
+			}
+		}
+		for _, c := range cells {
+			if c.Timers != tm.name {
+				continue
+			}
+			for _, w := range c.Waits {
+				all = append(all, Row{
+					Kind: "wait", Timers: tm.name, Family: string(tm.family), Size: tm.size, Seed: c.Seed,
+					Wait: float64(w) / 1e3,
+				})
+			}
+		}
+	}
+	return all
+}
