@@ -22,7 +22,7 @@ func (c *Conn) admit(now wheel.Time, in *Inbound, a Arrival, o *Output) (fit acc
 	// First, check sequence number.
 	fit = checkSequence(nxt, wnd, a.Seq, a.SegLen())
 	if fit == unacceptable && !rst {
-		c.refuseSegment(now, a, wnd, o)
+		c.refuseSegment(now, h, a, wnd, o)
 		return fit, false
 	}
 
@@ -81,7 +81,7 @@ func (c *Conn) passesPAWS(now wheel.Time, h *Header, a Arrival, o *Output) bool 
 
 // refuseSegment answers an unacceptable segment; wnd is RCV.WND. RFC 9293 §3.10.7.4: "If an
 // incoming segment is not acceptable, an acknowledgment should be sent in reply".
-func (c *Conn) refuseSegment(now wheel.Time, a Arrival, wnd uint32, o *Output) {
+func (c *Conn) refuseSegment(now wheel.Time, h *Header, a Arrival, wnd uint32, o *Output) {
 	c.insertOld(a, o)
 	if wnd == 0 && a.Len > 0 {
 		o.Counters.TCPZeroWindowDrop++
@@ -91,6 +91,10 @@ func (c *Conn) refuseSegment(now wheel.Time, a Arrival, wnd uint32, o *Output) {
 	}
 	if !c.answerUnacceptable(now, o, a.SegLen() > 0 && !a.SYN) {
 		*c.skippedAckCounter(o)++
+	} else if c.ackAtEdge && h.Flags.Has(ACK) && h.Ack.After(c.sndUna) && h.Ack.AtOrBefore(c.sndNxt) {
+		// The peer has data beyond the edge of the window that we know: at that edge it would find our
+		// ACK unacceptable, too, and both ends would refuse each other's ACKs forever.
+		o.Segments[len(o.Segments)-1].Header.Seq, c.ackAtEdge = c.sndNxt, false
 	}
 }
 
