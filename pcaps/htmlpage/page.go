@@ -30,14 +30,14 @@ func (m Markup) Render(w io.Writer) error {
 // Page returns a page that adds more to the common style. Its policy allows no network, and no
 // script but the common one.
 func Page(title, more string, body ...g.Node) g.Node {
-	return h.Doctype(h.HTML(h.Lang("en"),
+	return g.Group{h.Doctype(h.HTML(h.Lang("en"),
 		h.Head(
 			h.Meta(h.Charset("utf-8")), h.Meta(g.Attr("http-equiv", "Content-Security-Policy"), h.Content(policy())),
 			h.Meta(h.Name("viewport"), h.Content("width=device-width, initial-scale=1")), h.Meta(h.Name("referrer"), h.Content("no-referrer")),
 			h.TitleEl(g.Text(title)), h.StyleEl(Markup("\n"+style+more)),
 		),
 		h.Body(Markup("\n"), h.H1(g.Text(title)), g.Group(body), h.Script(Markup(script)), Markup("\n")),
-	))
+	)), Markup("\n")}
 }
 
 func policy() string {
