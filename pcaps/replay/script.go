@@ -99,9 +99,10 @@ type Loss struct {
 }
 
 // Needed reports whether the loss counts in comparisons: its retransmission was needed, as far as
-// the capture shows, repaired it, and data waited for it.
+// the capture shows, repaired it, and data waited for it. What was too large for the path does not
+// count: an ICMP error asked for it, and no replayed network drops by size.
 func (l *Loss) Needed() bool {
-	return l.TRec > 0 && !l.Acked && !l.OnlyFIN && l.Verdict != track.Spurious
+	return l.TRec > 0 && !l.Acked && !l.OnlyFIN && l.Verdict != track.Spurious && l.Kind != track.PMTU
 }
 
 // doubt returns how far the wait for a repair may be off that was not captured at its sender. heard

@@ -61,7 +61,7 @@ type GateSummary struct {
 	Gates                  [gates]int    // losses by why they do not count
 
 	// The others, by the first reason that holds.
-	Spurious, OnlyFIN, NotRepaired int
+	Spurious, OnlyFIN, TooLarge, NotRepaired int
 }
 
 // Losses returns the losses of results: each result with the number of a loss.
@@ -90,6 +90,8 @@ func SummarizeGate(results []*Result) (g GateSummary) {
 			g.Spurious++
 		case l.OnlyFIN:
 			g.OnlyFIN++
+		case l.Kind == track.PMTU:
+			g.TooLarge++
 		default:
 			g.NotRepaired++
 		}

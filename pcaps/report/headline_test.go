@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"tcpwheel/pcaps/replay"
+	"tcpwheel/pcaps/track"
 )
 
 // headlineOf words the replays of a simulated capture.
@@ -43,6 +44,19 @@ func TestFewLossesHaveALineEach(t *testing.T) {
 		if strings.Contains(text, "count under it") {
 			t.Errorf("%q", text)
 		}
+	}
+}
+
+// TestTooLargeIsNotCompared: no timer changes that a segment is too large for the path, so that
+// policies are not compared by it.
+func TestTooLargeIsNotCompared(t *testing.T) {
+	_, r := headlineOf(t, 1, "packets:20,60", "linux", "per-segment@1ms")
+	for i := range r.Results[0].Script.Losses {
+		r.Results[0].Script.Losses[i].Kind = track.PMTU
+	}
+	h := NewHeadline(r.study(), r.Results, r.study().SummarizeAll(r.Results), r.First)
+	if text := strings.Join(h.All(), " "); !strings.Contains(text, "2 were too large for the path") || h.Timers != "There is nothing to compare." {
+		t.Errorf("%q, want two segments too large for the path, and no comparison", text)
 	}
 }
 
