@@ -257,8 +257,13 @@ func (o *replayOrigin) write(b *bytes.Buffer, differences bool) {
 	}
 	if len(o.sum.Verdicts) > 0 {
 		v := o.verdicts()
-		fmt.Fprintf(b, "%d verdicts save or cost, the truth of %d is known, and %d are false: %.1f %% (%.1f to %.1f)\n", v.All["saves"]+v.All["costs"],
-			v.Known, v.False, v.Percent, v.Interval[0], v.Interval[1])
+		decided := v.All["saves"] + v.All["costs"]
+		if v.Known == 0 {
+			fmt.Fprintf(b, "%d verdicts save or cost; the truth of none is known\n", decided)
+		} else {
+			fmt.Fprintf(b, "%d verdicts save or cost, the truth of %d is known, and %d are false: %.1f %% (%.1f to %.1f)\n", decided,
+				v.Known, v.False, v.Percent, v.Interval[0], v.Interval[1])
+		}
 		for _, j := range v.NotJudged {
 			fmt.Fprintf(b, "not judged: the machine was late by %s, two runs under the same timers differ by\n  %s, others by %s: %s, %s, captured at the %v\n",
 				track.SpanText(j.Late), track.SpanText(j.Noise), track.SpanText(j.Really.Abs()), j.Trial, j.Policy, j.Side)
