@@ -48,15 +48,20 @@ func WriteTable(w io.Writer, results []Result) error {
 }
 
 // answer returns a line with the fastest scheme of the first table of results, compared with Go's
-// timers or with the slowest. It returns "" for fewer than two schemes.
+// timers or with the slowest, and one with the limit. It returns "" for fewer than two schemes.
 func answer(results []Result) string {
 	var fastest, slowest *Result
+	limit := ""
 	for i := range results {
 		r := &results[i]
 		if r.Workload != results[0].Workload || r.N != results[0].N {
 			break
 		}
 		if r.Figures == nil {
+			continue
+		}
+		if r.Scheme == Limit {
+			limit = fmt.Sprintf("The same work without a wheel takes %s ns.\n", digits(r.NsPerOp))
 			continue
 		}
 		if fastest == nil || r.NsPerOp < fastest.NsPerOp {
@@ -75,7 +80,7 @@ func answer(results []Result) string {
 	} else if fastest.NsPerOp > 0 {
 		text += fmt.Sprintf("; %s takes %s times that", slowest.Scheme, digits(slowest.NsPerOp/fastest.NsPerOp))
 	}
-	return cut(text+".", 80) + "\n"
+	return cut(text+".", 80) + "\n" + limit
 }
 
 // digits writes x with three significant digits, or with all digits before the point if there are
