@@ -30,9 +30,6 @@ type millionPlan struct {
 // interval returns the keepalive interval in ticks.
 func (p *millionPlan) interval() uint64 { return uint64((p.Keepalive + p.Tick - 1) / p.Tick) }
 
-// perSecond returns the ticks of a second.
-func (p *millionPlan) perSecond() float64 { return float64(time.Second) / float64(p.Tick) }
-
 // millionFacility is a facility by its text.
 type millionFacility struct {
 	Text, Scheme  string

@@ -29,7 +29,7 @@ func writePage(w io.Writer, title string, body ...g.Node) error {
 // cells returns the cells of spans, which are sorted by their values.
 func cells(all ...cellView) g.Group {
 	return g.Map(all, func(c cellView) g.Node {
-		return h.Td(g.Attr("data-v", c.Value), g.If(c.Title != "", h.TitleAttr(c.Title)), g.Text(c.Text))
+		return h.Td(g.Attr("data-v", c.Value), g.If(c.Title != "", h.Title(c.Title)), g.Text(c.Text))
 	})
 }
 
@@ -109,7 +109,7 @@ func sentences(a, b string) string {
 
 func (e episodeView) cells() g.Group {
 	return g.Group{
-		h.Td(htmlpage.Link(e.Drawn, strconv.Itoa(e.Conn))), h.Td(g.If(e.Said != "", h.TitleAttr(e.Said)), g.Text(strconv.FormatInt(e.Packet, 10))),
+		h.Td(htmlpage.Link(e.Drawn, strconv.Itoa(e.Conn))), h.Td(g.If(e.Said != "", h.Title(e.Said)), g.Text(strconv.FormatInt(e.Packet, 10))),
 		htmlpage.Cells(e.At), htmlpage.Words(fmt.Sprint(e.Kind)), cells(e.Repair...), htmlpage.Words(e.Needed), cells(e.Spans...),
 		integer(e.Retransmissions), htmlpage.Words(fmt.Sprint(e.Evidence), fmt.Sprint(e.Src), fmt.Sprint(e.Dst)),
 	}
@@ -182,7 +182,7 @@ func (v *replayView) compared() g.Node {
 		htmlpage.Table("sort", htmlpage.Columns("*policy|*verdict|n|saved|in percent|99 % interval|by time|by index|median|p95|p99|waiting|left out|spurious"),
 			v.Policies, func(p policyView) g.Group {
 				return g.Group{
-					htmlpage.Words(p.Name), h.Td(h.Class("w"), g.If(p.Why != "", h.TitleAttr(p.Why)), g.Text(p.Verdict)), htmlpage.Cells(p.N), cells(p.Saved...), cells(p.Spans...),
+					htmlpage.Words(p.Name), h.Td(h.Class("w"), g.If(p.Why != "", h.Title(p.Why)), g.Text(p.Verdict)), htmlpage.Cells(p.N), cells(p.Saved...), cells(p.Spans...),
 					htmlpage.Cells(p.LeftOut, p.Spurious),
 				}
 			}),
