@@ -148,15 +148,16 @@ func (p *Plan) winners(rows []*row, senders []string) experiments.Table {
 
 func times(rows []*row, data bool) experiments.Table {
 	t := experiments.Table{
-		Name: "times", Title: "Time of objects, ms, with the 95 % interval of the mean", Data: data,
-		Columns: []string{"timers", "where", "mean", "from", "to", "median", "p95", "p99"},
+		Name: "times", Title: "Time of objects, ms, with the 95 % intervals of the mean and of p99", Data: data,
+		Columns: []string{"timers", "where", "mean", "from", "to", "median", "p95", "p99", "p99 from", "p99 to"},
 	}
 	unfinished := slices.ContainsFunc(rows, func(r *row) bool { return r.metrics["unfinished"] > 0 })
 	if unfinished {
 		t.Columns = append(t.Columns, "unfinished")
 	}
 	for _, r := range rows {
-		values := []any{r.sender, r.where, r.mean.Value, r.mean.Lo, r.mean.Hi, r.median.Value, r.p95.Value, r.p99.Value}
+		values := []any{r.sender, r.where, r.mean.Value, r.mean.Lo, r.mean.Hi, r.median.Value, r.p95.Value,
+			r.p99.Value, r.p99.Lo, r.p99.Hi}
 		if unfinished {
 			values = append(values, r.metrics["unfinished"])
 		}
