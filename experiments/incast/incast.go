@@ -13,7 +13,8 @@ import (
 	"tcpwheel/experiments/internal/testbed"
 )
 
-//go:embed README.md plan.yaml claims.yaml figures.yaml randomised/*.md randomised/*.yaml alltoall/*.md alltoall/*.yaml
+//go:embed README.md plan.yaml claims.yaml figures.yaml
+//go:embed randomised/*.md randomised/*.yaml alltoall/*.md alltoall/*.yaml
 var files embed.FS
 
 // Plan is the plan of the study.
