@@ -12,6 +12,7 @@ import (
 	"tcpwheel/experiments/tail"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/tcp"
+	"tcpwheel/netstack/tcp/congestion"
 	"tcpwheel/wheel"
 )
 
@@ -118,7 +119,7 @@ func tailLoss(p *Plan, c *Cell, rule string, lost int) (t Tail, err error) {
 	cfg.Socket.NoDelay = true
 	// The rules differ in their timers only: all halve the flight (RFC 5681 §3.1), and none cwnd, as
 	// Linux would.
-	cfg.Congestion.ReduceCwnd = false
+	cfg.Congestion.Reduce = congestion.ReduceFlight
 	var from uint64 // position of the lost tail in the stream; 0 means no loss yet
 	link := sim.LinkConfig{Delay: c.RTT / 2}
 	lossy := link

@@ -144,7 +144,8 @@ func DefaultConfig(p tcptimers.Policy) Config {
 	}
 	if p.Estimator == tcptimers.EstimatorLinux {
 		c.Congestion.SlowStart, c.PRRInCWR, c.Minshall = congestion.HyStartLinux, true, true
-		c.Congestion.ReduceCwnd, c.Congestion.CountDelivered, c.ResetAtAck, c.WholeSACKs = true, true, true, true
+		c.Congestion.Reduce = congestion.ReduceCwnd
+		c.Congestion.CountDelivered, c.ResetAtAck, c.WholeSACKs = true, true, true
 	}
 	return c
 }

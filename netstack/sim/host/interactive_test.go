@@ -10,6 +10,7 @@ import (
 
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/tcp"
+	"tcpwheel/netstack/tcp/congestion"
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
 )
@@ -119,9 +120,9 @@ func interactive(t *testing.T, x *interaction, seeds uint64, set func(*tcp.Confi
 	return e
 }
 
-// TestInteractiveAfterLoss: for application-limited senders the default reduces the flight
-// (RFC 9438 §4.6), and Linux cwnd. With -v it shows what that costs interactive flows, and what it
-// gives to others. docs/differences.md has the decision.
+// TestInteractiveAfterLoss: for application-limited senders cubic reduces cwnd by default, as Linux
+// does; RFC 9438 §4.6 prefers the flight. With -v it shows what the flight costs interactive flows,
+// and what it gives to others. docs/differences.md has the decision.
 func TestInteractiveAfterLoss(t *testing.T) {
 	seeds, all := uint64(20), interactions()
 	if os.Getenv("TCPWHEEL_LONG") != "" {
@@ -133,8 +134,8 @@ func TestInteractiveAfterLoss(t *testing.T) {
 			name string
 			set  func(*tcp.Config)
 		}{
-			{"flight (RFC 9438)", func(*tcp.Config) {}},
-			{"cwnd (Linux)", func(c *tcp.Config) { c.Congestion.ReduceCwnd = true }},
+			{"flight (RFC 9438)", func(c *tcp.Config) { c.Congestion.Reduce = congestion.ReduceFlight }},
+			{"cwnd (default)", func(*tcp.Config) {}},
 			{"pipeACK (RFC 7661)", func(c *tcp.Config) { c.Congestion.Validate = true }},
 		} {
 			e := interactive(t, &x, seeds, v.set)

@@ -104,6 +104,19 @@ const (
 	HyStartLinux                       // Linux's, for cubic; standard for the others
 )
 
+// Reduce says from what a loss or mark computes ssthresh.
+type Reduce uint8
+
+const (
+	// DefaultReduce is ReduceCwnd for cubic without Config.Validate, and ReduceFlight for the others.
+	// RFC 9438 §4.6 allows cubic cwnd where it does not grow beyond what is used, as here.
+	DefaultReduce Reduce = iota
+	ReduceFlight         // FlightSize: RFC 5681 §3.1 (a MUST there), and preferred in RFC 9438 §4.6
+	// ReduceCwnd is Linux's, for all controls (cubictcp_recalc_ssthresh, tcp_reno_ssthresh).
+	// Config.Validate does not bound it.
+	ReduceCwnd
+)
+
 // Config configures a controller.
 type Config struct {
 	MSS           uint32 // SMSS, 1 to 65535 bytes
@@ -119,10 +132,8 @@ type Config struct {
 	// limit.
 	HyStartLimit uint32
 
-	// ReduceCwnd makes a loss or mark reduce cwnd, as in Linux (cubictcp_recalc_ssthresh,
-	// tcp_reno_ssthresh), and not FlightSize, as in RFC 5681 and RFC 9438. The two differ for a
-	// sender whose application limits it. Validate does not bound it.
-	ReduceCwnd bool
+	// Reduce is what a loss or mark reduces. The two differ for a sender whose application limits it.
+	Reduce Reduce
 	// CountDelivered makes an ACK of new data count for what it delivers. Bytes that SACKs or
 	// duplicate ACKs have delivered before do not count again, and bytes that it SACKs count. Linux
 	// passes that to cong_avoid (acked_sacked in tcp_cong_control).
@@ -154,10 +165,16 @@ func New(name string, cfg Config) (Controller, error) {
 	if cfg.SlowStart > HyStartLinux {
 		return nil, fmt.Errorf("congestion: SlowStart %d, want 0..%d", cfg.SlowStart, HyStartLinux)
 	}
+	if cfg.Reduce > ReduceCwnd {
+		return nil, fmt.Errorf("congestion: Reduce %d, want 0..%d", cfg.Reduce, ReduceCwnd)
+	}
 	switch name {
 	case "newreno":
 		return newNewReno(cfg), nil
 	case "cubic":
+		if cfg.Reduce == DefaultReduce && !cfg.Validate {
+			cfg.Reduce = ReduceCwnd
+		}
 		return newCubic(cfg), nil
 	case "vegas":
 		return newVegas(cfg)

@@ -22,6 +22,7 @@ func TestNewRejects(t *testing.T) {
 		{"cubic", Config{MSS: 65536}, "MSS 65536 bytes, want 1..65535"},
 		{"cubic", Config{MSS: mss, MaxWindow: 1999}, "MaxWindow 1999 bytes, want 2000..1073741824"},
 		{"cubic", Config{MSS: mss, SlowStart: 4}, "SlowStart 4, want 0..3"},
+		{"cubic", Config{MSS: mss, Reduce: 3}, "Reduce 3, want 0..2"},
 		{"vegas", Config{MSS: mss, Alpha: 3, Beta: 2, Gamma: 1}, "Alpha 3, Beta 2, Gamma 1 segments"},
 	} {
 		if _, err := New(test.name, test.cfg); err == nil || !strings.Contains(err.Error(), test.want) {
@@ -37,7 +38,7 @@ func TestAbsurdInputs(t *testing.T) {
 		for seed := range uint64(80) {
 			r := rand.New(rand.NewPCG(seed, 1))
 			cfg := Config{
-				MSS: 1 + uint32(r.IntN(65535)), Paced: r.IntN(2) == 0, SlowStart: SlowStart(r.IntN(4)),
+				MSS: 1 + uint32(r.IntN(65535)), Paced: r.IntN(2) == 0, SlowStart: SlowStart(r.IntN(4)), Reduce: Reduce(r.IntN(3)),
 				LimitBurst: r.IntN(2) == 0, Validate: r.IntN(2) == 0, SYNLost: r.IntN(4) == 0,
 			}
 			h := newControlTest(t, name, cfg)
@@ -92,6 +93,29 @@ func TestAbsurdInputs(t *testing.T) {
 	})
 }
 
+// TestReduce: with 40 segments in flight of a window of 100, cubic reduces cwnd and the others the
+// flight, unless Config says otherwise.
+func TestReduce(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		cfg  Config
+		want uint32
+	}{
+		{"cubic", Config{}, 70 * mss},
+		{"cubic", Config{Validate: true}, 28 * mss},
+		{"cubic", Config{Reduce: ReduceFlight}, 28 * mss},
+		{"newreno", Config{}, 20 * mss},
+		{"newreno", Config{Reduce: ReduceCwnd}, 50 * mss},
+	} {
+		h := newControlTest(t, test.name, test.cfg)
+		h.c.Raise(100 * mss)
+		h.c.OnCongestion(0, 40*mss, FastRetransmit)
+		if got := h.c.Ssthresh(); got != test.want {
+			t.Errorf("%s, %+v: ssthresh %d, want %d", test.name, test.cfg, got, test.want)
+		}
+	}
+}
+
 // TestInitialWindow: RFC 6928 §2: "min (10*MSS, max (2*MSS, 14600))".
 func TestInitialWindow(t *testing.T) {
 	for _, test := range []struct{ mss, want uint32 }{{64, 640}, {1460, 14600}, {1461, 14600}, {7300, 14600}, {9000, 18000}} {
@@ -114,7 +138,7 @@ func TestMSSShrinks(t *testing.T) {
 	// RFC 5681 §3.1: "cwnd SHOULD be reduced by the ratio of the old segment size to the new
 	// segment size."
 	forAll(t, func(t *testing.T, name string) {
-		h := newControlTest(t, name, Config{})
+		h := newControlTest(t, name, Config{Reduce: ReduceFlight})
 		h.congested(20)
 		h.c.SetMSS(250)
 		h.want(5000, 20*mss)
@@ -131,7 +155,7 @@ func TestMSSShrinks(t *testing.T) {
 
 func TestTimeoutChainIsOneEvent(t *testing.T) {
 	forAll(t, func(t *testing.T, name string) {
-		h := newControlTest(t, name, Config{})
+		h := newControlTest(t, name, Config{Reduce: ReduceFlight})
 		h.congested(20)
 		// RFC 5681 §3.1: "ssthresh = max (FlightSize / 2, 2*SMSS)", and of CUBIC RFC 9438 §4.8
 		// takes β_cubic.
@@ -154,7 +178,7 @@ func TestTimeoutChainIsOneEvent(t *testing.T) {
 
 func TestSsthreshFloor(t *testing.T) {
 	forAll(t, func(t *testing.T, name string) {
-		h := newControlTest(t, name, Config{})
+		h := newControlTest(t, name, Config{Reduce: ReduceFlight})
 		h.c.OnCongestion(0, mss, FastRetransmit)
 		h.want(2*mss, 2*mss)
 		h.c.OnTimeout(0, 0, true)
@@ -164,7 +188,7 @@ func TestSsthreshFloor(t *testing.T) {
 
 func TestRestartAfterIdle(t *testing.T) {
 	forAll(t, func(t *testing.T, name string) {
-		h := newControlTest(t, name, Config{})
+		h := newControlTest(t, name, Config{Reduce: ReduceFlight})
 		h.congested(30)
 		h.c.OnIdle(h.now, time.Second, time.Second)
 		h.want(30*mss, 30*mss)
@@ -188,7 +212,7 @@ func TestNoGrowthUnlessLimited(t *testing.T) {
 			{Acked: mss, Flight: 50 * mss, Una: 1000, Nxt: 2000, RTT: time.Millisecond, Limited: true, ECE: true},
 		} {
 			for _, out := range []bool{false, true} {
-				h := newControlTest(t, name, Config{})
+				h := newControlTest(t, name, Config{Reduce: ReduceFlight})
 				if out {
 					h.congested(20)
 				}
@@ -208,7 +232,7 @@ func TestNoGrowthUnlessLimited(t *testing.T) {
 // TestUndoTimeout checks the Eifel response.
 func TestUndoTimeout(t *testing.T) {
 	forAll(t, func(t *testing.T, name string) {
-		h := newControlTest(t, name, Config{})
+		h := newControlTest(t, name, Config{Reduce: ReduceFlight})
 		h.congested(40)
 		h.c.OnTimeout(h.now, 30*mss, true)
 		h.c.OnTimeout(h.now, 30*mss, false) // one event with the first
@@ -231,7 +255,7 @@ func TestUndoTimeout(t *testing.T) {
 
 func TestUndoBeforeThreshold(t *testing.T) {
 	forAll(t, func(t *testing.T, name string) {
-		h := newControlTest(t, name, Config{})
+		h := newControlTest(t, name, Config{Reduce: ReduceFlight})
 		h.c.OnTimeout(0, 10*mss, true)
 		h.c.Undo(0, 8*mss, mss)
 		h.want(9*mss, math.MaxUint32)

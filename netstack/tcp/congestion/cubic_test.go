@@ -12,7 +12,7 @@ import (
 // time 0.
 func stage(t *testing.T, n uint32) (*controlTest, *cubic) {
 	t.Helper()
-	h := newControlTest(t, "cubic", Config{})
+	h := newControlTest(t, "cubic", Config{Reduce: ReduceFlight})
 	c := h.c.(*cubic)
 	c.cwnd, c.ssthresh = n*mss, n*mss
 	c.OnCongestion(0, n*mss, FastRetransmit)

@@ -23,7 +23,7 @@ func TestSlowStartCountsBytes(t *testing.T) {
 
 func TestSlowStartAfterTimeout(t *testing.T) {
 	for _, name := range []string{"newreno", "cubic"} {
-		h := newControlTest(t, name, Config{SlowStart: StandardSlowStart})
+		h := newControlTest(t, name, Config{Reduce: ReduceFlight, SlowStart: StandardSlowStart})
 		h.congested(20)
 		h.c.OnTimeout(h.now, 20*mss, true)
 		threshold := h.c.Ssthresh()
@@ -56,8 +56,8 @@ func TestCongestionAvoidance(t *testing.T) {
 func TestACKDivision(t *testing.T) {
 	for _, name := range []string{"newreno", "cubic"} {
 		for _, out := range []bool{false, true} {
-			honest := newControlTest(t, name, Config{SlowStart: StandardSlowStart})
-			divided := newControlTest(t, name, Config{SlowStart: StandardSlowStart})
+			honest := newControlTest(t, name, Config{Reduce: ReduceFlight, SlowStart: StandardSlowStart})
+			divided := newControlTest(t, name, Config{Reduce: ReduceFlight, SlowStart: StandardSlowStart})
 			if out {
 				honest.congested(20)
 				divided.congested(20)

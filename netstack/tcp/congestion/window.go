@@ -24,7 +24,7 @@ type window struct {
 	noEvents       bool        // no event yet: a change of MSS resets the initial window
 	synLost        bool
 	limitBurst     bool
-	reduceCwnd     bool // Config.ReduceCwnd
+	reduceCwnd     bool // Config.Reduce
 	byDelivery     bool // Config.CountDelivered
 	afterTimeout   bool // in the slow start after a timeout
 	recovering     bool // in fast recovery
@@ -39,7 +39,7 @@ func newWindow(cfg Config) window {
 	w := window{
 		ssthresh: infinite, mss: cfg.MSS, maxCwnd: cfg.MaxWindow, iw: cfg.InitialWindow,
 		noEvents: true, synLost: cfg.SYNLost, limitBurst: cfg.LimitBurst,
-		reduceCwnd: cfg.ReduceCwnd, byDelivery: cfg.CountDelivered,
+		reduceCwnd: cfg.Reduce == ReduceCwnd, byDelivery: cfg.CountDelivered,
 	}
 	w.cwnd = w.initial()
 	if cfg.Validate {
@@ -132,7 +132,7 @@ func (w *window) avoid(acked uint32) {
 }
 
 // reduce saves what Undo restores, and sets ssthresh to the fraction num/den of the flight, or of
-// cwnd with Config.ReduceCwnd.
+// cwnd by Config.Reduce.
 func (w *window) reduce(flight, num, den uint32, timeout bool) {
 	w.noEvents = false
 	w.beforeEvent = savedWindow{cwnd: w.cwnd, ssthresh: w.ssthresh, flight: min(flight, w.cwnd), set: true, timeout: timeout}
