@@ -1,4 +1,4 @@
-// Package script parses, writes and runs scenario files in packetdrill's notation.
+// Package script parses and runs scenario files in packetdrill's notation.
 //
 // A scenario lists a program's socket calls, the packets that arrive, the packets that the TCP
 // engine must send and when, and what must hold of the connection. A run plays both the program and
@@ -7,16 +7,14 @@
 // # Usage
 //
 //	s, err := script.Parse("handshake.pkt", src)
-//	text := script.Format(s)
 //	report, err := script.Run(s, script.Config{})
 //	if f, ok := errors.AsType[*script.Failure](err); ok {
 //		// The engine differs from the script. f has the line, the expected and the actual packet,
 //		// and the events before.
 //	}
 //
-// Parse reports each unsupported construct with its place and the supported alternatives. Format
-// writes a script canonically: parsing its output gives the same script except for positions.
-// RunSource parses and runs.
+// Parse reports each unsupported construct with its place and the supported alternatives. RunSource
+// parses and runs.
 //
 // netstack/tcp/testdata/README.md describes scripts, their defaults and their settings. Options and
 // Sysctls list the settings.

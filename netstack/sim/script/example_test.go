@@ -30,16 +30,6 @@ func ExampleError() {
 	// typo.pkt:2:4: shutdown has 1 arguments, want 2
 }
 
-func ExampleFormat() {
-	s, err := script.Parse("wide.pkt", []byte("0.100   close( 3 )=0   // done\n"))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Print(script.Format(s))
-	// Output: 0.1 close(3) = 0 // done
-}
-
 func ExampleICMP_Numbers() {
 	m := &script.ICMP{Type: "unreachable", Code: "frag_needed", HasMTU: true, MTU: 1400}
 	typ, code, ok := m.Numbers()

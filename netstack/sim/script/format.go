@@ -9,38 +9,6 @@ import (
 	"tcpwheel/netstack/tcp"
 )
 
-// Format writes a script canonically: one event a line, one space between words, times without
-// trailing zeros, and empty lines where s has some by its positions. If s comes from Parse, parsing
-// the text gives s except for positions, and formatting that gives the same text.
-func Format(s *Script) string {
-	f := &formatter{}
-	for i, item := range s.Items {
-		c, _ := item.(*Comment)
-		switch {
-		case i == 0:
-		case c != nil && c.Trailing:
-			f.WriteByte(' ')
-		default:
-			f.WriteByte('\n')
-			if item.span().Start.Line > s.Items[i-1].span().End.Line+1 {
-				f.WriteByte('\n')
-			}
-		}
-		switch item := item.(type) {
-		case *Comment:
-			f.WriteString(item.Text)
-		case *Option:
-			f.print("--", item.Name, "=", item.Value)
-		case *Event:
-			f.event(item)
-		}
-	}
-	if len(s.Items) > 0 {
-		f.WriteByte('\n')
-	}
-	return f.String()
-}
-
 // formatSeconds formats a time in seconds with as many decimals as needed.
 func formatSeconds(d time.Duration) string {
 	s := strconv.FormatInt(int64(d/time.Second), 10)
@@ -142,24 +110,6 @@ func (f *formatter) print(args ...any) {
 	}
 }
 
-func (f *formatter) event(e *Event) {
-	if e.Time.Kind != TimeUnset {
-		f.print(e.Time, " ")
-	}
-	switch a := e.Action.(type) {
-	case *Packet:
-		f.packet(a)
-	case *ICMP:
-		f.icmp(a)
-	case *Call:
-		f.call(a)
-	case *Settings:
-		f.settings(a)
-	case *Code:
-		f.code(a)
-	}
-}
-
 func (f *formatter) header(dir Direction, ecn ECN) {
 	f.print(dir, " ")
 	if ecn != ECNUnset {
@@ -256,42 +206,6 @@ func (f *formatter) call(c *Call) {
 	if c.Note != "" {
 		f.print(" (", c.Note, ")")
 	}
-}
-
-func (f *formatter) settings(s *Settings) {
-	for i, v := range s.List {
-		start := "\n"
-		if i == 0 {
-			start = "`"
-		}
-		value := v.Value
-		if strings.ContainsAny(value, " ;") {
-			value = `"` + value + `"`
-		}
-		f.print(start, "sysctl -q ", v.Name, "=", value)
-	}
-	f.print("`")
-}
-
-func (f *formatter) code(c *Code) {
-	sep, end := " ", " }%"
-	if len(c.Stmts) > 1 {
-		sep, end = "\n", "\n}%"
-	}
-	f.print("%{")
-	for _, s := range c.Stmts {
-		f.print(sep)
-		switch s := s.(type) {
-		case *Assert:
-			f.print("assert ")
-			f.list(append([]Expr{s.Cond}, s.Values...))
-		case *Print:
-			f.print("print(")
-			f.list(s.Values)
-			f.print(")")
-		}
-	}
-	f.print(end)
 }
 
 func (f *formatter) list(exprs []Expr) {

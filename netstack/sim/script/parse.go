@@ -72,9 +72,6 @@ func (p *parser) add(item Item) {
 // comments adds the pending comments between two items.
 func (p *parser) comments() {
 	for _, c := range p.pending {
-		if n := len(p.script.Items); n > 0 {
-			c.Trailing = p.script.Items[n-1].span().End.Line == c.Start.Line
-		}
 		p.script.Items = append(p.script.Items, c)
 	}
 	p.pending = nil

@@ -30,8 +30,7 @@ type Item interface {
 // Comment is one comment. A comment inside an event is moved before it.
 type Comment struct {
 	Span
-	Text     string // with its marks: "// …", "# …" or "/* … */"
-	Trailing bool   // on the line of the item before
+	Text string // with its marks: "// …", "# …" or "/* … */"
 }
 
 // Option is a header line: --Name=Value.
