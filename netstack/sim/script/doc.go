@@ -36,19 +36,21 @@
 //	comments // to the end of the line, # likewise, /* between these */
 //	ports    < 5000 > 8080 S 0:0(0), with several connections
 //
-// There are four extensions to packetdrill. # starts a comment. "..." may replace one value in TCP
+// There are five extensions to packetdrill. # starts a comment. "..." may replace one value in TCP
 // options and, at the end of their list, all further options. Times have nine decimals, because
-// virtual time counts nanoseconds. Options may have any name, which Run checks. The code in %{ }%
-// is a subset of Python: assert and print over integers, the names tcpi_*, and names in capitals.
+// virtual time counts nanoseconds. Options may have any name, which Run checks. The event
+// established(name=value, …) = fd is short for a passive handshake: Parse replaces it by the
+// events, which all have its place. The code in %{ }% is a subset of Python: assert and print over
+// integers, the names tcpi_*, and names in capitals.
 //
 // # Files
 //
-// Syntax: parse*.go, scan.go, expr.go, packet.go, script.go and format.go. A run starts in
-// runner.go, which goes through the events. host.go says what it runs on; engine_host.go and
-// engine_socket.go are the simulator's host. plan.go, settings.go and sysctl.go read the settings.
-// call.go, args.go, socket.go, sockopt.go and transfer.go make the program's calls. inject.go and
-// expect.go handle packets; flow.go and wire.go convert their numbers. code.go and info.go evaluate
-// asserts. failure.go and trace.go report differences.
+// Syntax: parse*.go, established.go, scan.go, expr.go, packet.go, script.go and format.go. A run
+// starts in runner.go, which goes through the events. host.go says what it runs on; engine_host.go
+// and engine_socket.go are the simulator's host. plan.go, settings.go and sysctl.go read the
+// settings. call.go, args.go, socket.go, sockopt.go and transfer.go make the program's calls.
+// inject.go and expect.go handle packets; flow.go and wire.go convert their numbers. code.go and
+// info.go evaluate asserts. failure.go and trace.go report differences.
 //
 // # Time
 //

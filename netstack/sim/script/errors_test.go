@@ -105,6 +105,21 @@ var badScripts = []struct {
 	{"0 connect(3, ..., ...) = -1 EINPROGRESS (in progress\n", "bad.pkt:1:41: note is not closed on its line: want )"},
 	{"0 close(3) = 0 0", "bad.pkt:1:17: want a packet (< or >), a system call, `sysctl …` or %{ code }%, found the end of the file"},
 	{"0 close(3) = 0 ;", `bad.pkt:1:16: want an errno, a note in brackets, or the next event, found ";"`},
+	// Handshakes.
+	{"* established() = 4", "bad.pkt:1:1: a range of times, or *, is for packets to send (>)"},
+	{"0...1 established() = 4", "bad.pkt:1:1: a time with ... is for system calls that block"},
+	{"established() = 4", `bad.pkt:1:1: want a time (0.1, +0.1, 0.1~0.2, +0.1~+0.2, *, 0.1...0.2), found "established"`},
+	{"0 established = 4", `bad.pkt:1:15: want "(" after established, found "="`},
+	{"0 established(rtt=1) = 4", "bad.pkt:1:15: want a parameter of established (win, mss, sack, wscale, ts, ecn, " +
+		`reply_win, reply_mss, reply_wscale, reply_ts, ack_win), found "rtt"`},
+	{"0 established(win=1 mss=2) = 4", `bad.pkt:1:21: want "," or ")" after a parameter of established, found "mss"`},
+	{"0 established(win=1, win=2) = 4", "bad.pkt:1:22: parameter win is repeated"},
+	{"0 established(win) = 4", `bad.pkt:1:18: want "=" after win, found ")"`},
+	{"0 established(win=none) = 4", `bad.pkt:1:19: win: want a number of 0..65535, found "none"`},
+	{"0 established(sack=2) = 4", "bad.pkt:1:20: sack 2, want 0..1"},
+	{"0 established()", `bad.pkt:1:16: want "=" and the descriptor of the connection, found the end of the file`},
+	{"0 established() = -1", `bad.pkt:1:19: descriptor: want a number of 0..2147483647, found "-"`},
+	{"0 established() = 3", "bad.pkt:1:19: descriptor 3 is the listening socket's"},
 	// Commands.
 	{"`tc qdisc add dev eth0`", "bad.pkt:1:2: command \"tc\" not supported; supported: `sysctl [-q] [-w] name=value …`"},
 	{"0 `sysctl -q net.ipv4.tcp_sack=1; ip link`", "bad.pkt:1:35: command \"ip\" not supported; supported: `sysctl [-q] [-w] name=value …`"},

@@ -50,7 +50,11 @@ func (p *parser) item() (more bool) {
 	default:
 		e := p.event()
 		e.Span = Span{p.pos(start), p.pos(p.end)}
-		p.add(e)
+		if handshake, ok := e.Action.(established); ok {
+			p.expand(e, handshake)
+		} else {
+			p.add(e)
+		}
 		p.events = true
 	}
 	return true
@@ -159,6 +163,8 @@ func (p *parser) event() *Event {
 		e.Action = p.settings()
 	case c == '%':
 		e.Action = p.codeBlock()
+	case c == 'e' && p.peekWord() == "established":
+		e.Action = p.established()
 	case isLetter(c):
 		e.Action, rest = p.call(), "an errno, a note in brackets, or "
 	default:

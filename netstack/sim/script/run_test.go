@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -50,15 +51,43 @@ func TestDeterminism(t *testing.T) {
 }
 
 // opened is the start of these tests' scripts: 8 lines and 0.1 s.
-const opened = `--timestamps=0
---delack_quick=0
-0.000 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
-+0 listen(3, 1) = 0
-+0 < S 0:0(0) win 32792 <mss 1000,sackOK,nop,nop,nop,wscale 7>
+const opened = "--timestamps=0\n--delack_quick=0\n\n\n\n\n\n0.000 established() = 4\n"
+
+// TestEstablished checks that a handshake by name runs like its events, and that its failures name
+// its place.
+func TestEstablished(t *testing.T) {
+	const (
+		header = "--ecn=1\n"
+		first  = "0.2 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 bind(3, ..., ...) = 0\n+0 listen(3, 1) = 0\n"
+		last   = "\n+0 accept(3, ..., ...) = "
+	)
+	for _, test := range []struct{ params, fd, packets string }{
+		{"", "4", `+0 < S 0:0(0) win 32792 <mss 1000,sackOK,nop,nop,nop,wscale 7>
 +0 > S. 0:0(0) ack 1 <mss 1460,nop,nop,sackOK,nop,wscale 7>
-+.1 < . 1:1(0) ack 1 win 257
-+0 accept(3, ..., ...) = 4
-`
++.1 < . 1:1(0) ack 1 win 257`},
+		{"win=5000, mss=900, wscale=none, ecn=1, reply_win=65535, ack_win=16", "5", `+0 < SEW 0:0(0) win 5000 <mss 900,sackOK>
++0 > SE. 0:0(0) ack 1 win 65535 <mss 1460,nop,nop,sackOK>
++.1 < . 1:1(0) ack 1 win 16`},
+		{"sack=0, wscale=9, ts=700, reply_ts=3", "4", `+0 < S 0:0(0) win 32792 <mss 1000,nop,nop,TS val 700 ecr 0,nop,wscale 9>
++0 > S. 0:0(0) ack 1 <mss 1460,nop,nop,TS val 3 ecr 700,nop,wscale 7>
++.1 < . 1:1(0) ack 1 win 257 <nop,nop,TS val 800 ecr 3>`},
+		{"ts=0", "4", `+0 < S 0:0(0) win 32792 <mss 1000,sackOK,TS val 0 ecr 0,nop,wscale 7>
++0 > S. 0:0(0) ack 1 <mss 1460,sackOK,TS val 100 ecr 0,nop,wscale 7>
++.1 < . 1:1(0) ack 1 win 257 <nop,nop,TS val 100 ecr 100>`},
+	} {
+		long, err1 := RunSource("d.pkt", []byte(header+first+test.packets+last+test.fd), Config{})
+		short, err2 := RunSource("d.pkt", []byte(header+"0.2 established("+test.params+") = "+test.fd), Config{})
+		if err1 != nil || err2 != nil {
+			t.Errorf("established(%s): %v, and as events: %v", test.params, err2, err1)
+		} else if !reflect.DeepEqual(short, long) {
+			t.Errorf("established(%s) gives %+v, want %+v", test.params, short, long)
+		}
+	}
+	_, err := RunSource("d.pkt", []byte(header+"0 established(reply_win=5000) = 4"), Config{})
+	if want := "d.pkt:2:1: at 0.000: packet differs: win 65535, want 5000"; err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("err = %v, want %s", err, want)
+	}
+}
 
 // TestFirstDifference checks the report of scripts with one wrong expectation.
 func TestFirstDifference(t *testing.T) {

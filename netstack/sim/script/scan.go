@@ -17,6 +17,7 @@ type parser struct {
 	safe  int // no later item starts before this
 	limit int // end of the file, or of the code or command being read
 	lines []int
+	place Pos // of everything, if the text is that of a handshake by name
 
 	code     bool // inside %{ }%: comments are Python's
 	newlines bool // space includes line ends
@@ -41,6 +42,9 @@ func newParser(name, src string) *parser {
 
 // pos returns the position of an offset.
 func (p *parser) pos(off int) Pos {
+	if p.place.Line > 0 {
+		return p.place
+	}
 	line, found := slices.BinarySearch(p.lines, off)
 	if found {
 		line++

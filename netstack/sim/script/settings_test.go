@@ -171,8 +171,8 @@ func TestFailureText(t *testing.T) {
 	if err == nil || err.Error() != want {
 		t.Errorf("err = %v\nwant %s", err, want)
 	}
-	if report.Events != 8 || report.Sent != 2 || report.Received != 3 || report.Virtual != 240*time.Millisecond ||
-		fmt.Sprint(report.Output) != "[unacked 0]" || len(report.Trace) != 11 {
+	if report.Events != 9 || report.Sent != 2 || report.Received != 3 || report.Virtual != 240*time.Millisecond ||
+		fmt.Sprint(report.Output) != "[unacked 0]" || len(report.Trace) != 12 {
 		t.Errorf("report = %+v", report)
 	}
 }
