@@ -18,7 +18,8 @@ import (
 // mss is the bytes of a segment: 1500 less the headers, without timestamps.
 const mss = 1460
 
-// sides are one timer, and a timer per segment.
+// sides are the timers that a case compares: the first side has one for the connection, the second
+// one for each segment.
 var sides = [2]tcptimers.RexmitMode{tcptimers.RexmitRestart, tcptimers.RexmitPerSegment}
 
 func cells(p *Plan) (all []experiments.Cell[Cell]) {

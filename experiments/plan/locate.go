@@ -30,12 +30,13 @@ func syntax(name string, err error) error {
 	return fmt.Errorf("%s:%d: not YAML: %s", name, line, text)
 }
 
-// Locate prefixes err, the error of a check of several values, with the file's name and the line of
-// the key. The text begins with the key, such as "tick: 5ms, want ...", or has the key as a word;
-// "expect, number 2: metric" names a key of the second item of a list. With quick, Locate looks in
-// the mapping "quick" first. It adds no line if the file has no such key.
-func (f *File) Locate(err error, quick bool) error {
-	if quick && f.quick != nil {
+// Locate prefixes err with the file's name and the line of the key that err names. The text of err
+// begins with the key, such as "tick: 5ms, want ...", or has the key as a word. "expect, number 2:
+// metric" names a key of the second item of a list. quickRun is Decode's: a quick run takes values
+// from the mapping "quick", so Locate looks there first. It adds no line if the file has no such
+// key.
+func (f *File) Locate(err error, quickRun bool) error {
+	if quickRun && f.quick != nil {
 		if line := find(f.quick, err.Error()); line > 0 {
 			return &located{fmt.Sprintf("%s:%d", f.Name, line), err}
 		}

@@ -106,12 +106,12 @@ func (f *File) fault(n *yaml.Node, key, want string) error {
 	return fmt.Errorf("%s:%d: %s: %s", f.Name, n.Line, key, want)
 }
 
-// Decode writes the plan's values into the struct *into, and then, with quick, the values of the
-// mapping "quick". It leaves other fields alone.
-func (f *File) Decode(into any, quick bool) error {
+// Decode writes the plan's values into the struct *into, and then, for a quick run, the values of
+// the mapping "quick". It leaves other fields alone.
+func (f *File) Decode(into any, quickRun bool) error {
 	d := decoder{file: f}
 	d.document(f.root, into, true)
-	if quick && f.quick != nil {
+	if quickRun && f.quick != nil {
 		d.document(f.quick, into, false)
 	} else if f.quick != nil {
 		d.try(f.quick, into)

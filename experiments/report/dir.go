@@ -185,9 +185,10 @@ func (r *Report) WriteDir(dir string) (err error) {
 // function.
 type Open func(study, plan string, quick bool) (*experiments.Job, error)
 
-// Read reads the cells' results from a directory of WriteDir and judges them again. It returns an
-// error if a study's plan has changed since. It does not read live parts.
-func Read(dir string, open Open) (*Report, error) {
+// Rejudge reads the cells' results from a directory of WriteDir and judges them by the program's
+// own claims. open opens the studies. It returns an error if a study's plan has changed since. It
+// does not read live parts.
+func Rejudge(dir string, open Open) (*Report, error) {
 	names, err := listed(dir)
 	if err != nil {
 		return nil, err

@@ -6,7 +6,7 @@
 //	r, err := report.New("tcpwheel v1.2.3", jobs, results)
 //	err = r.WriteDir("report/")
 //
-//	r, err := report.Read("report/", openStudy)
+//	r, err := report.Rejudge("report/", openStudy)
 //	err = r.WriteDocs(".")
 //
 // # The directory
@@ -15,7 +15,7 @@
 //	claims.json     every claim with its verdict, and the digests of plans and results
 //	SHA256SUMS      of all other files, for sha256sum -c
 //	NAME/plan.yaml  the plan of study NAME
-//	NAME/cells.jsonl  results of its cells, in the format of shards, for experiment merge and Read
+//	NAME/cells.jsonl  results of its cells, in the format of shards, for merge and Rejudge
 //	NAME/result.json  its claims, tables, figures and notes
 //	NAME/TABLE.csv, NAME/FIGURE.svg, NAME/FIGURE.csv
 //	NAME/live-PART.json  timings of this machine, with --live

@@ -245,8 +245,8 @@ func TestPageIsAlone(t *testing.T) {
 	}
 }
 
-// TestReadJudgesAgain reads what was written.
-func TestReadJudgesAgain(t *testing.T) {
+// TestRejudge reads the directory that WriteDir wrote.
+func TestRejudge(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
 	study := toy("a", experiments.Exact)
 	r := run(t, false, study)
@@ -263,14 +263,14 @@ func TestReadJudgesAgain(t *testing.T) {
 		}
 		return study.Open(quick)
 	}
-	again, err := Read(dir, open)
+	again, err := Rejudge(dir, open)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if again.Markdown() != r.Markdown() || again.sums() != r.sums() || again.Program != r.Program {
-		t.Error("what was read is not what was written")
+		t.Error("the report that was read differs from the one written")
 	}
-	if _, err := Read(t.TempDir(), open); err == nil || !strings.Contains(err.Error(), "no report") {
+	if _, err := Rejudge(t.TempDir(), open); err == nil || !strings.Contains(err.Error(), "no report") {
 		t.Errorf("an empty directory: %v", err)
 	}
 }

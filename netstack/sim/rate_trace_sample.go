@@ -13,7 +13,7 @@ var SampleTraces = []struct{ Name, About string }{
 
 const sampleTraceMS = 20_000
 
-// SampleTrace makes a trace of SampleTraces. It is the same each time.
+// SampleTrace makes the trace of SampleTraces with this name. The result depends only on the name.
 func SampleTrace(name string) (*RateTrace, error) { return GenerateTrace(name, 1) }
 
 // GenerateTrace makes a trace like one of SampleTraces, from a seed. It calculates in whole

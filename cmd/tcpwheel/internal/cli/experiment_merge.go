@@ -148,7 +148,7 @@ func newExperimentDocs() *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r, err := findings.Read(args[0], openStudy)
+			r, err := findings.Rejudge(args[0], openStudy)
 			if err != nil {
 				return err
 			}

@@ -44,7 +44,7 @@ func parseShard(text string, env func(string) string) (s experiments.Shard, err 
 	return s, s.Check()
 }
 
-// envNumber reads a variable that is a whole envNumber.
+// envNumber reads a variable that is a whole number.
 func envNumber(env func(string) string, name string) (int, error) {
 	n, err := strconv.Atoi(env(name))
 	if err != nil {
@@ -53,7 +53,8 @@ func envNumber(env func(string) string, name string) (int, error) {
 	return n, nil
 }
 
-// shardIndex returns the index of this process in a Job or an array that counts from 0.
+// shardIndex returns the index of this process in a Kubernetes indexed Job, or in a Slurm array
+// that counts from 0.
 func shardIndex(env func(string) string) (int, error) {
 	for _, name := range []string{"JOB_COMPLETION_INDEX", "SLURM_ARRAY_TASK_ID"} {
 		if env(name) != "" {

@@ -70,7 +70,7 @@ func (r *replaying) write() error {
 	case r.validating:
 		return r.validate()
 	case r.wire:
-		return r.wires()
+		return r.printWires()
 	}
 	var err error
 	switch {

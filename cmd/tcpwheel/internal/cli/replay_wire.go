@@ -29,9 +29,9 @@ type wireRecord struct {
 	Got        string  `json:"divergence_sent,omitempty"`
 }
 
-// runWires runs the open loops, of each end that had losses, under each policy.
+// runWires runs the open loop of each end that had losses under each policy. The results are in the
+// order of files, and in a file by the number of the connection.
 func (r *replaying) runWires() (all []pages.WireEnd, err error) {
-	// By number, and not as they ended. Those of a file are together.
 	order := map[string]int{}
 	for _, x := range r.results {
 		if _, ok := order[x.File]; !ok {
@@ -59,8 +59,8 @@ func (r *replaying) runWires() (all []pages.WireEnd, err error) {
 	return all, nil
 }
 
-// wires prints what engines send that hear what an end of the capture heard.
-func (r *replaying) wires() error {
+// printWires compares two senders: the captured one, and an engine that receives the same packets.
+func (r *replaying) printWires() error {
 	ends, err := r.runWires()
 	if err != nil {
 		return err
