@@ -151,7 +151,7 @@ func (c *Conn) inputAck(now wheel.Time, in *Inbound, seq Seq, o *Output) bool {
 		return false
 	}
 	if c.tsOn && h.Options.HasTimestamps {
-		c.paws.Update(now, h.Options.TSVal, seq, c.lastAckSent)
+		c.paws.Record(now, h.Options.TSVal, seq, c.lastAckSent)
 	}
 	if standing == ackOld {
 		c.takeOldSACK(now, h, o)

@@ -58,16 +58,15 @@ func (p *pawsState) Check(now wheel.Time, has bool, tsval uint32, rst bool) paws
 	return pawsFresh
 }
 
-// Update records the timestamp of a segment that passed Check and the window test, by R3.
-// lastAckSent is Last.ACK.sent. It reports whether TS.Recent is now tsval.
-func (p *pawsState) Update(now wheel.Time, tsval uint32, seq, lastAckSent Seq) bool {
+// Record sets TS.Recent to the timestamp of a segment that passed Check and the window test, unless
+// R3 forbids it. lastAckSent is Last.ACK.sent.
+func (p *pawsState) Record(now wheel.Time, tsval uint32, seq, lastAckSent Seq) {
 	// RFC 7323 §5.3, R3: "If an arriving segment satisfies SEG.TSval >= TS.Recent and SEG.SEQ <=
 	// Last.ACK.sent (see Section 4.3), then record its timestamp in TS.Recent."
 	if p.valid && tsBefore(tsval, p.recent) || seq.After(lastAckSent) {
-		return false
+		return
 	}
 	p.Start(now, tsval)
-	return true
 }
 
 // tsBefore reports whether timestamp s is older than t, as in RFC 7323 §5.2: 0 < t - s < 2^31.

@@ -48,36 +48,36 @@ func TestPAWSCheck(t *testing.T) {
 	}
 }
 
-func TestPAWSUpdate(t *testing.T) {
+func TestPAWSRecord(t *testing.T) {
 	// RFC 7323 §5.3, R3: "If an arriving segment satisfies SEG.TSval >= TS.Recent and SEG.SEQ <=
 	// Last.ACK.sent (see Section 4.3), then record its timestamp in TS.Recent."
 	for _, c := range []struct {
 		tsval     uint32
 		seq, last Seq
-		want      bool
+		want      pawsState
 	}{
-		{5, 100, 100, true},
-		{6, 99, 100, true},
-		{4, 100, 100, false},
-		{6, 101, 100, false},              // above a hole, or after a delayed ACK
-		{5 + 1<<31 - 1, 0, 1 << 30, true}, // wrapped
-		{6, 1<<32 - 1, 3, true},
+		{5, 100, 100, pawsState{7, 5, true}},
+		{6, 99, 100, pawsState{7, 6, true}},
+		{4, 100, 100, pawsState{0, 5, true}},
+		// Above a hole, or after a delayed ACK.
+		{6, 101, 100, pawsState{0, 5, true}},
+		{5 + 1<<31 - 1, 0, 1 << 30, pawsState{7, 5 + 1<<31 - 1, true}}, // wrapped
+		{6, 1<<32 - 1, 3, pawsState{7, 6, true}},
 	} {
 		var p pawsState
 		p.Start(0, 5)
-		got := p.Update(7, c.tsval, c.seq, c.last)
-		recent, ok := p.Recent()
-		if got != c.want || !ok || (recent == c.tsval) != (c.want || c.tsval == 5) {
-			t.Errorf("Update(%d, %v, %v) = %v with TS.Recent %d, want %v", c.tsval, c.seq, c.last, got, recent, c.want)
+		if p.Record(7, c.tsval, c.seq, c.last); p != c.want {
+			t.Errorf("Record(7, %d, %v, %v) gives %+v, want %+v", c.tsval, c.seq, c.last, p, c.want)
 		}
 	}
 	// After 24 idle days an old timestamp passes and is recorded, and protects from then on.
 	var p pawsState
 	p.Start(0, 1000)
 	now := wheel.Time(25 * 24 * time.Hour)
-	if v := p.Check(now, true, 10, false); v != pawsFresh || !p.Update(now, 10, 1, 1) {
+	if v := p.Check(now, true, 10, false); v != pawsFresh {
 		t.Errorf("after 25 days: %d", v)
 	}
+	p.Record(now, 10, 1, 1)
 	if v := p.Check(now, true, 9, false); v != pawsOld {
 		t.Errorf("older than the new one: %d", v)
 	}
