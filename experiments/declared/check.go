@@ -195,6 +195,13 @@ func (n *names) table(t *table) error {
 	if err := in.formula(t.Where); err != nil {
 		return err
 	}
+	for _, line := range t.Above {
+		for _, f := range line {
+			if err := n.formula(f); err != nil {
+				return within("above", err)
+			}
+		}
+	}
 	return in.tableColumns(t.Columns)
 }
 
@@ -213,7 +220,7 @@ func (n *names) tableColumns(all ordered[column], locals ...string) error {
 				return err
 			}
 		}
-		if (c.Columns != nil) != c.For.set() && !c.Value.set() && !c.Interval.set() {
+		if c.Columns == nil && !c.Value.set() && !c.Interval.set() {
 			return lineError(c.heading.line, "want value or interval, or for with value or columns")
 		}
 		if err := n.tableColumns(c.Columns, inside...); err != nil {
@@ -316,7 +323,7 @@ func (n *names) series(s *series, panels ordered[panel], locals []string) error 
 	}
 	n, err := n.in(s.Rows)
 	columns := append(slices.Clone([]string(s.Lines)), s.Over)
-	if s.function() {
+	if s.function() || s.Share.set() {
 		columns = s.Lines
 	}
 	if err == nil {
@@ -333,7 +340,7 @@ func (n *names) series(s *series, panels ordered[panel], locals []string) error 
 			return err
 		}
 	}
-	values := []formula{s.X, s.Y, s.Law, s.Tail}
+	values := []formula{s.X, s.Y, s.Law, s.Tail, s.Share}
 	for _, p := range panels {
 		values = append(values, p.of.Value)
 	}

@@ -105,46 +105,51 @@ func TestExpressions(t *testing.T) {
 		`resampled(sum(ms(wait)) / sum(losses) over seed where timers == coarse and rtt == 20ms)`:                       "600",
 		`resampled(twice(mean(losses)) over seed where timers == fine).hi`:                                              "2",
 		`resampled(crossing(mean(losses), 4, 9 over seed) over seed)`:                                                   "9",
-		`values(timers)`:                                                "bsd, fine",
-		`values(rtt where timers == coarse)`:                            "20ms, 10ms",
-		`count(over timers, rtt where losses > 0)`:                      "3",
-		`count() - count(where live)`:                                   "4",
-		`mean(losses / count())`:                                        "0.32",
-		`greatest(losses).timers`:                                       "bsd",
-		`"{greatest(mean(losses) over timers, rtt).rtt}"`:               "20ms",
-		`count(in waits)`:                                               "3",
-		`mean(loss in waits where timers == coarse)`:                    "2",
-		`greatest(loss in waits where rtt == 20ms).timers`:              "bsd",
-		`mean(wait.hi in waits where timers == fine)`:                   "300",
-		`count(in waits over timers)`:                                   "2",
-		`listing("{timers} {rtt}" in waits where loss >= 2)`:            "bsd 20ms, bsd 10ms",
-		`if(rate > 1, coarse, 1 / 'a')`:                                 "bsd",
-		`otherwise(mean(losses where seed > 9), 7)`:                     "7",
-		`list(3, 1, 3)`:                                                 "3, 1",
-		`list('a', listing(timers over timers))`:                        "a, bsd, fine",
-		`power(1 - 0.5, 3)`:                                             "0.125",
-		`next(trips, 11ms) + next(trips, 1s)`:                           "40ms",
-		`nearest(list(1, 2, 4), 3)`:                                     "2",
-		`join(trips, "; ")`:                                             "10ms; 20ms",
-		`floor(1.8)`:                                                    "1",
-		`digits(123456)`:                                                "123456",
-		`fixed(1.005, 1) + 'x'`:                                         "1.0x",
-		`seconds(1500ms)`:                                               "1.5",
-		`all(losses > 0) and not all(losses > 1 where live == false)`:   "yes",
-		`among(coarse, 'linux', 'bsd')`:                                 "yes",
-		`contains(trips, 20ms)`:                                         "yes",
-		`starts('per-segment', "per")`:                                  "yes",
-		`first(trips) + last(trips)`:                                    "30ms",
-		`item(trips, 1)`:                                                "20ms",
-		`mean(item(shares, 1) where timers == coarse and rtt == 20ms)`:  "0.5",
-		`listed(": ", trips)`:                                           ": 10ms, 20ms",
-		`listed(": ", those(mean(losses) > 5 over rtt))`:                "",
-		`min(3, 1, 2)`:                                                  "1",
-		`max(trips)`:                                                    "20ms",
-		`ceil(1.2) + abs(-1)`:                                           "3",
-		`ms(1500us)`:                                                    "1.5",
-		`round(1499us, 1ms)`:                                            "1ms",
-		`bytes_time(1000, rate)`:                                        "1ms",
+		`values(timers)`: "bsd, fine",
+		`fixed(evenness(seed, 0, 3 where timers == coarse), 3)`:        "0.810",
+		`lookup(coarse, 'linux', 1 / 'a', 'bsd', 4)`:                   "4",
+		`otherwise(lookup(rate, 1, 2), sqrt(16))`:                      "4",
+		`bounds(2, 1, 4).hi + bounds(2, 1, 4)`:                         "6",
+		`resampled(mean(losses), 7 over seed where timers == fine).lo`: "1",
+		`values(rtt where timers == coarse)`:                           "20ms, 10ms",
+		`count(over timers, rtt where losses > 0)`:                     "3",
+		`count() - count(where live)`:                                  "4",
+		`mean(losses / count())`:                                       "0.32",
+		`greatest(losses).timers`:                                      "bsd",
+		`"{greatest(mean(losses) over timers, rtt).rtt}"`:              "20ms",
+		`count(in waits)`:                                              "3",
+		`mean(loss in waits where timers == coarse)`:                   "2",
+		`greatest(loss in waits where rtt == 20ms).timers`:             "bsd",
+		`mean(wait.hi in waits where timers == fine)`:                  "300",
+		`count(in waits over timers)`:                                  "2",
+		`listing("{timers} {rtt}" in waits where loss >= 2)`:           "bsd 20ms, bsd 10ms",
+		`if(rate > 1, coarse, 1 / 'a')`:                                "bsd",
+		`otherwise(mean(losses where seed > 9), 7)`:                    "7",
+		`list(3, 1, 3)`:                          "3, 1",
+		`list('a', listing(timers over timers))`: "a, bsd, fine",
+		`power(1 - 0.5, 3)`:                      "0.125",
+		`next(trips, 11ms) + next(trips, 1s)`:    "40ms",
+		`nearest(list(1, 2, 4), 3)`:              "2",
+		`join(trips, "; ")`:                      "10ms; 20ms",
+		`floor(1.8)`:                             "1",
+		`digits(123456)`:                         "123456",
+		`fixed(1.005, 1) + 'x'`:                  "1.0x",
+		`seconds(1500ms)`:                        "1.5",
+		`all(losses > 0) and not all(losses > 1 where live == false)`:  "yes",
+		`among(coarse, 'linux', 'bsd')`:                                "yes",
+		`contains(trips, 20ms)`:                                        "yes",
+		`starts('per-segment', "per")`:                                 "yes",
+		`first(trips) + last(trips)`:                                   "30ms",
+		`item(trips, 1)`:                                               "20ms",
+		`mean(item(shares, 1) where timers == coarse and rtt == 20ms)`: "0.5",
+		`listed(": ", trips)`:                                          ": 10ms, 20ms",
+		`listed(": ", those(mean(losses) > 5 over rtt))`:               "",
+		`min(3, 1, 2)`:                                                 "1",
+		`max(trips)`:                                                   "20ms",
+		`ceil(1.2) + abs(-1)`:                                          "3",
+		`ms(1500us)`:                                                   "1.5",
+		`round(1499us, 1ms)`:                                           "1ms",
+		`bytes_time(1000, rate)`:                                       "1ms",
 		`twice(mean(losses where timers == fine)) + twice(20ms) / 20ms`: "4",
 	} {
 		s := testScope(t, "functions: {twice(x): 2 * x}\ngroups: {waits: {each: [timers, rtt], measures: {loss: mean(losses), wait: interval(ms(wait))}}}\n")
@@ -347,6 +352,15 @@ tables:
       "{item}": {for: trips, value: "count(where rtt == item)"}
       none: mean(losses where seed == 9)
   absent: {title: none, when: "count(trips) > 5", each: timers, columns: {a: 1}}
+  published:
+    title: Next to constants
+    each: rtt
+    rising: true
+    above: [["'printed'", 2 * 3, "''"]]
+    columns:
+      "rtt, ms": ms(rtt)
+      first: {columns: {losses: sum(losses)}}
+      second: {columns: {losses: count()}}
 figures:
   waits:
     title: Waits
@@ -388,14 +402,22 @@ figures:
   hole:
     like: grid
     grid: {across: seed, up: rtt, value: mean(losses where not live)}
+  shares:
+    title: Shares
+    x: {label: losses}
+    y: {label: share}
+    series:
+      - {name: shares, kind: steps, where: timers == coarse, share: losses}
+      - {name: quantiles, kind: steps, over: part, at: "list(0, 1, 2, 4)", x: "quantile(losses, part / 4)", y: part}
 `)
-	if len(out.Tables) != 1 || len(out.Figures) != 5 {
-		t.Fatalf("%d tables, %d figures, want one and 5", len(out.Tables), len(out.Figures))
+	if len(out.Tables) != 2 || len(out.Figures) != 6 {
+		t.Fatalf("%d tables, %d figures, want 2 and 6", len(out.Tables), len(out.Figures))
 	}
 	for i, want := range map[int]string{
 		1: "bsd 1 1 [1] [1400]; bsd, law 1 0 [1] [2000]; fine 2 2 [1] [300]; fine, law 2 0 [1] [2000]; " +
 			"tail 7 0 [1 2 3] [1 0.625 0.375]; fine, ends 3 0 [1 3] [2 6]; bsd, ends 4 0 [1 3] [3 9]; [{10ms 10 true} {20ms 20 true}] []",
 		2: "losses 1 0 [0 1] [6 2]; [] [bsd fine]",
+		5: "shares 0 0 [1 2 3] [0.3333333333333333 0.6666666666666666 1]; quantiles 0 0 [1 3] [2 4]; [] []",
 	} {
 		f, got := out.Figures[i], ""
 		for _, s := range f.Series {
@@ -415,6 +437,10 @@ figures:
 	}
 	got := fmt.Sprint(out.Tables[0].Title, "; ", out.Tables[0].Columns, out.Tables[0].Rows)
 	if want := "Waits under bsd and others; [timers rtt, ms wait, ms 10ms 20ms none] [[bsd 20 1200 0 2 ] [fine 20 200 0 2 ]]"; got != want {
+		t.Errorf("table %s, want %s", got, want)
+	}
+	got = fmt.Sprint(out.Tables[1].Columns, out.Tables[1].Rows)
+	if want := "[rtt, ms losses losses] [[printed 6 ] [10 2 1] [20 6 4]]"; got != want {
 		t.Errorf("table %s, want %s", got, want)
 	}
 	f := out.Figures[0]

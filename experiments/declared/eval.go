@@ -40,9 +40,80 @@ type base struct {
 type memo struct {
 	values map[ast.Expr][]any // by row, nil if not known yet; a nil slice is not kept
 	calls  map[string]*memo   // of functions, by name and arguments
+	known  map[[2]ast.Expr]*knownFloats
 }
 
-func newMemo() *memo { return &memo{map[ast.Expr][]any{}, map[string]*memo{}} }
+func newMemo() *memo {
+	return &memo{map[ast.Expr][]any{}, map[string]*memo{}, map[[2]ast.Expr]*knownFloats{}}
+}
+
+// knownFloats is a number in each row where a condition holds, as far as it was asked for.
+type knownFloats struct {
+	number, where ast.Expr
+	state         []rowState
+	values        []float64
+}
+
+type rowState uint8
+
+const (
+	notAsked rowState = iota
+	rowCounts
+	rowDoesNot
+)
+
+// floats returns what is known of a number; nil if it depends on more than its row, or without m.
+func (m *memo) floats(s *scope, number, where ast.Expr) *knownFloats {
+	if m == nil {
+		return nil
+	}
+	key := [2]ast.Expr{number, where}
+	k, ok := m.known[key]
+	if !ok {
+		if s.ofRow(number) && (where == nil || s.ofRow(where)) {
+			n := len(s.table.values)
+			k = &knownFloats{number, where, make([]rowState, n), make([]float64, n)}
+		}
+		m.known[key] = k
+	}
+	return k
+}
+
+// of returns the number in each row in sight where the condition holds.
+func (k *knownFloats) of(s *scope) ([]float64, error) {
+	all, in := make([]float64, 0, len(s.which)), *s
+	for _, in.row = range s.which {
+		if k.state[in.row] == notAsked {
+			if err := k.ask(&in); err != nil {
+				return nil, err
+			}
+		}
+		if k.state[in.row] == rowCounts {
+			all = append(all, k.values[in.row])
+		}
+	}
+	return all, nil
+}
+
+// ask finds the number of the scope's row.
+func (k *knownFloats) ask(s *scope) error {
+	if k.where != nil {
+		ok, err := s.yes(k.where)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			k.state[s.row] = rowDoesNot
+			return nil
+		}
+	}
+	v, err := s.eval(k.number)
+	if err == nil {
+		k.values[s.row], err = wantNumber(plain(v))
+	}
+	k.state[s.row] = rowCounts
+	return err
+}
 
 // inRow evaluates an expression in the scope's row.
 func (s *scope) inRow(n ast.Expr) (any, error) {

@@ -164,6 +164,29 @@ func choose(s *scope, c *call) (any, error) {
 	return s.eval(c.args[2])
 }
 
+// lookup evaluates only the result of the case.
+func lookup(s *scope, c *call) (any, error) {
+	if len(c.args) < 3 || len(c.args)%2 == 0 {
+		return nil, fmt.Errorf("want a value, and a result behind each case")
+	}
+	v, err := s.eval(c.args[0])
+	if err != nil {
+		return nil, err
+	}
+	for i := 1; i < len(c.args); i += 2 {
+		of, err := s.eval(c.args[i])
+		if err != nil {
+			return nil, err
+		}
+		if same, err := equal(v, of); err != nil {
+			return nil, err
+		} else if same {
+			return s.eval(c.args[i+1])
+		}
+	}
+	return nil, errNoRows
+}
+
 func otherwise(s *scope, c *call) (any, error) {
 	v, err := s.eval(c.args[0])
 	if errors.Is(err, errNoRows) {
@@ -331,6 +354,17 @@ func pickBy(want int) func(*scope, *call) (any, error) {
 		}
 		return best, nil
 	}
+}
+
+func bounds(s *scope, c *call) (any, error) {
+	var x [3]float64
+	for i, arg := range c.args {
+		var err error
+		if x[i], err = s.floatOf(arg); err != nil {
+			return nil, err
+		}
+	}
+	return stat.Interval{Value: x[0], Lo: x[1], Hi: x[2]}, nil
 }
 
 func rounding(of func(float64) float64) func(*scope, *call) (any, error) {

@@ -64,6 +64,8 @@ func rowOperators() []operator {
 		of(2, "rank_correlation(NUMBER, NUMBER where CONDITION)",
 			"rank correlation of two numbers of the rows (Spearman), ties in the middle; 0 of a constant",
 			rankCorrelation),
+		of(3, "evenness(NUMBER, LEAST, MOST where CONDITION)",
+			"probability of numbers so far from even between two bounds, if they are (Kolmogorov-Smirnov)", evenness),
 		of(1, "values(COLUMN where CONDITION)", "list of the values of a column, each once, in order of the rows",
 			values),
 	}
@@ -96,9 +98,9 @@ func axisOperators() []operator {
 			"list of a text for each row, or for each value of an axis, which rises", listing),
 		of(1, 0, "paired(MEASURE - MEASURE over AXIS where CONDITION)",
 			"mean of a measure over the values of an axis, such as the seed, with its 95 % bootstrap interval", paired),
-		of(1, 0, "resampled(MEASURE over AXIS where CONDITION)",
-			"measure of all rows, with its 95 % bootstrap interval over the values of an axis, such as the seed",
-			resampled),
+		of(1, 1, "resampled(MEASURE over AXIS where CONDITION) or resampled(MEASURE, DRAWS over …)",
+			"measure of all rows, with its 95 % bootstrap interval over the values of an axis, such as the seed; DRAWS "+
+				"is the number of a random sequence, 1 without", resampled),
 	}
 }
 
@@ -108,6 +110,8 @@ func valueOperators() []operator {
 	}
 	return []operator{
 		of(3, "if(CONDITION, VALUE, VALUE)", "the first value where the condition holds, else the second", choose),
+		of(-1, "lookup(VALUE, CASE, RESULT, …)", "the result behind the first case that the value equals; none without",
+			lookup),
 		of(2, "otherwise(MEASURE, VALUE)", "the measure; the value where it has no rows", otherwise),
 		of(-1, "among(VALUE, VALUE, …)", "whether the first value is one of the others", among),
 		of(2, "contains(LIST, VALUE)", "whether a list has a value", contains),
@@ -125,9 +129,11 @@ func valueOperators() []operator {
 
 		of(-1, "min(NUMBER, …)", "least of its arguments", pickBy(-1)),
 		of(-1, "max(NUMBER, …)", "greatest of its arguments", pickBy(1)),
+		of(3, "bounds(NUMBER, LEAST, GREATEST)", "a number with bounds of its own: .value, .lo, .hi", bounds),
 		of(1, "ceil(NUMBER)", "least whole number not below", rounding(math.Ceil)),
 		of(1, "floor(NUMBER)", "greatest whole number not above", rounding(math.Floor)),
 		of(1, "abs(NUMBER)", "absolute value", rounding(math.Abs)),
+		of(1, "sqrt(NUMBER)", "square root", rounding(math.Sqrt)),
 		of(1, "digits(NUMBER)", "text of a whole number, without commas", digits),
 		of(2, "fixed(NUMBER, DIGITS)", "text of a number with so many digits behind the point", fixed),
 
@@ -168,23 +174,50 @@ func Operators() (all []Operator) {
 }
 
 // floatsOf returns a number of each row; errNoRows without rows.
-func (s *scope) floatsOf(n, where ast.Expr) ([]float64, error) {
-	values, err := s.each(n, where)
+func (s *scope) floatsOf(n, where ast.Expr) (all []float64, err error) {
+	if known := s.memo.floats(s, n, where); known != nil {
+		all, err = known.of(s)
+	} else {
+		var values []any
+		values, err = s.each(n, where)
+		all = make([]float64, len(values))
+		for i := 0; i < len(values) && err == nil; i++ {
+			all[i], err = wantNumber(values[i])
+		}
+	}
+	if err == nil && len(all) == 0 {
+		err = errNoRows
+	}
+	return all, err
+}
+
+func wantNumber(v any) (float64, error) {
+	x, ok := number(v)
+	if !ok {
+		return 0, fmt.Errorf("%s, want a number; ms(…) makes one of a duration", kind(v))
+	}
+	return x, nil
+}
+
+// evenness takes the numbers as drawn evenly from between the bounds.
+func evenness(s *scope, c *call) (any, error) {
+	all, err := s.floatsOf(c.args[0], c.where)
 	if err != nil {
 		return nil, err
 	}
-	if len(values) == 0 {
-		return nil, errNoRows
+	lo, err := s.floatOf(c.args[1])
+	if err != nil {
+		return nil, err
 	}
-	all := make([]float64, len(values))
-	for i, v := range values {
-		x, ok := number(v)
-		if !ok {
-			return nil, fmt.Errorf("%s, want a number; ms(…) makes one of a duration", kind(v))
-		}
-		all[i] = x
+	hi, err := s.floatOf(c.args[2])
+	if err == nil && !(lo < hi) {
+		err = fmt.Errorf("bounds %v and %v, want the first below the second", lo, hi)
 	}
-	return all, nil
+	if err != nil {
+		return nil, err
+	}
+	_, p := stat.KolmogorovSmirnov(all, func(x float64) float64 { return min(max((x-lo)/(hi-lo), 0), 1) })
+	return p, nil
 }
 
 func sum(all []float64) (total float64) {
@@ -568,6 +601,15 @@ func resampled(s *scope, c *call) (any, error) {
 	if len(groups) == 0 {
 		return nil, errNoRows
 	}
+	draws := 1.0
+	if len(c.args) == 2 {
+		if draws, err = s.floatOf(c.args[1]); err == nil && (draws < 1 || draws != math.Floor(draws)) {
+			err = fmt.Errorf("draws %v, want a whole number from 1", draws)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
 	drawn := make([][]int, len(groups))
 	for i, g := range groups {
 		drawn[i] = g.scope.which
@@ -576,7 +618,7 @@ func resampled(s *scope, c *call) (any, error) {
 	in.memo = newMemo()
 	first := true
 	var failed error
-	interval := stat.Bootstrap(drawn, 1, func(which []int) float64 {
+	interval := stat.Bootstrap(drawn, uint64(draws), func(which []int) float64 {
 		in.which = which
 		x, err := in.floatOf(c.args[0])
 		if err != nil {

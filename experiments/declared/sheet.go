@@ -123,17 +123,25 @@ type table struct {
 	Rows    string          `yaml:"rows"` // groups in the place of the study's rows
 	Where   formula         `yaml:"where"`
 	Each    list[string]    `yaml:"each"`    // a line for each value of these columns
+	Rising  bool            `yaml:"rising"`  // in rising order of the first of them
+	Above   list[constants] `yaml:"above"`   // lines of constants before the others
 	Data    bool            `yaml:"data"`    // for programs, in a file of its own
 	Columns ordered[column] `yaml:"columns"` // by their headings
 }
 
-// column is a column of a table: a formula; or three, of a value and its interval; or columns for
-// each value of a list, with item and index.
+// constants are the values of a line, such as published ones.
+type constants list[formula]
+
+// UnmarshalYAML implements yaml.Unmarshaler.
+func (c *constants) UnmarshalYAML(n *yaml.Node) error { return strict(n, (*list[formula])(c)) }
+
+// column is a column of a table: a formula; or three, of a value and its interval; or columns, for
+// each value of a list with item and index if it has one.
 type column struct {
 	Value    formula         `yaml:"value"`
 	Interval formula         `yaml:"interval"`
 	For      formula         `yaml:"for"`
-	Columns  ordered[column] `yaml:"columns"` // for each value of the list
+	Columns  ordered[column] `yaml:"columns"` // for each value of the list, if there is one
 
 	heading prose
 }
@@ -224,9 +232,10 @@ type series struct {
 	Over   string       `yaml:"over"` // the column along x; of a function, the name of its variable
 	X      formula      `yaml:"x"`
 	Y      formula      `yaml:"y"`
-	Law    formula      `yaml:"law"`  // what y should be: a dashed line next to each
-	Tail   formula      `yaml:"tail"` // in the place of y: share of its sum from x on
-	From   formula      `yaml:"from"` // of a function: the first and last value, and the step
+	Law    formula      `yaml:"law"`   // what y should be: a dashed line next to each
+	Tail   formula      `yaml:"tail"`  // in the place of y: share of its sum from x on
+	Share  formula      `yaml:"share"` // in the place of x and y: share of rows up to a number
+	From   formula      `yaml:"from"`  // of a function: the first and last value, and the step
 	To     formula      `yaml:"to"`
 	Step   formula      `yaml:"step"`
 	At     formula      `yaml:"at"` // or a list of its values

@@ -84,6 +84,14 @@ func (s *scope) addTable(out *experiments.Outcome, name string, t *table) error 
 	if t.Rows != "" && t.Each == nil {
 		groups = in.single()
 	}
+	if t.Rising && t.Each != nil {
+		rising(groups)
+	}
+	for _, line := range t.Above {
+		if err := s.addConstants(&made, line); err != nil {
+			return within("above", err)
+		}
+	}
 	for _, g := range groups {
 		var row []any
 		for _, c := range columns {
@@ -98,6 +106,23 @@ func (s *scope) addTable(out *experiments.Outcome, name string, t *table) error 
 	if len(groups) > 0 {
 		out.Tables = append(out.Tables, made)
 	}
+	return nil
+}
+
+// addConstants adds a line that shows no rows.
+func (s *scope) addConstants(to *experiments.Table, line constants) error {
+	if len(line) != len(to.Columns) {
+		return fmt.Errorf("%d values, want one for each of %d columns", len(line), len(to.Columns))
+	}
+	var made []any
+	for _, f := range line {
+		v, err := s.value(f.expression)
+		if err != nil {
+			return atLine(f.line, err)
+		}
+		made = append(made, cell(v))
+	}
+	to.Add(made...)
 	return nil
 }
 
@@ -309,7 +334,7 @@ func (s *scope) addAll(f *figure.Figure, g *graph, from series, y formula) error
 	if y.set() {
 		from.Y = y
 	}
-	return atLine(max(from.Y.line, from.Tail.line), s.addSeries(f, g, &from))
+	return atLine(max(from.Y.line, from.Tail.line, from.Share.line), s.addSeries(f, g, &from))
 }
 
 // function reports whether a series draws a function of a variable, not rows.
@@ -389,6 +414,9 @@ func (s *scope) series(from *series, kind figure.Kind) (made figure.Series, err 
 // addPoints adds the points of a line, and of its law. On a logarithmic axis points at 0 or below
 // are left out.
 func (s *scope) addPoints(f *figure.Figure, g *graph, from *series, made, law *figure.Series) error {
+	if from.Share.set() {
+		return s.addShares(from.Share, made)
+	}
 	points, err := s.places(from, made.Kind)
 	if err != nil {
 		return err
@@ -437,6 +465,19 @@ func (s *scope) addPoints(f *figure.Figure, g *graph, from *series, made, law *f
 	return nil
 }
 
+// addShares adds the distribution of a number of the rows: a point for each row.
+func (s *scope) addShares(of formula, made *figure.Series) error {
+	all, err := s.floatsOf(of.tree, nil)
+	if errors.Is(err, errNoRows) {
+		return nil
+	}
+	slices.Sort(all)
+	for i, x := range all {
+		made.Add(x, float64(i+1)/float64(len(all)))
+	}
+	return err
+}
+
 // along returns the place of a point along x: a number, or that of its label among the ticks.
 func (s *scope) along(f *figure.Figure, g *graph, from *series) (float64, error) {
 	if g.X.Ticks.text() == "" {
@@ -468,7 +509,8 @@ func (s *scope) places(from *series, kind figure.Kind) (all []group, err error) 
 	return all, err
 }
 
-// addPoint adds a point. There is none where y has no rows to measure.
+// addPoint adds a point. There is none where y has no rows to measure. Of steps at one x the last
+// counts.
 func (s *scope) addPoint(made *figure.Series, x float64, of formula) error {
 	y, err := s.eval(of.tree)
 	if errors.Is(err, errNoRows) {
@@ -484,6 +526,10 @@ func (s *scope) addPoint(made *figure.Series, x float64, of formula) error {
 	value, ok := number(y)
 	if !ok {
 		return fmt.Errorf("y: %s, want a number", kind(y))
+	}
+	if last := len(made.X) - 1; made.Kind == figure.Steps && last >= 0 && made.X[last] == x {
+		made.Y[last] = value
+		return nil
 	}
 	made.Add(x, value)
 	return nil
