@@ -11,7 +11,7 @@ import (
 	"tcpwheel/experiments"
 )
 
-//go:embed README.md plan.yaml quantisation/README.md quantisation/plan.yaml
+//go:embed *.md *.yaml quantisation/*.md quantisation/*.yaml
 var files embed.FS
 
 // Plan is the plan of the study.

@@ -96,7 +96,7 @@ func quantTimeouts(p *quantPlan, tick time.Duration, seed int) quantCell {
 			}
 		}
 		all := float64(rtt) * float64(p.Samples)
-		t.SRTT, t.RTO, t.BSD = float64(srtt)/all, float64(rto)/all, float64(coarse)/all
+		t.SRTT, t.RTO, t.Old = float64(srtt)/all, float64(rto)/all, float64(coarse)/all
 		c.Timeouts = append(c.Timeouts, t)
 	}
 	return c

@@ -35,14 +35,16 @@ func TestPhaseErrors(t *testing.T) {
 // TestQuantisationFalsifier checks that the claims notice an error of a thousandth of a tick at one
 // phase.
 func TestQuantisationFalsifier(t *testing.T) {
-	p := &quantPlan{Ticks: []time.Duration{time.Millisecond}, Thousandths: []int{500},
-		RTTs: []time.Duration{time.Millisecond}, Samples: 100, Seeds: 1}
-	c := clockErrors(p, time.Millisecond)
-	c.Errors[0].Sum++
-	c.Errors[0].Squares++
-	c.Exact, c.Up, c.BSD = 1, c.Up+1, c.BSD-1
-	late := quantTimeouts(p, time.Millisecond, 1)
-	late.Timeouts[0].Least = late.Tick - 1
-	out := studytest.Judge(t, quantJudge, p, []quantCell{c, late})
+	const plan = "study: quantisation\nticks: [1ms]\nthousandths: 500\nrtts: [1ms]\nsamples: 100\nseeds: 1\n"
+	_, out := studytest.RunAltered(t, Quantisation, plan, func(c *quantCell) {
+		for i := range c.Errors {
+			c.Errors[i].Sum++
+			c.Errors[i].Squares++
+			c.Exact, c.Up, c.BSD = 1, c.Up+1, c.BSD-1
+		}
+		for i := range c.Timeouts {
+			c.Timeouts[i].Least = c.Tick - 1
+		}
+	})
 	studytest.Want(t, out, experiments.NotReproduced)
 }
