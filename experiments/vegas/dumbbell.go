@@ -52,10 +52,6 @@ type transferred struct {
 	Silence       float64 `json:"silence_s"`     // without transmission before timeouts, in all
 }
 
-func (t *transferred) timeouts() float64      { return float64(t.Timeouts) }
-func (t *transferred) retransmitted() float64 { return float64(t.Retransmitted) / kb }
-func (t *transferred) silent() float64        { return t.Silence }
-
 // dumbbell is transfers and the traffic of others over a bottleneck.
 type dumbbell struct {
 	bottleneck

@@ -25,26 +25,24 @@ func recurrence(samples []int) []state {
 	return all
 }
 
-// rested is the state of the estimator after round trips below a tick.
-var rested = state{srtt: 7, rttvar: 3, rto: 3}
-
-// course is a sequence of samples in the figure.
-type course struct {
-	name    string
-	samples []int
-}
-
-// courses are round trips far below a tick: none crosses a tick, one does, or long ones come first.
-func courses() []course {
+// courses returns the steps of round trips far below a tick: none crosses a tick, one does, long
+// ones come first, or a thousand cross none.
+func courses() (all []Row) {
 	const n = 40
 	none, once, long := make([]int, n), make([]int, n), make([]int, n)
 	once[15] = 1
 	for i := range 5 {
 		long[i] = 4
 	}
-	return []course{
-		{"no tick crossed", none},
-		{"a tick crossed by the 16th", once},
-		{"five of 2 s first", long},
+	for _, c := range []struct {
+		name    string
+		samples []int
+	}{{"no tick crossed", none}, {"a tick crossed by the 16th", once}, {"five of 2 s first", long},
+		{"a thousand", make([]int, 1000)}} {
+		for i, at := range recurrence(c.samples) {
+			all = append(all, Row{Kind: "course", Course: c.name, Sample: i + 1, Crossed: c.samples[i],
+				SRTT: at.srtt, RTTVar: at.rttvar, RTO: at.rto})
+		}
 	}
+	return all
 }

@@ -29,12 +29,6 @@ var kinds = []kind{
 	{"again", 8, 0, 2},     // a fast retransmission is lost
 }
 
-// Indices of kinds: the first and the last.
-const (
-	kindAlone = 0
-	kindAgain = 2
-)
-
 // mss is the payload of a full segment without timestamps over an MTU of 1500.
 const mss = 1460
 

@@ -16,10 +16,7 @@ import (
 
 // gvisor is the name of gVisor's own TCP in the place of a text of timers. It has a floor on the
 // timeout, and a clock of nanoseconds.
-const (
-	gvisor      = "gVisor"
-	gvisorFloor = 200 * time.Millisecond // MinRTO
-)
+const gvisor = "gVisor"
 
 // gvisorFlow is a flow from gVisor's TCP to a server with the flow's timers, over the links that
 // two engines have.

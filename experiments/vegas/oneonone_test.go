@@ -32,7 +32,7 @@ func TestOneOnOneFalsifier(t *testing.T) {
 func TestOneOnOneWithin(t *testing.T) {
 	p := studytest.Own[oneOnOnePlan](t, OneOnOne)
 	pairs := p.pairs()
-	c, err := p.run(pairs[renoReno], oneOnOneCell{Buffers: 1000, Seed: 1})
+	c, err := p.run(pairs[0], oneOnOneCell{Buffers: 1000, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,12 +1,15 @@
 package vegas
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"tcpwheel/experiments"
+	"tcpwheel/experiments/declared"
 	"tcpwheel/experiments/internal/testbed"
 )
 
@@ -74,7 +77,7 @@ type tableivCell struct {
 }
 
 // TableIV is the study.
-var TableIV = experiments.Define(experiments.Spec[tableivPlan, tableivCell]{
+var TableIV = declared.DefineRows(experiments.Spec[tableivPlan, tableivCell]{
 	ID: "E9", Name: "tableiv", Class: experiments.Published, Folder: "vegas/tableiv", Files: files,
 	Found: "With a timer per segment and nothing else changed, transfers of 1 MB gain {timers-gain} in throughput; " +
 		"19 % was published. " +
@@ -99,8 +102,55 @@ var TableIV = experiments.Define(experiments.Spec[tableivPlan, tableivCell]{
 		return nil
 	},
 	Cells: tableivCells,
-	Judge: tableivJudge,
-})
+}, tableivRows)
+
+// tableivRow is a transfer, next to that of Reno in the same place.
+type tableivRow struct {
+	Role    string  `json:"role" help:"of the sender in the plan: reno, fine, check, vegas or other"`
+	Text    string  `json:"text" help:"the sender's timers"`
+	Sender  string  `json:"sender" help:"the same without what is off"`
+	Traffic string  `json:"traffic" help:"of others: tcplib or lognormal"`
+	Load    float64 `json:"load" help:"share of the bottleneck's rate that the others offer"`
+	Bytes   int     `json:"bytes" unit:"bytes" help:"of the transfer"`
+	Buffers int     `json:"buffers" unit:"packets" help:"of the bottleneck"`
+	Seed    int     `json:"seed"`
+	outcome
+	Paired       bool    `json:"paired" help:"whether Reno ran in the same place"`
+	RenoRate     float64 `json:"reno_rate" unit:"KB/s" help:"of Reno in the same place"`
+	RenoTimeouts int     `json:"reno_timeouts" help:"the same"`
+	RenoResent   float64 `json:"reno_resent" unit:"KB" help:"the same"`
+}
+
+// tableivRows puts Reno's transfer next to each that ran in the same place. Rows are in order of
+// their seeds.
+func tableivRows(p *tableivPlan, cells []tableivCell) (all []tableivRow) {
+	roles := map[string]string{p.Reno.Text: "reno", p.Fine.Text: "fine", p.Check.Text: "check", p.Vegas.Text: "vegas"}
+	type place struct {
+		setting
+		buffers, seed int
+	}
+	reno := map[place]outcome{}
+	for _, c := range cells {
+		if c.Sender == p.Reno.Text {
+			reno[place{c.setting, c.Buffers, c.Seed}] = c.outcome(c.Bytes)
+		}
+	}
+	for _, c := range cells {
+		old, paired := reno[place{c.setting, c.Buffers, c.Seed}]
+		all = append(all, tableivRow{Role: cmp.Or(roles[c.Sender], "other"), Text: c.Sender, Sender: senderName(c.Sender),
+			Traffic: c.Traffic, Load: c.Load, Bytes: c.Bytes, Buffers: c.Buffers, Seed: c.Seed,
+			outcome: c.outcome(c.Bytes), Paired: paired, RenoRate: old.Rate, RenoTimeouts: old.Timeouts,
+			RenoResent: old.Resent})
+	}
+	slices.SortStableFunc(all, func(a, b tableivRow) int { return cmp.Compare(a.Seed, b.Seed) })
+	return all
+}
+
+// senderName returns the text of a sender without the options that are off.
+func senderName(t string) string {
+	words := slices.DeleteFunc(strings.Fields(t), func(w string) bool { return w[0] == '-' || w == "control=newreno" })
+	return strings.Join(words, " ")
+}
 
 func tableivCells(p *tableivPlan) (all []experiments.Cell[tableivCell]) {
 	add := func(senders []testbed.Timers, at setting, seeds int) {

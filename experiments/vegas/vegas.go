@@ -4,17 +4,20 @@
 package vegas
 
 import (
+	"cmp"
 	"embed"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"tcpwheel/experiments"
+	"tcpwheel/experiments/declared"
 	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/tcptimers"
 )
 
-//go:embed README.md plan.yaml tableiv/README.md tableiv/plan.yaml oneonone/README.md oneonone/plan.yaml tcplib.csv
+//go:embed *.md *.yaml tableiv/*.md tableiv/*.yaml oneonone/*.md oneonone/*.yaml tcplib.csv
 var files embed.FS
 
 // Plan is the plan of the study.
@@ -46,17 +49,6 @@ func (p *Plan) timers() []testbed.Timers {
 	return append([]testbed.Timers{p.Coarse, p.Fine, p.Tahoe}, p.Others...)
 }
 
-// subjects returns the texts of all timers, and gVisor's name if the plan has it.
-func (p *Plan) subjects() (all []string) {
-	for _, t := range p.timers() {
-		all = append(all, t.Text)
-	}
-	if p.GVisorSeeds > 0 {
-		all = append(all, gvisor)
-	}
-	return all
-}
-
 // Cell is one flow of each kind of loss under one seed.
 type Cell struct {
 	Timers string        `json:"timers"` // their text, or gVisor's name
@@ -76,8 +68,29 @@ type Flow struct {
 	Other     int       `json:"other,omitempty"`
 }
 
+// Row is a loss, or a line of a model.
+type Row struct {
+	Kind   string        `json:"kind" help:"loss, alone, still, model or course"`
+	Text   string        `json:"text" help:"the timers"`
+	Timers string        `json:"timers" help:"the timers without the words that all share; gVisor is its own TCP"`
+	Role   string        `json:"role" help:"of the timers in the plan: coarse, fine, tahoe, other or gvisor"`
+	RTT    time.Duration `json:"rtt_ns" help:"the mean round trip"`
+	Seed   int           `json:"seed"`
+	Lost   string        `json:"lost" help:"segment: alone, of three, or again: its fast retransmission is lost too"`
+	Repair string        `json:"repair" help:"by the timer, the timer backed off, or other means"`
+	Wait   float64       `json:"wait" unit:"ms" help:"from the lost transmission to the next; of a model its mean"`
+
+	Model   string `json:"model" help:"name of the model of a sender"`
+	Course  string `json:"course" help:"name of a course of samples through 4.4BSD's estimator"`
+	Sample  int    `json:"sample" help:"its number in the course, from 1"`
+	Crossed int    `json:"crossed" help:"ticks that the sample crosses"`
+	SRTT    int64  `json:"srtt" help:"t_srtt, in eighths of a tick"`
+	RTTVar  int64  `json:"rttvar" help:"t_rttvar, in quarters of a tick"`
+	RTO     int64  `json:"rto" unit:"ticks" help:"the timeout"`
+}
+
 // Study is the study.
-var Study = experiments.Define(experiments.Spec[Plan, Cell]{
+var Study = declared.DefineRows(experiments.Spec[Plan, Cell]{
 	ID: "E8", Name: "vegas", Class: experiments.Published, Files: files,
 	Question: "How long does a loss wait for timers of 500 ms, and for fine timers?",
 	Found: "A loss that only a timer can repair waits {coarse-mean} under 4.4BSD's 500 ms clocks (published: 1100 " +
@@ -87,8 +100,7 @@ var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 		"the rules of 4.3BSD-Tahoe and of 4.4BSD: {between}.",
 	Check: check,
 	Cells: cells,
-	Judge: judge,
-})
+}, rows)
 
 func check(p *Plan) error {
 	var texts []string
@@ -104,8 +116,53 @@ func check(p *Plan) error {
 				p.StillOffset, end, tcptimers.SlowTick)
 		}
 	}
-	if !slices.ContainsFunc(p.RTTs, short) {
-		return fmt.Errorf("rtts: %v, want one of %v or less, which have a band", p.RTTs, atMost)
-	}
 	return nil
+}
+
+// rows returns the losses of the cells, the models at the round trips of lone segments, and the
+// courses of the estimator.
+func rows(p *Plan, cells []Cell) (all []Row) {
+	roles := map[string]string{p.Coarse.Text: "coarse", p.Fine.Text: "fine", p.Tahoe.Text: "tahoe", gvisor: "gvisor"}
+	for _, c := range cells {
+		row := Row{Kind: "loss", Text: c.Timers, Timers: name(c.Timers), Role: cmp.Or(roles[c.Timers], "other"),
+			RTT: c.RTT, Seed: c.Seed}
+		switch {
+		case c.Still:
+			row.Kind = "still"
+		case c.Anchor:
+			row.Kind = "alone"
+		}
+		for k, f := range c.Flows {
+			row.Lost = kinds[k].name
+			all = append(all, f.rows(row)...)
+		}
+	}
+	for _, rtt := range p.AnchorRTTs {
+		for _, l := range lones {
+			all = append(all, Row{Kind: "model", Model: l.name, RTT: rtt, Wait: l.mean(rtt, p.CV, p.Between)})
+		}
+	}
+	return append(all, courses()...)
+}
+
+// rows returns the losses of a flow.
+func (f *Flow) rows(row Row) (all []Row) {
+	add := func(repair string, waits ...float64) {
+		for _, row.Wait = range waits {
+			row.Repair = repair
+			all = append(all, row)
+		}
+	}
+	add("timer", f.Waits...)
+	add("backed off", f.BackedOff...)
+	add("other", make([]float64, f.Other)...)
+	return all
+}
+
+// name returns the text of timers without the words that all timers share.
+func name(t string) string {
+	words := slices.DeleteFunc(strings.Fields(t), func(w string) bool {
+		return w[0] == '-' || w[0] == '+' || strings.HasPrefix(w, "control=") || strings.HasPrefix(w, "delack=")
+	})
+	return strings.Join(words, " ")
 }

@@ -17,6 +17,7 @@ func TestFixedPoint(t *testing.T) {
 	samples[20] = 1
 	all := recurrence(samples)
 	// The first sample counts as one tick: t_srtt is 8 and t_rttvar 2. Later samples lose that tick.
+	rested := state{srtt: 7, rttvar: 3, rto: 3}
 	if all[0] != (state{8, 2, 3}) || slices.ContainsFunc(all[1:20], func(s state) bool { return s != rested }) {
 		t.Errorf("round trips below a tick lead to %v, want 8, 2, 3 and then %v", all[:20], rested)
 	}
@@ -104,9 +105,5 @@ func TestCheck(t *testing.T) {
 		Fine: testbed.MustTimers("linux")}
 	if err := check(p); err == nil {
 		t.Error("an exchange that crosses a tick is accepted")
-	}
-	p = &Plan{RTTs: []time.Duration{200 * time.Millisecond}, Fine: testbed.MustTimers("linux")}
-	if err := check(p); err == nil {
-		t.Error("a plan without a short round trip is accepted")
 	}
 }
