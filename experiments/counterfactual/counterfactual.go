@@ -11,13 +11,14 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
+	"tcpwheel/experiments/declared"
 	"tcpwheel/netstack/tcp/congestion"
 	"tcpwheel/pcaps/replay"
 	"tcpwheel/pcaps/samples"
 	"tcpwheel/tcptimers"
 )
 
-//go:embed README.md plan.yaml field/README.md field/plan.yaml
+//go:embed *.md *.yaml field/*.md field/*.yaml
 var files embed.FS
 
 // Plan is the plan of the study.
@@ -79,7 +80,7 @@ type Overall struct {
 }
 
 // Study is the study.
-var Study = experiments.Define(experiments.Spec[Plan, Cell]{
+var Study = declared.DefineRows(experiments.Spec[Plan, Cell]{
 	ID: "C1", Name: "counterfactual", Class: experiments.Shape, Files: files,
 	Found: "On the sample captures, whose losses are emulated, a timer for each segment saves {per-segment-saves}; " +
 		"4.4BSD's timers save {bsd-costs}. Where the keys disagree on the sign, the " +
@@ -87,8 +88,7 @@ var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 	Question: "What would the losses of real captures have cost with other timers?",
 	Check:    check,
 	Cells:    cells,
-	Judge:    judge,
-})
+}, rows)
 
 func check(p *Plan) error {
 	var names []string

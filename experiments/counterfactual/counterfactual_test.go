@@ -77,41 +77,37 @@ func TestALostTailUnderThreeTimers(t *testing.T) {
 // TestJudge checks that replays under other timers fail the checks, and that the claims notice if
 // they pass.
 func TestJudge(t *testing.T) {
-	p := mustOpen(t, "samples: [tail-one, incast, lost-rexmit-tail, outage]\npoints: sender")
-	all := studytest.Cells(t, cells(p))
-	verdicts := func() map[string]experiments.Verdict {
-		out := studytest.Judge(t, judge, p, all)
-		studytest.Check(t, out)
+	verdicts := func(alter func(*Cell)) map[string]experiments.Verdict {
+		t.Helper()
+		_, out := studytest.RunAltered(t, Study,
+			"study: counterfactual\nsamples: [tail-one, incast, lost-rexmit-tail, outage]\npoints: sender\n", alter)
 		return studytest.Verdicts(out)
 	}
-	if v := verdicts(); len(v) != 5 || v["negative-control"] == experiments.NotReproduced {
+	if v := verdicts(nil); len(v) != 5 || v["negative-control"] == experiments.NotReproduced {
 		t.Errorf("verdicts %v", v)
 	}
 	// All pass, and 4.4BSD's timers pass like the kernels'.
 	good := replay.Validation{Timeouts: 10, TimeoutsRight: 10, Probes: 10, ProbesRight: 10, Fast: 10, FastRight: 10,
 		First: 100, FirstRight: 100, Recoveries: 30}
-	for i := range all {
-		if v := all[i].Validation; v != nil && (all[i].Check == asCaptured || all[i].Check == otherBSD) {
-			*v = good
+	v := verdicts(func(c *Cell) {
+		if c.Validation != nil && (c.Check == asCaptured || c.Check == otherBSD) {
+			c.Validation = &good
 		}
-	}
-	if v := verdicts(); v["as-captured"] != experiments.Reproduced ||
-		v["negative-control"] != experiments.NotReproduced {
+	})
+	if v["as-captured"] != experiments.Reproduced || v["negative-control"] != experiments.NotReproduced {
 		t.Errorf("with BSD's timers that pass the verdicts are %v", v)
 	}
 	// Timers that take twice the captured time.
-	for i := range all {
-		for j := range all[i].Losses {
-			l := &all[i].Losses[j]
+	v = verdicts(func(c *Cell) {
+		for _, l := range c.Losses {
 			for k := range l.By {
 				for key := range l.By[k] {
 					l.By[k][key] = 2 * l.Took
 				}
 			}
 		}
-	}
-	if v := verdicts(); v["per-segment-saves"] != experiments.NotReproduced ||
-		v["bsd-costs"] != experiments.Reproduced {
+	})
+	if v["per-segment-saves"] != experiments.NotReproduced || v["bsd-costs"] != experiments.Reproduced {
 		t.Errorf("with timers that take twice as long the verdicts are %v", v)
 	}
 }
