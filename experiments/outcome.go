@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"tcpwheel/experiments/internal/figure"
+	"tcpwheel/pcaps/figure"
 	"tcpwheel/wheel/stat"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"tcpwheel/experiments/internal/figure"
+	"tcpwheel/pcaps/figure"
 	"tcpwheel/wheel/stat"
 )
 

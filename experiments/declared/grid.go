@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"tcpwheel/experiments/internal/figure"
+	"tcpwheel/pcaps/figure"
 )
 
 // grid returns a map of the values of two columns; nil if a pair of them has no rows to measure.

@@ -15,7 +15,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"tcpwheel/experiments/internal/figure"
+	"tcpwheel/pcaps/figure"
 )
 
 // Sheet is what a study claims and shows: its claims.yaml and figures.yaml. Read makes one.

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/internal/figure"
+	"tcpwheel/pcaps/figure"
 )
 
 // rowsWhere returns s with the study's rows, or those of groups, that meet a condition of the file.

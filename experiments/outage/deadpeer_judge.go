@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/internal/figure"
+	"tcpwheel/pcaps/figure"
 	"tcpwheel/wheel/stat"
 )
 

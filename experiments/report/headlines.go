@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/internal/figure"
+	"tcpwheel/pcaps/figure"
 )
 
 // headlines are the results that matter most, by study: a title for what the study found, and one

@@ -7,6 +7,7 @@ import (
 	h "maragu.dev/gomponents/html"
 
 	"tcpwheel/experiments/plan"
+	"tcpwheel/pcaps/figure"
 	"tcpwheel/pcaps/htmlpage"
 )
 
@@ -65,17 +66,11 @@ func (v *pageView) nodes() g.Node {
 	}
 }
 
-// plot is an element with a drawing.
-func (f *figureView) plot(more ...g.Node) g.Node {
-	return h.Figure(g.If(f.Wide, h.Class("wide")), newline, h.Div(h.Class("plot"), f.SVG), newline, g.Group(more))
-}
-
 func (f *figureView) node() g.Node {
-	return f.plot(
+	return f.Figure.Element(
 		g.If(f.Figure.Caption != "", h.FigCaption(inline(f.Figure.Caption))),
 		h.P(h.Class("made"), h.Code(g.Text(f.Command))), newline,
-		g.If(f.Data != "", h.Details(h.Summary(g.Text("data")), h.Pre(h.Class("csv"),
-			g.Attr("data-name", f.Figure.Name+".csv"), g.Text(f.Data)))),
+		g.If(f.Data != "", figure.DataElement(f.Figure.Name+".csv", f.Data)),
 		g.If(f.Data == "", h.P(h.Class("soft"), g.Text("Its data is long: "), h.A(h.Href(f.File+".csv"),
 			g.Text(f.File+".csv")))), newline,
 	)
@@ -85,7 +80,7 @@ func (v headlineView) node() g.Node {
 	return h.Section(h.Class("headline"), h.H3(g.Text(v.Title)), newline,
 		h.P(g.If(v.Found != "", g.Group{inline(v.Found), g.Text(" ")}), htmlpage.Link(v.Study, v.ID+" "+v.Study)),
 		newline,
-		h.Div(h.Class("figures"), v.Figure.plot()), newline)
+		h.Div(h.Class("figures"), v.Figure.Figure.Element()), newline)
 }
 
 func (v studyView) node() g.Node {

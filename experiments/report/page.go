@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/internal/figure"
+	"tcpwheel/pcaps/figure"
 	"tcpwheel/pcaps/htmlpage"
 )
 
@@ -52,9 +52,7 @@ type (
 	}
 	figureView struct {
 		Figure              *figure.Figure
-		SVG                 htmlpage.Markup
 		File, Data, Command string
-		Wide                bool
 	}
 	outcomeView struct {
 		Claims   []claimView
@@ -131,7 +129,7 @@ func (r *Report) WritePage(w io.Writer) error {
 	}
 	v.Table = claimsView{v.Claims, true}
 	b := bufio.NewWriterSize(w, 1<<16)
-	page := htmlpage.Page("Timer granularity and TCP: what was published, what was measured", figure.Style+pageCSS,
+	page := htmlpage.Page("Timer granularity and TCP: what was published, what was measured", figure.PageStyle()+pageCSS,
 		v.nodes())
 	if err := page.Render(b); err != nil {
 		return err
@@ -194,8 +192,7 @@ func outcome(study *experiments.Study, out *experiments.Outcome, prefix, command
 	}
 	for i := range out.Figures {
 		f := &out.Figures[i]
-		fv := figureView{Figure: f, SVG: f.Drawing(), File: prefix + "figure-" + f.Name, Command: command}
-		fv.Wide = strings.Contains(string(fv.SVG[:min(len(fv.SVG), 200)]), `class="fig wide"`)
+		fv := figureView{Figure: f, File: prefix + "figure-" + f.Name, Command: command}
 		var data strings.Builder
 		if err := f.WriteCSV(&data); err == nil && data.Len() <= mostData {
 			fv.Data = data.String()

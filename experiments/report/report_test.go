@@ -20,8 +20,8 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/internal/figure"
 	"tcpwheel/experiments/plan"
+	"tcpwheel/pcaps/figure"
 )
 
 type toyPlan struct {

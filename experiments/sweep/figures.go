@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/internal/figure"
+	"tcpwheel/pcaps/figure"
 )
 
 // mostPanels is the most figures of one kind, mostCurves the most series in one.

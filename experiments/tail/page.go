@@ -10,14 +10,14 @@ import (
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
 
-	"tcpwheel/experiments/internal/figure"
+	"tcpwheel/pcaps/figure"
 	"tcpwheel/pcaps/htmlpage"
 )
 
 // sizeView is the results of one size of the response.
 type sizeView struct {
 	What, Sentence string
-	Figure         htmlpage.Markup
+	Figure         g.Node
 	Rows           []rowView
 }
 
@@ -39,7 +39,7 @@ func WritePage(w io.Writer, results []Result, command string) error {
 		sizes, results = append(sizes, s.node()), results[n:]
 	}
 	return htmlpage.Page("How soon a lost last segment is retransmitted",
-		figure.Style+"figure{margin:0} .plot{max-width:44em}",
+		figure.PageStyle(),
 		h.P(g.Text("Each sender loses the last segment of a response once. The figures show how long it takes to "+
 			"retransmit it.\n"), h.Code(g.Text(command))),
 		sizes,
@@ -52,7 +52,7 @@ func WritePage(w io.Writer, results []Result, command string) error {
 
 func (s sizeView) node() g.Node {
 	return g.Group{
-		h.H2(g.Text(s.What)), h.P(g.Text(s.Sentence)), h.Figure(h.Div(h.Class("plot"), s.Figure)),
+		h.H2(g.Text(s.What)), h.P(g.Text(s.Sentence)), s.Figure,
 		htmlpage.Table("sort", htmlpage.Columns("*sender|retransmitted p50|p95|p50, RTTs|*by|complete "+
 			"p50|spurious, with loss/without|ACK after, p50"), s.Rows, func(r rowView) g.Group {
 			return g.Group{htmlpage.Words(r.Sender), htmlpage.Cells(r.P50, r.P95, r.RTTs), htmlpage.Words(r.By),
@@ -69,7 +69,7 @@ func size(results []Result) (s sizeView, err error) {
 	if err := f.Check(); err != nil {
 		return s, fmt.Errorf("tail: figure: %w", err)
 	}
-	s.Figure = f.Drawing()
+	s.Figure = f.Element()
 	for i := range results {
 		r := &results[i]
 		s.Rows = append(s.Rows, rowView{r.Sender, ms(r.RetransmitP50), ms(r.RetransmitP95), fmt.Sprintf("%.1f",

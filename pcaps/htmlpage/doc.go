@@ -1,5 +1,5 @@
-// Package htmlpage has the frame of this project's pages and an SVG canvas; pcaps/report and the
-// studies' reports and figures (experiments) use it.
+// Package htmlpage has the frame of this project's pages: pcaps/report, pcaps/figure and the
+// studies' reports (experiments) use it.
 //
 // # Pages
 //
@@ -15,11 +15,4 @@
 // The script sorts a table of class "sort" by the column whose head is clicked. It gives each pre
 // of class "csv" a button that saves its text under the name in data-name. A page is complete
 // without it.
-//
-// # Drawings
-//
-// Canvas writes SVG, and Scale maps values to pixels, with readable ticks. Colours, fonts and
-// widths come from the style of the page: a line has only a class, so one drawing follows the
-// theme, light or dark. The same calls give the same bytes: coordinates are written to a tenth of a
-// pixel.
 package htmlpage

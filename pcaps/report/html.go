@@ -23,7 +23,7 @@ type (
 		Facts                   []htmlpage.Fact
 		Notes                   []string
 		Kinds                   []kindView
-		Stalls, Recoveries      *figure
+		Stalls, Recoveries      *picture
 		EpisodesNote, ConnsNote string
 		Episodes                []episodeView
 		Conns                   []connView
@@ -62,7 +62,7 @@ type (
 		Conn           int
 		Ends           string
 		Words          []string
-		Figures, Zooms []figure
+		Figures, Zooms []picture
 	}
 )
 

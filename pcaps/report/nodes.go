@@ -20,7 +20,7 @@ var pageCSS string
 // writePage writes a page.
 func writePage(w io.Writer, title string, body ...g.Node) error {
 	b := bufio.NewWriterSize(w, 1<<16)
-	if err := htmlpage.Page(title, pageCSS, body...).Render(b); err != nil {
+	if err := htmlpage.Page(title, CSS(), body...).Render(b); err != nil {
 		return err
 	}
 	return b.Flush()
@@ -44,28 +44,8 @@ func ofFile[T any](several bool, first T, others ...T) []T {
 	return others
 }
 
-func (f *figure) node() g.Node {
-	if f == nil {
-		return nil
-	}
-	return h.Figure(g.If(f.Fit, h.Class("fit")), g.If(f.Wide, h.Class("wide")), newline,
-		h.H4(g.Text(f.Title)), newline,
-		h.Ul(h.Class("legend"), g.Map(f.Legend, func(l legendItem) g.Node {
-			if l.Class == "w" {
-				l.Class = "w2"
-			}
-			return h.Li(h.I(h.Class(l.Class)), g.Text(l.Text))
-		})), newline,
-		h.Div(h.Class("plot"), f.SVG), newline,
-		g.If(f.Caption != "", h.FigCaption(g.Text(f.Caption))),
-		h.Details(h.Summary(g.Text("data")), h.Pre(h.Class("csv"), g.Attr("data-name", f.Name), g.Text(f.Data))), newline,
-	)
-}
-
 // newline keeps the lines of a page readable.
 const newline = htmlpage.Markup("\n")
-
-func figures(all []figure) g.Node { return g.Map(all, func(f figure) g.Node { return f.node() }) }
 
 func (v sectionView) node() g.Node {
 	return h.Section(h.ID(v.ID), newline,
@@ -125,7 +105,7 @@ func (c connView) cells() g.Group {
 func (d wireDrawnView) node() g.Node {
 	return g.Group{
 		h.H3(h.ID(d.ID), g.Text(d.Title)), newline, htmlpage.Softs(d.Words),
-		h.Div(h.Class("figures"), figures(d.Figures), figures(d.Zooms)), newline,
+		h.Div(h.Class("figures pairs"), pictures(d.Figures), pictures(d.Zooms)), newline,
 	}
 }
 
@@ -188,8 +168,8 @@ func (v *replayView) compared() g.Node {
 			}),
 		g.Map(v.Open, func(o openView) g.Node { return htmlpage.Soft("Cannot tell (" + o.Policies + "): " + o.Why + ".") }),
 		htmlpage.Soft(about),
-		h.Div(h.Class("figures mid"), figures(v.Curves)), newline,
-		g.If(len(v.Pairs) > 0, g.Group{h.H2(g.Text("Loss by loss: the oracle against each policy")), newline, h.Div(h.Class("figures small"), figures(v.Pairs)), newline}),
+		h.Div(h.Class("figures"), pictures(v.Curves)), newline,
+		g.If(len(v.Pairs) > 0, g.Group{h.H2(g.Text("Loss by loss: the oracle against each policy")), newline, h.Div(h.Class("figures"), pictures(v.Pairs)), newline}),
 		g.If(len(v.Losses) > 0, g.Group{
 			h.H2(g.Text("Losses")), newline,
 			htmlpage.Soft(v.LossNote + "Recovery times as captured, under the oracle and under each policy, by range. Those in parentheses do not count. The title under the pointer has the reason, and the other keys where they differ."),
@@ -220,7 +200,7 @@ func (v *wireView) nodes() g.Group {
 						htmlpage.Cells(e.First, e.Again), integer(e.More), cells(e.Spans...), htmlpage.Words(e.Captured, e.Differs))
 				}),
 				htmlpage.Soft(v.EndsNote),
-				h.Div(h.Class("figures mid"), figures(v.Curves)), newline, h.Div(h.Class("figures small"), figures(v.Pairs)), newline,
+				h.Div(h.Class("figures"), pictures(v.Curves), pictures(v.Pairs)), newline,
 				drawnEnds("The ends that are farthest off, at most twelve, with their farthest transmissions magnified.", v.Drawn),
 			}
 		}),
@@ -248,7 +228,7 @@ func (v *validationView) nodes() g.Group {
 					}
 				}),
 			htmlpage.Soft("A timeout is right within a jiffy (4 ms) or 2 % of the captured one, a probe and RACK’s reordering timer within two jiffies, a retransmission caused by an ACK within 1 ms. A check passes if 95 % of each are right and recovery times are off by at most 5 % in the median and 10 % at the 95th percentile."),
-			h.Div(h.Class("figures small"), g.Map(v.Checks, func(c checkView) g.Node { return g.Group{c.Detections.node(), c.Recovery.node()} })), newline,
+			h.Div(h.Class("figures"), g.Map(v.Checks, func(c checkView) g.Node { return g.Group{c.Detections.node(), c.Recovery.node()} })), newline,
 			g.Map(v.Checks, func(c checkView) g.Node { return c.losses(v.Files) }),
 		}),
 		g.If(len(v.Drawn) > 0, drawnEnds("The senders that are farthest off in the open loop, at most twelve, with their farthest transmissions magnified.", v.Drawn)),

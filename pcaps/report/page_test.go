@@ -119,6 +119,7 @@ const lossy = "packets:20,60-62,146-147"
 
 var (
 	svgs     = regexp.MustCompile(`(?s)<svg viewBox="0 0 .*?</svg>\n?</div>`)
+	labels   = regexp.MustCompile(`aria-label="([^"]*)"`)
 	headings = regexp.MustCompile(`<h[1-4][^>]*>([^<]*)</h[1-4]>`)
 	classes  = regexp.MustCompile(`<(path|rect|text) class="([a-z0-9 ]+)"`)
 )
@@ -135,7 +136,7 @@ func TestPageOpensWithTheAnswer(t *testing.T) {
 	page := pageOf(t, "lossy.pcapng", captured(t, 1, 200_000, lossy), Limits{})
 	at := 0
 	for _, want := range []string{
-		`<p class="answer">`, " were lost in ", "waiting for timers. The longest stall took ", "from packet ", "Recovery times by kind", "<svg ",
+		`<p class="answer">`, " were lost in ", "waiting for timers. The longest stall took ", "from packet ", `aria-label="Recovery times by kind"`,
 		"<th>episodes</th><th>T_rec median", "<th>conn</th><th>packet</th><th>at, s</th><th class=\"w\">kind</th><th>T_rec</th><th>lost", "<th>conn</th><th>time lost</th><th>longest T_rec",
 	} {
 		i := strings.Index(page[at:], want)
@@ -162,7 +163,7 @@ func outline(page string) string {
 				order = append(order, name)
 			}
 		}
-		fmt.Fprint(&got, "diagram:")
+		fmt.Fprintf(&got, "diagram %s:", labels.FindStringSubmatch(svg)[1])
 		for _, name := range order {
 			fmt.Fprintf(&got, " %s=%d", name, count[name])
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"tcpwheel/pcaps/figure"
 	"tcpwheel/pcaps/htmlpage"
 	"tcpwheel/pcaps/replay"
 	"tcpwheel/pcaps/track"
@@ -38,10 +39,10 @@ type (
 		Headline *Headline
 		Open     []openView
 		Policies []policyView
-		Savings  *figure
-		Times    *figure // of the losses
-		Curves   []figure
-		Pairs    []figure
+		Savings  *picture
+		Times    *picture // of the losses
+		Curves   []picture
+		Pairs    []picture
 		Losses   []lossView
 		Heads    []string // of the policies' columns
 		Files    bool     // there are several captures
@@ -359,7 +360,7 @@ func (r *Replays) paired(choice int) (all []pair) {
 }
 
 // curves draws the distributions of recovery times, some policies and the capture in each figure.
-func (r *Replays) curves() (figures []figure) {
+func (r *Replays) curves() (all []picture) {
 	var captured []time.Duration
 	for x, i := range replay.Losses(r.Results) {
 		if l := &x.Script.Losses[i]; l.Needed() {
@@ -370,26 +371,26 @@ func (r *Replays) curves() (figures []figure) {
 	n := max((len(r.Choices)+perCurves-1)/perCurves, 1)
 	each := (len(r.Choices) + n - 1) / n // as many in each figure
 	for from := 0; from < len(r.Choices); from += each {
-		list := []curve{{"as captured", "d", thinned(captured), len(captured)}}
+		list := []curve{{"as captured", figure.Grey, thinned(captured), len(captured)}}
 		for i := from; i < min(from+each, len(r.Choices)); i++ {
-			var all []time.Duration
+			var spans []time.Duration
 			for _, p := range r.paired(i) {
-				all = append(all, p.replayed)
+				spans = append(spans, p.replayed)
 			}
-			slices.Sort(all)
-			if len(all) > 0 {
-				list = append(list, curve{r.Choices[i].Text, "c" + strconv.Itoa(1+(i-from)%7), thinned(all), len(all)})
+			slices.Sort(spans)
+			if len(spans) > 0 {
+				list = append(list, curve{r.Choices[i].Text, "", thinned(spans), len(spans)})
 			}
 		}
 		if len(list) < 2 {
 			continue
 		}
-		fig, ok := distribution("Recovery times by policy", "T_rec, from first transmission to ACK", fmt.Sprintf("recovery-times-%d.csv", from/each+1), list)
+		fig, ok := distribution("Recovery times by policy", "T_rec, from first transmission to ACK", fmt.Sprintf("recovery-times-%d", from/each+1), list)
 		if ok {
-			figures = append(figures, fig)
+			all = append(all, fig)
 		}
 	}
-	return figures
+	return all
 }
 
 // thinned returns an even sample of at most 1000 ordered spans, with the first and last.
@@ -406,7 +407,7 @@ func thinned(all []time.Duration) []time.Duration {
 }
 
 // pairs draws, for each policy, the recovery time of each loss under the oracle and under it.
-func (r *Replays) pairs() (figures []figure) {
+func (r *Replays) pairs() (all []picture) {
 	lists := make([][]slope, len(r.Choices))
 	for i := range r.Choices {
 		for _, p := range r.paired(i) {
@@ -424,12 +425,12 @@ func (r *Replays) pairs() (figures []figure) {
 		if len(lists[i]) == 0 {
 			continue
 		}
-		figures = append(figures, paired{
-			title: c.Text, label: "recovery times of the oracle and with " + c.Text, axis: "T_rec", before: "oracle", after: "replayed",
-			head: []string{"file", "conn", "packet", "kind", "oracle_s", "replayed_s"}, name: fmt.Sprintf("paired-%d.csv", i+1),
+		all = append(all, paired{
+			title: c.Text, each: "a line for each loss", axis: "T_rec", before: "oracle", after: "replayed",
+			head: []string{"file", "conn", "packet", "kind", "oracle_s", "replayed_s"}, name: fmt.Sprintf("paired-%d", i+1),
 		}.draw(lists[i], lo, hi))
 	}
-	return figures
+	return all
 }
 
 // csvText quotes text as a CSV field.

@@ -4,9 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"unicode/utf8"
 
-	"tcpwheel/pcaps/htmlpage"
+	"tcpwheel/pcaps/figure"
 	"tcpwheel/pcaps/replay"
 )
 
@@ -71,7 +70,8 @@ func span(all []saving) (least, most float64) {
 }
 
 // savings draws each policy's saving by the three keys, with its interval.
-func (r *Replays) savings(summaries []replay.Summary) figure {
+func (r *Replays) savings(summaries []replay.Summary) picture {
+	const line, longest = 26, 34
 	var all []saving
 	for i := range summaries {
 		all = append(all, savingOf(&summaries[i]))
@@ -84,71 +84,59 @@ func (r *Replays) savings(summaries []replay.Summary) figure {
 	if most-least < 1 {
 		most = least + 1
 	}
-	const line, longest = 24, 34
-	left := 60.0
-	for _, w := range all {
-		left = max(left, 16+7.2*float64(min(utf8.RuneCountInString(w.policy), longest)))
+	x := figure.Over("saved of the oracle’s recovery times", least-(most-least)/50, most+(most-least)/20)
+	x.Text = percentTick
+	series := [replay.Keys]figure.Series{
+		replay.ByRange: {Name: "by range, with its interval of 99 %", Kind: figure.Points, Colour: figure.Blue},
+		replay.ByTime:  {Name: "by time", Kind: figure.Points, Colour: figure.Green},
+		replay.ByIndex: {Name: "by index", Kind: figure.Points, Colour: figure.Purple},
 	}
-	width := left + 320
-	height := float64(marginTop + marginBottom + line*len(all))
-	c := htmlpage.NewCanvas(width, height, "saving of each policy, share of the oracle’s recovery times")
-	f := frame{
-		x: htmlpage.NewScale(least-(most-least)/50, most+(most-least)/20, left, width-marginRight-8),
-		y: htmlpage.NewScale(0, 1, height-marginBottom, marginTop),
-	}
-	axes(c, frame{f.x, htmlpage.Scale{From: f.y.From, To: f.y.To}}, 6, 0, func(v float64) string { return plainTick(v) + " %" },
-		func(float64) string { return "" }, "saved of the oracle’s recovery times", "")
+	names, notes := make([]string, len(all)), make([]string, len(all))
 	var t table
 	t.row("policy", "by_range_percent", "by_time_percent", "by_index_percent", "low_percent", "high_percent")
 	for i := range all {
 		w := &all[i]
-		y := marginTop + line*float64(i) + line/2
-		c.Text("", "e", left-10, y+4, shortened(w.policy, longest))
 		w.addTo(&t)
-		if !w.known[replay.ByRange] {
-			c.Text("t", "", max(f.x.At(0), left)+8, y+4, "no verdict")
+		row := len(all) - 1 - i // the first is at the top
+		names[row] = shortened(w.policy, longest)
+		switch byRange := w.shares[replay.ByRange]; {
+		case !w.known[replay.ByRange]:
+			notes[row] = "no verdict"
 			continue
+		case byRange < x.Lo:
+			notes[row] = fmt.Sprintf("◀ %.0f %%", byRange)
 		}
-		c.Titled(w.words(), func() { w.draw(c, f.x, y) })
+		for k := range series {
+			if s := &series[k]; w.known[k] {
+				s.Add(w.shares[k], float64(row))
+				s.Titles = append(s.Titles, w.words())
+			}
+		}
+		lo, hi := w.shares[replay.ByRange], w.shares[replay.ByRange]
+		if w.interval {
+			lo, hi = w.lo, w.hi
+		}
+		s := &series[replay.ByRange]
+		s.Lo, s.Hi = append(s.Lo, lo), append(s.Hi, hi)
 	}
-	c.Line("d", f.x.At(0), marginTop, f.x.At(0), height-marginBottom)
-	return figure{
-		SVG: c.End(), Title: "What each policy saves", Caption: r.savingsCaption(beyond), Data: t.b.String(), Name: "savings.csv", Fit: true,
-	}
+	return picture{figure.Figure{
+		Name: "savings", Title: "What each policy saves", Caption: r.savingsCaption(beyond), Height: float64(line * len(all)),
+		X: x, Y: figure.Axis{Label: "policy", Ticks: names}, Series: filled(series[:]...),
+		Marks: []figure.Mark{{Label: "as the oracle", Vertical: true}},
+		Draw: func(p *figure.Plot) []figure.Item {
+			for row, text := range notes {
+				if text != "" {
+					p.Text("label", "", p.X.From+10, p.Y.At(float64(row))+4, text)
+				}
+			}
+			return nil
+		},
+	}, t.b.String()}
 }
 
-// draw draws a saving as a dot, its interval as a line, and signs for the other keys.
-func (w *saving) draw(c *htmlpage.Canvas, x htmlpage.Scale, y float64) {
-	byRange := w.shares[replay.ByRange]
-	clip := func(v float64) float64 { return min(max(x.At(v), x.From), x.To) }
-	if w.interval {
-		x1, x2 := clip(w.lo), clip(w.hi)
-		c.Line("d", x1, y, x2, y)
-		c.Line("d", x1, y-5, x1, y+5)
-		c.Line("d", x2, y-5, x2, y+5)
-	}
-	for _, sign := range []struct {
-		key   replay.Key
-		shape string
-	}{{replay.ByTime, "l4 4-4 4-4-4z"}, {replay.ByIndex, "l4.5 8h-9z"}} {
-		if share := w.shares[sign.key]; w.known[sign.key] && share >= x.Lo {
-			fmt.Fprintf(c, `<path class="d key" d="M%s %s%s"/>`, htmlpage.Num(clip(share)), htmlpage.Num(y-4), sign.shape)
-		}
-	}
-	class := "fill a"
-	if byRange < 0 {
-		class = "fill r"
-	}
-	fmt.Fprintf(c, `<path class="%s" d="M%s %sa5 5 0 1 0 10 0a5 5 0 1 0-10 0z"/>`, class, htmlpage.Num(clip(byRange)-5), htmlpage.Num(y))
-	if byRange < x.Lo {
-		c.Text("bt halo", "", x.From+10, y+4, fmt.Sprintf("◀ %.0f %%", byRange))
-	}
-}
-
-// savingsCaption explains dots, lines and signs. beyond says that some are outside the figure.
+// savingsCaption explains the keys. beyond says that some savings are outside the figure.
 func (r *Replays) savingsCaption(beyond bool) string {
-	caption := "Dots: the n-th transmission of a range meets the fate that it met in the capture (by range). ◇ a packet meets the fate of the packets captured at that time (by time). △ the n-th packet meets the fate of the n-th captured packet (by index)."
-	caption += " Lines: 99 % intervals by resampling connections, or losses if there are few connections."
+	caption := "By range: the n-th transmission of a range meets the fate that it met in the capture. By time: a packet meets the fate of the packets captured at that time. By index: the n-th packet meets the fate of the n-th captured packet. Intervals are by resampling connections, or losses if there are few connections."
 	if beyond {
 		caption += " The data has the values beyond the axis."
 	}

@@ -9,66 +9,36 @@ import (
 	"strings"
 
 	"tcpwheel/netstack/tcp"
-	"tcpwheel/pcaps/htmlpage"
+	"tcpwheel/pcaps/figure"
 	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
 )
 
-// figure is a diagram with its caption, legend and data.
-type figure struct {
-	SVG     htmlpage.Markup
-	Title   string
-	Caption string
-	Legend  []legendItem
-	Data    string // as CSV
-	Name    string // file name for the data
-	Fit     bool   // narrow enough for a phone
-	Wide    bool   // it opens the page
-}
-
 // legendItem is a colour, by its CSS class, and its meaning.
-type legendItem struct{ Class, Text string }
+type legendItem struct{ class, text string }
 
 // legendOf lists classes and their words in the order of a legend.
 var legendOf = []legendItem{
-	{"d", "data"}, {"r", "R retransmitted"}, {"o", "O reordered"}, {"x", "not captured"}, {"a", "acknowledged"},
-	{"w", "end of the window"}, {"s", "S selectively acknowledged"}, {"ds", "D duplicate reported"}, {"z", "Z window closed"},
-	{"p", "◆ PSH"}, {"k", "K keepalive, P window probe"}, {"f", "SYN, FIN, RST"},
+	{"data", "data"}, {"again", "R retransmitted"}, {"late", "O reordered"}, {"lost", "not captured"}, {"acked", "acknowledged"},
+	{"window", "end of the window"}, {"sack", "S selectively acknowledged"}, {"dup", "D duplicate reported"}, {"zero", "Z window closed"},
+	{"push", "◆ PSH"}, {"probe", "K keepalive, P window probe"}, {"flag", "SYN, FIN, RST"},
 }
-
-// Sizes of figures, in SVG units.
-const (
-	figureWidth  = 760
-	fitWidth     = 470 // of a figure that fits a phone
-	marginLeft   = 58
-	marginRight  = 14
-	marginTop    = 26
-	marginBottom = 40
-)
 
 // maxTitles is the most retransmissions of a figure that have a title under the pointer.
 const maxTitles = 300
 
-// plotter draws marks.
+// plotter draws marks in a frame.
 type plotter struct {
-	c      *htmlpage.Canvas
-	f      frame
+	*figure.Plot
 	origin wheel.Time
 	detail bool // arrows, PSH, duplicate ACKs
 	used   map[string]bool
 	taken  [][2]float64     // places of labels
 	said   map[int64]string // headers of packets
-	line   timeline         // the time axis if gaps are cut from it, else nil
 }
 
-func (p *plotter) x(t wheel.Time) float64 {
-	if p.line != nil {
-		return p.line.at(t.Sub(p.origin).Seconds())
-	}
-	return p.f.x.At(t.Sub(p.origin).Seconds())
-}
-
-func (p *plotter) y(place int64) float64 { return p.f.y.At(float64(place)) }
+func (p *plotter) x(t wheel.Time) float64 { return p.X.At(t.Sub(p.origin).Seconds()) }
+func (p *plotter) y(place int64) float64  { return p.Y.At(float64(place)) }
 
 // label writes a letter unless its place is taken.
 func (p *plotter) label(class string, x, y float64, text string) {
@@ -81,13 +51,13 @@ func (p *plotter) label(class string, x, y float64, text string) {
 	p.taken = append(p.taken, [2]float64{x, y})
 	anchor, half := "m", 3.5*float64(len(text))
 	switch {
-	case x-half < p.f.x.From-4:
+	case x-half < p.X.From-4:
 		anchor = ""
 		x += 3
-	case x+half > p.f.x.To+4:
+	case x+half > p.X.To+4:
 		anchor = "e"
 	}
-	p.c.Text("l "+class, anchor, x, y, text)
+	p.Text("l "+class, anchor, x, y, text)
 }
 
 // column merges vertical lines into one for each pixel.
@@ -114,7 +84,7 @@ func (k *column) add(x, y1, y2 float64) {
 
 func (k *column) flush() {
 	if k.any {
-		k.d.WriteString("M" + htmlpage.Num(k.x) + " " + htmlpage.Num(k.from) + "V" + htmlpage.Num(k.to))
+		k.d.WriteString("M" + figure.Num(k.x) + " " + figure.Num(k.from) + "V" + figure.Num(k.to))
 	}
 	k.any = false
 }
@@ -129,19 +99,19 @@ func (p *plotter) draw(marks []mark, timers string) {
 		if m.kind != resent {
 			continue
 		}
-		p.used["r"] = true
+		p.used["again"] = true
 		x, y1, y2 := p.x(m.at), p.y(m.start), p.y(m.end)
 		if titles++; titles > maxTitles {
-			p.c.Line("r", x, y1, x, min(y2, y1-1.5))
+			p.Line("again", x, y1, x, min(y2, y1-1.5))
 			continue
 		}
 		title := resentTitle(m, timers)
 		if said := p.said[m.packet]; said != "" && m.merged == 0 {
 			title += "\n" + said
 		}
-		p.c.Titled(title, func() {
-			p.c.Line("r", x, y1, x, min(y2, y1-1.5))
-			p.label("r", x, min(y1, y2)-3, "R")
+		p.Titled(title, func() {
+			p.Line("again", x, y1, x, min(y2, y1-1.5))
+			p.label("again", x, min(y1, y2)-3, "R")
 		})
 	}
 }
@@ -155,62 +125,62 @@ func (p *plotter) plain(marks []mark) {
 		x, y1, y2 := p.x(m.at), p.y(m.start), p.y(m.end)
 		switch m.kind {
 		case sent:
-			p.used["d"] = true
+			p.used["data"] = true
 			if x2 := p.x(m.until); x2-x >= 1 {
 				data.flush()
-				data.d.WriteString("M" + htmlpage.Num(x) + " " + htmlpage.Num(y1) + "L" + htmlpage.Num(x2) + " " + htmlpage.Num(y2))
+				data.d.WriteString("M" + figure.Num(x) + " " + figure.Num(y1) + "L" + figure.Num(x2) + " " + figure.Num(y2))
 			} else {
 				data.add(x, y1, y2)
 			}
 			if p.detail && y1-y2 >= 7 {
-				fmt.Fprintf(&arrows, "M%s %sl-2.5 3M%s %sl2.5 3M%s %sl-2.5-3M%s %sl2.5-3", htmlpage.Num(x), htmlpage.Num(y2), htmlpage.Num(x), htmlpage.Num(y2), htmlpage.Num(x), htmlpage.Num(y1), htmlpage.Num(x), htmlpage.Num(y1))
+				fmt.Fprintf(&arrows, "M%s %sl-2.5 3M%s %sl2.5 3M%s %sl-2.5-3M%s %sl2.5-3", figure.Num(x), figure.Num(y2), figure.Num(x), figure.Num(y2), figure.Num(x), figure.Num(y1), figure.Num(x), figure.Num(y1))
 			}
 			if p.detail && m.flags.Has(tcp.PSH) && m.merged == 0 {
-				p.used["p"] = true
-				fmt.Fprintf(p.c, `<path class="p" d="M%s %sl3-3 3 3-3 3z"/>`, htmlpage.Num(x-3), htmlpage.Num(y2))
+				p.used["push"] = true
+				fmt.Fprintf(p, `<path class="push" d="M%s %sl3-3 3 3-3 3z"/>`, figure.Num(x-3), figure.Num(y2))
 			}
 			p.flags(m, x, y2)
 		case late:
-			p.used["o"] = true
+			p.used["late"] = true
 			overtaken.add(x, y1, y2)
-			p.label("o", x, min(y1, y2)-3, "O")
+			p.label("late", x, min(y1, y2)-3, "O")
 		case missing:
-			p.used["x"] = true
+			p.used["lost"] = true
 			lost.add(x, y1, y2)
 		case sacked:
-			p.used["s"] = true
+			p.used["sack"] = true
 			blocks.add(x, y1, y2)
 			if p.detail {
-				p.label("s", x, min(y1, y2)-3, "S")
+				p.label("sack", x, min(y1, y2)-3, "S")
 			}
 		case dsacked:
 			dups.add(x, y1, y2)
-			p.label("ds", x, min(y1, y2)-3, "D")
+			p.label("dup", x, min(y1, y2)-3, "D")
 		case keepalive:
-			p.label("k", x, y1-3, "K")
+			p.label("probe", x, y1-3, "K")
 		case probe:
-			p.label("k", x, y1-3, "P")
+			p.label("probe", x, y1-3, "P")
 		case reset:
-			p.label("f", x, y1-3, "RST")
+			p.label("flag", x, y1-3, "RST")
 		}
 	}
 	for _, k := range []struct {
 		class string
 		k     *column
-	}{{"x", &lost}, {"d", &data}, {"o", &overtaken}, {"s", &blocks}, {"ds", &dups}} {
+	}{{"lost", &lost}, {"data", &data}, {"late", &overtaken}, {"sack", &blocks}, {"dup", &dups}} {
 		k.k.flush()
-		p.c.Path(k.class, &k.k.d)
+		p.Path(k.class, &k.k.d)
 	}
-	p.c.Path("d", &arrows)
+	p.Path("data", &arrows)
 }
 
 // flags names a SYN and a FIN.
 func (p *plotter) flags(m *mark, x, y float64) {
 	if m.flags.Has(tcp.SYN) {
-		p.label("f", x, y-4, "SYN")
+		p.label("flag", x, y-4, "SYN")
 	}
 	if m.flags.Has(tcp.FIN) {
-		p.label("f", x, y-4, "FIN")
+		p.label("flag", x, y-4, "FIN")
 	}
 }
 
@@ -225,19 +195,19 @@ func (p *plotter) acks(marks []mark) {
 		if m.kind != acked {
 			continue
 		}
-		p.used["a"] = true
+		p.used["acked"] = true
 		x, y := p.x(m.at), p.y(m.start)
 		if !drawn {
-			line.WriteString("M" + htmlpage.Num(x) + " " + htmlpage.Num(y))
+			line.WriteString("M" + figure.Num(x) + " " + figure.Num(y))
 			drawn, place, lastX, lastY = true, m.start, x, y
 		}
 		x = max(x, lastX)
 		switch {
 		case m.start < place: // an old one
 		case m.start == place && p.detail && m.merged == 0:
-			ticks.WriteString("M" + htmlpage.Num(x) + " " + htmlpage.Num(y) + "v4")
+			ticks.WriteString("M" + figure.Num(x) + " " + figure.Num(y) + "v4")
 		case math.Abs(y-lastY) >= 0.5 || x-lastX >= 40:
-			line.WriteString("H" + htmlpage.Num(x) + "V" + htmlpage.Num(y))
+			line.WriteString("H" + figure.Num(x) + "V" + figure.Num(y))
 			lastX, lastY = x, y
 		}
 		place = max(place, m.start)
@@ -245,42 +215,42 @@ func (p *plotter) acks(marks []mark) {
 			open = false
 			continue
 		}
-		p.used["w"] = true
+		p.used["window"] = true
 		y = p.y(m.end)
 		switch {
 		case !open:
-			window.WriteString("M" + htmlpage.Num(x) + " " + htmlpage.Num(y))
+			window.WriteString("M" + figure.Num(x) + " " + figure.Num(y))
 			open, winX, winY = true, x, y
 		case math.Abs(y-winY) >= 0.5 || x-winX >= 40:
-			window.WriteString("H" + htmlpage.Num(max(x, winX)) + "V" + htmlpage.Num(y))
+			window.WriteString("H" + figure.Num(max(x, winX)) + "V" + figure.Num(y))
 			winX, winY = x, y
 		}
 		switch {
 		case m.end == m.start && closed < 0:
 			closed = m.at
-			p.label("z", x, y+11, "Z")
+			p.label("zero", x, y+11, "Z")
 		case m.end > m.start && closed >= 0:
 			from := p.x(closed)
-			p.c.Rect("zb", from, p.f.y.To, x-from, p.f.y.From-p.f.y.To)
+			p.Rect("closed", from, p.Y.To, x-from, p.Y.From-p.Y.To)
 			closed = -1
 		}
 	}
 	if drawn {
-		line.WriteString("H" + htmlpage.Num(max(lastX, p.f.x.To)))
+		line.WriteString("H" + figure.Num(max(lastX, p.X.To)))
 	}
 	if open {
-		window.WriteString("H" + htmlpage.Num(max(winX, p.f.x.To)))
+		window.WriteString("H" + figure.Num(max(winX, p.X.To)))
 	}
-	p.c.Path("w", &window)
-	p.c.Path("a", &line)
-	p.c.Path("a", &ticks)
+	p.Path("window", &window)
+	p.Path("acked", &line)
+	p.Path("acked", &ticks)
 }
 
-// legend returns the items for the marks in the figure.
-func (p *plotter) legend() (items []legendItem) {
-	for _, item := range legendOf {
-		if p.used[item.Class] {
-			items = append(items, item)
+// legend returns the entries of a legend for the marks in the figure.
+func (p *plotter) legend(of []legendItem) (items []figure.Item) {
+	for _, item := range of {
+		if p.used[item.class] {
+			items = append(items, p.Item(item.class, item.text))
 		}
 	}
 	return items
@@ -382,7 +352,7 @@ func dataOf(marks []mark, origin wheel.Time) string {
 }
 
 // overview draws a flow from its first mark to its last.
-func (d *drawing) overview(i int, origin wheel.Time) (figure, bool) {
+func (d *drawing) overview(i int, origin wheel.Time) (picture, bool) {
 	f, t := &d.conn.Flows[i], &d.trace.flows[i]
 	marks := within(t.marks, stretch{math.MinInt64, math.MaxInt64})
 	data := 0
@@ -399,40 +369,26 @@ func (d *drawing) overview(i int, origin wheel.Time) (figure, bool) {
 		}
 	}
 	if data == 0 {
-		return figure{}, false
+		return picture{}, false
 	}
 	// Leave out a window that is far away, to save space.
 	if window > hi {
 		hi = min(window, hi+(hi-lo)/3)
 	}
 	first, last := marks[0].at, marks[len(marks)-1].until
-	label := fmt.Sprintf("time-sequence diagram of %v to %v", f.Src, f.Dst)
-	c := htmlpage.NewCanvas(figureWidth, 380, label)
-	p := plotter{c: c, origin: origin, said: d.said, used: map[string]bool{}, detail: len(marks) <= 160, f: frame{
-		x: htmlpage.NewScale(first.Sub(origin).Seconds(), last.Sub(origin).Seconds(), marginLeft, figureWidth-marginRight),
-		y: htmlpage.NewScale(float64(lo), float64(hi)+float64(hi-lo)/20, 380-marginBottom, marginTop),
-	}}
-	p.line = newTimeline(first, last, d.gaps, origin, p.f.x.From, p.f.x.To)
-	ticks := p.line.ticks(8)
-	grid(c, p.f, p.f.y.From, ticks, ticks, 6, bytesTick, "seconds since the capture began", "sequence, bytes")
-	p.line.drawGaps(c, p.f.y.To, p.f.y.From)
-	p.inside(func() { p.draw(marks, f.Timers().Best) })
-	caption := ""
-	if t.merged > 0 {
-		caption = fmt.Sprintf("%d marks are merged with neighbours; retransmissions are not.", t.merged)
+	fig := figure.Figure{
+		Name: fmt.Sprintf("conn%d-flow%d", d.conn.ID, i), Title: fmt.Sprintf("%v → %v", f.Src, f.Dst), Wide: true, Height: 314,
+		X: d.timeAxis(first, last, origin), Y: figure.Over(sequenceAxis, float64(lo), float64(hi)+float64(hi-lo)/20),
+		Draw: func(frame *figure.Plot) []figure.Item {
+			p := plotter{Plot: frame, origin: origin, said: d.said, used: map[string]bool{}, detail: len(marks) <= 160}
+			p.Inside(func() { p.draw(marks, f.Timers().Best) })
+			return p.legend(legendOf)
+		},
 	}
-	return figure{
-		SVG: c.End(), Title: fmt.Sprintf("%v → %v", f.Src, f.Dst), Caption: caption, Legend: p.legend(), Data: dataOf(marks, origin),
-		Name: fmt.Sprintf("conn%d-flow%d.csv", d.conn.ID, i),
-	}, true
+	if t.merged > 0 {
+		fig.Caption = fmt.Sprintf("%d marks are merged with neighbours; retransmissions are not.", t.merged)
+	}
+	return picture{fig, dataOf(marks, origin)}, true
 }
 
-// inside draws with clipping at the frame.
-func (p *plotter) inside(content func()) {
-	x, y := p.f.x.From-6, p.f.y.To-14
-	w, h := p.f.x.To-p.f.x.From+12, p.f.y.From-p.f.y.To+20
-	box := htmlpage.Num(x) + ` ` + htmlpage.Num(y) + ` ` + htmlpage.Num(w) + ` ` + htmlpage.Num(h)
-	p.c.Raw(`<svg x="` + htmlpage.Num(x) + `" y="` + htmlpage.Num(y) + `" width="` + htmlpage.Num(w) + `" height="` + htmlpage.Num(h) + `" viewBox="` + box + `">`)
-	content()
-	p.c.Raw(`</svg>`)
-}
+const sequenceAxis = "sequence, bytes"

@@ -6,33 +6,22 @@ import (
 	"strconv"
 	"time"
 
-	"tcpwheel/pcaps/htmlpage"
+	"tcpwheel/pcaps/figure"
 	"tcpwheel/pcaps/replay"
 	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
 )
 
-// Sizes of the pictures that open a page, in SVG units.
+// Bounds of the picture that opens a page.
 const (
-	openingWidth = 860
-	openingLeft  = 230 // room for names
-	openingRow   = 20
+	stallRow     = 20 // its height, in SVG units
 	maxStallRows = 24 // connections
-	maxNameRunes = 32
+	maxNameRunes = 40
 )
-
-// openingFrame begins a picture with a row for each of n names, and an axis of the capture's time.
-func openingFrame(title string, n int, from, to float64) (*htmlpage.Canvas, frame) {
-	height := float64(marginTop + marginBottom + openingRow*n)
-	c := htmlpage.NewCanvas(openingWidth, height, title)
-	f := frame{x: htmlpage.NewScale(from, to, openingLeft, openingWidth-marginRight-12), y: htmlpage.Scale{From: height - marginBottom, To: marginTop}}
-	axes(c, f, 8, 0, plainTick, func(float64) string { return "" }, "s since the first packet of the file", "")
-	return c, f
-}
 
 // stalls draws the losses of the connections that lost the most time, from loss to repair, on the
 // time line of the capture. ok is false if there are none.
-func (s *Section) stalls() (fig figure, ok bool) {
+func (s *Section) stalls() (p picture, ok bool) {
 	byConn := map[int][]*episodeRow{}
 	for i := range s.events {
 		if e := &s.events[i]; e.TimeLost > 0 || e.length > 0 {
@@ -46,99 +35,92 @@ func (s *Section) stalls() (fig figure, ok bool) {
 		}
 	}
 	if len(rows) == 0 {
-		return fig, false
+		return p, false
 	}
 	slices.SortStableFunc(rows, func(a, b *connRow) int { return int(a.FirstPacket - b.FirstPacket) })
-	const title = "Losses on the time line of the connections"
 	last := max(s.facts.Last.Sub(s.facts.First), 0).Seconds()
 	for _, e := range s.events {
 		last = max(last, e.At-e.D+e.length.Seconds())
 	}
-	c, f := openingFrame(title, len(rows), 0, last)
+	lived := figure.Series{Name: "the connection", Kind: figure.Links, Colour: figure.Grey}
+	byTimer := figure.Series{Name: "from loss to repair, retransmitted by a timer", Kind: figure.Spans, Colour: figure.Red}
+	byACKs := figure.Series{Name: "by ACKs", Kind: figure.Spans, Colour: figure.Blue}
+	other := figure.Series{Name: "for another or an unknown cause", Kind: figure.Spans, Colour: figure.Purple}
+	names := make([]string, len(rows))
 	var t table
 	t.row("conn", "packet", "kind", "from_s", "to_s", "time_lost_s", "timer_wait_s")
 	for i, r := range rows {
-		y := marginTop + openingRow*float64(i) + openingRow/2
-		c.Text("", "e", openingLeft-8, y+4, shortened(fmt.Sprintf("%d  %s", r.Conn, r.Flows[0].Dst), maxNameRunes))
+		row := len(rows) - 1 - i // the first is at the top
+		names[row] = shortened(fmt.Sprintf("%d  %s", r.Conn, r.Flows[0].Dst), maxNameRunes)
 		if first, err := time.Parse(time.RFC3339Nano, r.First); err == nil {
-			at := wheel.Time(first.UnixNano()).Sub(s.facts.First).Seconds()
-			c.Line("x", f.x.At(max(at, 0)), y, f.x.At(max(at, 0)+r.Duration), y)
+			at := max(wheel.Time(first.UnixNano()).Sub(s.facts.First).Seconds(), 0)
+			lived.Add(at, float64(row))
+			lived.Add(at+r.Duration, float64(row))
 		}
 		for _, e := range byConn[r.Conn] {
 			from := max(e.At-e.D, 0)
 			to := from + max(e.length.Seconds(), e.D)
-			class := "bar c0"
+			cause := &other
 			switch e.Kind {
 			case track.RTO.String(), track.TLP.String(), track.SYN.String(), track.Probe.String():
-				class = "bar c2"
+				cause = &byTimer
 			case track.Fast.String():
-				class = "bar c3"
+				cause = &byACKs
 			}
-			x := f.x.At(from)
-			c.Titled(fmt.Sprintf("connection %d, packet %d: %s from %.3f s to %.3f s, %s lost", e.Conn, e.RetransmissionPacket, e.Kind, from, to,
-				track.SpanText(time.Duration(e.TimeLost*1e9))), func() { c.Rect(class, x, y-6, max(f.x.At(to)-x, 2), 12) })
+			cause.Add(from, float64(row))
+			cause.Lo, cause.Hi = append(cause.Lo, from), append(cause.Hi, to)
+			cause.Titles = append(cause.Titles, fmt.Sprintf("connection %d, packet %d: %s from %.3f s to %.3f s, %s lost", e.Conn, e.RetransmissionPacket, e.Kind, from, to,
+				track.SpanText(time.Duration(e.TimeLost*1e9))))
 			number := func(v float64) string { return strconv.FormatFloat(v, 'f', 6, 64) }
 			t.row(strconv.Itoa(e.Conn), strconv.FormatInt(e.RetransmissionPacket, 10), e.Kind, number(from), number(to), number(e.TimeLost), number(e.TimerWait))
 		}
 	}
-	fig = figure{
-		SVG: c.End(), Wide: true, Title: title, Name: "stalls.csv", Data: t.b.String(),
-		Legend: []legendItem{{"x", "the connection"}, {"c2", "from loss to repair, retransmitted by a timer"}, {"c3", "by ACKs"}, {"c0", "for another or an unknown cause"}},
+	fig := figure.Figure{
+		Name: "stalls", Title: "Losses on the time line of the connections", Wide: true, Height: float64(stallRow * len(rows)),
+		X: timeAxis(sinceFile, 0, last), Y: figure.Axis{Label: "connection", Ticks: names}, Series: filled(lived, byTimer, byACKs, other),
 	}
 	if n := s.lossy - len(rows); n > 0 {
 		fig.Caption = fmt.Sprintf("The %d connections that lost the most time, of %d with loss.", len(rows), s.lossy)
 	}
-	return fig, true
+	return picture{fig, t.b.String()}, true
 }
 
 // lossTimes draws the losses that count on the time line of their capture: how long each took as
 // captured and under a policy. ok is false without one.
-func (r *Replays) lossTimes() (fig figure, ok bool) {
+func (r *Replays) lossTimes() (p picture, ok bool) {
 	choice := max(slices.IndexFunc(r.Choices, func(c replay.Choice) bool { return c.Text == "per-segment@1ms" }), 0)
-	type point struct {
-		at               float64
-		before, replayed time.Duration
-		pair             pair
-	}
-	var all []point
-	lo, hi, first, last := time.Hour, time.Duration(0), 0.0, 0.0
-	for _, p := range r.paired(choice) {
-		x := point{p.result.Script.Seconds(p.loss.At, r.First(p.result)), p.loss.TRec, p.replayed, p}
-		if x.before <= 0 || x.replayed <= 0 || len(all) == maxPairs {
-			continue
-		}
-		lo, hi, last = min(lo, x.before, x.replayed), max(hi, x.before, x.replayed), max(last, x.at)
-		all = append(all, x)
-	}
-	if len(all) == 0 {
-		return fig, false
-	}
-	const title, height = "Losses on the time line of the capture", 260
-	c := htmlpage.NewCanvas(openingWidth, height, title)
-	f := frame{
-		x: htmlpage.NewScale(first, last*1.02, marginLeft+8, openingWidth-marginRight-12),
-		y: htmlpage.NewLogScale(lo.Seconds(), hi.Seconds(), height-marginBottom, marginTop),
-	}
-	axes(c, f, 8, 4, plainTick, spanTick, "s since the first packet of the file", "T_rec")
+	before := figure.Series{Name: "as captured", Kind: figure.Points, Colour: figure.Grey, Marker: 1}
+	after := figure.Series{Name: "with " + r.Choices[choice].Text, Kind: figure.Points, Colour: figure.Green, Marker: 2}
+	change := figure.Series{Kind: figure.Links, Colour: figure.Grey}
+	last := 0.0
 	var t table
 	t.row("file", "conn", "packet", "at_s", "captured_s", "replayed_s")
-	for _, x := range all {
-		at, before, after := f.x.At(x.at), f.y.At(x.before.Seconds()), f.y.At(x.replayed.Seconds())
-		c.Titled(fmt.Sprintf("packet %d at %.3f s: %s as captured, %s with %s", x.pair.loss.Packet, x.at, track.SpanText(x.before),
-			track.SpanText(x.replayed), r.Choices[choice].Text), func() {
-			c.Line("x", at, before, at, after)
-			c.Rect("bar d", at-3, before-3, 6, 6)
-			fmt.Fprintf(c, `<path class="fill a" d="M%s %sl4 4-4 4-4-4z"/>`, htmlpage.Num(at), htmlpage.Num(after-4))
-		})
-		t.row(csvText(x.pair.result.File), strconv.Itoa(x.pair.result.ID), strconv.FormatInt(x.pair.loss.Packet, 10), strconv.FormatFloat(x.at, 'f', 6, 64),
-			strconv.FormatFloat(x.before.Seconds(), 'g', 9, 64), strconv.FormatFloat(x.replayed.Seconds(), 'g', 9, 64))
+	for _, p := range r.paired(choice) {
+		captured, replayed := p.loss.TRec, p.replayed
+		if captured <= 0 || replayed <= 0 || len(before.X) == maxPairs {
+			continue
+		}
+		at := p.result.Script.Seconds(p.loss.At, r.First(p.result))
+		last = max(last, at)
+		before.Add(at, captured.Seconds())
+		after.Add(at, replayed.Seconds())
+		change.Add(at, captured.Seconds())
+		change.Add(at, replayed.Seconds())
+		before.Titles = append(before.Titles, fmt.Sprintf("packet %d at %.3f s: %s as captured, %s with %s", p.loss.Packet, at, track.SpanText(captured),
+			track.SpanText(replayed), r.Choices[choice].Text))
+		t.row(csvText(p.result.File), strconv.Itoa(p.result.ID), strconv.FormatInt(p.loss.Packet, 10), strconv.FormatFloat(at, 'f', 6, 64),
+			strconv.FormatFloat(captured.Seconds(), 'g', 9, 64), strconv.FormatFloat(replayed.Seconds(), 'g', 9, 64))
 	}
-	fig = figure{
-		SVG: c.End(), Title: title, Name: "losses-in-time.csv", Data: t.b.String(),
-		Legend: []legendItem{{"d", "■ as captured"}, {"a", "◆ with " + r.Choices[choice].Text}},
+	if len(before.X) == 0 {
+		return p, false
+	}
+	after.Titles = before.Titles
+	fig := figure.Figure{
+		Name: "losses-in-time", Title: "Losses on the time line of the capture", Wide: true, Series: []figure.Series{change, before, after},
+		X: timeAxis(sinceFile, 0, last*1.02), Y: figure.Axis{Label: "T_rec", Log: true, Text: spanTick},
 	}
 	if slices.ContainsFunc(r.Results, func(x *replay.Result) bool { return x.File != r.Results[0].File }) {
 		fig.Caption = "Times count from the first packet of each capture."
 	}
-	return fig, true
+	return picture{fig, t.b.String()}, true
 }

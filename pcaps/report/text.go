@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"tcpwheel/pcaps/htmlpage"
+	"tcpwheel/pcaps/figure"
 )
 
 // BytesText returns a number of bytes with three digits and a unit.
@@ -33,18 +33,8 @@ func plainTick(v float64) string {
 	return strconv.FormatFloat(v, 'g', 10, 64)
 }
 
-// bytesTick is plainTick for bytes, with k, M or G.
-func bytesTick(v float64) string {
-	for _, u := range []struct {
-		unit float64
-		name string
-	}{{1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
-		if v >= u.unit || v <= -u.unit {
-			return plainTick(v/u.unit) + u.name
-		}
-	}
-	return plainTick(v)
-}
+// percentTick is plainTick for percent.
+func percentTick(v float64) string { return plainTick(v) + " %" }
 
 // spanTick is plainTick for seconds, with a unit.
 func spanTick(s float64) string {
@@ -52,11 +42,11 @@ func spanTick(s float64) string {
 	case s == 0:
 		return "0"
 	case s < 0.9995e-3:
-		return plainTick(htmlpage.Round(s*1e6)) + " µs"
+		return plainTick(figure.Round(s*1e6)) + " µs"
 	case s < 0.9995:
-		return plainTick(htmlpage.Round(s*1e3)) + " ms"
+		return plainTick(figure.Round(s*1e3)) + " ms"
 	}
-	return plainTick(htmlpage.Round(s)) + " s"
+	return plainTick(figure.Round(s)) + " s"
 }
 
 // table is the data of a figure as CSV.

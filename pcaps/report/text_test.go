@@ -17,9 +17,9 @@ func TestText(t *testing.T) {
 			t.Errorf("spanTick(%g) = %q, want %q", s, got, want)
 		}
 	}
-	for v, want := range map[float64]string{0: "0", 500: "500", 1500: "1.5k", 2e6: "2M", 3e9: "3G"} {
-		if got := bytesTick(v); got != want {
-			t.Errorf("bytesTick(%g) = %q, want %q", v, got, want)
+	for v, want := range map[float64]string{0: "0 %", -2.5: "-2.5 %", 100: "100 %"} {
+		if got := percentTick(v); got != want {
+			t.Errorf("percentTick(%g) = %q, want %q", v, got, want)
 		}
 	}
 }

@@ -53,36 +53,3 @@ func TestWaitsAreNotIdle(t *testing.T) {
 		t.Errorf("an ACK not captured: gaps %v, want one from 0.15 s to 10 s", gaps)
 	}
 }
-
-// TestTimelineKeepsOrder maps times in and between gaps to pixels in order, and wants ticks in
-// segments only.
-func TestTimelineKeepsOrder(t *testing.T) {
-	gaps := []stretch{{seconds(1), seconds(100)}, {seconds(100), seconds(300)}}
-	line := newTimeline(0, seconds(302), gaps, 0, 50, 750)
-	if len(line) != 3 || line.at(0) != 50 || line.at(302) < 749.9 || line.at(302) > 750.1 {
-		t.Fatalf("%d segments from %g to %g, want 3 from 50 to 750", len(line), line.at(0), line.at(302))
-	}
-	last := 0.0
-	for v := 0.0; v <= 302; v += 0.25 {
-		x := line.at(v)
-		if x < last {
-			t.Fatalf("%g s is at %g, before %g", v, x, last)
-		}
-		last = x
-	}
-	for _, tick := range line.ticks(8) {
-		for i := 1; i < len(line); i++ {
-			if tick.x > line[i-1].To && tick.x < line[i].From {
-				t.Errorf("tick %s in the gap from %g to %g", tick.text, line[i-1].To, line[i].From)
-			}
-		}
-	}
-}
-
-func TestLabelsAreSpaced(t *testing.T) {
-	all := []tick{{10, "100 ms"}, {40, "200 ms"}, {90, "500 ms"}, {199, "1000 ms"}}
-	kept := spaced(all, 200)
-	if len(kept) != 3 || kept[1].text != "500 ms" || kept[2].x+3*7 > 200 {
-		t.Errorf("labels %v, want three inside 200", kept)
-	}
-}

@@ -45,7 +45,7 @@ type (
 		Counts               []string
 		Median, P95          cellView
 		Passes, Want, Kind   string
-		Detections, Recovery *figure
+		Detections, Recovery *picture
 		Losses               []judgedView
 		Note                 string
 	}
@@ -105,10 +105,10 @@ func (p *Validations) check(c *Check, i int) checkView {
 	detections, recoveries := c.slopes()
 	number := strconv.Itoa(i + 1)
 	v.Detections = c.draw(detections, "retransmitted", paired{
-		title: c.Name + ": detection", label: "detection as captured and under " + c.Policy, axis: "D", after: "open loop", name: "detection-" + number + ".csv",
+		title: c.Name + ": detection", each: "a line for each loss", axis: "D", after: "open loop", name: "detection-" + number,
 	})
 	v.Recovery = c.draw(recoveries, "repaired", paired{
-		title: c.Name + ": recovery", label: "recovery as captured and under " + c.Policy, axis: "T_rec", after: "replayed", name: "recovery-" + number + ".csv",
+		title: c.Name + ": recovery", each: "a line for each loss", axis: "T_rec", after: "replayed", name: "recovery-" + number,
 	})
 	if c.Want { // under other timers losses are far off, as expected
 		v.Losses, v.Note = p.judged(c)
@@ -139,7 +139,7 @@ func (c *Check) slopes() (detections, recoveries []slope) {
 
 // draw draws slopes as f says, nil if there are none. done says what happened to the losses in
 // them.
-func (c *Check) draw(all []slope, done string, f paired) *figure {
+func (c *Check) draw(all []slope, done string, f paired) *picture {
 	lo, hi, ok := slopesSpan(all)
 	if !ok {
 		return nil

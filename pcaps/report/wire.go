@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tcpwheel/netstack/tcp"
+	"tcpwheel/pcaps/figure"
 	"tcpwheel/pcaps/htmlpage"
 	"tcpwheel/pcaps/replay"
 	"tcpwheel/wheel"
@@ -41,8 +42,8 @@ type (
 		Files    bool
 		Ends     []wireEndView
 		EndsNote string
-		Curves   []figure
-		Pairs    []figure
+		Curves   []picture
+		Pairs    []picture
 		Drawn    []wireDrawnView
 		refusalsView
 		Lossy int
@@ -59,8 +60,8 @@ type (
 	wireDrawnView struct {
 		ID, Title string
 		Words     []string
-		Figures   []figure
-		Zooms     []figure
+		Figures   []picture
+		Zooms     []picture
 	}
 )
 
@@ -186,7 +187,7 @@ func EventText(s *replay.Script, e *replay.Event, first wheel.Time) string {
 }
 
 // curves draws the distributions of how far transmissions are off, per policy.
-func (w *Wires) curves() (figures []figure) {
+func (w *Wires) curves() (all []picture) {
 	for i, policy := range w.policies() {
 		var offs [2][]time.Duration
 		for k := range w.Ends {
@@ -203,19 +204,19 @@ func (w *Wires) curves() (figures []figure) {
 		for k, name := range []string{"first transmissions", "retransmissions"} {
 			slices.Sort(offs[k])
 			if len(offs[k]) > 0 {
-				list = append(list, curve{name, [2]string{"c3", "c2"}[k], thinned(offs[k]), len(offs[k])})
+				list = append(list, curve{name, [2]figure.Colour{figure.Blue, figure.Red}[k], thinned(offs[k]), len(offs[k])})
 			}
 		}
-		if fig, ok := distribution("How far off: policy "+policy, "distance from the captured time", fmt.Sprintf("off-%d.csv", i+1), list); ok {
-			figures = append(figures, fig)
+		if fig, ok := distribution("How far off: policy "+policy, "distance from the captured time", fmt.Sprintf("off-%d", i+1), list); ok {
+			all = append(all, fig)
 		}
 	}
-	return figures
+	return all
 }
 
 // pairs draws, for each policy, the time from a transmission to its retransmission, as captured and
 // by the engine.
-func (w *Wires) pairs() (figures []figure) {
+func (w *Wires) pairs() (all []picture) {
 	policies := w.policies()
 	lists := make([][]slope, len(policies))
 	for k := range w.Ends {
@@ -239,12 +240,12 @@ func (w *Wires) pairs() (figures []figure) {
 	}
 	for i, policy := range policies {
 		if len(lists[i]) > 0 {
-			figures = append(figures, paired{
-				title: "Retransmissions: policy " + policy, label: "time from a transmission to its retransmission, as captured and by an engine under " + policy,
+			all = append(all, paired{
+				title: "Retransmissions: policy " + policy, each: "a line for each retransmission",
 				axis: "since the previous transmission", before: "captured", after: "engine",
-				head: []string{"file", "conn", "start", "try", "captured_s", "engine_s"}, name: fmt.Sprintf("again-%d.csv", i+1),
+				head: []string{"file", "conn", "start", "try", "captured_s", "engine_s"}, name: fmt.Sprintf("again-%d", i+1),
 			}.draw(lists[i], lo, hi))
 		}
 	}
-	return figures
+	return all
 }

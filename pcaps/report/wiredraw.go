@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"tcpwheel/netstack/tcp"
-	"tcpwheel/pcaps/htmlpage"
+	"tcpwheel/pcaps/figure"
 	"tcpwheel/pcaps/replay"
 	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
@@ -102,16 +102,16 @@ func (d *wireDrawing) view(id string) wireDrawnView {
 		v.Words = append(v.Words, fmt.Sprintf("The capture was not taken at this end: times are reduced by %s, half the RTT to it.", track.SpanText(half/2)))
 	}
 	if fig, ok := d.sequence(stretch{math.MinInt64, math.MaxInt64}, nil); ok {
-		fig.Title, fig.Name = "All of it", id+".csv"
+		fig.Name = id
 		v.Figures = append(v.Figures, fig)
 	}
 	if fig, ok := d.offsets(); ok {
-		fig.Name = id + "-off.csv"
+		fig.Name = id + "-off"
 		v.Figures = append(v.Figures, fig)
 	}
 	for i, p := range d.farthest() {
 		if fig, ok := d.sequence(d.window(p), p); ok {
-			fig.Name = fmt.Sprintf("%s-%d.csv", id, i+1)
+			fig.Name = fmt.Sprintf("%s-%d", id, i+1)
 			v.Zooms = append(v.Zooms, fig)
 		}
 	}
@@ -153,7 +153,7 @@ func (d *wireDrawing) farthest() (chosen []*replay.WirePair) {
 
 // wireLegend lists the words for the classes of these diagrams.
 var wireLegend = []legendItem{
-	{"d", "captured"}, {"r", "R captured retransmission"}, {"en", "○ sent by the engine"}, {"ne", "× not sent by the engine"}, {"a", "acknowledged"},
+	{"data", "captured"}, {"again", "R captured retransmission"}, {"engine", "○ sent by the engine"}, {"absent", "× not sent by the engine"}, {"acked", "acknowledged"},
 }
 
 // within returns the pairs with an event in a stretch, and the bytes and times that they cover.
@@ -179,61 +179,46 @@ func (d *wireDrawing) within(s stretch) (here []*replay.WirePair, lo, hi int64, 
 
 // sequence draws the captured and the engine's transmissions in a period. If pair is not nil it
 // also draws how long that one waited.
-func (d *wireDrawing) sequence(s stretch, about *replay.WirePair) (figure, bool) {
+func (d *wireDrawing) sequence(s stretch, about *replay.WirePair) (picture, bool) {
 	here, lo, hi, first, last := d.within(s)
 	if len(here) == 0 {
-		return figure{}, false
+		return picture{}, false
 	}
 	if about != nil {
 		first, last = s.from, s.to
 	}
-	height := 380.0
-	bottom := height - marginBottom
-	floor := bottom
+	fig := figure.Figure{
+		Title: "All transmissions of " + d.end.addr() + " and of an engine in its place", Wide: true, Height: 314,
+		X: timeAxis(sinceBegin+", at this end", first.Sub(d.first).Seconds(), last.Sub(d.first).Seconds()),
+	}
+	margin := 0.0
 	if about != nil {
-		height += 30
-		bottom += 30
-		floor = bottom - 56
-	}
-	label := "transmissions of " + d.end.addr() + " and of an engine in its place"
-	c := htmlpage.NewCanvas(figureWidth, height, label)
-	margin := float64(hi-lo) / 14
-	if about == nil {
-		margin = 0
-	}
-	p := plotter{c: c, origin: d.first, used: map[string]bool{}, detail: about != nil && len(here) <= 400, f: frame{
-		x: htmlpage.NewScale(first.Sub(d.first).Seconds(), last.Sub(d.first).Seconds(), marginLeft, figureWidth-marginRight),
-		y: htmlpage.NewScale(float64(lo)-margin, float64(hi)+float64(hi-lo)/14, floor, marginTop),
-	}}
-	fig := figure{Title: "All of it"}
-	if about == nil {
-		axes(c, p.f, 8, 6, plainTick, bytesTick, "seconds since the capture began, at this end", "sequence, bytes")
-	} else {
-		zoomAxes(c, p.f, bottom)
-		d.lanes(&p, about, floor)
+		margin = float64(hi-lo) / 14
+		fig.Height, fig.Lane = 288, 56
+		fig.X.Label = senderSeconds
 		fig.Title, fig.Caption = d.text(about)
-	}
-	p.inside(func() {
-		p.acks(within(d.heard(), s))
-		p.engine(here)
-		p.plain(within(firsts(here), s))
-		p.again(here)
-	})
-	for _, item := range wireLegend {
-		if p.used[item.Class] {
-			fig.Legend = append(fig.Legend, item)
-		}
-	}
-	if d.end.Outcome.Divergence == nil && about == nil {
+	} else if d.end.Outcome.Divergence == nil {
 		fig.Caption = "All transmissions are within 1 ms."
 	}
-	var note string
-	fig.Data, note = d.data(here)
+	fig.Y = figure.Over(sequenceAxis, float64(lo)-margin, float64(hi)+float64(hi-lo)/14)
+	fig.Draw = func(frame *figure.Plot) []figure.Item {
+		p := plotter{Plot: frame, origin: d.first, used: map[string]bool{}, detail: about != nil && len(here) <= 400}
+		if about != nil {
+			d.lanes(&p, about)
+		}
+		p.Inside(func() {
+			p.acks(within(d.heard(), s))
+			p.engine(here)
+			p.plain(within(firsts(here), s))
+			p.again(here)
+		})
+		return p.legend(wireLegend)
+	}
+	data, note := d.data(here)
 	if note != "" {
 		fig.Caption = strings.TrimSpace(fig.Caption + " " + note)
 	}
-	fig.SVG = c.End()
-	return fig, true
+	return picture{fig, data}, true
 }
 
 // firsts returns the marks of captured first transmissions.
@@ -271,19 +256,19 @@ func (p *plotter) again(pairs []*replay.WirePair) {
 		x, y1, y2 := p.x(q.Want.At), p.y(int64(q.Want.Start)), p.y(int64(q.Want.End))
 		sign := func() {
 			if q.Try > 1 {
-				p.used["r"] = true
-				p.c.Line("r", x, y1, x, min(y2, y1-1.5))
-				p.label("r", x, min(y1, y2)-5, "R")
+				p.used["again"] = true
+				p.Line("again", x, y1, x, min(y2, y1-1.5))
+				p.label("again", x, min(y1, y2)-5, "R")
 			}
 			if q.Got == nil {
-				p.label("ne", x, (y1+y2)/2+3.5, "×")
+				p.label("absent", x, (y1+y2)/2+3.5, "×")
 			}
 		}
 		if titles++; titles > maxTitles {
 			sign()
 			continue
 		}
-		p.c.Titled(wireTitle(q), sign)
+		p.Titled(wireTitle(q), sign)
 	}
 }
 
@@ -296,11 +281,11 @@ func (p *plotter) engine(pairs []*replay.WirePair) {
 		if q.Got == nil {
 			continue
 		}
-		p.used["en"] = true
+		p.used["engine"] = true
 		x, y := p.middle(q.Got)
 		if q.Want != nil {
 			if from := p.x(q.Want.At); math.Abs(x-from) >= 4 {
-				lines.WriteString("M" + htmlpage.Num(from) + " " + htmlpage.Num(y) + "H" + htmlpage.Num(x))
+				lines.WriteString("M" + figure.Num(from) + " " + figure.Num(y) + "H" + figure.Num(x))
 			}
 		}
 		spot := [2]int{int(x / 1.5), int(y / 1.5)}
@@ -309,22 +294,22 @@ func (p *plotter) engine(pairs []*replay.WirePair) {
 		}
 		taken[spot] = true
 		if p.detail {
-			rings.WriteString("M" + htmlpage.Num(x-2.5) + " " + htmlpage.Num(y) + "a2.5 2.5 0 1 0 5 0 2.5 2.5 0 1 0-5 0")
+			rings.WriteString("M" + figure.Num(x-2.5) + " " + figure.Num(y) + "a2.5 2.5 0 1 0 5 0 2.5 2.5 0 1 0-5 0")
 		} else {
-			rings.WriteString("M" + htmlpage.Num(x) + " " + htmlpage.Num(y) + "h0")
+			rings.WriteString("M" + figure.Num(x) + " " + figure.Num(y) + "h0")
 		}
 	}
-	p.c.Path("en way", &lines)
+	p.Path("engine way", &lines)
 	if p.detail {
-		p.c.Path("en", &rings)
+		p.Path("engine", &rings)
 	} else {
-		p.c.Path("dot en", &rings)
+		p.Path("engine dot", &rings)
 	}
 }
 
 // lanes draws below the plot how long bytes waited for their retransmission, as captured and by the
 // engine.
-func (d *wireDrawing) lanes(p *plotter, q *replay.WirePair, floor float64) {
+func (d *wireDrawing) lanes(p *plotter, q *replay.WirePair) {
 	k := keyOf(q)
 	b := d.before[wireKey{k.start, k.try - 1}]
 	if b == nil {
@@ -333,22 +318,22 @@ func (d *wireDrawing) lanes(p *plotter, q *replay.WirePair, floor float64) {
 	for i, lane := range []struct {
 		name, class string
 		from, to    *replay.Event
-	}{{"captured", "bd", b.Want, q.Want}, {"engine", "be", b.Got, q.Got}} {
-		y := floor + 10 + 20*float64(i)
+	}{{"captured", "cell class k1", b.Want, q.Want}, {"engine", "cell class k0", b.Got, q.Got}} {
+		y := p.Y.From + 10 + 20*float64(i)
 		if lane.from == nil || lane.to == nil {
-			p.c.Text("t", "", p.f.x.From, y+12, lane.name+": not retransmitted")
+			p.Text("t", "", p.X.From, y+12, lane.name+": not retransmitted")
 			continue
 		}
 		x1, x2 := p.x(lane.from.At), p.x(lane.to.At)
 		text := lane.name + " " + track.SpanText(lane.to.At.Sub(lane.from.At))
-		p.c.Titled(text, func() { p.c.Rect(lane.class, x1, y, max(x2-x1, 1), 16) })
+		p.Titled(text, func() { p.Rect(lane.class, x1, y, max(x2-x1, 1), 16) })
 		switch {
 		case x2-x1 > 7*float64(len(text)):
-			p.c.Text("bt", "m", (x1+x2)/2, y+12, text)
-		case x2+7*float64(len(text)) < p.f.x.To:
-			p.c.Text("bt", "", x2+5, y+12, text)
+			p.Text("bt", "m", (x1+x2)/2, y+12, text)
+		case x2+7*float64(len(text)) < p.X.To:
+			p.Text("bt", "", x2+5, y+12, text)
 		default:
-			p.c.Text("bt", "e", x1-5, y+12, text)
+			p.Text("bt", "e", x1-5, y+12, text)
 		}
 	}
 }

@@ -6,13 +6,13 @@ import (
 	"strings"
 	"time"
 
-	"tcpwheel/pcaps/htmlpage"
+	"tcpwheel/pcaps/figure"
 	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
 )
 
 // zoom draws an episode with D, A and P below it.
-func (d *drawing) zoom(i int, e *track.Episode, origin wheel.Time) figure {
+func (d *drawing) zoom(i int, e *track.Episode, origin wheel.Time) picture {
 	f := &d.conn.Flows[i]
 	s := around(e)
 	marks := within(d.trace.flows[i].marks, s)
@@ -27,39 +27,33 @@ func (d *drawing) zoom(i int, e *track.Episode, origin wheel.Time) figure {
 	if lo > hi {
 		lo, hi = 0, 1
 	}
-	const height, bottom = 400, 400 - marginBottom
-	const lane = bottom - 46 // the plot is above it, the spans are below
-	c := htmlpage.NewCanvas(figureWidth, height, "loss episode at packet "+fmt.Sprint(e.DetectedPacket))
 	margin := float64(hi-lo)/12 + 1
-	p := plotter{c: c, origin: origin, said: d.said, used: map[string]bool{}, detail: len(marks) <= 400, f: frame{
-		x: htmlpage.NewScale(s.from.Sub(origin).Seconds(), s.to.Sub(origin).Seconds(), marginLeft, figureWidth-marginRight),
-		y: htmlpage.NewScale(float64(lo)-margin, float64(hi)+margin, lane, marginTop),
-	}}
-	zoomAxes(c, p.f, bottom)
-	p.spans(e, lane)
-	p.inside(func() { p.draw(marks, f.Timers().Best) })
-	return figure{
-		SVG: c.End(), Title: fmt.Sprintf("packet %d: %s, D %s", e.DetectedPacket, e.Kind, track.SpanText(e.D)),
-		Caption: episodeText(f, e), Legend: p.legend(), Data: dataOf(marks, origin),
-		Name: fmt.Sprintf("conn%d-packet%d.csv", d.conn.ID, e.DetectedPacket),
+	fig := figure.Figure{
+		Name: fmt.Sprintf("conn%d-packet%d", d.conn.ID, e.DetectedPacket), Title: fmt.Sprintf("packet %d: %s, D %s", e.DetectedPacket, e.Kind, track.SpanText(e.D)),
+		Caption: episodeText(f, e), Wide: true, Height: 288, Lane: 46,
+		X: timeAxis(senderSeconds, s.from.Sub(origin).Seconds(), s.to.Sub(origin).Seconds()), Y: figure.Over(sequenceAxis, float64(lo)-margin, float64(hi)+margin),
+		Draw: func(frame *figure.Plot) []figure.Item {
+			p := plotter{Plot: frame, origin: origin, said: d.said, used: map[string]bool{}, detail: len(marks) <= 400}
+			p.spans(e)
+			p.Inside(func() { p.draw(marks, f.Timers().Best) })
+			return p.legend(legendOf)
+		},
 	}
+	return picture{fig, dataOf(marks, origin)}
 }
 
-// zoomAxes draws axes with a lane for spans between the plot and the time axis.
-func zoomAxes(c *htmlpage.Canvas, f frame, bottom float64) {
-	ticks := timeline{f.x}.ticks(7)
-	grid(c, f, bottom, ticks, ticks, 6, bytesTick, "seconds since the capture began, by the sender's clock", "sequence, bytes")
-}
+const senderSeconds = "seconds since the capture began, by the sender's clock"
 
 // spans draws D, A and P as bars in the lane. Lines into the plot mark where each begins and ends.
-func (p *plotter) spans(e *track.Episode, lane float64) {
+func (p *plotter) spans(e *track.Episode) {
+	lane := p.Y.From
 	type bar struct {
 		name, class string
 		from, to    wheel.Time
 	}
-	bars := []bar{{"D", "bd", e.PrevSent, e.PrevSent.Add(e.D)}}
+	bars := []bar{{"D", "cell class k1", e.PrevSent, e.PrevSent.Add(e.D)}}
 	if e.Repaired {
-		bars = append(bars, bar{"A", "ba", e.Detected, e.RepairSent}, bar{"P", "bp", e.RepairSent, e.RepairSent.Add(e.P)})
+		bars = append(bars, bar{"A", "cell class k4", e.Detected, e.RepairSent}, bar{"P", "cell class k2", e.RepairSent, e.RepairSent.Add(e.P)})
 	}
 	var lines strings.Builder
 	below := -9.0 // where the last name below the lane is
@@ -68,22 +62,22 @@ func (p *plotter) spans(e *track.Episode, lane float64) {
 			continue
 		}
 		x1, x2 := p.x(b.from), p.x(b.to)
-		fmt.Fprintf(&lines, "M%s %sV%sM%s %sV%s", htmlpage.Num(x1), htmlpage.Num(p.f.y.To), htmlpage.Num(lane+30), htmlpage.Num(x2), htmlpage.Num(p.f.y.To), htmlpage.Num(lane+30))
-		p.c.Titled(b.name+" "+track.SpanText(b.to.Sub(b.from)), func() { p.c.Rect(b.class, x1, lane+12, max(x2-x1, 1), 18) })
+		fmt.Fprintf(&lines, "M%s %sV%sM%s %sV%s", figure.Num(x1), figure.Num(p.Y.To), figure.Num(lane+30), figure.Num(x2), figure.Num(p.Y.To), figure.Num(lane+30))
+		p.Titled(b.name+" "+track.SpanText(b.to.Sub(b.from)), func() { p.Rect(b.class, x1, lane+12, max(x2-x1, 1), 18) })
 		text := b.name + " " + track.SpanText(b.to.Sub(b.from))
 		switch room := x2 - x1; {
 		case b.name == "D" && room > 7*float64(len(text)+24):
-			p.c.Text("bt", "m", (x1+x2)/2, lane+25, text+": "+shortCause(e))
+			p.Text("bt", "m", (x1+x2)/2, lane+25, text+": "+shortCause(e))
 		case room > 7*float64(len(text)):
-			p.c.Text("bt", "m", (x1+x2)/2, lane+25, text)
+			p.Text("bt", "m", (x1+x2)/2, lane+25, text)
 		case room > 10:
-			p.c.Text("bt", "m", (x1+x2)/2, lane+25, b.name)
+			p.Text("bt", "m", (x1+x2)/2, lane+25, b.name)
 		default:
 			below = max((x1+x2)/2, below+9)
-			p.c.Text("t", "m", below, lane+42, b.name)
+			p.Text("t", "m", below, lane+42, b.name)
 		}
 	}
-	p.c.Path("guide", &lines)
+	p.Path("mark", &lines)
 }
 
 // shortCause is a causeText that fits a bar.

@@ -11,8 +11,8 @@ import (
 	"os/exec"
 	"path/filepath"
 
-	"tcpwheel/experiments/internal/figure"
 	"tcpwheel/pcaps/capture"
+	"tcpwheel/pcaps/figure"
 	"tcpwheel/pcaps/track"
 )
 

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"tcpwheel/experiments/internal/figure"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sim/host"
+	"tcpwheel/pcaps/figure"
 	"tcpwheel/wheel"
 )
 

@@ -20,7 +20,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"tcpwheel/experiments/internal/figure"
+	"tcpwheel/pcaps/figure"
 )
 
 // row is one line of the table: the times of one operation in ns, 0 if not measured.

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"tcpwheel/experiments/internal/figure"
+	"tcpwheel/pcaps/figure"
 	"tcpwheel/wheel"
 )
 

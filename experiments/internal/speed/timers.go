@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"tcpwheel/experiments/internal/figure"
+	"tcpwheel/pcaps/figure"
 	"tcpwheel/wheel"
 	"tcpwheel/wheel/wheelbench"
 )

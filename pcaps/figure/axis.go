@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"tcpwheel/pcaps/htmlpage"
 )
 
 // span is the range of the values that an axis shows.
@@ -31,7 +29,12 @@ func (f *Figure) ranges() (x, y span) {
 		for i := range s.X {
 			x.add(s.X[i])
 			y.add(s.Y[i])
-			if s.Lo != nil {
+			switch {
+			case s.Lo == nil:
+			case f.across(&s):
+				x.add(s.Lo[i])
+				x.add(s.Hi[i])
+			default:
 				if !f.Y.Log || s.Lo[i] > 0 {
 					y.add(s.Lo[i])
 				}
@@ -78,19 +81,19 @@ func (s *Series) slot(f *Figure) float64 {
 }
 
 // scale returns the scale of an axis for a range of data. It begins at 0 if 0 is near.
-func (a *Axis) scale(data span, from, to float64) htmlpage.Scale {
+func (a *Axis) scale(data span, from, to float64) Scale {
 	fixed := a.Hi > a.Lo
 	switch {
 	case len(a.Ticks) > 0:
-		return htmlpage.NewScale(-0.5, float64(len(a.Ticks))-0.5, from, to)
+		return NewScale(-0.5, float64(len(a.Ticks))-0.5, from, to)
 	case a.Log && fixed && a.Lo > 0:
-		return htmlpage.Scale{Lo: a.Lo, Hi: a.Hi, From: from, To: to, Log: true}
+		return Scale{Lo: a.Lo, Hi: a.Hi, From: from, To: to, Log: true}
 	case a.Log && fixed:
-		return htmlpage.NewLogScale(min(data.lo, a.Hi/10), a.Hi, from, to)
+		return NewLogScale(min(data.lo, a.Hi/10), a.Hi, from, to)
 	case a.Log:
-		return htmlpage.NewLogScale(data.lo, data.hi, from, to)
+		return NewLogScale(data.lo, data.hi, from, to)
 	case fixed:
-		return htmlpage.NewScale(a.Lo, a.Hi, from, to)
+		return NewScale(a.Lo, a.Hi, from, to).without(a.Cuts)
 	}
 	lo, hi := data.lo, data.hi
 	if lo >= 0 && lo < 0.4*hi {
@@ -110,7 +113,7 @@ func (a *Axis) scale(data span, from, to float64) htmlpage.Scale {
 	if hi != 0 {
 		hi += pad
 	}
-	return htmlpage.NewScale(lo, hi, from, to)
+	return NewScale(lo, hi, from, to)
 }
 
 // tick is a labelled place on an axis.
@@ -120,7 +123,7 @@ type tick struct {
 }
 
 // ticks returns about n ticks.
-func (a *Axis) ticks(s htmlpage.Scale, n int) (all []tick) {
+func (a *Axis) ticks(s Scale, n int) (all []tick) {
 	for i, text := range a.Ticks {
 		all = append(all, tick{float64(i), text})
 	}
@@ -140,15 +143,23 @@ func (a *Axis) ticks(s htmlpage.Scale, n int) (all []tick) {
 		}
 	}
 	for _, v := range values {
-		all = append(all, tick{v, tickText(v)})
+		all = append(all, tick{v, a.text(v)})
 	}
 	return all
+}
+
+// text formats a value on an axis.
+func (a *Axis) text(v float64) string {
+	if a.Text != nil {
+		return a.Text(v)
+	}
+	return tickText(v)
 }
 
 // decades returns the powers of ten among values, or all values if there are none.
 func decades(values []float64) (all []float64) {
 	for _, v := range values {
-		if l := math.Log10(v); math.Abs(l-math.Round(l)) < 1e-9 {
+		if isDecade(v) {
 			all = append(all, v)
 		}
 	}
@@ -156,6 +167,11 @@ func decades(values []float64) (all []float64) {
 		return everyOther(values)
 	}
 	return all
+}
+
+func isDecade(v float64) bool {
+	l := math.Log10(v)
+	return math.Abs(l-math.Round(l)) < 1e-9
 }
 
 func everyOther(values []float64) (all []float64) {
@@ -173,7 +189,7 @@ func tickText(v float64) string {
 		return "0"
 	case a >= 1e12 || a < 0.999e-3:
 		exp := int(math.Floor(math.Log10(a) + 1e-9))
-		digits := strconv.FormatFloat(htmlpage.Round(v/math.Pow(10, float64(exp))), 'g', 6, 64)
+		digits := strconv.FormatFloat(Round(v/math.Pow(10, float64(exp))), 'g', 6, 64)
 		power := "10" + superscript(exp)
 		switch digits {
 		case "1":
@@ -188,7 +204,7 @@ func tickText(v float64) string {
 		name string
 	}{{1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
 		if a >= u.unit && (a >= 1e4 || u.unit > 1e3) {
-			return strconv.FormatFloat(htmlpage.Round(v/u.unit), 'g', 6, 64) + u.name
+			return strconv.FormatFloat(Round(v/u.unit), 'g', 6, 64) + u.name
 		}
 	}
 	return strconv.FormatFloat(v, 'g', 6, 64)
@@ -238,6 +254,25 @@ func slantRoom(all []tick, wide float64) (room float64) {
 	return room
 }
 
+// apart returns the labels of numbers that do not touch the one before. On a logarithmic axis they
+// are those of decades.
+func (p *Plot) apart(all []tick) (kept []tick) {
+	tens := slices.DeleteFunc(slices.Clone(all), func(t tick) bool { return !isDecade(t.at) })
+	if p.X.Log && len(tens) >= 2 {
+		all = tens
+	}
+	end := math.Inf(-1)
+	for _, t := range all {
+		half := textWidth(t.text, tickSize) / 2
+		x := min(p.atX(t.at), p.Width-1-half)
+		if x-half < end+6 {
+			continue
+		}
+		end, kept = x+half, append(kept, t)
+	}
+	return kept
+}
+
 // labelTicks writes labels below an axis: on one line if they fit, in several lines if their words
 // fit, else slanted. It returns the room that they took.
 func (s *sheet) labelTicks(all []tick, at func(float64) float64, y, slot float64) float64 {
@@ -246,7 +281,7 @@ func (s *sheet) labelTicks(all []tick, at func(float64) float64, y, slot float64
 	switch {
 	case widest+6 <= slot:
 		for _, t := range all {
-			s.Text("t", "m", at(t.at), y+16, t.text)
+			s.Text("t", "m", min(at(t.at), s.Width-1-textWidth(t.text, size)/2), y+16, t.text)
 		}
 		return 20
 	case longest+4 <= slot:
@@ -272,7 +307,7 @@ func (s *sheet) labelTicks(all []tick, at func(float64) float64, y, slot float64
 		}
 		x := at(t.at)
 		text := cut(t.text, min(mostSlanted, (x-2)/slantWide), size)
-		s.Raw(`<text class="t e" transform="translate(` + htmlpage.Num(x+4) + ` ` + htmlpage.Num(y+13) + `)rotate(-40)">` + escape(text) + `</text>`)
+		s.Raw(`<text class="t e" transform="translate(` + Num(x+4) + ` ` + Num(y+13) + `)rotate(-40)">` + escape(text) + `</text>`)
 	}
 	return 16 + min(widest, mostSlanted)*slantDeep
 }

@@ -15,6 +15,13 @@ type Figure struct {
 
 	// Caption says in a sentence or two what to look at: what was expected, what is visible.
 	Caption string `json:"caption,omitempty"`
+
+	// Wide doubles the room for data: the drawing scrolls on a phone. Height is that of the plot, 250
+	// if it is 0. Lane is the height of a lane for Draw between the plot and the labels of X.
+	Wide         bool    `json:"-"`
+	Height, Lane float64 `json:"-"`
+	// Draw draws over the Series, for marks of its own, and returns their entries of the legend.
+	Draw func(p *Plot) []Item `json:"-"`
 }
 
 // Axis is one axis. It spans the data unless Lo and Hi, with Lo < Hi, set its ends.
@@ -25,6 +32,18 @@ type Axis struct {
 	Hi    float64 `json:"hi,omitempty"`
 	// Ticks are the labels of places 0, 1, 2, … of an axis of categories.
 	Ticks []string `json:"ticks,omitempty"`
+	// Text formats the values of ticks, in place of numbers such as 25k.
+	Text func(v float64) string `json:"-"`
+	// Cuts are the ranges to leave out between Lo and Hi, in order.
+	Cuts []Cut `json:"-"`
+}
+
+// Over returns an axis from lo to hi. An empty range becomes 1 wide.
+func Over(label string, lo, hi float64) Axis {
+	if !(hi > lo) {
+		hi = lo + 1
+	}
+	return Axis{Label: label, Lo: lo, Hi: hi}
 }
 
 // Kind says how to draw a series.
@@ -36,15 +55,36 @@ const (
 	Steps  Kind = "steps"  // a value holds until the next point: distributions
 	Points Kind = "points" // points alone
 	Bars   Kind = "bars"   // from 0 up, next to the bars of other series
+	Dots   Kind = "dots"   // points that are too many for signs
+	Links  Kind = "links"  // each two points are joined
+	Spans  Kind = "spans"  // bars along X from Lo to Hi, at Y
 )
 
-// Series is one series of values. X rises, except for Points.
+// Colour is the name of a colour of the palette.
+type Colour string
+
+// The palette, in the order of the series that take them.
+const (
+	Blue    Colour = "blue"
+	Orange  Colour = "orange"
+	Green   Colour = "green"
+	Purple  Colour = "purple"
+	Red     Colour = "red"
+	Teal    Colour = "teal"
+	Magenta Colour = "magenta"
+	Grey    Colour = "grey"
+)
+
+var colours = []Colour{Blue, Orange, Green, Purple, Red, Teal, Magenta, Grey}
+
+// Series is one series of values. X rises along a Line, Steps and Bars.
 type Series struct {
-	Name string    `json:"name"`
+	Name string    `json:"name"` // "" for none in the legend
 	Kind Kind      `json:"kind"`
 	X    []float64 `json:"x"`
 	Y    []float64 `json:"y"`
-	// Lo and Hi bound the interval of each Y; nil means none.
+	// Lo and Hi bound the interval of each Y; nil means none. Where Y has categories, and for Spans,
+	// they bound that of X.
 	Lo []float64 `json:"lo,omitempty"`
 	Hi []float64 `json:"hi,omitempty"`
 	// Dashed marks expected or published values.
@@ -52,7 +92,17 @@ type Series struct {
 	// Series of one Group share a colour, series of one Marker share a sign. 0 means its own.
 	Group  int `json:"group,omitempty"`
 	Marker int `json:"marker,omitempty"`
+	// Colour is a colour of its own; "" means the next one.
+	Colour Colour `json:"colour,omitempty"`
+	// Titles are the texts under the pointer of each point; nil means its values.
+	Titles []string `json:"-"`
 }
+
+// joined reports whether a line or an area joins the points, so that X must rise.
+func (s *Series) joined() bool { return s.Kind == Line || s.Kind == Steps || s.Kind == Bars }
+
+// across reports whether intervals lie along X.
+func (f *Figure) across(s *Series) bool { return s.Kind == Spans || len(f.Y.Ticks) > 0 }
 
 // Add appends a point without an interval.
 func (s *Series) Add(x, y float64) { s.X, s.Y = append(s.X, x), append(s.Y, y) }

@@ -1,10 +1,12 @@
-package htmlpage
+package figure
 
 import (
 	"html"
 	"math"
 	"strconv"
 	"strings"
+
+	"tcpwheel/pcaps/htmlpage"
 )
 
 // Canvas builds an SVG. Colours and fonts come from CSS classes, so they follow the theme. The zero
@@ -36,9 +38,9 @@ func (c *Canvas) Write(b []byte) (int, error) { return c.b.Write(b) }
 func (c *Canvas) Body() string { return c.b.String() }
 
 // End returns the figure.
-func (c *Canvas) End() Markup {
+func (c *Canvas) End() htmlpage.Markup {
 	c.Raw("</svg>")
-	return Markup(c.b.String())
+	return htmlpage.Markup(c.b.String())
 }
 
 // Num formats a coordinate to a tenth of a pixel.

@@ -44,13 +44,13 @@ const step = 13.0
 
 // marks draws the lines for published values. It places their labels apart, where the least data
 // is.
-func (p *plot) marks() {
+func (p *Plot) marks() {
 	var across, up []Mark
 	for _, m := range p.f.Marks {
 		switch {
-		case m.Vertical && (!p.x.Log || m.At > 0):
+		case m.Vertical && (!p.X.Log || m.At > 0):
 			up = append(up, m)
-		case !m.Vertical && (!p.y.Log || m.At > 0):
+		case !m.Vertical && (!p.Y.Log || m.At > 0):
 			across = append(across, m)
 		}
 	}
@@ -60,8 +60,8 @@ func (p *plot) marks() {
 }
 
 // level draws the horizontal lines, from the top, and returns the boxes of their labels.
-func (p *plot) level(across []Mark) (taken []box) {
-	top, bottom, left, right := p.y.To, p.y.From, p.left, p.right
+func (p *Plot) level(across []Mark) (taken []box) {
+	top, bottom, left, right := p.Y.To, p.Y.From, p.left, p.right
 	last := top - 3
 	for i, m := range across {
 		y := p.atY(m.At)
@@ -91,8 +91,8 @@ func (p *plot) level(across []Mark) (taken []box) {
 }
 
 // upright draws the vertical lines, from the left. It places their labels clear of taken.
-func (p *plot) upright(up []Mark, taken []box) {
-	top, bottom, left, right := p.y.To, p.y.From, p.left, p.right
+func (p *Plot) upright(up []Mark, taken []box) {
+	top, bottom, left, right := p.Y.To, p.Y.From, p.left, p.right
 	for _, m := range up {
 		x := p.atX(m.At)
 		if x < left-1 || x > right+1 {
@@ -118,7 +118,7 @@ func (p *plot) upright(up []Mark, taken []box) {
 }
 
 // label writes a text at the free place with the least data, and returns its box.
-func (p *plot) label(text string, places, taken []box) box {
+func (p *Plot) label(text string, places, taken []box) box {
 	best, least := places[0], math.MaxInt
 	for _, b := range places {
 		if slices.ContainsFunc(taken, b.meets) {
@@ -140,7 +140,7 @@ func (p *plot) label(text string, places, taken []box) box {
 }
 
 // crowd counts the points, intervals and lines in a box.
-func (p *plot) crowd(b box) (n int) {
+func (p *Plot) crowd(b box) (n int) {
 	for _, m := range p.f.Marks {
 		at := p.atY(m.At)
 		if m.Vertical {
@@ -152,9 +152,9 @@ func (p *plot) crowd(b box) (n int) {
 	}
 	for i := range p.f.Series {
 		o := &p.f.Series[i]
-		shift := p.dodge(i)
+		dx, dy := p.dodge(i)
 		for k := range o.X {
-			x, y := p.atX(o.X[k])+shift, p.atY(o.Y[k])
+			x, y := p.atX(o.X[k])+dx, p.atY(o.Y[k])+dy
 			switch {
 			case o.Kind == Bars:
 				if x >= b.left && x <= b.right && y <= b.bottom {
@@ -163,10 +163,14 @@ func (p *plot) crowd(b box) (n int) {
 				continue
 			case b.crosses(x, y, x, y):
 				n++
+			case o.Lo != nil && p.f.across(o):
+				if b.crosses(p.atX(o.Lo[k]), y, p.atX(o.Hi[k]), y) {
+					n++
+				}
 			case o.Lo != nil && b.crosses(x, p.atY(p.floor(o.Lo[k])), x, p.atY(o.Hi[k])):
 				n++
 			}
-			if k == 0 || o.Kind == Points {
+			if k == 0 || !o.joined() {
 				continue
 			}
 			x0, y0 := p.atX(o.X[k-1]), p.atY(o.Y[k-1])

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-
-	"tcpwheel/pcaps/htmlpage"
 )
 
 // Sizes of the cells of maps.
@@ -99,7 +97,7 @@ func (s *sheet) grid(m *Map) {
 func (s *sheet) shade(x, y, w, h, share float64) {
 	opacity := weakest + (strongest-weakest)*share
 	fmt.Fprintf(s, `<rect class="cell v" fill-opacity="%s" x="%s" y="%s" width="%s" height="%s"/>`,
-		strconv.FormatFloat(math.Round(opacity*100)/100, 'f', -1, 64), htmlpage.Num(x), htmlpage.Num(y), htmlpage.Num(w), htmlpage.Num(h))
+		strconv.FormatFloat(math.Round(opacity*100)/100, 'f', -1, 64), Num(x), Num(y), Num(w), Num(h))
 }
 
 // bounds returns the least and the greatest value.
@@ -128,7 +126,7 @@ func (m *Map) share(v, lo, hi float64) float64 {
 }
 
 // legend returns the classes in use, or samples of the scale.
-func (m *Map) legend(s *sheet, lo, hi float64) (all []legendItem) {
+func (m *Map) legend(s *sheet, lo, hi float64) (all []Item) {
 	if m.Value == nil {
 		there := make([]bool, len(m.Classes))
 		for _, row := range m.Class {
@@ -138,7 +136,7 @@ func (m *Map) legend(s *sheet, lo, hi float64) (all []legendItem) {
 		}
 		for i, name := range m.Classes {
 			if there[i] {
-				all = append(all, legendItem{name, func(x, y float64) { s.Rect("cell class k"+strconv.Itoa(i%8), x+2, y-6, 18, 12) }})
+				all = append(all, Item{name, func(x, y float64) { s.Rect("cell class k"+strconv.Itoa(i%8), x+2, y-6, 18, 12) }})
 			}
 		}
 		return all
@@ -151,7 +149,7 @@ func (m *Map) legend(s *sheet, lo, hi float64) (all []legendItem) {
 		}
 		digits, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 3, 64), 64)
 		text := tickText(digits)
-		all = append(all, legendItem{text, func(x, y float64) { s.shade(x+2, y-6, 18, 12, share) }})
+		all = append(all, Item{text, func(x, y float64) { s.shade(x+2, y-6, 18, 12, share) }})
 		if hi <= lo {
 			break
 		}

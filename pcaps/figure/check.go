@@ -19,7 +19,7 @@ func (f *Figure) Check() error {
 		return fail("want a name of lower case letters, digits and hyphens")
 	case f.Title == "" || f.X.Label == "" || f.Y.Label == "":
 		return fail("want a title and the labels of both axes")
-	case (f.Map == nil) == (len(f.Series) == 0):
+	case f.Draw == nil && (f.Map == nil) == (len(f.Series) == 0):
 		return fail("want series or a map")
 	}
 	for i := range f.Series {
@@ -49,8 +49,14 @@ func bad(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) }
 
 // checkSeries returns an error if a series cannot be drawn on the axes.
 func (f *Figure) checkSeries(s *Series) error {
-	if !slices.Contains([]Kind{Line, Steps, Points, Bars}, s.Kind) {
+	if !slices.Contains([]Kind{Line, Steps, Points, Bars, Dots, Links, Spans}, s.Kind) {
 		return fmt.Errorf("kind %q", s.Kind)
+	}
+	if s.Colour != "" && !slices.Contains(colours, s.Colour) {
+		return fmt.Errorf("colour %q, want one of %q", s.Colour, colours)
+	}
+	if s.Kind == Links && len(s.X)%2 != 0 || s.Kind == Spans && s.Lo == nil || s.Titles != nil && len(s.Titles) != len(s.X) {
+		return fmt.Errorf("%d points, %d intervals, %d titles", len(s.X), len(s.Lo), len(s.Titles))
 	}
 	if len(s.X) == 0 || len(s.X) != len(s.Y) || len(s.Lo) != len(s.Hi) || s.Lo != nil && len(s.Lo) != len(s.Y) {
 		return fmt.Errorf("%d x, %d y, %d lo, %d hi", len(s.X), len(s.Y), len(s.Lo), len(s.Hi))
@@ -59,10 +65,10 @@ func (f *Figure) checkSeries(s *Series) error {
 		if bad(s.X[i]) || bad(s.Y[i]) || f.X.Log && s.X[i] <= 0 || f.Y.Log && s.Y[i] <= 0 {
 			return fmt.Errorf("point %d at %v, %v cannot be drawn", i, s.X[i], s.Y[i])
 		}
-		if s.Lo != nil && (bad(s.Lo[i]) || bad(s.Hi[i]) || s.Lo[i] > s.Hi[i] || f.Y.Log && s.Hi[i] <= 0) {
+		if s.Lo != nil && (bad(s.Lo[i]) || bad(s.Hi[i]) || s.Lo[i] > s.Hi[i] || f.Y.Log && !f.across(s) && s.Hi[i] <= 0) {
 			return fmt.Errorf("interval %d from %v to %v cannot be drawn", i, s.Lo[i], s.Hi[i])
 		}
-		if i > 0 && s.Kind != Points && s.X[i] < s.X[i-1] {
+		if i > 0 && s.joined() && s.X[i] < s.X[i-1] {
 			return fmt.Errorf("x falls from %v to %v", s.X[i-1], s.X[i])
 		}
 	}

@@ -1,7 +1,5 @@
 package figure
 
-import "tcpwheel/pcaps/htmlpage"
-
 // signPaths are the signs of points, around (0, 0). Every second one is hollow.
 var signPaths = []struct {
 	d    string
@@ -26,14 +24,14 @@ func (s *sheet) sign(l look, x, y float64) {
 	if g.full {
 		class = l.class() + " sign full"
 	}
-	s.Raw(`<path class="` + class + `" d="M` + htmlpage.Num(x) + ` ` + htmlpage.Num(y) + g.d + `"/>`)
+	s.Raw(`<path class="` + class + `" d="M` + Num(x) + ` ` + Num(y) + g.d + `"/>`)
 }
 
 // signs draws the signs of a series.
-func (p *plot) signs(o *Series, l look, shift float64) {
+func (p *Plot) signs(o *Series, l look, dx, dy float64) {
 	for i := range o.X {
-		x, y := p.atX(o.X[i])+shift, p.atY(o.Y[i])
-		if p.titles {
+		x, y := p.atX(o.X[i])+dx, p.atY(o.Y[i])+dy
+		if p.titled(o) {
 			p.Titled(p.pointText(o, i), func() { p.sign(l, x, y) })
 		} else {
 			p.sign(l, x, y)

@@ -6,40 +6,48 @@ import (
 	"strings"
 )
 
-// legendItem is a sample, its width in pixels, and its meaning.
-type legendItem struct {
+// Item is an entry of a legend: a sample and its meaning. Plot.Item makes one.
+type Item struct {
 	text   string
 	sample func(x, y float64)
 }
 
-// legend writes items in rows.
-func (s *sheet) legend(items []legendItem) {
+// Item returns the entry for what Draw has drawn with a class of colour.
+func (p *Plot) Item(class, text string) Item {
+	return Item{text, func(x, y float64) { p.Rect("swatch "+class, x+4, y-5, 14, 10) }}
+}
+
+// legend writes items in rows. Those without a text have no entry.
+func (s *sheet) legend(items []Item) {
+	items = slices.DeleteFunc(items, func(it Item) bool { return it.text == "" })
+	if s.y += 4; len(items) == 0 {
+		return
+	}
 	const sample = 26.0
 	x, widest := edge, 0.0
 	for _, it := range items {
 		widest = max(widest, sample+textWidth(it.text, 11.5)+14)
 	}
 	// Items of similar width go into columns.
-	columns := math.Max(1, math.Floor((s.Width-2*edge)/widest))
-	step := (s.Width - 2*edge) / columns
+	columns := math.Max(1, math.Floor((s.room-2*edge)/widest))
+	step := (s.room - 2*edge) / columns
 	even := len(items) > 3 && columns >= 2
-	s.y += 4
 	s.y += lineHeight
 	for i, it := range items {
 		w := sample + textWidth(it.text, 11.5) + 14
 		if even {
 			w = step
 		}
-		if i > 0 && x+w > s.Width+8 {
+		if i > 0 && x+w > s.room+8 {
 			x = edge
 			s.y += lineHeight
 		}
 		it.sample(x, s.y-4)
-		for n, line := range wrap(it.text, s.Width-edge-x-sample, 11.5) {
+		for n, line := range wrap(it.text, s.room-edge-x-sample, 11.5) {
 			if n > 0 {
 				s.y += 13
 			}
-			s.Text("t", "", x+sample, s.y, cut(line, s.Width-edge-x-sample, 11.5))
+			s.Text("t", "", x+sample, s.y, cut(line, s.room-edge-x-sample, 11.5))
 		}
 		x += w
 	}
@@ -49,13 +57,13 @@ func (s *sheet) legend(items []legendItem) {
 // crossedItems returns the items for series that are named by group and marker, such as "floor 1s,
 // tick 10ms": a colour for each group and a sign for each marker. Other series follow with an item
 // each.
-func (p *plot) crossedItems(looks []look) (all []legendItem, ok bool) {
+func (p *Plot) crossedItems(looks []look) (all []Item, ok bool) {
 	const many = 12
 	if len(p.f.Series) <= many {
 		return nil, false
 	}
 	groups, markers := map[int]string{}, map[int]string{}
-	var colours, marks, others []legendItem
+	var colours, marks, others []Item
 	crossed := 0
 	each := p.legendItems(looks)
 	for i := range p.f.Series {
@@ -70,35 +78,32 @@ func (p *plot) crossedItems(looks []look) (all []legendItem, ok bool) {
 			return nil, false
 		} else if !there {
 			groups[o.Group] = first
-			colours = append(colours, legendItem{first, func(x, y float64) { p.Rect("swatch "+l.class(), x+4, y-5, 14, 10) }})
+			colours = append(colours, Item{first, func(x, y float64) { p.Rect("swatch "+l.class(), x+4, y-5, 14, 10) }})
 		}
 		if have, there := markers[o.Marker]; there && have != second {
 			return nil, false
 		} else if !there {
 			markers[o.Marker] = second
-			marks = append(marks, legendItem{second, func(x, y float64) { p.sign(look{colour: neutral, sign: l.sign}, x+11, y) }})
+			marks = append(marks, Item{second, func(x, y float64) { p.sign(look{colour: neutral, sign: l.sign}, x+11, y) }})
 		}
 	}
 	return slices.Concat(colours, marks, others), crossed > many
 }
 
 // legendItems returns an item for each series.
-func (p *plot) legendItems(looks []look) (all []legendItem) {
+func (p *Plot) legendItems(looks []look) (all []Item) {
 	for i := range p.f.Series {
 		o, l := &p.f.Series[i], looks[i]
-		class := l.class()
-		if l.second && !o.Dashed {
-			class += " second"
-		}
-		if o.Dashed {
-			class += " expected"
-		}
-		all = append(all, legendItem{o.Name, func(x, y float64) {
+		class := p.strokeClass(o, l)
+		all = append(all, Item{o.Name, func(x, y float64) {
 			switch o.Kind {
-			case Bars:
+			case Bars, Spans:
 				p.Rect("bar "+class, x+4, y-5, 14, 10)
 				return
-			case Line, Steps:
+			case Dots:
+				p.Rect("swatch "+class, x+4, y-5, 14, 10)
+				return
+			case Line, Steps, Links:
 				p.Line(class, x, y, x+22, y)
 			}
 			if o.Kind == Points || o.Kind == Line && len(o.X) <= mostSigns && (!o.Dashed || o.Marker != 0) {

@@ -3,12 +3,10 @@ package figure
 import (
 	"math"
 	"strings"
-
-	"tcpwheel/pcaps/htmlpage"
 )
 
 // bars draws bars next to the bars of other series.
-func (p *plot) bars(i int, class string) {
+func (p *Plot) bars(i int, class string) {
 	o := &p.f.Series[i]
 	n, mine := 0, 0
 	for j := range p.f.Series {
@@ -23,13 +21,13 @@ func (p *plot) bars(i int, class string) {
 	if len(p.f.X.Ticks) == 0 {
 		slot = o.slot(p.f)
 	}
-	zero := p.y.From
-	if !p.y.Log && p.y.Lo < 0 {
+	zero := p.Y.From
+	if !p.Y.Log && p.Y.Lo < 0 {
 		zero = p.atY(0)
 	}
 	full := 14.0
-	if !p.x.Log {
-		full = (p.x.At(slot) - p.x.At(0)) * 0.8
+	if !p.X.Log {
+		full = (p.X.At(slot) - p.X.At(0)) * 0.8
 	}
 	w := full / float64(n)
 	if w < 2.5 {
@@ -41,7 +39,7 @@ func (p *plot) bars(i int, class string) {
 		x := p.atX(o.X[k]) - full/2 + w*float64(mine)
 		y := p.atY(o.Y[k])
 		bar := func() { p.Rect("bar "+class, x+0.5, min(y, zero), w-1, math.Abs(zero-y)) }
-		if p.titles {
+		if p.titled(o) {
 			p.Titled(p.pointText(o, k), bar)
 		} else {
 			bar()
@@ -54,7 +52,7 @@ func (p *plot) bars(i int, class string) {
 }
 
 // needles draws many thin bars: the highest one within each pixel. Later series cover earlier ones.
-func (p *plot) needles(o *Series, class string, zero float64) {
+func (p *Plot) needles(o *Series, class string, zero float64) {
 	var d strings.Builder
 	for k := 0; k < len(o.X); {
 		x, y := p.atX(o.X[k]), p.atY(o.Y[k])
@@ -62,7 +60,7 @@ func (p *plot) needles(o *Series, class string, zero float64) {
 			y = min(y, p.atY(o.Y[k]))
 		}
 		if math.Abs(y-zero) >= 0.1 {
-			d.WriteString("M" + htmlpage.Num(x) + " " + htmlpage.Num(zero) + "V" + htmlpage.Num(y))
+			d.WriteString("M" + Num(x) + " " + Num(zero) + "V" + Num(y))
 		}
 	}
 	p.Path(class+" needle", &d)

@@ -18,6 +18,8 @@ var Style string
 // Sizes of a drawing, in SVG units.
 const (
 	width      = 480.0 // of most figures
+	wideWidth  = 760.0
+	phoneRoom  = 450.0 // of a wide figure, where a phone shows it before it is scrolled
 	plotHeight = 250.0
 	lineHeight = 17.0
 	edge       = 6.0 // free space at the sides
@@ -32,19 +34,31 @@ func (f *Figure) File() []byte { return []byte(f.draw(true) + "\n") }
 
 // sheet is a drawing under construction.
 type sheet struct {
-	*htmlpage.Canvas
-	f *Figure
-	y float64 // where the next element begins
+	*Canvas
+	f    *Figure
+	y    float64 // where the next element begins
+	room float64 // width for title and legend
+}
+
+func (f *Figure) width() float64 {
+	switch {
+	case f.Map != nil:
+		return f.Map.width()
+	case f.Wide:
+		return wideWidth
+	}
+	return width
 }
 
 func (f *Figure) draw(alone bool) htmlpage.Markup {
-	w := width
-	if f.Map != nil {
-		w = f.Map.width()
+	w := f.width()
+	room := w
+	if f.Wide {
+		room = phoneRoom
 	}
-	title := wrap(f.Title, w-2*edge, 13.5*bold)
+	title := wrap(f.Title, room-2*edge, 13.5*bold)
 	// The height is known only after the elements below the plot.
-	s := &sheet{Canvas: &htmlpage.Canvas{Width: w}, f: f, y: edge}
+	s := &sheet{Canvas: &Canvas{Width: w}, f: f, y: edge, room: room}
 	for _, line := range title {
 		s.y += lineHeight
 		s.Text("title", "", edge, s.y-4, line)
@@ -62,9 +76,9 @@ func (f *Figure) draw(alone bool) htmlpage.Markup {
 	if w > width {
 		class = `class="fig wide"`
 	}
-	c := htmlpage.NewCanvas(w, math.Ceil(s.y+edge), f.Title, class)
+	c := NewCanvas(w, math.Ceil(s.y+edge), f.Title, class)
 	if alone {
-		c = htmlpage.NewCanvas(w, math.Ceil(s.y+edge), f.Title, class, `xmlns="http://www.w3.org/2000/svg"`)
+		c = NewCanvas(w, math.Ceil(s.y+edge), f.Title, class, `xmlns="http://www.w3.org/2000/svg"`)
 		c.Raw("<style>\n" + Style + "</style>")
 		if f.Caption != "" {
 			c.Raw("<desc>" + escape(f.Caption) + "</desc>")

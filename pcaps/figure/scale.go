@@ -1,4 +1,4 @@
-package htmlpage
+package figure
 
 import (
 	"math"
@@ -10,6 +10,7 @@ type Scale struct {
 	Lo, Hi   float64 // values
 	From, To float64 // pixels
 	Log      bool
+	parts    []Scale // between the cuts of its axis, if there are any
 }
 
 // NewScale returns a linear scale. An empty range becomes 1 wide.
@@ -39,11 +40,23 @@ func NewLogScale(lo, hi, from, to float64) Scale {
 	if above <= below {
 		above = below * 10
 	}
-	return Scale{below, above, from, to, true}
+	return Scale{Lo: below, Hi: above, From: from, To: to, Log: true}
 }
 
 // At returns the pixel of a value.
 func (s Scale) At(v float64) float64 {
+	for i, p := range s.parts {
+		if i > 0 && v < p.Lo { // in the cut before
+			p = Scale{Lo: s.parts[i-1].Hi, Hi: p.Lo, From: s.parts[i-1].To, To: p.From}
+		}
+		switch {
+		case v > p.Hi && i < len(s.parts)-1:
+		case p.Hi > p.Lo:
+			return p.At(v)
+		default:
+			return p.From
+		}
+	}
 	if s.Log {
 		v = min(max(v, s.Lo/100), s.Hi*100)
 		return s.From + (s.To-s.From)*math.Log(v/s.Lo)/math.Log(s.Hi/s.Lo)
@@ -53,6 +66,9 @@ func (s Scale) At(v float64) float64 {
 
 // Ticks returns about n round values between the ends.
 func (s Scale) Ticks(n int) (all []float64) {
+	if s.parts != nil {
+		return s.partTicks(n)
+	}
 	if s.Log {
 		steps := []float64{1, 2, 5}
 		if math.Log10(s.Hi/s.Lo) > 3.2 {
@@ -86,6 +102,62 @@ func (s Scale) Ticks(n int) (all []float64) {
 			break
 		}
 		all = append(all, Round(v))
+	}
+	return all
+}
+
+// Cut is a range of values that an axis leaves out, and why.
+type Cut struct {
+	From, To float64
+	Text     string
+}
+
+// Sizes of an axis with cuts.
+const (
+	cutWidth  = 20
+	partWidth = 6 // at least
+)
+
+// without returns a linear scale without the cuts, which are in order. All of its parts have the
+// same scale, but for a least width.
+func (s Scale) without(cuts []Cut) Scale {
+	lo, kept := s.Lo, 0.0
+	part := func(hi float64) {
+		s.parts = append(s.parts, Scale{Lo: lo, Hi: hi})
+		kept += hi - lo
+	}
+	for _, c := range cuts {
+		if c.From >= lo && c.To <= s.Hi {
+			part(c.From)
+			lo = c.To
+		}
+	}
+	if part(s.Hi); len(s.parts) == 1 || kept <= 0 {
+		s.parts = nil
+		return s
+	}
+	n := float64(len(s.parts))
+	from, room := s.From, s.To-s.From-cutWidth*(n-1)-partWidth*n
+	for i := range s.parts {
+		p := &s.parts[i]
+		p.From, p.To = from, from+partWidth+room*(p.Hi-p.Lo)/kept
+		from = p.To + cutWidth
+	}
+	return s
+}
+
+// partTicks returns about n round values outside the cuts.
+func (s Scale) partTicks(n int) (all []float64) {
+	kept := 0.0
+	for _, p := range s.parts {
+		kept += p.Hi - p.Lo
+	}
+	round := NewScale(0, kept, 0, 1).Ticks(n)
+	for _, p := range s.parts {
+		if len(round) > 1 {
+			n = int((p.Hi-p.Lo)/(round[1]-round[0])) + 1
+		}
+		all = append(all, p.Ticks(n)...)
 	}
 	return all
 }
