@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"tcpwheel/netstack"
-	"tcpwheel/netstack/sim"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/base/pcapng"
 )
 
 // Capture writes the packets of the runs with losses as pcapng, as they enter the path: an
@@ -17,7 +17,7 @@ import (
 // nil Capture do nothing.
 type Capture struct {
 	mu   sync.Mutex
-	out  *sim.Pcapng
+	out  *pcapng.Writer
 	from wheel.Time // when the run began
 	last wheel.Time // of the latest packet
 	err  error
@@ -37,7 +37,7 @@ var captureEpoch = wheel.Time(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixNa
 
 // NewCapture begins a capture.
 func NewCapture(w io.Writer) (*Capture, error) {
-	out, err := sim.NewPcapng(w, "tcpwheel tail")
+	out, err := pcapng.NewWriter(w, "tcpwheel tail")
 	return &Capture{out: out, from: captureEpoch, last: captureEpoch}, err
 }
 

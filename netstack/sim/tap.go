@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/base/pcapng"
 )
 
 // Serializer turns datagrams into bytes.
@@ -23,7 +24,7 @@ const (
 // Capture is a Tap that writes to one interface of a capture file. Timestamps are the virtual time
 // plus an epoch.
 type Capture[P any] struct {
-	out        *Pcapng
+	out        *pcapng.Writer
 	serializer Serializer[P]
 	epoch      wheel.Time
 	point      CapturePoint
@@ -34,7 +35,7 @@ type Capture[P any] struct {
 
 // NewCapture adds an interface to out and returns the tap that writes to it. epoch is virtual time
 // 0, in nanoseconds since 1970.
-func NewCapture[P any](out *Pcapng, name string, linkType uint16, s Serializer[P], point CapturePoint, epoch wheel.Time) (*Capture[P], error) {
+func NewCapture[P any](out *pcapng.Writer, name string, linkType uint16, s Serializer[P], point CapturePoint, epoch wheel.Time) (*Capture[P], error) {
 	iface, err := out.AddInterface(name, linkType)
 	if err != nil {
 		return nil, err

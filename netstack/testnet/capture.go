@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"tcpwheel/netstack"
-	"tcpwheel/netstack/sim"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/base/pcapng"
 )
 
 // capture keeps the latest packets of a host, for the case that the test fails.
@@ -24,7 +24,7 @@ type capture struct {
 // record is a captured packet.
 type record struct {
 	at      wheel.Time
-	heading sim.Direction
+	heading pcapng.Direction
 	data    []byte
 	causes  []netstack.Cause
 	fate    string // what a link or NAT did to it; "" is nothing
@@ -34,7 +34,7 @@ type record struct {
 const captureSize = 32 << 20
 
 // add captures a packet and returns its record.
-func (c *capture) add(at wheel.Time, heading sim.Direction, data []byte, causes []netstack.Cause) *record {
+func (c *capture) add(at wheel.Time, heading pcapng.Direction, data []byte, causes []netstack.Cause) *record {
 	r := &record{at: at, heading: heading, data: bytes.Clone(data), causes: causes}
 	c.records = append(c.records, r)
 	c.bytes += len(data)
@@ -74,11 +74,11 @@ func (h *Host) WriteCapture(w io.Writer) error {
 	defer n.mu.Unlock()
 	epoch := wheel.Time(n.epoch.UnixNano())
 	buf := bufio.NewWriter(w)
-	out, err := sim.NewPcapng(buf, "tcpwheel testnet")
+	out, err := pcapng.NewWriter(buf, "tcpwheel testnet")
 	if err != nil {
 		return err
 	}
-	iface, err := out.AddInterface(h.name, sim.LinkTypeRaw)
+	iface, err := out.AddInterface(h.name, pcapng.LinkTypeRaw)
 	if err != nil {
 		return err
 	}

@@ -21,6 +21,7 @@ import (
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/netstack/virtual"
 	"tcpwheel/tcptimers"
+	"tcpwheel/wheel/base/pcapng"
 )
 
 // HostConfig is an option of New: a further host, or changes to the client or the server. Except
@@ -211,7 +212,7 @@ func (h *Host) WriteNotify() {
 		p.Bytes, p.Causes = bytes.Clone(view.AsSlice()), netstack.Causes(pkt)
 		view.Release()
 		pkt.DecRef()
-		p.record = h.capture.add(n.now(), sim.Outbound, p.Bytes, p.Causes)
+		p.record = h.capture.add(n.now(), pcapng.Outbound, p.Bytes, p.Causes)
 		if !n.bubble {
 			n.enter(p)
 			continue
@@ -227,7 +228,7 @@ func (h *Host) deliver(p *packet) {
 	n := h.net
 	n.mu.Lock()
 	if !n.closed {
-		h.capture.add(n.now(), sim.Inbound, p.Bytes, nil)
+		h.capture.add(n.now(), pcapng.Inbound, p.Bytes, nil)
 	}
 	n.mu.Unlock()
 	in := stack.NewPacketBuffer(stack.PacketBufferOptions{Payload: buffer.MakeWithData(p.Bytes)})

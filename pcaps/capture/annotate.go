@@ -6,7 +6,7 @@ import (
 	"io"
 	"math"
 
-	"tcpwheel/netstack/sim"
+	"tcpwheel/wheel/base/pcapng"
 )
 
 // Copies are not written by gopacket's pcapgo. Its NgWriter writes neither comments nor other
@@ -44,7 +44,7 @@ func annotate(dst io.Writer, s *source, comment func(number int64) string) error
 	switch f := f.(type) {
 	case *pcapFile:
 		err = annotatePcap(w, f, checked)
-	case *pcapng:
+	case *pcapngFile:
 		err = annotatePcapng(w, f, checked)
 	}
 	// A failed write fails again here.
@@ -63,7 +63,7 @@ func annotate(dst io.Writer, s *source, comment func(number int64) string) error
 
 // annotatePcap writes a section with the file's single interface.
 func annotatePcap(w io.Writer, f *pcapFile, comment func() (string, error)) error {
-	out, err := sim.NewPcapng(w, "tcpwheel")
+	out, err := pcapng.NewWriter(w, "tcpwheel")
 	if err != nil {
 		return err
 	}
@@ -85,8 +85,8 @@ func annotatePcap(w io.Writer, f *pcapFile, comment func() (string, error)) erro
 }
 
 // annotatePcapng copies block by block.
-func annotatePcapng(w io.Writer, f *pcapng, comment func() (string, error)) error {
-	c := copier{pcapng: f, w: w}
+func annotatePcapng(w io.Writer, f *pcapngFile, comment func() (string, error)) error {
+	c := copier{pcapngFile: f, w: w}
 	for {
 		b, err := f.peekBlock()
 		if err != nil {
@@ -114,7 +114,7 @@ func annotatePcapng(w io.Writer, f *pcapng, comment func() (string, error)) erro
 
 // copier writes blocks in the byte order of their section.
 type copier struct {
-	*pcapng
+	*pcapngFile
 	w     io.Writer
 	buf   []byte
 	stamp [8]byte // of the last packet on the section's first interface

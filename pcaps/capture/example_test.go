@@ -7,17 +7,17 @@ import (
 	"os"
 	"path/filepath"
 
-	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/pcaps/capture"
+	"tcpwheel/wheel/base/pcapng"
 )
 
 // oneSegment returns a capture of one segment, from a host that leaves the checksum to its network
 // interface.
 func oneSegment() []byte {
 	var file bytes.Buffer
-	out, _ := sim.NewPcapng(&file, "example")
-	out.AddInterface("eth0", sim.LinkTypeRaw)
+	out, _ := pcapng.NewWriter(&file, "example")
+	out.AddInterface("eth0", pcapng.LinkTypeRaw)
 	ip := []byte{0x45, 0, 0, 45, 0, 7, 0x40, 0, 64, 6, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2}
 	h := tcp.Header{SrcPort: 40000, DstPort: 80, Seq: 1, Ack: 1, Flags: tcp.ACK | tcp.PSH, Window: 512}
 	packet := append(h.AppendTo(ip), "hello"...)

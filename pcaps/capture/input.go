@@ -3,14 +3,15 @@ package capture
 import (
 	"errors"
 	"io"
+
+	"tcpwheel/wheel/base/pcapng"
 )
 
 const (
 	inputSize = 256 << 10 // bytes read at once
 
-	// maxRecord is the largest packet in a file, as sim.MaxSize: larger than any super-packet. A
-	// file with a larger one is damaged.
-	maxRecord = 1 << 24
+	// maxRecord is the largest packet in a file. A file with a larger one is damaged.
+	maxRecord = pcapng.MaxPacket
 
 	// maxEmptyReads without bytes and without an error end a stream with io.ErrNoProgress.
 	maxEmptyReads = 100

@@ -8,9 +8,9 @@ import (
 	"tcpwheel/wheel"
 )
 
-// pcapng reads Wireshark's format (draft-ietf-opsawg-pcapng): sections of blocks, each in its own
-// byte order. Blocks without packets are skipped, not held.
-type pcapng struct {
+// pcapngFile reads Wireshark's format (draft-ietf-opsawg-pcapng): sections of blocks, each in its
+// own byte order. Blocks without packets are skipped, not held.
+type pcapngFile struct {
 	in    *input
 	order binary.ByteOrder
 	ports []port // interfaces of this section
@@ -64,7 +64,7 @@ func (b block) String() string {
 
 // peekBlock reads the frame of the next block, and the byte order of a section header. io.EOF is
 // the regular end of the file.
-func (f *pcapng) peekBlock() (block, error) {
+func (f *pcapngFile) peekBlock() (block, error) {
 	f.in.unit = f.in.offset
 	head, err := f.in.peek(12)
 	if err != nil {
@@ -91,7 +91,7 @@ func (f *pcapng) peekBlock() (block, error) {
 }
 
 // hold returns the body of a block and consumes the block.
-func (f *pcapng) hold(b block, least int) ([]byte, error) {
+func (f *pcapngFile) hold(b block, least int) ([]byte, error) {
 	if b.length > maxBlock || int(b.length) < 12+least {
 		return nil, fmt.Errorf("%v of %d bytes, want %d to %d", b, b.length, 12+least, maxBlock)
 	}
@@ -107,16 +107,16 @@ func (f *pcapng) hold(b block, least int) ([]byte, error) {
 }
 
 // skip consumes a block without reading it.
-func (f *pcapng) skip(b block) error {
+func (f *pcapngFile) skip(b block) error {
 	if missing, err := f.in.discard(int64(b.length)); missing > 0 {
 		return cutShort(b.String(), int64(b.length), int(int64(b.length)-missing), err)
 	}
 	return nil
 }
 
-func (f *pcapng) interfaces() []Interface { return f.all }
+func (f *pcapngFile) interfaces() []Interface { return f.all }
 
-func (f *pcapng) next(rec *record) error {
+func (f *pcapngFile) next(rec *record) error {
 	for {
 		b, err := f.peekBlock()
 		if err != nil {
@@ -145,7 +145,7 @@ func (f *pcapng) next(rec *record) error {
 	}
 }
 
-func (f *pcapng) section(b block) error {
+func (f *pcapngFile) section(b block) error {
 	body, err := f.hold(b, 16)
 	if err != nil {
 		return err
@@ -157,7 +157,7 @@ func (f *pcapng) section(b block) error {
 	return nil
 }
 
-func (f *pcapng) port(b block) error {
+func (f *pcapngFile) port(b block) error {
 	body, err := f.hold(b, 8)
 	if err != nil {
 		return err
@@ -188,7 +188,7 @@ func (f *pcapng) port(b block) error {
 func text(b []byte) string { return string(b[:min(len(b), maxText)]) }
 
 // statistics reads the drop counts of an interface, which are cumulative.
-func (f *pcapng) statistics(b block) error {
+func (f *pcapngFile) statistics(b block) error {
 	body, err := f.hold(b, 12)
 	if err != nil {
 		return err
@@ -213,7 +213,7 @@ func (f *pcapng) statistics(b block) error {
 }
 
 // packet reads an Enhanced Packet Block.
-func (f *pcapng) packet(b block, rec *record) error {
+func (f *pcapngFile) packet(b block, rec *record) error {
 	body, err := f.hold(b, 20)
 	if err != nil {
 		return err
@@ -222,7 +222,7 @@ func (f *pcapng) packet(b block, rec *record) error {
 }
 
 // oldPacket reads a Packet Block, which is obsolete.
-func (f *pcapng) oldPacket(b block, rec *record) error {
+func (f *pcapngFile) oldPacket(b block, rec *record) error {
 	body, err := f.hold(b, 20)
 	if err != nil {
 		return err
@@ -238,7 +238,7 @@ func (f *pcapng) oldPacket(b block, rec *record) error {
 }
 
 // fill sets rec from the body of a packet on interface n.
-func (f *pcapng) fill(rec *record, n uint32, body []byte) error {
+func (f *pcapngFile) fill(rec *record, n uint32, body []byte) error {
 	if n >= uint32(len(f.ports)) {
 		return fmt.Errorf("a packet of interface %d, want one of %d", n, len(f.ports))
 	}
@@ -271,13 +271,13 @@ func (f *pcapng) fill(rec *record, n uint32, body []byte) error {
 	}
 }
 
-func (f *pcapng) drops(iface int, n uint64) {
+func (f *pcapngFile) drops(iface int, n uint64) {
 	f.reportedDrops[iface] += n
 	f.all[iface].Dropped = max(f.all[iface].Dropped, f.reportedDrops[iface])
 }
 
 // simple reads a Simple Packet Block, without stamp, on the section's first interface.
-func (f *pcapng) simple(b block, rec *record) error {
+func (f *pcapngFile) simple(b block, rec *record) error {
 	body, err := f.hold(b, 4)
 	if err != nil {
 		return err

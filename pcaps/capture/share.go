@@ -39,7 +39,7 @@ func formatOver(f format, in *input) format {
 		g.in, g.iface = in, slices.Clone(f.iface)
 		return &g
 	}
-	return &pcapng{in: in}
+	return &pcapngFile{in: in}
 }
 
 // Leave says that r, one of several shares, will not be read any more.

@@ -134,7 +134,7 @@ func (s *source) open() (in *input, f format, err error) {
 	case isPcap(magic):
 		f, err = pcapFormat(in)
 	case string(magic) == "\n\r\r\n":
-		f = &pcapng{in: in}
+		f = &pcapngFile{in: in}
 	default:
 		err = s.unknown(in)
 	}

@@ -5,8 +5,8 @@ import (
 	"io"
 	"strings"
 
-	"tcpwheel/netstack/sim"
 	"tcpwheel/pcaps/capture"
+	"tcpwheel/wheel/base/pcapng"
 )
 
 // File is a capture file as a Source.
@@ -77,7 +77,7 @@ func (m *memory) Total() int64 { return m.n }
 
 // Writer writes packets as pcapng, with the interfaces of the capture that they are from.
 type Writer struct {
-	out        *sim.Pcapng
+	out        *pcapng.Writer
 	interfaces func() []capture.Interface
 	written    int
 	comments   bool
@@ -86,7 +86,7 @@ type Writer struct {
 // NewWriter writes to w packets of a capture with those interfaces: Reader.Interfaces. With
 // comments each packet says which packets it was made from.
 func NewWriter(w io.Writer, interfaces func() []capture.Interface, comments bool) (*Writer, error) {
-	out, err := sim.NewPcapng(w, "tcpwheel")
+	out, err := pcapng.NewWriter(w, "tcpwheel")
 	return &Writer{out: out, interfaces: interfaces, comments: comments}, err
 }
 
@@ -104,7 +104,7 @@ func (w *Writer) Write(p *Packet) error {
 	if w.comments {
 		comment = p.origin()
 	}
-	direction := [...]sim.Direction{capture.Unknown: sim.NoDirection, capture.Inbound: sim.Inbound, capture.Outbound: sim.Outbound}[p.Direction]
+	direction := [...]pcapng.Direction{capture.Unknown: pcapng.NoDirection, capture.Inbound: pcapng.Inbound, capture.Outbound: pcapng.Outbound}[p.Direction]
 	return w.out.WriteDirected(uint32(p.Interface), p.Time, direction, p.Data, p.Length, comment)
 }
 

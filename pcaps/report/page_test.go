@@ -20,6 +20,7 @@ import (
 	"tcpwheel/pcaps/capture"
 	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/base/pcapng"
 )
 
 var update = flag.Bool("update", false, "rewrite what golden files expect")
@@ -38,7 +39,7 @@ func captured(t testing.TB, flows int, octets uint64, losses string) []byte {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	out, err := sim.NewPcapng(&b, "")
+	out, err := pcapng.NewWriter(&b, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +49,7 @@ func captured(t testing.TB, flows int, octets uint64, losses string) []byte {
 		point sim.CapturePoint
 	}{{"s1>r1", sim.AtSender}, {"r1>s1", sim.AtReceiver}} {
 		via, _ := f.World.Net.LinkNamed(way.name)
-		tap, err := sim.NewCapture(out, "s1", sim.LinkTypeRaw, f.World.Serializer(), way.point, epoch)
+		tap, err := sim.NewCapture(out, "s1", pcapng.LinkTypeRaw, f.World.Serializer(), way.point, epoch)
 		if err != nil {
 			t.Fatal(err)
 		}

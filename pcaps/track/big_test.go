@@ -12,6 +12,7 @@ import (
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sim/host"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/base/pcapng"
 )
 
 var big = flag.String("big", "", "folder for TestBigCaptures")
@@ -75,7 +76,7 @@ func (c *pcapTap) u32(v ...uint32) {
 	}
 }
 
-func (c *pcapTap) header() { c.u32(0xa1b23c4d, 2|4<<16, 0, 0, 96, uint32(sim.LinkTypeRaw)) }
+func (c *pcapTap) header() { c.u32(0xa1b23c4d, 2|4<<16, 0, 0, 96, uint32(pcapng.LinkTypeRaw)) }
 
 // Sent implements sim.Tap.
 func (c *pcapTap) Sent(now wheel.Time, d *host.Datagram, _ sim.Fate) {

@@ -6,13 +6,13 @@ import (
 	"net/netip"
 	"slices"
 
-	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/pcaps/capture"
 	"tcpwheel/pcaps/damage"
 	"tcpwheel/pcaps/replay"
 	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/base/pcapng"
 )
 
 // SimulatedCaptures simulates n captures, each of the connections of a trial, at all points, and
@@ -36,9 +36,9 @@ func SimulatedCaptures(n int, first uint64, use func(name string, all damage.Pac
 // point.
 func (t *trial) capture(point int) (damage.Packets, error) {
 	var file bytes.Buffer
-	out, err := sim.NewPcapng(&file, "")
+	out, err := pcapng.NewWriter(&file, "")
 	if err == nil {
-		_, err = out.AddInterface("", sim.LinkTypeRaw)
+		_, err = out.AddInterface("", pcapng.LinkTypeRaw)
 	}
 	for n := range t.conns {
 		if err != nil {
@@ -61,8 +61,8 @@ func (s Scenario) capture(files bool) (w *Simulated, all [Sides]damage.Packets, 
 		if !files {
 			break
 		}
-		if s.Files[point], err = sim.NewPcapng(&text[point], ""); err == nil {
-			_, err = s.Files[point].AddInterface("", sim.LinkTypeRaw)
+		if s.Files[point], err = pcapng.NewWriter(&text[point], ""); err == nil {
+			_, err = s.Files[point].AddInterface("", pcapng.LinkTypeRaw)
 		}
 		if err != nil {
 			return nil, all, err

@@ -6,12 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"tcpwheel/netstack/sim"
 	"tcpwheel/pcaps/capture"
 	"tcpwheel/pcaps/damage"
 	"tcpwheel/pcaps/replay"
 	"tcpwheel/pcaps/samples"
 	"tcpwheel/pcaps/track"
+	"tcpwheel/wheel/base/pcapng"
 )
 
 // sample returns the packets of a sample.
@@ -155,7 +155,7 @@ func FuzzDamaged(f *testing.F) {
 			f.Fatal(err)
 		}
 		var file bytes.Buffer
-		out, err := sim.NewPcapng(&file, "")
+		out, err := pcapng.NewWriter(&file, "")
 		if err == nil {
 			_, err = out.AddInterface("", packets[0].LinkType)
 		}

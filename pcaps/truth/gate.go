@@ -15,6 +15,7 @@ import (
 	"tcpwheel/netstack/sim/host"
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/base/pcapng"
 )
 
 // Gate is a plan of simulated connections: all timer policies, options on and off, several RTTs,
@@ -188,7 +189,7 @@ func (b *batch) run(ctx context.Context, g *Gate, first int, scenarios []Scenari
 type labelled struct {
 	file  *os.File
 	buf   *bufio.Writer
-	out   *sim.Pcapng
+	out   *pcapng.Writer
 	truth []labelledPacket
 }
 
@@ -203,8 +204,8 @@ func newLabelled(name string) (*labelled, error) {
 		return nil, err
 	}
 	l := &labelled{file: file, buf: bufio.NewWriterSize(file, 1<<16)}
-	if l.out, err = sim.NewPcapng(l.buf, ""); err == nil {
-		_, err = l.out.AddInterface("", sim.LinkTypeRaw)
+	if l.out, err = pcapng.NewWriter(l.buf, ""); err == nil {
+		_, err = l.out.AddInterface("", pcapng.LinkTypeRaw)
 	}
 	if err != nil {
 		file.Close()

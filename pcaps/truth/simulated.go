@@ -12,6 +12,7 @@ import (
 	"tcpwheel/pcaps/track"
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/base/pcapng"
 )
 
 // Scenario is a simulated connection from a to b over two routers. Losses, reordering and a queue
@@ -32,9 +33,9 @@ type Scenario struct {
 	Sender netip.Addr // 10.1.0.1 if not valid
 
 	// Files receive captures at the sender, behind the first router, and at the receiver, without
-	// most of the payload. Each needs an interface 0 of sim.LinkTypeRaw. nil for none. Stamps count
+	// most of the payload. Each needs an interface 0 of pcapng.LinkTypeRaw. nil for none. Stamps count
 	// from Epoch.
-	Files [3]*sim.Pcapng
+	Files [3]*pcapng.Writer
 	Epoch wheel.Time
 }
 

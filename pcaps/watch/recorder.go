@@ -10,11 +10,11 @@ import (
 	"strings"
 	"time"
 
-	"tcpwheel/netstack/sim"
 	"tcpwheel/pcaps/capture"
 	"tcpwheel/pcaps/report"
 	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/base/pcapng"
 )
 
 // Recorder writes the packets of connections around their episodes to a rotating set of pcapng
@@ -32,7 +32,7 @@ type Recorder struct {
 	comments map[int64]string
 
 	out     *os.File
-	pcapng  *sim.Pcapng
+	pcapng  *pcapng.Writer
 	links   map[uint16]uint32 // interfaces of the file by link type
 	written int64
 	err     error // of writing; nothing is written after it
@@ -159,7 +159,7 @@ func (r *Recorder) write(h *heldFrame) error {
 		}
 		r.links[h.link] = iface
 	}
-	return r.pcapng.WriteDirected(iface, h.at, sim.Direction(h.direction), r.slab[h.from:h.to], h.length, r.comments[h.number])
+	return r.pcapng.WriteDirected(iface, h.at, pcapng.Direction(h.direction), r.slab[h.from:h.to], h.length, r.comments[h.number])
 }
 
 // Write counts what the pcapng writer writes.
@@ -175,7 +175,7 @@ func (r *Recorder) create() (err error) {
 		return err
 	}
 	r.written, r.links = 0, map[uint16]uint32{}
-	r.pcapng, err = sim.NewPcapng(r, "tcpwheel")
+	r.pcapng, err = pcapng.NewWriter(r, "tcpwheel")
 	return err
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"tcpwheel/netstack/sim"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/base/pcapng"
 )
 
 // capture is the capture file of one end. Packets of the two directions reach it slightly out of
@@ -16,7 +17,7 @@ import (
 // stamps.
 type capture struct {
 	sink  *sink
-	out   *sim.Pcapng
+	out   *pcapng.Writer
 	epoch wheel.Time // nanoseconds since 1970
 	held  []captured
 	count uint64 // packets
@@ -24,7 +25,7 @@ type capture struct {
 
 type captured struct {
 	at      wheel.Time
-	heading sim.Direction // to the end or from it
+	heading pcapng.Direction // to the end or from it
 	data    []byte
 	comment string
 }
@@ -35,8 +36,8 @@ func newCapture(file, name string, epoch wheel.Time) (*capture, error) {
 		return nil, err
 	}
 	c := &capture{sink: s, epoch: epoch}
-	if c.out, err = sim.NewPcapng(s, "tcpwheel link"); err == nil {
-		_, err = c.out.AddInterface(name, sim.LinkTypeRaw)
+	if c.out, err = pcapng.NewWriter(s, "tcpwheel link"); err == nil {
+		_, err = c.out.AddInterface(name, pcapng.LinkTypeRaw)
 	}
 	if err != nil {
 		s.close()
@@ -47,7 +48,7 @@ func newCapture(file, name string, epoch wheel.Time) (*capture, error) {
 }
 
 // add takes a packet and keeps its bytes. A nil capture ignores it.
-func (c *capture) add(at wheel.Time, heading sim.Direction, data []byte, comment string) {
+func (c *capture) add(at wheel.Time, heading pcapng.Direction, data []byte, comment string) {
 	if c != nil {
 		c.count++
 		c.held = append(c.held, captured{at, heading, data, comment})

@@ -12,6 +12,7 @@ import (
 	"tcpwheel/netstack/sim"
 	"tcpwheel/tun"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/base/pcapng"
 )
 
 // recorder is the tap of a link. A goroutine of its own writes the log and the captures, so that no
@@ -230,14 +231,14 @@ func (r *recorder) again() {
 func (r *recorder) write(e *event) {
 	d, p := int(e.known.Direction), e.known
 	if e.arrived {
-		r.captures[1-d].add(e.now, sim.Inbound, e.data, r.arrived(d, e))
+		r.captures[1-d].add(e.now, pcapng.Inbound, e.data, r.arrived(d, e))
 		return
 	}
 	comment := sentComment(&p.Fate, r.links[d].Loss)
 	if p.TooBig {
 		comment = "dropped: larger than the path MTU"
 	}
-	r.captures[d].add(e.now, sim.Outbound, e.data, comment)
+	r.captures[d].add(e.now, pcapng.Outbound, e.data, comment)
 	if r.log == nil {
 		return
 	}

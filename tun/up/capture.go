@@ -18,6 +18,7 @@ import (
 	"tcpwheel/netstack"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/base/pcapng"
 )
 
 // capture writes the packets of a link as pcapng. Senders and receivers copy packets into a byte
@@ -39,7 +40,7 @@ type capture struct {
 	written *countingWriter
 	packets uint64 // in the file
 	buf     *bufio.Writer
-	out     *sim.Pcapng
+	out     *pcapng.Writer
 	iface   uint32
 
 	wake   chan struct{} // the queue is not empty, or the end has come
@@ -61,7 +62,7 @@ type captured struct {
 
 type capturedPacket struct {
 	at      wheel.Time
-	heading sim.Direction
+	heading pcapng.Direction
 	size    int // bytes
 	sum     int // offset where the checksum left to the link begins; 0 is none
 	field   int // offset of that checksum
@@ -172,8 +173,8 @@ func (c *capture) open(stdout io.Writer) (err error) {
 	}
 	c.written, c.packets = &countingWriter{to: to}, 0
 	c.buf = bufio.NewWriterSize(c.written, 256<<10)
-	if c.out, err = sim.NewPcapng(c.buf, "tcpwheel"); err == nil {
-		if c.iface, err = c.out.AddInterface(c.device, sim.LinkTypeRaw); err == nil {
+	if c.out, err = pcapng.NewWriter(c.buf, "tcpwheel"); err == nil {
+		if c.iface, err = c.out.AddInterface(c.device, pcapng.LinkTypeRaw); err == nil {
 			err = c.buf.Flush()
 		}
 	}
@@ -206,13 +207,13 @@ func (c *capture) isFull(size int) bool {
 }
 
 // add captures a packet.
-func (c *capture) add(pkt *stack.PacketBuffer, heading sim.Direction) {
+func (c *capture) add(pkt *stack.PacketBuffer, heading pcapng.Direction) {
 	size := pkt.Size()
 	p := capturedPacket{heading: heading, size: size}
 	if g := &pkt.GSOOptions; g.Type != stack.GSONone && g.NeedsCsum {
 		p.sum, p.field = int(g.L3HdrLen), int(g.L3HdrLen)+int(g.CsumOffset)
 	}
-	if heading == sim.Outbound {
+	if heading == pcapng.Outbound {
 		p.causes = netstack.Causes(pkt)
 	}
 	c.mu.Lock()
@@ -384,7 +385,7 @@ type tapped struct {
 
 // linkTap sees the packets of a tapped. It must not keep them.
 type linkTap interface {
-	add(pkt *stack.PacketBuffer, d sim.Direction)
+	add(pkt *stack.PacketBuffer, d pcapng.Direction)
 }
 
 var (
@@ -401,18 +402,18 @@ func newTapped(link stack.LinkEndpoint, taps ...linkTap) *tapped {
 // WritePackets implements stack.LinkWriter.
 func (t *tapped) WritePackets(pkts stack.PacketBufferList) (int, tcpip.Error) {
 	for _, pkt := range pkts.AsSlice() {
-		t.show(pkt, sim.Outbound)
+		t.show(pkt, pcapng.Outbound)
 	}
 	return t.Endpoint.WritePackets(pkts)
 }
 
 // DeliverNetworkPacket implements stack.NetworkDispatcher, for the link below.
 func (t *tapped) DeliverNetworkPacket(protocol tcpip.NetworkProtocolNumber, pkt *stack.PacketBuffer) {
-	t.show(pkt, sim.Inbound)
+	t.show(pkt, pcapng.Inbound)
 	t.Endpoint.DeliverNetworkPacket(protocol, pkt)
 }
 
-func (t *tapped) show(pkt *stack.PacketBuffer, d sim.Direction) {
+func (t *tapped) show(pkt *stack.PacketBuffer, d pcapng.Direction) {
 	for _, tap := range t.taps {
 		tap.add(pkt, d)
 	}

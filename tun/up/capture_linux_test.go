@@ -17,6 +17,7 @@ import (
 	"tcpwheel/netstack/sim"
 	"tcpwheel/tun/netns"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/base/pcapng"
 )
 
 func readCapture(t *testing.T, file string) capturedFile {
@@ -62,9 +63,9 @@ func checkTransfer(t *testing.T, got capturedFile, stack netip.Addr, size uint32
 	for i := range got.packets {
 		p := &got.packets[i]
 		us := tcpip.AddrFromSlice(stack.AsSlice())
-		from, want := p.ip().SourceAddress() == us, sim.Inbound
+		from, want := p.ip().SourceAddress() == us, pcapng.Inbound
 		if from {
-			want = sim.Outbound
+			want = pcapng.Outbound
 		}
 		if p.ip().TransportProtocol() != header.TCPProtocolNumber || !from && p.ip().DestinationAddress() != us {
 			continue
@@ -130,7 +131,7 @@ func TestCaptureNamesTimers(t *testing.T) {
 	again, timed := uint64(0), uint64(0)
 	for i := range got.packets {
 		p := &got.packets[i]
-		if p.heading != sim.Outbound || p.ip().TransportProtocol() != header.TCPProtocolNumber || p.tcp().SourcePort() != EchoPort {
+		if p.heading != pcapng.Outbound || p.ip().TransportProtocol() != header.TCPProtocolNumber || p.tcp().SourcePort() != EchoPort {
 			continue
 		}
 		name, rest, isTimed := strings.Cut(p.comment, ": ")

@@ -24,8 +24,8 @@ import (
 	"gvisor.dev/gvisor/pkg/waiter"
 
 	"tcpwheel/netstack"
-	"tcpwheel/netstack/sim"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/base/pcapng"
 )
 
 // capturedFile is a capture read back.
@@ -38,7 +38,7 @@ type capturedFile struct {
 
 type readPacket struct {
 	at      wheel.Time
-	heading sim.Direction
+	heading pcapng.Direction
 	data    []byte
 	comment string
 }
@@ -108,7 +108,7 @@ func parseCapture(file []byte) (c capturedFile, err error) {
 			case kind == 6 && code == 1:
 				p.comment = string(value)
 			case kind == 6 && code == 2:
-				p.heading = sim.Direction(value[0])
+				p.heading = pcapng.Direction(value[0])
 			case kind == 5 && code == 4:
 				c.received = le.Uint64(value)
 			case kind == 5 && code == 5:
@@ -166,7 +166,7 @@ func TestCaptureInVirtualTime(t *testing.T) {
 	got := mustParse(t, file.Bytes())
 	var list []string
 	for _, p := range got.packets {
-		if !p.sumIsRight() || p.heading != sim.Outbound || p.tcp().Flags() != header.TCPFlagSyn {
+		if !p.sumIsRight() || p.heading != pcapng.Outbound || p.tcp().Flags() != header.TCPFlagSyn {
 			t.Errorf("a packet of heading %d with flags %v, its checksum right: %t, want a SYN that leaves", p.heading, p.tcp().Flags(), p.sumIsRight())
 		}
 		list = append(list, fmt.Sprintf("%v %s", p.at, p.comment))
@@ -205,7 +205,7 @@ func (w *stuckWriter) Write(b []byte) (int, error) {
 func addPacket(c *capture, n int) {
 	pkt := stack.NewPacketBuffer(stack.PacketBufferOptions{Payload: buffer.MakeWithData(make([]byte, n))})
 	defer pkt.DecRef()
-	c.add(pkt, sim.Inbound)
+	c.add(pkt, pcapng.Inbound)
 }
 
 // TestCaptureDrops captures more than the file accepts. Senders do not wait, and missing packets

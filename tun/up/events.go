@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"tcpwheel/netstack"
-	"tcpwheel/netstack/sim"
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/base/pcapng"
 )
 
 // event is an event of the stack: a change of a timer, a segment, or a recovery.
@@ -316,8 +316,8 @@ func newTraceFile(name string, s *eventStream) (*traceFile, error) {
 }
 
 // segmentEvent returns the kind of event of a segment.
-func segmentEvent(d sim.Direction) eventKind {
-	if d == sim.Outbound {
+func segmentEvent(d pcapng.Direction) eventKind {
+	if d == pcapng.Outbound {
 		return segmentSent
 	}
 	return segmentReceived

@@ -8,14 +8,14 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/header"
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 
-	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/base/pcapng"
 )
 
 // segment is a TCP segment at the stack's end of the link.
 type segment struct {
-	direction     sim.Direction
+	direction     pcapng.Direction
 	local, remote netip.AddrPort
 	header        tcp.Header
 	size          uint32 // bytes of payload
@@ -35,7 +35,7 @@ func (s *segment) sequence() uint32 {
 
 // parseSegment reads the headers of a packet. ok is false if it is no TCP segment, or a fragment of
 // one.
-func parseSegment(pkt *stack.PacketBuffer, d sim.Direction) (s segment, ok bool) {
+func parseSegment(pkt *stack.PacketBuffer, d pcapng.Direction) (s segment, ok bool) {
 	b := firstView(pkt)
 	if len(b) == 0 {
 		return s, false
@@ -66,7 +66,7 @@ func parseSegment(pkt *stack.PacketBuffer, d sim.Direction) (s segment, ok bool)
 	}
 	from, to := netip.AddrPortFrom(src, h.SrcPort), netip.AddrPortFrom(dst, h.DstPort)
 	s = segment{direction: d, local: from, remote: to, header: h, size: uint32(pkt.Size() - n - size)}
-	if d == sim.Inbound {
+	if d == pcapng.Inbound {
 		s.local, s.remote = to, from
 	}
 	return s, true

@@ -8,6 +8,7 @@ import (
 	"tcpwheel/netstack/sim"
 	"tcpwheel/tun"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/base/pcapng"
 )
 
 // lossTap reports the segments that an emulated link drops. It implements tun.Tap.
@@ -19,9 +20,9 @@ func (t *lossTap) Sent(_ wheel.Time, p *tun.LinkPacket, pkt *stack.PacketBuffer)
 	if o == nil || !o.stream.active.Load() || !p.TooBig && p.Fate.Outcome == sim.Delivered {
 		return
 	}
-	d := sim.Outbound
+	d := pcapng.Outbound
 	if p.Direction == tun.Back {
-		d = sim.Inbound
+		d = pcapng.Inbound
 	}
 	if s, ok := parseSegment(pkt, d); ok {
 		o.stream.add(event{at: o.now(), kind: segmentLost, segment: s})

@@ -8,9 +8,9 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 
 	"tcpwheel/netstack"
-	"tcpwheel/netstack/sim"
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/base/pcapng"
 	"tcpwheel/wheel/stat/promtext"
 )
 
@@ -98,14 +98,14 @@ func (o *observer) timer(ev netstack.TimerEvent) {
 }
 
 // add implements linkTap.
-func (o *observer) add(pkt *stack.PacketBuffer, d sim.Direction) {
+func (o *observer) add(pkt *stack.PacketBuffer, d pcapng.Direction) {
 	s, ok := parseSegment(pkt, d)
 	if !ok {
 		return
 	}
 	now := o.now()
 	e := event{at: now, kind: segmentEvent(d), segment: s}
-	if d == sim.Outbound {
+	if d == pcapng.Outbound {
 		e.transmissions = o.flows.sending(now, &s)
 		if o.stream.active.Load() {
 			e.causes = netstack.Causes(pkt)

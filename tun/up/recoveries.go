@@ -6,8 +6,8 @@ import (
 
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 
-	"tcpwheel/netstack/sim"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/base/pcapng"
 	"tcpwheel/wheel/stat"
 )
 
@@ -50,12 +50,12 @@ type recoveryTap struct {
 }
 
 // add implements linkTap.
-func (t *recoveryTap) add(pkt *stack.PacketBuffer, d sim.Direction) {
+func (t *recoveryTap) add(pkt *stack.PacketBuffer, d pcapng.Direction) {
 	s, ok := parseSegment(pkt, d)
 	if !ok {
 		return
 	}
-	if d == sim.Outbound {
+	if d == pcapng.Outbound {
 		t.flows.sending(t.now(), &s)
 		return
 	}

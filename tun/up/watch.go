@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"tcpwheel/netstack"
-	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/base/pcapng"
 )
 
 // Page is the page of a status server. Close is called once, before the host's stack ends.
@@ -20,7 +20,7 @@ type Page interface {
 // Segment is a TCP segment at the stack's end of the link. It may hold several segments of a wire.
 type Segment struct {
 	Time          wheel.Time // on the stack's clock
-	Direction     sim.Direction
+	Direction     pcapng.Direction
 	Lost          bool // the emulated link dropped it; it was passed before, if it is the stack's
 	Local, Remote netip.AddrPort
 	Header        tcp.Header

@@ -10,6 +10,7 @@ import (
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/base/pcapng"
 )
 
 const testPort = 80
@@ -127,11 +128,11 @@ func TestCorruptedAreDropped(t *testing.T) {
 func TestCapture(t *testing.T) {
 	x := newAppTest(t, sim.LinkConfig{Delay: time.Millisecond}, Apps{&Sink{}, &Closer{}})
 	var file bytes.Buffer
-	out, err := sim.NewPcapng(&file, "test")
+	out, err := pcapng.NewWriter(&file, "test")
 	if err != nil {
 		t.Fatal(err)
 	}
-	tap, err := sim.NewCapture(out, "a>b", sim.LinkTypeRaw, x.w.Serializer(), sim.AtSender, 0)
+	tap, err := sim.NewCapture(out, "a>b", pcapng.LinkTypeRaw, x.w.Serializer(), sim.AtSender, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 func streamByte(offset uint64) byte { return byte(offset * 0x9e3779b97f4a7c15 >> 56) }
 
 // Serializer returns a sim.Serializer that writes the datagrams of w as IPv4 or IPv6 packets with
-// correct checksums, for captures of sim.LinkTypeRaw.
+// correct checksums, for captures of pcapng.LinkTypeRaw.
 func (w *World) Serializer() sim.Serializer[Body] { return serializer{w} }
 
 type serializer struct{ w *World }

@@ -10,20 +10,20 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tcpwheel/netstack/sim"
 	"tcpwheel/pcaps/capture"
 	"tcpwheel/pcaps/corpus"
+	"tcpwheel/wheel/base/pcapng"
 )
 
 // captureOf is a capture of one SYN and one UDP packet.
 func captureOf(t *testing.T) []byte {
 	t.Helper()
 	var file bytes.Buffer
-	out, err := sim.NewPcapng(&file, "")
+	out, err := pcapng.NewWriter(&file, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := out.AddInterface("", sim.LinkTypeRaw); err != nil {
+	if _, err := out.AddInterface("", pcapng.LinkTypeRaw); err != nil {
 		t.Fatal(err)
 	}
 	syn := []byte("\x45\x00\x00\x28\x00\x00\x40\x00\x40\x06\x00\x00\x0a\x00\x00\x01\x0a\x00\x00\x02" +

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"tcpwheel/netstack/sim"
 	"tcpwheel/pcaps/watch"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/base/pcapng"
 )
 
 // watchedLoad returns a Watcher of n packets of the load, 2,000 packets a second of virtual time.
@@ -17,7 +17,7 @@ func watchedLoad(t *testing.T, c watch.Config, n int) *watch.Watcher {
 	t.Helper()
 	r, file := io.Pipe()
 	go func() {
-		out, err := sim.NewPcapng(file, "")
+		out, err := pcapng.NewWriter(file, "")
 		if err == nil {
 			_, err = out.AddInterface("", 1)
 		}

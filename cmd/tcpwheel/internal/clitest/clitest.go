@@ -15,6 +15,7 @@ import (
 	"tcpwheel/netstack/sim/host"
 	"tcpwheel/pcaps/samples"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/base/pcapng"
 )
 
 // Captured returns the capture of 200 kB over a link with these losses and 20 ms in each direction.
@@ -28,14 +29,14 @@ func CapturedFlows(seed uint64, flows int, bytesEach uint64, losses sim.Losses) 
 		return nil, err
 	}
 	var b bytes.Buffer
-	out, err := sim.NewPcapng(&b, "")
+	out, err := pcapng.NewWriter(&b, "")
 	if err != nil {
 		return nil, err
 	}
 	epoch := wheel.Time(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).UnixNano())
 	for name, point := range map[string]sim.CapturePoint{"s1>r1": sim.AtSender, "r1>s1": sim.AtReceiver} {
 		via, _ := f.World.Net.LinkNamed(name)
-		tap, err := sim.NewCapture(out, "s1", sim.LinkTypeRaw, f.World.Serializer(), point, epoch)
+		tap, err := sim.NewCapture(out, "s1", pcapng.LinkTypeRaw, f.World.Serializer(), point, epoch)
 		if err != nil {
 			return nil, err
 		}

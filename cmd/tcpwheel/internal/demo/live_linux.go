@@ -10,10 +10,10 @@ import (
 
 	"tcpwheel/cmd/tcpwheel/internal/lanes"
 	"tcpwheel/netstack"
-	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/tun/up"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/base/pcapng"
 	"tcpwheel/wheel/stat"
 )
 
@@ -172,7 +172,7 @@ func (l *Live) SegmentPassed(s *up.Segment) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c := l.conn(s.Local, s.Remote)
-	if s.Direction == sim.Inbound {
+	if s.Direction == pcapng.Inbound {
 		if !s.Lost {
 			ack := c.position(uint32(s.Header.Ack))
 			l.rec.Arrived(c.id, s.Time, ack, s.Size > 0)

@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"time"
 
-	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/virtual"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/base/pcapng"
 )
 
 const (
@@ -66,7 +66,7 @@ func (x *Transmission) comment() string {
 
 // write writes the ring as pcapng.
 func (r *ring) write(w io.Writer, lane string) error {
-	out, err := sim.NewPcapng(w, "tcpwheel demo")
+	out, err := pcapng.NewWriter(w, "tcpwheel demo")
 	if err != nil {
 		return err
 	}

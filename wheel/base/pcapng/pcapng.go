@@ -1,4 +1,6 @@
-package sim
+// Package pcapng writes capture files, for every room that captures: the simulator, devices, the
+// command and the tests of the analyser. Package pcaps/capture reads them.
+package pcapng
 
 import (
 	"encoding/binary"
@@ -11,9 +13,12 @@ import (
 // LinkTypeRaw is the link type of an interface whose packets begin with an IPv4 or IPv6 header.
 const LinkTypeRaw uint16 = 101
 
-// Pcapng writes a capture file in the format pcapng (draft-ietf-opsawg-pcapng): one little-endian
+// MaxPacket is the largest packet in bytes. Every super-segment fits.
+const MaxPacket = 1 << 24
+
+// Writer writes a capture file in the format pcapng (draft-ietf-opsawg-pcapng): one little-endian
 // section, any number of interfaces, timestamps in nanoseconds. Each block is one Write.
-type Pcapng struct {
+type Writer struct {
 	w          io.Writer
 	buf        []byte
 	interfaces uint32
@@ -37,12 +42,12 @@ const (
 	maxOption = 1<<16 - 1
 )
 
-// NewPcapng begins a section. application names the writing program; "" writes no name.
-func NewPcapng(w io.Writer, application string) (*Pcapng, error) {
+// NewWriter begins a section. application names the writing program; "" writes no name.
+func NewWriter(w io.Writer, application string) (*Writer, error) {
 	if len(application) > maxOption {
-		return nil, fmt.Errorf("sim: pcapng application of %d bytes, want 0 to %d", len(application), maxOption)
+		return nil, fmt.Errorf("pcapng: application of %d bytes, want 0 to %d", len(application), maxOption)
 	}
-	p := &Pcapng{w: w}
+	p := &Writer{w: w}
 	p.begin(blockSection)
 	p.u32(0x1a2b3c4d) // byte order
 	p.u32(1)          // version 1.0
@@ -53,9 +58,9 @@ func NewPcapng(w io.Writer, application string) (*Pcapng, error) {
 }
 
 // AddInterface adds an interface and returns its number, for WritePacket.
-func (p *Pcapng) AddInterface(name string, linkType uint16) (uint32, error) {
+func (p *Writer) AddInterface(name string, linkType uint16) (uint32, error) {
 	if len(name) > maxOption {
-		return 0, fmt.Errorf("sim: pcapng interface name of %d bytes, want 0 to %d", len(name), maxOption)
+		return 0, fmt.Errorf("pcapng: interface name of %d bytes, want 0 to %d", len(name), maxOption)
 	}
 	p.begin(blockInterface)
 	p.u32(uint32(linkType))
@@ -80,23 +85,23 @@ var directionFlags = [...]string{"", "\x01\x00\x00\x00", "\x02\x00\x00\x00"}
 
 // WritePacket writes a packet of length bytes, with the captured part data. "" is no comment. at is
 // the time since 1970, and not negative.
-func (p *Pcapng) WritePacket(iface uint32, at wheel.Time, data []byte, length uint32, comment string) error {
+func (p *Writer) WritePacket(iface uint32, at wheel.Time, data []byte, length uint32, comment string) error {
 	return p.WriteDirected(iface, at, NoDirection, data, length, comment)
 }
 
 // WriteDirected is WritePacket with the packet's direction.
-func (p *Pcapng) WriteDirected(iface uint32, at wheel.Time, direction Direction, data []byte, length uint32, comment string) error {
+func (p *Writer) WriteDirected(iface uint32, at wheel.Time, direction Direction, data []byte, length uint32, comment string) error {
 	switch {
 	case direction > Outbound:
-		return fmt.Errorf("sim: pcapng direction %d, want 0 to %d", direction, Outbound)
+		return fmt.Errorf("pcapng: direction %d, want 0 to %d", direction, Outbound)
 	case iface >= p.interfaces:
-		return fmt.Errorf("sim: pcapng interface %d, want one of %d", iface, p.interfaces)
+		return fmt.Errorf("pcapng: interface %d, want one of %d", iface, p.interfaces)
 	case at < 0:
-		return fmt.Errorf("sim: pcapng stamp %d ns, want 0 at least", int64(at))
-	case len(data) > MaxSize:
-		return fmt.Errorf("sim: pcapng packet of %d bytes, want 0 to %d", len(data), MaxSize)
+		return fmt.Errorf("pcapng: stamp %d ns, want 0 at least", int64(at))
+	case len(data) > MaxPacket:
+		return fmt.Errorf("pcapng: packet of %d bytes, want 0 to %d", len(data), MaxPacket)
 	case len(comment) > maxOption:
-		return fmt.Errorf("sim: pcapng comment of %d bytes, want 0 to %d", len(comment), maxOption)
+		return fmt.Errorf("pcapng: comment of %d bytes, want 0 to %d", len(comment), maxOption)
 	}
 	p.begin(blockPacket)
 	p.u32(iface)
@@ -113,9 +118,9 @@ func (p *Pcapng) WriteDirected(iface uint32, at wheel.Time, direction Direction,
 
 // WriteStatistics writes how many packets an interface has received since the capture began, and
 // how many of them the file lacks.
-func (p *Pcapng) WriteStatistics(iface uint32, at wheel.Time, received, dropped uint64) error {
+func (p *Writer) WriteStatistics(iface uint32, at wheel.Time, received, dropped uint64) error {
 	if iface >= p.interfaces || at < 0 {
-		return fmt.Errorf("sim: pcapng statistics of interface %d at %d ns, want one of %d at 0 at least", iface, int64(at), p.interfaces)
+		return fmt.Errorf("pcapng: statistics of interface %d at %d ns, want one of %d at 0 at least", iface, int64(at), p.interfaces)
 	}
 	p.begin(blockStats)
 	p.u32(iface)
@@ -126,21 +131,21 @@ func (p *Pcapng) WriteStatistics(iface uint32, at wheel.Time, received, dropped 
 	return p.end(true)
 }
 
-func (p *Pcapng) u32(v uint32) { p.buf = binary.LittleEndian.AppendUint32(p.buf, v) }
+func (p *Writer) u32(v uint32) { p.buf = binary.LittleEndian.AppendUint32(p.buf, v) }
 
-func (p *Pcapng) pad() {
+func (p *Writer) pad() {
 	for len(p.buf)%4 != 0 {
 		p.buf = append(p.buf, 0)
 	}
 }
 
-func (p *Pcapng) begin(block uint32) {
+func (p *Writer) begin(block uint32) {
 	p.buf = p.buf[:0]
 	p.u32(block)
 	p.u32(0) // the length: end sets it
 }
 
-func (p *Pcapng) option(code uint16, value string) {
+func (p *Writer) option(code uint16, value string) {
 	if value == "" {
 		return
 	}
@@ -151,7 +156,7 @@ func (p *Pcapng) option(code uint16, value string) {
 }
 
 // end writes the block with its length at both ends.
-func (p *Pcapng) end(options bool) error {
+func (p *Writer) end(options bool) error {
 	if options {
 		p.u32(optEnd)
 	}
