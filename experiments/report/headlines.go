@@ -13,7 +13,7 @@ import (
 // of its figures, or "".
 var headlines = []struct{ study, title, figure string }{
 	{"vegas", "Coarse clocks multiply the cost of a loss", "mean-by-rtt"},
-	{"tableiv", "Timers alone make Reno faster", "throughput"},
+	{"tableiv", "Timers alone make Reno of 1990 faster, and no later one", "throughput"},
 	{"frontier", "The floor decides, then the tick", "frontier"},
 	{"comb", "Shared ticks make bursts", "comb"},
 	{"incast", "A floor of 300 ms collapses incast", "incast-1-time"},
