@@ -179,10 +179,16 @@ func (n *names) columnsExist(key string, all []string) error {
 }
 
 func (n *names) table(t *table) error {
-	if err := n.prose(t.Title); err != nil {
+	locals := n.locals(t.For)
+	if err := n.formula(t.For); err != nil {
 		return err
 	}
-	if err := n.formula(t.When); err != nil {
+	for _, text := range []prose{{template: t.name, located: located{line: t.Title.line}}, t.Title} {
+		if err := n.prose(text, locals...); err != nil {
+			return err
+		}
+	}
+	if err := n.formula(t.When, locals...); err != nil {
 		return err
 	}
 	in, err := n.in(t.Rows)
@@ -192,7 +198,7 @@ func (n *names) table(t *table) error {
 	if err != nil {
 		return atLine(t.Title.line, err)
 	}
-	if err := in.formula(t.Where); err != nil {
+	if err := in.formula(t.Where, locals...); err != nil {
 		return err
 	}
 	for _, line := range t.Above {
@@ -202,7 +208,7 @@ func (n *names) table(t *table) error {
 			}
 		}
 	}
-	return in.tableColumns(t.Columns)
+	return in.tableColumns(t.Columns, locals...)
 }
 
 func (n *names) tableColumns(all ordered[column], locals ...string) error {

@@ -26,7 +26,8 @@ type scope struct {
 	fixed map[string]any // columns of the group, parameters of a function; may be nil
 	which []int          // indexes of the rows in sight
 	row   int
-	memo  *memo // nil outside of resampled
+	memo  *memo     // nil outside of resampled
+	step  [2]*scope // of the operator steps
 	base  *base
 }
 

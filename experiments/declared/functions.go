@@ -106,6 +106,27 @@ func contains(s *scope, c *call) (any, error) {
 	return has(list, v)
 }
 
+func place(s *scope, c *call) (any, error) {
+	list, err := s.listOf(c.args[0])
+	if err != nil {
+		return nil, err
+	}
+	v, err := s.eval(c.args[1])
+	for i, x := range list {
+		same := false
+		if err == nil {
+			same, err = equal(x, v)
+		}
+		if same {
+			return float64(i), nil
+		}
+	}
+	if err == nil {
+		err = fmt.Errorf("%s is not in the list %s", show(v), show(list))
+	}
+	return nil, err
+}
+
 func has(list []any, v any) (bool, error) {
 	for _, x := range list {
 		if same, err := equal(x, v); err != nil || same {
@@ -375,6 +396,21 @@ func rounding(of func(float64) float64) func(*scope, *call) (any, error) {
 		}
 		return of(x), nil
 	}
+}
+
+func absolute(s *scope, c *call) (any, error) {
+	v, err := s.eval(c.args[0])
+	if err != nil {
+		return nil, err
+	}
+	if d, ok := plain(v).(time.Duration); ok {
+		return d.Abs(), nil
+	}
+	x, ok := number(v)
+	if !ok {
+		return nil, fmt.Errorf("%s, want a number or a duration", kind(v))
+	}
+	return math.Abs(x), nil
 }
 
 func milliseconds(s *scope, c *call) (any, error) {

@@ -169,7 +169,7 @@ func (sh *Sheet) outcome(plan any, table *rows) (*experiments.Outcome, error) {
 	}
 	out := &experiments.Outcome{}
 	for _, e := range sh.tables {
-		if err := s.addTable(out, e.name, &e.of); err != nil {
+		if err := s.forEach(e.of.For, func(s *scope) error { return s.addTable(out, &e.of) }); err != nil {
 			return nil, inFile(sh.figuresFile, within("tables: "+e.name, err))
 		}
 	}

@@ -1,12 +1,14 @@
 package declared
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"go/ast"
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"tcpwheel/wheel/stat"
 )
@@ -41,11 +43,12 @@ func rowOperators() []operator {
 		return operator{usage: usage, help: help, apply: apply, args: args, perRows: true}
 	}
 	return []operator{
-		of(1, "mean(NUMBER where CONDITION)", "mean of a number over the rows", numbers(stat.Mean[float64])),
-		of(1, "sum(NUMBER where CONDITION)", "sum over the rows", numbers(sum)),
 		of(1, "median(NUMBER where CONDITION)", "median over the rows", numbers(stat.Median[float64])),
 		of(2, "quantile(NUMBER, SHARE where CONDITION)",
 			"quantile over the rows (Hyndman and Fan's type 1), SHARE from 0 to 1", quantile),
+		of(1, "total(DURATION where CONDITION)", "sum of a duration over the rows", total),
+		of(2, "ranked(LIST, RANK where CONDITION)",
+			"a value of the lists of all rows together: 1 is the greatest, 2 the next", ranked),
 		of(1, "interval(NUMBER where CONDITION)",
 			"mean with its 95 % bootstrap interval over the rows, which are independent: .value, .lo, .hi",
 			bootstrapMean),
@@ -66,6 +69,8 @@ func rowOperators() []operator {
 			rankCorrelation),
 		of(3, "evenness(NUMBER, LEAST, MOST where CONDITION)",
 			"probability of numbers so far from even between two bounds, if they are (Kolmogorov-Smirnov)", evenness),
+		of(1, "lower(MEASURE)", "in steps: the measure at the value that a step begins at", ofStep(0)),
+		of(1, "upper(MEASURE)", "in steps: the measure at the value that it leads to", ofStep(1)),
 		of(1, "values(COLUMN where CONDITION)", "list of the values of a column, each once, in order of the rows",
 			values),
 	}
@@ -78,6 +83,13 @@ func axisOperators() []operator {
 	return []operator{
 		of(-1, 0, "count(where CONDITION), count(over AXIS, … where CONDITION) or count(LIST)",
 			"how many rows, groups of rows, or values of a list", count),
+		of(1, 0, "mean(NUMBER where CONDITION) or mean(MEASURE over AXIS, … where CONDITION)",
+			"mean of a number over the rows, or of a measure over axes", numbers(stat.Mean[float64])),
+		of(1, 0, "sum(NUMBER where CONDITION) or sum(MEASURE over AXIS, … where CONDITION)",
+			"sum, as mean", numbers(sum)),
+		of(1, 0, "steps(CONDITION over AXIS where CONDITION)",
+			"how many steps from one value of a rising axis to the next meet the first condition; it compares "+
+				"lower(MEASURE) with upper(MEASURE)", steps),
 		of(1, 0, "least(NUMBER where CONDITION) or least(MEASURE over AXIS, … where CONDITION)",
 			"least over the rows, or of a measure over axes: .value, .at, and .COLUMN of the row or group",
 			extreme(less)),
@@ -115,6 +127,7 @@ func valueOperators() []operator {
 		of(2, "otherwise(MEASURE, VALUE)", "the measure; the value where it has no rows", otherwise),
 		of(-1, "among(VALUE, VALUE, …)", "whether the first value is one of the others", among),
 		of(2, "contains(LIST, VALUE)", "whether a list has a value", contains),
+		of(2, "place(LIST, VALUE)", "place of a value in a list, from 0", place),
 		of(2, "starts(TEXT, TEXT)", "whether the first text begins with the second", starts),
 
 		of(-1, "list(VALUE, …)", "list of the arguments and of the values of lists, each once", listOfValues),
@@ -132,8 +145,8 @@ func valueOperators() []operator {
 		of(3, "bounds(NUMBER, LEAST, GREATEST)", "a number with bounds of its own: .value, .lo, .hi", bounds),
 		of(1, "ceil(NUMBER)", "least whole number not below", rounding(math.Ceil)),
 		of(1, "floor(NUMBER)", "greatest whole number not above", rounding(math.Floor)),
-		of(1, "abs(NUMBER)", "absolute value", rounding(math.Abs)),
 		of(1, "sqrt(NUMBER)", "square root", rounding(math.Sqrt)),
+		of(1, "abs(NUMBER)", "absolute value, also of a duration", absolute),
 		of(1, "digits(NUMBER)", "text of a whole number, without commas", digits),
 		of(2, "fixed(NUMBER, DIGITS)", "text of a number with so many digits behind the point", fixed),
 
@@ -227,9 +240,75 @@ func sum(all []float64) (total float64) {
 	return total
 }
 
+// total sums durations, without rounding.
+func total(s *scope, c *call) (any, error) {
+	values, err := s.each(c.args[0], c.where)
+	if err != nil || len(values) == 0 {
+		return nil, cmp.Or(err, errNoRows)
+	}
+	var all time.Duration
+	for _, v := range values {
+		d, ok := v.(time.Duration)
+		if !ok {
+			return nil, fmt.Errorf("%s, want a duration", kind(v))
+		}
+		all += d
+	}
+	return all, nil
+}
+
+// ranked returns the value of a rank among those of all lists.
+func ranked(s *scope, c *call) (any, error) {
+	lists, err := s.each(c.args[0], c.where)
+	if err != nil {
+		return nil, err
+	}
+	var values []float64
+	for _, v := range lists {
+		list, ok := v.([]any)
+		if !ok {
+			return nil, fmt.Errorf("%s, want a list", kind(v))
+		}
+		for _, v := range list {
+			x, ok := number(v)
+			if !ok {
+				return nil, fmt.Errorf("a list with %s, want numbers", kind(v))
+			}
+			values = append(values, x)
+		}
+	}
+	rank, err := s.floatOf(c.args[1])
+	if err != nil {
+		return nil, err
+	}
+	if len(values) == 0 {
+		return nil, errNoRows
+	}
+	if i := int(rank); float64(i) != rank || i < 1 || i > len(values) {
+		return nil, fmt.Errorf("rank %v, want 1 to %d", rank, len(values))
+	}
+	slices.Sort(values)
+	return values[len(values)-int(rank)], nil
+}
+
 func numbers(of func([]float64) float64) func(*scope, *call) (any, error) {
 	return func(s *scope, c *call) (any, error) {
-		all, err := s.floatsOf(c.args[0], c.where)
+		if c.over == nil {
+			all, err := s.floatsOf(c.args[0], c.where)
+			if err != nil {
+				return nil, err
+			}
+			return of(all), nil
+		}
+		var all []float64
+		err := s.over(c, func(_ group, v any) error {
+			x, ok := number(v)
+			if !ok {
+				return fmt.Errorf("%s, want a number", kind(v))
+			}
+			all = append(all, x)
+			return nil
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -514,6 +593,41 @@ func falls(s *scope, c *call) (any, error) {
 		err = errNoRows
 	}
 	return at, err
+}
+
+// steps counts the neighbours on an axis that meet a condition.
+func steps(s *scope, c *call) (any, error) {
+	if len(c.over) != 1 {
+		return nil, fmt.Errorf("want over and a column")
+	}
+	all, err := s.groups(c.over, c.where)
+	if err != nil {
+		return nil, err
+	}
+	rising(all)
+	n := 0.0
+	for i := 1; i < len(all); i++ {
+		in := s.within(nil, nil)
+		in.step = [2]*scope{all[i-1].scope, all[i].scope}
+		yes, err := in.yes(c.args[0])
+		if err != nil {
+			return nil, err
+		}
+		if yes {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// ofStep evaluates a measure at an end of a step.
+func ofStep(end int) func(*scope, *call) (any, error) {
+	return func(s *scope, c *call) (any, error) {
+		if s.step[end] == nil {
+			return nil, errors.New("want it inside of steps(…)")
+		}
+		return s.step[end].eval(c.args[0])
+	}
 }
 
 func those(s *scope, c *call) (any, error) {

@@ -118,6 +118,7 @@ type note struct {
 
 // table is a table of figures.yaml.
 type table struct {
+	For     formula         `yaml:"for"` // a list; a table for each value, with item and index
 	Title   prose           `yaml:"title"`
 	When    formula         `yaml:"when"`
 	Rows    string          `yaml:"rows"` // groups in the place of the study's rows
@@ -127,6 +128,8 @@ type table struct {
 	Above   list[constants] `yaml:"above"`   // lines of constants before the others
 	Data    bool            `yaml:"data"`    // for programs, in a file of its own
 	Columns ordered[column] `yaml:"columns"` // by their headings
+
+	name template
 }
 
 // constants are the values of a line, such as published ones.
@@ -138,6 +141,7 @@ func (c *constants) UnmarshalYAML(n *yaml.Node) error { return strict(n, (*list[
 // column is a column of a table: a formula; or three, of a value and its interval; or columns, for
 // each value of a list with item and index if it has one.
 type column struct {
+	Heading  prose           `yaml:"heading"` // in the place of its name
 	Value    formula         `yaml:"value"`
 	Interval formula         `yaml:"interval"`
 	For      formula         `yaml:"for"`
@@ -254,9 +258,14 @@ func Read(files fs.FS, folder string) (*Sheet, error) {
 		return nil, err
 	}
 	s.let, s.groups, s.claims, s.notes, s.tables, s.figures = c.Let, c.Groups, c.Claims, c.Notes, f.Tables, f.Figures
-	for _, t := range s.tables {
-		if err := headings(t.of.Columns); err != nil {
-			return nil, inFile(s.figuresFile, within("tables: "+t.name, err))
+	for i := range s.tables {
+		t := &s.tables[i]
+		err := headings(t.of.Columns)
+		if err == nil {
+			t.of.name, err = parseTemplate(t.name)
+		}
+		if err != nil {
+			return nil, inFile(s.figuresFile, within("tables: "+t.name, atLine(t.line, err)))
 		}
 	}
 	for i := range s.claims {
@@ -294,6 +303,9 @@ func headings(all ordered[column]) error {
 			return atLine(c.line, err)
 		}
 		c.of.heading = prose{located{c.line, c.name}, h}
+		if c.of.Heading.text() != "" {
+			c.of.heading = c.of.Heading
+		}
 		if err := headings(c.of.Columns); err != nil {
 			return err
 		}

@@ -57,8 +57,12 @@ func (s *scope) single() (all []group) {
 	return all
 }
 
-func (s *scope) addTable(out *experiments.Outcome, name string, t *table) error {
+func (s *scope) addTable(out *experiments.Outcome, t *table) error {
 	if ok, err := s.applies(t.When); err != nil || !ok {
+		return err
+	}
+	name, err := s.text(t.name)
+	if err != nil {
 		return err
 	}
 	title, err := s.text(t.Title.template)
