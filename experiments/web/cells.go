@@ -16,8 +16,12 @@ import (
 )
 
 func cells(p *Plan) (all []experiments.Cell[Cell]) {
-	for i, timers := range p.Timers {
-		for _, burst := range p.burstsOf(i) {
+	for i, timers := range append([]testbed.Timers{p.Without, p.With}, p.Others...) {
+		bursts := p.Bursts
+		if i < 2 { // those of the effect of probes
+			bursts = slices.Concat(p.Bursts, p.Longer)
+		}
+		for _, burst := range bursts {
 			for seed := 1; seed <= p.Seeds; seed++ {
 				all = append(all, experiments.Cell[Cell]{
 					Name: fmt.Sprintf("timers=%q burst=%v seed=%d", timers.Text, burst, seed),
@@ -41,15 +45,6 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 		}
 	}
 	return all
-}
-
-// burstsOf returns the lengths of bursts for timers number i. The first two timers, which show the
-// effect of a probe, have the longer bursts too.
-func (p *Plan) burstsOf(i int) []time.Duration {
-	if i >= 2 {
-		return p.Bursts
-	}
-	return slices.Concat(p.Bursts, p.Longer)
 }
 
 // answer is the random parameters of one answer.

@@ -28,13 +28,13 @@ func (p *Plan) gvisor() (all []time.Duration) {
 func gvisorRun(ctx context.Context, p *Plan, c Cell) (Cell, error) {
 	for i := range p.Flows {
 		a := p.draw(c.Seed, i)
-		r, err := p.sendStacks(ctx, testbed.GVisor, p.Timers[0], a, a.weather(c.Burst).lost)
+		r, err := p.sendStacks(ctx, testbed.GVisor, p.Without, a, a.weather(c.Burst).lost)
 		if err != nil {
 			return c, fmt.Errorf("answer %d: %w", i, err)
 		}
 		inflation := 1.0
 		if r.Lost > 0 {
-			alone, err := p.sendStacks(ctx, testbed.GVisor, p.Timers[0], a, never)
+			alone, err := p.sendStacks(ctx, testbed.GVisor, p.Without, a, never)
 			if err != nil {
 				return c, fmt.Errorf("answer %d: %w", i, err)
 			}
@@ -55,7 +55,7 @@ func (p *Plan) sendStacks(ctx context.Context, kind testbed.Kind, timers testbed
 	// Fates decide when a segment arrives, half a round trip after it left the link.
 	rule := func(now wheel.Time, _, _ uint64, _ uint32) bool { return bad(now.Add(-link.Delay)) }
 	r, err := testbed.Run(ctx, &testbed.Spec{
-		Kind: kind, Timers: timers, Peer: p.Timers[0], Seed: a.seed,
+		Kind: kind, Timers: timers, Peer: p.Without, Seed: a.seed,
 		Work:  testbed.Work{Shape: testbed.Answers, Objects: 1, Bytes: uint64(a.bytes), Request: uint32(p.Request)},
 		Path:  testbed.Path{Data: link, Acks: link, Fates: testbed.FatesOf("weather", &testbed.StreamLoss{Rule: rule})},
 		Flows: 1, Limit: time.Duration(limit),

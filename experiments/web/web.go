@@ -8,10 +8,11 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
+	"tcpwheel/experiments/declared"
 	"tcpwheel/experiments/internal/testbed"
 )
 
-//go:embed README.md plan.yaml
+//go:embed *.md *.yaml
 var files embed.FS
 
 // Plan is the plan of the study.
@@ -31,41 +32,40 @@ type Plan struct {
 	Longer   []time.Duration `plan:"longer_bursts" min:"1ms" max:"10s" order:"rising" optional:"true"`
 	Share    float64         `plan:"timeout_share" min:"0.01" max:"0.99"`
 
-	Timers       []testbed.Timers `plan:"timers"`
+	Without      testbed.Timers   `plan:"without_probes"`
+	With         testbed.Timers   `plan:"with_probes"`
+	Others       []testbed.Timers `plan:"timers" optional:"true"`
 	GVisorBursts []time.Duration  `plan:"gvisor_bursts" min:"1ms" max:"10s" order:"rising" optional:"true"`
 	Seeds        int              `plan:"seeds" min:"1" max:"1000"`
 }
 
 // Cell is the answers of a seed.
 type Cell struct {
-	Timers string        `json:"timers"` // their text, or gVisor's name
-	Burst  time.Duration `json:"burst_ns"`
+	Timers string        `json:"timers" help:"of the sender: their text, or gVisor's own TCP"`
+	Burst  time.Duration `json:"burst_ns" help:"mean length of the bursts that lose all packets"`
 	Seed   int           `json:"seed"`
 
-	Flows int           `json:"flows"`
-	Took  time.Duration `json:"took_ns"` // sum over the answers, from the request to the last byte
-	// Tail is the longest twentieth of the answers, the longest first, in microseconds.
-	Tail []int64 `json:"tail"`
+	Flows int           `json:"flows" help:"answers"`
+	Took  time.Duration `json:"took_ns" help:"sum over the answers, from the request to the last byte"`
+	Tail  []int64       `json:"tail" unit:"µs" help:"times of the longest twentieth of them, the longest first"`
 
-	Lossy     int           `json:"lossy"`         // answers that lost a segment
-	LossyTook time.Duration `json:"lossy_took_ns"` // sum over these
-	Inflation float64       `json:"inflation"`     // sum of their times relative to lossless
-	// Worst is the greatest twentieth of these ratios, the greatest first; 1 is an answer without
-	// losses.
-	Worst []float64 `json:"worst"`
+	Lossy     int           `json:"lossy" help:"answers that lost a segment"`
+	LossyTook time.Duration `json:"lossy_took_ns" help:"sum over these"`
+	Inflation float64       `json:"inflation" help:"sum of their times relative to the same answers without losses"`
+	Worst     []float64     `json:"worst" help:"greatest twentieth of these ratios, 1 of an answer without losses"`
 
-	Lost int `json:"lost"` // segments, retransmissions included
+	Lost int `json:"lost" unit:"segments" help:"retransmissions included"`
 	// gVisor's TCP reports only Timeouts; its Fast, Late, Probes and Spurious are 0.
-	Sent     uint64 `json:"sent"`     // data segments, retransmissions included
-	Fast     uint64 `json:"fast"`     // retransmissions in fast recovery
-	Late     uint64 `json:"late"`     // retransmissions by a timeout or in the slow start after it
-	Probes   uint64 `json:"probes"`   // tail loss probes
-	Timeouts uint64 `json:"timeouts"` // expiries
-	Spurious uint64 `json:"spurious"` // duplicates that the client reported by DSACK
+	Sent     uint64 `json:"sent" unit:"segments" help:"with data, retransmissions included"`
+	Fast     uint64 `json:"fast" help:"retransmissions in fast recovery"`
+	Late     uint64 `json:"late" help:"retransmissions by a timeout or in the slow start after it"`
+	Probes   uint64 `json:"probes" help:"tail loss probes"`
+	Timeouts uint64 `json:"timeouts" help:"expiries"`
+	Spurious uint64 `json:"spurious" help:"duplicates that the client reported by DSACK"`
 }
 
 // Study is the study.
-var Study = experiments.Define(experiments.Spec[Plan, Cell]{
+var Study = declared.Define(experiments.Spec[Plan, Cell]{
 	ID: "E18", Name: "web", Class: experiments.Published, Files: files,
 	Found: "Answers with losses take {loss-ratio} as long as those without. Probes avoid {probes-timeouts} of " +
 		"the timeouts but shorten the mean answer by only {probes-mean} and the 99th percentile by {probes-p99}.",
@@ -84,13 +84,10 @@ var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 			return fmt.Errorf("round_trips: %v, want rising values", p.RoundTrips)
 		case p.LossTo < p.LossFrom:
 			return fmt.Errorf("loss_to: %v, want at least loss_from, %v", p.LossTo, p.LossFrom)
-		case len(p.Timers) < 2:
-			return fmt.Errorf("timers: %d, want 2 or more", len(p.Timers))
 		}
 		return nil
 	},
 	Cells: cells,
-	Judge: judge,
 })
 
 func checkShares(name, of string, shares []float64, n int) error {
