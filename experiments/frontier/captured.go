@@ -127,30 +127,3 @@ func addSample(rounds []round, sent wheel.Time, rtt time.Duration) []round {
 	}
 	return append(rounds, round{sent: sent, rtts: []time.Duration{rtt}})
 }
-
-// onCaptures judges the order of the factors over captured round trips.
-func (r results) onCaptures(p *Plan, top time.Duration, out *experiments.Outcome) {
-	cells := experiments.Select(r.cells, func(c *Cell) bool { return c.Process == captured && c.Rounds > 0 })
-	if len(cells) == 0 {
-		return
-	}
-	rounds := 0
-	for i := range cells {
-		cells[i].Process = "" // the only one of its results
-		rounds += cells[i].Rounds
-	}
-	own := results{cells, r.places}
-	l := levels{p.Floors, p.Ticks, allSamplings}
-	e, anywhere := own.effects(p.factors(l, []time.Duration{top}, []time.Duration{0})),
-		own.effects(p.factors(l, p.Floors, p.Ticks))
-	for _, t := range []experiments.Table{own.floorTable(p), effectTable(p, e, anywhere)} {
-		t.Name, t.Title = "captured-"+t.Name, "Over captured round trips: "+t.Title
-		out.Tables = append(out.Tables, t)
-	}
-	for _, c := range own.orderClaims(p, e, anywhere, top) {
-		c.Name, c.Text = "captured-"+c.Name, "over captured round trips: "+c.Text
-		out.Claim(c)
-	}
-	out.Notes = append(out.Notes, fmt.Sprintf("%d flights of %d captures, each %d times with other losses. "+
-		"Intervals are over captures.", rounds, len(cells), p.Repeats))
-}

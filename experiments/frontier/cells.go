@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 
 	"tcpwheel/experiments"
 	"tcpwheel/tcptimers"
@@ -80,60 +79,4 @@ func (t *Tally) add(o Tally) {
 	for i := range t {
 		t[i] += o[i]
 	}
-}
-
-// share returns B: the share of bad timeouts among all, in percent.
-func (t Tally) share() float64 {
-	if t[good]+t[bad] == 0 {
-		return 0
-	}
-	return 100 * t[bad] / (t[good] + t[bad])
-}
-
-// mean returns the mean wait of a good timeout, in round trips.
-func (t Tally) mean() float64 { return t[normalised] / max(t[good], 1) }
-
-// seconds returns the mean wait of a good timeout, in seconds.
-func (t Tally) seconds() float64 { return t[waited] / max(t[good], 1) }
-
-// results are the cells, with the index of each configuration in their tallies.
-type results struct {
-	cells  []Cell
-	places map[config]int
-}
-
-func newResults(p *Plan, cells []Cell) results {
-	r := results{cells, map[config]int{}}
-	for i, c := range p.configs() {
-		r.places[c] = i
-	}
-	return r
-}
-
-// bySeed returns the tallies of a configuration in groups of one seed. process "" means all
-// processes but the captured one.
-func (r results) bySeed(c config, process string) (groups [][]Tally) {
-	k, ok := r.places[c]
-	if !ok {
-		panic("BUG: no configuration " + c.String())
-	}
-	cells := experiments.Select(r.cells, func(c *Cell) bool {
-		return c.Process == process || process == "" &&
-			c.Process != captured
-	})
-	return experiments.SamplesBySeed(cells, func(c *Cell) int { return c.Seed },
-		func(c *Cell) []Tally { return c.Tallies[k : k+1] })
-}
-
-// sum adds tallies up.
-func sum(all []Tally) (t Tally) {
-	for _, o := range all {
-		t.add(o)
-	}
-	return t
-}
-
-// of returns the tally of a configuration over all seeds. process "" means all processes.
-func (r results) of(c config, process string) Tally {
-	return sum(slices.Concat(r.bySeed(c, process)...))
 }

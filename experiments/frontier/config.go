@@ -8,6 +8,9 @@ import (
 	"tcpwheel/tcptimers"
 )
 
+// fineTick is the granularity of RFC 6298 §4: clocks up to it "perform somewhat better".
+const fineTick = 100 * time.Millisecond
+
 // The gains of RFC 6298.
 const (
 	standardAlpha = 8

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
+	"tcpwheel/experiments/declared"
 )
 
 //go:embed *.md *.yaml quantisation/*.md quantisation/*.yaml
@@ -70,7 +71,7 @@ const (
 )
 
 // Study is the study.
-var Study = experiments.Define(experiments.Spec[Plan, Cell]{
+var Study = declared.DefineRows(experiments.Spec[Plan, Cell]{
 	ID: "E10", Name: "frontier", Class: experiments.Shape, Files: files,
 	Found: "Next to a floor of 1 s and exact clocks, the floor moves the wait and the bad timeouts most, then " +
 		"the granularity, then the gains: {order}. Below the tick, the tick is the floor, and the order no longer " +
@@ -92,5 +93,4 @@ var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 		return nil
 	},
 	Cells: cells,
-	Judge: judge,
-})
+}, rows)
