@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
+	"tcpwheel/experiments/declared"
 	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/pcaps/capture"
 	"tcpwheel/pcaps/replay"
@@ -44,15 +45,14 @@ type fieldKind struct {
 }
 
 // Field is the study.
-var Field = experiments.Define(experiments.Spec[fieldPlan, fieldCell]{
+var Field = declared.DefineRows(experiments.Spec[fieldPlan, fieldCell]{
 	ID: "C2", Name: "field", Class: experiments.Shape, Folder: "counterfactual/field", Files: files,
 	Found: "Connections lost {lost} to losses, and waited for timers in {waited#} % of that. Where the control " +
 		"lets a verdict be, a timer for each segment would have saved {saves}.",
 	Question: "How much time do connections lose to their timers, and what would finer timers have saved?",
 	Check:    func(p *fieldPlan) error { return checkChoices(p.Policies, p.Control) },
 	Cells:    fieldCells,
-	Judge:    fieldJudge,
-})
+}, fieldRows)
 
 func fieldCells(p *fieldPlan) (all []experiments.Cell[fieldCell]) {
 	add := func(name string, open func() (*capture.Reader, func(), error)) {
