@@ -146,6 +146,10 @@ func tailLoss(p *Plan, c *Cell, rule string, lost int) (t Tail, err error) {
 		pair.RunFor(time.Duration(testbed.Uniform(uint64(c.Seed), 0xe17) * float64(c.Tick)))
 	}
 	info := session.Conn().Info(pair.World.Net.Now())
+	if want := timeout(c.Floor, c.RTT); c.Kind == kindMap && (info.RTO < want || info.RTO > want+time.Microsecond) &&
+		rule != shipped {
+		return t, fmt.Errorf("the timeout is %v, want %v", info.RTO, want)
+	}
 	good := p.Segments - lost
 	from = session.Wrote() + uint64(good*mss)
 	w.base = w.next

@@ -24,6 +24,8 @@ func needsRoot() error {
 	return nil
 }
 
+func ms(d time.Duration) float64 { return float64(d) / 1e6 }
+
 // kernelTimes is the number of tails that the kernel loses in each setting: odd, for the median.
 const kernelTimes = 9
 

@@ -7,9 +7,10 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
+	"tcpwheel/experiments/declared"
 )
 
-//go:embed README.md plan.yaml
+//go:embed *.md *.yaml
 var files embed.FS
 
 // Plan is the plan of the study.
@@ -31,20 +32,20 @@ type Plan struct {
 	GVisorRTTs     []time.Duration `plan:"gvisor_rtts" min:"1ms" max:"1s"`
 }
 
-// kind is the experiment of a cell.
-type kind string
+// Kind is the experiment of a cell.
+type Kind string
 
 const (
-	kindMap    kind = "map"    // one round trip and floor, all rules and numbers of lost segments
-	kindAge    kind = "age"    // segments that are apart
-	kindTick   kind = "tick"   // coarser ticks at a random phase
-	kindLadder kind = "ladder" // one case, with all transmissions
-	kindGVisor kind = "gvisor" // gVisor's own TCP
+	kindMap    Kind = "map"    // one round trip and floor, all rules and numbers of lost segments
+	kindAge    Kind = "age"    // segments that are apart
+	kindTick   Kind = "tick"   // coarser ticks at a random phase
+	kindLadder Kind = "ladder" // one case, with all transmissions
+	kindGVisor Kind = "gvisor" // gVisor's own TCP
 )
 
 // Cell is the result of one setting.
 type Cell struct {
-	Kind  kind          `json:"kind"`
+	Kind  Kind          `json:"kind"`
 	Floor string        `json:"floor,omitempty"`
 	RTT   time.Duration `json:"rtt_ns"`
 	Gap   time.Duration `json:"gap_ns,omitempty"`
@@ -74,7 +75,7 @@ type Sent struct {
 }
 
 // Study is the study.
-var Study = experiments.Define(experiments.Spec[Plan, Cell]{
+var Study = declared.DefineRows(experiments.Spec[Plan, Cell]{
 	ID: "E17", Name: "tailmap", Class: experiments.Exact, Files: files,
 	Found: "Which repairs a lost tail first, a timer per segment or a probe, depends on RTT and loss: a probe " +
 		"from two lost segments on and below 100 ms. This stack's default has both and is never later than either " +
@@ -95,6 +96,5 @@ var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 		return nil
 	},
 	Cells: cells,
-	Judge: judge,
 	Live:  []experiments.LivePart[Plan]{{Name: "kernel", Needs: needsRoot, Run: kernel}},
-})
+}, rows)

@@ -1,6 +1,7 @@
 package tailmap
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -8,6 +9,10 @@ import (
 	"tcpwheel/experiments/internal/studytest"
 	"tcpwheel/experiments/tail"
 )
+
+func find(tails []Tail, rule string, lost int) Tail {
+	return tails[slices.IndexFunc(tails, func(t Tail) bool { return t.Rule == rule && t.Lost == lost })]
+}
 
 func TestTails(t *testing.T) {
 	cells, out := studytest.RunAltered[Cell](t, Study, "", nil)
