@@ -7,10 +7,11 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
+	"tcpwheel/experiments/declared"
 	"tcpwheel/experiments/internal/testbed"
 )
 
-//go:embed README.md plan.yaml comb/*.md comb/*.yaml deadpeer/README.md deadpeer/plan.yaml
+//go:embed *.md *.yaml comb/*.md comb/*.yaml deadpeer/*.md deadpeer/*.yaml
 var files embed.FS
 
 // Plan is the plan of the study.
@@ -65,10 +66,9 @@ type Retransmission struct {
 }
 
 // Study is the study.
-var Study = experiments.Define(experiments.Spec[Plan, Cell]{
+var Study = declared.DefineRows(experiments.Spec[Plan, Cell]{
 	ID: "E24", Name: "outage", Class: experiments.Exact, Files: files,
 	Found:    "A timer per segment makes one timeout and one backoff of a flight, as one timer does: {one-event}.",
 	Question: "Does a timer per segment make one timeout into many?",
 	Cells:    cells,
-	Judge:    judge,
-})
+}, rows)

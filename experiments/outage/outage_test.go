@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
+	"tcpwheel/experiments/declared"
 	"tcpwheel/experiments/internal/studytest"
 	"tcpwheel/experiments/internal/testbed"
 )
@@ -21,7 +22,7 @@ func small() *Plan {
 
 func TestOutage(t *testing.T) {
 	p := small()
-	out := studytest.Judge(t, judge, p, studytest.Cells(t, cells(p)))
+	out := judged(t, p, studytest.Cells(t, cells(p)))
 	studytest.Check(t, out)
 	studytest.Want(t, out, experiments.Reproduced)
 }
@@ -60,6 +61,11 @@ func TestFalsifier(t *testing.T) {
 			e.Timeouts, e.Backoffs, e.Bytes, e.Ssthresh, e.Spare = e.Timeouts*8, 8, 8*mss, 2*mss-1, -1
 		}
 	}
-	out := studytest.Judge(t, judge, p, all)
+	out := judged(t, p, all)
 	studytest.Want(t, out, experiments.NotReproduced)
+}
+
+func judged(t *testing.T, p *Plan, cells []Cell) *experiments.Outcome {
+	t.Helper()
+	return studytest.Judge(t, declared.Judge[Plan, row](files, "."), p, rows(p, cells))
 }

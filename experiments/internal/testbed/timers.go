@@ -177,10 +177,14 @@ func (t *Timers) Allowed() string {
 // String returns the text.
 func (t Timers) String() string { return t.Text }
 
-// Value returns a setting by name, for expressions over a plan: floor, the least timeout.
+// Value returns a setting by name, for expressions over a plan: floor and ceiling, the least and the
+// greatest timeout.
 func (t Timers) Value(name string) (any, bool) {
-	if name == "floor" {
+	switch name {
+	case "floor":
 		return t.Policy.Bounds.Min, true
+	case "ceiling":
+		return t.Policy.Bounds.Max, true
 	}
 	return nil, false
 }
