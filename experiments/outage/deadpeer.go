@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
+	"tcpwheel/experiments/declared"
 )
 
 // deadPlan is the plan of the study.
@@ -35,11 +36,10 @@ type deadCell struct {
 }
 
 // DeadPeer is the study.
-var DeadPeer = experiments.Define(experiments.Spec[deadPlan, deadCell]{
+var DeadPeer = declared.DefineRows(experiments.Spec[deadPlan, deadCell]{
 	ID: "E14", Name: "deadpeer", Class: experiments.Exact, Folder: "outage/deadpeer", Files: files,
 	Found: "Keepalive notices a dead peer after two hours and more ({bsd}; {linux}), R2 after minutes ({r2}). " +
 		"The tick adds less than itself.",
 	Question: "When is a dead peer noticed, by keepalive, user timeout and R2?",
 	Cells:    deadCells,
-	Judge:    deadJudge,
-})
+}, deadRows)

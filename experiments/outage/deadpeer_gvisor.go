@@ -7,7 +7,6 @@ import (
 	"syscall"
 	"time"
 
-	"tcpwheel/experiments"
 	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/netstack"
 	"tcpwheel/netstack/sockets"
@@ -162,59 +161,4 @@ func (d *death) configure(conn *sockets.Conn) error {
 // late returns the distance between the end and the rule.
 func (d *death) late(c deadCell) time.Duration {
 	return (time.Duration(c.Took*1e9) - c.Rule).Abs()
-}
-
-// maxAckDelay is the allowance of gVisor's probe for the delayed ACK of a lone segment (rack.go,
-// schedulePTO).
-const maxAckDelay = 200 * time.Millisecond
-
-// judgeGVisor judges gVisor's own TCP.
-func judgeGVisor(p *deadPlan, cells []deadCell, out *experiments.Outcome) {
-	t := experiments.Table{
-		Name: "gvisor", Title: "How long a connection of gVisor's own TCP outlives its peer",
-		Columns: []string{"case", "rule, s", "lives, s", "beyond the rule, ms"},
-	}
-	var keeps, users, bares experiments.Tally
-	worst := time.Duration(0) // of the user timeouts
-	for _, d := range gvisorCases(p) {
-		for _, c := range cells {
-			if c.Case != d.name {
-				continue
-			}
-			if c.Rule == 0 {
-				t.Add(d.name, "none", c.Took, "")
-				continue
-			}
-			t.Add(d.name, c.Rule.Seconds(), c.Took, 1e3*(c.Took-c.Rule.Seconds()))
-			switch {
-			case d.what == idle:
-				keeps.Add(c.Off == 0)
-			case d.bare:
-				bares.Add(c.Off == 0)
-			default:
-				users.Add(c.Off == 0)
-				worst = max(worst, d.late(c))
-			}
-		}
-	}
-	out.Tables = append(out.Tables, t)
-	out.Claim(experiments.Claim{
-		Name: "gvisor", Class: experiments.Law, Text: fmt.Sprintf("gVisor's own TCP notices after 7875 s, and "+
-			"under keepalive of %v, %v and %d after their sum", p.FastIdle, p.FastInterval, p.FastCount),
-		Published: "7200 s + 9·75 s", Source: "gVisor, tcp/endpoint.go", Tag: experiments.FromPrint,
-		Measured:  experiments.MeasuredText("%d of %d", keeps.Cases-keeps.Exceptions, keeps.Cases),
-		Expected:  experiments.Whether(keeps.Cases > 0 && keeps.Exceptions == 0, "both within a millisecond"),
-		Otherwise: "its timers are others"})
-	probe := 2*p.RTT + maxAckDelay
-	out.Claim(experiments.Claim{
-		Name: "gvisor-user-timeout", Class: experiments.Law,
-		Text:   "with data in flight the user timeout decides for gVisor's own TCP, too",
-		Source: "RFC 9293 §3.8.3 and RFC 5482", Tag: experiments.Standard,
-		Measured: users.Measure("off, by %v at most", worst.Round(time.Millisecond)),
-		Expected: experiments.None().Saying("within a millisecond").OrDiffersIf(users.Cases > 0 &&
-			worst < probe+time.Millisecond, "within a probe timeout"),
-		Otherwise: fmt.Sprintf("at its first timeout it checks when the first segment in flight was last sent, and "+
-			"its tail loss probe has retransmitted that by then, 2·SRTT + 200 ms "+
-			"after the first time: %v here. Without RACK and its probe %d of %d are off", probe, bares.Exceptions,
-			bares.Cases)})
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
+	"tcpwheel/experiments/declared"
 	"tcpwheel/experiments/internal/studytest"
 )
 
@@ -18,7 +19,7 @@ func deadSmall() *deadPlan {
 
 func TestDeaths(t *testing.T) {
 	p := deadSmall()
-	out := studytest.Judge(t, deadJudge, p, studytest.Cells(t, deadCells(p)))
+	out := deadJudged(t, p, studytest.Cells(t, deadCells(p)))
 	studytest.Check(t, out)
 	studytest.WantOthers(t, out, experiments.Reproduced, "gvisor-user-timeout")
 	// gVisor's counts from the tail loss probe, 2·SRTT + 200 ms after the data.
@@ -83,6 +84,11 @@ func TestDeadFalsifier(t *testing.T) {
 		c.Off, c.Least, c.Mean, c.Greatest, c.KS = p.Phases, c.Least+2, c.Mean+2, c.Greatest+2, 0
 		c.Took++
 	}
-	out := studytest.Judge(t, deadJudge, p, all)
+	out := deadJudged(t, p, all)
 	studytest.WantOthers(t, out, experiments.NotReproduced, "rfc9293")
+}
+
+func deadJudged(t *testing.T, p *deadPlan, cells []deadCell) *experiments.Outcome {
+	t.Helper()
+	return studytest.Judge(t, declared.Judge[deadPlan, deadRow](files, "deadpeer"), p, deadRows(p, cells))
 }
