@@ -457,6 +457,9 @@ func (s *scope) addPoints(f *figure.Figure, g *graph, from *series, made, law *f
 			made.Add(x, share)
 			continue
 		}
+		if n := len(made.X) - 1; from.function() && made.Kind == figure.Steps && n >= 0 && made.X[n] == x {
+			made.X, made.Y = made.X[:n], made.Y[:n] // of a function's steps at one x the last counts
+		}
 		if err := p.scope.addPoint(made, x, from.Y); err != nil {
 			return err
 		}
@@ -513,8 +516,7 @@ func (s *scope) places(from *series, kind figure.Kind) (all []group, err error) 
 	return all, err
 }
 
-// addPoint adds a point. There is none where y has no rows to measure. Of steps at one x the last
-// counts.
+// addPoint adds a point. There is none where y has no rows to measure.
 func (s *scope) addPoint(made *figure.Series, x float64, of formula) error {
 	y, err := s.eval(of.tree)
 	if errors.Is(err, errNoRows) {
@@ -530,10 +532,6 @@ func (s *scope) addPoint(made *figure.Series, x float64, of formula) error {
 	value, ok := number(y)
 	if !ok {
 		return fmt.Errorf("y: %s, want a number", kind(y))
-	}
-	if last := len(made.X) - 1; made.Kind == figure.Steps && last >= 0 && made.X[last] == x {
-		made.Y[last] = value
-		return nil
 	}
 	made.Add(x, value)
 	return nil

@@ -163,9 +163,9 @@ func (p *Plan) levels() []levelSet {
 	return sets
 }
 
-// factors returns configurations as levels of factors: those of the floor at each of some ticks, and
-// those of the others at each of some floors. Levels of one factor that share what is fixed differ
-// in nothing else.
+// factors returns configurations as levels of factors: those of the floor at each of some ticks,
+// and those of the others at each of some floors. Levels of one factor that share what is fixed
+// differ in nothing else.
 func (p *Plan) factors(floors, ticks []time.Duration, samplings []sampling, atFloors,
 	atTicks []time.Duration) (all []level) {
 	for _, tick := range atTicks {

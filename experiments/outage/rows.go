@@ -2,8 +2,8 @@ package outage
 
 import "time"
 
-// row is a lost flight under one timer and under a timer for each segment, or a retransmission of the
-// diagram.
+// row is a lost flight under one timer and under a timer for each segment, or a retransmission of
+// the diagram.
 type row struct {
 	Set    string        `json:"set" help:"flight, or sent: a retransmission of the diagram"`
 	Flight int           `json:"flight" unit:"segments"`

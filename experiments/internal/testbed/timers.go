@@ -177,8 +177,8 @@ func (t *Timers) Allowed() string {
 // String returns the text.
 func (t Timers) String() string { return t.Text }
 
-// Value returns a setting by name, for expressions over a plan: floor and ceiling, the least and the
-// greatest timeout.
+// Value returns a setting by name, for expressions over a plan: floor and ceiling, the least and
+// the greatest timeout.
 func (t Timers) Value(name string) (any, bool) {
 	switch name {
 	case "floor":
