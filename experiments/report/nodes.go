@@ -45,7 +45,7 @@ func (v *pageView) nodes() g.Node {
 		htmlpage.Facts(v.Facts), h.Nav(links()), newline,
 		g.If(len(v.Heads) > 0, g.Group{
 			h.H2(h.ID("headlines"), g.Text("What matters most")), newline,
-			g.Map(v.Heads, headlineView.node),
+			h.Div(h.Class("figures"), g.Map(v.Heads, headlineView.node)), newline,
 		}),
 		g.Map(v.Studies, studyView.node),
 		g.If(len(v.Live) > 0, h.Section(h.ID("live"), newline,
@@ -79,8 +79,7 @@ func (f *figureView) node() g.Node {
 func (v headlineView) node() g.Node {
 	return h.Section(h.Class("headline"), h.H3(g.Text(v.Title)), newline,
 		h.P(g.If(v.Found != "", g.Group{inline(v.Found), g.Text(" ")}), htmlpage.Link(v.Study, v.ID+" "+v.Study)),
-		newline,
-		h.Div(h.Class("figures"), v.Figure.Figure.Element()), newline)
+		newline, v.Figure.Figure.Element(), newline)
 }
 
 func (v studyView) node() g.Node {
@@ -89,8 +88,8 @@ func (v studyView) node() g.Node {
 		h.P(h.Class("soft"), g.Text(v.Class+" "), h.Code(g.Text(v.Command))), newline,
 		g.If(v.User, h.P(h.B(g.Text("It ran with the plan of a user")),
 			g.Text(", which says what differs from the study’s own. "), g.Text(plan.Question(v.Plan)))),
-		g.If(v.Found != "", h.P(h.B(g.Text("Found.")), g.Text(" "), inline(v.Found))), newline,
-		v.Readme, v.outcomeView.node(),
+		h.Div(h.Class("prose"), g.If(v.Found != "", h.P(h.B(g.Text("Found.")), g.Text(" "), inline(v.Found))), newline,
+			v.Readme), newline, v.outcomeView.node(),
 		h.Details(h.Summary(g.Text("plan")), h.Pre(h.Class("csv"), g.Attr("data-name", v.Name+"-plan.yaml"),
 			g.Text(v.Plan))), newline,
 		htmlpage.Facts(v.Facts))
@@ -121,18 +120,18 @@ func (v *outcomeView) node() g.Node {
 		}),
 		g.If(len(v.Figures) > 0, h.Div(h.Class("figures"), g.Map(v.Figures,
 			func(f figureView) g.Node { return f.node() }))), newline,
-		g.Map(v.Tables, func(t tableView) g.Node {
-			return g.Group{h.H4(g.Text(t.Title)), newline, htmlpage.Table("sort", t.Head, t.Body,
+		h.Div(h.Class("tables"), g.Map(v.Tables, func(t tableView) g.Node {
+			return h.Div(h.H4(g.Text(t.Title)), newline, htmlpage.Table("sort", t.Head, t.Body,
 				func(row []cellView) g.Group {
 					return g.Map(row, func(c cellView) g.Node {
 						return h.Td(g.If(c.Word, h.Class("w")), g.If(c.Text != c.Value, g.Attr("data-v", c.Value)),
 							g.Text(c.Text))
 					})
-				})}
-		}),
+				}))
+		})), newline,
 		g.If(len(v.Files) > 0, h.P(h.Class("soft"), g.Text("Tables for programs, in files next to this page: "),
 			files(), g.Text("."))),
-		g.Map(v.Notes, func(s string) g.Node { return h.P(inline(s), newline) }),
+		h.Div(h.Class("prose"), g.Map(v.Notes, func(s string) g.Node { return h.P(inline(s), newline) })),
 	}
 }
 
