@@ -91,7 +91,7 @@ async function analyze(capture, name) {
   try {
     state("loading the program");
     const r = await command(mine, ["analyze", "--json", "--html", "report.html", "--"], ["report.html"]);
-    memory = r.memory;
+    document.body.dataset.memory = memory = r.memory || 0;
     if (r.files["report.html"] && r.files["report.html"].size) {
       mine.outputs.analyze = r.stdout;
       mine.outputs.html = r.files["report.html"];
@@ -106,9 +106,8 @@ async function analyze(capture, name) {
       mine.outputs.replayHTML = x.files["replay.html"];
       include("s-replay", await x.files["replay.html"].text());
     } else if (x.code !== 0) $s("s-replay").textContent = "Replay: " + sentence(x);
-    memory = Math.max(memory, x.memory || 0);
+    document.body.dataset.memory = memory = Math.max(memory, x.memory || 0);
     state(`${name}: done in ${((performance.now() - began) / 1000).toFixed(1)} s, with at most ${Math.round(memory / 1e6)} MB.`);
-    document.body.dataset.memory = memory;
     document.body.dataset.done = "replay";
   } catch (wrong) {
     if (job !== mine) return;

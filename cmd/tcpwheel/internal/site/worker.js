@@ -77,7 +77,6 @@ async function run(module, { args, capture, name, outs }) {
   let told = 0, go, instance;
   const talk = [], decoder = new TextDecoder();
   const files = fileSystem(capture, name, (at, size) => {
-    if (instance && instance.exports.mem.buffer.byteLength > memoryBound) throw new Error("this capture needs more than 1 GB of memory here: the command tcpwheel has no such bound");
     if (performance.now() - told > 100) { told = performance.now(); postMessage({ progress: at / size }); }
   }, bytes => {
     const text = decoder.decode(bytes);
@@ -90,9 +89,16 @@ async function run(module, { args, capture, name, outs }) {
   go.argv = ["tcpwheel", ...args];
   let code = -1;
   go.exit = status => { code = status; };
+  let memory = 0;
+  const calls = go.importObject.gojs, grown = calls["runtime.resetMemoryDataView"];
+  calls["runtime.resetMemoryDataView"] = sp => { // the program's memory has grown
+    grown(sp);
+    memory = instance.exports.mem.buffer.byteLength;
+    if (memory > memoryBound) throw Object.assign(new Error(`this capture needs more than ${memoryBound / 1e9} GB of memory here: the command tcpwheel has no such bound`), { memory });
+  };
   instance = await WebAssembly.instantiate(module, go.importObject);
   await go.run(instance);
-  const memory = instance.exports.mem.buffer.byteLength;
+  memory = instance.exports.mem.buffer.byteLength;
   const said = talk.join("").split("\n").map(line => line.slice(line.lastIndexOf("\r") + 1).trim()).filter(Boolean).join("\n");
   return { code, memory, stdout: files.blob(), talk: said, files: Object.fromEntries((outs || []).map(o => [o, files.blob(o)])) };
 }
@@ -134,6 +140,8 @@ onmessage = async e => {
   try {
     postMessage({ done: await run(e.data.module, e.data) });
   } catch (wrong) {
-    postMessage({ done: { code: -1, talk: wrong.message, files: {} } });
+    failed(wrong);
   }
 };
+const failed = wrong => postMessage({ done: { code: -1, memory: wrong.memory, talk: wrong.message, files: {} } });
+onerror = (text, file, line, column, wrong) => { failed(wrong || new Error(text)); return true; }; // in a call from a timer
