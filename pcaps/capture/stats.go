@@ -26,6 +26,17 @@ var reasonNames = [numberOfReasons]string{
 // String returns the name used in tables and JSON: "not-ip", "udp" and so on.
 func (r Reason) String() string { return reasonNames[r] }
 
+// MarshalText returns the name.
+func (r Reason) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// Keys implements record.Keyed.
+func (Reason) Keys() (all []any) {
+	for _, r := range Reasons() {
+		all = append(all, r)
+	}
+	return all
+}
+
 // Reasons returns all reasons in the order of Stats.Skipped.
 func Reasons() []Reason {
 	all := make([]Reason, 0, numberOfReasons-1)

@@ -5,10 +5,13 @@ import (
 	_ "embed"
 	"encoding/base64"
 	"io"
+	"reflect"
 	"strings"
 
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
+
+	"tcpwheel/wheel/base/record"
 )
 
 var (
@@ -90,6 +93,47 @@ func TableOnly[T any](class string, columns []Column, rows []T, row func(T) g.Gr
 	return h.Table(g.If(class != "", h.Class(class)),
 		h.THead(h.Tr(g.Map(columns, func(c Column) g.Node { return h.Th(g.If(c.Words, h.Class("w")), g.Text(c.Name)) }))), Markup("\n"),
 		h.TBody(g.Map(rows, func(r T) g.Node { return g.Group{h.Tr(row(r)), Markup("\n")} })))
+}
+
+// Records returns a table of records: the columns that record.Select selects by names. adorn, if not
+// nil, may add to the cell of a column.
+func Records[T any](class, names string, rows []T, adorn func(row *T, column string, c *record.Cell)) g.Node {
+	fields := record.Select(reflect.TypeFor[T](), names)
+	return Table(class, Heads(fields), rows, func(row T) g.Group {
+		return Row(fields, row, func(column string, c *record.Cell) {
+			if adorn != nil {
+				adorn(&row, column, c)
+			}
+		})
+	})
+}
+
+// Heads returns the columns of fields.
+func Heads(fields []record.Field) (columns []Column) {
+	for i := range fields {
+		columns = append(columns, Column{fields[i].Head, fields[i].Words()})
+	}
+	return columns
+}
+
+// Row returns the cells of fields in a record. adorn may add to the cell of a column.
+func Row(fields []record.Field, row any, adorn func(column string, c *record.Cell)) (cells g.Group) {
+	value := reflect.ValueOf(row)
+	for i := range fields {
+		c := fields[i].Cell(value)
+		adorn(fields[i].Name, &c)
+		cells = append(cells, Cell(&c))
+	}
+	return cells
+}
+
+// Cell returns a cell of a table.
+func Cell(c *record.Cell) g.Node {
+	text := Link(c.Link, c.Text)
+	if c.Class != "" {
+		text = h.B(h.Class(c.Class), text)
+	}
+	return h.Td(g.If(c.Words, h.Class("w")), g.If(c.Measure, g.Attr("data-v", c.Value)), g.If(c.Title != "", h.Title(c.Title)), text)
 }
 
 // Cells returns a cell of a number, or of none, for each text.

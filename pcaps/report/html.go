@@ -13,6 +13,7 @@ import (
 
 	"tcpwheel/pcaps/htmlpage"
 	"tcpwheel/pcaps/track"
+	"tcpwheel/wheel/base/record"
 )
 
 // Data of the page.
@@ -25,37 +26,45 @@ type (
 		Kinds                   []kindView
 		Stalls, Recoveries      *picture
 		EpisodesNote, ConnsNote string
-		Episodes                []episodeView
+		Episodes                []track.EpisodeRecord
+		Said                    map[int64]string // headers of packets
+		Drawings                map[int]string   // where connections are drawn
 		Conns                   []connView
 		DrawnNote               string
 		Drawn                   []drawnView
 	}
 	kindView struct {
-		Kind                         string
-		N, Open, Spurious, Undecided int
-		Spans                        []string
-	}
-	cellView struct {
-		Value, Text string
-		Title       string // shown under the pointer
-	}
-	episodeView struct {
-		track.EpisodeRecord
-		Drawn         string // where its connection is drawn
-		Packet        int64
-		Said          string // the packet's headers
-		At, Needed    string
-		Repair, Spans []cellView
+		Kind      string `head:"kind"`
+		N         int    `head:"episodes"`
+		TRec      string `head:"T_rec median" cell:"number"`
+		TRecP95   string `head:"T_rec p95" cell:"number"`
+		TRecP99   string `head:"T_rec p99" cell:"number"`
+		D         string `head:"D median" cell:"number"`
+		DP95      string `head:"D p95" cell:"number"`
+		Lost      string `head:"time lost" cell:"number"`
+		Waited    string `head:"on timers" cell:"number"`
+		Open      int    `head:"not repaired"`
+		Spurious  int    `head:"spurious retransmissions"`
+		Undecided int    `head:"undecided"`
 	}
 	connView struct {
-		Conn                  int
-		Drawn, Src, Dst       string
-		Packets, Out, Back    int64
-		Repair, Spans         []cellView
-		Retransmissions       int64
-		Spurious, Episodes    int
-		TimersOut, TimersBack string
-		End                   string
+		Conn            int         `head:"conn"`
+		Lost            record.Cell `head:"time lost"`
+		Longest         record.Cell `head:"longest T_rec"`
+		Episodes        int         `head:"episodes"`
+		Src             string      `head:"first"`
+		Dst             string      `head:"second"`
+		Packets         int64       `head:"packets"`
+		Out             int64       `head:"bytes →"`
+		Back            int64       `head:"bytes ←"`
+		Duration        record.Cell `head:"duration"`
+		RTTOut          record.Cell `head:"RTT →"`
+		RTTBack         record.Cell `head:"RTT ←"`
+		Retransmissions int64       `head:"retransmissions"`
+		Spurious        int         `head:"spurious"`
+		TimersOut       string      `head:"timers →"`
+		TimersBack      string      `head:"timers ←"`
+		End             string      `head:"end"`
 	}
 	drawnView struct {
 		ID             string
@@ -66,20 +75,12 @@ type (
 	}
 )
 
-// cell returns a table cell with a span, empty if there is none.
-func cell(d time.Duration, known bool) cellView {
-	if !known {
-		return cellView{}
-	}
-	return cellView{Value: strconv.FormatFloat(d.Seconds(), 'g', -1, 64), Text: track.SpanText(d)}
-}
-
-// secondsCell is cell for a number of seconds in a record.
-func secondsCell(s *float64) cellView {
+// secondsCell returns a cell of a number of seconds in a record.
+func secondsCell(s *float64) record.Cell {
 	if s == nil {
-		return cellView{}
+		return record.SpanCell(0, false)
 	}
-	return cell(time.Duration(*s*1e9+0.5), true)
+	return record.SpanCell(time.Duration(*s*1e9+0.5), true)
 }
 
 // Write writes the page. All sections must have ended.
@@ -137,21 +138,18 @@ func (s *Section) view(id string) sectionView {
 	if n := len(s.rows); n < s.conns {
 		v.ConnsNote = fmt.Sprintf("The %d of %d connections that lost the most time.", n, s.conns)
 	}
-	drawn := map[int]string{}
+	v.Drawings, v.Said = map[int]string{}, s.said
 	for i := range s.drawn {
 		d := &s.drawn[i]
 		name := id + "conn" + strconv.Itoa(d.conn.ID)
-		drawn[d.conn.ID] = name
+		v.Drawings[d.conn.ID] = name
 		v.Drawn = append(v.Drawn, d.view(name, s))
 	}
 	for i := range s.events {
-		e := s.events[i].view()
-		e.Said = s.said[e.Packet]
-		e.Drawn = drawn[e.Conn]
-		v.Episodes = append(v.Episodes, e)
+		v.Episodes = append(v.Episodes, s.events[i].EpisodeRecord)
 	}
 	for i := range s.rows {
-		v.Conns = append(v.Conns, s.rows[i].view(drawn))
+		v.Conns = append(v.Conns, s.rows[i].view())
 	}
 	if n := len(s.drawn); n < s.conns {
 		v.DrawnNote = fmt.Sprintf("The %d of %d connections that lost the most time are drawn below; of equal ones, the largest.", n, s.conns)
@@ -164,36 +162,26 @@ func (s *Section) view(id string) sectionView {
 
 // view returns the row of a kind. Its quantiles are of the repaired episodes.
 func (k *kindStats) view(kind track.Kind) kindView {
-	v := kindView{Kind: kind.String(), N: k.n, Open: k.open, Spurious: k.spurious, Undecided: k.undecided}
-	quantiles := func(of *Spans, all ...float64) {
-		for _, q := range all {
-			text := "-"
-			if of.Len() > 0 {
-				text = track.SpanText(of.Quantile(q))
-			}
-			v.Spans = append(v.Spans, text)
+	quantile := func(of *Spans, q float64) string {
+		if of.Len() == 0 {
+			return "-"
 		}
+		return track.SpanText(of.Quantile(q))
 	}
-	quantiles(&k.tRec, 0.5, 0.95, 0.99)
-	quantiles(&k.d, 0.5, 0.95)
-	v.Spans = append(v.Spans, track.SpanText(k.lost), track.SpanText(k.waited))
-	return v
-}
-
-func (e *episodeRow) view() episodeView {
-	return episodeView{
-		EpisodeRecord: e.EpisodeRecord, Packet: e.RetransmissionPacket, At: strconv.FormatFloat(e.At, 'f', 6, 64), Needed: e.needed,
-		Repair: []cellView{secondsCell(e.TRec), secondsCell(&e.TimeLost)},
-		Spans:  []cellView{secondsCell(&e.D), secondsCell(e.A), secondsCell(e.P), secondsCell(e.RTT), secondsCell(e.TimerTax)},
+	return kindView{
+		Kind: kind.String(), N: k.n, TRec: quantile(&k.tRec, 0.5), TRecP95: quantile(&k.tRec, 0.95), TRecP99: quantile(&k.tRec, 0.99),
+		D: quantile(&k.d, 0.5), DP95: quantile(&k.d, 0.95), Lost: track.SpanText(k.lost), Waited: track.SpanText(k.waited),
+		Open: k.open, Spurious: k.spurious, Undecided: k.undecided,
 	}
 }
 
-func (r *connRow) view(drawn map[int]string) connView {
+func (r *connRow) view() connView {
 	out, back := &r.Flows[0], &r.Flows[1]
 	v := connView{
-		Conn: r.Conn, Drawn: drawn[r.Conn], Src: out.Src, Dst: out.Dst, Packets: r.Packets, Out: out.Bytes, Back: back.Bytes,
+		Conn: r.Conn, Src: out.Src, Dst: out.Dst, Packets: r.Packets, Out: out.Bytes, Back: back.Bytes,
 		Retransmissions: out.Retransmissions + back.Retransmissions, Spurious: out.Spurious + back.Spurious,
-		Repair:    []cellView{cell(r.lost, r.lost > 0), cell(r.longest, r.longest > 0)},
+		Lost: record.SpanCell(r.lost, r.lost > 0), Longest: record.SpanCell(r.longest, r.longest > 0),
+		Duration: secondsCell(&r.Duration), RTTOut: rttCell(out), RTTBack: rttCell(back),
 		TimersOut: timersOf(out), TimersBack: timersOf(back), End: r.End,
 	}
 	for i := range r.Flows {
@@ -201,7 +189,6 @@ func (r *connRow) view(drawn map[int]string) connView {
 			v.Episodes += n
 		}
 	}
-	v.Spans = []cellView{secondsCell(&r.Duration), rttCell(out), rttCell(back)}
 	return v
 }
 
@@ -217,9 +204,9 @@ func timersOf(f *track.FlowRecord) string {
 	}
 }
 
-func rttCell(f *track.FlowRecord) cellView {
+func rttCell(f *track.FlowRecord) record.Cell {
 	if f.RTT == nil {
-		return cellView{}
+		return record.SpanCell(0, false)
 	}
 	return secondsCell(&f.RTT.Mean)
 }

@@ -5,13 +5,14 @@ import (
 	_ "embed"
 	"fmt"
 	"io"
-	"slices"
-	"strconv"
+	"reflect"
 
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
 
 	"tcpwheel/pcaps/htmlpage"
+	"tcpwheel/pcaps/track"
+	"tcpwheel/wheel/base/record"
 )
 
 //go:embed page.css
@@ -26,26 +27,19 @@ func writePage(w io.Writer, title string, body ...g.Node) error {
 	return b.Flush()
 }
 
-// cells returns the cells of spans, which are sorted by their values.
-func cells(all ...cellView) g.Group {
-	return g.Map(all, func(c cellView) g.Node {
-		return h.Td(g.Attr("data-v", c.Value), g.If(c.Title != "", h.Title(c.Title)), g.Text(c.Text))
-	})
-}
-
-// integer returns a cell of a number.
-func integer[T int | int64](n T) g.Node { return h.Td(g.Text(strconv.FormatInt(int64(n), 10))) }
-
-// ofFile returns a column, or a cell, of files where there are several.
-func ofFile[T any](several bool, first T, others ...T) []T {
+// withFile selects all columns, that of files if there are several.
+func withFile(several bool) string {
 	if several {
-		others = slices.Insert(others, 0, first)
+		return ""
 	}
-	return others
+	return "-File"
 }
 
 // newline keeps the lines of a page readable.
 const newline = htmlpage.Markup("\n")
+
+// episodeColumns are the columns of the table of episodes.
+const episodeColumns = "conn retransmission_packet at_s.6 kind t_rec_s time_lost_s spurious d_s a_s p_s rtt_s timer_tax_s retransmissions evidence src dst"
 
 func (v sectionView) node() g.Node {
 	return h.Section(h.ID(v.ID), newline,
@@ -56,22 +50,28 @@ func (v sectionView) node() g.Node {
 		h.Div(h.Class("opening"), v.Recoveries.node(), h.Div(htmlpage.Facts(v.Facts))), newline,
 		g.If(len(v.Kinds) > 0, g.Group{
 			h.H3(g.Text("Losses, by the cause of the first retransmission")), newline,
-			htmlpage.Table("", htmlpage.Columns("*kind|episodes|T_rec median|T_rec p95|T_rec p99|D median|D p95|time lost|on timers|not repaired|spurious retransmissions|undecided"),
-				v.Kinds, func(k kindView) g.Group {
-					return g.Group{htmlpage.Words(k.Kind), integer(k.N), htmlpage.Cells(k.Spans...), integer(k.Open), integer(k.Spurious), integer(k.Undecided)}
-				}),
+			htmlpage.Records("", "", v.Kinds, nil),
 			htmlpage.Soft("T_rec = D + A + P, by the sender’s clock: D from a transmission to its first retransmission, A from there to the retransmission that arrived, P from there to its ACK. Time lost: how long the receiver’s application got nothing that the path could have brought. On timers: the part of it that the sender waited for its timers."),
 		}),
 		g.If(len(v.Episodes) > 0, g.Group{
 			h.H3(g.Text("Episodes")), newline,
 			htmlpage.Soft(sentences(v.EpisodesNote, "At: since the first packet of the file, as in Wireshark. Needed: ? where the capture cannot tell. Sent: number of retransmissions. Tax: the part of D that an exact timer, or ACKs if any came, would have saved.")),
-			htmlpage.Table("sort", htmlpage.Columns("conn|packet|at, s|*kind|T_rec|lost|*needed|D|A|P|RTT|tax|sent|*evidence|*from|*to"),
-				v.Episodes, episodeView.cells),
+			htmlpage.Records("sort", episodeColumns, v.Episodes, func(r *track.EpisodeRecord, column string, c *record.Cell) {
+				switch column {
+				case "conn":
+					c.Link = v.Drawings[r.Conn]
+				case "retransmission_packet":
+					c.Title = v.Said[r.RetransmissionPacket]
+				}
+			}),
 		}),
 		h.H3(g.Text("Connections")), newline,
 		htmlpage.Soft(v.ConnsNote),
-		htmlpage.Table("sort", htmlpage.Columns("conn|time lost|longest T_rec|episodes|*first|*second|packets|bytes →|bytes ←|duration|RTT →|RTT ←|retransmissions|spurious|*timers →|*timers ←|*end"),
-			v.Conns, connView.cells),
+		htmlpage.Records("sort", "", v.Conns, func(r *connView, column string, c *record.Cell) {
+			if column == "Conn" {
+				c.Link = v.Drawings[r.Conn]
+			}
+		}),
 		htmlpage.Soft(v.DrawnNote),
 		g.Map(v.Drawn, func(d drawnView) g.Node {
 			return wireDrawnView{d.ID, fmt.Sprintf("Connection %d: %s", d.Conn, d.Ends), d.Words, d.Figures, d.Zooms}.node()
@@ -87,21 +87,6 @@ func sentences(a, b string) string {
 	return a + " " + b
 }
 
-func (e episodeView) cells() g.Group {
-	return g.Group{
-		h.Td(htmlpage.Link(e.Drawn, strconv.Itoa(e.Conn))), h.Td(g.If(e.Said != "", h.Title(e.Said)), g.Text(strconv.FormatInt(e.Packet, 10))),
-		htmlpage.Cells(e.At), htmlpage.Words(fmt.Sprint(e.Kind)), cells(e.Repair...), htmlpage.Words(e.Needed), cells(e.Spans...),
-		integer(e.Retransmissions), htmlpage.Words(fmt.Sprint(e.Evidence), fmt.Sprint(e.Src), fmt.Sprint(e.Dst)),
-	}
-}
-
-func (c connView) cells() g.Group {
-	return g.Group{
-		h.Td(htmlpage.Link(c.Drawn, strconv.Itoa(c.Conn))), cells(c.Repair...), integer(c.Episodes), htmlpage.Words(c.Src, c.Dst), integer(c.Packets),
-		integer(c.Out), integer(c.Back), cells(c.Spans...), integer(c.Retransmissions), integer(c.Spurious), htmlpage.Words(c.TimersOut, c.TimersBack, c.End),
-	}
-}
-
 func (d wireDrawnView) node() g.Node {
 	return g.Group{
 		h.H3(h.ID(d.ID), g.Text(d.Title)), newline, htmlpage.Softs(d.Words),
@@ -115,7 +100,7 @@ func (v refusalsView) node() g.Node {
 	}
 	return g.Group{
 		h.H2(g.Text("Not replayed")), newline,
-		htmlpage.Table("", htmlpage.Columns("*capture|*connection|*because"), v.Refusals, func(r Refusal) g.Group { return htmlpage.Words(r.File, r.Conn, r.Reason) }),
+		htmlpage.Records("", "", v.Refusals, nil),
 		more(v.More),
 	}
 }
@@ -153,19 +138,14 @@ func (v *replayView) compared() g.Node {
 	if v.Models != "" {
 		about += " The policy captured uses the timers that explain each connection best: " + v.Models + "."
 	}
-	losses := ofFile(v.Files, htmlpage.Column{Name: "capture", Words: true}, htmlpage.Columns("conn|packet|at, s|*kind|*spurious|*from|as captured|oracle")...)
+	fields := record.Select(reflect.TypeFor[lossView](), withFile(v.Files))
+	heads := htmlpage.Heads(fields)
 	for _, name := range v.Heads {
-		losses = append(losses, htmlpage.Column{Name: name})
+		heads = append(heads, htmlpage.Column{Name: name})
 	}
 	return g.Group{
 		h.H2(g.Text("Policies")), newline,
-		htmlpage.Table("sort", htmlpage.Columns("*policy|*verdict|n|saved|in percent|99 % interval|by time|by index|median|p95|p99|waiting|left out|spurious"),
-			v.Policies, func(p policyView) g.Group {
-				return g.Group{
-					htmlpage.Words(p.Name), h.Td(h.Class("w"), g.If(p.Why != "", h.Title(p.Why)), g.Text(p.Verdict)), htmlpage.Cells(p.N), cells(p.Saved...), cells(p.Spans...),
-					htmlpage.Cells(p.LeftOut, p.Spurious),
-				}
-			}),
+		htmlpage.Records("sort", "", v.Policies, nil),
 		g.Map(v.Open, func(o openView) g.Node { return htmlpage.Soft("Cannot tell (" + o.Policies + "): " + o.Why + ".") }),
 		htmlpage.Soft(about),
 		h.Div(h.Class("figures"), pictures(v.Curves)), newline,
@@ -173,15 +153,17 @@ func (v *replayView) compared() g.Node {
 		g.If(len(v.Losses) > 0, g.Group{
 			h.H2(g.Text("Losses")), newline,
 			htmlpage.Soft(v.LossNote + "Recovery times as captured, under the oracle and under each policy, by range. Those in parentheses do not count. The title under the pointer has the reason, and the other keys where they differ."),
-			htmlpage.Table("sort", losses, v.Losses, func(l lossView) g.Group {
-				return ofFile[g.Node](v.Files, htmlpage.Words(l.File), integer(l.Conn), integer(l.Packet), htmlpage.Cells(l.At), htmlpage.Words(l.Kind, l.Spurious, l.From), cells(l.Spans...))
+			htmlpage.Table("sort", heads, v.Losses, func(l lossView) g.Group {
+				row := htmlpage.Row(fields, l, func(string, *record.Cell) {})
+				for i := range l.replayed {
+					row = append(row, htmlpage.Cell(&l.replayed[i]))
+				}
+				return row
 			}),
 		}),
 		g.If(len(v.Gated) > 0, g.Group{
 			h.H2(g.Text("Losses that could not be replayed")), newline,
-			htmlpage.Table("sort", htmlpage.Columns("*capture|conn|packet|*kind|as captured|oracle|*because"), v.Gated, func(l gatedView) g.Group {
-				return g.Group{htmlpage.Words(l.File), integer(l.Conn), integer(l.Packet), htmlpage.Words(l.Kind), cells(l.Captured, l.Oracle), htmlpage.Words(l.Why)}
-			}),
+			htmlpage.Records("sort", "", v.Gated, nil),
 			more(v.MoreGate),
 		}),
 	}
@@ -192,12 +174,12 @@ func (v *wireView) nodes() g.Group {
 		htmlpage.Soft("Made by tcpwheel. An engine receives what an end of the capture received, at the same times, and sends under its own timers. This is an open loop: its packets do not change what it receives. Each of its transmissions is compared with the captured one."),
 		htmlpage.Facts(v.Facts), htmlpage.Softs(v.Notes),
 		g.Iff(len(v.Ends) > 0, func() g.Node {
-			columns := htmlpage.Columns("conn|*from|*policy|first transmissions within 1 ms|retransmissions within 1 ms|not captured|off, median|p95|*first difference: captured|*engine")
 			return g.Group{
 				h.H2(g.Text("Ends")), newline,
-				htmlpage.Table("sort", ofFile(v.Files, htmlpage.Column{Name: "capture", Words: true}, columns...), v.Ends, func(e wireEndView) g.Group {
-					return ofFile[g.Node](v.Files, htmlpage.Words(e.File), h.Td(htmlpage.Link(e.Drawn, strconv.Itoa(e.Conn))), htmlpage.Words(e.From, e.Policy),
-						htmlpage.Cells(e.First, e.Again), integer(e.More), cells(e.Spans...), htmlpage.Words(e.Captured, e.Differs))
+				htmlpage.Records("sort", withFile(v.Files), v.Ends, func(e *wireEndView, column string, c *record.Cell) {
+					if column == "Conn" {
+						c.Link = e.drawn
+					}
 				}),
 				htmlpage.Soft(v.EndsNote),
 				h.Div(h.Class("figures"), pictures(v.Curves), pictures(v.Pairs)), newline,
@@ -220,13 +202,7 @@ func (v *validationView) nodes() g.Group {
 		htmlpage.Facts(v.Facts),
 		g.If(len(v.Checks) > 0, g.Group{
 			h.H2(g.Text("Checks")), newline,
-			htmlpage.Table("", htmlpage.Columns("*check|*policy|first transmissions within 1 ms|timeouts|probes|reordering timer|by an ACK|T_rec off, median|p95|*passes|*should"),
-				v.Checks, func(c checkView) g.Group {
-					return g.Group{
-						htmlpage.Words(c.Name, c.Policy), htmlpage.Cells(c.First), htmlpage.Cells(c.Counts...), cells(c.Median, c.P95),
-						h.Td(h.Class("w"), h.B(h.Class(c.Kind), g.Text(c.Passes))), htmlpage.Words(c.Want),
-					}
-				}),
+			htmlpage.Records("", "", v.Checks, nil),
 			htmlpage.Soft("A timeout is right within a jiffy (4 ms) or 2 % of the captured one, a probe and RACK’s reordering timer within two jiffies, a retransmission caused by an ACK within 1 ms. A check passes if 95 % of each are right and recovery times are off by at most 5 % in the median and 10 % at the 95th percentile."),
 			h.Div(h.Class("figures"), g.Map(v.Checks, func(c checkView) g.Node { return g.Group{c.Detections.node(), c.Recovery.node()} })), newline,
 			g.Map(v.Checks, func(c checkView) g.Node { return c.losses(v.Files) }),
@@ -241,12 +217,5 @@ func (c *checkView) losses(files bool) g.Node {
 	if len(c.Losses) == 0 {
 		return nil
 	}
-	columns := htmlpage.Columns("conn|packet|at, s|*kind|*from|D captured|D open loop|*right|T_rec captured|T_rec replayed|off")
-	return g.Group{
-		h.H2(g.Text(c.Name + ", loss by loss")), newline, htmlpage.Soft(c.Note),
-		htmlpage.Table("sort", ofFile(files, htmlpage.Column{Name: "capture", Words: true}, columns...), c.Losses, func(l judgedView) g.Group {
-			return ofFile[g.Node](files, htmlpage.Words(l.File), integer(l.Conn), integer(l.Packet), htmlpage.Cells(l.At), htmlpage.Words(l.Kind, l.From),
-				cells(l.Spans[:2]...), htmlpage.Words(l.Right), cells(l.Spans[2:]...), cells(l.Off))
-		}),
-	}
+	return g.Group{h.H2(g.Text(c.Name + ", loss by loss")), newline, htmlpage.Soft(c.Note), htmlpage.Records("sort", withFile(files), c.Losses, nil)}
 }

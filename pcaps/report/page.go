@@ -96,7 +96,6 @@ type connRow struct {
 // episodeRow is a row of the table of episodes.
 type episodeRow struct {
 	track.EpisodeRecord
-	needed string // "yes", "no", or "?" if undecided
 	length time.Duration
 }
 
@@ -283,8 +282,7 @@ func (s *Section) episode(f *track.Flow, e *track.Episode) {
 	if e.Spurious == track.Undecided {
 		k.undecided++
 	}
-	needed := [...]string{track.Undecided: "?", track.Necessary: "yes", track.Spurious: "no"}[e.Spurious]
-	s.events = append(s.events, episodeRow{f.Record(s.file, e), needed, lasted(e)})
+	s.events = append(s.events, episodeRow{f.Record(s.file, e), lasted(e)})
 	if len(s.events) >= 2*s.limits.Rows+64 {
 		s.trimEvents()
 	}

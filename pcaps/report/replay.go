@@ -14,6 +14,7 @@ import (
 	"tcpwheel/pcaps/replay"
 	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/base/record"
 )
 
 // Replays is the content of a page about replays.
@@ -28,7 +29,11 @@ type Replays struct {
 }
 
 // Refusal is a connection with losses that could not be replayed, with the reason.
-type Refusal struct{ File, Conn, Reason string }
+type Refusal struct {
+	File   string `head:"capture"`
+	Conn   string `head:"connection"`
+	Reason string `head:"because"`
+}
 
 // Data of the page.
 type (
@@ -53,26 +58,43 @@ type (
 		refusalsView
 	}
 	policyView struct {
-		Name, Verdict, Why string
-		N, Spurious        string
-		Saved, Spans       []cellView
-		LeftOut            string
+		Name     string      `head:"policy"`
+		Verdict  record.Cell `head:"verdict" cell:"words"`
+		N        int         `head:"n"`
+		Saved    record.Cell `head:"saved"`
+		Percent  record.Cell `head:"in percent"`
+		Interval record.Cell `head:"99 % interval"`
+		ByTime   record.Cell `head:"by time"`
+		ByIndex  record.Cell `head:"by index"`
+		Median   record.Cell `head:"median"`
+		P95      record.Cell `head:"p95"`
+		P99      record.Cell `head:"p99"`
+		Waiting  record.Cell `head:"waiting"`
+		LeftOut  *int        `head:"left out"`
+		Spurious *int        `head:"spurious"`
 	}
 	// openView is policies that have no verdict, with the reason.
 	openView  struct{ Policies, Why string }
 	gatedView struct {
-		File, Kind, Why  string
-		Conn             int
-		Packet           int64
-		Captured, Oracle cellView
+		File     string      `head:"capture"`
+		Conn     int         `head:"conn"`
+		Packet   int64       `head:"packet"`
+		Kind     string      `head:"kind"`
+		Captured record.Cell `head:"as captured"`
+		Oracle   record.Cell `head:"oracle"`
+		Why      string      `head:"because"`
 	}
 	lossView struct {
-		File           string
-		Conn           int
-		Packet         int64
-		At, Kind       string
-		Spurious, From string
-		Spans          []cellView
+		File     string        `head:"capture"`
+		Conn     int           `head:"conn"`
+		Packet   int64         `head:"packet"`
+		At       string        `head:"at, s" cell:"number"`
+		Kind     string        `head:"kind"`
+		Spurious string        `head:"spurious"`
+		From     string        `head:"from"`
+		Captured record.Cell   `head:"as captured"`
+		Oracle   record.Cell   `head:"oracle"`
+		replayed []record.Cell // under each policy
 	}
 )
 
@@ -187,31 +209,25 @@ func (r *Replays) study() *replay.Study { return &replay.Study{Choices: r.Choice
 // policies returns the rows of the policy table, the capture and the oracle first.
 func (r *Replays) policies(summaries []replay.Summary) []policyView {
 	row := func(name string, s *replay.Summary) policyView {
-		v := policyView{Name: name, N: strconv.Itoa(s.N)}
-		for _, d := range []time.Duration{s.Median, s.P95, s.P99, s.Waiting} {
-			v.Spans = append(v.Spans, cell(d, s.N > 0))
-		}
-		return v
+		span := func(d time.Duration) record.Cell { return record.SpanCell(d, s.N > 0) }
+		return policyView{Name: name, N: s.N, Median: span(s.Median), P95: span(s.P95), P99: span(s.P99), Waiting: span(s.Waiting)}
 	}
 	c, o := replay.SummarizeCaptured(r.Results), replay.SummarizeOracle(r.Results)
 	all := []policyView{row("as captured", &c), row("oracle", &o)}
-	all[0].Spurious = strconv.Itoa(c.Spurious)
-	for i := range all {
-		all[i].Saved = make([]cellView, 5)
-	}
+	all[0].Spurious = &c.Spurious
 	for i := range summaries {
 		s := &summaries[i]
 		v := row(s.Policy, s)
-		v.Spurious = strconv.Itoa(s.Spurious)
-		interval := cellView{}
+		leftOut := s.NotRepaired + s.FilledIn + s.Unknown
+		v.Spurious, v.LeftOut = &s.Spurious, &leftOut
 		if of := s.Of[replay.ByRange].Seconds(); s.HasInterval && of > 0 {
 			low, high := 100*s.Low.Seconds()/of, 100*s.High.Seconds()/of
-			interval = cellView{Value: strconv.FormatFloat(low, 'f', 1, 64), Text: fmt.Sprintf("%.1f to %.1f %%", low, high)}
+			v.Interval = record.Cell{Value: strconv.FormatFloat(low, 'f', 1, 64), Text: fmt.Sprintf("%.1f to %.1f %%", low, high)}
 		}
-		v.Saved = append(v.Saved, cell(s.Saved[replay.ByRange], s.Of[replay.ByRange] > 0), shareCell(s.Saved[replay.ByRange], s.Of[replay.ByRange]), interval,
-			shareCell(s.Saved[replay.ByTime], s.Of[replay.ByTime]), shareCell(s.Saved[replay.ByIndex], s.Of[replay.ByIndex]))
-		v.LeftOut = strconv.Itoa(s.NotRepaired + s.FilledIn + s.Unknown)
-		v.Verdict, v.Why = s.Verdict.String(), s.Why
+		v.Saved = record.SpanCell(s.Saved[replay.ByRange], s.Of[replay.ByRange] > 0)
+		share := func(k replay.Key) record.Cell { return shareCell(s.Saved[k], s.Of[k]) }
+		v.Percent, v.ByTime, v.ByIndex = share(replay.ByRange), share(replay.ByTime), share(replay.ByIndex)
+		v.Verdict = record.Cell{Text: s.Verdict.String(), Title: s.Why}
 		all = append(all, v)
 	}
 	return all
@@ -252,17 +268,17 @@ func (r *Replays) gated(v *replayView) {
 			v.MoreGate++
 			continue
 		}
-		v.Gated = append(v.Gated, gatedView{x.File, l.Kind.String(), x.Gates[i].String(), x.ID, l.Packet,
-			cell(l.TRec, true), cell(o.TRec, o.Repaired)})
+		v.Gated = append(v.Gated, gatedView{x.File, x.ID, l.Packet, l.Kind.String(),
+			record.SpanCell(l.TRec, true), record.SpanCell(o.TRec, o.Repaired), x.Gates[i].String()})
 	}
 }
 
-func shareCell(part, of time.Duration) cellView {
+func shareCell(part, of time.Duration) record.Cell {
 	if of <= 0 {
-		return cellView{}
+		return record.Cell{}
 	}
 	share := 100 * float64(part) / float64(of)
-	return cellView{Value: strconv.FormatFloat(share, 'g', 6, 64), Text: fmt.Sprintf("%.1f %%", share)}
+	return record.Cell{Value: strconv.FormatFloat(share, 'g', 6, 64), Text: fmt.Sprintf("%.1f %%", share)}
 }
 
 // total returns the number of losses.
@@ -289,30 +305,29 @@ func (r *Replays) losses(v *replayView) {
 		l := x.Loss()
 		row := lossView{
 			File: x.File, Conn: x.ID, Packet: l.Packet, At: micro(x.Script.Seconds(l.At, r.First(x.Result))), Kind: l.Kind.String(), Spurious: l.Verdict.String(),
-			From:  [2]string{x.Client.String(), x.Server.String()}[l.Flow],
-			Spans: []cellView{cell(l.TRec, l.TRec > 0), oracleCell(x.Result, x.N)},
+			From: [2]string{x.Client.String(), x.Server.String()}[l.Flow], Captured: record.SpanCell(l.TRec, l.TRec > 0), Oracle: oracleCell(x.Result, x.N),
 		}
 		for i := range r.Choices {
 			rec, ok := x.Recovery(x.N, i, replay.ByRange)
 			if rec == nil {
-				row.Spans = append(row.Spans, cellView{Value: "unknown", Text: "unknown"})
+				row.replayed = append(row.replayed, record.Cell{Measure: true, Value: "unknown", Text: "unknown"})
 				continue
 			}
-			span := cell(rec.TRec, rec.Repaired)
+			span := record.SpanCell(rec.TRec, rec.Repaired)
 			if !ok && span.Text != "" {
 				span.Text = "(" + span.Text + ")"
 			}
 			span.Title = otherKeys(x.Result, i, x.N, rec)
-			row.Spans = append(row.Spans, span)
+			row.replayed = append(row.replayed, span)
 		}
 		v.Losses = append(v.Losses, row)
 	}
 }
 
 // oracleCell is the oracle's recovery time of a loss, in parentheses if the loss does not count.
-func oracleCell(x *replay.Result, loss int) cellView {
+func oracleCell(x *replay.Result, loss int) record.Cell {
 	o := &x.Oracle[loss]
-	c := cell(o.TRec, o.Repaired)
+	c := record.SpanCell(o.TRec, o.Repaired)
 	if c.Title = x.Gates[loss].String(); c.Title != "" && c.Text != "" {
 		c.Text = "(" + c.Text + ")"
 	}

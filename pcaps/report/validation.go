@@ -11,6 +11,7 @@ import (
 	"tcpwheel/pcaps/htmlpage"
 	"tcpwheel/pcaps/replay"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/base/record"
 )
 
 // Check is a validation and its expected outcome.
@@ -40,22 +41,35 @@ type (
 		refusalsView
 	}
 	checkView struct {
-		Name, Policy         string
-		First                string
-		Counts               []string
-		Median, P95          cellView
-		Passes, Want, Kind   string
+		Name     string      `head:"check"`
+		Policy   string      `head:"policy"`
+		First    string      `head:"first transmissions within 1 ms" cell:"number"`
+		Timeouts string      `head:"timeouts" cell:"number"`
+		Probes   string      `head:"probes" cell:"number"`
+		Reorders string      `head:"reordering timer" cell:"number"`
+		Fast     string      `head:"by an ACK" cell:"number"`
+		Median   record.Cell `head:"T_rec off, median"`
+		P95      record.Cell `head:"p95"`
+		Passes   record.Cell `head:"passes" cell:"words"`
+		Want     string      `head:"should"`
+
 		Detections, Recovery *picture
 		Losses               []judgedView
 		Note                 string
 	}
 	judgedView struct {
-		File, From      string
-		Conn            int
-		Packet          int64
-		At, Kind, Right string
-		Spans           []cellView
-		Off             cellView
+		File      string      `head:"capture"`
+		Conn      int         `head:"conn"`
+		Packet    int64       `head:"packet"`
+		At        string      `head:"at, s" cell:"number"`
+		Kind      string      `head:"kind"`
+		From      string      `head:"from"`
+		CapturedD record.Cell `head:"D captured"`
+		D         record.Cell `head:"D open loop"`
+		Right     string      `head:"right"`
+		Captured  record.Cell `head:"T_rec captured"`
+		TRec      record.Cell `head:"T_rec replayed"`
+		Off       record.Cell `head:"off"`
 	}
 )
 
@@ -88,19 +102,19 @@ func (p *Validations) Write(out io.Writer) error {
 }
 
 // percentCell returns a cell with a share in percent.
-func percentCell(part float64) cellView {
-	return cellView{Value: strconv.FormatFloat(100*part, 'g', 6, 64), Text: fmt.Sprintf("%.1f %%", 100*part)}
+func percentCell(part float64) record.Cell {
+	return record.Cell{Value: strconv.FormatFloat(100*part, 'g', 6, 64), Text: fmt.Sprintf("%.1f %%", 100*part)}
 }
 
 func (p *Validations) check(c *Check, i int) checkView {
 	of := func(right, n int) string { return fmt.Sprintf("%d of %d", right, n) }
 	v := checkView{
 		Name: c.Name, Policy: c.Policy, First: share{c.FirstRight, c.First}.String(), Median: percentCell(c.Median), P95: percentCell(c.P95),
-		Counts: []string{of(c.TimeoutsRight, c.Timeouts), of(c.ProbesRight, c.Probes), of(c.ReordersRight, c.Reorders), of(c.FastRight, c.Fast)},
-		Passes: yesOrNo[c.Passes()], Want: yesOrNo[c.Want], Kind: "better",
+		Timeouts: of(c.TimeoutsRight, c.Timeouts), Probes: of(c.ProbesRight, c.Probes), Reorders: of(c.ReordersRight, c.Reorders), Fast: of(c.FastRight, c.Fast),
+		Passes: record.Cell{Text: yesOrNo[c.Passes()], Class: "better"}, Want: yesOrNo[c.Want],
 	}
 	if c.Passes() != c.Want {
-		v.Kind = "worse"
+		v.Passes.Class = "worse"
 	}
 	detections, recoveries := c.slopes()
 	number := strconv.Itoa(i + 1)
@@ -165,7 +179,8 @@ func (p *Validations) judged(c *Check) (rows []judgedView, note string) {
 		row := judgedView{
 			File: j.File, From: [2]string{j.Client.String(), j.Server.String()}[l.Flow], Conn: j.ID, Packet: l.Packet,
 			At: micro(j.Script.Seconds(l.At, p.First(j.Result))), Kind: l.Kind.String(), Right: yesOrNo[j.Right],
-			Spans: []cellView{cell(l.D, true), cell(j.D, j.Detected), cell(l.TRec, true), cell(j.TRec, j.Repaired)}, Off: percentCell(j.Off),
+			CapturedD: record.SpanCell(l.D, true), D: record.SpanCell(j.D, j.Detected), Captured: record.SpanCell(l.TRec, true),
+			TRec: record.SpanCell(j.TRec, j.Repaired), Off: percentCell(j.Off),
 		}
 		if !j.Repaired {
 			row.Off.Text = "not repaired"

@@ -13,6 +13,7 @@ import (
 	"tcpwheel/pcaps/htmlpage"
 	"tcpwheel/pcaps/replay"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/base/record"
 )
 
 // WireEnd is an end of a captured connection, with the transmissions of an engine that received
@@ -49,13 +50,18 @@ type (
 		Lossy int
 	}
 	wireEndView struct {
-		File, Drawn       string
-		Conn              int
-		From, Policy      string
-		First, Again      string
-		More              int
-		Spans             []cellView
-		Captured, Differs string // the first difference
+		File     string      `head:"capture"`
+		Conn     int         `head:"conn"`
+		From     string      `head:"from"`
+		Policy   string      `head:"policy"`
+		First    string      `head:"first transmissions within 1 ms" cell:"number"`
+		Again    string      `head:"retransmissions within 1 ms" cell:"number"`
+		More     int         `head:"not captured"`
+		Median   record.Cell `head:"off, median"`
+		P95      record.Cell `head:"p95"`
+		Captured string      `head:"first difference: captured"`
+		Differs  string      `head:"engine"`
+		drawn    string      // where it is drawn
 	}
 	wireDrawnView struct {
 		ID, Title string
@@ -163,9 +169,9 @@ func (e *WireEnd) addr() string {
 func (e *WireEnd) view(first wheel.Time, drawn string) wireEndView {
 	o := e.Outcome
 	v := wireEndView{
-		File: e.Result.File, Drawn: drawn, Conn: e.Result.ID, From: e.addr(), Policy: e.Policy,
+		File: e.Result.File, drawn: drawn, Conn: e.Result.ID, From: e.addr(), Policy: e.Policy,
 		First: fmt.Sprintf("%d of %d", o.FirstRight, o.First), Again: fmt.Sprintf("%d of %d", o.RetransmissionsRight, o.Retransmissions), More: o.More,
-		Spans: []cellView{cell(o.Median, o.First > 0), cell(o.P95, o.First > 0)},
+		Median: record.SpanCell(o.Median, o.First > 0), P95: record.SpanCell(o.P95, o.First > 0),
 	}
 	if d := o.Divergence; d != nil {
 		v.Captured, v.Differs = EventText(e.Result.Script, d.Want, first), EventText(e.Result.Script, d.Got, first)

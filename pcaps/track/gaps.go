@@ -7,6 +7,7 @@ import (
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/pcaps/capture"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/base/record"
 )
 
 // Gap says why an episode cannot be measured: the capture lacks the ACK that ended it.
@@ -41,6 +42,12 @@ func (g Gap) String() string {
 
 // MarshalText returns the name.
 func (g Gap) MarshalText() ([]byte, error) { return []byte(g.String()), nil }
+
+// UnmarshalText reads a name.
+func (g *Gap) UnmarshalText(name []byte) error { return record.ParseKey(g, Gaps, name) }
+
+// Keys implements record.Keyed.
+func (Gap) Keys() []any { return record.KeysTo[Gap](Gaps)[1:] }
 
 // echoes is what the timestamps show that Src echoes: whether they are timestamps of Dst, and
 // whether Src has had packets of Dst that were not captured. RFC 7323 §3.2: "TSecr … echoes a

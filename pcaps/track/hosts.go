@@ -203,30 +203,22 @@ func (g *Host) contradicts(m *timerModel) (penalty float64) {
 	return penalty
 }
 
-// HostRecord is a Host as a JSON record.
-//
-//	type                       "host"
-//	file, addr, connections
-//	stalls, time_lost_s, timer_wait_s
-//	                           sums over the flows that the host sent
-//	ttl, timestamp_tick_s      initial TTL and timestamp clock, if known
-//	gaps                       timer expiries that the answer rests on
-//	stacks                     named stacks that explain them about equally well, the best first
-//	fitted                     else RFC 6298's parameters: initial, floor and granularity in seconds, factor
-//	                           and backoff; each with median, low, high (95 %) and n
+// HostRecord is a Host as a record.
 type HostRecord struct {
-	Type      string        `json:"type"`
+	Type      string        `json:"type"` // "host"
 	File      string        `json:"file"`
-	Addr      string        `json:"addr"`
-	Conns     int           `json:"connections"`
-	Stalls    int           `json:"stalls"`
-	TimeLost  float64       `json:"time_lost_s"`
-	TimerWait float64       `json:"timer_wait_s"`
-	TTL       uint8         `json:"ttl,omitempty"`
-	Tick      float64       `json:"timestamp_tick_s,omitempty"`
-	Gaps      int           `json:"gaps"`
-	Stacks    []string      `json:"stacks,omitempty"`
+	Addr      string        `json:"addr" head:"sender"`
+	Conns     int           `json:"connections" help:"with data or a SYN of the host"`
+	Stalls    int           `json:"stalls" help:"episodes that lost time, in the flows that the host sent"`
+	TimeLost  float64       `json:"time_lost_s" head:"lost" help:"in them"`
+	TimerWait float64       `json:"timer_wait_s" head:"on timers" help:"the part that the host waited for its timers"`
+	TTL       uint8         `json:"ttl,omitempty" help:"initial TTL or hop limit, if known"`
+	Tick      float64       `json:"timestamp_tick_s,omitempty" help:"of the timestamp clock, if known"`
+	Gaps      int           `json:"gaps" help:"timer expiries that the answer rests on"`
+	Stacks    []string      `json:"stacks,omitempty" help:"named stacks that explain them about equally well, the best first"`
 	Fitted    *FittedTimers `json:"fitted,omitempty"`
+
+	Answer string `json:"-" head:"its timers"`
 }
 
 // Record returns the host as a record.
@@ -234,7 +226,7 @@ func (g *Host) Record(file string) HostRecord {
 	t := g.Timers()
 	return HostRecord{
 		Type: "host", File: file, Addr: g.Addr.String(), Conns: g.Conns, Stalls: g.Stalls, TimeLost: g.TimeLost.Seconds(), TimerWait: g.TimerWait.Seconds(),
-		TTL: g.TTL, Tick: g.Tick.Seconds(), Gaps: g.Gaps, Stacks: t.Stacks, Fitted: t.Fitted,
+		TTL: g.TTL, Tick: g.Tick.Seconds(), Gaps: g.Gaps, Stacks: t.Stacks, Fitted: t.Fitted, Answer: t.String(),
 	}
 }
 

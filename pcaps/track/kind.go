@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"tcpwheel/netstack/tcp/ledger"
+	"tcpwheel/wheel/base/record"
 )
 
 // Kind says what made a sender retransmit.
@@ -36,6 +37,12 @@ func (k Kind) String() string {
 
 // MarshalText returns the name.
 func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// UnmarshalText reads a name.
+func (k *Kind) UnmarshalText(name []byte) error { return record.ParseKey(k, Kinds, name) }
+
+// Keys implements record.Keyed.
+func (Kind) Keys() []any { return record.KeysTo[Kind](Kinds) }
 
 // Verdict says whether a retransmission was needed.
 type Verdict uint8

@@ -5,6 +5,7 @@ import (
 
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/pcaps/capture"
+	"tcpwheel/wheel/base/record"
 )
 
 // Outcome says what became of the attempt to open a connection, as far as the capture shows.
@@ -32,6 +33,12 @@ func (o Outcome) String() string {
 
 // MarshalText returns the name.
 func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
+
+// UnmarshalText reads a name.
+func (o *Outcome) UnmarshalText(name []byte) error { return record.ParseKey(o, Outcomes, name) }
+
+// Keys implements record.Keyed.
+func (Outcome) Keys() []any { return record.KeysTo[Outcome](Outcomes) }
 
 // Never reports whether the connection was never established: its retransmissions are no losses.
 func (o Outcome) Never() bool { return o >= Refused }

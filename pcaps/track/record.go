@@ -7,93 +7,54 @@ import (
 	"tcpwheel/wheel"
 )
 
-// EpisodeRecord is an Episode as a JSON or CSV record. Durations are in seconds of the sender's
-// clock. Unknown values are omitted. Packets are numbered in their file from 1.
-//
-//	type                     "episode"
-//	file, conn               number of the connection in the file, from 0
-//	src, dst                 of the flow with the loss
-//	vantage                  point of capture: sender, receiver, middle, both or unknown
-//	kind                     cause of the first retransmission: syn, rto, fast, tlp, probe, mtu or unknown
-//	ambiguous                true if other timer models give another kind
-//	spurious, evidence       of the first retransmission: yes, no or unknown; and timing, dupack,
-//	                         eifel, capture or dsack
-//	seq, bytes               the bytes retransmitted first
-//	first, first_packet      their first transmission
-//	sent                     their transmission before the first retransmission, if another one
-//	estimated                true if that was not captured: the time is when its absence was noticed
-//	retransmission, retransmission_packet
-//	                         the first retransmission, by the capture's clock
-//	at_s                     its time since packet 1 of the file, as Wireshark counts
-//	d_s                      detection: from sent to retransmission
-//	a_s                      attempts: from there to the retransmission that arrived
-//	p_s                      proof: from there to its acknowledgement, ack_packet
-//	t_rec_s                  recovery time: d_s + a_s + p_s
-//	episode_s                from sent until all that was in flight is acknowledged, end_packet
-//	unmeasured               why the end of the repair cannot be measured: echo, silence or no-acks
-//	time_lost_s              how long the receiver's application got nothing that the path could have
-//	                         brought, in losses that were needed and repaired; time counts once in
-//	                         a connection
-//	timer_wait_s             the part that the sender waited for its timers
-//	unrepaired_s             how long data waited that was still missing at the end
-//	rtt_s                    median RTT of the 10 s before
-//	excess_s                 t_rec_s - rtt_s
-//	w                        d_s / rtt_s
-//	ideal_s                  what d_s could have been: 5/4 RTT if later bytes arrived, else
-//	                         SRTT + 4·RTTVAR
-//	timer_tax_s              d_s - ideal_s
-//	inferable_s              from the ACK that proved the loss to the acknowledgement
-//	hole_s                   how long later bytes waited at the point of capture
-//	retransmissions          packets retransmitted in the episode; of those kept:
-//	timeouts, probes         sent by the retransmission timer, and as tail loss probes
-//	spurious_retransmissions
-//	retransmission_packets   their numbers
+// EpisodeRecord is an Episode as a record. Durations are in seconds of the sender's clock. Unknown
+// values are omitted. Packets are numbered in their file from 1.
 type EpisodeRecord struct {
-	Type      string `json:"type"`
+	Type      string `json:"type"` // "episode"
 	File      string `json:"file"`
-	Conn      int    `json:"conn"`
-	Src       string `json:"src"`
-	Dst       string `json:"dst"`
-	Vantage   string `json:"vantage"`
-	Kind      string `json:"kind"`
-	Ambiguous bool   `json:"ambiguous,omitempty"`
-	Spurious  string `json:"spurious"`
-	Evidence  string `json:"evidence,omitempty"`
-	Seq       uint32 `json:"seq"`
-	Bytes     int    `json:"bytes"`
+	Conn      int    `json:"conn" help:"number of the connection in the file, from 0"`
+	Src       string `json:"src" head:"from" help:"of the flow with the loss"`
+	Dst       string `json:"dst" head:"to"`
+	Vantage   string `json:"vantage" help:"point of capture: sender, receiver, middle, both or unknown"`
+	Kind      string `json:"kind" help:"cause of an episode's first retransmission: syn, rto, fast, tlp, probe, mtu or unknown"`
+	Ambiguous bool   `json:"ambiguous,omitempty" help:"another stack's timers would give the episode another kind"`
+	Spurious  string `json:"spurious" head:"needed" cell:"yes=no no=yes unknown=?" help:"whether the first retransmission was unnecessary: yes, no or unknown"`
+	Evidence  string `json:"evidence,omitempty" help:"what decided a verdict: dsack, capture, eifel, dupack or timing"`
+	Seq       uint32 `json:"seq" help:"of the bytes retransmitted first"`
+	Bytes     int    `json:"bytes" help:"how many were retransmitted first"`
 
-	First                string  `json:"first"`
-	FirstPacket          int64   `json:"first_packet,omitempty"`
-	Sent                 string  `json:"sent,omitempty"`
-	Estimated            bool    `json:"estimated,omitempty"`
-	Retransmission       string  `json:"retransmission"`
-	RetransmissionPacket int64   `json:"retransmission_packet"`
-	At                   float64 `json:"at_s"`
-	AckPacket            int64   `json:"ack_packet,omitempty"`
-	EndPacket            int64   `json:"end_packet,omitempty"`
+	First                string  `json:"first" help:"the first transmission of the bytes"`
+	FirstPacket          int64   `json:"first_packet,omitempty" help:"its packet"`
+	Sent                 string  `json:"sent,omitempty" help:"their transmission before the first retransmission, if another one"`
+	Estimated            bool    `json:"estimated,omitempty" help:"that was not captured: the time is when its absence was noticed"`
+	Retransmission       string  `json:"retransmission" help:"the first retransmission, by the capture's clock"`
+	RetransmissionPacket int64   `json:"retransmission_packet" head:"packet" help:"its packet"`
+	At                   float64 `json:"at_s" head:"at, s" help:"its time since packet 1 of the file, as Wireshark counts"`
+	AckPacket            int64   `json:"ack_packet,omitempty" help:"of the acknowledgement of the repair"`
+	EndPacket            int64   `json:"end_packet,omitempty" help:"of the end, when all that was in flight is acknowledged"`
 
-	D         float64  `json:"d_s"`
-	A         *float64 `json:"a_s,omitempty"`
-	P         *float64 `json:"p_s,omitempty"`
-	TRec      *float64 `json:"t_rec_s,omitempty"`
-	Length    *float64 `json:"episode_s,omitempty"`
-	TimeLost  float64  `json:"time_lost_s"`
-	TimerWait float64  `json:"timer_wait_s"`
-	Open      float64  `json:"unrepaired_s,omitempty"`
-	Gap       string   `json:"unmeasured,omitempty"`
-	RTT       *float64 `json:"rtt_s,omitempty"`
-	Excess    *float64 `json:"excess_s,omitempty"`
-	W         *float64 `json:"w,omitempty"`
-	Ideal     *float64 `json:"ideal_s,omitempty"`
-	TimerTax  *float64 `json:"timer_tax_s,omitempty"`
-	Inferable *float64 `json:"inferable_s,omitempty"`
-	HoleTime  *float64 `json:"hole_s,omitempty"`
+	D         float64  `json:"d_s" head:"D" help:"detection: from the previous transmission of the lost bytes to their first retransmission"`
+	A         *float64 `json:"a_s,omitempty" head:"A" help:"attempts: from the first retransmission to the one that arrived"`
+	P         *float64 `json:"p_s,omitempty" head:"P" help:"proof: from the retransmission that arrived to its acknowledgement"`
+	TRec      *float64 `json:"t_rec_s,omitempty" head:"T_rec" help:"recovery time: D + A + P"`
+	Length    *float64 `json:"episode_s,omitempty" help:"from sent to the end"`
+	TimeLost  float64  `json:"time_lost_s" head:"lost" help:"how long the receiver's application got nothing that the path could have brought, in losses that were needed and repaired"`
+	TimerWait float64  `json:"timer_wait_s" help:"the part of the time lost that the sender waited for its timers"`
+	Open      float64  `json:"unrepaired_s,omitempty" help:"how long data waited that was still missing at the end"`
+	Gap       string   `json:"unmeasured,omitempty" help:"why the end of the repair cannot be measured: echo, silence or no-acks"`
+	RTT       *float64 `json:"rtt_s,omitempty" head:"RTT" help:"median RTT of the 10 s before"`
+	Excess    *float64 `json:"excess_s,omitempty" help:"T_rec less the median RTT"`
+	W         *float64 `json:"w,omitempty" help:"D in median RTTs"`
+	Ideal     *float64 `json:"ideal_s,omitempty" help:"the shortest possible D: 5/4 RTT if later bytes arrived, else SRTT + 4·RTTVAR"`
+	TimerTax  *float64 `json:"timer_tax_s,omitempty" head:"tax" help:"D less the ideal, at least 0: what the sender's timers cost"`
+	Inferable *float64 `json:"inferable_s,omitempty" help:"from the ACK that proved the loss to the acknowledgement"`
+	HoleTime  *float64 `json:"hole_s,omitempty" help:"how long later bytes waited at the point of capture"`
 
-	Retransmissions       int     `json:"retransmissions"`
-	Timeouts              int     `json:"timeouts"`
-	Probes                int     `json:"probes"`
-	SpuriousCount         int     `json:"spurious_retransmissions"`
-	RetransmissionPackets []int64 `json:"retransmission_packets"`
+	Retransmissions       int     `json:"retransmissions" head:"sent" help:"packets retransmitted in the episode"`
+	Timeouts              int     `json:"timeouts" help:"of those kept, sent by the retransmission timer"`
+	Probes                int     `json:"probes" help:"of those kept, tail loss probes"`
+	SpuriousCount         int     `json:"spurious_retransmissions" help:"of those kept, unnecessary"`
+	RetransmissionPackets []int64 `json:"retransmission_packets" help:"of those kept"`
 }
 
 // Record returns e, an episode of f, as a record.
@@ -138,117 +99,72 @@ func (f *Flow) Record(file string, e *Episode) EpisodeRecord {
 	return r
 }
 
-// ConnRecord is a Conn as a JSON record.
-//
-//	type                          "connection"
-//	file, conn                    number in the file, from 0
-//	path                          hash of the VLANs and tunnels around it, if any
-//	first, last, duration_s       of its packets
-//	first_packet, packets
-//	end                           open, closed, reset, replaced (by another between the same ends)
-//	                              or evicted (to bound memory)
-//	outcome                       established; begun (before the capture); or never established:
-//	                              refused, unreachable or unanswered
-//	unreachable_by                sender of the ICMP error, if unreachable
-//	time_lost_s, timer_wait_s     sums over both flows
-//	handshake_s                   from SYN to ACK, if all three packets were seen
-//	copies                        packets captured more than once
-//	clock_steps                   capture times that went back
-//	strays                        packets of an earlier connection between the same ends
-//	bad_checksums                 packets dropped because a wrong checksum shows damage
-//	bad_checksums_used            packets used although their checksum is wrong: so many are that it
-//	                              proves nothing
-//	evidence                      basis of vantage; a is the first flow's src, b its dst
-//	flows                         two FlowRecords
+// ConnRecord is a Conn as a record.
 type ConnRecord struct {
-	Type             string        `json:"type"`
+	Type             string        `json:"type"` // "connection"
 	File             string        `json:"file"`
-	Conn             int           `json:"conn"`
-	Path             string        `json:"path,omitempty"`
-	First            string        `json:"first"`
-	Last             string        `json:"last"`
-	Duration         float64       `json:"duration_s"`
+	Conn             int           `json:"conn" help:"number in the file, from 0"`
+	Path             string        `json:"path,omitempty" help:"hash of the VLANs and tunnels around it, if any"`
+	First            string        `json:"first" help:"stamp of the first packet"`
+	Last             string        `json:"last" help:"stamp of the last packet"`
+	Duration         float64       `json:"duration_s" help:"from first to last"`
 	FirstPacket      int64         `json:"first_packet"`
-	Packets          int64         `json:"packets"`
-	End              string        `json:"end"`
-	Outcome          string        `json:"outcome"`
-	UnreachableBy    string        `json:"unreachable_by,omitempty"`
-	TwinOf           *int          `json:"twin_of,omitempty"` // a connection: see Conn.TwinOf
-	TimeLost         float64       `json:"time_lost_s,omitempty"`
-	TimerWait        float64       `json:"timer_wait_s,omitempty"`
-	Handshake        *float64      `json:"handshake_s,omitempty"`
-	Copies           int64         `json:"copies,omitempty"`
-	ClockSteps       int           `json:"clock_steps,omitempty"`
-	Strays           int64         `json:"strays,omitempty"`
-	BadChecksums     int64         `json:"bad_checksums,omitempty"`
-	BadChecksumsUsed int64         `json:"bad_checksums_used,omitempty"`
-	Evidence         []string      `json:"evidence,omitempty"`
+	Packets          int64         `json:"packets" help:"of both directions"`
+	End              string        `json:"end" help:"open, closed, reset, replaced (by another between the same ends) or evicted (to bound memory)"`
+	Outcome          string        `json:"outcome" help:"of a connection: established, begun (before the capture), or never established: refused, unreachable or unanswered"`
+	UnreachableBy    string        `json:"unreachable_by,omitempty" help:"sender of the ICMP error, if unreachable"`
+	TwinOf           *int          `json:"twin_of,omitempty" help:"the connection that this one is, captured at another place that changes its addresses"`
+	TimeLost         float64       `json:"time_lost_s,omitempty" help:"of both flows together"`
+	TimerWait        float64       `json:"timer_wait_s,omitempty" help:"of both flows together"`
+	Handshake        *float64      `json:"handshake_s,omitempty" help:"from SYN to ACK, if all three packets were seen"`
+	Copies           int64         `json:"copies,omitempty" help:"packets captured more than once"`
+	ClockSteps       int           `json:"clock_steps,omitempty" help:"capture times that went back"`
+	Strays           int64         `json:"strays,omitempty" help:"packets of an earlier connection between the same ends"`
+	BadChecksums     int64         `json:"bad_checksums,omitempty" help:"packets dropped because a wrong checksum shows damage"`
+	BadChecksumsUsed int64         `json:"bad_checksums_used,omitempty" help:"packets used although their checksum is wrong: so many are that it proves nothing"`
+	Evidence         []string      `json:"evidence,omitempty" help:"basis of vantage: a is the first flow's src, b its dst"`
 	Flows            [2]FlowRecord `json:"flows"`
 }
 
 // FlowRecord is one direction of a ConnRecord: what src sent and how dst answered.
-//
-//	src, dst, vantage
-//	packets, data_packets, bytesall; with payload; of payload, each counted once
-//	mss, window_scale, sack, timestamps
-//	                            offered in src's SYN; omitted if that was not seen
-//	rtt                         from src to dst and back: samples, min_s, mean_s, max_s, deviation_s
-//	episodes                    number by kind
-//	retransmissions             packets
-//	spurious_retransmissions    of those kept
-//	time_lost_s, timer_wait_s   sums over the episodes
-//	reordered                   segments out of order
-//	unseen_bytes                acknowledged and never captured
-//	lacking                     packets of src that the capture lacks, at least: by IP identifications,
-//	                            unseen_bytes, and echoes of timestamps that were never captured
-//	stale                       packets that dst drops because of their timestamp
-//	dup_acks, dsacks            sent by dst
-//	duplicates                  DSACKs that no retransmission explains
-//	keepalives, window_probes
-//	zero_windows, zero_window_s ACKs that closed the window; how long it was closed
-//	delayed_acks                count, median_s, max_s, and timer: fixed, heartbeat or adaptive
-//	timers                      best, runner_up: the stacks whose timers best explain src's
-//	                            expiries, omitted if none do; gaps: number of expiries; margin: log
-//	                            likelihood of best less that of runner_up; fit: log density of a gap
-//	                            per ms; syns: linear or doubling, if retransmitted SYNs show it
 type FlowRecord struct {
 	Src     string `json:"src"`
 	Dst     string `json:"dst"`
-	Vantage string `json:"vantage"`
+	Vantage string `json:"vantage" help:"point of capture, seen from src"`
 
-	Packets     int64 `json:"packets"`
-	DataPackets int64 `json:"data_packets"`
-	Bytes       int64 `json:"bytes"`
+	Packets     int64 `json:"packets" help:"sent by src"`
+	DataPackets int64 `json:"data_packets" help:"of these, with payload"`
+	Bytes       int64 `json:"bytes" help:"of payload, each counted once"`
 
-	MSS        *uint16 `json:"mss,omitempty"`
+	MSS        *uint16 `json:"mss,omitempty" help:"offered in src's SYN, as the next three; omitted if that was not seen"`
 	WScale     *uint8  `json:"window_scale,omitempty"`
 	SACK       *bool   `json:"sack,omitempty"`
 	Timestamps *bool   `json:"timestamps,omitempty"`
 
 	RTT             *RTTRecord     `json:"rtt,omitempty"`
-	Episodes        map[string]int `json:"episodes,omitempty"`
-	Retransmissions int64          `json:"retransmissions"`
-	Spurious        int            `json:"spurious_retransmissions"`
-	TimeLost        float64        `json:"time_lost_s,omitempty"`
-	TimerWait       float64        `json:"timer_wait_s,omitempty"`
-	Reordered       int64          `json:"reordered,omitempty"`
-	UnseenBytes     int64          `json:"unseen_bytes,omitempty"`
-	Lacking         int64          `json:"lacking,omitempty"`
-	Stale           int64          `json:"stale,omitempty"`
-	DupACKs         int64          `json:"dup_acks,omitempty"`
-	DSACKs          int64          `json:"dsacks,omitempty"`
-	Duplicates      int64          `json:"duplicates,omitempty"`
+	Episodes        map[Kind]int   `json:"episodes,omitempty" help:"loss episodes of a kind"`
+	Retransmissions int64          `json:"retransmissions" help:"packets"`
+	Spurious        int            `json:"spurious_retransmissions" help:"of those kept, unnecessary"`
+	TimeLost        float64        `json:"time_lost_s,omitempty" help:"in episodes"`
+	TimerWait       float64        `json:"timer_wait_s,omitempty" help:"in episodes"`
+	Reordered       int64          `json:"reordered,omitempty" help:"segments out of order"`
+	UnseenBytes     int64          `json:"unseen_bytes,omitempty" help:"acknowledged and never captured"`
+	Lacking         int64          `json:"lacking,omitempty" help:"packets of src that the capture lacks, at least: by IP identifications, bytes acknowledged and timestamps echoed"`
+	Stale           int64          `json:"stale,omitempty" help:"packets that dst drops because of their timestamp"`
+	DupACKs         int64          `json:"dup_acks,omitempty" help:"sent by dst"`
+	DSACKs          int64          `json:"dsacks,omitempty" help:"sent by dst"`
+	Duplicates      int64          `json:"duplicates,omitempty" help:"DSACKs that no retransmission explains"`
 	Keepalives      int64          `json:"keepalives,omitempty"`
 	WindowProbes    int64          `json:"window_probes,omitempty"`
-	ZeroWindows     int64          `json:"zero_windows,omitempty"`
-	ZeroWindowTime  float64        `json:"zero_window_s,omitempty"`
+	ZeroWindows     int64          `json:"zero_windows,omitempty" help:"ACKs that closed the window"`
+	ZeroWindowTime  float64        `json:"zero_window_s,omitempty" help:"how long it was closed"`
 	Delayed         *DelayedRecord `json:"delayed_acks,omitempty"`
 	Timers          *FitRecord     `json:"timers,omitempty"`
 }
 
 // RTTRecord is Flow.RTT in a FlowRecord.
 type RTTRecord struct {
-	Samples   int64   `json:"samples"`
+	Samples   int64   `json:"samples" help:"of round trips from src to dst and back"`
 	Min       float64 `json:"min_s"`
 	Mean      float64 `json:"mean_s"`
 	Max       float64 `json:"max_s"`
@@ -257,20 +173,20 @@ type RTTRecord struct {
 
 // DelayedRecord is Flow.Delayed in a FlowRecord.
 type DelayedRecord struct {
-	Count  int64   `json:"count"`
-	Median float64 `json:"median_s"`
+	Count  int64   `json:"count" help:"ACKs of src's data that waited"`
+	Median float64 `json:"median_s" help:"of their waits"`
 	Max    float64 `json:"max_s"`
-	Timer  string  `json:"timer,omitempty"`
+	Timer  string  `json:"timer,omitempty" help:"fixed, heartbeat or adaptive"`
 }
 
 // FitRecord is Flow.Timers in a FlowRecord.
 type FitRecord struct {
-	Best     string  `json:"best,omitempty"`
-	RunnerUp string  `json:"runner_up,omitempty"`
-	Gaps     int     `json:"gaps"`
-	Margin   float64 `json:"margin,omitempty"`
-	PerGap   float64 `json:"fit"`
-	SYNs     string  `json:"syns,omitempty"`
+	Best     string  `json:"best,omitempty" help:"the stack whose timers best explain src's expiries, if any do"`
+	RunnerUp string  `json:"runner_up,omitempty" help:"the one that explains them second best"`
+	Gaps     int     `json:"gaps" help:"expiries"`
+	Margin   float64 `json:"margin,omitempty" help:"log likelihood of best less that of runner_up"`
+	PerGap   float64 `json:"fit" help:"log density of a gap per ms"`
+	SYNs     string  `json:"syns,omitempty" help:"linear or doubling, if retransmitted SYNs show it"`
 }
 
 // Record returns the connection without its episodes.
@@ -321,9 +237,9 @@ func (f *Flow) record() FlowRecord {
 	}
 	for _, e := range f.Episodes {
 		if r.Episodes == nil {
-			r.Episodes = map[string]int{}
+			r.Episodes = map[Kind]int{}
 		}
-		r.Episodes[e.Kind.String()]++
+		r.Episodes[e.Kind]++
 		r.Spurious += e.SpuriousCount
 	}
 	if d := &f.Delayed; d.Count > 0 {
@@ -331,6 +247,36 @@ func (f *Flow) record() FlowRecord {
 	}
 	if t := f.Timers(); t.Gaps > 0 {
 		r.Timers = &FitRecord{t.Best, t.RunnerUp, t.Gaps, t.Margin, t.PerGap, t.SYNs.String()}
+	}
+	return r
+}
+
+// LossesRecord is Losses as a part of a record.
+type LossesRecord struct {
+	Stalls   int             `json:"stalls" help:"episodes with time lost"`
+	Lost     float64         `json:"time_lost_s" help:"in them: how long receivers' applications got nothing that the path could have brought"`
+	Waited   float64         `json:"timer_wait_s" help:"the part that senders waited for timers"`
+	Outcomes map[Outcome]int `json:"outcomes,omitempty" help:"connections by outcome"`
+	Never    int             `json:"never_repaired,omitempty" help:"episodes with data still missing at the end of the connection or the capture"`
+	Open     float64         `json:"unrepaired_s,omitempty" help:"how long that data waited; no part of time_lost_s"`
+	Gaps     map[Gap]int     `json:"unmeasured,omitempty" help:"episodes whose end the capture lacks, by what shows it"`
+}
+
+// Record returns the sums as a part of a record.
+func (l *Losses) Record() LossesRecord {
+	r := LossesRecord{
+		Stalls: l.Stalls, Lost: l.TimeLost.Seconds(), Waited: l.TimerWait.Seconds(), Never: l.NeverRepaired, Open: l.Unrepaired.Seconds(),
+		Outcomes: map[Outcome]int{}, Gaps: map[Gap]int{},
+	}
+	for o, n := range l.Outcomes {
+		if n > 0 {
+			r.Outcomes[Outcome(o)] = n
+		}
+	}
+	for g, n := range l.Unmeasured {
+		if n > 0 {
+			r.Gaps[Gap(g)] = n
+		}
 	}
 	return r
 }

@@ -14,6 +14,7 @@ import (
 	"tcpwheel/pcaps/capture"
 	"tcpwheel/pcaps/corpus"
 	"tcpwheel/pcaps/track"
+	"tcpwheel/wheel/base/record"
 )
 
 // analysis is a run of analyze.
@@ -200,9 +201,9 @@ func (a *analysis) writingTo(w io.Writer) *analysis {
 // header returns the columns of CSV.
 func (a *analysis) header() []string {
 	if a.csvConns {
-		return flowHeader()
+		return record.Header[flowRow]()
 	}
-	return episodeHeader()
+	return record.Header[track.EpisodeRecord]()
 }
 
 // outputError is a failure to write results. It stops the run.

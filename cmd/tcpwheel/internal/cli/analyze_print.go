@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tcpwheel/pcaps/track"
+	"tcpwheel/wheel/base/record"
 )
 
 // print writes the answer in two sentences, one table, and with --details everything else.
@@ -94,44 +95,60 @@ func (s *summary) details(b *strings.Builder) {
 	}
 	fmt.Fprintf(b, "%s in %s: %s retransmitted, %d unnecessarily\n", plural(int64(s.episodes), "loss episode"),
 		plural(int64(s.lossy), "connection"), plural(s.retransmissions, "packet"), s.spurious)
-	const row = "%-8s %8s %8s %9s %8s %8s %8s %8s %8s\n"
-	fmt.Fprintf(b, "\nD + A + P = T_rec of the repaired episode with the median T_rec, by kind\n"+row, "kind", "episodes", "spurious", "undecided", "repaired", "D", "A", "P", "T_rec")
+	b.WriteString("\nD + A + P = T_rec of the repaired episode with the median T_rec, by kind\n" + kindLayout.Head())
 	for kind := range s.kinds {
 		k := &s.kinds[kind]
 		if k.n == 0 {
 			continue
 		}
-		times := []any{"-", "-", "-", "-"}
+		row := kindRow{Kind: track.Kind(kind), N: k.n, Spurious: k.spurious, Undecided: k.undecided, Repaired: k.repairs.seen}
 		if r, ok := k.repairs.median(); ok {
-			times = []any{track.SpanText(r.d), track.SpanText(r.a), track.SpanText(r.p), track.SpanText(r.tRec)}
+			row.D, row.A, row.P, row.TRec = &r.d, &r.a, &r.p, &r.tRec
 		}
-		fmt.Fprintf(b, row, append([]any{track.Kind(kind), fmt.Sprint(k.n), fmt.Sprint(k.spurious), fmt.Sprint(k.undecided), fmt.Sprint(k.repairs.seen)}, times...)...)
+		b.WriteString(kindLayout.Row(&row))
 	}
 	s.printHosts(b)
 }
 
+// kindRow is a row of the table by kind.
+type kindRow struct {
+	Kind      track.Kind     `head:"kind"`
+	N         int            `head:"episodes"`
+	Spurious  int            `head:"spurious"`
+	Undecided int            `head:"undecided"`
+	Repaired  int            `head:"repaired"`
+	D         *time.Duration `head:"D"`
+	A         *time.Duration `head:"A"`
+	P         *time.Duration `head:"P"`
+	TRec      *time.Duration `head:"T_rec"`
+}
+
+// The tables.
+var (
+	kindLayout    = record.NewLayout[kindRow]("%-8Kind %8N %8Spurious %9Undecided %8Repaired %8D %8A %8P %8TRec")
+	hostLayout    = record.NewLayout[track.HostRecord]("%-39addr %6stalls %9time_lost_s %9timer_wait_s  %Answer")
+	episodeLayout = record.NewLayout[track.EpisodeRecord](
+		"%4conn %6retransmission_packet %8.3at_s %-7kind %6spurious %4retransmissions %7d_s %7a_s %7p_s %7t_rec_s %7time_lost_s")
+)
+
 // printHosts writes which timers the hosts had that retransmitted.
 func (s *summary) printHosts(b *strings.Builder) {
-	const row = "%-39s %6s %9s %9s  %s\n"
-	head := false
+	var rows []track.HostRecord
 	for _, h := range s.hosts.List() {
-		if h.Gaps == 0 && h.Stalls == 0 {
-			continue
+		if h.Gaps > 0 || h.Stalls > 0 {
+			rows = append(rows, h.Record(s.file))
 		}
-		if !head {
-			head = true
-			fmt.Fprintf(b, "\n"+row, "sender", "stalls", "lost", "on timers", "its timers")
-		}
-		timers := h.Timers()
-		fmt.Fprintf(b, row, h.Addr, fmt.Sprint(h.Stalls), track.SpanText(h.TimeLost), track.SpanText(h.TimerWait), timers.String())
+	}
+	if len(rows) > 0 {
+		b.WriteString("\n" + hostLayout.Table(rows))
 	}
 }
 
 // table writes the episodes: the longest stalls, or all by connection.
 func (s *summary) table(b *strings.Builder) {
 	if s.a.all {
-		slices.SortStableFunc(s.rows, func(x, y episodeRow) int {
-			return cmp.Or(cmp.Compare(x.conn, y.conn), cmp.Compare(x.at, y.at), cmp.Compare(x.packet, y.packet))
+		slices.SortStableFunc(s.rows, func(x, y track.EpisodeRecord) int {
+			return cmp.Or(cmp.Compare(x.Conn, y.Conn), cmp.Compare(x.At, y.At), cmp.Compare(x.RetransmissionPacket, y.RetransmissionPacket))
 		})
 	} else {
 		s.longest()
@@ -144,20 +161,15 @@ func (s *summary) table(b *strings.Builder) {
 	} else {
 		fmt.Fprintf(b, "\nthe %d longest of %d (--all shows all, --details the timers of hosts)\n", len(s.rows), s.episodes)
 	}
-	const row = "%4s %6s %8s %-7s %6s %4s %7s %7s %7s %7s %7s\n"
-	fmt.Fprintf(b, row, "conn", "packet", "at, s", "kind", "needed", "sent", "D", "A", "P", "T_rec", "lost")
+	b.WriteString(episodeLayout.Head())
 	flow := ""
-	for _, r := range s.rows {
-		a, p, tRec := "-", "-", "-"
-		if r.repaired {
-			a, p, tRec = track.SpanText(r.a), track.SpanText(r.p), track.SpanText(r.tRec)
+	for i := range s.rows {
+		r := &s.rows[i]
+		if of := r.Src + " > " + r.Dst; s.a.all && of != flow {
+			flow = of
+			fmt.Fprintf(b, "%4d %s\n", r.Conn, flow)
 		}
-		if s.a.all && r.flow != flow {
-			flow = r.flow
-			fmt.Fprintf(b, "%4d %s\n", r.conn, flow)
-		}
-		fmt.Fprintf(b, row, fmt.Sprint(r.conn), fmt.Sprint(r.packet), fmt.Sprintf("%.3f", r.at.Seconds()), r.kind, r.needed,
-			fmt.Sprint(r.retransmissions), track.SpanText(r.d), a, p, tRec, track.SpanText(r.lost))
+		b.WriteString(episodeLayout.Row(r))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"tcpwheel/pcaps/capture"
 	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/base/record"
 )
 
 // summary summarises one file. It keeps sums, durations for quantiles, and the episodes of the
@@ -31,7 +32,7 @@ type summary struct {
 	kinds           [track.Kinds]kindSums
 	retransmissions int64
 	spurious        int
-	rows            []episodeRow
+	rows            []track.EpisodeRecord
 	episodes        int
 
 	copies, reordered, keepalives, probes, zeroWindows int64
@@ -86,19 +87,6 @@ func (s *recoveries) median() (r recovery, ok bool) {
 	return s.all[len(s.all)/2], true
 }
 
-// episodeRow is a line of the table.
-type episodeRow struct {
-	conn            int
-	flow            string
-	packet          int64
-	at              time.Duration // since packet 1 of the file
-	kind, needed    string
-	retransmissions int
-	d, a, p, tRec   time.Duration
-	lost            time.Duration
-	repaired        bool
-}
-
 func newSummary(file string, a *analysis) *summary {
 	return &summary{a: a, file: file, near: map[string]int{}}
 }
@@ -140,17 +128,15 @@ func (s *summary) add(c *track.Conn) error {
 // printConn prints the line of a connection, without its episodes.
 func (s *summary) printConn(c *track.Conn) error {
 	switch {
-	case s.a.part != nil:
-		r := c.Record(s.file)
-		for i := range r.Flows {
-			s.a.part.Add(connectionTable, flowRow{r, i, r.Flows[i]})
-		}
 	case s.a.asJSON:
 		return s.a.enc.Encode(c.Record(s.file))
-	case s.a.csvConns:
+	case s.a.part != nil, s.a.csvConns:
 		r := c.Record(s.file)
-		for _, row := range flowRows(&r) {
-			if err := s.a.csv.Write(row); err != nil {
+		for i := range r.Flows {
+			row := flowRow{r, i, r.Flows[i]}
+			if s.a.part != nil {
+				s.a.part.Add(connectionTable, row)
+			} else if err := s.a.csv.Write(record.Row(&row)); err != nil {
 				return err
 			}
 		}
@@ -210,26 +196,23 @@ func (s *summary) episode(c *track.Conn, f *track.Flow, e *track.Episode) error 
 	case track.Undecided:
 		k.undecided++
 	}
+	if s.a.csvConns {
+		return nil
+	}
+	r := f.Record(s.file, e)
 	switch {
 	case s.a.part != nil:
-		s.a.part.Add(episodeTable, f.Record(s.file, e))
+		s.a.part.Add(episodeTable, r)
 		return nil
 	case s.a.asJSON:
-		return s.a.enc.Encode(f.Record(s.file, e))
-	case s.a.csvConns:
-		return nil
+		return s.a.enc.Encode(r)
 	case s.a.asCSV:
-		r := f.Record(s.file, e)
-		return s.a.csv.Write(episodeRecordRow(&r))
+		return s.a.csv.Write(record.Row(&r))
 	}
 	if s.a.explain > 0 && slices.ContainsFunc(e.Retransmissions, func(r track.Retransmission) bool { return r.Packet == s.a.explain }) {
 		s.explained = append([]string{fmt.Sprintf("connection %d, %v > %v, first retransmission packet %d", c.ID, f.Src, f.Dst, e.DetectedPacket)}, f.Explain(e)...)
 	}
-	needed := [...]string{track.Undecided: "?", track.Necessary: "yes", track.Spurious: "no"}[e.Spurious]
-	s.rows = append(s.rows, episodeRow{
-		conn: c.ID, flow: f.Src.String() + " > " + f.Dst.String(), packet: e.DetectedPacket, at: e.Seen.Sub(c.Origin), kind: e.Kind.String(),
-		needed: needed, retransmissions: e.Total, d: e.D, a: e.A, p: e.P, tRec: e.TRec, lost: e.TimeLost, repaired: e.Repaired,
-	})
+	s.rows = append(s.rows, r)
 	if !s.a.all && len(s.rows) >= 4*(s.a.top+64) {
 		s.longest()
 	}
@@ -238,56 +221,35 @@ func (s *summary) episode(c *track.Conn, f *track.Flow, e *track.Episode) error 
 
 // longest keeps the rows of the table.
 func (s *summary) longest() {
-	slices.SortStableFunc(s.rows, func(a, b episodeRow) int {
-		return cmp.Or(cmp.Compare(b.lost, a.lost), cmp.Compare(b.length(), a.length()), cmp.Compare(a.packet, b.packet))
+	slices.SortStableFunc(s.rows, func(a, b track.EpisodeRecord) int {
+		return cmp.Or(cmp.Compare(b.TimeLost, a.TimeLost), cmp.Compare(length(&b), length(&a)), cmp.Compare(a.RetransmissionPacket, b.RetransmissionPacket))
 	})
 	s.rows = s.rows[:min(len(s.rows), s.a.top)]
 }
 
-// length is the known length of an episode.
-func (r *episodeRow) length() time.Duration { return max(r.d, r.tRec) }
+// length is the known length of an episode, in seconds.
+func length(r *track.EpisodeRecord) float64 {
+	if r.TRec == nil {
+		return r.D
+	}
+	return max(r.D, *r.TRec)
+}
 
 // fileRecord is the last line of JSON of a file.
-//
-//	type              "file"
-//	file
-//	packets, tcp      all packets, and TCP segments
-//	skipped           packets that are not TCP segments, by reason
-//	connections       that pass the filter
-//	lossy             of these, with an episode
-//	episodes
-//	outcomes          connections by outcome: established, begun (before the capture), refused,
-//	                  unreachable, unanswered
-//	stalls            episodes with time lost
-//	time_lost_s       in them: how long receivers' applications got nothing that the path could have brought
-//	timer_wait_s      the part that senders waited for timers
-//	never_repaired    episodes with data still missing at the end of the connection or the capture
-//	unrepaired_s      how long that data waited; no part of time_lost_s
-//	unmeasured        episodes whose end the capture lacks, by what shows it: echo, silence, no-acks
-//	evicted           connections given up to bound memory
-//	hosts_left_out    hosts without a record, to bound memory: the ones without time lost go first
-//	cut_short         true if the file is truncated; it is analysed up to there
-//	error             why the file, or the rest of it, could not be read
 type fileRecord struct {
-	Type     string           `json:"type"`
-	File     string           `json:"file"`
-	Packets  int64            `json:"packets"`
-	TCP      int64            `json:"tcp"`
-	Skipped  map[string]int64 `json:"skipped,omitempty"`
-	Conns    int              `json:"connections"`
-	Lossy    int              `json:"lossy"`
-	Episodes int              `json:"episodes"`
-	Stalls   int              `json:"stalls"`
-	Lost     float64          `json:"time_lost_s"`
-	Waited   float64          `json:"timer_wait_s"`
-	Outcomes map[string]int   `json:"outcomes,omitempty"`
-	Never    int              `json:"never_repaired,omitempty"`
-	Open     float64          `json:"unrepaired_s,omitempty"`
-	Gaps     map[string]int   `json:"unmeasured,omitempty"`
-	Evicted  int              `json:"evicted,omitempty"`
-	LeftOut  int              `json:"hosts_left_out,omitempty"`
-	Cut      bool             `json:"cut_short,omitempty"`
-	Error    string           `json:"error,omitempty"`
+	Type     string                   `json:"type"` // "file"
+	File     string                   `json:"file"`
+	Packets  int64                    `json:"packets" help:"of all kinds"`
+	TCP      int64                    `json:"tcp" help:"TCP segments"`
+	Skipped  map[capture.Reason]int64 `json:"skipped,omitempty" help:"packets that are not TCP segments, by reason"`
+	Conns    int                      `json:"connections" help:"that pass the filter"`
+	Lossy    int                      `json:"lossy" help:"of these, with an episode"`
+	Episodes int                      `json:"episodes"`
+	track.LossesRecord
+	Evicted int    `json:"evicted,omitempty" help:"connections given up to bound memory"`
+	LeftOut int    `json:"hosts_left_out,omitempty" help:"hosts without a record, to bound memory: the ones without time lost go first"`
+	Cut     bool   `json:"cut_short,omitempty" help:"the file is truncated; it is analysed up to there"`
+	Error   string `json:"error,omitempty" help:"why the file, or the rest of it, could not be read"`
 }
 
 // write prints the rest of the output.
@@ -317,26 +279,12 @@ func (s *summary) write() error {
 func (s *summary) record() fileRecord {
 	r := fileRecord{
 		Type: "file", File: s.file, Packets: s.stats.Packets, TCP: s.stats.TCP, Conns: s.conns, Lossy: s.lossy, Episodes: s.episodes,
-		Stalls: s.losses.Stalls, Lost: s.losses.TimeLost.Seconds(), Waited: s.losses.TimerWait.Seconds(), Open: s.losses.Unrepaired.Seconds(),
-		Outcomes: map[string]int{}, Never: s.losses.NeverRepaired, Gaps: map[string]int{},
+		LossesRecord: s.losses.Record(), Skipped: map[capture.Reason]int64{},
 		Evicted: s.evicted, LeftOut: s.hosts.LeftOut, Cut: s.cut, Error: s.err,
-	}
-	for o, n := range s.losses.Outcomes {
-		if n > 0 {
-			r.Outcomes[track.Outcome(o).String()] = n
-		}
-	}
-	for g, n := range s.losses.Unmeasured {
-		if n > 0 {
-			r.Gaps[track.Gap(g).String()] = n
-		}
 	}
 	for _, why := range capture.Reasons() {
 		if n := s.stats.Skipped[why]; n > 0 {
-			if r.Skipped == nil {
-				r.Skipped = map[string]int64{}
-			}
-			r.Skipped[why.String()] = n
+			r.Skipped[why] = n
 		}
 	}
 	return r

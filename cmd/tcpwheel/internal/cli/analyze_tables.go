@@ -26,19 +26,13 @@ var (
 )
 
 // objectFields are the columns about an object in the first table.
-//
-//	size_bytes     of the object, as stored
-//	tag            of this version: the etag, or a file's modification time in ns since 1970
-//	program        the build that read it
-//	first, last    stamps of the first and the last packet
-//	dropped        packets that the capture missed, as it reports
 type objectFields struct {
-	Size    int64  `json:"size_bytes"`
-	Tag     string `json:"tag"`
-	Program string `json:"program"`
-	First   string `json:"first,omitempty"`
-	Last    string `json:"last,omitempty"`
-	Dropped uint64 `json:"dropped"`
+	Size    int64  `json:"size_bytes" help:"of the object, as stored"`
+	Tag     string `json:"tag" help:"of this version: the etag, or a file's modification time in ns since 1970"`
+	Program string `json:"program" help:"the build that read it"`
+	First   string `json:"first,omitempty" help:"stamp of the first packet"`
+	Last    string `json:"last,omitempty" help:"stamp of the last packet"`
+	Dropped uint64 `json:"dropped" help:"packets that the capture missed, as it reports"`
 }
 
 func objectFieldsOf(o *corpus.Object, s *capture.Stats) objectFields {

@@ -6,11 +6,15 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"tcpwheel/experiments/spelling"
+	"tcpwheel/pcaps/track"
+	"tcpwheel/wheel/base/record"
 )
 
 // glossaryPart is a group of terms.
@@ -26,26 +30,26 @@ type glossaryTerm struct{ name, meaning string }
 var glossary = []glossaryPart{
 	{"Losses in captures", []glossaryTerm{
 		{"episode", "a loss with its repair: from the first retransmission until everything in flight then is acknowledged"},
-		{"D", "detection: from the previous transmission of the lost bytes to their first retransmission"},
-		{"A", "attempts: from the first retransmission to the one that arrived"},
-		{"P", "proof: from the retransmission that arrived to its acknowledgement"},
-		{"T_rec", "recovery time: D + A + P"},
-		{"excess", "T_rec less the median RTT"},
-		{"ideal", "the shortest possible D: 5/4 RTT if later bytes arrived, else SRTT + 4·RTTVAR"},
-		{"timer tax", "D less the ideal, at least 0: what the sender's timers cost"},
-		{"time lost", "how long the receiver's application got nothing that the path could have brought, in losses that were needed and repaired"},
+		{"D", helpOf[track.EpisodeRecord]("d_s")},
+		{"A", helpOf[track.EpisodeRecord]("a_s")},
+		{"P", helpOf[track.EpisodeRecord]("p_s")},
+		{"T_rec", helpOf[track.EpisodeRecord]("t_rec_s")},
+		{"excess", helpOf[track.EpisodeRecord]("excess_s")},
+		{"ideal", helpOf[track.EpisodeRecord]("ideal_s")},
+		{"timer tax", helpOf[track.EpisodeRecord]("timer_tax_s")},
+		{"time lost", helpOf[track.EpisodeRecord]("time_lost_s")},
 		{"stall", "an episode that lost time"},
 		{"never repaired", "a loss whose data was still missing when its connection or the capture ended: counted apart from the time lost"},
 		{"unmeasured", "an episode whose end the capture lacks: echo (its sender echoes timestamps that were not captured), silence (it waited too quietly) or no-acks"},
-		{"outcome", "of a connection: established, begun (before the capture), or never established: refused, unreachable or unanswered"},
-		{"timer wait", "the part of the time lost that the sender waited for its timers"},
+		{"outcome", helpOf[track.ConnRecord]("outcome")},
+		{"timer wait", helpOf[track.EpisodeRecord]("timer_wait_s")},
 		{"gap", "a silence that a timer ended: what the answer about a host's timers rests on"},
-		{"kind", "cause of an episode's first retransmission: syn, rto, fast, tlp, probe, mtu or unknown"},
+		{"kind", helpOf[track.EpisodeRecord]("kind")},
 		{"spurious", "an unnecessary retransmission: an earlier transmission of the bytes arrived"},
 		{"verdict", "analyze: whether a retransmission was spurious (yes, no, unknown); studies: whether a claim was reproduced"},
-		{"evidence", "what decided a verdict: dsack, capture, eifel, dupack or timing"},
-		{"ambiguous", "another stack's timers would give the episode another kind"},
-		{"vantage", "point of capture: sender, receiver, middle, both or unknown"},
+		{"evidence", helpOf[track.EpisodeRecord]("evidence")},
+		{"ambiguous", helpOf[track.EpisodeRecord]("ambiguous")},
+		{"vantage", helpOf[track.EpisodeRecord]("vantage")},
 		{"settled", "an episode with its final values: one second after its end in watch, at the end of its connection in files"},
 		{"uncertain", "an episode that may be none: the kernel dropped packets meanwhile, or its connection was forgotten"},
 		{"gate", "a threshold that accuracy and replay --validate must pass, or they exit with 3"},
@@ -104,14 +108,43 @@ var glossary = []glossaryPart{
 	}},
 }
 
-// writeGlossary prints the terms that contain want, or all terms.
+// helpOf returns the help of a field of a record.
+func helpOf[T any](field string) string { return record.Help(reflect.TypeFor[T](), field) }
+
+// records are the records whose fields the glossary explains, by the value of their field type.
+var records = []struct {
+	name string
+	of   reflect.Type
+}{
+	{"episode", reflect.TypeFor[track.EpisodeRecord]()},
+	{"connection", reflect.TypeFor[flowRow]()},
+	{"host", reflect.TypeFor[track.HostRecord]()},
+	{"file", reflect.TypeFor[fileRow]()},
+}
+
+// recordParts returns the fields named want, or those of "record NAME".
+func recordParts(want string) (parts []glossaryPart) {
+	for _, r := range records {
+		part := glossaryPart{title: "Fields of the record " + r.name}
+		for _, t := range record.Terms(r.of) {
+			if want == t.Name || want == "record "+r.name {
+				part.terms = append(part.terms, glossaryTerm{t.Name, t.Help})
+			}
+		}
+		parts = append(parts, part)
+	}
+	return parts
+}
+
+// writeGlossary prints the terms that contain want, or all terms, and the fields of records that
+// want names.
 func writeGlossary(w io.Writer, want string) error {
 	var b bytes.Buffer
-	for _, part := range glossary {
+	for i, part := range slices.Concat(glossary, recordParts(want)) {
 		var terms []glossaryTerm
 		width := 0
 		for _, t := range part.terms {
-			if strings.Contains(strings.ToLower(t.name), strings.ToLower(want)) {
+			if i >= len(glossary) || strings.Contains(strings.ToLower(t.name), strings.ToLower(want)) {
 				terms = append(terms, t)
 				width = max(width, len(t.name))
 			}
@@ -159,10 +192,11 @@ func glossaryMarkdown() string {
 
 func newGlossary() *cobra.Command {
 	return &cobra.Command{
-		Use:     "glossary [TERM]",
-		Short:   "explain the terms of the output, a line each",
-		Long:    "Glossary explains the terms of the output, the help and the documents: all, or\nall that contain TERM. docs/glossary.md has the same text.",
-		Example: "  tcpwheel glossary\n  tcpwheel glossary 'timer tax'",
+		Use:   "glossary [TERM]",
+		Short: "explain the terms of the output, a line each",
+		Long: "Glossary explains the terms of the output, the help and the documents: all, or\nall that contain TERM. docs/glossary.md has the same text. TERM may also be a\n" +
+			"field of JSON, CSV and tables, as d_s, or record episode, connection, host or\nfile for all fields of one.",
+		Example: "  tcpwheel glossary\n  tcpwheel glossary 'timer tax'\n  tcpwheel glossary record episode",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, words []string) error {
 			return writeGlossary(cmd.OutOrStdout(), strings.Join(words, " "))

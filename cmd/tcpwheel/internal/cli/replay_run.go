@@ -17,6 +17,7 @@ import (
 	"tcpwheel/pcaps/replay"
 	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/base/record"
 )
 
 // run replays the files, and writes the results. A file that cannot be read does not keep the
@@ -77,7 +78,7 @@ func (r *replaying) write() error {
 	case r.asJSON:
 		err = r.writeJSON()
 	case r.asCSV:
-		err = writeCSV(r.stdout, r.records())
+		err = record.WriteCSV(r.stdout, r.records())
 	default:
 		err = r.writeTables()
 	}

@@ -18,32 +18,20 @@ var (
 )
 
 // replayRow is a row of the table replays: a capture that was replayed.
-//
-//	file
-//	packets, tcp    all packets, and TCP segments
-//	connections     of the capture
-//	with_losses     connections with losses
-//	replayed        of these
-//	not_replayed    of these, with the first reason in reason
-//	losses          of replayed connections
-//	needed          of these, without spurious retransmissions
-//	through_gate    of these, the ones that the oracle repairs as captured
-//	error           why the file, or the rest of it, could not be read
-//	cut_short       true if the file is truncated; it is replayed up to there
 type replayRow struct {
 	File        string `json:"file"`
-	Packets     int64  `json:"packets"`
-	TCP         int64  `json:"tcp"`
-	Conns       int    `json:"connections"`
-	Lossy       int    `json:"with_losses"`
-	Replayed    int    `json:"replayed"`
-	NotReplayed int    `json:"not_replayed"`
+	Packets     int64  `json:"packets" help:"of all kinds"`
+	TCP         int64  `json:"tcp" help:"TCP segments"`
+	Conns       int    `json:"connections" help:"of the capture"`
+	Lossy       int    `json:"with_losses" help:"connections with losses"`
+	Replayed    int    `json:"replayed" help:"of these"`
+	NotReplayed int    `json:"not_replayed" help:"of these, with the first reason in reason"`
 	Reason      string `json:"reason,omitempty"`
-	Losses      int    `json:"losses"`
-	Needed      int    `json:"needed"`
-	Passed      int    `json:"through_gate"`
-	Cut         bool   `json:"cut_short"`
-	Error       string `json:"error,omitempty"`
+	Losses      int    `json:"losses" help:"of replayed connections"`
+	Needed      int    `json:"needed" help:"of these, without spurious retransmissions"`
+	Passed      int    `json:"through_gate" help:"of these, the ones that the oracle repairs as captured"`
+	Cut         bool   `json:"cut_short" help:"the file is truncated; it is replayed up to there"`
+	Error       string `json:"error,omitempty" help:"why the file, or the rest of it, could not be read"`
 	objectFields
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"tcpwheel/pcaps/replay"
 	pages "tcpwheel/pcaps/report"
+	"tcpwheel/wheel/base/record"
 )
 
 // validators are the policies of a validation: the timers that the captures were made with, and
@@ -33,7 +34,7 @@ func (r *replaying) validate() error {
 	case r.asJSON:
 		err = r.writeValidationJSON(checks)
 	case r.asCSV:
-		err = writeCSV(r.stdout, r.judgedRecords(checks))
+		err = record.WriteCSV(r.stdout, r.judgedRecords(checks))
 	default:
 		err = r.writeValidationTable(checks)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"tcpwheel/pcaps/replay"
 	pages "tcpwheel/pcaps/report"
+	"tcpwheel/wheel/base/record"
 )
 
 // wireRecord is an end in an open loop.
@@ -69,7 +70,7 @@ func (r *replaying) printWires() error {
 	case r.asJSON:
 		err = r.writeWireJSON(ends)
 	case r.asCSV:
-		err = writeCSV(r.stdout, r.wireRecords(ends))
+		err = record.WriteCSV(r.stdout, r.wireRecords(ends))
 	default:
 		err = r.writeWireTable(ends)
 	}

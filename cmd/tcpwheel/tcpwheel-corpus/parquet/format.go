@@ -11,6 +11,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"tcpwheel/pcaps/corpus"
+	"tcpwheel/wheel/base/record"
 )
 
 // Format implements corpus.Format.
@@ -22,7 +23,7 @@ type Format struct{ tables sync.Map }
 // table is what is known of a table.
 type table struct {
 	name    string
-	columns []corpus.Column
+	columns []record.Field
 	row     reflect.Type // a struct with a field for each column
 	schema  *parquet.Schema
 }
@@ -35,7 +36,7 @@ func (f *Format) table(of *corpus.Table) *table {
 	if known, ok := f.tables.Load(of); ok {
 		return known.(*table)
 	}
-	t := &table{name: of.Name, columns: corpus.Columns(of.Record)}
+	t := &table{name: of.Name, columns: record.Fields(of.Record)}
 	var fields []reflect.StructField
 	for i := range t.columns {
 		c := &t.columns[i]
@@ -54,7 +55,7 @@ const (
 )
 
 // isStamp reports whether a column's texts are times, as JSON writes them, in UTC.
-func isStamp(c *corpus.Column) bool {
+func isStamp(c *record.Field) bool {
 	switch c.Name {
 	case "first", "last", "sent", "retransmission":
 		return c.Type.Kind() == reflect.String
@@ -63,7 +64,7 @@ func isStamp(c *corpus.Column) bool {
 }
 
 // rowType is the type of a column in table.row.
-func rowType(c *corpus.Column) reflect.Type {
+func rowType(c *record.Field) reflect.Type {
 	t := c.Type
 	switch {
 	case isStamp(c):
@@ -79,7 +80,7 @@ func rowType(c *corpus.Column) reflect.Type {
 	return t
 }
 
-func tag(c *corpus.Column) reflect.StructTag {
+func tag(c *record.Field) reflect.StructTag {
 	name := c.Name
 	switch {
 	case isStamp(c):
@@ -93,8 +94,8 @@ func tag(c *corpus.Column) reflect.StructTag {
 }
 
 // set stores the column's value of a record in its field of a row.
-func set(c *corpus.Column, field, record reflect.Value) error {
-	v, ok := c.Value(record)
+func set(c *record.Field, field, row reflect.Value) error {
+	v, ok := c.Value(row)
 	if !ok || c.OmitZero && v.IsZero() {
 		return nil
 	}

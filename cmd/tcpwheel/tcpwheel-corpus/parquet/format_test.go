@@ -8,20 +8,21 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"tcpwheel/pcaps/corpus"
+	"tcpwheel/pcaps/track"
 )
 
 type thingRow struct {
-	Type   string         `json:"type"`
-	File   string         `json:"file"`
-	Path   string         `json:"path,omitempty"`
-	First  string         `json:"first"`
-	Packet int64          `json:"ack_packet,omitempty"`
-	Count  int64          `json:"copies,omitempty"`
-	RTT    *nested        `json:"rtt,omitempty"`
-	Flag   *bool          `json:"sack,omitempty"`
-	Kinds  map[string]int `json:"episodes,omitempty"`
-	List   []int64        `json:"packets"`
-	Port   uint16         `json:"port"`
+	Type   string             `json:"type"`
+	File   string             `json:"file"`
+	Path   string             `json:"path,omitempty"`
+	First  string             `json:"first"`
+	Packet int64              `json:"ack_packet,omitempty"`
+	Count  int64              `json:"copies,omitempty"`
+	RTT    *nested            `json:"rtt,omitempty"`
+	Flag   *bool              `json:"sack,omitempty"`
+	Kinds  map[track.Kind]int `json:"episodes,omitempty"`
+	List   []int64            `json:"packets"`
+	Port   uint16             `json:"port"`
 }
 
 type nested struct {

@@ -1,0 +1,22 @@
+// Package record describes the records that the program shows. A record is a struct, and the tags of
+// its fields say once what each column is called, what it means, and how people read it. JSON, CSV,
+// Parquet, text tables, pages and the glossary follow from them: a new column is a new field and the
+// place that fills it.
+//
+//	json   its name for programs
+//	unit   its unit, if the end of the name does not say it: _s, _ns, _bytes
+//	head   its heading in tables for people; else the name without its unit
+//	help   what it means, in a line without a full stop
+//	cell   for texts: what people read instead, as "yes=no no=yes unknown=?"
+//
+// Encoding/json reads the same tags. A field without a name for JSON and with a heading is in tables
+// for people only. Pointers and texts that JSON omits are unknown where they are missing.
+//
+// # Tables for people
+//
+// A Layout is a row of a text table, with the names of fields in it:
+//
+//	"%4conn %6retransmission_packet %8.3at_s %-7kind %7d_s"
+//
+// Package htmlpage makes the same cells into tables of a page.
+package record

@@ -1,0 +1,210 @@
+package record
+
+import (
+	"encoding"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Field is a column of a record type: a field that is no struct. Those of nested structs have both
+// names, as rtt_min_s. A map is a column for each of its keys, whose type must implement Keyed.
+type Field struct {
+	Name string
+	Head string // for people
+	Help string
+
+	// Optional values are unknown if they are missing: pointers, and texts and packet numbers that
+	// JSON omits.
+	Optional bool
+
+	Type     reflect.Type // without the pointer
+	OmitZero bool         // a zero value is unknown
+
+	unit   string // the tag
+	index  []int  // of the fields that lead to it
+	key    reflect.Value
+	people bool   // in tables for people only
+	shown  string // the tag cell
+	digits int    // of a number after the point; below 0 is as its unit wants
+}
+
+// Keyed is a type of map keys whose values are known.
+type Keyed interface {
+	Keys() []any // all values of the type, in the order of the columns
+}
+
+// KeysTo returns the values 0 to n-1 of a type, as Keyed wants them.
+func KeysTo[T ~uint8](n int) []any {
+	all := make([]any, n)
+	for i := range all {
+		all[i] = T(i)
+	}
+	return all
+}
+
+// ParseKey sets a value to the one of 0 to n-1 with that name, for encoding.TextUnmarshaler.
+func ParseKey[T interface {
+	~uint8
+	fmt.Stringer
+}](to *T, n int, name []byte) error {
+	for i := range n {
+		if T(i).String() == string(name) {
+			*to = T(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("%q is no %T", name, *to)
+}
+
+// Fields returns the columns of a record type for programs, in the order of its fields. It leaves
+// out "type", pointers without a name, and slices and arrays of structs. A later column with the name of an earlier one gets
+// the prefix "flow_".
+func Fields(record reflect.Type) []Field { return known(record).programs }
+
+// allFields is Fields with those for people only.
+func allFields(record reflect.Type) []Field { return known(record).all }
+
+// fields are what is known of a record type.
+type fields struct{ all, programs []Field }
+
+func known(record reflect.Type) *fields {
+	if f, ok := fieldsOf.Load(record); ok {
+		return f.(*fields)
+	}
+	all := appendFields(nil, record, "", nil, false)
+	for i := range all {
+		if slices.ContainsFunc(all[:i], func(f Field) bool { return f.Name == all[i].Name }) {
+			all[i].Name = "flow_" + all[i].Name
+		}
+	}
+	f := &fields{all, slices.DeleteFunc(slices.Clone(all), func(f Field) bool { return f.people })}
+	fieldsOf.Store(record, f)
+	return f
+}
+
+// fieldsOf has the results of known.
+var fieldsOf sync.Map
+
+var marshaler = reflect.TypeFor[encoding.TextMarshaler]()
+
+func appendFields(all []Field, t reflect.Type, prefix string, index []int, optional bool) []Field {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		head, shown := f.Tag.Lookup("head")
+		people := shown && (name == "" || name == "-")
+		switch {
+		case name == "type":
+			continue
+		case people:
+			name = f.Name
+		case name == "-", name == "" && f.Type.Kind() == reflect.Pointer:
+			continue
+		case prefix != "" && name != "":
+			name = prefix + "_" + name
+		}
+		path := append(slices.Clone(index), i)
+		c := Field{Name: name, Head: head, Help: f.Tag.Get("help"), unit: f.Tag.Get("unit"), Optional: optional, Type: f.Type, index: path, people: people, shown: f.Tag.Get("cell"), digits: -1}
+		if f.Type.Kind() == reflect.Pointer {
+			c.Optional, c.Type = true, f.Type.Elem()
+		} else if strings.Contains(options, "omitempty") && (c.Type.Kind() == reflect.String || strings.HasSuffix(name, "_packet")) {
+			c.Optional, c.OmitZero = true, true
+		}
+		if !shown {
+			c.Head = strings.ReplaceAll(strings.TrimSuffix(name, "_"+c.Unit()), "_", " ")
+		}
+		switch kind := c.Type.Kind(); {
+		case c.Type == cellType, c.Type.Implements(marshaler):
+			all = append(all, c)
+		case kind == reflect.Struct:
+			all = appendFields(all, c.Type, name, path, c.Optional)
+		case kind == reflect.Map:
+			for _, key := range keysOf(c.Type.Key(), name) {
+				m := c
+				m.key, m.Type = reflect.ValueOf(key), c.Type.Elem()
+				m.Name = name + "_" + textOf(m.key)
+				all = append(all, m)
+			}
+		case kind == reflect.Array, kind == reflect.Slice:
+			if c.Type.Elem().Kind() != reflect.Struct {
+				all = append(all, c)
+			}
+		case name != "":
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+func keysOf(t reflect.Type, column string) []any {
+	keyed, ok := reflect.Zero(t).Interface().(Keyed)
+	if !ok {
+		panic("BUG: no keys for column " + column)
+	}
+	return keyed.Keys()
+}
+
+// Unit returns the unit: the tag's, or "s", "ns" or "bytes" at the end of the name, else "".
+func (f *Field) Unit() string {
+	if f.unit != "" {
+		return f.unit
+	}
+	for _, unit := range [...]string{"s", "ns", "bytes"} {
+		if strings.HasSuffix(f.Name, "_"+unit) {
+			return unit
+		}
+	}
+	return ""
+}
+
+// Value returns the column's value in a record, and false if it is behind a nil pointer.
+func (f *Field) Value(record reflect.Value) (reflect.Value, bool) {
+	v := record
+	for _, i := range f.index {
+		if v = v.Field(i); v.Kind() == reflect.Pointer {
+			if v.IsNil() {
+				return v, false
+			}
+			v = v.Elem()
+		}
+	}
+	if !f.key.IsValid() {
+		return v, true
+	}
+	if m := v.MapIndex(f.key); m.IsValid() {
+		return m, true
+	}
+	return reflect.Zero(f.Type), true
+}
+
+// A Term is a column as the glossary has it.
+type Term struct{ Name, Unit, Help string }
+
+// Terms returns the fields of a record type that have a help. A map is one term.
+func Terms(record reflect.Type) (all []Term) {
+	var last []int
+	for _, f := range Fields(record) {
+		switch {
+		case f.Help == "", f.key.IsValid() && slices.Equal(last, f.index):
+			continue
+		case f.key.IsValid():
+			f.Name = strings.TrimSuffix(f.Name, textOf(f.key)) + "*"
+		}
+		last = f.index
+		all = append(all, Term{f.Name, f.Unit(), f.Help})
+	}
+	return all
+}
+
+// Help returns the help of a field of a record type. It panics if there is none of that name.
+func Help(record reflect.Type, name string) string {
+	for _, t := range Terms(record) {
+		if strings.TrimSuffix(t.Name, "_*") == name {
+			return t.Help
+		}
+	}
+	panic("BUG: " + record.String() + " has no help for " + name)
+}

@@ -1,0 +1,128 @@
+package record
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+type color uint8
+
+func (c color) MarshalText() ([]byte, error) { return []byte([]string{"red", "green"}[c]), nil }
+func (color) Keys() []any                    { return KeysTo[color](2) }
+
+type inner struct {
+	Min  float64 `json:"min_s"`
+	Best string  `json:"best,omitempty"`
+}
+
+type thing struct {
+	Type   string         `json:"type"`
+	File   string         `json:"file"`
+	Packet int64          `json:"ack_packet,omitempty" head:"packet" help:"of the acknowledgement"`
+	D      float64        `json:"d_s" head:"D" help:"detection"`
+	At     float64        `json:"at_s"`
+	Needed string         `json:"spurious" head:"needed" cell:"yes=no no=yes unknown=?"`
+	RTT    *inner         `json:"rtt,omitempty"`
+	Colors map[color]int  `json:"colors,omitempty" help:"by color"`
+	List   []int64        `json:"list"`
+	Parts  []inner        `json:"parts"`
+	Words  []string       `json:"words,omitempty"`
+	Color  color          `json:"color"`
+	Size   int            `json:"size" unit:"bits"`
+	Shown  *time.Duration `json:"-" head:"shown"`
+	hidden string
+}
+
+type double struct {
+	thing
+	Index int `json:"flow"`
+	Again thing
+}
+
+var aThing = thing{File: "f", D: 0.0631, At: 1.5, Needed: "no", Colors: map[color]int{1: 3}, List: []int64{4, 5}, Words: []string{"a", "b, c"}, Color: 1, Size: 7}
+
+func TestFields(t *testing.T) {
+	const want = "file ack_packet d_s at_s spurious rtt_min_s rtt_best colors_red colors_green list words color size"
+	if got := strings.Join(Header[thing](), " "); got != want {
+		t.Errorf("columns %s\nwant    %s", got, want)
+	}
+	twice := Header[double]()
+	if len(twice) != 2*13+1 || twice[14] != "flow_file" || twice[19] != "flow_rtt_min_s" {
+		t.Errorf("columns of an embedded record and another one: %v", twice)
+	}
+	fields := Fields(reflect.TypeFor[thing]())
+	optional := []string{}
+	for _, f := range fields {
+		if f.Optional {
+			optional = append(optional, f.Name)
+		}
+	}
+	if want := []string{"ack_packet", "rtt_min_s", "rtt_best"}; !slices.Equal(optional, want) {
+		t.Errorf("optional: %v, want %v", optional, want)
+	}
+	if fields[3].Head != "at" || fields[3].Unit() != "s" || fields[12].Unit() != "bits" {
+		t.Errorf("at_s: head %q, unit %q; size: unit %q", fields[3].Head, fields[3].Unit(), fields[12].Unit())
+	}
+}
+
+func TestCSV(t *testing.T) {
+	var b strings.Builder
+	if err := WriteCSV(&b, slices.Values([]thing{aThing})); err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Join(Header[thing](), ",") + "\n" + `f,0,0.0631,1.5,no,,,0,3,4 5,"a; b, c",green,7` + "\n"
+	if b.String() != want {
+		t.Errorf("%s\nwant %s", b.String(), want)
+	}
+}
+
+func TestLayout(t *testing.T) {
+	l := NewLayout[thing]("%-5file|%7ack_packet %8d_s %6.2at_s%-8spurious%5Shown, %color")
+	if got, want := l.Head(), "file | packet        D     atneeded  shown, color\n"; got != want {
+		t.Errorf("head\n%q, want\n%q", got, want)
+	}
+	if got, want := l.Row(&aThing), "f    |      -  63.1 ms   1.50yes         -, green\n"; got != want {
+		t.Errorf("row\n%q, want\n%q", got, want)
+	}
+	other := aThing
+	span := 12 * time.Second
+	other.Packet, other.Needed, other.Shown = 9, "unknown", &span
+	if got, want := l.Table([]thing{other}), l.Head()+"f    |      9  63.1 ms   1.50?       12.0 s, green\n"; got != want {
+		t.Errorf("table\n%q, want\n%q", got, want)
+	}
+}
+
+func TestSelect(t *testing.T) {
+	names := func(fields []Field) (all string) {
+		for _, f := range fields {
+			all += f.Name + " "
+		}
+		return all
+	}
+	of := reflect.TypeFor[thing]()
+	if got := names(Select(of, "d_s at_s.3 file")); got != "d_s at_s file " {
+		t.Errorf("by name: %s", got)
+	}
+	if got := names(Select(of, "-file -list")); strings.Contains(got, "file") || !strings.HasSuffix(got, "size Shown ") {
+		t.Errorf("all but two: %s", got)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("a field that is not there: no panic")
+		}
+	}()
+	Select(of, "nothing")
+}
+
+func TestTerms(t *testing.T) {
+	got := Terms(reflect.TypeFor[thing]())
+	if want := []Term{{"ack_packet", "", "of the acknowledgement"}, {"d_s", "s", "detection"}, {"colors_*", "", "by color"}}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if got := Help(reflect.TypeFor[thing](), "colors"); got != "by color" {
+		t.Errorf("help of colors: %q", got)
+	}
+}
