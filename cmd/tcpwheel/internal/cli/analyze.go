@@ -169,9 +169,8 @@ func (a *analysis) run(cmd *cobra.Command, args []string) error {
 	if cmd.Context().Err() != nil {
 		return cmd.Context().Err()
 	}
-	others.print(a.stderr)
 	if err == nil {
-		err = a.reports.write()
+		err = cmp.Or(others.end(a.stderr, len(objects)), a.reports.write())
 	}
 	return cmp.Or(failed, err)
 }

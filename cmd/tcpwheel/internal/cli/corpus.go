@@ -233,12 +233,15 @@ func (c *notCaptures) has(o *corpus.Object, err error) bool {
 	return true
 }
 
-// print says how many there were.
-func (c *notCaptures) print(w io.Writer) {
+// end says how many there were. It is an error if all files are such ones.
+func (c *notCaptures) end(w io.Writer, files int) error {
 	switch {
+	case c.n > 0 && c.n == files:
+		return fmt.Errorf("no capture in %s, such as %s", plural(int64(files), "file"), c.first)
 	case c.n == 1:
 		fmt.Fprintf(w, "tcpwheel: left out %s, which is no capture\n", c.first)
 	case c.n > 1:
 		fmt.Fprintf(w, "tcpwheel: left out %d files that are no captures, such as %s\n", c.n, c.first)
 	}
+	return nil
 }

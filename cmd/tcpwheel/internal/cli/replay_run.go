@@ -51,7 +51,9 @@ func (r *replaying) run(cmd *cobra.Command, args []string) error {
 			failed = err
 		}
 	}
-	others.print(r.stderr)
+	if err := others.end(r.stderr, len(objects)); err != nil {
+		return err
+	}
 	if failed != nil && r.conns == 0 {
 		return failed
 	}
