@@ -147,6 +147,9 @@ type FlowRecord struct {
 	Spurious        int            `json:"spurious_retransmissions" help:"of those kept, unnecessary"`
 	TimeLost        float64        `json:"time_lost_s,omitempty" help:"in episodes"`
 	TimerWait       float64        `json:"timer_wait_s,omitempty" help:"in episodes"`
+	Never           int            `json:"never_repaired,omitempty" help:"episodes whose data was still missing at the end"`
+	Open            float64        `json:"unrepaired_s,omitempty" help:"how long that data waited; no part of time_lost_s"`
+	Gaps            map[Gap]int    `json:"unmeasured,omitempty" help:"episodes whose end the capture lacks, by what shows it"`
 	Reordered       int64          `json:"reordered,omitempty" help:"segments out of order"`
 	UnseenBytes     int64          `json:"unseen_bytes,omitempty" help:"acknowledged and never captured"`
 	Lacking         int64          `json:"lacking,omitempty" help:"packets of src that the capture lacks, at least: by IP identifications, bytes acknowledged and timestamps echoed"`
@@ -241,6 +244,16 @@ func (f *Flow) record() FlowRecord {
 		}
 		r.Episodes[e.Kind]++
 		r.Spurious += e.SpuriousCount
+		switch {
+		case e.Gap != NoGap:
+			if r.Gaps == nil {
+				r.Gaps = map[Gap]int{}
+			}
+			r.Gaps[e.Gap]++
+		case e.Unrepaired > 0:
+			r.Never++
+			r.Open += e.Unrepaired.Seconds()
+		}
 	}
 	if d := &f.Delayed; d.Count > 0 {
 		r.Delayed = &DelayedRecord{d.Count, d.Median.Seconds(), d.Max.Seconds(), d.Timer}
@@ -260,6 +273,14 @@ type LossesRecord struct {
 	Never    int             `json:"never_repaired,omitempty" help:"episodes with data still missing at the end of the connection or the capture"`
 	Open     float64         `json:"unrepaired_s,omitempty" help:"how long that data waited; no part of time_lost_s"`
 	Gaps     map[Gap]int     `json:"unmeasured,omitempty" help:"episodes whose end the capture lacks, by what shows it"`
+	Clients  CompleteRecord  `json:"clients"`
+	Servers  CompleteRecord  `json:"servers"`
+}
+
+// CompleteRecord is how complete the capture is in a direction, in a LossesRecord.
+type CompleteRecord struct {
+	Captured int64 `json:"captured" help:"packets of these ends in the capture, without copies"`
+	Lacking  int64 `json:"lacking" help:"packets of these ends that the capture lacks, at least"`
 }
 
 // Record returns the sums as a part of a record.
@@ -267,6 +288,7 @@ func (l *Losses) Record() LossesRecord {
 	r := LossesRecord{
 		Stalls: l.Stalls, Lost: l.TimeLost.Seconds(), Waited: l.TimerWait.Seconds(), Never: l.NeverRepaired, Open: l.Unrepaired.Seconds(),
 		Outcomes: map[Outcome]int{}, Gaps: map[Gap]int{},
+		Clients: CompleteRecord{l.Captured[0], l.Lacking[0]}, Servers: CompleteRecord{l.Captured[1], l.Lacking[1]},
 	}
 	for o, n := range l.Outcomes {
 		if n > 0 {

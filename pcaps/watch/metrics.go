@@ -2,10 +2,13 @@ package watch
 
 import (
 	"net/http"
+	"reflect"
+	"strings"
 
 	runtimemetrics "github.com/VictoriaMetrics/metrics"
 
 	"tcpwheel/pcaps/track"
+	"tcpwheel/wheel/base/record"
 	"tcpwheel/wheel/stat/promtext"
 )
 
@@ -54,6 +57,7 @@ func (w *Watcher) page() *promtext.Page {
 		p.Counter("tcpwheel_watch_time_lost_seconds_total", "Time that applications lost in episodes.", l.lost, labels...)
 		p.Counter("tcpwheel_watch_timer_wait_seconds_total", "Time of it that senders waited for timers.", l.waited, labels...)
 	}
+	w.addLosses(p, iface)
 	p.Counter("tcpwheel_watch_packets_total", "TCP packets of the connections watched.", float64(w.packets), iface...)
 	p.Counter("tcpwheel_watch_bytes_total", "Their payload, retransmissions included.", float64(w.bytes), iface...)
 	p.Counter("tcpwheel_watch_kernel_dropped_total", "Packets that the kernel dropped because they came too fast to be read.", float64(w.drops.n), iface...)
@@ -62,6 +66,24 @@ func (w *Watcher) page() *promtext.Page {
 	p.Gauge("tcpwheel_watch_connections", "Connections that are not known to be ended.", float64(w.tracker.Connections()), iface...)
 	p.Gauge("tcpwheel_watch_recovering", "Episodes that have not ended.", float64(w.tracker.Recovering()), iface...)
 	return p
+}
+
+// addLosses adds a counter for each field of the sums that no metric above has by kind.
+func (w *Watcher) addLosses(p *promtext.Page, iface []string) {
+	sums := reflect.ValueOf(w.total.losses.Record())
+	for _, f := range record.Fields(sums.Type()) {
+		name, labels := f.Name, iface
+		if base, key := f.Key(); key != "" {
+			name, labels = base, append(iface[:2:2], "of", key)
+		}
+		switch v, _ := f.Value(sums); {
+		case name == "stalls", name == "time_lost_s", name == "timer_wait_s":
+		case f.Unit() == "s":
+			p.Counter("tcpwheel_watch_"+strings.TrimSuffix(name, "_s")+"_seconds_total", f.Help, v.Float(), labels...)
+		default:
+			p.Counter("tcpwheel_watch_"+name+"_total", f.Help, float64(v.Int()), labels...)
+		}
+	}
 }
 
 // serveMetrics serves /metrics, with those of the process and of Go's runtime.

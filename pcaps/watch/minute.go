@@ -15,6 +15,8 @@ type recovery struct {
 	kind               track.Kind
 	verdict            track.Verdict
 	repaired           bool
+	never              bool // data was still missing at the end
+	unmeasured         bool
 	uncertain          bool
 	tRec, lost, waited time.Duration
 	host               netip.Addr

@@ -15,31 +15,29 @@ function span(s) {
   return Math.round(s * 1e9) + " ns";
 }
 
-function row(cells, tag, name) {
-  const tr = document.createElement("tr");
-  if (name) tr.className = name;
-  for (const text of cells) {
-    const cell = document.createElement(tag);
-    cell.textContent = text;
-    tr.append(cell);
-  }
-  return tr;
+// fill fills a table with records. Its columns are name, heading, unit and help of their fields.
+function fill(table, records, first) {
+  const columns = JSON.parse(table.dataset.columns);
+  const row = (name, cells) => {
+    const tr = document.createElement("tr");
+    tr.className = name;
+    tr.append(...cells);
+    return tr;
+  };
+  const cell = (tag, text, title) => {
+    const c = document.createElement(tag);
+    c.textContent = text;
+    if (title) c.title = title;
+    return c;
+  };
+  table.replaceChildren(row("", columns.map(([name, head, , help], i) => cell("th", i === 0 && first || head, help))),
+    ...records.map((r) => row(r.kind === "all" ? "all" : "", columns.map(([name, , unit]) => cell("td", unit === "s" && r[name] !== "" ? span(r[name]) : r[name])))));
 }
 
-function fillKinds(table, tally) {
-  const rows = [row(["kind", "lost", "T_rec p50", "p95", "p99", "recoveries", "spurious", "unrepaired", "waited"], "th")];
-  for (const k of [...(tally.kinds || []), tally.all]) {
-    rows.push(row([k.kind, span(k.time_lost_s), span(k.p50_s), span(k.p95_s), span(k.p99_s), k.episodes, k.spurious, k.unrepaired, span(k.timer_wait_s)],
-      "td", k.kind === "all" ? "all" : ""));
-  }
-  table.replaceChildren(...rows);
-}
+function fillKinds(table, tally) { fill(table, [...(tally.kinds || []), tally.all]); }
 
 function fillLosers(table, what, all) {
-  const rows = [row([what, "recoveries", "lost"], "th")];
-  for (const l of all || []) rows.push(row([l.name, l.episodes, span(l.time_lost_s)], "td"));
-  if (rows.length === 1) rows.push(row(["none in the last minute", "", ""], "td"));
-  table.replaceChildren(...rows);
+  fill(table, all && all.length ? all : [{ name: "none in the last minute", episodes: "", time_lost_s: "" }], what);
 }
 
 function plural(n, one, many) { return n.toLocaleString("en") + " " + (n === 1 ? one : many); }

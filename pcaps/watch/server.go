@@ -6,12 +6,16 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"html"
 	"net"
 	"net/http"
 	"net/netip"
+	"reflect"
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"tcpwheel/wheel/base/record"
 )
 
 var (
@@ -71,7 +75,26 @@ func servePage(rw http.ResponseWriter, _ *http.Request) {
 	rw.Header().Set("Content-Security-Policy", "default-src 'none'; connect-src 'self'; style-src 'unsafe-inline'; base-uri 'none'; "+
 		"form-action 'none'; frame-ancestors 'none'; script-src 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'")
 	rw.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = strings.NewReplacer("{{css}}", pageCSS, "{{js}}", pageJS).WriteString(rw, pageHTML)
+	_, _ = strings.NewReplacer("{{css}}", pageCSS, "{{js}}", pageJS, "{{kinds}}", kindColumns, "{{losers}}", loserColumns).WriteString(rw, pageHTML)
+}
+
+// The columns of the page's tables, for an attribute.
+var (
+	kindColumns  = pageColumns[KindTally]("kind time_lost_s p50_s p95_s p99_s episodes spurious unrepaired never_repaired unmeasured timer_wait_s")
+	loserColumns = pageColumns[Loser]("name episodes time_lost_s")
+)
+
+// pageColumns returns name, heading, unit and help of each column, as JSON for an attribute.
+func pageColumns[T any](names string) string {
+	var all [][4]string
+	for _, f := range record.Select(reflect.TypeFor[T](), names) {
+		all = append(all, [4]string{f.Name, f.Head, f.Unit(), f.Help})
+	}
+	text, err := json.Marshal(all)
+	if err != nil {
+		panic("BUG: " + err.Error()) // texts
+	}
+	return html.EscapeString(string(text))
 }
 
 // serveEvents streams a snapshot each second as server-sent events.

@@ -43,6 +43,9 @@ func TestServer(t *testing.T) {
 	for _, want := range []string{
 		`tcpwheel_watch_recovery_seconds_count{direction="unknown",interface="eth0",kind="fast"} 2`,
 		`tcpwheel_watch_episodes_total{direction="unknown",interface="eth0",kind="fast",spurious="no"} 2`,
+		`tcpwheel_watch_outcomes_total{interface="eth0",of="established"} 1`, `tcpwheel_watch_unmeasured_total{interface="eth0",of="echo"} 0`,
+		`tcpwheel_watch_never_repaired_total{interface="eth0"} 0`, `tcpwheel_watch_unrepaired_seconds_total{interface="eth0"} 0`,
+		`tcpwheel_watch_clients_lacking_total{interface="eth0"} 0`,
 		`tcpwheel_watch_kernel_dropped_total{interface="eth0"} 0`, `tcpwheel_watch_connections{interface="eth0"} 0`,
 	} {
 		if !strings.Contains(text, want) {

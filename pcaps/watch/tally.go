@@ -20,6 +20,11 @@ func (k *KindTally) add(r *recovery) {
 		k.Spurious++
 	case !r.repaired:
 		k.Unrepaired++
+		if r.never {
+			k.Never++
+		} else if r.unmeasured {
+			k.Unmeasured++
+		}
 	}
 	k.TimeLost += r.lost.Seconds()
 	k.TimerWait += r.waited.Seconds()
@@ -31,6 +36,8 @@ func sumOf(kinds *[track.Kinds]KindTally) (all KindTally) {
 		all.Episodes += k.Episodes
 		all.Spurious += k.Spurious
 		all.Unrepaired += k.Unrepaired
+		all.Never += k.Never
+		all.Unmeasured += k.Unmeasured
 		all.TimeLost += k.TimeLost
 		all.TimerWait += k.TimerWait
 	}

@@ -7,6 +7,7 @@ import (
 
 	"tcpwheel/pcaps/report"
 	"tcpwheel/pcaps/track"
+	"tcpwheel/wheel/base/record"
 )
 
 func secondsText(s float64) string { return track.SpanText(time.Duration(s * float64(time.Second))) }
@@ -30,6 +31,9 @@ func (s *Snapshot) Screen() string {
 	s.writeDoubts(&b, s.UncertainMinute, "in the last minute")
 	fmt.Fprintf(&b, "\nThe last %.0f s:\n", s.Minute.Span)
 	s.Minute.write(&b)
+	if a := &s.Minute.All; a.Unrepaired > 0 {
+		fmt.Fprintf(&b, "\nOf the unrepaired ones %d were never repaired, and %d cannot be measured.\n", a.Never, a.Unmeasured)
+	}
 	return b.String()
 }
 
@@ -61,33 +65,29 @@ func (s *Snapshot) writeDoubts(b *strings.Builder, uncertain int, when string) {
 	}
 }
 
+// The tables.
+var (
+	kindLayout = record.NewLayout[KindTally]("%-8kind %10episodes %8spurious %10unrepaired %9p50_s %9p95_s %9p99_s %9time_lost_s")
+	hostLayout = record.NewLayout[Loser]("%-40name %10episodes %9time_lost_s")
+	portLayout = record.NewLayout[Loser]("   %-6name %9time_lost_s")
+)
+
 // write writes the tables of a tally.
 func (t *Tally) write(b *strings.Builder) {
-	fmt.Fprintf(b, "%-8s %10s %8s %10s %9s %9s %9s %9s\n", "kind", "recoveries", "spurious", "unrepaired", "p50", "p95", "p99", "lost")
-	for _, k := range append(t.Kinds, t.All) {
-		quantile := func(q *float64) string {
-			if q == nil {
-				return "-"
-			}
-			return secondsText(*q)
-		}
-		fmt.Fprintf(b, "%-8s %10d %8d %10d %9s %9s %9s %9s\n", k.Kind, k.Episodes, k.Spurious, k.Unrepaired, quantile(k.P50), quantile(k.P95),
-			quantile(k.P99), secondsText(k.TimeLost))
-	}
+	b.WriteString(kindLayout.Table(append(t.Kinds, t.All)))
 	if len(t.Hosts) == 0 {
 		return
 	}
 	fmt.Fprintf(b, "\n%-40s %10s %9s   %-6s %9s\n", "most lost with host", "recoveries", "lost", "port", "lost")
 	for i := range max(len(t.Hosts), len(t.Ports)) {
-		line := strings.Repeat(" ", 61)
+		line := strings.Repeat(" ", 61) + "\n"
 		if i < len(t.Hosts) {
-			h := &t.Hosts[i]
-			line = fmt.Sprintf("%-40s %10d %9s", h.Name, h.Episodes, secondsText(h.TimeLost))
+			line = hostLayout.Row(&t.Hosts[i])
 		}
 		if i < len(t.Ports) {
-			line += fmt.Sprintf("   %-6s %9s", t.Ports[i].Name, secondsText(t.Ports[i].TimeLost))
+			line = strings.TrimSuffix(line, "\n") + portLayout.Row(&t.Ports[i])
 		}
-		b.WriteString(strings.TrimRight(line, " ") + "\n")
+		b.WriteString(strings.TrimRight(line, " \n") + "\n")
 	}
 }
 

@@ -29,16 +29,12 @@ const (
 	keepClosed = 5 * time.Second
 )
 
-// Episode is a recovery as a JSON record: an EpisodeRecord of package track, whose file is the
-// interface, and
-//
-//	direction   of the flow at the capturing host: outbound, inbound or unknown
-//	uncertain   "dropped": the kernel dropped packets meanwhile. "evicted": its connection was
-//	            forgotten to bound memory, before it ended. "" else
+// Episode is a recovery as a record: an EpisodeRecord of package track, whose file is the interface,
+// and more.
 type Episode struct {
 	track.EpisodeRecord
-	Direction string `json:"direction"`
-	Uncertain string `json:"uncertain,omitempty"`
+	Direction string `json:"direction" help:"of the flow at the capturing host: outbound, inbound or unknown"`
+	Uncertain string `json:"uncertain,omitempty" help:"dropped: the kernel dropped packets meanwhile; evicted: its connection was forgotten before it ended"`
 }
 
 // Watcher follows connections and sums up their recoveries. Multiple goroutines may invoke its
@@ -142,7 +138,8 @@ func (w *Watcher) settled(c *track.Conn, f *track.Flow, e *track.Episode) {
 	}
 	host, port := blame(c, f)
 	r := recovery{
-		at: w.now, kind: e.Kind, verdict: e.Spurious, repaired: e.Repaired, tRec: e.TRec, lost: e.TimeLost, waited: e.TimerWait, host: host, port: port,
+		at: w.now, kind: e.Kind, verdict: e.Spurious, repaired: e.Repaired, never: e.Gap == track.NoGap && e.Unrepaired > 0, unmeasured: e.Gap != track.NoGap,
+		tRec: e.TRec, lost: e.TimeLost, waited: e.TimerWait, host: host, port: port,
 	}
 	w.minute.add(r)
 	w.total.add(c, e, &r)

@@ -160,6 +160,15 @@ func (f *Field) Unit() string {
 	return ""
 }
 
+// Key returns the name of the map that the column is a key of, and the key; "" is none.
+func (f *Field) Key() (name, key string) {
+	if !f.key.IsValid() {
+		return f.Name, ""
+	}
+	key = textOf(f.key)
+	return strings.TrimSuffix(f.Name, "_"+key), key
+}
+
 // Value returns the column's value in a record, and false if it is behind a nil pointer.
 func (f *Field) Value(record reflect.Value) (reflect.Value, bool) {
 	v := record
@@ -190,11 +199,13 @@ func Terms(record reflect.Type) (all []Term) {
 		switch {
 		case f.Help == "", f.key.IsValid() && slices.Equal(last, f.index):
 			continue
-		case f.key.IsValid():
-			f.Name = strings.TrimSuffix(f.Name, textOf(f.key)) + "*"
 		}
 		last = f.index
-		all = append(all, Term{f.Name, f.Unit(), f.Help})
+		name, key := f.Key()
+		if key != "" {
+			name += "_*"
+		}
+		all = append(all, Term{name, f.Unit(), f.Help})
 	}
 	return all
 }

@@ -14,6 +14,7 @@ import (
 
 	"tcpwheel/experiments/spelling"
 	"tcpwheel/pcaps/track"
+	"tcpwheel/pcaps/watch"
 	"tcpwheel/wheel/base/record"
 )
 
@@ -120,6 +121,19 @@ var records = []struct {
 	{"connection", reflect.TypeFor[flowRow]()},
 	{"host", reflect.TypeFor[track.HostRecord]()},
 	{"file", reflect.TypeFor[fileRow]()},
+	{"recovery", reflect.TypeFor[replayRecord]()},
+	{"policy", reflect.TypeFor[policyRecord]()},
+	{"replays", reflect.TypeFor[replayRow]()},
+	{"snapshot", reflect.TypeFor[watch.Snapshot]()},
+}
+
+// recordNames lists the records.
+func recordNames() string {
+	var names []string
+	for _, r := range records {
+		names = append(names, r.name)
+	}
+	return strings.Join(names, ", ")
 }
 
 // recordParts returns the fields named want, or those of "record NAME".
@@ -195,7 +209,7 @@ func newGlossary() *cobra.Command {
 		Use:   "glossary [TERM]",
 		Short: "explain the terms of the output, a line each",
 		Long: "Glossary explains the terms of the output, the help and the documents: all, or\nall that contain TERM. docs/glossary.md has the same text. TERM may also be a\n" +
-			"field of JSON, CSV and tables, as d_s, or record episode, connection, host or\nfile for all fields of one.",
+			"field of JSON, CSV and tables, as d_s, or record NAME for all fields of one:\n" + recordNames() + ".",
 		Example: "  tcpwheel glossary\n  tcpwheel glossary 'timer tax'\n  tcpwheel glossary record episode",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, words []string) error {
