@@ -95,8 +95,8 @@ func TableOnly[T any](class string, columns []Column, rows []T, row func(T) g.Gr
 		h.TBody(g.Map(rows, func(r T) g.Node { return g.Group{h.Tr(row(r)), Markup("\n")} })))
 }
 
-// Records returns a table of records: the columns that record.Select selects by names. adorn, if not
-// nil, may add to the cell of a column.
+// Records returns a table of records: the columns that record.Select selects by names. adorn, if
+// not nil, may add to the cell of a column.
 func Records[T any](class, names string, rows []T, adorn func(row *T, column string, c *record.Cell)) g.Node {
 	fields := record.Select(reflect.TypeFor[T](), names)
 	return Table(class, Heads(fields), rows, func(row T) g.Group {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"tcpwheel/netstack/tcp"
+	"tcpwheel/netstack/tcp/events"
 	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
 )
@@ -44,27 +45,8 @@ type Kernels struct {
 
 // fate is a line of a link's log.
 type fate struct {
-	Record    string       `json:"record"`
-	Epoch     wheel.Time   `json:"epoch_ns"` // of the plan
-	Direction string       `json:"direction"`
-	Sent      wheel.Time   `json:"sent_ns"`
-	Arrived   []wheel.Time `json:"arrived_ns"`
-	Corrupt   *uint32      `json:"corrupt_bit"`
-	Src       string       `json:"src"`
-	Dst       string       `json:"dst"`
-	TCP       *segment     `json:"tcp"`
-}
-
-type segment struct {
-	Flags   string `json:"flags"`
-	Seq     uint32 `json:"seq"`
-	Ack     uint32 `json:"ack"`
-	Len     uint32 `json:"len"`
-	Window  uint16 `json:"window"`
-	TSVal   uint32 `json:"tsval"`
-	Attempt uint32 `json:"attempt"`
-
-	SACK [][2]uint32 `json:"sack"`
+	events.Packet
+	Epoch wheel.Time `json:"epoch_ns"` // of the plan
 }
 
 // identity identifies a packet of a direction on the next link.
@@ -213,7 +195,7 @@ func (k *Kernels) follow(hops []hop, direction int) error {
 			return err
 		}
 		path := []*fate{e}
-		if next != nil && e.Corrupt == nil {
+		if next != nil && e.CorruptBit == nil {
 			for range e.Arrived {
 				if same := next[e.identity()]; len(same) > 0 {
 					path = append(path, same[0])
@@ -242,7 +224,7 @@ func (k *Kernels) follow(hops []hop, direction int) error {
 			}
 			for _, at := range l.Arrived {
 				f.note(sink, int64(at), i)
-				t.Arrived = t.Arrived || l.Corrupt == nil
+				t.Arrived = t.Arrived || l.CorruptBit == nil
 			}
 		}
 		f.Sent = append(f.Sent, t)
@@ -318,7 +300,7 @@ func (k *Kernels) acks(back []*fate) (map[[2]string]*ackHistory, error) {
 	}
 	var all []arrival
 	for _, e := range back {
-		if e.Corrupt == nil && len(e.Arrived) > 0 && slices.Contains([]byte(e.TCP.Flags), '.') {
+		if e.CorruptBit == nil && len(e.Arrived) > 0 && slices.Contains([]byte(e.TCP.Flags), '.') {
 			all = append(all, arrival{e.Arrived[0], e})
 		}
 	}

@@ -24,13 +24,13 @@ type Config struct {
 const (
 	defaultConns = 1 << 14
 
-	// keepClosed is how long an ended connection waits for late packets. It is shorter than in files,
-	// as a busy server would fill the memory with ended connections.
+	// keepClosed is how long an ended connection waits for late packets. It is shorter than in
+	// files, as a busy server would fill the memory with ended connections.
 	keepClosed = 5 * time.Second
 )
 
-// Episode is a recovery as a record: an EpisodeRecord of package track, whose file is the interface,
-// and more.
+// Episode is a recovery as a record: an EpisodeRecord of package track, whose file is the
+// interface, and more.
 type Episode struct {
 	track.EpisodeRecord
 	Direction string `json:"direction" help:"of the flow at the capturing host: outbound, inbound or unknown"`

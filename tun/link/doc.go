@@ -20,7 +20,7 @@
 // Config.Log receives one JSON object per line:
 //
 //	"record":"plan"    first: the seed, the models, and epoch, in nanoseconds since 1970
-//	"record":"packet"  each packet of each direction, in sending order: see Entry
+//	"record":"packet"  each packet of each direction, in sending order: see events.Packet
 //	"record":"end"     last: the summary; without it the link is still up or was killed
 //
 // Times are nanoseconds since the epoch, which outages count from too. A line is written when its

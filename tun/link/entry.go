@@ -7,71 +7,13 @@ import (
 
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/tcp"
+	"tcpwheel/netstack/tcp/events"
 	"tcpwheel/wheel"
 )
 
-// Fates of an Entry.
-const (
-	FateDelivered  = "delivered"
-	FateLost       = "lost"       // by a loss model, on the wire: see By
-	FateQueue      = "queue"      // dropped as the queue was full
-	FateTooBig     = "too-big"    // larger than the path MTU; it has met no model, and has no number
-	FateUnfinished = "unfinished" // on the wire when the link ended
-)
-
-// Entry is a log line about a packet.
-type Entry struct {
-	Record    string `json:"record"`    // "packet"
-	Direction string `json:"direction"` // "a-to-b" or "b-to-a"
-
-	// N is the packet's number in its direction, from 1, as the loss model packets counts.
-	N    uint64     `json:"n"`
-	Sent wheel.Time `json:"sent_ns"` // when it entered the link
-	Size uint32     `json:"size"`    // bytes of the IP packet
-	Fate string     `json:"fate"`
-	By   string     `json:"by,omitempty"` // the loss model that lost it
-
-	// Due is its arrival time in the model. Arrived is when it left the link: two times for a
-	// duplicated packet.
-	Due     *wheel.Time  `json:"due_ns,omitempty"`
-	Arrived []wheel.Time `json:"arrived_ns,omitempty"`
-
-	Reordered  bool `json:"reordered,omitempty"`
-	Duplicated bool `json:"duplicated,omitempty"`
-	Marked     bool `json:"marked,omitempty"` // CE was set
-	// the flipped bit, counted from the highest bit of the first byte
-	CorruptBit *uint32 `json:"corrupt_bit,omitempty"`
-
-	// Protocol is "tcp", "udp", "icmp", "icmpv6", "fragment", or another protocol's number. Src and
-	// Dst have ports for TCP and UDP.
-	Protocol string    `json:"protocol,omitempty"`
-	Src      string    `json:"src,omitempty"`
-	Dst      string    `json:"dst,omitempty"`
-	TCP      *TCPEntry `json:"tcp,omitempty"`
-}
-
-// TCPEntry describes a segment. Sequence numbers are those on the wire.
-type TCPEntry struct {
-	Flags  string      `json:"flags"` // "S", "S.", "P." and so on, as tcpdump writes them
-	Seq    uint32      `json:"seq"`
-	Ack    uint32      `json:"ack"`
-	Len    uint32      `json:"len"`
-	Window uint16      `json:"window"`
-	TSVal  uint32      `json:"tsval,omitempty"`
-	TSEcr  uint32      `json:"tsecr,omitempty"`
-	SACK   [][2]uint32 `json:"sack,omitempty"`
-
-	// Attempt is the number of the transmission of its bytes, from 1: of the byte that was sent most
-	// often. Start and End are its stream offsets, from 0 for the byte after the SYN; the FIN counts
-	// as a byte. Attempt is 0 for a segment without either. Start and End are 0 for a SYN.
-	Attempt uint32 `json:"attempt"`
-	Start   uint64 `json:"start"`
-	End     uint64 `json:"end"`
-}
-
 // newEntry describes the packet b.
-func newEntry(direction int, n uint64, sent wheel.Time, b []byte, m *sim.Packet) *Entry {
-	e := &Entry{Record: "packet", Direction: Direction(direction), N: n, Sent: sent, Size: uint32(len(b))}
+func newEntry(direction int, n uint64, sent wheel.Time, b []byte, m *sim.Packet) *events.Packet {
+	e := &events.Packet{Record: "packet", Direction: Direction(direction), N: n, Sent: sent, Size: uint32(len(b))}
 	src, dst, protocol, rest, ok := parseIP(b)
 	if !ok {
 		return e
@@ -103,22 +45,12 @@ func newEntry(direction int, n uint64, sent wheel.Time, b []byte, m *sim.Packet)
 	return e
 }
 
-func newTCPEntry(b []byte, m *sim.Packet) *TCPEntry {
+func newTCPEntry(b []byte, m *sim.Packet) *events.OnWire {
 	h, n, err := tcp.ParseHeader(b)
 	if n == 0 && err != nil {
 		return nil
 	}
-	t := &TCPEntry{
-		Flags: h.Flags.String(), Seq: uint32(h.Seq), Ack: uint32(h.Ack), Len: uint32(len(b) - n), Window: h.Window,
-		Attempt: m.Attempt, Start: m.Start, End: m.End,
-	}
-	if h.Options.HasTimestamps {
-		t.TSVal, t.TSEcr = h.Options.TSVal, h.Options.TSEcr
-	}
-	for _, r := range h.Options.SACK[:h.Options.NumSACK] {
-		t.SACK = append(t.SACK, [2]uint32{uint32(r.Start), uint32(r.End)})
-	}
-	return t
+	return &events.OnWire{Segment: events.SegmentOf(&h, uint32(len(b)-n)), Attempt: m.Attempt, Start: m.Start, End: m.End}
 }
 
 // isFragment is the protocol of a fragment, which has no ports.

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"tcpwheel/netstack/sim"
+	"tcpwheel/netstack/tcp/events"
 	"tcpwheel/tun"
 	"tcpwheel/tun/netns"
 	"tcpwheel/wheel"
@@ -98,7 +99,7 @@ func testTransfer(t *testing.T, l *Link, to netip.Addr, n int) {
 // testLog is a log as it is read back.
 type testLog struct {
 	plan    planRecord
-	packets []Entry
+	packets []events.Packet
 	end     *endRecord
 }
 
@@ -118,7 +119,7 @@ func readLog(t *testing.T, name string) (l testLog) {
 		case "plan":
 			to = &l.plan
 		case "packet":
-			l.packets = append(l.packets, Entry{})
+			l.packets = append(l.packets, events.Packet{})
 			to = &l.packets[len(l.packets)-1]
 		case "end":
 			l.end = &endRecord{}
@@ -136,7 +137,7 @@ func readLog(t *testing.T, name string) (l testLog) {
 }
 
 // direction returns the packets of direction d and checks that their numbers ascend.
-func (l *testLog) direction(t *testing.T, d int) (of []Entry) {
+func (l *testLog) direction(t *testing.T, d int) (of []events.Packet) {
 	t.Helper()
 	n := uint64(0)
 	for _, e := range l.packets {
@@ -144,7 +145,7 @@ func (l *testLog) direction(t *testing.T, d int) (of []Entry) {
 			continue
 		}
 		of = append(of, e)
-		if e.Fate == FateTooBig {
+		if e.Fate == events.FateTooBig {
 			continue
 		}
 		if n++; e.N != n {
@@ -180,7 +181,7 @@ func checkFiles(t *testing.T, c *Config, s [2]Summary, written [2]uint64, draine
 			got.Packets++
 			want[d][seen{epoch + e.Sent, e.Size, false}]++
 			switch e.Fate {
-			case FateDelivered:
+			case events.FateDelivered:
 				got.Delivered++
 				wants := 1
 				if e.Duplicated {
@@ -197,13 +198,13 @@ func checkFiles(t *testing.T, c *Config, s [2]Summary, written [2]uint64, draine
 					want[1-d][seen{epoch + at, e.Size, true}]++
 					arrivals++
 				}
-			case FateLost:
+			case events.FateLost:
 				got.Lost++
-			case FateQueue:
+			case events.FateQueue:
 				got.Queue++
-			case FateTooBig:
+			case events.FateTooBig:
 				got.TooBig++
-			case FateUnfinished:
+			case events.FateUnfinished:
 				got.Delivered++
 				if e.Sent < drained {
 					t.Errorf("%s %d: sent %v, and not arrived at %v", e.Direction, e.N, e.Sent, drained)
@@ -328,7 +329,7 @@ func TestTransfersOverKnownLosses(t *testing.T) {
 }
 
 // checkLosses derives the expected losses from the models' text.
-func checkLosses(t *testing.T, packets []Entry, plan sim.Losses) {
+func checkLosses(t *testing.T, packets []events.Packet, plan sim.Losses) {
 	t.Helper()
 	lost := 0
 	for _, e := range packets {
@@ -355,7 +356,7 @@ func checkLosses(t *testing.T, packets []Entry, plan sim.Losses) {
 				by = m.String()
 			}
 		}
-		if e.By != by || (e.Fate == FateLost) != (by != "") {
+		if e.By != by || (e.Fate == events.FateLost) != (by != "") {
 			t.Errorf("%s %d: %s by %q, want by %q", e.Direction, e.N, e.Fate, e.By, by)
 		}
 		if by != "" {
@@ -460,7 +461,7 @@ func TestPathMTU(t *testing.T) {
 				t.Errorf("%d packets were too big, want a few", s[0].TooBig)
 			}
 			for _, e := range log.packets {
-				if (e.Size > 1300) != (e.Fate == FateTooBig) {
+				if (e.Size > 1300) != (e.Fate == events.FateTooBig) {
 					t.Errorf("%s %d: %d bytes, %s", e.Direction, e.N, e.Size, e.Fate)
 				}
 			}
@@ -510,7 +511,7 @@ func TestUnfinished(t *testing.T) {
 	}
 	s, err := l.Close()
 	log := readLog(t, c.Log)
-	if err != nil || len(log.packets) != 1 || log.packets[0].Fate != FateUnfinished || log.end == nil || s[0].Packets != 1 {
+	if err != nil || len(log.packets) != 1 || log.packets[0].Fate != events.FateUnfinished || log.end == nil || s[0].Packets != 1 {
 		t.Errorf("%v, log %+v", err, log)
 	}
 }

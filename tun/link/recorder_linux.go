@@ -10,6 +10,7 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 
 	"tcpwheel/netstack/sim"
+	"tcpwheel/netstack/tcp/events"
 	"tcpwheel/tun"
 	"tcpwheel/wheel"
 	"tcpwheel/wheel/base/pcapng"
@@ -55,7 +56,7 @@ type event struct {
 
 // line is a log entry that is not complete.
 type line struct {
-	Entry
+	events.Packet
 	arrivals int // still to come
 }
 
@@ -242,7 +243,7 @@ func (r *recorder) write(e *event) {
 	if r.log == nil {
 		return
 	}
-	l := &line{Entry: *newEntry(d, p.Number, e.now, e.data, &p.Model)}
+	l := &line{Packet: *newEntry(d, p.Number, e.now, e.data, &p.Model)}
 	l.describe(p, r.links[d].Loss)
 	r.open[d] = append(r.open[d], l)
 	if l.arrivals > 0 {
@@ -261,13 +262,13 @@ func (l *line) describe(p *tun.LinkPacket, loss sim.Losses) {
 	}
 	switch {
 	case p.TooBig:
-		l.Fate = FateTooBig
+		l.Fate = events.FateTooBig
 	case f.Outcome == sim.QueueDropped:
-		l.Fate = FateQueue
+		l.Fate = events.FateQueue
 	case f.Outcome == sim.Lost:
-		l.Fate, l.By = FateLost, loss[f.Model].String()
+		l.Fate, l.By = events.FateLost, loss[f.Model].String()
 	default:
-		l.Fate, l.Due, l.arrivals = FateDelivered, &f.At, 1
+		l.Fate, l.Due, l.arrivals = events.FateDelivered, &f.At, 1
 		if f.Duplicated {
 			l.arrivals = 2
 		}
@@ -300,7 +301,7 @@ func (r *recorder) arrived(d int, e *event) (comment string) {
 func (r *recorder) writeLines(d int) {
 	n := 0
 	for ; n < len(r.open[d]) && r.open[d][n].arrivals == 0; n++ {
-		_ = r.json.Encode(&r.open[d][n].Entry) // a sink never fails
+		_ = r.json.Encode(&r.open[d][n].Packet) // a sink never fails
 	}
 	clear(r.open[d][:n])
 	r.open[d] = r.open[d][n:]
@@ -331,7 +332,7 @@ func (r *recorder) close(summary [2]Summary) error {
 			if l.arrivals > 0 {
 				l.arrivals = 0
 				if len(l.Arrived) == 0 {
-					l.Fate = FateUnfinished
+					l.Fate = events.FateUnfinished
 				}
 			}
 		}

@@ -1,14 +1,16 @@
 package up
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"tcpwheel/netstack"
+	"tcpwheel/netstack/tcp/events"
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
 	"tcpwheel/wheel/base/pcapng"
@@ -45,69 +47,41 @@ const (
 	recovered
 )
 
-// eventNames are the values of "event" in JSON.
+// eventNames are the names of the kinds in JSON.
 var eventNames = [...]string{
-	"timer_start", "timer_move", "timer_stop", "timer_expire", "segment_sent", "segment_received", "segment_lost",
-	"recovered",
+	events.TimerStarted, events.TimerMoved, events.TimerStopped, events.TimerExpired, events.SegmentSent, events.SegmentReceived,
+	events.SegmentLost, events.Recovered,
 }
 
-// append adds the event as a line of JSON. conn returns the name of the connection of an endpoint.
-func (e *event) append(b []byte, conn func(*netstack.Endpoint) string) []byte {
-	b = append(b, `{"t_ns":`...)
-	b = strconv.AppendInt(b, int64(e.at), 10)
-	b = append(b, `,"event":"`...)
-	b = append(b, eventNames[e.kind]...)
-	b = append(b, `","conn":"`...)
-	if e.kind <= timerExpire {
-		if e.endpoint != nil {
-			b = append(b, conn(e.endpoint)...)
-		} else {
-			b = append(b, connName(e.segment.local, e.segment.remote)...)
-		}
-		b = append(b, `","timer":"`...)
-		b = append(b, e.timer.String()...)
-		b = append(b, '"')
-		b = appendNumber(b, "segment", int64(e.number))
-		switch e.kind {
-		case timerStart, timerMove:
-			b = appendNumber(b, "due_ns", int64(e.deadline.Sub(e.at)))
-		case timerExpire:
-			b = appendNumber(b, "late_ns", int64(e.at.Sub(e.deadline)))
-		}
-		return append(b, "}\n"...)
+// record returns the event as a record. conn returns the name of the connection of an endpoint.
+func (e *event) record(conn func(*netstack.Endpoint) string) any {
+	head := events.Head{T: e.at, Event: eventNames[e.kind]}
+	if e.kind <= timerExpire && e.endpoint != nil {
+		head.Conn = conn(e.endpoint)
+	} else {
+		head.Conn = connName(e.segment.local, e.segment.remote)
 	}
-	b = append(b, connName(e.segment.local, e.segment.remote)...)
-	b = append(b, '"')
-	if e.kind == recovered {
-		b = appendNumber(b, "seq", int64(e.segment.header.Seq))
-		b = appendNumber(b, "took_ns", int64(e.took))
-		b = appendNumber(b, "transmissions", int64(e.transmissions))
-		return append(b, "}\n"...)
+	switch e.kind {
+	case timerStart, timerMove, timerStop, timerExpire:
+		t := events.Timer{Head: head, Timer: e.timer.String(), Segment: e.number}
+		left := int64(e.deadline.Sub(e.at))
+		if late := -left; e.kind == timerExpire {
+			t.Late = &late
+		} else if e.kind != timerStop {
+			t.Due = &left
+		}
+		return &t
+	case recovered:
+		return &events.Repair{Head: head, Seq: uint32(e.segment.header.Seq), Took: int64(e.took), Transmissions: e.transmissions}
 	}
-	h := &e.segment.header
-	b = append(b, `,"flags":"`...)
-	b = append(b, h.Flags.String()...)
-	b = append(b, '"')
-	b = appendNumber(b, "seq", int64(h.Seq))
-	b = appendNumber(b, "ack", int64(h.Ack))
-	b = appendNumber(b, "payload_bytes", int64(e.segment.size))
-	b = appendNumber(b, "window", int64(h.Window))
+	p := events.Passed{Head: head, Segment: events.SegmentOf(&e.segment.header, e.segment.size)}
 	if e.transmissions > 1 {
-		b = appendNumber(b, "transmission", int64(e.transmissions))
+		p.Transmission = e.transmissions
 	}
 	if len(e.causes) > 0 {
-		b = append(b, `,"by":"`...)
-		b = append(b, e.causes[0].Name()...)
-		b = append(b, '"')
+		p.By = e.causes[0].Name()
 	}
-	return append(b, "}\n"...)
-}
-
-func appendNumber(b []byte, name string, n int64) []byte {
-	b = append(b, `,"`...)
-	b = append(b, name...)
-	b = append(b, `":`...)
-	return strconv.AppendInt(b, n, 10)
+	return &p
 }
 
 // Bounds of an eventStream.
@@ -226,14 +200,17 @@ func (s *eventStream) encode(batch []event) {
 		}
 		return name
 	}
-	var chunk []byte
-	lines := uint64(0)
+	chunk, lines := new(bytes.Buffer), uint64(0)
+	enc := json.NewEncoder(chunk)
 	for i := range batch {
-		chunk = batch[i].append(chunk, conn)
+		if err := enc.Encode(batch[i].record(conn)); err != nil {
+			panic("BUG: " + err.Error()) // numbers and texts
+		}
 		lines++
-		if len(chunk) >= eventsChunk || i == len(batch)-1 {
-			s.deliver(chunk, lines)
-			chunk, lines = nil, 0
+		if chunk.Len() >= eventsChunk || i == len(batch)-1 {
+			s.deliver(bytes.Clone(chunk.Bytes()), lines)
+			chunk.Reset()
+			lines = 0
 		}
 	}
 }
@@ -245,7 +222,7 @@ func (s *eventStream) deliver(chunk []byte, lines uint64) {
 	for r := range s.readers {
 		if r.missed > 0 {
 			select {
-			case r.chunks <- fmt.Appendf(nil, `{"event":"missed","lines":%d}`+"\n", r.missed):
+			case r.chunks <- fmt.Appendf(nil, `{"event":%q,"lines":%d}`+"\n", events.LinesMissed, r.missed):
 				r.missed = 0
 			default:
 			}

@@ -195,7 +195,7 @@ func TestTrace(t *testing.T) {
 			if again == 0 || uint64(again) > retransmitted+20 || count["recovered"] == 0 || count["segment_received"] == 0 {
 				t.Errorf("%d retransmissions, the TCP counts %d; %v", again, retransmitted, count)
 			}
-			if timers := count["timer_start"]; (timers > 0) != (whose == Ours) {
+			if timers := count["timer_started"]; (timers > 0) != (whose == Ours) {
 				t.Errorf("%d timers started with TCP %s", timers, whose)
 			}
 		})
@@ -213,7 +213,7 @@ func TestEvents(t *testing.T) {
 	defer r.Body.Close()
 	s.getBytes(stackAddrs[0].Addr(), 100_000)
 	scan := bufio.NewScanner(r.Body)
-	for seen := map[string]bool{}; !seen["timer_start"] || !seen["segment_sent"] || !seen["segment_received"]; {
+	for seen := map[string]bool{}; !seen["timer_started"] || !seen["segment_sent"] || !seen["segment_received"]; {
 		if !scan.Scan() {
 			t.Fatalf("the events ended: %v, seen %v", scan.Err(), seen)
 		}

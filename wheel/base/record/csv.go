@@ -34,8 +34,8 @@ func Header[T any]() (names []string) {
 	return names
 }
 
-// Row returns the columns of a record as texts, one for each name of Header. Unknown ones are empty;
-// several texts are separated by semicolons, several numbers by blanks.
+// Row returns the columns of a record as texts, one for each name of Header. Unknown ones are
+// empty; several texts are separated by semicolons, several numbers by blanks.
 func Row[T any](record *T) (row []string) {
 	value := reflect.ValueOf(record).Elem()
 	fields := Fields(value.Type())

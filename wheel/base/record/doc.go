@@ -1,7 +1,7 @@
-// Package record describes the records that the program shows. A record is a struct, and the tags of
-// its fields say once what each column is called, what it means, and how people read it. JSON, CSV,
-// Parquet, text tables, pages and the glossary follow from them: a new column is a new field and the
-// place that fills it.
+// Package record describes the records that the program shows. A record is a struct, and the tags
+// of its fields say once what each column is called, what it means, and how people read it. JSON,
+// CSV, Parquet, text tables, pages and the glossary follow from them: a new column is a new field
+// and the place that fills it.
 //
 //	json   its name for programs
 //	unit   its unit, if the end of the name does not say it: _s, _ns, _bytes
@@ -9,8 +9,8 @@
 //	help   what it means, in a line without a full stop
 //	cell   for texts: what people read instead, as "yes=no no=yes unknown=?"
 //
-// Encoding/json reads the same tags. A field without a name for JSON and with a heading is in tables
-// for people only. Pointers and texts that JSON omits are unknown where they are missing.
+// Encoding/json reads the same tags. A field without a name for JSON and with a heading is in
+// tables for people only. Pointers and texts that JSON omits are unknown where they are missing.
 //
 // # Tables for people
 //

@@ -60,8 +60,8 @@ func ParseKey[T interface {
 }
 
 // Fields returns the columns of a record type for programs, in the order of its fields. It leaves
-// out "type", pointers without a name, and slices and arrays of structs. A later column with the name of an earlier one gets
-// the prefix "flow_".
+// out "type", pointers without a name, and slices and arrays of structs. A later column with the
+// name of an earlier one gets the prefix "flow_".
 func Fields(record reflect.Type) []Field { return known(record).programs }
 
 // allFields is Fields with those for people only.

@@ -50,8 +50,8 @@ func NewLayout[T any](text string) *Layout[T] {
 }
 
 // Select returns the fields of a record type by their names, with blanks between them. A number
-// after a point is how many digits are shown, as in "at_s.6". "" is all fields, and names that begin
-// with a dash are all others.
+// after a point is how many digits are shown, as in "at_s.6". "" is all fields, and names that
+// begin with a dash are all others.
 func Select(record reflect.Type, names string) (all []Field) {
 	if names == "" || names[0] == '-' {
 		return slices.DeleteFunc(slices.Clone(allFields(record)), func(f Field) bool { return slices.Contains(strings.Fields(names), "-"+f.Name) })
