@@ -84,7 +84,11 @@ var withKernel = []string{"up", "nc", "link", "watch"}
 
 // TestExamplesOfHelp runs every example of every --help, as printed except for size. Those of a
 // command run one after another in a directory of their own, and find what the earlier ones wrote.
+// Other tests run the same code with -short, where the race detector makes it ten times as long.
 func TestExamplesOfHelp(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs without -short")
+	}
 	source, err := filepath.Abs("../../../../netstack")
 	if err != nil {
 		t.Fatal(err)
