@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tcpwheel/netstack/tcp"
+	"tcpwheel/netstack/tcp/ledger"
 	"tcpwheel/pcaps/track"
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
@@ -58,27 +59,23 @@ func (f *Flow) note(point int, mark int64, i int) { f.byMark[point][mark] = i }
 // indices of the latter.
 func (f *Flow) settle() (again []int) {
 	var recover tcp.Seq
-	open := false
+	var arrived ledger.Set
+	open, next := false, int64(0)
 	for i := range f.Sent {
 		t := &f.Sent[i]
-		if !t.Retransmission {
-			continue
-		}
-		if !open || t.una.AtOrAfter(recover) {
-			open, t.Opens, recover = true, true, t.max
-		}
-		covered := t.Seq
-		for more := true; more && covered.Before(t.End); {
-			more = false
-			for k := range i {
-				if o := &f.Sent[k]; o.Arrived && o.Seq.AtOrBefore(covered) && o.End.After(covered) {
-					covered, more = o.End, true
-				}
+		start := t.Seq.Unwrap(next)
+		bytes := ledger.Range{Start: start, End: t.End.Unwrap(start)}
+		next = max(next, bytes.End)
+		if t.Retransmission {
+			if !open || t.una.AtOrAfter(recover) {
+				open, t.Opens, recover = true, true, t.max
+			}
+			if t.Spurious = arrived.Contains(bytes); t.Spurious {
+				again = append(again, i)
 			}
 		}
-		t.Spurious = !covered.Before(t.End)
-		if t.Spurious {
-			again = append(again, i)
+		if t.Arrived {
+			arrived.Add(bytes)
 		}
 	}
 	return again

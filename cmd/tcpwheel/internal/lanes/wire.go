@@ -5,6 +5,7 @@ import (
 
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/tcp"
+	"tcpwheel/netstack/tcp/ledger"
 	"tcpwheel/netstack/virtual"
 	"tcpwheel/wheel"
 )
@@ -33,9 +34,9 @@ type flow struct {
 	end       uint64         // past the last byte sent
 	base      uint32         // sequence number of byte 0
 	known     bool
-	acked     uint64  // cumulatively, as the sender was told
-	delivered []span  // at the receiver, in order and apart
-	losses    []*loss // not acknowledged yet
+	acked     uint64     // cumulatively, as the sender was told
+	delivered ledger.Set // at the receiver
+	losses    []*loss    // not acknowledged yet
 }
 
 // span is a range of a stream.
@@ -140,7 +141,7 @@ func (w *wire) sendData(now wheel.Time, p *virtual.Packet, x *Transmission) {
 			return // lost again: the recovery counts from its first loss
 		}
 	}
-	if missing(f.delivered, span{p.Start, p.End}) {
+	if !f.delivered.Contains(rangeOf(p)) {
 		f.losses = append(f.losses, &loss{span: span{p.Start, p.End}, sent: now})
 	}
 }
@@ -187,10 +188,9 @@ func (w *wire) Arrive(now wheel.Time, from int, p *virtual.Packet) bool {
 	}
 	if p.End > p.Start {
 		f := w.flow(flowKey{from, p.Header.SrcPort, p.Header.DstPort})
-		if !missing(f.delivered, span{p.Start, p.End}) {
+		if f.delivered.Add(rangeOf(p)) == 0 {
 			w.lane.stats.Spurious++
 		}
-		f.delivered = insert(f.delivered, span{p.Start, p.End})
 	}
 	// Its ACK reaches the sender of the other direction.
 	if f := w.flows[flowKey{1 - from, p.Header.DstPort, p.Header.SrcPort}]; f != nil && f.known {
@@ -225,29 +225,7 @@ func (f *flow) forget() {
 	}
 }
 
-// missing reports whether a part of s is in none of the ordered spans.
-func missing(all []span, s span) bool {
-	for _, x := range all {
-		if x.start <= s.start && s.start < x.end {
-			s.start = x.end
-		}
-	}
-	return s.start < s.end
-}
-
-// insert adds s to ordered spans that are apart, and joins what touches.
-func insert(all []span, s span) []span {
-	out := all[:0:0]
-	for _, x := range all {
-		switch {
-		case x.end < s.start:
-			out = append(out, x)
-		case s.end < x.start:
-			out = append(out, s)
-			s = x
-		default:
-			s = span{min(s.start, x.start), max(s.end, x.end)}
-		}
-	}
-	return append(out, s)
+// rangeOf returns the bytes of a packet.
+func rangeOf(p *virtual.Packet) ledger.Range {
+	return ledger.Range{Start: int64(p.Start), End: int64(p.End)}
 }
