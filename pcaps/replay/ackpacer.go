@@ -37,7 +37,7 @@ func newACKPacer(e *end) *ackPacer {
 func (p *ackPacer) fork(now wheel.Time, e *end) *ackPacer {
 	f := *p
 	f.e, f.alarm = e, alarm{do: f.send}
-	f.claims.above = slices.Clone(p.claims.above)
+	f.claims.Set = slices.Clone(p.claims.Set)
 	f.waits = p.waits && p.due > now // else the captured end has sent it
 	return &f
 }
@@ -70,7 +70,8 @@ func (p *ackPacer) take(now wheel.Time, o *outgoing) bool {
 		return true
 	}
 	var buf [tcp.MaxSACKBlocks]ledger.Range
-	filled := len(p.claims.above) > 0 && o.ack > p.claims.una
+	una := p.claims.una()
+	filled := p.claims.Len() > una && o.ack > una
 	news := p.claims.ack(o.ack, blocksOf(&h.Options, o.ack, &buf), math.MaxInt64)
 	bare := o.bytes == 0 && !h.Flags.HasAny(tcp.SYN|tcp.FIN|tcp.RST)
 	if !bare || !news && !p.waits {

@@ -3,7 +3,6 @@ package replay
 import (
 	"time"
 
-	"tcpwheel/netstack/tcp"
 	"tcpwheel/netstack/tcp/ledger"
 	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
@@ -51,7 +50,7 @@ func build(c *track.Conn) (*Script, error) {
 	}
 	b.script.segments = [2]int64{b.streams[0].SegmentSize, b.streams[1].SegmentSize}
 	b.half = [2]time.Duration{b.streams[0].Near, b.streams[1].Near}
-	rtt := b.roundTrip()
+	rtt := b.streams[0].RoundTrip
 	coarse := false // an end at the point of capture may answer at once
 	for d := range c.Flows {
 		r := &c.Flows[d].RTT
@@ -112,57 +111,6 @@ func (b *builder) leftAt(p *track.Stream, t *ledger.Transmission) wheel.Time {
 // timestampOption is what the timestamps option takes of a segment, padded (RFC 7323 §A).
 const timestampOption = 12
 
-// has reports whether a packet that counts has what is asked for.
-func (b *builder) has(is func(*track.Fact) bool) bool {
-	for i := range b.conn.Facts.Len() {
-		if x := b.conn.Facts.At(i); counts(x) && is(x) {
-			return true
-		}
-	}
-	return false
-}
-
-func (b *builder) timestamps() bool {
-	f, g := &b.conn.Flows[0], &b.conn.Flows[1]
-	if f.HasSYN && g.HasSYN {
-		return f.SYN.HasTimestamps && g.SYN.HasTimestamps
-	}
-	return b.has(func(x *track.Fact) bool { return x.HasTS })
-}
-
-// counts reports whether a packet takes part: it is no copy, and neither damaged nor of another
-// connection.
-func counts(x *track.Fact) bool {
-	return x.Kind != track.Copy && x.Kind != track.Ignored && (x.Start >= 0 || x.Kind == track.ResetSeen)
-}
-
-// fresh returns the SACK blocks of a packet that report bytes above its ACK: all but the one that
-// reports a duplicate, in both forms of RFC 2883 §4.
-func fresh(a *track.Facts, x *track.Fact) []ledger.Range {
-	blocks := a.SACK(x)
-	if x.DSACK && len(blocks) > 0 {
-		return blocks[1:]
-	}
-	return blocks
-}
-
-// roundTrip returns the least round trip of the connection, 0 if none was measured.
-func (b *builder) roundTrip() time.Duration {
-	least := time.Duration(0)
-	for d := range b.conn.Flows {
-		if r := b.conn.Flows[d].RTT; r.Samples > 0 && r.Min > 0 && (least == 0 || r.Min < least) {
-			least = r.Min
-		}
-	}
-	if least == 0 && b.conn.Handshake.Complete {
-		least = b.conn.Handshake.Time
-	}
-	if least == 0 {
-		least = b.half[0] + b.half[1]
-	}
-	return max(least, 0)
-}
-
 // findBegin finds when the connection begins, and what the capture leaves open.
 func (b *builder) findBegin(rtt time.Duration) {
 	s := b.script
@@ -194,13 +142,4 @@ func tried(s *track.Stream, pos int64) bool {
 func fullBefore(s *track.Stream, pos int64) bool {
 	i := s.Find(pos - 1)
 	return pos > 1 && i < len(s.Runs) && s.Runs[i].Len() >= s.SegmentSize
-}
-
-// segmentEnd returns where the segment ends that begins at start, of a packet that is longer than
-// size. The FIN goes with the last one.
-func segmentEnd(x *track.Fact, start, end, size int64) int64 {
-	if cut := start + size; cut < end && (end-cut > 1 || !x.Flags.Has(tcp.FIN)) {
-		return cut
-	}
-	return end
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"tcpwheel/netstack/tcp/ledger"
 	"tcpwheel/wheel"
 )
 
@@ -14,11 +15,11 @@ func (b *builder) acks(d int, sack bool) (all []ACK) {
 		if sack {
 			return a.bytes()
 		}
-		return max(a.una-1, 0)
+		return max(a.una()-1, 0)
 	}
 	var (
 		got  = make([]delivered, 0, len(b.heard)) // how much had arrived when
-		come = arrived{una: 1}
+		come = arrived{ledger.Set{{End: 1}}}
 		said arrived // by the ACKs of d
 	)
 	for i := range b.events {

@@ -13,7 +13,7 @@ import (
 func (b *builder) endpoint(d int) Endpoint {
 	f, g := &b.conn.Flows[d], &b.conn.Flows[1-d]
 	size := b.streams[d].SegmentSize
-	e := Endpoint{Half: b.half[d], SACK: true, Timestamps: b.timestamps(), WScale: true, Window: 65535}
+	e := Endpoint{Half: b.half[d], SACK: true, Timestamps: b.conn.HasTimestamps(), WScale: true, Window: 65535}
 	if e.Timestamps {
 		size += timestampOption
 	}
@@ -25,8 +25,7 @@ func (b *builder) endpoint(d int) Endpoint {
 		// The scale is not known: the window is as large as all that the peer sent, from 1 to 64
 		// MiB.
 		e.Window = uint32(max(1<<20, min(b.streams[1-d].End(), 1<<26)))
-		e.SACK = f.HasSYN && f.SYN.SACKPermitted || g.HasSYN && g.SYN.SACKPermitted ||
-			b.has(func(x *track.Fact) bool { return len(b.conn.Facts.SACK(x)) > 0 })
+		e.SACK = f.HasSYN && f.SYN.SACKPermitted || g.HasSYN && g.SYN.SACKPermitted || b.conn.Facts.AnySACK()
 	}
 	for i := range b.events {
 		if x := b.event(i); x.sends && !x.reset && x.start > 0 {
@@ -49,7 +48,7 @@ func (b *builder) quiet(d int) time.Duration {
 	if slices.ContainsFunc(b.conn.Flows[d].Episodes, func(e *track.Episode) bool { return e.Kind == track.TLP }) {
 		trips = 3
 	}
-	return max(time.Duration(trips*float64(b.roundTrip())), usualACKDelay)
+	return max(time.Duration(trips*float64(b.streams[d].RoundTrip)), usualACKDelay)
 }
 
 // writeFinder finds what an application wrote when, from when its bytes were sent first.
@@ -113,9 +112,9 @@ func (w *writeFinder) firstWindow() uint32 {
 
 func (w *writeFinder) receive(x *endEvent) {
 	if x.data() {
-		was := w.received.una
+		was := w.received.una()
 		w.received.take(x.start, x.end)
-		if w.received.una > was {
+		if w.received.una() > was {
 			w.gotAt = x.at
 		}
 	}
@@ -160,13 +159,13 @@ func (w *writeFinder) send(x *endEvent, idle time.Duration) {
 // add appends a write.
 func (w *writeFinder) add(x *endEvent, bytes int64, fin bool) {
 	write := Write{Bytes: uint64(bytes), FIN: fin, Reset: x.reset}
-	if got := w.received.una; got > w.had && got > 1 {
+	if got := w.received.una(); got > w.had && got > 1 {
 		write.Received, write.After = uint64(got), max(x.at.Sub(w.gotAt), 0)
 	} else {
 		write.After = max(x.at.Sub(w.wroteAt), 0)
 	}
 	w.all = append(w.all, write)
-	w.had, w.wroteAt = w.received.una, x.at
+	w.had, w.wroteAt = w.received.una(), x.at
 }
 
 // sendLimits finds how much an end let into the network: for each number of bytes that it knew to

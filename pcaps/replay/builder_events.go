@@ -49,7 +49,7 @@ func (b *builder) mergeEvents(d int) {
 	sent := int64(0)
 	for i := range b.conn.Facts.Len() {
 		p := b.conn.Facts.At(i)
-		if !counts(p) {
+		if !p.Counts() {
 			continue
 		}
 		if int(p.Flow) != d {
@@ -82,25 +82,25 @@ func (b *builder) opened() wheel.Time {
 }
 
 // arrived is how much of a stream has arrived, in order and behind gaps.
-type arrived struct {
-	una   int64      // all before it has
-	above ledger.Set // behind it
-}
+type arrived struct{ ledger.Set }
+
+// una returns the place up to which all has.
+func (a *arrived) una() int64 { return a.Until(0) }
 
 // bytes returns how many bytes have arrived, the SYN not counted.
-func (a *arrived) bytes() int64 { return max(a.una-1, 0) + a.above.Len() }
+func (a *arrived) bytes() int64 { return a.Len() - min(a.una(), 1) }
 
 // ack takes in what an ACK of all before pos and its SACK blocks report of a stream that ends
 // before most, and reports whether it is news.
 func (a *arrived) ack(pos int64, blocks []ledger.Range, most int64) bool {
 	was := a.bytes()
-	a.una = max(a.una, pos)
+	a.take(0, pos)
+	una := a.una()
 	for _, b := range blocks {
-		if b.Start >= a.una && b.End <= most {
-			a.above.Add(b)
+		if b.Start >= una && b.End <= most {
+			a.Add(b)
 		}
 	}
-	a.trim()
 	return a.bytes() > was
 }
 
@@ -109,24 +109,11 @@ func (a *arrived) hear(facts *track.Facts, x *endEvent, most int64) bool {
 	if x.p == nil {
 		return a.ack(x.ack, nil, most)
 	}
-	return a.ack(x.ack, fresh(facts, x.p), most)
+	return a.ack(x.ack, facts.FreshSACK(x.p), most)
 }
 
 // take takes in bytes that arrive.
-func (a *arrived) take(start, end int64) {
-	if start = max(start, a.una); start < end {
-		a.above.Add(ledger.Range{Start: start, End: end})
-		a.trim()
-	}
-}
-
-// trim takes from above what lies below una, or touches it.
-func (a *arrived) trim() {
-	for len(a.above) > 0 && a.above[0].Start <= a.una {
-		a.una = max(a.una, a.above[0].End)
-		a.above = a.above[1:]
-	}
-}
+func (a *arrived) take(start, end int64) { a.Add(ledger.Range{Start: start, End: end}) }
 
 // blocksOf returns the SACK blocks of a header as positions near pos.
 func blocksOf(o *tcp.Options, pos int64, buf *[tcp.MaxSACKBlocks]ledger.Range) []ledger.Range {

@@ -31,7 +31,8 @@ func (b *builder) trace(d int, rtt time.Duration) PathTrace {
 	if p.Far == 0 {
 		t.Base = p.Near / 2
 	}
-	delays := b.delays(p, &t, max(least, 0), covers)
+	order := sendOrder(p)
+	delays := b.delays(p, &t, max(least, 0), order, covers)
 	t.Ranges = make([]Range, 0, len(p.Runs))
 	tries := 0
 	for i := range p.Runs {
@@ -64,7 +65,7 @@ func (b *builder) trace(d int, rtt time.Duration) PathTrace {
 		t.ACKLossSpans = append(t.ACKLossSpans, Span{b.virtual(s.From), b.virtual(s.To)})
 	}
 	t.ACKLossSpans = joined(t.ACKLossSpans)
-	b.countLosses(p, &t)
+	b.countLosses(p, &t, order)
 	return t
 }
 
@@ -76,9 +77,8 @@ type segmentDelay struct {
 
 // delays returns how long each segment took, and keeps in the trace what the capture shows of it.
 // least is the least time from the point of capture to the destination and back.
-func (b *builder) delays(p *track.Stream, t *PathTrace, least time.Duration, covers []bool) []segmentDelay {
+func (b *builder) delays(p *track.Stream, t *PathTrace, least time.Duration, order []int32, covers []bool) []segmentDelay {
 	near, far := p.Near/2, p.Far/2
-	order := sendOrder(p)
 	sweep := ackedBySweep(p, least)
 	t.Delays = make([]DelaySample, 0, len(p.Sent))
 	all := make([]segmentDelay, len(p.Sent))
@@ -181,7 +181,7 @@ func sendOrder(p *track.Stream) []int32 {
 }
 
 // countLosses counts transmissions, and finds the spans of losses with no arrival between them.
-func (b *builder) countLosses(p *track.Stream, t *PathTrace) {
+func (b *builder) countLosses(p *track.Stream, t *PathTrace, order []int32) {
 	lost := make([]bool, len(p.Sent))
 	for i := range p.Runs {
 		for _, k := range p.Runs[i].Tries {
@@ -190,7 +190,7 @@ func (b *builder) countLosses(p *track.Stream, t *PathTrace) {
 	}
 	t.LostByIndex, t.left = make([]bool, 0, len(p.Sent)), make([]wheel.Time, 0, len(p.Sent))
 	open := false
-	for _, n := range sendOrder(p) {
+	for _, n := range order {
 		at := b.leftAt(p, &p.Sent[n])
 		t.Transmissions++
 		t.LostByIndex, t.left = append(t.LostByIndex, lost[n]), append(t.left, at)

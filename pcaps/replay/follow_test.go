@@ -149,8 +149,8 @@ func TestDeliveries(t *testing.T) {
 				}
 			}
 			ranges := all[0].Paths[1-d].Ranges
-			if end := int64(ranges[len(ranges)-1].End); got.una != end {
-				t.Errorf("seed %d: end %d hears all up to %d, want %d", seed, d, got.una, end)
+			if end := int64(ranges[len(ranges)-1].End); got.una() != end {
+				t.Errorf("seed %d: end %d hears all up to %d, want %d", seed, d, got.una(), end)
 			}
 		}
 	}

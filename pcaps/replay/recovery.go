@@ -202,12 +202,11 @@ func (r *run) lastBefore(l *Loss, repair *transmission, acked wheel.Time, ok boo
 // that was the first to arrive of its own. nil: none did.
 func (r *run) repair(l *Loss) (last *transmission) {
 	all := r.paths[l.Flow].sent
-	filled := arrived{una: int64(l.Start)}
-	for filled.una < int64(l.End) {
+	for missing := int64(l.Start); missing < int64(l.End); {
 		var first *transmission // to arrive with the first byte that is missing
 		for i := range all {
 			x := &all[i]
-			if !x.lost && x.start <= filled.una && x.end > filled.una && (first == nil || x.arrives < first.arrives) {
+			if !x.lost && x.start <= missing && x.end > missing && (first == nil || x.arrives < first.arrives) {
 				first = x
 			}
 		}
@@ -217,7 +216,7 @@ func (r *run) repair(l *Loss) (last *transmission) {
 		if last == nil || first.arrives > last.arrives {
 			last = first
 		}
-		filled.take(filled.una, first.end)
+		missing = first.end
 	}
 	return last
 }

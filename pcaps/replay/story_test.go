@@ -281,8 +281,8 @@ func TestSecondFormOfDSACK(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := s.facts.At(8)
-	if !second.DSACK || len(fresh(s.facts, second)) != 1 || fresh(s.facts, second)[0] != (ledger.Range{Start: 2001, End: 3001}) {
-		t.Errorf("packet %d reports %v as new, want only 2001:3001", second.Number, fresh(s.facts, second))
+	if !second.DSACK || len(s.facts.FreshSACK(second)) != 1 || s.facts.FreshSACK(second)[0] != (ledger.Range{Start: 2001, End: 3001}) {
+		t.Errorf("packet %d reports %v as new, want only 2001:3001", second.Number, s.facts.FreshSACK(second))
 	}
 	var known arrived
 	for i := range s.facts.Len() {

@@ -102,7 +102,7 @@ func (b *builder) deliveries(d int) []delivery {
 	acked, next := int64(0), 0
 	for i := range b.conn.Facts.Len() {
 		x := b.conn.Facts.At(i)
-		if int(x.Flow) != d || !counts(x) || x.Kind == track.ResetSeen {
+		if int(x.Flow) != d || !x.Counts() || x.Kind == track.ResetSeen {
 			continue
 		}
 		ack := max(x.Ack, 0)

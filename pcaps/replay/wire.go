@@ -138,12 +138,12 @@ func (s *Script) captured() iter.Seq[Event] {
 	return func(yield func(Event) bool) {
 		for i := range s.facts.Len() {
 			x := s.facts.At(i)
-			if !counts(x) || x.Kind == track.ResetSeen {
+			if !x.Counts() || x.Kind == track.ResetSeen {
 				continue
 			}
 			e := Event{At: s.Instant(x.Seen), Flow: int(x.Flow), Ack: uint64(max(x.Ack, 0))}
 			for start := x.Start; ; start = int64(e.End) {
-				end := segmentEnd(x, start, x.End(), s.segments[x.Flow])
+				end := x.SegmentEnd(start, s.segments[x.Flow])
 				e.Start, e.End, e.Flags = uint64(start), uint64(end), x.Flags
 				if end < x.End() {
 					e.Flags &^= tcp.PSH | tcp.FIN

@@ -240,7 +240,6 @@ func (c *Conn) handle(p *capture.Packet, dir int, damaged bool) {
 	f.onlySYN = h.Flags&(tcp.SYN|tcp.ACK) == tcp.SYN && (f.onlySYN || !f.started)
 	if h.Flags.Has(tcp.RST) {
 		c.reset = true
-		c.emitPacket(p, dir, now)
 		f.emit(ResetSeen, p.Number, now, now, f.max, f.max, nil)
 		c.noteFact(p, dir, now, now, ResetSeen)
 		return
@@ -253,7 +252,6 @@ func (c *Conn) handle(p *capture.Packet, dir int, damaged bool) {
 			dir, f, g = 1, &c.Flows[1], &c.Flows[0]
 		}
 	}
-	c.emitPacket(p, dir, now)
 	if !c.Handshake.Complete {
 		c.noteHandshake(p, f, now)
 	}
@@ -307,13 +305,6 @@ func (c *Conn) deliver(p *capture.Packet, f, g *Flow, now wheel.Time, late bool)
 	f.trim()
 	g.trim()
 	return at
-}
-
-// emitPacket calls Config.Each.
-func (c *Conn) emitPacket(p *capture.Packet, flow int, now wheel.Time) {
-	if each := c.cfg.Each; each != nil {
-		each(c, flow, p, now)
-	}
 }
 
 // swapFlows makes the second flow the first: the capture began with a SYN-ACK.

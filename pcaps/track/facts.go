@@ -101,6 +101,34 @@ func (a *Facts) SACK(x *Fact) []ledger.Range {
 	return a.sacks[x.firstSACK : x.firstSACK+uint32(x.sacks)]
 }
 
+// AnySACK reports whether any packet has SACK blocks.
+func (a *Facts) AnySACK() bool { return len(a.sacks) > 0 }
+
+// FreshSACK returns the blocks of SACK but for the one that reports a duplicate, in both forms of
+// RFC 2883 §4.
+func (a *Facts) FreshSACK(x *Fact) []ledger.Range {
+	blocks := a.SACK(x)
+	if x.DSACK && len(blocks) > 0 {
+		return blocks[1:]
+	}
+	return blocks
+}
+
+// Counts reports whether a packet takes part: it is no copy, and neither damaged nor of another
+// connection.
+func (x *Fact) Counts() bool {
+	return x.Kind != Copy && x.Kind != Ignored && (x.Start >= 0 || x.Kind == ResetSeen)
+}
+
+// SegmentEnd returns the end of the segment that begins at start in a packet, which may be longer
+// than size. The FIN goes with the last one.
+func (x *Fact) SegmentEnd(start, size int64) int64 {
+	if cut := start + size; cut < x.End() && (x.End()-cut > 1 || !x.Flags.Has(tcp.FIN)) {
+		return cut
+	}
+	return x.End()
+}
+
 // Retransmission returns the retransmission that a packet is, with its final kind, verdict and
 // evidence; nil if it is none.
 func (a *Facts) Retransmission(x *Fact) *Retransmission {
@@ -289,4 +317,5 @@ type Stream struct {
 	// Near and Far are the round trips from the point of capture to the source and to the
 	// destination.
 	Near, Far time.Duration
+	RoundTrip time.Duration // the least of the connection, 0 if none was measured
 }

@@ -12,7 +12,7 @@ type heldSYN struct{ syn *capture.Packet } // nil if it holds none
 // mayHoldSYN reports whether p is a SYN that a new connection may hold: no caller needs an event
 // for it.
 func (t *Tracker) mayHoldSYN(p *capture.Packet) bool {
-	return t.cfg.Event == nil && t.cfg.Each == nil && p.SegLen() == 1 && p.Header.Flags&(tcp.SYN|tcp.ACK|tcp.RST) == tcp.SYN
+	return t.cfg.Event == nil && p.SegLen() == 1 && p.Header.Flags&(tcp.SYN|tcp.ACK|tcp.RST) == tcp.SYN
 }
 
 // holdSYN stores p, the first packet of c.

@@ -230,14 +230,6 @@ func (g *Host) Record(file string) HostRecord {
 	}
 }
 
-// Named returns the timers of the only stack that explains the gaps.
-func (t *HostTimers) Named() (tcptimers.Policy, bool) {
-	if len(t.Stacks) != 1 {
-		return tcptimers.Policy{}, false
-	}
-	return ModelPolicy(t.Stacks[0])
-}
-
 // Policy returns the timers to simulate the host with: those of the best stack, or the fitted ones.
 // ok is false if the answer is "unknown".
 func (t *HostTimers) Policy() (p tcptimers.Policy, ok bool) {

@@ -19,14 +19,13 @@ func (c *Conn) Streams() *[2]Stream {
 	for d := range x {
 		b := &x[d]
 		b.facts, b.far, b.near = a, near[1-d], near[d]
-		b.s = &Stream{Near: near[d], Far: near[1-d], SegmentSize: c.segmentSize(d)}
+		b.s = &Stream{Near: near[d], Far: near[1-d], RoundTrip: c.roundTrip(near), SegmentSize: c.segmentSize(d)}
 		b.s.Start = c.Flows[d].firstPos()
-		b.rtt = c.roundTrip(near)
 		b.reserve(d)
 	}
 	for i := range a.n {
 		p := a.At(i)
-		if p.Kind == Copy || p.Kind == Ignored || p.Kind == ResetSeen || p.Start < 0 {
+		if !p.Counts() || p.Kind == ResetSeen {
 			continue
 		}
 		if d := p.Flow; p.Len > 0 {
@@ -88,8 +87,8 @@ func (c *Conn) roundTrip(half [2]time.Duration) (least time.Duration) {
 	return max(cmp.Or(least, half[0]+half[1]), 0)
 }
 
-// hasTimestamps reports whether the connection uses timestamps.
-func (c *Conn) hasTimestamps() bool {
+// HasTimestamps reports whether the connection uses timestamps. It is complete.
+func (c *Conn) HasTimestamps() bool {
 	f, g := &c.Flows[0], &c.Flows[1]
 	if f.HasSYN && g.HasSYN {
 		return f.SYN.HasTimestamps && g.SYN.HasTimestamps
@@ -103,7 +102,7 @@ func (c *Conn) segmentSize(d int) int64 {
 	const timestampOption = 12 // padded: RFC 7323 §A
 	allowed := int64(0)
 	if f := &c.Flows[1-d]; f.HasSYN && f.SYN.HasMSS {
-		if allowed = int64(f.SYN.MSS); c.hasTimestamps() {
+		if allowed = int64(f.SYN.MSS); c.HasTimestamps() {
 			allowed -= timestampOption
 		}
 	}
@@ -133,7 +132,6 @@ type streamBuilder struct {
 	facts     *Facts
 	s         *Stream
 	near, far time.Duration
-	rtt       time.Duration
 	una       int // the first run that is not acknowledged
 }
 
@@ -154,12 +152,8 @@ func (b *streamBuilder) reserve(d int) {
 
 // packet takes in a packet, cut into the segments that it may mean.
 func (b *streamBuilder) packet(i int32, p *Fact) {
-	size := b.s.SegmentSize
-	for start, end := p.Start, p.End(); start < end; {
-		cut := start + size
-		if cut >= end || end-cut == 1 && p.Flags.Has(tcp.FIN) {
-			cut = end // the FIN goes with the last segment
-		}
+	for start := p.Start; start < p.End(); {
+		cut := p.SegmentEnd(start, b.s.SegmentSize)
 		b.transmit(ledger.Transmission{Range: ledger.Range{Start: start, End: cut}, At: p.Seen, Queued: p.Seen.Sub(p.Sent), Packet: p.Number, Mark: i}, p)
 		start = cut
 	}
@@ -293,8 +287,8 @@ func (b *streamBuilder) covered(p *Fact) (fresh []int, holes bool) {
 
 // freshSACK returns the blocks of p that report bytes above its ACK.
 func (b *streamBuilder) freshSACK(p *Fact) (blocks []ledger.Range) {
-	for i, s := range b.facts.SACK(p) {
-		if s.Start >= p.Ack && s.End <= b.s.End() && !(i == 0 && p.DSACK) {
+	for _, s := range b.facts.FreshSACK(p) {
+		if s.Start >= p.Ack && s.End <= b.s.End() {
 			blocks = append(blocks, s)
 		}
 	}
@@ -442,7 +436,7 @@ func (b *streamBuilder) settleRest(end wheel.Time) {
 			switch t := b.try(r, k); {
 			case b.far == 0 && !t.Unseen: // it was captured where it arrived
 				r.Tries[k].Fate, r.Tries[k].Evidence = ledger.Delivered, ByCapture
-			case k+1 < len(r.Tries), len(b.s.ACKs) > 0 && end.Sub(t.At) > 2*b.rtt+answerAtEnd:
+			case k+1 < len(r.Tries), len(b.s.ACKs) > 0 && end.Sub(t.At) > 2*b.s.RoundTrip+answerAtEnd:
 				r.Tries[k].Fate, r.Tries[k].Evidence = ledger.Lost, ByTiming
 			}
 		}

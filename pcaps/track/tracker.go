@@ -18,10 +18,6 @@ type Config struct {
 	// Event, if not nil, gets each packet's classification as packets are added. It must not call
 	// the tracker.
 	Event func(*Event)
-	// Each, if not nil, gets each packet that counts, in order: no copies, no damaged packets. flow
-	// is the index of its Flow. at is its time, which never decreases within a connection. The
-	// connection is not complete yet.
-	Each func(c *Conn, flow int, p *capture.Packet, at wheel.Time)
 
 	// Facts is how many packets of a connection to keep in Conn.Facts, and FactsTotal of all
 	// connections together. 0 keeps none; FactsTotal of 0 means 1<<22.
