@@ -52,6 +52,8 @@ type PolicyResult struct {
 	Unknown    bool             // the choice is "captured", and the captured timers are not known
 	Recoveries [Keys][]Recovery // of each loss, by key
 	Whole      *Outcome         // of the whole connection, by range
+
+	timers tcptimers.Policy
 }
 
 // NewResult returns the result of a connection that is not replayed yet. Its captured timers are
@@ -129,6 +131,7 @@ func (st *Study) run(r *Result) error {
 		if r.Policies[i].Unknown = !ok; !ok {
 			continue
 		}
+		r.Policies[i].timers = p
 		tried[i] = &contender{decider: timers{p}, keys: Keys}
 		all = append(all, tried[i])
 		tasks = append(tasks, func() (err error) {

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"math"
 	"math/rand/v2"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -42,6 +43,10 @@ type Summary struct {
 	// OracleError is how far the oracle's recovery times may be off in sum, of the losses by range.
 	OracleError time.Duration
 
+	// TickError is how far Saved may be off by range, because the capture does not show when the ticks
+	// of the policy's timers would have been: those of a host move together.
+	TickError time.Duration
+
 	Verdict Verdict
 	Why     string // it cannot tell
 
@@ -51,7 +56,8 @@ type Summary struct {
 	// Of whole connections.
 	Retransmissions, Spurious int
 
-	all []time.Duration // the recovery times
+	all   []time.Duration                // the recovery times
+	waits map[netip.Addr][]time.Duration // for ticks, by host
 }
 
 // GateSummary is how many losses there are, and how many of them count.
@@ -139,7 +145,7 @@ func (st *Study) SummarizeAll(results []*Result) []Summary {
 // Summarize returns how the choice of that number does. It draws 10,000 times as many numbers as
 // there are connections.
 func (st *Study) Summarize(results []*Result, choice int) Summary {
-	s := Summary{Policy: st.Choices[choice].Text}
+	s := Summary{Policy: st.Choices[choice].Text, waits: map[netip.Addr][]time.Duration{}}
 	var saved [][]time.Duration // by range, of each connection
 	for _, r := range results {
 		if whole := r.Policies[choice].Whole; whole != nil {
@@ -153,6 +159,14 @@ func (st *Study) Summarize(results []*Result, choice int) Summary {
 	s.quantiles()
 	fewest := st.LeastLosses()
 	s.Low, s.High, s.HasInterval = interval(saved, fewest)
+	tick := time.Duration(0)
+	for _, r := range results {
+		tick = max(tick, r.Policies[choice].timers.Tick)
+	}
+	for _, waits := range s.waits {
+		s.TickError += tickSpan(waits, tick)
+	}
+	s.waits = nil
 	s.judge(fewest)
 	return s
 }
@@ -174,6 +188,10 @@ func (s *Summary) addAll(r *Result, choice int) (saved []time.Duration) {
 		case ok:
 			s.add(rec.TRec, r.Script.Losses[i].RTT)
 			s.OracleError += r.Doubts[i]
+			if wait, ok := r.tickWait(i, choice, rec); ok {
+				host := r.addr(r.Script.Losses[i].Flow)
+				s.waits[host] = append(s.waits[host], wait)
+			}
 			saved = append(saved, oracle-rec.TRec)
 		case rec == nil:
 			s.Unknown++
@@ -263,7 +281,7 @@ func (s *Summary) judge(fewest int) {
 		same = same && small(s.Saved[k], s.Of[k])
 		agree = agree && s.Of[k] > 0 && (s.Saved[k] > 0) == (saved > 0) && s.Saved[k] != 0
 	}
-	margin := s.OracleError + time.Duration(negligible*float64(s.Of[ByRange]))
+	margin := s.OracleError + s.TickError + time.Duration(negligible*float64(s.Of[ByRange]))
 	s.Verdict = CannotTell
 	switch {
 	case s.Unknown > 0 && s.N == 0:
