@@ -97,13 +97,14 @@ func captureSpot(p *capture.Packet) uint8 {
 	return uint8(h * 0x9e3779b97f4a7c15 >> 56)
 }
 
-// isCopy reports whether p repeats one of the last packets. least is the least RTT, 0 if unknown.
-// mirrored says that many packets of the connection were captured twice.
+// isCopy reports whether p repeats one of the last packets. mirrored says that many packets of the
+// connection were captured twice, and asked that ACKs may have asked for p since the round trip of
+// least, 0 if unknown.
 //
 // A nonzero IP identification is unique for copyWithin. Without one, bytes repeated within
-// copyAtOnce are copies, as no retransmission is that fast. ACKs may repeat each other, so they are
-// copies only on a mirrored connection, or at another spot.
-func (c *copies) isCopy(m *memory, p *capture.Packet, least time.Duration, mirrored bool) bool {
+// copyAtOnce are copies, unless an ACK asked for them: no timer is that fast. ACKs may repeat each
+// other, so they are copies only on a mirrored connection, or at another spot.
+func (c *copies) isCopy(m *memory, p *capture.Packet, least time.Duration, mirrored, asked bool) bool {
 	mark := copyMark(p)
 	if c.sets == nil {
 		c.grow(m)
@@ -111,7 +112,7 @@ func (c *copies) isCopy(m *memory, p *capture.Packet, least time.Duration, mirro
 	set := c.set(mark)
 	for i := range set {
 		if s := &set[i]; (s.mark^mark)>>32 == 0 && isOne(s.mark, mark) {
-			again := c.repeats(s, p, mark, least, mirrored)
+			again := c.repeats(s, p, mark, least, mirrored, asked)
 			if !again { // it is too late for a copy: it counts again
 				*s = copyRecord{mark, p.Time}
 			}
@@ -130,7 +131,7 @@ func (c *copies) isCopy(m *memory, p *capture.Packet, least time.Duration, mirro
 }
 
 // repeats reports whether p is a copy of a packet with an equal record.
-func (c *copies) repeats(s *copyRecord, p *capture.Packet, mark uint64, least time.Duration, mirrored bool) bool {
+func (c *copies) repeats(s *copyRecord, p *capture.Packet, mark uint64, least time.Duration, mirrored, asked bool) bool {
 	age := p.Time.Sub(s.at).Abs()
 	switch {
 	case ipID(p) != 0:
@@ -140,7 +141,7 @@ func (c *copies) repeats(s *copyRecord, p *capture.Packet, mark uint64, least ti
 	case p.Header.Flags.Has(tcp.SYN):
 		return age <= copyElsewhere // no timer is that short: a link repeated it
 	case p.SegLen() > 0:
-		return age <= copyAtOnce && (least == 0 || age < least/2)
+		return age <= copyAtOnce && (!asked || least == 0 || age < least/2)
 	}
 	return age <= copyAtOnce && mirrored
 }

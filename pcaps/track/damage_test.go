@@ -226,3 +226,42 @@ func TestCopyWithADamagedField(t *testing.T) {
 		t.Errorf("%d copies, want 1", c.Copies)
 	}
 }
+
+// TestTwiceOnLoopback captures each packet twice where the round trip is shorter than the time
+// between both captures, and nothing but time and ACKs tells a copy from a retransmission.
+func TestTwiceOnLoopback(t *testing.T) {
+	for _, apart := range []float64{0.03, 0.3} {
+		l := newLab(t, Config{})
+		at := 0.0
+		twice := func(fromA bool, seq, length, ack int, options ...option) {
+			l.send(at, fromA, seq, length, ack, options...)
+			defer l.send(at+apart, fromA, seq, length, ack, options...)
+			at += apart + 0.01
+		}
+		twice(true, 0, 0, 0, withFlags(tcp.SYN))
+		twice(false, 0, 0, 1, withFlags(tcp.SYN|tcp.ACK))
+		for i := range 10 {
+			twice(true, 1+100*i, 100, 1)
+			twice(false, 1, 0, 101+100*i)
+			at += 5
+		}
+		twice(true, 1001, 0, 1, withFlags(tcp.FIN|tcp.ACK))
+		if c := l.wantClean(1)[0]; c.Copies < 13 {
+			t.Errorf("%v ms apart: %d copies, want those of all segments", apart, c.Copies)
+		}
+	}
+	// An ACK asks for the second transmission, 0.1 ms later: it is a retransmission.
+	l := newLab(t, Config{})
+	for i := range 4 {
+		l.send(float64(i), true, 1+100*i, 100, 1)
+		l.send(float64(i)+0.02, false, 1, 0, 101+100*i)
+	}
+	l.send(10, true, 401, 100, 1)
+	l.send(10, true, 501, 100, 1)
+	l.send(10.02, false, 1, 0, 401, sacks([2]tcp.Seq{100, 200}))
+	l.send(10.1, true, 401, 100, 1)
+	l.send(10.12, false, 1, 0, 601)
+	if e := l.only(); e.DetectedPacket != 12 {
+		t.Errorf("packet %d opens an episode, want 12", e.DetectedPacket)
+	}
+}
