@@ -174,6 +174,9 @@ func TestOtherLanesHaveTheSameHistory(t *testing.T) {
 // TestLogIsBounded gives the log less room than it wants: the oldest times keep their losses and
 // retransmissions, the latest all.
 func TestLogIsBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine plays 50 s: runs without -short")
+	}
 	p := newPlayer(t)
 	p.take.log.limit = 600_000
 	play(t, p, 50*time.Second)
