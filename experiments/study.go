@@ -27,14 +27,15 @@ const (
 // Spec defines a study. P is its plan, a struct that package plan decodes. R is the result of a
 // cell, which encoding/json must write and read without loss: no NaN, infinity or unexported field.
 type Spec[P, R any] struct {
-	ID       string // such as "E12"
-	Name     string // on the command line
-	Question string // one line
-	Class    Class
+	ID    string // such as "E12"
+	Name  string // on the command line
+	Class Class
 
-	// Found says what the study found, in one or two sentences. {claim} is the measured value
-	// of a claim, {claim#} for its number alone.
-	Found string
+	// Question is one line. Found says what the study found, in one or two sentences: {claim} is the
+	// measured value of a claim, {claim#} its number alone. A study whose claims are data has both in
+	// claims.yaml, from where package declared lets Words read them.
+	Question, Found string
+	Words           func() (question, found string)
 
 	// Folder is the study's folder below experiments; "" is Name.
 	Folder string
@@ -84,15 +85,22 @@ type LivePart[P any] struct {
 
 // Study is a study with any types of plan and cells. Define makes one.
 type Study struct {
-	ID, Name, Question, Found string
-	Class                     Class
-	Folder                    string // below experiments
+	ID, Name string
+	Class    Class
+	Folder   string // below experiments
 
 	files fs.FS
 	below string // the folder of its own files there
 	open  func(source *plan.File, quick bool) (*Job, error)
 	plan  func() any // a new P
 	row   any
+	words func() (question, found string)
+}
+
+// Question returns the question of the study, in one line.
+func (s *Study) Question() string {
+	question, _ := s.words()
+	return question
 }
 
 // Job is a study with a plan, ready to run.
@@ -105,9 +113,13 @@ type Job struct {
 	Cells []Work
 	Live  []LiveWork
 
+	words   func() (question, found string)
 	judge   func(results []json.RawMessage) (*Outcome, error)
 	judgeBy func(judge func(plan, rows any) (*Outcome, error))
 }
+
+// Words returns the question, and what was found: see Spec.
+func (j *Job) Words() (question, found string) { return j.words() }
 
 // Work is a cell whose result is JSON.
 type Work struct {
@@ -130,8 +142,13 @@ func (s *Study) NewPlan() any { return s.plan() }
 // JSON, are its measures. See JudgeBy.
 func (s *Study) Row() any { return s.row }
 
-// JudgeBy replaces the judge of the study by another one of its plan and rows: a slice of structs.
-func (j *Job) JudgeBy(judge func(plan, rows any) (*Outcome, error)) { j.judgeBy(judge) }
+// JudgeBy replaces the judge of the study by another one of its plan and rows, a slice of structs,
+// and what was found by the words that go with it. An empty question is that of the study.
+func (j *Job) JudgeBy(question, found string, judge func(plan, rows any) (*Outcome, error)) {
+	question = cmp.Or(question, j.Study.Question())
+	j.words = func() (string, string) { return question, found }
+	j.judgeBy(judge)
+}
 
 // Readme returns the text of README.md.
 func (s *Study) Readme() string { return s.mustRead("README.md") }
@@ -143,8 +160,10 @@ func (s *Study) Plan() string { return s.mustRead("plan.yaml") }
 // or wrong, and not Define: every run of the program defines all studies. TestStudies of package
 // experiments/all finds such faults.
 func Define[P, R any](s Spec[P, R]) *Study {
-	study := &Study{ID: s.ID, Name: s.Name, Question: s.Question, Found: s.Found, Class: s.Class,
-		Folder: cmp.Or(s.Folder, s.Name)}
+	study := &Study{ID: s.ID, Name: s.Name, Class: s.Class, Folder: cmp.Or(s.Folder, s.Name), words: s.Words}
+	if study.words == nil {
+		study.words = func() (string, string) { return s.Question, s.Found }
+	}
 	study.files, study.plan, study.row = s.Files, func() any { return new(P) }, s.Row
 	if study.row == nil {
 		study.row = *new(R)
@@ -205,7 +224,7 @@ func (s *Study) Open(quick bool) (*Job, error) { return s.open(nil, quick) }
 func (s *Study) OpenPlan(source *plan.File, quick bool) (*Job, error) { return s.open(source, quick) }
 
 func newJob[P, R any](study *Study, source *plan.File, quick bool, s *Spec[P, R], p *P) (*Job, error) {
-	j := &Job{Study: study, Plan: study.Plan(), Quick: quick}
+	j := &Job{Study: study, Plan: study.Plan(), Quick: quick, words: study.words}
 	if source != nil {
 		j.Plan, j.User = string(source.Text), true
 	}

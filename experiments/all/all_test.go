@@ -23,7 +23,11 @@ func TestStudies(t *testing.T) {
 	names := map[string]bool{}
 	for _, s := range Studies() {
 		t.Run(s.Name, func(t *testing.T) {
-			if names[s.Name] || names[s.ID] || s.Question == "" || s.Found == "" ||
+			j, err := s.Open(true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if question, found := j.Words(); names[s.Name] || names[s.ID] || question == "" || found == "" ||
 				!regexp.MustCompile(`^[a-z0-9]+$`).MatchString(s.Name) {
 				t.Errorf("study %s %q: want a unique name and ID, a question, and what it found", s.ID, s.Name)
 			}

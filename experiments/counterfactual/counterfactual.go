@@ -82,12 +82,8 @@ type Overall struct {
 // Study is the study.
 var Study = declared.DefineRows(experiments.Spec[Plan, Cell]{
 	ID: "C1", Name: "counterfactual", Class: experiments.Shape, Files: files,
-	Found: "On the sample captures, whose losses are emulated, a timer for each segment saves {per-segment-saves}; " +
-		"4.4BSD's timers save {bsd-costs}. Where the keys disagree on the sign, the " +
-		"captures do not decide.",
-	Question: "What would the losses of real captures have cost with other timers?",
-	Check:    check,
-	Cells:    cells,
+	Check: check,
+	Cells: cells,
 }, rows)
 
 func check(p *Plan) error {

@@ -47,11 +47,8 @@ type fieldKind struct {
 // Field is the study.
 var Field = declared.DefineRows(experiments.Spec[fieldPlan, fieldCell]{
 	ID: "C2", Name: "field", Class: experiments.Shape, Folder: "counterfactual/field", Files: files,
-	Found: "Connections lost {lost} to losses, and waited for timers in {waited#} % of that. Where the control " +
-		"lets a verdict be, a timer for each segment would have saved {saves}.",
-	Question: "How much time do connections lose to their timers, and what would finer timers have saved?",
-	Check:    func(p *fieldPlan) error { return checkChoices(p.Policies, p.Control) },
-	Cells:    fieldCells,
+	Check: func(p *fieldPlan) error { return checkChoices(p.Policies, p.Control) },
+	Cells: fieldCells,
 }, fieldRows)
 
 func fieldCells(p *fieldPlan) (all []experiments.Cell[fieldCell]) {

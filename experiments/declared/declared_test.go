@@ -462,7 +462,7 @@ func TestWrongFiles(t *testing.T) {
 		return "claims:\n  a:\n    class: law\n    text: t\n    source: s\n    tag: computed\n    measure: mean(losses)\n" + lines
 	}
 	for _, c := range []struct{ claims, figures, want string }{
-		{"clams: {}\n", "", "claims.yaml:1: clams: no such key, did you mean claims?, want one of let, functions, groups, claims, notes"},
+		{"clams: {}\n", "", "claims.yaml:1: clams: no such key, did you mean claims?, want one of question, found, let, functions, groups, claims, notes"},
 		{claim("    expected: {at_most: 1}\n"), "", "claims.yaml:8: claims: a: expected: no such key, did you mean expect?"},
 		{claim(""), "", "claims.yaml:2: claims: a: want expect"},
 		{claim("    expect: {at_most: 1, below: 2}\n"), "", "claims: a: expect: 2 rules, want one of"},

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"go.yaml.in/yaml/v3"
+
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/plan"
 )
@@ -55,8 +57,25 @@ func DefineRows[P, C, R any](s experiments.Spec[P, C], rows func(p *P, cells []C
 		}
 		return sheet().outcome(p, tableOf(rows(p, cells)))
 	}
+	if s.Question == "" {
+		s.Words = sync.OnceValues(func() (question, found string) { return words(s.Files, folderOf(s.Folder)) })
+	}
 	s.Rows, s.Row = func(p *P, cells []C) any { return rows(p, cells) }, *new(R)
 	return experiments.Define(s)
+}
+
+// words reads the question and the finding of claims.yaml, and nothing else of it: a list of all
+// studies needs no more.
+func words(files fs.FS, folder string) (question, found string) {
+	var says struct{ Question, Found string }
+	text, err := fs.ReadFile(files, path.Join(folder, "claims.yaml"))
+	if err == nil {
+		err = yaml.Unmarshal(text, &says)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("BUG: %s: %v", path.Join(folder, "claims.yaml"), err))
+	}
+	return strings.TrimSpace(says.Question), strings.TrimSpace(says.Found)
 }
 
 // folderOf returns where the files of a study are in the files of its package.
@@ -93,7 +112,9 @@ func Open(files fs.FS, folder string, quick bool, find func(name string) *experi
 	if err != nil {
 		return nil, err
 	}
-	job.JudgeBy(func(plan, rows any) (*experiments.Outcome, error) { return sheet.outcome(plan, tableOf(rows)) })
+	job.JudgeBy(sheet.question, sheet.found, func(plan, rows any) (*experiments.Outcome, error) {
+		return sheet.outcome(plan, tableOf(rows))
+	})
 	return job, nil
 }
 

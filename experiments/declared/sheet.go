@@ -28,6 +28,8 @@ type Sheet struct {
 	figures   ordered[graph]
 	notes     ordered[note]
 
+	question, found string
+
 	claimsFile, figuresFile string
 }
 
@@ -39,6 +41,8 @@ type function struct {
 }
 
 type claimsYAML struct {
+	Question  located            `yaml:"question"` // in one line
+	Found     located            `yaml:"found"`    // {claim} is what a claim measured
 	Let       ordered[formula]   `yaml:"let"`
 	Functions ordered[formula]   `yaml:"functions"`
 	Groups    ordered[groupRows] `yaml:"groups"`
@@ -258,6 +262,7 @@ func Read(files fs.FS, folder string) (*Sheet, error) {
 		return nil, err
 	}
 	s.let, s.groups, s.claims, s.notes, s.tables, s.figures = c.Let, c.Groups, c.Claims, c.Notes, f.Tables, f.Figures
+	s.question, s.found = c.Question.text, c.Found.text
 	for i := range s.tables {
 		t := &s.tables[i]
 		err := headings(t.of.Columns)

@@ -87,11 +87,5 @@ type Point struct {
 // Study is the study.
 var Study = declared.DefineRows(experiments.Spec[Plan, Cell]{
 	ID: "E13", Name: "delack", Class: experiments.Exact, Files: files,
-	Found: "A heartbeat of 200 ms delays an ACK by {mean} in the mean, " +
-		"and a sender that waits for each ACK locks to it. " +
-		"A tail is spurious just if its timer expires before RTT + delay. " +
-		"Without a floor, and with a longer timeout after odd bursts alone, {odd-rule} have a spurious retransmission.",
-	Question: "What do delayed ACKs do to timers: how late are they, at what rate do they come, " +
-		"and when are timeouts spurious?",
 	Cells: cells,
 }, rows)

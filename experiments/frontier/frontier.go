@@ -73,10 +73,6 @@ const (
 // Study is the study.
 var Study = declared.DefineRows(experiments.Spec[Plan, Cell]{
 	ID: "E10", Name: "frontier", Class: experiments.Shape, Files: files,
-	Found: "Next to a floor of 1 s and exact clocks, the floor moves the wait and the bad timeouts most, then " +
-		"the granularity, then the gains: {order}. Below the tick, the tick is the floor, and the order no longer " +
-		"holds.",
-	Question: "How do floor, granularity, gains and sampling change a timeout?",
 	Check: func(p *Plan) error {
 		if p.MostRTT < p.LeastRTT {
 			return fmt.Errorf("most_rtt: %v, want at least least_rtt, %v", p.MostRTT, p.LeastRTT)

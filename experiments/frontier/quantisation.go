@@ -72,9 +72,6 @@ type quantRow struct {
 // Quantisation is the study.
 var Quantisation = declared.DefineRows(experiments.Spec[quantPlan, quantCell]{
 	ID: "E11", Name: "quantisation", Class: experiments.Exact, Folder: "frontier/quantisation", Files: files,
-	Found: "A clock that is read has no bias and the variance G²·p·(1-p); 4.4BSD's first average is {from-one#} " +
-		"tick too long. No timeout is below G.",
-	Question: "How does a clock's tick change a measured round trip, and the timeout?",
 	Check: func(p *quantPlan) error {
 		for _, tick := range p.Ticks {
 			if tick%phases != 0 {

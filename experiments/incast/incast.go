@@ -79,10 +79,6 @@ type Cell struct {
 // Study is the study.
 var Study = declared.DefineRows(experiments.Spec[Plan, Cell]{
 	ID: "E15", Name: "incast", Class: experiments.Published, Files: files,
-	Found: "At a floor of 300 ms incast loses its goodput: {collapse}; up to 90 % lost was published. Timeouts " +
-		"begin at {onset#} servers; above 10 was published, and receive window, buffer " +
-		"and carried-over congestion window decide it. At floors of 1 ms and less there is {no-collapse}.",
-	Question: "When many servers answer at once, what do the floor and the granularity of the timeout cost?",
 	Check: func(p *Plan) error {
 		if !slices.Contains(p.Floors, p.Fine) || p.Fine == p.coarse() {
 			return fmt.Errorf("fine: %v, want one of floors, below the greatest of them, %v: set fine and floors "+

@@ -101,10 +101,6 @@ func randomisedRows(p *randomisedPlan, cells []randomisedCell) (all []randomised
 // Randomised is the study.
 var Randomised = declared.DefineRows(experiments.Spec[randomisedPlan, randomisedCell]{
 	ID: "E16", Name: "randomised", Class: experiments.Shape, Folder: "incast/randomised", Files: files,
-	Found: "Above 1000 servers randomised timeouts multiply goodput by {vasudevan}. Both published positions hold " +
-		"in part: a random part helps where servers need several timeouts in a row " +
-		"and their timeouts are not spread already.",
-	Question: "Do randomised timeouts help when thousands of servers answer at once?",
 	Check: func(p *randomisedPlan) error {
 		if len(p.Rates) != len(p.RoundTrips) {
 			return fmt.Errorf("round_trips: %d, want one for each of %d rates", len(p.RoundTrips), len(p.Rates))

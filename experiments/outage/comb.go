@@ -116,9 +116,6 @@ func combLabel(tm testbed.Timers) string {
 // Comb is the study.
 var Comb = declared.DefineRows(experiments.Spec[combPlan, combCell]{
 	ID: "E19", Name: "comb", Class: experiments.Exact, Folder: "outage/comb", Files: files,
-	Found: "After an outage, 4.4BSD's sweep retransmits for all connections in one millisecond: {ratio#} times " +
-		"what fine timers send then. Of a full tooth, and of fine timers, the queue drops {drops}.",
-	Question: "Do coarse ticks retransmit everything at once after an outage?",
 	Check: func(p *combPlan) error {
 		if p.BSD.Policy.Phase != tcptimers.PhaseCountdown {
 			return fmt.Errorf("bsd: %q, want timers with phase=countdown, such as bsd", p.BSD.Text)

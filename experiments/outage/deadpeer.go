@@ -38,8 +38,5 @@ type deadCell struct {
 // DeadPeer is the study.
 var DeadPeer = declared.DefineRows(experiments.Spec[deadPlan, deadCell]{
 	ID: "E14", Name: "deadpeer", Class: experiments.Exact, Folder: "outage/deadpeer", Files: files,
-	Found: "Keepalive notices a dead peer after two hours and more ({bsd}; {linux}), R2 after minutes ({r2}). " +
-		"The tick adds less than itself.",
-	Question: "When is a dead peer noticed, by keepalive, user timeout and R2?",
-	Cells:    deadCells,
+	Cells: deadCells,
 }, deadRows)

@@ -68,7 +68,5 @@ type Retransmission struct {
 // Study is the study.
 var Study = declared.DefineRows(experiments.Spec[Plan, Cell]{
 	ID: "E24", Name: "outage", Class: experiments.Exact, Files: files,
-	Found:    "A timer per segment makes one timeout and one backoff of a flight, as one timer does: {one-event}.",
-	Question: "Does a timer per segment make one timeout into many?",
-	Cells:    cells,
+	Cells: cells,
 }, rows)

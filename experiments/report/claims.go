@@ -34,7 +34,7 @@ type claimRecord struct {
 func (s *Study) record() studyRecord {
 	j := s.Job
 	return studyRecord{
-		ID: j.Study.ID, Study: j.Study.Name, Class: j.Study.Class, Question: j.Study.Question, Command: s.Command(),
+		ID: j.Study.ID, Study: j.Study.Name, Class: j.Study.Class, Question: j.Study.Question(), Command: s.Command(),
 		Plan: j.Hash(), Results: j.Digest(s.Results), Cells: len(j.Cells), UserPlan: j.User,
 	}
 }

@@ -255,7 +255,7 @@ func (r *Report) writeStudies(b *strings.Builder) {
 	b.WriteString("\n## All studies\n\n| study | question | claims | results |\n|---|---|---|---|\n")
 	for i := range r.Studies {
 		s := &r.Studies[i]
-		fmt.Fprintf(b, "| %s | %s | %s | `%s` |\n", s.link(), inTable(s.Job.Study.Question), CountOf(s.Outcome),
+		fmt.Fprintf(b, "| %s | %s | %s | `%s` |\n", s.link(), inTable(s.Job.Study.Question()), CountOf(s.Outcome),
 			s.Job.Digest(s.Results)[:12])
 	}
 }

@@ -104,7 +104,7 @@ func (r *Report) study(name string) *Study {
 // Found says what the study found. It replaces each {claim} by the measured value with its unit,
 // and each {claim#} by the number alone.
 func (s *Study) Found() string {
-	text := s.Job.Study.Found
+	_, text := s.Job.Words()
 	for _, c := range s.Outcome.Claims {
 		text = strings.ReplaceAll(text, "{"+c.Name+"}", c.Measured.String())
 		text = strings.ReplaceAll(text, "{"+c.Name+"#}", experiments.Number(c.Measured.Value))

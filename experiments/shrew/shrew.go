@@ -60,12 +60,8 @@ type Cell struct {
 }
 
 // Study is the study.
-var Study = experiments.Define(experiments.Spec[Plan, Cell]{
+var Study = declared.Define(experiments.Spec[Plan, Cell]{
 	ID: "E20", Name: "shrew", Class: experiments.Published, Files: files,
-	Found: "Pulses of 100 ms at a period of minRTO leave {null#} % of the rate, at half of it {null-half#} %. " +
-		"Pulses of 50 ms, shorter than the queued round trip of 100 ms, do not shut it out, nor flows with " +
-		"longer round trips; fine timers without a floor have no null.",
-	Question: "Do pulses at the period of the retransmission timeout shut a flow out?",
 	Check: func(p *Plan) error {
 		longest := max(p.Length, slices.Max(append(p.Others, 0)))
 		if !slices.IsSorted(p.Periods) || p.Periods[0] <= longest {
@@ -74,5 +70,4 @@ var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 		return nil
 	},
 	Cells: cells,
-	Judge: declared.Judge[Plan, Cell](files, "."),
 })

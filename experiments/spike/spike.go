@@ -62,9 +62,6 @@ type Spike struct {
 // Study is the study.
 var Study = declared.DefineRows(experiments.Spec[Plan, Cell]{
 	ID: "E23", Name: "spike", Class: experiments.Shape, Files: files,
-	Found: "Granularity trades spurious retransmissions ({fewer}) for waiting ({price}). " +
-		"A response to spurious timeouts avoids the trade: Eifel is {undo-eifel}.",
-	Question: "Do coarse timers ride out a delay spike, and at what price?",
 	Check: func(p *Plan) error {
 		for i, peak := range p.Peaks {
 			if peak <= p.RTT || i > 0 && peak <= p.Peaks[i-1] {

@@ -77,10 +77,6 @@ type Sent struct {
 // Study is the study.
 var Study = declared.DefineRows(experiments.Spec[Plan, Cell]{
 	ID: "E17", Name: "tailmap", Class: experiments.Exact, Files: files,
-	Found: "Which repairs a lost tail first, a timer per segment or a probe, depends on RTT and loss: a probe " +
-		"from two lost segments on and below 100 ms. This stack's default has both and is never later than either " +
-		"({default}).",
-	Question: "Which rule repairs a lost tail first: one timer, RTO restart, a timer per segment, or the probe?",
 	Check: func(p *Plan) error {
 		for _, j := range append([]int{p.LadderLost}, p.Lost...) {
 			if j >= p.Segments {

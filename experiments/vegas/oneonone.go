@@ -73,11 +73,7 @@ func (t *transferred) outcome(bytes int) outcome {
 // OneOnOne is the study.
 var OneOnOne = declared.DefineRows(experiments.Spec[oneOnOnePlan, oneOnOneCell]{
 	ID: "E26", Name: "oneonone", Class: experiments.Published, Folder: "vegas/oneonone", Files: files,
-	Found: "Throughputs of the paper's Table III are met in {rates}. Two transfers of Vegas retransmit " +
-		"{both-vegas#} of what two of Reno do; " +
-		"0.4 of 52 KB was published. Reno's throughputs are nearer with the timeout of 4.3BSD-Tahoe: {other-reno}.",
-	Question: "What do a transfer of Reno and one of Vegas do to each other?",
-	Cells:    oneOnOneCells,
+	Cells: oneOnOneCells,
 }, oneOnOneRows)
 
 // oneOnOneRows returns both transfers of each run.

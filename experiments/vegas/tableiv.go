@@ -79,13 +79,6 @@ type tableivCell struct {
 // TableIV is the study.
 var TableIV = declared.DefineRows(experiments.Spec[tableivPlan, tableivCell]{
 	ID: "E9", Name: "tableiv", Class: experiments.Published, Folder: "vegas/tableiv", Files: files,
-	Found: "With a timer per segment and nothing else changed, transfers of 1 MB gain {timers-gain} in throughput " +
-		"under the recovery of 1990; 19 % was published. With later recoveries the same timers gain nothing: " +
-		"{recovery}. No load gives both 19 % and the published 5.60 timeouts: {one-load}. " +
-		"Vegas's check alone leaves {check-timeouts#} of Reno's coarse timeouts. Vegas has {vegas-rate}; 89.40 " +
-		"KB/s was published.",
-	Question: "How much do fine timers gain for a transfer of 1 MB that competes with tcplib's traffic, and how " +
-		"much does Vegas's window?",
 	Check: func(p *tableivPlan) error {
 		var texts []string
 		for _, t := range p.rows() {

@@ -92,12 +92,6 @@ type Row struct {
 // Study is the study.
 var Study = declared.DefineRows(experiments.Spec[Plan, Cell]{
 	ID: "E8", Name: "vegas", Class: experiments.Published, Files: files,
-	Question: "How long does a loss wait for timers of 500 ms, and for fine timers?",
-	Found: "A loss that only a timer can repair waits {coarse-mean} under 4.4BSD's 500 ms clocks (published: 1100 " +
-		"ms) and at most {fine-mean} under a timer per segment, at round trips up to 150 ms, a limit of this project. " +
-		"4.4BSD's estimator rests at 3 ticks, so such a loss waits {mean-at-rest} however short the round trip is. " +
-		"Where the published mean comes from cannot be told: it lies between the rules of 4.3BSD-Tahoe and of 4.4BSD, " +
-		"{between}.",
 	Check: check,
 	Cells: cells,
 }, rows)

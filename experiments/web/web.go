@@ -67,9 +67,6 @@ type Cell struct {
 // Study is the study.
 var Study = declared.Define(experiments.Spec[Plan, Cell]{
 	ID: "E18", Name: "web", Class: experiments.Published, Files: files,
-	Found: "Answers with losses take {loss-ratio} as long as those without. Probes avoid {probes-timeouts} of " +
-		"the timeouts but shorten the mean answer by only {probes-mean} and the 99th percentile by {probes-p99}.",
-	Question: "What do a sender's timers cost the answers of a web server over lossy paths?",
 	Check: func(p *Plan) error {
 		if err := checkShares("shares", "sizes", p.Shares, len(p.Sizes)); err != nil {
 			return err

@@ -43,8 +43,6 @@ type expiryCell struct {
 // Expiry is the study.
 var Expiry = declared.Define(experiments.Spec[expiryPlan, expiryCell]{
 	ID: "E12", Name: "expiry", Class: experiments.Exact, Folder: "wheels/expiry", Files: files,
-	Found:    "By rounding up, a timer is late by {mean} ticks in the mean and never early, in every scheme.",
-	Question: "How late do timers expire at each granularity, and is one ever early?",
 	Check: func(p *expiryPlan) error {
 		if p.Longest <= p.Shortest {
 			return fmt.Errorf("longest: %v, want more than shortest, %v", p.Longest, p.Shortest)

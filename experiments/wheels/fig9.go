@@ -37,9 +37,6 @@ type fig9Row struct {
 // Fig9 is the study.
 var Fig9 = declared.DefineRows(experiments.Spec[fig9Plan, fig9Cell]{
 	ID: "E2", Name: "fig9", Class: experiments.Exact, Folder: "wheels/fig9", Files: files,
-	Found: "4.4BSD's callout list visits {callout-linear} records for 10,000 iterations; " +
-		"Scheme 6 with a handle visits {wheel-handle-flat}.",
-	Question: "What does it cost to set and cancel a timer when n others are outstanding?",
 	Check: func(p *fig9Plan) error {
 		n := len(p.Outstanding)
 		if n < 2 {

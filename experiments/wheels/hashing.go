@@ -111,9 +111,7 @@ func gcd(a, b int) int {
 // Hashing is the study.
 var Hashing = declared.DefineRows(experiments.Spec[hashingPlan, hashingCell]{
 	ID: "E4", Name: "hashing", Class: experiments.Exact, Folder: "wheels/hashing", Files: files,
-	Found:    "The hash never changes the mean cost of a tick, n/M: {mean}. It decides the worst tick alone.",
-	Question: "What does the hash of a hashed wheel control: the mean cost of a tick, or its variance?",
-	Cells:    hashingCells,
+	Cells: hashingCells,
 }, hashingRows)
 
 func hashingCells(p *hashingPlan) (all []experiments.Cell[hashingCell]) {

@@ -89,11 +89,8 @@ func hierarchyRows(_ *hierarchyPlan, cells []hierarchyCell) (all []hierarchyRow)
 // Hierarchy is the study.
 var Hierarchy = declared.DefineRows(experiments.Spec[hierarchyPlan, hierarchyCell]{
 	ID: "E3", Name: "hierarchy", Class: experiments.Exact, Folder: "wheels/hierarchy", Files: files,
-	Found: "A timer costs Scheme 6 T/M + ½ visits, not T/M, and never less than one. " +
-		"So a hierarchy wins above m·c7/c6 - ½ rotations: {crossover-whole}.",
-	Question: "When does a hierarchy of wheels beat a hashed wheel?",
-	Cells:    hierarchyCells,
-	Live:     []experiments.LivePart[hierarchyPlan]{{Name: "clock", Run: hierarchyClock}},
+	Cells: hierarchyCells,
+	Live:  []experiments.LivePart[hierarchyPlan]{{Name: "clock", Run: hierarchyClock}},
 }, hierarchyRows)
 
 func hierarchyCells(p *hierarchyPlan) (all []experiments.Cell[hierarchyCell]) {

@@ -88,10 +88,7 @@ func interruptsRows(p *interruptsPlan, cells []interruptsCell) (all []interrupts
 // Interrupts is the study.
 var Interrupts = declared.DefineRows(experiments.Spec[interruptsPlan, interruptsCell]{
 	ID: "E6", Name: "interrupts", Class: experiments.Exact, Folder: "wheels/interrupts", Files: files,
-	Found: "With empty slots skipped, Scheme 6 wakes the host ⌊(j-1)/M⌋+1 times for a timer and Scheme 7 " +
-		"at most m times, or m+1 across the end of its last wheel.",
-	Question: "How often must a host wake up for its timers if empty slots cost nothing?",
-	Cells:    interruptsCells,
+	Cells: interruptsCells,
 }, interruptsRows)
 
 // interruptsFacility is a timer facility.

@@ -120,10 +120,6 @@ func locksRows(_ *locksPlan, cells []locksCell) (all []locksRow) {
 // Locks is the study.
 var Locks = declared.DefineRows(experiments.Spec[locksPlan, locksCell]{
 	ID: "E7", Name: "locks", Class: experiments.Exact, Folder: "wheels/locks", Files: files,
-	Found: "Scheme 2 holds its lock for {scheme2-hold}, Schemes 6 and 7 for {constant-hold}. " +
-		"Under one lock, 8 processors with Scheme 2 do the work of {scheme2-speedup#}. " +
-		"On two real processors a wheel for each did {real-locks} of one wheel with a lock per bucket.",
-	Question: "How long does a processor hold the lock that the others wait for?",
 	Check: func(p *locksPlan) error {
 		for _, s := range p.Schemes {
 			if !slices.Contains(locksSchemes, s) {

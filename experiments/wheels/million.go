@@ -149,8 +149,6 @@ func millionRows(p *millionPlan, cells []millionCell) (all []millionRow) {
 // Million is the study.
 var Million = declared.DefineRows(experiments.Spec[millionPlan, millionCell]{
 	ID: "E22", Name: "million", Class: experiments.Shape, Folder: "wheels/million", Files: files,
-	Found:    "With 4096 slots, a million idle connections cost Scheme 6 {idle}; with 2^20 slots 256 times fewer.",
-	Question: "What do the timers of a million idle connections cost, and is Scheme 6 the right one?",
 	Check: func(p *millionPlan) error {
 		if p.Keepalive < 2*p.Watched || p.interval() < 1000 {
 			return fmt.Errorf("keepalive: %v, want at least twice %v (watched), and 1000 ticks", p.Keepalive, p.Watched)

@@ -87,9 +87,6 @@ func nicholsRows(_ *nicholsPlan, cells []nicholsCell) (all []nicholsRow) {
 // Nichols is the study.
 var Nichols = declared.DefineRows(experiments.Spec[nicholsPlan, nicholsCell]{
 	ID: "E5", Name: "nichols", Class: experiments.Exact, Folder: "wheels/nichols", Files: files,
-	Found: "The paper's 50 % bounds the loss of the interval requested, rounded down ({printed}). " +
-		"Only rounding up is never early.",
-	Question: "How much precision does a hierarchy lose by rounding, and what is the paper's 50 % relative to?",
 	Check: func(p *nicholsPlan) error {
 		if !slices.Contains(p.Slots, p.Minutes) {
 			return fmt.Errorf("minutes: %d, want one of slots, %v: set both", p.Minutes, p.Slots)

@@ -70,9 +70,6 @@ func orderedlistRows(_ *orderedlistPlan, cells []orderedlistCell) (all []ordered
 // OrderedList is the study.
 var OrderedList = declared.DefineRows(experiments.Spec[orderedlistPlan, orderedlistCell]{
 	ID: "E1", Name: "orderedlist", Class: experiments.Exact, Folder: "wheels/orderedlist", Files: files,
-	Found: "The printed labels of two distributions are interchanged: a search passes {printed}.",
-	Question: "How far does START search an ordered list, " +
-		"and which of the paper's two figures belongs to which distribution?",
 	Cells: orderedlistCells,
 }, orderedlistRows)
 

@@ -156,8 +156,5 @@ func (s *ratesSide) all() (sum ratesKind) {
 // Rates is study E21: how often TCP starts, moves and stops timers.
 var Rates = declared.DefineRows(experiments.Spec[ratesPlan, ratesCell]{
 	ID: "E21", Name: "rates", Class: experiments.Exact, Folder: "wheels/rates", Files: files,
-	Found: "A timer per segment starts one timer for each packet and lets none expire ({per-segment}); " +
-		"a single timer moves once for each ACK.",
-	Question: "How many timers does TCP start, stop and let expire at 1 Gbit/s?",
-	Cells:    ratesCells,
+	Cells: ratesCells,
 }, ratesRows)

@@ -53,7 +53,7 @@ type runInfo struct {
 }
 
 func infoOf(s *experiments.Study) (studyInfo, error) {
-	info := studyInfo{ID: s.ID, Study: s.Name, Class: s.Class, Question: s.Question}
+	info := studyInfo{ID: s.ID, Study: s.Name, Class: s.Class, Question: s.Question()}
 	for _, quick := range []bool{false, true} {
 		j, err := s.Open(quick)
 		if err != nil {
@@ -94,7 +94,7 @@ func newExperimentList() *cobra.Command {
 					}
 					continue
 				}
-				rows = append(rows, []string{s.ID, s.Name, string(s.Class), s.Question})
+				rows = append(rows, []string{s.ID, s.Name, string(s.Class), s.Question()})
 			}
 			if asJSON {
 				return nil

@@ -44,7 +44,8 @@ func writeStudy(w io.Writer, s *findings.Study) error {
 	if asked := plan.Question(s.Job.Plan); s.Job.User && asked != "" {
 		writeWrapped(&b, "", asked)
 	}
-	writeWrapped(&b, "", fmt.Sprintf("%s %s: %s", study.ID, study.Name, study.Question))
+	question, _ := s.Job.Words()
+	writeWrapped(&b, "", fmt.Sprintf("%s %s: %s", study.ID, study.Name, question))
 	b.WriteString("\n")
 	writeOutcome(&b, s.Outcome)
 	for _, l := range s.Live {
