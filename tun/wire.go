@@ -101,7 +101,7 @@ func (o *LinkOptions) wires(out [2]func(*stack.PacketBuffer)) (w [2]*wire, err e
 }
 
 func isRanges(l sim.Loss) bool {
-	_, ok := l.(sim.Ranges)
+	_, ok := l.(sim.LostRanges)
 	return ok
 }
 

@@ -33,7 +33,7 @@ func (c *Config) runReal(ctx context.Context, sender string, segments int, contr
 		Arrived: func(p netns.Packet) { o.watch.arrived(p.At, p.FromServer, realSegment(p)) },
 	}
 	if !control {
-		cfg.There.Loss = sim.Losses{sim.Ranges{{From: o.watch.last(), To: o.watch.last() + 1, Attempt: 1}}}
+		cfg.There.Loss = sim.Losses{sim.LostRanges{{From: o.watch.last(), To: o.watch.last() + 1, Attempt: 1}}}
 	}
 	if sender != Linux {
 		server, err := serverTCP(sender)

@@ -53,12 +53,12 @@ type Trace struct {
 	Repeat bool
 }
 
-// Ranges loses transmissions by the bytes that they carry. A replay uses it for captured losses:
-// packet numbers may differ there, positions in the stream do not.
-type Ranges []Range
+// LostRanges loses transmissions by the bytes that they carry. A replay uses it for captured
+// losses: packet numbers may differ there, positions in the stream do not.
+type LostRanges []LostRange
 
-// Range is transmission number Attempt, from 1, of any packet that overlaps [From, To).
-type Range struct {
+// LostRange is transmission number Attempt, from 1, of any packet that overlaps [From, To).
+type LostRange struct {
 	From, To uint64
 	Attempt  uint32
 }
@@ -139,12 +139,12 @@ func (d *trace) Lost(_ wheel.Time, n uint64, _ *Packet) bool {
 }
 
 // ranges are sorted by attempt and From for a binary search. Those of one attempt are merged.
-type ranges struct{ sorted []Range }
+type ranges struct{ sorted []LostRange }
 
 // Start implements Loss.
-func (l Ranges) Start(uint64) Dropper {
+func (l LostRanges) Start(uint64) Dropper {
 	sorted := slices.Clone(l)
-	slices.SortFunc(sorted, func(a, b Range) int {
+	slices.SortFunc(sorted, func(a, b LostRange) int {
 		return cmp.Or(cmp.Compare(a.Attempt, b.Attempt), cmp.Compare(a.From, b.From))
 	})
 	merged := sorted[:0]

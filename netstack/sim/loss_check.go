@@ -118,7 +118,7 @@ func (l Trace) Check() error {
 }
 
 // String implements Loss.
-func (l Ranges) String() string {
+func (l LostRanges) String() string {
 	texts := make([]string, len(l))
 	for i, r := range l {
 		texts[i] = fmt.Sprintf("%d-%d@%d", r.From, r.To, r.Attempt)
@@ -127,7 +127,7 @@ func (l Ranges) String() string {
 }
 
 // Check implements Loss.
-func (l Ranges) Check() error {
+func (l LostRanges) Check() error {
 	if len(l) == 0 {
 		return fmt.Errorf("0 ranges, want 1 at least")
 	}

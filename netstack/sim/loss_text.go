@@ -175,7 +175,7 @@ func parseOutages(args string) (Loss, error) {
 }
 
 func parseRanges(args string) (Loss, error) {
-	var l Ranges
+	var l LostRanges
 	for arg := range strings.SplitSeq(args, ",") {
 		span, attempt, _ := strings.Cut(arg, "@")
 		from, to, _ := strings.Cut(span, "-")
@@ -191,7 +191,7 @@ func parseRanges(args string) (Loss, error) {
 		if err != nil {
 			return nil, fmt.Errorf("attempt %q, want a number from 1 to 2^32-1", attempt)
 		}
-		l = append(l, Range{f, t, uint32(k)})
+		l = append(l, LostRange{f, t, uint32(k)})
 	}
 	return l, nil
 }

@@ -30,7 +30,7 @@ const MaxSize = 1 << 24
 // Packet is what a link knows about a packet. It has no payload.
 type Packet struct {
 	// [Start, End) is the range that the packet carries, in units of the sender's choice. Attempt
-	// is the number of its transmission, from 1. Only the loss model Ranges uses them.
+	// is the number of its transmission, from 1. Only the loss model LostRanges uses them.
 	Start, End uint64
 	Attempt    uint32
 

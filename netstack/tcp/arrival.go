@@ -85,21 +85,21 @@ func (a Arrival) SegLen() uint32 {
 }
 
 // payload returns the sequence range of the payload.
-func (a Arrival) payload() Range {
+func (a Arrival) payload() SeqRange {
 	start := a.Seq
 	if a.SYN {
 		start++
 	}
-	return Range{start, start.Add(a.Len)}
+	return SeqRange{start, start.Add(a.Len)}
 }
 
 // trimmed is an Arrival cut to the receive window.
 type trimmed struct {
-	Keep   Range  // payload inside the window; if empty, at RCV.NXT or at the FIN
-	Offset uint32 // of Keep in the payload, bytes
-	FIN    bool   // the FIN is inside the window, right after Keep
-	Old    Range  // payload before RCV.NXT: a duplicate
-	Beyond uint32 // payload bytes beyond the window's right edge
+	Keep   SeqRange // payload inside the window; if empty, at RCV.NXT or at the FIN
+	Offset uint32   // of Keep in the payload, bytes
+	FIN    bool     // the FIN is inside the window, right after Keep
+	Old    SeqRange // payload before RCV.NXT: a duplicate
+	Beyond uint32   // payload bytes beyond the window's right edge
 }
 
 // trimToWindow cuts a to the window of wnd bytes from nxt. RFC 9293 §3.10.7.4: "One could tailor
@@ -117,7 +117,7 @@ func trimToWindow(nxt Seq, wnd uint32, a Arrival, fit *trimmed) {
 		return
 	}
 	if p.Start.Before(nxt) {
-		fit.Old = Range{p.Start, MinSeq(p.End, nxt)}
+		fit.Old = SeqRange{p.Start, MinSeq(p.End, nxt)}
 	}
 	right := nxt.Add(wnd)
 	if p.End.After(right) {
@@ -125,12 +125,12 @@ func trimToWindow(nxt Seq, wnd uint32, a Arrival, fit *trimmed) {
 	}
 	start, end := MaxSeq(p.Start, nxt), MinSeq(p.End, right)
 	if start.Before(end) {
-		fit.Keep, fit.Offset = Range{start, end}, start.Sub(p.Start)
+		fit.Keep, fit.Offset = SeqRange{start, end}, start.Sub(p.Start)
 	}
 	if a.FIN && p.End.InWindow(nxt, wnd) {
 		fit.FIN = true
 		if fit.Keep.Len() == 0 { // no new payload before the FIN
-			fit.Keep, fit.Offset = Range{p.End, p.End}, a.Len
+			fit.Keep, fit.Offset = SeqRange{p.End, p.End}, a.Len
 		}
 	}
 }

@@ -157,10 +157,10 @@ func TestAttackSACKFlood(t *testing.T) {
 		acks := uint64(scaled(500, 2000))
 		una, visits := x.iss.Add(1), x.s.Conn().fl.sent.visits
 		for i := range uint32(acks) {
-			var blocks [MaxSACKBlocks]Range
+			var blocks [MaxSACKBlocks]SeqRange
 			for k := range blocks {
 				from, to := block(rnd, i*MaxSACKBlocks+uint32(k), n)
-				blocks[k] = Range{una.Add(from), una.Add(to)}
+				blocks[k] = SeqRange{una.Add(from), una.Add(to)}
 			}
 			h.ack(x, una, 65535, blocks[:]...)
 		}

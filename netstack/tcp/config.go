@@ -27,8 +27,8 @@ type Config struct {
 	// DEVIATION RFC 6582 §3.2: this exists to study measurements made before NewReno.
 	Reno bool
 
-	// Script has connections follow another sender, for replays of captures; nil for none.
-	Script *Script
+	// Replay has connections follow another sender, for replays of captures; nil for none.
+	Replay *ReplayConfig
 
 	// Options offered in the SYN and accepted in the SYN-ACK. All but ECN are on by default.
 	Timestamps bool // RFC 7323 §3
@@ -175,7 +175,7 @@ func (c *Config) Check() error {
 	case c.InvalidAckInterval < 0 || c.InvalidAckInterval > time.Hour:
 		return fmt.Errorf("tcp: invalid ACK interval %v, want 0s to 1h", c.InvalidAckInterval)
 	}
-	if err := c.Script.Check(); err != nil {
+	if err := c.Replay.Check(); err != nil {
 		return err
 	}
 	return c.Socket.Check()

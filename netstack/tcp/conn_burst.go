@@ -8,7 +8,7 @@ import "tcpwheel/wheel"
 // segment, with PSH or FIN, and all unusual cases to sendOne.
 func (c *Conn) sendBurst(now wheel.Time, o *Output) {
 	if o.noBursts || c.caState != CAOpen || c.rec.frtoCredit > 0 || c.gen != nil || c.urgent || c.fl.frto.Active() ||
-		c.cfg.Pacing || c.cfg.Script != nil || c.cfg.Policy.Jitter != 0 {
+		c.cfg.Pacing || c.cfg.Replay != nil || c.cfg.Policy.Jitter != 0 {
 		return
 	}
 	last := &o.Segments[len(o.Segments)-1]

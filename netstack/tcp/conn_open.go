@@ -29,7 +29,7 @@ func (c *Conn) makeEstimator(o *Output) {
 		o.estimator, o.estimatorFor = c.cfg.Policy.NewEstimator(), c.cfg
 	}
 	c.est = o.estimator.New()
-	if s := c.cfg.Script; s != nil && s.Estimator != nil {
+	if s := c.cfg.Replay; s != nil && s.Estimator != nil {
 		c.est = s.Estimator
 	}
 }
@@ -308,7 +308,7 @@ func (c *Conn) effectiveMSS(optionLen int) uint32 {
 		peer = min(peer, c.opts.MaxSeg)
 	}
 	mss := uint32(effectiveMSS(peer, int(c.mtu), int(c.ipHeaderLen), optionLen))
-	if c.cfg.Script != nil { // the captured sender has bounded it
+	if c.cfg.Replay != nil { // the captured sender has bounded it
 		return mss
 	}
 	return c.snd.boundMSS(mss)

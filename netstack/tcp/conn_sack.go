@@ -21,9 +21,9 @@ func (c *Conn) takeSACK(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 		}
 	}
 	// The blocks come latest first (RFC 2018 §4). Sorted by number, none looks overtaken.
-	var sorted [len(h.Options.SACK)]Range
+	var sorted [len(h.Options.SACK)]SeqRange
 	blocks = sorted[:copy(sorted[:], blocks[first:])]
-	slices.SortFunc(blocks, func(a, b Range) int { return int(int32(a.Start - b.Start)) })
+	slices.SortFunc(blocks, func(a, b SeqRange) int { return int(int32(a.Start - b.Start)) })
 	for _, b := range blocks {
 		if b.Start.Before(b.End) && b.End.AtOrBefore(c.sndUna) {
 			continue // of an ACK that was overtaken
@@ -62,7 +62,7 @@ func (c *Conn) takeSACK(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 
 // wholeSegments returns the part of a SACK block, inside the flight, that covers whole segments; an
 // empty range if none.
-func (c *Conn) wholeSegments(b Range) Range {
+func (c *Conn) wholeSegments(b SeqRange) SeqRange {
 	if id := c.fl.sent.Find(b.Start); id != 0 {
 		if s := c.fl.sent.seg(id); s.Seq != b.Start {
 			b.Start = s.End()
@@ -72,7 +72,7 @@ func (c *Conn) wholeSegments(b Range) Range {
 		b.End = c.fl.sent.seg(id).Seq
 	}
 	if !b.Start.Before(b.End) {
-		return Range{}
+		return SeqRange{}
 	}
 	return b
 }

@@ -260,7 +260,7 @@ func (c *Conn) sendOne(now wheel.Time, free bool, o *Output) (hold holdReason, s
 	if !c.sendData(now, n, c.finQueued && n == queued && usable > n, o) {
 		return holdNone, false
 	}
-	if !c.limited() || !c.sackOn { // else retransmissions would wait for what the script let leave
+	if !c.limited() || !c.sackOn { // else retransmissions would wait for what the replay let leave
 		c.spendSndcnt(n)
 	}
 	if c.rec.frtoCredit > 0 {

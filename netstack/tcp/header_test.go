@@ -33,10 +33,10 @@ func TestHeaderLayout(t *testing.T) {
 		{"syn without timestamps", "8012", "020405b4 0101 0402 0103030e", SYN | ACK, Options{
 			HasMSS: true, MSS: 1460, SACKPermitted: true, HasWScale: true, WScale: 14}},
 		{"timestamps", "8018", "0101 080a 00000005 00000006", PSH | ACK, Options{HasTimestamps: true, TSVal: 5, TSEcr: 6}},
-		{"sack", "8010", "0101 050a 00000010 00000020", ACK, Options{NumSACK: 1, SACK: [4]Range{{16, 32}}}},
+		{"sack", "8010", "0101 050a 00000010 00000020", ACK, Options{NumSACK: 1, SACK: [4]SeqRange{{16, 32}}}},
 		{"timestamps and three blocks", "f010",
 			"0101 080a 00000005 00000006 0101 051a 00000010 00000020 fffffff0 00000001 00000003 00000002", ACK,
-			Options{HasTimestamps: true, TSVal: 5, TSEcr: 6, NumSACK: 3, SACK: [4]Range{{16, 32}, {1<<32 - 16, 1}, {3, 2}}}},
+			Options{HasTimestamps: true, TSVal: 5, TSEcr: 6, NumSACK: 3, SACK: [4]SeqRange{{16, 32}, {1<<32 - 16, 1}, {3, 2}}}},
 		{"user timeout in seconds", "6010", "1c04 003c", ACK, Options{HasUserTimeout: true, UserTimeout: time.Minute}},
 		{"user timeout in minutes", "6010", "1c04 ffff", ACK, Options{HasUserTimeout: true, UserTimeout: 32767 * time.Minute}},
 	} {
@@ -125,7 +125,7 @@ func randomHeader(rng *rand.Rand) Header {
 	o.SACKPermitted = coin()
 	o.NumSACK = uint8(rng.IntN(min(MaxSACKBlocks, o.sackRoom()) + 1))
 	for i := range o.NumSACK {
-		o.SACK[i] = Range{Seq(rng.Uint32()), Seq(rng.Uint32())}
+		o.SACK[i] = SeqRange{Seq(rng.Uint32()), Seq(rng.Uint32())}
 	}
 	return h
 }
@@ -196,7 +196,7 @@ func FuzzParseHeader(f *testing.F) {
 }
 
 func BenchmarkHeader(b *testing.B) {
-	h := Header{Flags: ACK, Options: Options{HasTimestamps: true, NumSACK: 2, SACK: [4]Range{{1, 2}, {3, 4}}}}
+	h := Header{Flags: ACK, Options: Options{HasTimestamps: true, NumSACK: 2, SACK: [4]SeqRange{{1, 2}, {3, 4}}}}
 	wire := h.AppendTo(nil)
 	b.Run("op=parse", func(b *testing.B) {
 		b.ReportAllocs()

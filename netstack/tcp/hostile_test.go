@@ -217,7 +217,7 @@ func (h *hostile) connect(tb testing.TB, wnd uint16, opts Options) *hostileEnd {
 }
 
 // ack sends an ACK.
-func (h *hostile) ack(x *hostileEnd, ack Seq, wnd uint16, blocks ...Range) {
+func (h *hostile) ack(x *hostileEnd, ack Seq, wnd uint16, blocks ...SeqRange) {
 	hd := Header{SrcPort: 4000, DstPort: 80, Seq: hostileISS.Add(1), Ack: ack, Flags: ACK, Window: wnd}
 	for _, b := range blocks {
 		hd.Options.SACK[hd.Options.NumSACK] = b

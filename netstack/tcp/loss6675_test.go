@@ -30,7 +30,7 @@ func newLossTest(t *testing.T, segments int) *lossTest {
 // sack SACKs from..to, inclusive, and checks which segments are lost.
 func (t *lossTest) sack(from, to int, lost ...int) {
 	t.Helper()
-	t.q.Sack(Range{Seq(100 * from), Seq(100*to + 100)}, nil)
+	t.q.Sack(SeqRange{Seq(100 * from), Seq(100*to + 100)}, nil)
 	t.update(lost...)
 }
 
@@ -91,7 +91,7 @@ func TestLoss6675Sequences(t *testing.T) {
 func TestLoss6675Bytes(t *testing.T) {
 	test := newLossTest(t, 10)
 	test.sack(2, 3) // two segments are not more than two
-	test.q.Sack(Range{400, 401}, nil)
+	test.q.Sack(SeqRange{400, 401}, nil)
 	test.update(0, 1)
 	test.pipe(1000 - 201 - 200)
 }
@@ -160,7 +160,7 @@ func TestLoss6675AgreesWithTheRFC(t *testing.T) {
 					continue
 				}
 				from := una.Add(rnd.Uint32N(nxt.Sub(una)))
-				r := Range{from, from.Add(1 + rnd.Uint32N(min(15, nxt.Sub(from))))}
+				r := SeqRange{from, from.Add(1 + rnd.Uint32N(min(15, nxt.Sub(from))))}
 				test.q.Sack(r, nil)
 				for s := r.Start; s != r.End; s++ {
 					sacked[s] = true
@@ -207,7 +207,7 @@ func TestLoss6675Work(t *testing.T) {
 	test.l.Enter(0, 100*n)
 	for i := 1; i < n; i += 2 {
 		before := test.q.visits
-		test.q.Sack(Range{Seq(100 * i), Seq(100*i + 100)}, nil)
+		test.q.Sack(SeqRange{Seq(100 * i), Seq(100*i + 100)}, nil)
 		test.l.Update(&test.q, nil)
 		if id, rule := test.l.NextSeg(&test.q, true); rule == nextSegLost {
 			test.q.Retransmit(wheel.Time(n+i), id)

@@ -56,7 +56,7 @@ type Options struct {
 	TSVal, TSEcr uint32
 
 	// SACK has the blocks in wire order, unchecked: End may precede Start.
-	SACK [MaxSACKBlocks]Range
+	SACK [MaxSACKBlocks]SeqRange
 
 	// UserTimeout is at least 1 s. Above 32,767 s it is rounded up to a minute; it is at most
 	// 32,767 min.
@@ -65,13 +65,13 @@ type Options struct {
 
 // DSACK returns the first SACK block if it reports a duplicate in an ACK of ack. RFC 2883 §4 has
 // two forms: the block lies below the ACK, or inside the second block.
-func (o *Options) DSACK(ack Seq) (Range, bool) {
+func (o *Options) DSACK(ack Seq) (SeqRange, bool) {
 	if o.NumSACK == 0 {
-		return Range{}, false
+		return SeqRange{}, false
 	}
 	b := o.SACK[0]
 	if !b.Start.Before(b.End) {
-		return Range{}, false
+		return SeqRange{}, false
 	}
 	return b, b.End.AtOrBefore(ack) || o.NumSACK > 1 && o.SACK[1].contains(b)
 }
@@ -163,7 +163,7 @@ func (o *Options) take(kind uint8, data []byte) {
 	case kindSACKPermitted:
 		o.SACKPermitted = true
 	case kindSACK:
-		o.NumSACK, o.SACK = uint8(len(data)/8), [MaxSACKBlocks]Range{}
+		o.NumSACK, o.SACK = uint8(len(data)/8), [MaxSACKBlocks]SeqRange{}
 		for i := range o.NumSACK {
 			o.SACK[i].Start = Seq(binary.BigEndian.Uint32(data[8*i:]))
 			o.SACK[i].End = Seq(binary.BigEndian.Uint32(data[8*i+4:]))

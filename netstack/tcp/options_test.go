@@ -36,7 +36,7 @@ func TestParseOptions(t *testing.T) {
 		// RFC 2018 §2: SACK-permitted has no data.
 		{"SACK-permitted", "0402", Options{SACKPermitted: true}},
 		{"four blocks", "0522 0000000100000002 0000000300000004 0000000500000006 0000000700000008",
-			Options{NumSACK: 4, SACK: [4]Range{{1, 2}, {3, 4}, {5, 6}, {7, 8}}}},
+			Options{NumSACK: 4, SACK: [4]SeqRange{{1, 2}, {3, 4}, {5, 6}, {7, 8}}}},
 	} {
 		h, _, err := ParseHeader(segmentWith(unhex(t, tt.options)))
 		if err != nil || h.Options != tt.want {
@@ -48,7 +48,7 @@ func TestParseOptions(t *testing.T) {
 // TestSACKBlocksThatDoNotFit checks that surplus blocks are cut, and that sackRoom returns the
 // room.
 func TestSACKBlocksThatDoNotFit(t *testing.T) {
-	four := Options{NumSACK: 4, SACK: [4]Range{{1, 2}, {3, 4}, {5, 6}, {7, 8}}}
+	four := Options{NumSACK: 4, SACK: [4]SeqRange{{1, 2}, {3, 4}, {5, 6}, {7, 8}}}
 	for _, tt := range []struct {
 		other Options
 		fit   int
@@ -96,16 +96,16 @@ func TestDSACK(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		ack  Seq
-		sack []Range
+		sack []SeqRange
 		want bool
 	}{
-		{"§4.1: a duplicate below the ACK", 4000, []Range{{3000, 3500}}, true},
-		{"§4.1.2: and out of order data", 4000, []Range{{3000, 3500}, {4500, 5000}}, true},
-		{"§4.1.3: a duplicate within out of order data", 4000, []Range{{5000, 5500}, {4500, 5500}}, true},
-		{"§4.2.3: a part of a later block", 5500, []Range{{10000, 11000}, {7000, 13000}}, true},
-		{"new data, and an older block apart", 4000, []Range{{5000, 5500}, {6000, 6500}}, false},
-		{"new data", 4000, []Range{{4500, 5000}}, false},
-		{"an empty block", 4000, []Range{{3000, 3000}}, false},
+		{"§4.1: a duplicate below the ACK", 4000, []SeqRange{{3000, 3500}}, true},
+		{"§4.1.2: and out of order data", 4000, []SeqRange{{3000, 3500}, {4500, 5000}}, true},
+		{"§4.1.3: a duplicate within out of order data", 4000, []SeqRange{{5000, 5500}, {4500, 5500}}, true},
+		{"§4.2.3: a part of a later block", 5500, []SeqRange{{10000, 11000}, {7000, 13000}}, true},
+		{"new data, and an older block apart", 4000, []SeqRange{{5000, 5500}, {6000, 6500}}, false},
+		{"new data", 4000, []SeqRange{{4500, 5000}}, false},
+		{"an empty block", 4000, []SeqRange{{3000, 3000}}, false},
 		{"no block", 4000, nil, false},
 	} {
 		var o Options

@@ -71,7 +71,7 @@ func (r *rackState) ReorderingSeen() bool { return r.reorderingSeen }
 // Delivered performs steps 2 and 3 of RFC 8985 §6.2 on a segment newly acknowledged or SACKed, in
 // the order of sentQueue's callbacks. It reports whether later segments overtook it.
 // staleEcho says that the ACK's timestamp echo is older than the segment's last transmission. slack
-// is Script.Slack.
+// is ReplayConfig.Slack.
 func (r *rackState) Delivered(now wheel.Time, s *sentSegment, staleEcho bool, slack time.Duration) (reordered bool) {
 	if s.Sacked() {
 		return false

@@ -45,7 +45,7 @@ func (t *rackTest) at(d time.Duration) { t.now = wheel.Time(d) }
 
 func (t *rackTest) deliver(id segmentID) { t.r.Delivered(t.now, t.q.Get(id), false, t.slack) }
 
-func (t *rackTest) sack(i int) { t.q.Sack(Range{Seq(100 * i), Seq(100*i + 100)}, t.deliver) }
+func (t *rackTest) sack(i int) { t.q.Sack(SeqRange{Seq(100 * i), Seq(100*i + 100)}, t.deliver) }
 
 func (t *rackTest) ack(i int) {
 	t.q.Ack(Seq(100*i), t.deliver)

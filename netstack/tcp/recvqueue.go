@@ -11,10 +11,10 @@ import "fmt"
 // is 8 bytes per range, allocated on the first out-of-order segment and doubled up to the bound.
 type recvQueue struct {
 	nxt     Seq
-	fin     Seq     // sequence number of the FIN, if finSeen
-	held    []Range // sorted, disjoint, not adjacent to each other or to nxt
-	max     uint16  // ranges
-	finDone bool    // the FIN is in order: nxt is fin+1
+	fin     Seq        // sequence number of the FIN, if finSeen
+	held    []SeqRange // sorted, disjoint, not adjacent to each other or to nxt
+	max     uint16     // ranges
+	finDone bool       // the FIN is in order: nxt is fin+1
 	finSeen bool
 }
 
@@ -35,7 +35,7 @@ func (q *recvQueue) Nxt() Seq { return q.nxt }
 func (q *recvQueue) Finished() bool { return q.finDone }
 
 // Held returns the sorted ranges beyond RCV.NXT. The slice is valid until the next Insert.
-func (q *recvQueue) Held() []Range { return q.held }
+func (q *recvQueue) Held() []SeqRange { return q.held }
 
 // Beyond reports whether data or the FIN beyond RCV.NXT has arrived.
 func (q *recvQueue) Beyond() bool { return len(q.held) > 0 || q.finSeen && !q.finDone }
@@ -50,18 +50,18 @@ func (q *recvQueue) HeldBytes() (n uint32) {
 
 // Find returns the held range that contains s. A FIN beyond RCV.NXT belongs to the range before it,
 // or is a range of its own.
-func (q *recvQueue) Find(s Seq) (r Range, ok bool) {
+func (q *recvQueue) Find(s Seq) (r SeqRange, ok bool) {
 	if q.finSeen && !q.finDone && s == q.fin {
 		if n := len(q.held); n > 0 && q.held[n-1].End == q.fin {
 			return q.held[n-1], true
 		}
-		return Range{q.fin, q.fin + 1}, true
+		return SeqRange{q.fin, q.fin + 1}, true
 	}
 	i := q.search(s)
 	if i < len(q.held) && q.held[i].Start.AtOrBefore(s) {
 		return q.held[i], true
 	}
-	return Range{}, false
+	return SeqRange{}, false
 }
 
 // search returns the index of the first held range that ends after s.
@@ -86,13 +86,13 @@ type insertion struct {
 	// Keep is the range to store, from Offset in the payload. It begins and ends with a new byte
 	// and has all new ones. Some between may be held already; store either copy. It is empty if
 	// nothing is new.
-	Keep   Range
+	Keep   SeqRange
 	Offset uint32
 	// Duplicate is the first contiguous run of bytes received before, for a DSACK.
-	Duplicate Range
+	Duplicate SeqRange
 	// Block is the held range that the segment is now part of. It is empty if RCV.NXT has passed
 	// the segment or nothing was kept. For a lone FIN it is Find of the FIN.
-	Block Range
+	Block SeqRange
 	// InOrder is how many bytes became readable. It excludes the FIN.
 	InOrder uint32
 	// Dropped is how many new bytes were dropped: beyond the window, after the FIN, or for lack of
@@ -120,7 +120,7 @@ func (q *recvQueue) Insert(a Arrival, wnd uint32, ins *insertion) {
 	trimToWindow(q.nxt, wnd, a, &fit)
 	ins.Dropped, ins.Duplicate = fit.Beyond, fit.Old
 	if q.finDone {
-		ins.Keep = Range{q.nxt, q.nxt}
+		ins.Keep = SeqRange{q.nxt, q.nxt}
 		if ins.Duplicate.End == q.nxt && ins.Duplicate.Len() > 0 {
 			ins.Duplicate.End-- // the FIN is not a byte
 		}
@@ -132,14 +132,14 @@ func (q *recvQueue) Insert(a Arrival, wnd uint32, ins *insertion) {
 	}
 	r := fit.Keep
 	if q.finSeen && r.End.After(q.fin) {
-		cut := Range{MaxSeq(r.Start, q.fin), r.End} // after the FIN
+		cut := SeqRange{MaxSeq(r.Start, q.fin), r.End} // after the FIN
 		ins.Dropped += cut.Len()
 		r.End = MaxSeq(r.Start, q.fin)
 	}
 	if r.Len() > 0 {
 		q.add(ins, r, fit.Offset)
 	} else {
-		ins.Keep = Range{r.Start, r.Start}
+		ins.Keep = SeqRange{r.Start, r.Start}
 	}
 	if q.finSeen && q.nxt == q.fin {
 		q.nxt++
@@ -152,16 +152,16 @@ func (q *recvQueue) Insert(a Arrival, wnd uint32, ins *insertion) {
 
 // add merges r into the ranges; r is not empty and inside the window. offset is its position in the
 // payload.
-func (q *recvQueue) add(ins *insertion, r Range, offset uint32) {
+func (q *recvQueue) add(ins *insertion, r SeqRange, offset uint32) {
 	i := q.search(r.Start)
 	ins.Keep, ins.Offset = r, offset
 	if i < len(q.held) && q.held[i].Start.Before(r.End) && ins.Duplicate.Len() == 0 {
-		ins.Duplicate = Range{MaxSeq(r.Start, q.held[i].Start), MinSeq(r.End, q.held[i].End)}
+		ins.Duplicate = SeqRange{MaxSeq(r.Start, q.held[i].Start), MinSeq(r.End, q.held[i].End)}
 	}
 	if i < len(q.held) && q.held[i].Start.AtOrBefore(r.Start) { // its first byte is held
 		h := q.held[i]
 		if r.End.AtOrBefore(h.End) {
-			ins.Keep, ins.Offset, ins.Block = Range{r.Start, r.Start}, 0, h
+			ins.Keep, ins.Offset, ins.Block = SeqRange{r.Start, r.Start}, 0, h
 			return
 		}
 		ins.Keep.Start, ins.Offset = h.End, offset+h.End.Sub(r.Start)
@@ -177,7 +177,7 @@ func (q *recvQueue) add(ins *insertion, r Range, offset uint32) {
 		if h.End.AtOrAfter(r.End) && h.Start.Before(r.End) {
 			ins.Keep.End = h.Start
 		}
-		block = Range{MinSeq(block.Start, h.Start), MaxSeq(block.End, h.End)}
+		block = SeqRange{MinSeq(block.Start, h.Start), MaxSeq(block.End, h.End)}
 		j++
 	}
 	if block.Start == q.nxt {
@@ -190,10 +190,10 @@ func (q *recvQueue) add(ins *insertion, r Range, offset uint32) {
 	if i == j {
 		if len(q.held) >= int(q.max) {
 			ins.Dropped += r.Len()
-			ins.Keep, ins.Offset = Range{r.Start, r.Start}, 0
+			ins.Keep, ins.Offset = SeqRange{r.Start, r.Start}, 0
 			return
 		}
-		q.held = append(q.held, Range{})
+		q.held = append(q.held, SeqRange{})
 		copy(q.held[i+1:], q.held[i:])
 		j++
 	}

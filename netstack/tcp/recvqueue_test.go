@@ -17,7 +17,7 @@ type byteQueue struct {
 	finDone    bool
 }
 
-func (q *byteQueue) ranges() (all []Range) {
+func (q *byteQueue) ranges() (all []SeqRange) {
 	for s := q.nxt; s != q.nxt+256; s++ {
 		if !q.have[s] {
 			continue
@@ -25,7 +25,7 @@ func (q *byteQueue) ranges() (all []Range) {
 		if n := len(all); n > 0 && all[n-1].End == s {
 			all[n-1].End++
 		} else {
-			all = append(all, Range{s, s + 1})
+			all = append(all, SeqRange{s, s + 1})
 		}
 	}
 	return all
@@ -40,7 +40,7 @@ func stepBoth(t *testing.T, q *recvQueue, twin *byteQueue, a Arrival, wnd uint32
 	ins := q.insert(a, wnd)
 	p := a.payload()
 	var fresh []Seq
-	var dup Range
+	var dup SeqRange
 	runOver := false
 	finAt, maxHeld := p.End, twin.nxt
 	for s := range twin.have {
@@ -68,7 +68,7 @@ func stepBoth(t *testing.T, q *recvQueue, twin *byteQueue, a Arrival, wnd uint32
 		t.Fatalf("Insert(%+v, %d) = %+v: refused with %d of %d ranges held", a, wnd, ins, before, q.max)
 	}
 	if !refused {
-		if len(fresh) > 0 && (ins.Keep != Range{fresh[0], fresh[len(fresh)-1] + 1} || ins.Offset != fresh[0].Sub(p.Start)) {
+		if len(fresh) > 0 && (ins.Keep != SeqRange{fresh[0], fresh[len(fresh)-1] + 1} || ins.Offset != fresh[0].Sub(p.Start)) {
 			t.Fatalf("Insert(%+v, %d) = %+v, want %v..%v kept", a, wnd, ins, fresh[0], fresh[len(fresh)-1])
 		}
 		if len(fresh) == 0 && ins.Keep.Len() > 0 {

@@ -13,7 +13,7 @@ type sackGenerator struct {
 	recent [MaxSACKBlocks]Seq // most recent first
 	n      uint8
 	hasDup bool
-	dup    Range
+	dup    SeqRange
 }
 
 // OnInsert records the result of an insertion.
@@ -41,7 +41,7 @@ func (g *sackGenerator) OnInsert(ins *insertion) {
 // Blocks fills dst with the blocks of the next ACK and returns how many there are. It changes
 // nothing, so a rebuilt segment has the same blocks. It costs O(1), or O(ranges) if there is more
 // room than recent blocks.
-func (g *sackGenerator) Blocks(q *recvQueue, dst []Range) int {
+func (g *sackGenerator) Blocks(q *recvQueue, dst []SeqRange) int {
 	n := 0
 	if g.hasDup && len(dst) > 0 {
 		// RFC 2883 §4: "If the D-SACK block reports a duplicate contiguous sequence from a
@@ -57,7 +57,7 @@ func (g *sackGenerator) Blocks(q *recvQueue, dst []Range) int {
 	}
 	// The blocks after the DSACK, each at most once.
 	first := min(n, 1)
-	add := func(r Range) {
+	add := func(r SeqRange) {
 		if q.finSeen && r.End == q.fin {
 			r.End++ // include the FIN
 		}

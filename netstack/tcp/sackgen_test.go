@@ -19,11 +19,11 @@ func newSACKTest(t *testing.T, nxt Seq) *sackTest {
 }
 
 // receive takes bytes from..to, and checks RCV.NXT and the blocks.
-func (s *sackTest) receive(from, to, nxt Seq, want ...Range) {
+func (s *sackTest) receive(from, to, nxt Seq, want ...SeqRange) {
 	s.t.Helper()
 	ins := s.q.insert(Arrival{Seq: from, Len: to.Sub(from)}, 1<<20)
 	s.g.OnInsert(&ins)
-	var buf [3]Range
+	var buf [3]SeqRange
 	n := s.g.Blocks(s.q, buf[:])
 	s.g.OnAckSent(s.q)
 	if s.q.Nxt() != nxt || !slices.Equal(buf[:n], want) {
@@ -44,11 +44,11 @@ func TestSACKExamples(t *testing.T) {
 	// eighth are lost; then the fourth and second arrive.
 	s := newSACKTest(t, 5000)
 	s.receive(5000, 5500, 5500)
-	s.receive(6000, 6500, 5500, Range{6000, 6500})
-	s.receive(7000, 7500, 5500, Range{7000, 7500}, Range{6000, 6500})
-	s.receive(8000, 8500, 5500, Range{8000, 8500}, Range{7000, 7500}, Range{6000, 6500})
-	s.receive(6500, 7000, 5500, Range{6000, 7500}, Range{8000, 8500})
-	s.receive(5500, 6000, 7500, Range{8000, 8500})
+	s.receive(6000, 6500, 5500, SeqRange{6000, 6500})
+	s.receive(7000, 7500, 5500, SeqRange{7000, 7500}, SeqRange{6000, 6500})
+	s.receive(8000, 8500, 5500, SeqRange{8000, 8500}, SeqRange{7000, 7500}, SeqRange{6000, 6500})
+	s.receive(6500, 7000, 5500, SeqRange{6000, 7500}, SeqRange{8000, 8500})
+	s.receive(5500, 6000, 7500, SeqRange{8000, 8500})
 	s.receive(7500, 8000, 8500)
 }
 
@@ -59,30 +59,30 @@ func TestDSACKExamples(t *testing.T) {
 	s := newSACKTest(t, 3000)
 	s.receive(3000, 3500, 3500)
 	s.receive(3500, 4000, 4000)
-	s.receive(3000, 3500, 4000, Range{3000, 3500})
-	s.receive(4500, 5000, 4000, Range{4500, 5000})
-	s.receive(3000, 3500, 4000, Range{3000, 3500}, Range{4500, 5000})
+	s.receive(3000, 3500, 4000, SeqRange{3000, 3500})
+	s.receive(4500, 5000, 4000, SeqRange{4500, 5000})
+	s.receive(3000, 3500, 4000, SeqRange{3000, 3500}, SeqRange{4500, 5000})
 	// RFC 2883 §4: "then the second SACK block in that SACK option should specify that (possibly
 	// larger) block of data."
-	s.receive(5500, 6000, 4000, Range{5500, 6000}, Range{4500, 5000})
-	s.receive(5000, 5500, 4000, Range{4500, 6000})
-	s.receive(5000, 5500, 4000, Range{5000, 5500}, Range{4500, 6000})
+	s.receive(5500, 6000, 4000, SeqRange{5500, 6000}, SeqRange{4500, 5000})
+	s.receive(5000, 5500, 4000, SeqRange{4500, 6000})
+	s.receive(5000, 5500, 4000, SeqRange{5000, 5500}, SeqRange{4500, 6000})
 	// Two duplicate runs in one segment: the first is reported, once.
-	s.receive(6500, 7000, 4000, Range{6500, 7000}, Range{4500, 6000})
-	s.receive(4500, 7000, 4000, Range{4500, 6000}, Range{4500, 7000})
+	s.receive(6500, 7000, 4000, SeqRange{6500, 7000}, SeqRange{4500, 6000})
+	s.receive(4500, 7000, 4000, SeqRange{4500, 6000}, SeqRange{4500, 7000})
 	s.receive(4000, 4500, 7000)
 	// Part old, part new.
-	s.receive(6500, 7500, 7500, Range{6500, 7000})
+	s.receive(6500, 7500, 7500, SeqRange{6500, 7000})
 }
 
 // TestSACKOfALoneFIN checks that a FIN received before missing data is SACKed, as in Linux, so the
 // sender learns of the loss.
 func TestSACKOfALoneFIN(t *testing.T) {
-	fin := func(s *sackTest, at, nxt Seq, want ...Range) {
+	fin := func(s *sackTest, at, nxt Seq, want ...SeqRange) {
 		t.Helper()
 		ins := s.q.insert(Arrival{Seq: at, FIN: true}, 1<<20)
 		s.g.OnInsert(&ins)
-		var buf [3]Range
+		var buf [3]SeqRange
 		n := s.g.Blocks(s.q, buf[:])
 		s.g.OnAckSent(s.q)
 		if s.q.Nxt() != nxt || !slices.Equal(buf[:n], want) {
@@ -91,12 +91,12 @@ func TestSACKOfALoneFIN(t *testing.T) {
 	}
 	// Alone, then again, then with the data before it, until all has arrived.
 	s := newSACKTest(t, 5000)
-	fin(s, 6000, 5000, Range{6000, 6001})
+	fin(s, 6000, 5000, SeqRange{6000, 6001})
 	if !s.q.Beyond() || len(s.q.Held()) != 0 || s.q.HeldBytes() != 0 {
 		t.Error("a FIN beyond RCV.NXT is nothing, or bytes")
 	}
-	fin(s, 6000, 5000, Range{6000, 6001})
-	s.receive(5500, 6000, 5000, Range{5500, 6001})
+	fin(s, 6000, 5000, SeqRange{6000, 6001})
+	s.receive(5500, 6000, 5000, SeqRange{5500, 6001})
 	s.receive(5000, 5500, 6001)
 	if s.q.Beyond() {
 		t.Error("the FIN is reached, and still beyond")
@@ -104,13 +104,13 @@ func TestSACKOfALoneFIN(t *testing.T) {
 	// RFC 2018 §4: "The first SACK block" "MUST specify the contiguous block of data containing the
 	// segment which triggered this ACK".
 	s = newSACKTest(t, 5000)
-	s.receive(5200, 5300, 5000, Range{5200, 5300})
-	fin(s, 6000, 5000, Range{6000, 6001}, Range{5200, 5300})
-	s.receive(5400, 5500, 5000, Range{5400, 5500}, Range{6000, 6001}, Range{5200, 5300})
+	s.receive(5200, 5300, 5000, SeqRange{5200, 5300})
+	fin(s, 6000, 5000, SeqRange{6000, 6001}, SeqRange{5200, 5300})
+	s.receive(5400, 5500, 5000, SeqRange{5400, 5500}, SeqRange{6000, 6001}, SeqRange{5200, 5300})
 	// After bytes already held.
 	s = newSACKTest(t, 5000)
-	s.receive(5500, 6000, 5000, Range{5500, 6000})
-	fin(s, 6000, 5000, Range{5500, 6001})
+	s.receive(5500, 6000, 5000, SeqRange{5500, 6000})
+	fin(s, 6000, 5000, SeqRange{5500, 6001})
 	s.receive(5000, 5500, 6001)
 	// In order.
 	s = newSACKTest(t, 5000)
@@ -128,7 +128,7 @@ func TestSACKGenProperties(t *testing.T) {
 		for range 100 {
 			ins := q.insert(Arrival{Seq: q.Nxt() + Seq(rnd.IntN(200)-20), Len: uint32(1 + rnd.IntN(20))}, 1<<16)
 			g.OnInsert(&ins)
-			var buf [MaxSACKBlocks]Range
+			var buf [MaxSACKBlocks]SeqRange
 			room := rnd.IntN(5)
 			blocks := buf[:g.Blocks(q, buf[:room])]
 			g.OnAckSent(q)

@@ -54,7 +54,7 @@ func BenchmarkSentSack(b *testing.B) {
 					}
 					end = una.Add(1000)
 				}
-				q.Sack(Range{una.Add(1000), end.Add(1000)}, nil)
+				q.Sack(SeqRange{una.Add(1000), end.Add(1000)}, nil)
 				end = end.Add(1000)
 			}
 		})

@@ -48,7 +48,7 @@ func TestSackFlood(t *testing.T) {
 	}
 	for i := Seq(1); i < 8000; i += 2 {
 		visits, moves := q.visits, q.moves
-		q.Sack(Range{i, i + 1}, nil)
+		q.Sack(SeqRange{i, i + 1}, nil)
 		if q.visits-visits > 64 || q.moves-moves > limit {
 			t.Fatalf("block %d: %d visits, %d moves", i, q.visits-visits, q.moves-moves)
 		}
@@ -65,7 +65,7 @@ func TestSackFlood(t *testing.T) {
 func TestSackIgnores(t *testing.T) {
 	q, _ := newSentQueue(8)
 	q.Push(0, 1000, 1000, 0)
-	for _, r := range []Range{{1100, 1100}, {1200, 1100}, {999, 1100}, {1900, 2001}, {5000, 6000}} {
+	for _, r := range []SeqRange{{1100, 1100}, {1200, 1100}, {999, 1100}, {1900, 2001}, {5000, 6000}} {
 		if got := q.Sack(r, nil); got != 0 || q.Len() != 1 {
 			t.Errorf("Sack(%v) = %d, and %d segments", r, got, q.Len())
 		}
@@ -79,7 +79,7 @@ func TestForgetSacks(t *testing.T) {
 	for i := range 4 {
 		q.Push(0, Seq(i*100), 100, 0)
 	}
-	q.Sack(Range{100, 300}, nil)
+	q.Sack(SeqRange{100, 300}, nil)
 	var told []Seq
 	q.ForgetSacks(func(id segmentID) { told = append(told, q.Get(id).Seq) })
 	if len(told) != 2 || told[0] != 100 || told[1] != 200 {
@@ -98,7 +98,7 @@ func TestSentQueueDoesNotAllocate(t *testing.T) {
 			q.Push(0, nxt, 100, 0)
 			nxt = nxt.Add(100)
 		}
-		q.Sack(Range{nxt.Add(^uint32(850)), nxt.Add(^uint32(330))}, nil)
+		q.Sack(SeqRange{nxt.Add(^uint32(850)), nxt.Add(^uint32(330))}, nil)
 		q.MarkLost(q.Front())
 		q.Retransmit(1, q.Front())
 		q.Ack(nxt, nil)

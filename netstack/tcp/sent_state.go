@@ -9,7 +9,7 @@ import "tcpwheel/wheel"
 //
 // It costs O(log n) amortised, O(1) for each newly SACKed segment, and the cost of Split; runs
 // SACKed before are skipped.
-func (q *sentQueue) Sack(block Range, f func(segmentID)) (bytes uint32) {
+func (q *sentQueue) Sack(block SeqRange, f func(segmentID)) (bytes uint32) {
 	if q.n == 0 || !block.Start.Before(block.End) || block.Start.Before(q.seg(q.Front()).Seq) ||
 		block.End.After(q.seg(q.Back()).End()) {
 		return 0

@@ -32,7 +32,7 @@ func (w *sentTwin) count(mask, want byte) (n uint32) {
 	return n
 }
 
-func (w *sentTwin) each(r Range, f func(i int)) {
+func (w *sentTwin) each(r SeqRange, f func(i int)) {
 	for s := r.Start; s != r.End; s++ {
 		f(int(s.Sub(w.una)))
 	}
@@ -148,14 +148,14 @@ func runSent(t *testing.T, steps, limit int, next func(n int) int) {
 			}
 		case 3, 4, 5:
 			from := next(len(w.state))
-			r := Range{w.una.Add(uint32(from)), w.una.Add(uint32(from + 1 + next(len(w.state)-from)))}
-			var told []Range
+			r := SeqRange{w.una.Add(uint32(from)), w.una.Add(uint32(from + 1 + next(len(w.state)-from)))}
+			var told []SeqRange
 			full := q.Len()+2 > limit
 			got := q.Sack(r, func(id segmentID) {
 				if s := q.Get(id); s.Sacked() {
 					t.Fatalf("step %d: Sack reports %v, which was SACKed before", step, s.Seq)
 				}
-				told = append(told, Range{q.Get(id).Seq, q.Get(id).End()})
+				told = append(told, SeqRange{q.Get(id).Seq, q.Get(id).End()})
 			})
 			want := uint32(0)
 			w.each(r, func(i int) {
@@ -177,13 +177,13 @@ func runSent(t *testing.T, steps, limit int, next func(n int) int) {
 			id := some()
 			if s := q.Get(id); !s.Sacked() {
 				q.MarkLost(id)
-				w.each(Range{s.Seq, s.End()}, func(i int) { w.state[i] = twinLost })
+				w.each(SeqRange{s.Seq, s.End()}, func(i int) { w.state[i] = twinLost })
 			}
 		case 7:
 			id := some()
 			if s := q.Get(id); !s.Sacked() {
 				q.Retransmit(now, id)
-				w.each(Range{s.Seq, s.End()}, func(i int) { w.state[i] |= twinRetrans; w.sent[i] = now })
+				w.each(SeqRange{s.Seq, s.End()}, func(i int) { w.state[i] |= twinRetrans; w.sent[i] = now })
 			}
 		case 8:
 			id := some()
@@ -271,11 +271,11 @@ func TestSentQueueWork(t *testing.T) {
 	}
 	// The block grows by a segment per ACK, from the second segment to the last but one.
 	for i := 1; i < n-1; i++ {
-		visit("Sack of a growing block", 64, func() { q.Sack(Range{size, Seq((i + 1) * size)}, nil) })
+		visit("Sack of a growing block", 64, func() { q.Sack(SeqRange{size, Seq((i + 1) * size)}, nil) })
 	}
-	q.Sack(Range{size, n * size}, nil)
-	visit("Sack of what is SACKed, the first time", n+64, func() { q.Sack(Range{2 * size, n * size}, nil) })
-	visit("Sack of a SACKed range", 64, func() { q.Sack(Range{2 * size, n * size}, nil) })
+	q.Sack(SeqRange{size, n * size}, nil)
+	visit("Sack of what is SACKed, the first time", n+64, func() { q.Sack(SeqRange{2 * size, n * size}, nil) })
+	visit("Sack of a SACKed range", 64, func() { q.Sack(SeqRange{2 * size, n * size}, nil) })
 	visit("Ack of one", 4+n, func() { q.Ack(size, nil) })
 	if q.Sacked().Segments != n-1 || q.Outstanding().Segments != n-1 {
 		t.Fatalf("SACKed %v of %v", q.Sacked(), q.Outstanding())

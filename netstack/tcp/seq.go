@@ -51,15 +51,16 @@ func MinSeq(s, t Seq) Seq {
 // String returns the number in decimal.
 func (s Seq) String() string { return strconv.FormatUint(uint64(s), 10) }
 
-// Range is the sequence numbers from Start up to but excluding End. It is empty if they are equal.
-type Range struct {
+// SeqRange is the sequence numbers from Start up to but excluding End. It is empty if they are
+// equal.
+type SeqRange struct {
 	Start, End Seq
 }
 
 // Len returns the number of bytes.
-func (r Range) Len() uint32 { return r.End.Sub(r.Start) }
+func (r SeqRange) Len() uint32 { return r.End.Sub(r.Start) }
 
 // contains reports whether o is inside r.
-func (r Range) contains(o Range) bool {
+func (r SeqRange) contains(o SeqRange) bool {
 	return r.Start.AtOrBefore(o.Start) && o.End.AtOrBefore(r.End)
 }

@@ -63,11 +63,11 @@ func TestSeqInWindow(t *testing.T) {
 }
 
 func TestRange(t *testing.T) {
-	r := Range{Start: 1<<32 - 10, End: 10}
+	r := SeqRange{Start: 1<<32 - 10, End: 10}
 	if got := r.Len(); got != 20 {
 		t.Errorf("Len of %v = %d, want 20", r, got)
 	}
-	for o, want := range map[Range]bool{
+	for o, want := range map[SeqRange]bool{
 		r:                             true,
 		{Start: 0, End: 10}:           true,
 		{Start: 5, End: 5}:            true,

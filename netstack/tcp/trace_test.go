@@ -160,7 +160,7 @@ func traceEventWithEverything() TraceEvent {
 			Seq: 1, Ack: 2, Flags: SYN | ACK | URG | ECE, Window: 3, Urgent: 4,
 			Options: Options{
 				HasMSS: true, MSS: 1460, HasWScale: true, WScale: 7, SACKPermitted: true, HasTimestamps: true, TSVal: 5, TSEcr: 6,
-				HasUserTimeout: true, UserTimeout: time.Minute, NumSACK: 2, SACK: [MaxSACKBlocks]Range{{1, 2}, {3, 4}},
+				HasUserTimeout: true, UserTimeout: time.Minute, NumSACK: 2, SACK: [MaxSACKBlocks]SeqRange{{1, 2}, {3, 4}},
 			},
 		},
 		Len: 9, CE: true, ECT: true, Rexmit: 1, Timed: true,

@@ -41,7 +41,8 @@ func (l *PacketLink) Change(cfg sim.LinkConfig, key uint64) error {
 	}
 	l.before, l.link = l.Counts(), link
 	for _, loss := range cfg.Loss {
-		if _, ok := loss.(sim.Ranges); ok && l.attempts == nil { // the only model that asks for attempts
+		// It is the only model that asks for attempts.
+		if _, ok := loss.(sim.LostRanges); ok && l.attempts == nil {
 			l.attempts = map[attemptKey]uint32{}
 		}
 	}

@@ -274,7 +274,7 @@ func TestRelay(t *testing.T) {
 func TestLinkImpairs(t *testing.T) {
 	link := sim.LinkConfig{
 		Delay: 10 * time.Millisecond, Rate: 20e6, Queue: sim.Limit{Packets: 50}, Mark: sim.Limit{Packets: 5},
-		Loss:    sim.Losses{sim.Bernoulli{P: 0.01}, sim.Ranges{{From: 5000, To: 5001, Attempt: 1}}},
+		Loss:    sim.Losses{sim.Bernoulli{P: 0.01}, sim.LostRanges{{From: 5000, To: 5001, Attempt: 1}}},
 		Reorder: sim.Reorder{Probability: 0.02, Extra: 5 * time.Millisecond}, Duplicate: 0.02, Corrupt: 0.02,
 	}
 	ours := virtual.TCP{Config: netstack.DefaultConfig()}

@@ -15,7 +15,7 @@ import (
 func TestDescribe(t *testing.T) {
 	sack := tcp.Header{SrcPort: 40000, DstPort: 8, Seq: 0, Ack: 7, Flags: tcp.ACK}
 	sack.Options.NumSACK = 2
-	sack.Options.SACK[0], sack.Options.SACK[1] = tcp.Range{Start: 9, End: 12}, tcp.Range{Start: 20, End: 30}
+	sack.Options.SACK[0], sack.Options.SACK[1] = tcp.SeqRange{Start: 9, End: 12}, tcp.SeqRange{Start: 20, End: 30}
 	for _, c := range []struct {
 		name string
 		link int

@@ -57,7 +57,7 @@ func (e *end) resendAt(at wheel.Time, r *Range, n int) {
 
 // resend retransmits what of [start, stop) has left fewer than n times.
 func (e *end) resend(now wheel.Time, start, stop int64, n int) {
-	e.conn.Resend(now, tcp.Range{Start: tcp.Seq(start), End: tcp.Seq(stop)}, uint8(min(n, 255)), &e.out)
+	e.conn.Resend(now, tcp.SeqRange{Start: tcp.Seq(start), End: tcp.Seq(stop)}, uint8(min(n, 255)), &e.out)
 	e.flush(now)
 }
 
@@ -134,7 +134,7 @@ func (e *end) carryOut(now wheel.Time) {
 
 // setTimer carries out a timer operation, unless the decider is in charge of it.
 func (e *end) setTimer(op tcp.TimerOp) {
-	if e.cfg.Script.ResendOnly {
+	if e.cfg.Replay.ResendOnly {
 		switch op.Slot.Kind() {
 		case tcptimers.Rexmit, tcptimers.TLP, tcptimers.Reorder:
 			return
@@ -216,9 +216,9 @@ func (s *Script) config(side int, o *Options, d decider) (*tcp.Config, tcp.Path,
 		}
 	}
 	c := tcp.DefaultConfig(policy)
-	c.Script = &tcp.Script{ResendOnly: d.resendOnly()}
+	c.Replay = &tcp.ReplayConfig{ResendOnly: d.resendOnly()}
 	if !o.Own {
-		c.Script.Slack, c.Script.Limits = ackTurnaround, e.SendLimits
+		c.Replay.Slack, c.Replay.Limits = ackTurnaround, e.SendLimits
 	}
 	c.Control = o.Control
 	if c.Control == "" {

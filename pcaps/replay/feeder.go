@@ -59,7 +59,7 @@ func (f *feeder) deliver(now wheel.Time, x *delivery) {
 		}
 		h.Window = f.window(p)
 		for i, r := range s.facts.SACK(p) {
-			o.SACK[i] = tcp.Range{Start: tcp.Seq(r.Start), End: tcp.Seq(r.End)}
+			o.SACK[i] = tcp.SeqRange{Start: tcp.Seq(r.Start), End: tcp.Seq(r.End)}
 			o.NumSACK++
 		}
 		if o.HasTimestamps && h.Flags.Has(tcp.ACK) {

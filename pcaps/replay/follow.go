@@ -30,7 +30,7 @@ func (s *Script) follow(control string, group []*contender) (*follower, error) {
 			return nil, err
 		}
 		f.fans[d] = newFan(group)
-		f.ends[d].cfg.Script.Estimator = f.fans[d]
+		f.ends[d].cfg.Replay.Estimator = f.fans[d]
 		f.feeders[d] = newFeeder(f.ends[d])
 	}
 	if len(s.Paths[0].Ranges) == 0 || s.Paths[0].Ranges[0].Start > 0 {

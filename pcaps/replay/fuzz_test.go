@@ -87,7 +87,7 @@ func scriptOf(t *testing.T, data []byte) {
 		}
 		if data[6]&2 != 0 {
 			h.Options.NumSACK = 1
-			h.Options.SACK[0] = tcp.Range{Start: h.Ack.Add(uint32(data[5])), End: h.Ack.Add(uint32(data[5]) + 700)}
+			h.Options.SACK[0] = tcp.SeqRange{Start: h.Ack.Add(uint32(data[5])), End: h.Ack.Add(uint32(data[5]) + 700)}
 		}
 		r.Add(&p)
 	}

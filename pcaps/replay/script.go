@@ -72,13 +72,13 @@ type ACK struct {
 
 // Loss is an episode of the capture: bytes that were retransmitted.
 type Loss struct {
-	Flow    int           `json:"flow"` // 0: the client sent them
-	Start   uint64        `json:"start"`
-	End     uint64        `json:"end"`
-	Try     int           `json:"try"` // the transmission before the first retransmission, from 1
-	Kind    track.Kind    `json:"kind"`
-	Verdict track.Verdict `json:"spurious"`
-	Packet  int64         `json:"packet"` // the first retransmission
+	Flow    int                `json:"flow"` // 0: the client sent them
+	Start   uint64             `json:"start"`
+	End     uint64             `json:"end"`
+	Try     int                `json:"try"` // the transmission before the first retransmission, from 1
+	Kind    track.Kind         `json:"kind"`
+	Verdict track.Spuriousness `json:"spurious"`
+	Packet  int64              `json:"packet"` // the first retransmission
 
 	Sent wheel.Time    `json:"sent_ns"`  // the transmission before left
 	At   wheel.Time    `json:"at_ns"`    // the first retransmission, by the point of capture

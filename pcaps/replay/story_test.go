@@ -70,7 +70,7 @@ func story(t *testing.T, text string) (packets []capture.Packet) {
 					_, err := fmt.Sscanf(text, "%d:%d", &n, &end)
 					fail(err)
 					o := &h.Options
-					o.SACK[o.NumSACK] = tcp.Range{Start: initial[1-d] + tcp.Seq(n), End: initial[1-d] + tcp.Seq(end)}
+					o.SACK[o.NumSACK] = tcp.SeqRange{Start: initial[1-d] + tcp.Seq(n), End: initial[1-d] + tcp.Seq(end)}
 					o.NumSACK++
 				}
 				f = f[1:]

@@ -34,7 +34,7 @@ func captured(t testing.TB, flows int, octets uint64, losses string) []byte {
 		t.Fatal(err)
 	}
 	link := sim.LinkConfig{Rate: 10_000_000, Delay: 20 * time.Millisecond, Loss: l}
-	f, err := host.NewFlows(host.Plan{Seed: 1, Flows: flows, Bytes: octets, Duration: time.Minute, Link: link, Policy: "linux"})
+	f, err := host.NewFlows(host.FlowsConfig{Seed: 1, Flows: flows, Bytes: octets, Duration: time.Minute, Link: link, Policy: "linux"})
 	if err != nil {
 		t.Fatal(err)
 	}

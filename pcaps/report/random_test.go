@@ -80,7 +80,7 @@ func randomPacket(rng *rand.Rand, number int64, at wheel.Time) *capture.Packet {
 		o := &h.Options
 		for range 1 + rng.IntN(3) {
 			start := tcp.Seq(rng.IntN(60_000))
-			o.SACK[o.NumSACK] = tcp.Range{Start: start, End: start + tcp.Seq(rng.IntN(3000))}
+			o.SACK[o.NumSACK] = tcp.SeqRange{Start: start, End: start + tcp.Seq(rng.IntN(3000))}
 			o.NumSACK++
 		}
 	}

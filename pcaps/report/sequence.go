@@ -293,7 +293,7 @@ func causeText(r *track.Retransmission, timers string) string {
 }
 
 // verdictText says whether a retransmission was necessary, and by which evidence.
-func verdictText(v track.Verdict, e track.Evidence) string {
+func verdictText(v track.Spuriousness, e track.Evidence) string {
 	by := ""
 	if e != track.NoEvidence {
 		by = " (" + e.String() + ")"

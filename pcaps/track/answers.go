@@ -43,7 +43,7 @@ func (f *Flow) explainLost(e *Episode, r *Retransmission) string {
 	if r.Spurious == Undecided {
 		return "lost: undecided: nothing captured shows whether an earlier transmission arrived"
 	}
-	answer := map[Verdict]string{Necessary: "lost: yes: ", Spurious: "lost: no: "}[r.Spurious]
+	answer := map[Spuriousness]string{Necessary: "lost: yes: ", Spurious: "lost: no: "}[r.Spurious]
 	switch by := r.JudgedBy; r.Evidence {
 	case ByTiming:
 		if r.Spurious == Spurious {

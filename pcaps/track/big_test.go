@@ -27,7 +27,7 @@ func TestBigCaptures(t *testing.T) {
 	link := sim.LinkConfig{Rate: 1e9, Delay: 5 * time.Millisecond, Queue: sim.Limit{Packets: 2000}}
 	lossy := link
 	lossy.Loss = sim.Losses{sim.Bernoulli{P: 0.0005}}
-	for name, plan := range map[string]host.Plan{
+	for name, plan := range map[string]host.FlowsConfig{
 		"bulk.pcap":  {Flows: 1, Bytes: 1 << 30, Link: lossy},
 		"conns.pcap": {Flows: 100_000, Pairs: 8, Bytes: 6000, Stagger: 20 * time.Second, Link: lossy, Access: link},
 	} {

@@ -74,7 +74,7 @@ func TestClockWentBack(t *testing.T) {
 func TestCoarseClock(t *testing.T) {
 	for _, test := range []struct {
 		answer float64 // the time of the ACK, in ms after the retransmission
-		want   Verdict
+		want   Spuriousness
 	}{{16, Spurious}, {32, Undecided}, {80, Necessary}} {
 		l := newLab(t, Config{})
 		coarse := func(p *capture.Packet) { p.Time -= p.Time % wheel.Time(16*time.Millisecond) }

@@ -13,7 +13,7 @@ import (
 type Episode struct {
 	Kind      Kind // of the first retransmission
 	Ambiguous bool // other timer models give another kind
-	Spurious  Verdict
+	Spurious  Spuriousness
 	Evidence  Evidence
 
 	// The bytes that were retransmitted first.

@@ -75,7 +75,7 @@ func TestSpuriousByEachEvidence(t *testing.T) {
 			l.send(510, false, 1, 0, 501)
 			l.send(550, false, 1, 0, 501, func(p *packet) {
 				o := &p.Header.Options
-				o.NumSACK, o.SACK[0] = 1, tcp.Range{Start: p.Header.Ack - 500, End: p.Header.Ack}
+				o.NumSACK, o.SACK[0] = 1, tcp.SeqRange{Start: p.Header.Ack - 500, End: p.Header.Ack}
 			})
 		}, ByDSACK},
 		{"eifel", func(l *lab) {
@@ -109,7 +109,7 @@ func TestEachDSACKCountsOnce(t *testing.T) {
 	l.send(500, true, 1, 500, 1)
 	report := func(p *packet) {
 		o := &p.Header.Options
-		o.NumSACK, o.SACK[0] = 1, tcp.Range{Start: p.Header.Ack - 500, End: p.Header.Ack}
+		o.NumSACK, o.SACK[0] = 1, tcp.SeqRange{Start: p.Header.Ack - 500, End: p.Header.Ack}
 	}
 	l.send(510, false, 1, 0, 501)
 	l.send(550, false, 1, 0, 501, report)

@@ -103,7 +103,7 @@ func fuzzPackets(data []byte) (packets []capture.Packet) {
 		o.NumSACK = b[10] >> 4 & 3
 		for i := range o.NumSACK {
 			start := h.Ack + tcp.Seq(int8(b[13])*int8(i+1))*7
-			o.SACK[i] = tcp.Range{Start: start, End: start.Add(uint32(b[12]) * uint32(i))}
+			o.SACK[i] = tcp.SeqRange{Start: start, End: start.Add(uint32(b[12]) * uint32(i))}
 		}
 		if b[10]>>6 == 3 {
 			p.Problems = capture.PartialChecksum

@@ -147,17 +147,17 @@ type HostTimers struct {
 }
 
 // FittedTimers are the parameters of RFC 6298's timer that fit a host's gaps best, with intervals
-// of 95 %. What too few gaps show is the zero Range.
+// of 95 %. What too few gaps show is the zero Estimate.
 type FittedTimers struct {
-	Initial     Range `json:"initial"`     // of the first SYN, seconds
-	Floor       Range `json:"floor"`       // least timeout, seconds
-	Granularity Range `json:"granularity"` // spread of timeouts at the floor: the tick, seconds
-	Factor      Range `json:"factor"`      // timeouts above the floor: (timeout - SRTT) / RTTVAR
-	Backoff     Range `json:"backoff"`     // a timeout divided by the one before
+	Initial     Estimate `json:"initial"`     // of the first SYN, seconds
+	Floor       Estimate `json:"floor"`       // least timeout, seconds
+	Granularity Estimate `json:"granularity"` // spread of timeouts at the floor: the tick, seconds
+	Factor      Estimate `json:"factor"`      // timeouts above the floor: (timeout - SRTT) / RTTVAR
+	Backoff     Estimate `json:"backoff"`     // a timeout divided by the one before
 }
 
-// Range is a median with its interval of 95 %, from N values.
-type Range struct {
+// Estimate is a median with its interval of 95 %, from N values.
+type Estimate struct {
 	Median float64 `json:"median"`
 	Low    float64 `json:"low"`
 	High   float64 `json:"high"`
@@ -274,7 +274,7 @@ func (f *FittedTimers) String() string {
 	var all []string
 	for _, p := range []struct {
 		name, unit string
-		r          Range
+		r          Estimate
 	}{{"first SYN timeout", " s", f.Initial}, {"floor", " s", f.Floor}, {"granularity", " s", f.Granularity}, {"factor", "", f.Factor}, {"backoff", "", f.Backoff}} {
 		if p.r.N > 0 {
 			all = append(all, fmt.Sprintf("%s %.3g%s (%.3g to %.3g)", p.name, p.r.Median, p.unit, p.r.Low, p.r.High))
@@ -312,7 +312,7 @@ func fitTimers(all []expiry) (f FittedTimers) {
 		spread := floor[n-1] - floor[0]
 		// A tick g spreads timeouts evenly over g, and n of them over g·(n-1)/(n+1) on average.
 		g := spread * float64(n+1) / float64(n-1)
-		f.Granularity = Range{Median: g, Low: spread, High: spread / math.Pow(0.05, 1/float64(n-1)), N: n}
+		f.Granularity = Estimate{Median: g, Low: spread, High: spread / math.Pow(0.05, 1/float64(n-1)), N: n}
 	}
 	return f
 }
@@ -321,14 +321,14 @@ func fitTimers(all []expiry) (f FittedTimers) {
 func (e *expiry) first() bool { return !e.syn && !e.probe && e.backoffs == 0 && e.srtt > 0 }
 
 // rangeOf returns the median of values and its interval of 95 % by order statistics. Fewer than
-// leastFit values give the zero Range.
-func rangeOf(values []float64) Range {
+// leastFit values give the zero Estimate.
+func rangeOf(values []float64) Estimate {
 	n := len(values)
 	if n < leastFit {
-		return Range{}
+		return Estimate{}
 	}
 	slices.Sort(values)
 	half := 0.98 * math.Sqrt(float64(n)) // 1.96 standard deviations of the binomial distribution
 	low, high := int(math.Floor(float64(n)/2-half)), int(math.Ceil(float64(n)/2+half))
-	return Range{(values[(n-1)/2] + values[n/2]) / 2, values[max(low, 0)], values[min(high, n-1)], n}
+	return Estimate{(values[(n-1)/2] + values[n/2]) / 2, values[max(low, 0)], values[min(high, n-1)], n}
 }

@@ -44,13 +44,13 @@ func (k *Kind) UnmarshalText(name []byte) error { return record.ParseKey(k, Kind
 // Keys implements record.Keyed.
 func (Kind) Keys() []any { return record.KeysTo[Kind](Kinds) }
 
-// Verdict says whether a retransmission was needed.
-type Verdict uint8
+// Spuriousness says whether a retransmission was spurious.
+type Spuriousness uint8
 
 const (
-	Undecided Verdict = iota
-	Necessary         // no earlier transmission arrived
-	Spurious          // an earlier transmission arrived
+	Undecided Spuriousness = iota
+	Necessary              // no earlier transmission arrived
+	Spurious               // an earlier transmission arrived
 
 	verdicts
 )
@@ -58,15 +58,15 @@ const (
 var verdictNames = [verdicts]string{"unknown", "no", "yes"}
 
 // String says whether it was spurious: "yes", "no" or "unknown".
-func (v Verdict) String() string {
+func (v Spuriousness) String() string {
 	if v >= verdicts {
-		return fmt.Sprintf("Verdict(%d)", uint8(v))
+		return fmt.Sprintf("Spuriousness(%d)", uint8(v))
 	}
 	return verdictNames[v]
 }
 
 // MarshalText returns String.
-func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+func (v Spuriousness) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
 // Evidence is the basis of a verdict.
 type Evidence = ledger.Evidence

@@ -41,7 +41,7 @@ func sacks(ranges ...[2]tcp.Seq) option {
 	return func(p *capture.Packet) {
 		for _, r := range ranges {
 			o := &p.Header.Options
-			o.SACK[o.NumSACK] = tcp.Range{Start: p.Header.Ack - tcp.Seq(0) + r[0], End: p.Header.Ack + r[1]}
+			o.SACK[o.NumSACK] = tcp.SeqRange{Start: p.Header.Ack - tcp.Seq(0) + r[0], End: p.Header.Ack + r[1]}
 			o.NumSACK++
 		}
 	}

@@ -21,7 +21,7 @@ type Retransmission struct {
 	GoBack  bool // it follows a timeout, as part of the flight of that time (only RTO)
 	ByTimer bool // a timer sent it, not an ACK
 
-	Spurious Verdict
+	Spurious Spuriousness
 	Evidence Evidence
 	JudgedBy int64 // the packet that Evidence rests on; 0 if it is no single one
 
@@ -47,7 +47,7 @@ type Retransmission struct {
 
 // judge sets the verdict if its evidence is stronger than before. by is the packet that it rests
 // on.
-func (r *Retransmission) judge(v Verdict, e Evidence, by int64) {
+func (r *Retransmission) judge(v Spuriousness, e Evidence, by int64) {
 	if e > r.Evidence {
 		r.Spurious, r.Evidence, r.JudgedBy = v, e, by
 	}

@@ -52,7 +52,7 @@ func TestDSACKOfSeveral(t *testing.T) {
 	l.send(410, false, 1, 0, 4001)
 	dsack := func(p *capture.Packet) {
 		o := &p.Header.Options
-		o.SACK[0], o.NumSACK = tcp.Range{Start: l.isn[0] + 1, End: l.isn[0] + 3001}, 1
+		o.SACK[0], o.NumSACK = tcp.SeqRange{Start: l.isn[0] + 1, End: l.isn[0] + 3001}, 1
 	}
 	l.send(450, false, 1, 0, 4001, dsack)
 	e := l.only()
@@ -130,7 +130,7 @@ func TestACKSkipsRetransmissions(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		more []float64 // times of duplicate ACKs
-		want Verdict
+		want Spuriousness
 	}{
 		{"as many as were jumped over", []float64{503}, Spurious},
 		{"none", nil, Undecided},

@@ -208,8 +208,8 @@ func (row *DamageRow) compare(was *findings, x *found, d *damage.Damage, left su
 }
 
 // needText says whether a retransmission was needed.
-func needText(v track.Verdict) string {
-	return map[track.Verdict]string{track.Spurious: "no", track.Necessary: "yes", track.Undecided: "unknown"}[v]
+func needText(v track.Spuriousness) string {
+	return map[track.Spuriousness]string{track.Spurious: "no", track.Necessary: "yes", track.Undecided: "unknown"}[v]
 }
 
 // judge compares the verdicts of replay.

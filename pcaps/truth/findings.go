@@ -37,7 +37,7 @@ type flowEnds struct{ src, dst netip.AddrPort }
 type retransmission struct {
 	episode   *found
 	kind      track.Kind
-	needed    track.Verdict
+	needed    track.Spuriousness
 	ambiguous bool
 }
 

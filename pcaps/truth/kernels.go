@@ -351,7 +351,7 @@ func (p *ackHistory) unaAt(at wheel.Time, none tcp.Seq) (tcp.Seq, wheel.Time) {
 func (t *ackNews) dsack(blocks [][2]uint32) {
 	var o tcp.Options
 	for _, b := range blocks[:min(len(blocks), len(o.SACK))] {
-		o.SACK[o.NumSACK] = tcp.Range{Start: tcp.Seq(b[0]), End: tcp.Seq(b[1])}
+		o.SACK[o.NumSACK] = tcp.SeqRange{Start: tcp.Seq(b[0]), End: tcp.Seq(b[1])}
 		o.NumSACK++
 	}
 	if b, ok := o.DSACK(t.una); ok {

@@ -67,7 +67,7 @@ func (c *Confusion) columns() (out []column) {
 
 func (v *Verdicts) columns() (out []column) {
 	for k := range v[0] {
-		out = append(out, column{track.Verdict(k).String(), []int{v[0][k], v[1][k]}})
+		out = append(out, column{track.Spuriousness(k).String(), []int{v[0][k], v[1][k]}})
 	}
 	return out
 }

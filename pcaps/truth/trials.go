@@ -232,12 +232,12 @@ func (t *trial) losses(n int) sim.Losses {
 
 // LostTransmissions draws which transmissions of a stream are lost: of each segment, each
 // transmission alone. At least one is.
-func LostTransmissions(r *rand.Rand, bytes, size uint64, part float64) (all sim.Ranges) {
+func LostTransmissions(r *rand.Rand, bytes, size uint64, part float64) (all sim.LostRanges) {
 	const transmissions = 7 // later ones arrive
 	for at := uint64(0); at < bytes; at += size {
 		for n := range uint32(transmissions) {
 			if r.Float64() < part || len(all) == 0 && at+size >= bytes {
-				all = append(all, sim.Range{From: at, To: at + 1, Attempt: n + 1})
+				all = append(all, sim.LostRange{From: at, To: at + 1, Attempt: n + 1})
 			}
 		}
 	}

@@ -20,7 +20,7 @@ type lossKey struct{ kind, direction string }
 
 // losses are those of a kind in a direction.
 type losses struct {
-	episodes     map[track.Verdict]float64
+	episodes     map[track.Spuriousness]float64
 	lost, waited float64 // seconds
 	recoveries   *promtext.Histogram
 }
@@ -31,7 +31,7 @@ func (m metrics) observe(r *recovery, direction string) {
 	l := m[key]
 	if l == nil {
 		// Buckets from 100 µs to 52 s.
-		l = &losses{episodes: map[track.Verdict]float64{}, recoveries: promtext.NewHistogram(1e-4, 2, 20)}
+		l = &losses{episodes: map[track.Spuriousness]float64{}, recoveries: promtext.NewHistogram(1e-4, 2, 20)}
 		m[key] = l
 	}
 	l.episodes[r.verdict]++

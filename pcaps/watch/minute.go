@@ -13,7 +13,7 @@ import (
 type recovery struct {
 	at                 wheel.Time
 	kind               track.Kind
-	verdict            track.Verdict
+	verdict            track.Spuriousness
 	repaired           bool
 	never              bool // data was still missing at the end
 	unmeasured         bool

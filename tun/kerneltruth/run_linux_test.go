@@ -65,7 +65,7 @@ func TestKernelTellsWhy(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			mss := test.mss
 			lossy := sim.LinkConfig{Delay: 5 * time.Millisecond, Loss: sim.Losses{
-				sim.Ranges{{From: 4 * mss, To: 5 * mss, Attempt: 1}, {From: 18 * mss, To: 20 * mss, Attempt: 1}},
+				sim.LostRanges{{From: 4 * mss, To: 5 * mss, Attempt: 1}, {From: 18 * mss, To: 20 * mss, Attempt: 1}},
 			}}
 			plain := sim.LinkConfig{Delay: 5 * time.Millisecond}
 			s := Scenario{Name: test.name, IPv6: test.ipv6, Near: Path{lossy, plain}, Turns: []Turn{

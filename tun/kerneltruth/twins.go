@@ -42,7 +42,7 @@ func Settings() []Setting {
 
 // Twin draws a connection whose path loses these transmissions of a, whatever the settings are. It
 // is the same for each seed.
-func Twin(seed uint64, lost sim.Ranges) Scenario {
+func Twin(seed uint64, lost sim.LostRanges) Scenario {
 	r := rng{rand.New(rand.NewPCG(seed, 0x7477696e))}
 	rtt := time.Duration(r.logUniform(4, 60) * float64(time.Millisecond))
 	s := Scenario{Name: fmt.Sprintf("twin-%d", seed), Seed: seed, Limit: sim.DurationText(15 * time.Second)}

@@ -16,7 +16,7 @@ func TestTwins(t *testing.T) {
 		names[s.Name] = true
 	}
 	for seed := range uint64(50) {
-		s := Twin(seed, sim.Ranges{{From: 0, To: 1, Attempt: 1}})
+		s := Twin(seed, sim.LostRanges{{From: 0, To: 1, Attempt: 1}})
 		if err := s.Check(); err != nil {
 			t.Error(err)
 		}

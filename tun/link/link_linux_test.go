@@ -341,7 +341,7 @@ func checkLosses(t *testing.T, packets []events.Packet, plan sim.Losses) {
 				for _, n := range m {
 					hit = hit || n == e.N
 				}
-			case sim.Ranges:
+			case sim.LostRanges:
 				for _, r := range m {
 					hit = hit || e.TCP != nil && e.TCP.Attempt == r.Attempt && e.TCP.Start < r.To && r.From < e.TCP.End
 				}

@@ -25,7 +25,7 @@ func TestLostTail(t *testing.T) {
 	heldUp := Lateness(t)
 	link := sim.LinkConfig{Delay: rtt / 2}
 	lossy := link
-	lossy.Loss = sim.Losses{sim.Ranges{{From: octets - 1, To: octets, Attempt: 1}}}
+	lossy.Loss = sim.Losses{sim.LostRanges{{From: octets - 1, To: octets, Attempt: 1}}}
 	s, err := NewPair(PairConfig{There: lossy, Back: link, Sent: func(p Packet) {
 		mu.Lock()
 		defer mu.Unlock()

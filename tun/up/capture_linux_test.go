@@ -104,7 +104,7 @@ func checkTransfer(t *testing.T, got capturedFile, stack netip.Addr, size uint32
 func TestCaptureNamesTimers(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "up.pcapng")
-	plan := &Plan{FromStack: sim.LinkConfig{Delay: time.Millisecond, Loss: sim.Losses{sim.Bernoulli{P: 0.2}}}}
+	plan := &LinkPlan{FromStack: sim.LinkConfig{Delay: time.Millisecond, Loss: sim.Losses{sim.Bernoulli{P: 0.2}}}}
 	s := newTestHost(t, Config{Capture: file, Plan: plan, Seed: 3})
 	heldUp := netns.Lateness(t)
 	c := s.mustDial(stackAddrs[0].Addr(), EchoPort)

@@ -54,10 +54,10 @@ type Config struct {
 	KeepAlive net.KeepAliveConfig
 
 	// Link is the emulated link of either direction between kernel and stack, and Seed the seed of its
-	// random numbers. A Plan replaces Link, and its seed, if it has one, replaces Seed.
+	// random numbers. A LinkPlan replaces Link, and its seed, if it has one, replaces Seed.
 	Link sim.LinkConfig
 	Seed uint64
-	Plan *Plan
+	Plan *LinkPlan
 
 	// Ports whose connections are passed on: Expose from the stack to the kernel, Forward from the
 	// kernel through the stack.

@@ -262,7 +262,7 @@ func TestInfo(t *testing.T) {
 // its segments until all are acknowledged, and then the persist timer.
 func TestInfoListsTimers(t *testing.T) {
 	t.Parallel()
-	c := Config{Plan: &Plan{ToStack: sim.LinkConfig{Delay: 100 * time.Millisecond}}}
+	c := Config{Plan: &LinkPlan{ToStack: sim.LinkConfig{Delay: 100 * time.Millisecond}}}
 	s := newTestHost(t, c)
 	conn := s.mustDial(stackAddrs[0].Addr(), ChargenPort)
 	seen := map[string]int{} // the largest Count of each kind

@@ -13,9 +13,9 @@ import (
 	"tcpwheel/netstack/sim"
 )
 
-// Plan is an emulated link whose directions differ. A direction that is left out does nothing to
-// packets.
-type Plan struct {
+// LinkPlan is an emulated link whose directions differ. A direction that is left out does nothing
+// to packets.
+type LinkPlan struct {
 	FromStack sim.LinkConfig
 	ToStack   sim.LinkConfig
 	Seed      *uint64 // nil keeps Config.Seed
@@ -30,7 +30,7 @@ const maxPlan = 16 << 20
 //	{"from_stack": {"delay": "25ms", "loss": "packets:3,7-9"}, "to_stack": {"delay": "25ms", "rate": "100Mbit"}, "seed": 7}
 //
 // Its error names the file, the field, its value and the bound.
-func ReadPlan(name string) (*Plan, error) {
+func ReadPlan(name string) (*LinkPlan, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
@@ -51,7 +51,7 @@ func ReadPlan(name string) (*Plan, error) {
 }
 
 // parsePlan reads the content of a plan file.
-func parsePlan(text []byte) (*Plan, error) {
+func parsePlan(text []byte) (*LinkPlan, error) {
 	var raw struct {
 		FromStack json.RawMessage `json:"from_stack"`
 		ToStack   json.RawMessage `json:"to_stack"`
@@ -68,7 +68,7 @@ func parsePlan(text []byte) (*Plan, error) {
 	if err != nil {
 		return nil, planError(text, err)
 	}
-	p := &Plan{Seed: raw.Seed}
+	p := &LinkPlan{Seed: raw.Seed}
 	for _, way := range []struct {
 		name string
 		text json.RawMessage

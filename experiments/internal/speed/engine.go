@@ -74,7 +74,7 @@ func flowTime(ctx context.Context, flows int, rate uint64, loss float64, segment
 	link := sim.LinkConfig{Rate: rate, Delay: rtt / 2, Queue: sim.Limit{Bytes: rate/8/20 + uint64(flows)*1500 + 15000}}
 	back := link
 	link.Loss = sim.Losses{sim.Bernoulli{P: loss}}
-	p := host.Plan{Seed: 1, Flows: flows, Stagger: rtt, Duration: time.Hour, Link: link, Return: &back, Policy: "per-segment", Rexmit: rexmit, Control: "cubic"}
+	p := host.FlowsConfig{Seed: 1, Flows: flows, Stagger: rtt, Duration: time.Hour, Link: link, Return: &back, Policy: "per-segment", Rexmit: rexmit, Control: "cubic"}
 	var least [parts]time.Duration
 	for turn := range turns {
 		f, err := host.NewFlows(p)

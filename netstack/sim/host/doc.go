@@ -11,7 +11,7 @@
 //	err = b.Listen(80, tcp.ListenConfig{Backlog: 16}, func() host.App { return &host.Sink{} })
 //	w.Net.Run(10 * second)
 //
-// A Plan is a whole scenario of bulk flows; Flows runs it.
+// A FlowsConfig is a whole scenario of bulk flows; Flows runs it.
 //
 // # Files
 //

@@ -45,9 +45,9 @@ func Example() {
 	// 1000000 bytes arrived, 4 segments were retransmitted
 }
 
-// A Plan is a whole scenario of bulk flows as data.
-func ExamplePlan() {
-	flows, err := host.NewFlows(host.Plan{
+// A FlowsConfig is a whole scenario of bulk flows as data.
+func ExampleFlowsConfig() {
+	flows, err := host.NewFlows(host.FlowsConfig{
 		Seed: 1, Flows: 10, Bytes: 100_000, Duration: time.Minute,
 		Link:   sim.LinkConfig{Rate: 10_000_000, Delay: 10 * time.Millisecond, Loss: sim.Losses{sim.Bernoulli{P: 0.01}}},
 		Policy: "linux",

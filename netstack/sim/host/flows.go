@@ -10,15 +10,15 @@ import (
 	"tcpwheel/wheel"
 )
 
-// flowPort is the port of a Plan's receivers.
+// flowPort is the port of the receivers.
 const flowPort = 5001
 
-// Flows is a running Plan.
+// Flows is a running FlowsConfig.
 type Flows struct {
 	World              *World
 	Senders, Receivers []*Host
 
-	plan      Plan
+	plan      FlowsConfig
 	dialled   int
 	connected int
 	completed int // flows with all bytes and the FIN acknowledged, and the peer's FIN received
@@ -28,7 +28,7 @@ type Flows struct {
 }
 
 // NewFlows sets up the scenario at time 0.
-func NewFlows(p Plan) (*Flows, error) {
+func NewFlows(p FlowsConfig) (*Flows, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func NewFlows(p Plan) (*Flows, error) {
 }
 
 // hostAddr returns the address of sender (side 0) or receiver (side 1) number i.
-func (p *Plan) hostAddr(side, i int) netip.Addr {
+func (p *FlowsConfig) hostAddr(side, i int) netip.Addr {
 	i++
 	if p.IPv6 {
 		return netip.AddrFrom16([16]byte{0: 0xfd, 7: byte(side + 1), 14: byte(i >> 8), 15: byte(i)})
@@ -181,7 +181,7 @@ func (f *Flows) Segments() (n uint64) {
 	return n
 }
 
-// Result is the outcome of a Plan.
+// Result is the outcome of Flows.
 type Result struct {
 	Flows     int
 	Connected int

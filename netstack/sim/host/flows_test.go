@@ -9,7 +9,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-func runFlows(t testing.TB, p Plan) Result {
+func runFlows(t testing.TB, p FlowsConfig) Result {
 	t.Helper()
 	f, err := NewFlows(p)
 	if err != nil {
@@ -64,8 +64,8 @@ func TestFlowsInPieces(t *testing.T) {
 
 // gigabit is a plan for 1 Gbit/s, a round trip of 50 ms, and a queue of one bandwidth-delay
 // product.
-func gigabit(flows int, loss float64) Plan {
-	p := Plan{
+func gigabit(flows int, loss float64) FlowsConfig {
+	p := FlowsConfig{
 		Seed: 1, Flows: flows, Duration: 8000 * time.Hour,
 		Link: sim.LinkConfig{Rate: 1_000_000_000, Delay: 25 * time.Millisecond, Queue: sim.Limit{Bytes: 6_250_000 + 1500*uint64(flows)}},
 	}

@@ -117,7 +117,7 @@ func (f *formatter) header(dir Direction, ecn ECN) {
 	}
 }
 
-func (f *formatter) segment(r tcp.Range) {
+func (f *formatter) segment(r tcp.SeqRange) {
 	f.print(r.Start, ":", r.End, "(", r.Len(), ")")
 }
 

@@ -48,7 +48,7 @@ type Packet struct {
 	SrcPort    uint16 // 0 if not given
 	DstPort    uint16 // 0 if not given
 	Flags      Flags
-	Seq        tcp.Range // data bytes, without SYN and FIN
+	Seq        tcp.SeqRange // data bytes, without SYN and FIN
 	HasAck     bool
 	Ack        tcp.Seq
 	HasWin     bool
@@ -83,10 +83,10 @@ type Num struct {
 type TCPOption struct {
 	Pos
 	Kind      OptionKind
-	Value     Num         // of OptMSS and OptWindowScale, TSval of OptTimestamps
-	Ecr       Num         // TSecr of OptTimestamps
-	Blocks    []tcp.Range // of OptSACK: 1 to 4
-	AnyBlocks bool        // of OptSACK: "sack ...", without Blocks
+	Value     Num            // of OptMSS and OptWindowScale, TSval of OptTimestamps
+	Ecr       Num            // TSecr of OptTimestamps
+	Blocks    []tcp.SeqRange // of OptSACK: 1 to 4
+	AnyBlocks bool           // of OptSACK: "sack ...", without Blocks
 }
 
 // ICMP is an error message about a segment.
@@ -99,7 +99,7 @@ type ICMP struct {
 	HasMTU    bool
 	MTU       uint16
 	HasQuoted bool
-	Quoted    tcp.Range // the segment that the message reports
+	Quoted    tcp.SeqRange // the segment that the message reports
 }
 
 // icmpType is the number of a type and the names of its codes.

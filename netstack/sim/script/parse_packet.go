@@ -128,7 +128,7 @@ func (p *parser) flags() (f Flags) {
 }
 
 // segment reads start:end(len).
-func (p *parser) segment(what string) (r tcp.Range) {
+func (p *parser) segment(what string) (r tcp.SeqRange) {
 	p.skipSpace()
 	start := p.off
 	r.Start = tcp.Seq(p.uint(what, 1<<32-1))
@@ -247,7 +247,7 @@ func (p *parser) blocks(o *TCPOption, dir Direction) {
 		if len(o.Blocks) == 4 {
 			p.want("at most 4 SACK blocks")
 		}
-		var r tcp.Range
+		var r tcp.SeqRange
 		r.Start = tcp.Seq(p.uint("start of the SACK block", 1<<32-1))
 		p.expect(":", "in a SACK block")
 		r.End = tcp.Seq(p.uint("end of the SACK block", 1<<32-1))

@@ -99,7 +99,7 @@ func (f *flow) toScriptOptions(h *tcp.Header) (all []TCPOption) {
 			o.Ecr.Value = binary.BigEndian.Uint32(b[6:])
 		case OptSACK:
 			for i := 2; i < n; i += 8 {
-				o.Blocks = append(o.Blocks, tcp.Range{
+				o.Blocks = append(o.Blocks, tcp.SeqRange{
 					Start: f.scriptAck(tcp.Seq(binary.BigEndian.Uint32(b[i:]))),
 					End:   f.scriptAck(tcp.Seq(binary.BigEndian.Uint32(b[i+4:]))),
 				})

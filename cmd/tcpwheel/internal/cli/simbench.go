@@ -130,7 +130,7 @@ func newSimBench() *cobra.Command {
 var timerModes = [2]string{tcptimers.RexmitPerSegment.String(), tcptimers.RexmitRestart.String()}
 
 // plan returns the scenario. The queue holds a bandwidth-delay product and a segment for each flow.
-func (b *simBench) plan(rexmit string) host.Plan {
+func (b *simBench) plan(rexmit string) host.FlowsConfig {
 	bdp := uint64(float64(b.rate) / 8 * b.rtt.Seconds())
 	link := sim.LinkConfig{
 		Rate: uint64(b.rate), Delay: b.rtt / 2, Queue: sim.Limit{Bytes: min(bdp+uint64(max(b.flows, 0))*1500+15000, 1<<40)},
@@ -139,7 +139,7 @@ func (b *simBench) plan(rexmit string) host.Plan {
 	if b.loss != 0 {
 		link.Loss = sim.Losses{sim.Bernoulli{P: b.loss}}
 	}
-	return host.Plan{
+	return host.FlowsConfig{
 		Seed: b.seed, Flows: b.flows, Stagger: min(b.rtt, b.duration), Duration: b.duration, Link: link, Return: &back,
 		Policy: b.policy, Rexmit: rexmit, Scheme: b.scheme, Control: b.control,
 	}

@@ -24,7 +24,7 @@ func Captured(losses sim.Losses) ([]byte, error) { return CapturedFlows(1, 1, 20
 // CapturedFlows is Captured with so many connections that send so many bytes each.
 func CapturedFlows(seed uint64, flows int, bytesEach uint64, losses sim.Losses) ([]byte, error) {
 	link := sim.LinkConfig{Rate: 10_000_000 * uint64(flows), Delay: 20 * time.Millisecond, Loss: losses}
-	f, err := host.NewFlows(host.Plan{Seed: seed, Flows: flows, Bytes: bytesEach, Duration: time.Hour, Link: link, Policy: "linux"})
+	f, err := host.NewFlows(host.FlowsConfig{Seed: seed, Flows: flows, Bytes: bytesEach, Duration: time.Hour, Link: link, Policy: "linux"})
 	if err != nil {
 		return nil, err
 	}

@@ -13,8 +13,8 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Plan is a scenario of bulk flows between hosts. The zero value of a field is its default.
-type Plan struct {
+// FlowsConfig is a scenario of bulk flows between hosts. The zero value of a field is its default.
+type FlowsConfig struct {
 	Seed uint64
 
 	// Pairs is the number of host pairs that share the bottleneck, as a dumbbell, up to 4096. 0 and
@@ -47,7 +47,7 @@ type Plan struct {
 const maxFlows = 1_000_000
 
 // Check returns an error that names the first field out of bounds, its value and the bound.
-func (p *Plan) Check() error {
+func (p *FlowsConfig) Check() error {
 	switch {
 	case p.Pairs < 0 || p.Pairs > 4096:
 		return fmt.Errorf("host: pairs %d, want 0 to 4096", p.Pairs)
@@ -101,7 +101,7 @@ func rexmitNames() []string {
 }
 
 // policy returns the timer policy.
-func (p *Plan) policy() (tcptimers.Policy, error) {
+func (p *FlowsConfig) policy() (tcptimers.Policy, error) {
 	name := p.Policy
 	if name == "" {
 		name = tcptimers.DefaultPolicy
@@ -114,7 +114,7 @@ func (p *Plan) policy() (tcptimers.Policy, error) {
 }
 
 // engine returns the configuration of the hosts' engines.
-func (p *Plan) engine() (tcp.EngineConfig, error) {
+func (p *FlowsConfig) engine() (tcp.EngineConfig, error) {
 	policy, err := p.policy()
 	if err != nil {
 		return tcp.EngineConfig{}, err
@@ -133,7 +133,7 @@ func (p *Plan) engine() (tcp.EngineConfig, error) {
 }
 
 // returnLink returns the link back from the receivers.
-func (p *Plan) returnLink() sim.LinkConfig {
+func (p *FlowsConfig) returnLink() sim.LinkConfig {
 	if p.Return != nil {
 		return *p.Return
 	}

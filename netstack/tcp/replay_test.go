@@ -9,11 +9,11 @@ import (
 	"tcpwheel/wheel"
 )
 
-// TestSendLimits: a script's limits decide how much new data leaves, whether the congestion window
+// TestSendLimits: a replay's limits decide how much new data leaves, whether the congestion window
 // is larger or smaller. Congestion control decides where the limit is not known.
 func TestSendLimits(t *testing.T) {
 	cfg := hostileConfig()
-	cfg.Script = &Script{Limits: []SendLimit{
+	cfg.Replay = &ReplayConfig{Limits: []SendLimit{
 		{Delivered: 0, Bytes: 2000}, {Delivered: 1000, Bytes: 3000}, {Delivered: 3000, Bytes: 1000},
 		{Delivered: 4000, Bytes: 16_000}, {Delivered: 5000, Bytes: 16_000, AtLeast: true},
 	}}
@@ -51,14 +51,14 @@ func TestSendLimits(t *testing.T) {
 
 func TestScriptCheck(t *testing.T) {
 	for _, test := range []struct {
-		script Script
+		script ReplayConfig
 		want   string
 	}{
-		{Script{Limits: []SendLimit{{Delivered: 5}, {Delivered: 5}}}, "tcp: send limit 1 at 5 bytes, want more than 5"},
-		{Script{Slack: -1}, "tcp: script with a slack of -1ns, want 0s to 1s"},
+		{ReplayConfig{Limits: []SendLimit{{Delivered: 5}, {Delivered: 5}}}, "tcp: send limit 1 at 5 bytes, want more than 5"},
+		{ReplayConfig{Slack: -1}, "tcp: replay with a slack of -1ns, want 0s to 1s"},
 	} {
 		cfg := hostileConfig()
-		cfg.Script = &test.script
+		cfg.Replay = &test.script
 		if err := cfg.Check(); err == nil || err.Error() != test.want {
 			t.Errorf("Check() = %v, want %s", err, test.want)
 		}
@@ -77,7 +77,7 @@ func TestResend(t *testing.T) {
 	cwnd := x.s.Conn().Info(h.now).Cwnd
 	una := x.iss.Add(1)
 	resend := func(n uint32, times uint8) {
-		x.s.conn.Resend(h.e.setNow(h.now), Range{Start: una, End: una.Add(n)}, times, &h.e.out)
+		x.s.conn.Resend(h.e.setNow(h.now), SeqRange{Start: una, End: una.Add(n)}, times, &h.e.out)
 		h.e.apply(x.s)
 		h.collect()
 	}
@@ -126,7 +126,7 @@ func scripted(t *testing.T, cfg *Config) (*Conn, *Output) {
 func scriptedACK(c *Conn, now time.Duration, ack, end Seq, o *Output) {
 	h := Header{Flags: ACK, Seq: 1, Ack: ack, Window: 1500}
 	if end != 0 {
-		h.Options.NumSACK, h.Options.SACK[0] = 1, Range{Start: ack.Add(1000), End: end}
+		h.Options.NumSACK, h.Options.SACK[0] = 1, SeqRange{Start: ack.Add(1000), End: end}
 	}
 	c.Input(wheel.Time(now), &Inbound{Header: &h}, o)
 }
@@ -134,7 +134,7 @@ func scriptedACK(c *Conn, now time.Duration, ack, end Seq, o *Output) {
 // TestSendNew: new data leaves though the peer's window is full.
 func TestSendNew(t *testing.T) {
 	cfg := hostileConfig()
-	cfg.Script = &Script{ResendOnly: true}
+	cfg.Replay = &ReplayConfig{ResendOnly: true}
 	c, _ := scripted(t, &cfg)
 	if info := c.Info(0); info.SndNxt != 4001 {
 		t.Errorf("SND.NXT is %d, want all 4000 bytes to be sent into a window of 1500", info.SndNxt)
@@ -145,7 +145,7 @@ func TestSendNew(t *testing.T) {
 func TestResendOnly(t *testing.T) {
 	for _, only := range []bool{false, true} {
 		cfg := hostileConfig()
-		cfg.Script = &Script{ResendOnly: only}
+		cfg.Replay = &ReplayConfig{ResendOnly: only}
 		c, o := scripted(t, &cfg)
 		for end := Seq(2001); end <= 4001; end += 1000 {
 			scriptedACK(c, 200*time.Millisecond, 1, end, o)
@@ -160,7 +160,7 @@ func TestResendOnly(t *testing.T) {
 func TestFork(t *testing.T) {
 	const ms = time.Millisecond
 	cfg := hostileConfig()
-	cfg.Script = &Script{ResendOnly: true}
+	cfg.Replay = &ReplayConfig{ResendOnly: true}
 	c, o := scripted(t, &cfg)
 	scriptedACK(c, 150*ms, 1001, 0, o)
 	o.Reset()

@@ -10,9 +10,10 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Script has a connection follow another sender, for replays of captures. It must not change while
-// a connection uses it. Connections without one pay a comparison with nil at each place that asks.
-type Script struct {
+// ReplayConfig has a connection follow another sender, for replays of captures. It must not change
+// while a connection uses it. Connections without one pay a comparison with nil at each place that
+// asks.
+type ReplayConfig struct {
 	// Limits say how much new data may leave, in place of congestion control, in the order of
 	// Delivered. Retransmissions are left to congestion control, and so is the new data that a loss
 	// probe sends. None leaves everything to it.
@@ -26,8 +27,8 @@ type Script struct {
 	// out the timers that retransmit or find losses either.
 	ResendOnly bool
 
-	// Estimator measures the round trips, in place of the policy's; nil for that one. The script is
-	// then for one connection.
+	// Estimator measures the round trips, in place of the policy's; nil for that one. With one, the
+	// ReplayConfig is for one connection.
 	Estimator tcptimers.Estimator
 }
 
@@ -44,16 +45,16 @@ type SendLimit struct {
 
 // Check returns an error that names the first field that is out of its bounds, or the first limit
 // that is not behind the one before it. It may be called on nil.
-func (s *Script) Check() error {
-	if s == nil {
+func (r *ReplayConfig) Check() error {
+	if r == nil {
 		return nil
 	}
-	if s.Slack < 0 || s.Slack > time.Second {
-		return fmt.Errorf("tcp: script with a slack of %v, want 0s to 1s", s.Slack)
+	if r.Slack < 0 || r.Slack > time.Second {
+		return fmt.Errorf("tcp: replay with a slack of %v, want 0s to 1s", r.Slack)
 	}
-	for i := 1; i < len(s.Limits); i++ {
-		if s.Limits[i].Delivered <= s.Limits[i-1].Delivered {
-			return fmt.Errorf("tcp: send limit %d at %d bytes, want more than %d", i, s.Limits[i].Delivered, s.Limits[i-1].Delivered)
+	for i := 1; i < len(r.Limits); i++ {
+		if r.Limits[i].Delivered <= r.Limits[i-1].Delivered {
+			return fmt.Errorf("tcp: send limit %d at %d bytes, want more than %d", i, r.Limits[i].Delivered, r.Limits[i-1].Delivered)
 		}
 	}
 	return nil
@@ -61,8 +62,8 @@ func (s *Script) Check() error {
 
 // limit returns the limit for so many bytes delivered, nil if there is none yet. It costs O(log
 // limits).
-func (s *Script) limit(delivered uint64) *SendLimit {
-	i, found := slices.BinarySearchFunc(s.Limits, delivered, func(l SendLimit, delivered uint64) int {
+func (r *ReplayConfig) limit(delivered uint64) *SendLimit {
+	i, found := slices.BinarySearchFunc(r.Limits, delivered, func(l SendLimit, delivered uint64) int {
 		switch {
 		case l.Delivered < delivered:
 			return -1
@@ -77,11 +78,11 @@ func (s *Script) limit(delivered uint64) *SendLimit {
 	if i < 0 {
 		return nil
 	}
-	return &s.Limits[i]
+	return &r.Limits[i]
 }
 
-// limited reports whether a script decides on new data, and not congestion control.
-func (c *Conn) limited() bool { return c.cfg.Script != nil && len(c.cfg.Script.Limits) > 0 }
+// limited reports whether a replay decides on new data, and not congestion control.
+func (c *Conn) limited() bool { return c.cfg.Replay != nil && len(c.cfg.Replay.Limits) > 0 }
 
 // allowsNew reports whether n bytes of new data may leave.
 func (c *Conn) allowsNew(n uint32) bool {
@@ -90,7 +91,7 @@ func (c *Conn) allowsNew(n uint32) bool {
 		return c.cwndAllows(n)
 	}
 	delivered := c.acked + uint64(c.fl.sent.Sacked().Bytes)
-	l := c.cfg.Script.limit(delivered)
+	l := c.cfg.Replay.limit(delivered)
 	if l == nil {
 		return c.cwndAllows(n)
 	}
@@ -106,14 +107,14 @@ func (c *Conn) allowsNew(n uint32) bool {
 
 // timingSlack returns how far the times of arrivals may be off.
 func (c *Conn) timingSlack() time.Duration {
-	if c.cfg.Script == nil {
+	if c.cfg.Replay == nil {
 		return 0
 	}
-	return c.cfg.Script.Slack
+	return c.cfg.Replay.Slack
 }
 
 // resendOnly reports whether retransmissions are left to Resend.
-func (c *Conn) resendOnly() bool { return c.cfg.Script != nil && c.cfg.Script.ResendOnly }
+func (c *Conn) resendOnly() bool { return c.cfg.Replay != nil && c.cfg.Replay.ResendOnly }
 
 // observeResent takes in what an ACK says of reordering, and of an episode that Resend began,
 // without detecting a loss.
@@ -148,7 +149,7 @@ func (c *Conn) SendNew(now wheel.Time, end Seq, o *Output) {
 // They count as retransmitted, also for Karn's algorithm, and their timers start again. They do not
 // count as lost, and congestion control does not hear of them. Resend ignores what is not in
 // flight. It costs O(log n) for each segment of the range.
-func (c *Conn) Resend(now wheel.Time, r Range, n uint8, o *Output) {
+func (c *Conn) Resend(now wheel.Time, r SeqRange, n uint8, o *Output) {
 	for at := r.Start; at.Before(r.End); {
 		id := c.fl.sent.Find(at)
 		if id == 0 {
@@ -174,7 +175,7 @@ func (c *Conn) Resend(now wheel.Time, r Range, n uint8, o *Output) {
 // the other from then on.
 //
 // The copy has backed off nothing. It is in fast recovery if Resend has begun an episode that
-// lasts, but deems nothing lost. Its congestion window is the script's limit, or that of c where it
+// lasts, but deems nothing lost. Its congestion window is the replay's limit, or that of c where it
 // is not known. Its timers run as if cfg had always held: a segment's since it was last sent, and
 // one that all share since acked, when SND.UNA last advanced. Overdue timers expire at once. It
 // costs O(segments in flight).
@@ -213,14 +214,14 @@ func (c *Conn) Fork(now wheel.Time, cfg *Config, est tcptimers.Estimator, acked 
 	return f
 }
 
-// forkControl gives a copy a congestion control of its own, with the window that the script knows.
+// forkControl gives a copy a congestion control of its own, with the window that the replay knows.
 func (c *Conn) forkControl() {
 	if c.cc == nil {
 		return // it is made when the handshake is over
 	}
 	window := c.cc.Cwnd()
 	if c.limited() {
-		if l := c.cfg.Script.limit(c.acked + uint64(c.fl.sent.Sacked().Bytes)); l != nil && !l.AtLeast {
+		if l := c.cfg.Replay.limit(c.acked + uint64(c.fl.sent.Sacked().Bytes)); l != nil && !l.AtLeast {
 			window = l.Bytes
 		}
 	}
