@@ -360,3 +360,15 @@ func erfRecords(n int) (file []byte) {
 	}
 	return file
 }
+
+// TestShortFiles: fewer than four bytes are a capture cut short only if one begins so.
+func TestShortFiles(t *testing.T) {
+	for text, cut := range map[string]bool{
+		"hi\n": false, "x": false, "\n\r\r": true, "\n": true, "\xd4\xc3\xb2": true, "\xa1": true, "\x1f\x8b": true, "BZh": true, "BZ\n": false,
+	} {
+		_, _, err := readBytes(t, []byte(text))
+		if errors.Is(err, ErrCutShort) != cut || errors.Is(err, ErrNotCapture) == cut {
+			t.Errorf("%q: %v, want cut short: %v", text, err, cut)
+		}
+	}
+}

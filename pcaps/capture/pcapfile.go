@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"slices"
 
 	"tcpwheel/wheel"
 )
@@ -55,10 +56,10 @@ const (
 	magicIxiaSW = 0x1c0001ab
 )
 
+var magics = [...]uint32{magicMicro, magicNano, magicKuznet, magicIxiaHW, magicIxiaSW}
+
 // isMagic reports whether a file of pcap may begin with v.
-func isMagic(v uint32) bool {
-	return v == magicMicro || v == magicNano || v == magicKuznet || v == magicIxiaHW || v == magicIxiaSW
-}
+func isMagic(v uint32) bool { return slices.Contains(magics[:], v) }
 
 // isPcap reports whether the first 4 bytes of a file are a pcap magic number.
 func isPcap(magic []byte) bool {

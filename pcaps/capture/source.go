@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync/atomic"
 
 	"github.com/klauspost/compress/gzip"
@@ -129,6 +130,8 @@ func (s *source) open() (in *input, f format, err error) {
 	switch {
 	case len(magic) == 0 && err == io.EOF:
 		err = errors.New("an empty file, want a capture")
+	case err == io.EOF && !mayBegin(magic):
+		err = s.unknown(in)
 	case err != nil:
 		err = cutShort("a capture's first bytes", 4, len(magic), err)
 	case isPcap(magic):
@@ -139,6 +142,15 @@ func (s *source) open() (in *input, f format, err error) {
 		err = s.unknown(in)
 	}
 	return in, f, err
+}
+
+// mayBegin reports whether a capture, plain or compressed, may begin with these bytes, fewer than 4.
+func mayBegin(short []byte) bool {
+	known := [][]byte{[]byte("\n\r\r\n"), magicGzip, magicZstd, magicBzip2}
+	for _, v := range magics {
+		known = append(known, binary.LittleEndian.AppendUint32(nil, v), binary.BigEndian.AppendUint32(nil, v))
+	}
+	return slices.ContainsFunc(known, func(m []byte) bool { return bytes.HasPrefix(m, short) || bytes.HasPrefix(short, m) })
 }
 
 // pcapFormat is newPcapFile with a nil interface on error.
