@@ -31,11 +31,11 @@ const (
 )
 
 var traceNames = [traceKinds]string{
-	"connection_opened", "segment_received", "segment_sent", "timer_armed", "timer_stopped", "timer_expired",
+	"connection_opened", "segment_received", "segment_sent", "timer_started", "timer_stopped", "timer_expired",
 	"vars_updated", "connection_closed",
 }
 
-// String returns the event's name in JSON.
+// String returns the event's name, as package events has it.
 func (k TraceKind) String() string {
 	if k >= traceKinds {
 		return "TraceKind(?)"

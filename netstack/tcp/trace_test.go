@@ -2,8 +2,7 @@ package tcp
 
 import (
 	"bytes"
-	"encoding/json"
-	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -42,8 +41,7 @@ func TestTraceIsGolden(t *testing.T) {
 
 func traceOfARun(t *testing.T) []byte {
 	var out bytes.Buffer
-	tracer := NewJSONTracer(&out)
-	p := newEnginePair(t, func(c *EngineConfig) { c.Trace = tracer }, nil)
+	p := newEnginePair(t, func(c *EngineConfig) { c.Trace = traceText{&out} }, nil)
 	l := engineListen(t, p.server(), ListenConfig{Backlog: 1})
 	client, _ := p.connect(l)
 	sent := 0
@@ -64,10 +62,31 @@ func traceOfARun(t *testing.T) []byte {
 	p.client().Abort(p.now, client)
 	p.run(p.now.Add(time.Second))
 	p.client().Input(p.now, engineSegment(ACK, 1, 2, 0)) // of no connection
-	if err := tracer.Flush(); err != nil {
-		t.Fatal(err)
-	}
 	return out.Bytes()
+}
+
+// traceText writes an event as a line.
+type traceText struct{ *bytes.Buffer }
+
+func (w traceText) Trace(ev *TraceEvent) {
+	fmt.Fprintf(w, "%d %d %v", ev.T, ev.Conn, ev.Kind)
+	switch h := &ev.Header; ev.Kind {
+	case TraceOpened:
+		fmt.Fprintf(w, " %v %v", ev.Local, ev.Remote)
+	case TraceReceived, TraceSent:
+		o := &h.Options
+		fmt.Fprintf(w, " %v seq %d ack %d win %d len %d rexmit %d ts %d %d sack %v", h.Flags, h.Seq, h.Ack, h.Window, ev.Len, ev.Rexmit, o.TSVal, o.TSEcr, o.SACK[:o.NumSACK])
+		if ev.Timed {
+			fmt.Fprintf(w, " by %v", ev.Timer)
+		}
+	case TraceArmed, TraceStopped, TraceExpired:
+		fmt.Fprintf(w, " %v seq %d from %d to %d", ev.Timer, ev.Seq, ev.Armed, ev.Deadline)
+	case TraceUpdated:
+		fmt.Fprintf(w, " %b %+v", ev.Changed, ev.Vars)
+	case TraceClosed:
+		fmt.Fprintf(w, " %v", ev.Err)
+	}
+	w.WriteByte('\n')
 }
 
 // traceRecorder checks that the traced timer events are consistent.
@@ -129,85 +148,3 @@ func TestTraceHasEveryTimer(t *testing.T) {
 		}
 	}
 }
-
-func TestTraceLinesAreJSON(t *testing.T) {
-	all := traceEventWithEverything()
-	for kind := range traceKinds {
-		ev := all
-		ev.Kind = kind
-		line := ev.appendJSON(nil)
-		var fields map[string]any
-		if err := json.Unmarshal(line, &fields); err != nil {
-			t.Fatalf("%v: %v: %s", kind, err, line)
-		}
-		if fields["event"] != kind.String() || fields["conn"] != 3.0 || fields["t"] != -5.0 {
-			t.Errorf("%v: %s", kind, line)
-		}
-	}
-	all.Kind = TraceSent
-	want := `{"t":-5,"conn":3,"event":"segment_sent","local":"[2001:db8::1]:80","remote":"[fe80::1]:7","flags":"S.UE","seq":1,"ack":2,` +
-		`"win":3,"len":9,"urg":4,"mss":1460,"wscale":7,"sack_permitted":true,"ts_val":5,"ts_ecr":6,"user_timeout_ns":60000000000,` +
-		`"sack":[[1,2],[3,4]],"ce":true,"ect":true,"retransmissions":1,"timer":"tlp"}`
-	if got := string(all.appendJSON(nil)); got != want {
-		t.Errorf("\n got %s\nwant %s", got, want)
-	}
-}
-
-func traceEventWithEverything() TraceEvent {
-	return TraceEvent{
-		T: -5, Conn: 3, Local: mustEnd("[2001:db8::1]:80"), Remote: mustEnd("[fe80::1%\"eth0\"]:7"),
-		Header: Header{
-			Seq: 1, Ack: 2, Flags: SYN | ACK | URG | ECE, Window: 3, Urgent: 4,
-			Options: Options{
-				HasMSS: true, MSS: 1460, HasWScale: true, WScale: 7, SACKPermitted: true, HasTimestamps: true, TSVal: 5, TSEcr: 6,
-				HasUserTimeout: true, UserTimeout: time.Minute, NumSACK: 2, SACK: [MaxSACKBlocks]SeqRange{{1, 2}, {3, 4}},
-			},
-		},
-		Len: 9, CE: true, ECT: true, Rexmit: 1, Timed: true,
-		Timer: 4, Slot: segmentSlot(2), Seq: 77, Armed: 1, Deadline: 2,
-		Vars: TraceVars{State: StateEstablished, CAState: CALoss, Cwnd: 1, RTO: 5}, Changed: 1<<11 - 1,
-		Err: ErrReset,
-	}
-}
-
-func TestJSONTracerDoesNotAllocate(t *testing.T) {
-	tracer := NewJSONTracer(discard{})
-	ev := traceEventWithEverything()
-	ev.Err = nil // the text of an error, once per connection
-	line := func() {
-		for kind := range traceKinds {
-			ev.Kind = kind
-			tracer.Trace(&ev)
-		}
-	}
-	for range 1000 { // until the buffer has grown
-		line()
-	}
-	if n := testing.AllocsPerRun(1000, line); n != 0 {
-		t.Errorf("%v allocations, want none", n)
-	}
-}
-
-func TestJSONTracerKeepsTheFirstError(t *testing.T) {
-	w := &failing{}
-	tracer := NewJSONTracer(w)
-	for range 3 {
-		tracer.Trace(&TraceEvent{})
-		if err := tracer.Flush(); !errors.Is(err, errTrace) {
-			t.Errorf("Flush: %v, want %v", err, errTrace)
-		}
-	}
-	if w.calls != 1 {
-		t.Errorf("%d writes, want 1", w.calls)
-	}
-}
-
-var errTrace = errors.New("no room")
-
-type failing struct{ calls int }
-
-func (f *failing) Write([]byte) (int, error) { f.calls++; return 0, errTrace }
-
-type discard struct{}
-
-func (discard) Write(b []byte) (int, error) { return len(b), nil }

@@ -144,7 +144,8 @@ func (s *source) open() (in *input, f format, err error) {
 	return in, f, err
 }
 
-// mayBegin reports whether a capture, plain or compressed, may begin with these bytes, fewer than 4.
+// mayBegin reports whether a capture, plain or compressed, may begin with these bytes, fewer than
+// 4.
 func mayBegin(short []byte) bool {
 	known := [][]byte{[]byte("\n\r\r\n"), magicGzip, magicZstd, magicBzip2}
 	for _, v := range magics {

@@ -1,8 +1,6 @@
 package up
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"os"
 	"sync"
@@ -14,6 +12,7 @@ import (
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
 	"tcpwheel/wheel/base/pcapng"
+	"tcpwheel/wheel/base/record"
 )
 
 // event is an event of the stack: a change of a timer, a segment, or a recovery.
@@ -53,8 +52,14 @@ var eventNames = [...]string{
 	events.SegmentLost, events.Recovered,
 }
 
-// record returns the event as a record. conn returns the name of the connection of an endpoint.
-func (e *event) record(conn func(*netstack.Endpoint) string) any {
+var (
+	timerJSON  = record.NewJSON[events.Timer]()
+	passedJSON = record.NewJSON[events.Passed]()
+	repairJSON = record.NewJSON[events.Repair]()
+)
+
+// append adds the event as a line of JSON. conn returns the name of the connection of an endpoint.
+func (e *event) append(b []byte, conn func(*netstack.Endpoint) string) []byte {
 	head := events.Head{T: e.at, Event: eventNames[e.kind]}
 	if e.kind <= timerExpire && e.endpoint != nil {
 		head.Conn = conn(e.endpoint)
@@ -70,18 +75,21 @@ func (e *event) record(conn func(*netstack.Endpoint) string) any {
 		} else if e.kind != timerStop {
 			t.Due = &left
 		}
-		return &t
+		b = timerJSON.Append(b, &t)
 	case recovered:
-		return &events.Repair{Head: head, Seq: uint32(e.segment.header.Seq), Took: int64(e.took), Transmissions: e.transmissions}
+		r := events.Repair{Head: head, Seq: uint32(e.segment.header.Seq), Took: int64(e.took), Transmissions: e.transmissions}
+		b = repairJSON.Append(b, &r)
+	default:
+		p := events.Passed{Head: head, Segment: events.SegmentOf(&e.segment.header, e.segment.size)}
+		if e.transmissions > 1 {
+			p.Transmission = e.transmissions
+		}
+		if len(e.causes) > 0 {
+			p.By = e.causes[0].Name()
+		}
+		b = passedJSON.Append(b, &p)
 	}
-	p := events.Passed{Head: head, Segment: events.SegmentOf(&e.segment.header, e.segment.size)}
-	if e.transmissions > 1 {
-		p.Transmission = e.transmissions
-	}
-	if len(e.causes) > 0 {
-		p.By = e.causes[0].Name()
-	}
-	return &p
+	return append(b, '\n')
 }
 
 // Bounds of an eventStream.
@@ -200,17 +208,14 @@ func (s *eventStream) encode(batch []event) {
 		}
 		return name
 	}
-	chunk, lines := new(bytes.Buffer), uint64(0)
-	enc := json.NewEncoder(chunk)
+	var chunk []byte
+	lines := uint64(0)
 	for i := range batch {
-		if err := enc.Encode(batch[i].record(conn)); err != nil {
-			panic("BUG: " + err.Error()) // numbers and texts
-		}
+		chunk = batch[i].append(chunk, conn)
 		lines++
-		if chunk.Len() >= eventsChunk || i == len(batch)-1 {
-			s.deliver(bytes.Clone(chunk.Bytes()), lines)
-			chunk.Reset()
-			lines = 0
+		if len(chunk) >= eventsChunk || i == len(batch)-1 {
+			s.deliver(chunk, lines)
+			chunk, lines = nil, 0
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"encoding/json"
 	"reflect"
 	"slices"
 	"strings"
@@ -124,5 +125,37 @@ func TestTerms(t *testing.T) {
 	}
 	if got := Help(reflect.TypeFor[thing](), "colors"); got != "by color" {
 		t.Errorf("help of colors: %q", got)
+	}
+}
+
+type line struct {
+	inner
+	N     int64     `json:"n"`
+	U     uint8     `json:"u,omitempty"`
+	Name  string    `json:"name"`
+	Late  *int64    `json:"late_ns,omitempty"`
+	Lists [][2]int  `json:"lists,omitempty"`
+	Is    bool      `json:"is,omitempty"`
+	Color color     `json:"color"`
+	None  *int      `json:"none"`
+	Part  inner     `json:"part"`
+	Empty []float64 `json:"empty"`
+	left  int
+}
+
+// TestJSON compares with encoding/json.
+func TestJSON(t *testing.T) {
+	j, n := NewJSON[line](), int64(-5)
+	for _, r := range []line{
+		{}, {N: -1, U: 3, Name: "a-b", Late: &n, Lists: [][2]int{{1, 2}, {3, 4}}, Is: true, Color: 1, Part: inner{Min: 1e-9}},
+		{Name: "\"<\\é\n", inner: inner{Min: 0.25, Best: "x"}, Lists: [][2]int{}, Empty: []float64{}},
+	} {
+		want, err := json.Marshal(r)
+		if got := j.Append([]byte("x"), &r); err != nil || string(got) != "x"+string(want) {
+			t.Errorf("%s, %v\nwant %s", got[1:], err, want)
+		}
+	}
+	if got := NewJSON[struct{}]().Append(nil, &struct{}{}); string(got) != "{}" {
+		t.Errorf("nothing: %s", got)
 	}
 }
