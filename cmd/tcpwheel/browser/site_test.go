@@ -276,6 +276,9 @@ func TestSiteDemo(t *testing.T) {
 	if err != nil || size < 10_000 {
 		t.Errorf("the lane's capture has %v bytes, %v", size, err)
 	}
+	if !evaluate[bool](t, ctx, `demo.lanes.every(l => l.spots.every(s => Math.hypot(s.x - l.ring.clientWidth / 2, s.y - l.ring.dataset.h / 2) > textRadius - 1))`) {
+		t.Error("signs of timers lie on the words inside the ring")
+	}
 	screenshot(t, ctx, "site-demo-1400")
 }
 

@@ -50,6 +50,8 @@ function svgContext(w, h) {
 const cells = 720;    // places on the ring
 const oneTurn = 2048; // slots: a larger wheel is drawn with several of its slots at one place
 
+const textRadius = 100; // the words inside the ring; no sign lies on them
+
 // shape adds a sign of a kind of timer to a path.
 function shape(c, form, x, y, r) {
   switch (form) {
@@ -80,7 +82,7 @@ function drawRing(lane, l, W, t, later) {
     depth.set(cell, d + 1);
     const ahead = (slot - hand + W.slots) % W.slots;
     if (ahead > 0 && ahead < next) next = ahead;
-    const r = R - 5 - Math.min(d, 16) * 4, a = angle(slot), px = x0 + r * Math.cos(a), py = y0 + r * Math.sin(a);
+    const r = Math.max(R - 5 - 4 * d, Math.min(R - 17, textRadius)), a = angle(slot), px = x0 + r * Math.cos(a), py = y0 + r * Math.sin(a);
     const key = kind * 2 + runs;
     if (!paths.has(key)) paths.set(key, []);
     paths.get(key).push(px, py);
@@ -173,7 +175,7 @@ function drawSequence(lane, l, t, length, out) {
     const f = flows.get(p.conn);
     if (p.start >= f.lo && p.start <= f.hi) c.fillRect(X(p.arrive_ns) - 1, Y(p.conn, p.start) - 1, 2, 2);
   }
-  const labelled = new Map();
+  const labelled = conns.map((id, i) => ({ from: 0, to: 6 + c.measureText(lane.connName(id)).width, y: i * band + 12 }));
   for (const p of data) if (shown(p.conn)) drawPacket(c, lane, l, p, X, Y, w, labelled);
   lane.read = (x, y) => { // what the cursor reads
     if (y > floor) return seconds(from + x / w * length);
@@ -199,10 +201,12 @@ function drawPacket(c, lane, l, p, X, Y, w, labelled) {
     c.strokeStyle = colours.ink; c.lineWidth = 1.5; c.beginPath();
     c.moveTo(x - 4, y - 5); c.lineTo(x + 4, y + 3); c.moveTo(x + 4, y - 5); c.lineTo(x - 4, y + 3); c.stroke();
   }
-  if (p.again && p.by && x - (labelled.get(p.conn) ?? -100) > 100) {
-    const right = x > w / 2;
-    c.textAlign = right ? "right" : "left"; c.fillStyle = colours.fg; c.fillText(p.by, right ? x - 6 : x + 7, y - 3); c.textAlign = "left";
-    labelled.set(p.conn, x);
+  if (p.again && p.by) {
+    const wide = c.measureText(p.by).width, from = x > w / 2 ? x - 6 - wide : x + 7, label = { from, to: from + wide, y: y - 3 };
+    if (!labelled.some(o => label.from < o.to + 8 && o.from < label.to + 8 && Math.abs(label.y - o.y) < 12)) { // else its title says it
+      c.fillStyle = colours.fg; c.fillText(p.by, from, label.y);
+      labelled.push(label);
+    }
   }
   lane.marks.push({ x, y: (y + top) / 2, text: () => packetText(l.lane, p, lane.notes.get(p.n), lane.connName) });
 }
