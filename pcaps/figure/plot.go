@@ -100,7 +100,7 @@ func (s *sheet) plot() {
 	yTicks := f.Y.ticks(y, 6)
 	most := 130.0 // of a label of Y
 	if len(f.Y.Ticks) > 0 {
-		most = 0.42 * s.Width
+		most = 0.5 * s.Width
 	}
 	left := 0.0
 	for _, t := range yTicks {

@@ -91,20 +91,23 @@ func (r *Replays) savings(summaries []replay.Summary) picture {
 		replay.ByTime:  {Name: "by time", Kind: figure.Points, Colour: figure.Green},
 		replay.ByIndex: {Name: "by index", Kind: figure.Points, Colour: figure.Purple},
 	}
-	names, notes := make([]string, len(all)), make([]string, len(all))
+	names := make([]string, len(all))
 	var t table
 	t.row("policy", "by_range_percent", "by_time_percent", "by_index_percent", "low_percent", "high_percent")
 	for i := range all {
 		w := &all[i]
 		w.addTo(&t)
 		row := len(all) - 1 - i // the first is at the top
-		names[row] = shortened(w.policy, longest)
+		note := ""
 		switch byRange := w.shares[replay.ByRange]; {
 		case !w.known[replay.ByRange]:
-			notes[row] = "no verdict"
-			continue
+			note = ": no verdict"
 		case byRange < x.Lo:
-			notes[row] = fmt.Sprintf("◀ %.0f %%", byRange)
+			note = fmt.Sprintf(": %.0f %%", byRange)
+		}
+		names[row] = shortened(w.policy, longest-len(note)) + note
+		if !w.known[replay.ByRange] {
+			continue
 		}
 		for k := range series {
 			if s := &series[k]; w.known[k] {
@@ -123,14 +126,6 @@ func (r *Replays) savings(summaries []replay.Summary) picture {
 		Name: "savings", Title: "What each policy saves", Caption: r.savingsCaption(beyond), Height: float64(line * len(all)),
 		X: x, Y: figure.Axis{Label: "policy", Ticks: names}, Series: filled(series[:]...),
 		Marks: []figure.Mark{{Label: "as the oracle", Vertical: true}},
-		Draw: func(p *figure.Plot) []figure.Item {
-			for row, text := range notes {
-				if text != "" {
-					p.Text("label", "", p.X.From+10, p.Y.At(float64(row))+4, text)
-				}
-			}
-			return nil
-		},
 	}, t.b.String()}
 }
 

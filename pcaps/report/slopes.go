@@ -92,6 +92,6 @@ func (f paired) draw(all []slope, lo, hi time.Duration) picture {
 	return picture{figure.Figure{
 		Name: f.name, Title: f.title, Caption: caption, Series: filled(medians, sooner, later, same),
 		X: figure.Axis{Label: f.each, Ticks: []string{f.before, f.after}},
-		Y: figure.Axis{Label: f.axis, Log: true, Lo: lo.Seconds(), Hi: hi.Seconds(), Text: spanTick},
+		Y: figure.Axis{Label: f.axis, Log: true, Lo: 0.9 * lo.Seconds(), Hi: 1.1 * hi.Seconds(), Text: spanTick},
 	}, t.b.String()}
 }
