@@ -8,6 +8,7 @@ import (
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/netstack"
+	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sockets"
 	"tcpwheel/netstack/virtual"
 	"tcpwheel/wheel"
@@ -45,20 +46,24 @@ func combGvisorCells(p *combPlan) (all []experiments.Cell[combCell]) {
 	return all
 }
 
-// combWire is the wire between gVisor's TCP and a server with this project's TCP.
-type combWire struct {
-	*combCounter
-	testbed.Wire
-}
-
 // outage is combOutage with gVisor's own TCP as the client.
 func (g combGvisor) outage(p *combPlan, seed int) (combCell, error) {
 	c := combCell{Timers: g.String(), Seed: seed}
 	up, down := p.links(combBegins)
-	w := &combWire{combCounter: p.counter(combBegins)}
-	var err error
-	if w.Wire, err = testbed.NewWire(up, down, [2]uint64{0, 1}); err != nil {
+	counter := p.counter(combBegins)
+	w, err := testbed.NewWire(up, down, [2]uint64{0, 1})
+	if err != nil {
 		return c, err
+	}
+	w.Sent = func(now wheel.Time, from int, p *virtual.Packet, fate *sim.Fate) {
+		if from == testbed.DialEnd && p.End > p.Start {
+			counter.sent(now, int(p.Tag), *fate)
+		}
+	}
+	w.Arrived = func(now wheel.Time, from int, p *virtual.Packet) {
+		if from == testbed.DialEnd {
+			counter.arrived(now, p.Header.SrcPort, int(p.Tag))
+		}
 	}
 	client := virtual.TCP{GVisor: true}
 	if !g.plain {
@@ -92,29 +97,11 @@ func (g combGvisor) outage(p *combPlan, seed int) (combCell, error) {
 		})
 	}
 	if err == nil {
-		err = s.Run(combBegins.Add(p.Watch), func() bool { return len(w.times) == p.Connections })
+		err = s.Run(combBegins.Add(p.Watch), func() bool { return len(counter.times) == p.Connections })
 	}
-	c.fill(p, w.combCounter)
+	c.fill(p, counter)
 	if left := s.Close(); err == nil {
 		err = left
 	}
 	return c, err
-}
-
-// Send implements virtual.Wire.
-func (w *combWire) Send(now wheel.Time, from int, p *virtual.Packet) (time.Duration, bool) {
-	fate, attempt := w.Pass(now, from, p)
-	p.Tag = int64(attempt)
-	if from == testbed.DialEnd && p.End > p.Start {
-		w.sent(now, int(attempt), fate)
-	}
-	return testbed.Transit(now, fate)
-}
-
-// Arrive implements virtual.Wire.
-func (w *combWire) Arrive(now wheel.Time, from int, p *virtual.Packet) bool {
-	if from == testbed.DialEnd {
-		w.arrived(now, p.Header.SrcPort, int(p.Tag))
-	}
-	return true
 }

@@ -9,6 +9,7 @@ import (
 
 	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/netstack"
+	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sockets"
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/netstack/virtual"
@@ -37,25 +38,25 @@ const (
 type gvisorDeath struct {
 	*testbed.Stacks
 	*death
-	delay      time.Duration
 	dead       bool // the path loses all packets
 	start, end wheel.Time
 }
 
-// Send implements virtual.Wire.
-func (g *gvisorDeath) Send(wheel.Time, int, *virtual.Packet) (time.Duration, bool) {
-	return g.delay, !g.dead
-}
-
-// Arrive implements virtual.Wire.
-func (g *gvisorDeath) Arrive(wheel.Time, int, *virtual.Packet) bool { return true }
-
 // dieUnderGVisor measures how long a connection of gVisor's own TCP outlives its peer.
 func dieUnderGVisor(p *deadPlan, d *death) (deadCell, error) {
 	c := deadCell{Case: d.name, Seed: 1}
-	g := &gvisorDeath{death: d, delay: p.RTT / 2, dead: d.what == opening}
-	var err error
-	g.Stacks, err = testbed.NewStacks(virtual.Config{Seed: 1, Wire: g, TCP: [2]virtual.TCP{
+	g := &gvisorDeath{death: d, dead: d.what == opening}
+	link := sim.LinkConfig{Delay: p.RTT / 2}
+	w, err := testbed.NewWire(link, link, [2]uint64{0, 1})
+	if err != nil {
+		return c, err
+	}
+	w.Sent = func(_ wheel.Time, _ int, _ *virtual.Packet, fate *sim.Fate) {
+		if g.dead {
+			fate.Outcome = sim.Lost
+		}
+	}
+	g.Stacks, err = testbed.NewStacks(virtual.Config{Seed: 1, Wire: w, TCP: [2]virtual.TCP{
 		peerEnd:   {Config: netstack.Config{Conn: tcp.DefaultConfig(tcptimers.MustPolicy(tcptimers.DefaultPolicy))}},
 		gvisorEnd: {GVisor: true, NoRACK: d.bare},
 	}})

@@ -54,20 +54,18 @@ func gvisorCells(p *Plan) (all []experiments.Cell[Cell]) {
 	return all
 }
 
-// pulsedWire is the wire between gVisor's TCP and a receiver with this project's TCP. The pulses
-// share the link of the data.
-type pulsedWire struct {
-	train
-	testbed.Wire
-	sent int // packets of the pulses
-}
-
 // run is run with gVisor's own TCP as the sender.
 func (g gvisor) run(p *Plan, c Cell) (Cell, error) {
-	w := &pulsedWire{train: p.train(&c)}
-	var err error
-	if w.Wire, err = testbed.NewWire(p.bottleneck(), p.bottleneck(), [2]uint64{0, 1}); err != nil {
+	w, err := testbed.NewWire(p.bottleneck(), p.bottleneck(), [2]uint64{0, 1})
+	if err != nil {
 		return c, err
+	}
+	// The pulses share the link of the data: those that are due leave before a packet of the sender.
+	pulses, sent := p.train(&c), 0
+	w.Before = func(now wheel.Time, from int) {
+		for ; from == testbed.DialEnd && pulses.period > 0 && pulses.at(sent) <= now; sent++ {
+			w.Link(from).Send(pulses.at(sent), &sim.Packet{Size: pulses.size})
+		}
 	}
 	receiver := netstack.Config{Conn: p.Published.Config()}
 	s, err := testbed.NewStacks(virtual.Config{Seed: uint64(c.Seed),
@@ -97,14 +95,4 @@ func (g gvisor) run(p *Plan, c Cell) (Cell, error) {
 		err = left
 	}
 	return c, err
-}
-
-// Send implements virtual.Wire. It first sends the packets of the pulses that are due before p.
-func (w *pulsedWire) Send(now wheel.Time, from int, p *virtual.Packet) (time.Duration, bool) {
-	if from == testbed.DialEnd && w.period > 0 {
-		for ; w.at(w.sent) <= now; w.sent++ {
-			w.Link(from).Send(w.at(w.sent), &sim.Packet{Size: w.size})
-		}
-	}
-	return w.Wire.Send(now, from, p)
 }

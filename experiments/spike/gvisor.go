@@ -9,7 +9,6 @@ import (
 	"tcpwheel/netstack"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sockets"
-	"tcpwheel/netstack/tcp"
 	"tcpwheel/netstack/virtual"
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
@@ -22,15 +21,12 @@ const gvisor = "gVisor"
 // gvisorPath is gVisor's TCP, a server with this project's TCP, and the path between them.
 type gvisorPath struct {
 	*testbed.Stacks
-	testbed.Wire
+	*testbed.Wire
 	rtt  func(now wheel.Time) time.Duration
 	last [2]wheel.Time // when the last packet of a direction arrives: packets keep their order
-	lost uint64        // the place in the stream of a segment that is lost the first time
 
-	iss             tcp.Seq
-	acked           uint64     // bytes
-	retransmissions int        // segments
-	first, second   wheel.Time // transmissions of the lost segment
+	lost          uint64     // the place in the stream of a segment that is lost the first time
+	first, second wheel.Time // its transmissions
 }
 
 // newGVisorPath connects the two, and runs app as a task of the client.
@@ -42,50 +38,35 @@ func newGVisorPath(
 	if g.Wire, err = testbed.NewWire(link, link, [2]uint64{0, 1}); err != nil {
 		return nil, err
 	}
+	g.Sent = g.sent
 	_, server := config(&timers{lab: testbed.MustTimers("per-segment control=newreno")})
 	apply(&server, response)
-	g.Stacks, err = testbed.NewStacks(virtual.Config{Seed: 1, Wire: g, TCP: [2]virtual.TCP{
+	g.Stacks, err = testbed.NewStacks(virtual.Config{Seed: 1, Wire: g.Wire, TCP: [2]virtual.TCP{
 		testbed.DialEnd:   {GVisor: true, NoSACK: response == none, Control: "newreno"},
 		testbed.ListenEnd: {Config: netstack.Config{Conn: server}, NoSACK: response == none, RecvBuffer: window},
 	}})
 	if err != nil {
 		return nil, err
 	}
+	g.Follow(g.Stacks)
 	g.Serve(func(c *sockets.Conn) error { return testbed.Discard(c, func(int) {}) })
 	g.Dial(0, func(c *sockets.Conn) error { return app(g, c) })
 	return g, nil
 }
 
-// Send implements virtual.Wire.
-func (g *gvisorPath) Send(now wheel.Time, from int, p *virtual.Packet) (time.Duration, bool) {
-	if from == testbed.DialEnd && p.Header.Flags.Has(tcp.SYN) {
-		g.iss = p.Header.Seq
-	}
-	fate, attempt := g.Pass(now, from, p)
-	drop := fate.Outcome != sim.Delivered
-	if from == testbed.DialEnd && p.End > p.Start {
-		if attempt > 1 {
-			g.retransmissions++
-		}
-		if p.Start == g.lost {
-			switch attempt {
-			case 1:
-				g.first, drop = now, true
-			case 2:
-				g.second = now
-			}
-		}
-	}
+// sent adds the round trip of the moment, and loses the segment.
+func (g *gvisorPath) sent(now wheel.Time, from int, p *virtual.Packet, fate *sim.Fate) {
 	g.last[from] = max(g.last[from], fate.At.Add(g.rtt(fate.At)/2))
-	return g.last[from].Sub(now), !drop
-}
-
-// Arrive implements virtual.Wire.
-func (g *gvisorPath) Arrive(_ wheel.Time, from int, p *virtual.Packet) bool {
-	if from == testbed.ListenEnd && p.Segment && p.Header.Flags.Has(tcp.ACK) {
-		g.acked += uint64(p.Header.Ack.Sub(g.iss.Add(uint32(g.acked) + 1)))
+	fate.At = g.last[from]
+	if from != testbed.DialEnd || p.End == p.Start || p.Start != g.lost {
+		return
 	}
-	return true
+	switch p.Tag {
+	case 1:
+		g.first, fate.Outcome = now, sim.Lost
+	case 2:
+		g.second = now
+	}
 }
 
 // gvisorSpike is spike with gVisor's TCP. gVisor does not report its window.
@@ -109,11 +90,11 @@ func gvisorSpike(p *Plan, seed int, s *Spike) error {
 		return p.RTT
 	}
 	err = g.Run(begin, nil)
-	again, acked, timeouts := g.retransmissions, g.acked, g.Net.Counts(testbed.DialEnd).Timeouts
+	again, acked, timeouts := len(g.Retransmissions), g.Acked, g.Net.Counts(testbed.DialEnd).Timeouts
 	if err == nil {
 		err = g.Run(begin.Add(p.Watch), nil)
 	}
-	s.Retransmissions, s.Bytes = g.retransmissions-again, g.acked-acked
+	s.Retransmissions, s.Bytes = len(g.Retransmissions)-again, g.Acked-acked
 	s.Timeouts = int(g.Net.Counts(testbed.DialEnd).Timeouts - timeouts)
 	if err == nil && acked == 0 {
 		err = errors.New("nothing has arrived before the spike")
@@ -147,7 +128,7 @@ func gvisorWaits(p *Plan, seed int) (all []int64, err error) {
 				return err
 			}
 			sleep(time.Minute)
-			if g.second == 0 || g.acked != wrote {
+			if g.second == 0 || g.Acked != wrote {
 				return fmt.Errorf("loss %d was not repaired within a minute", i)
 			}
 			all = append(all, g.second.Sub(g.first).Microseconds())

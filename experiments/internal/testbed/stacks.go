@@ -7,7 +7,9 @@ import (
 
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sockets"
+	"tcpwheel/netstack/tcp"
 	"tcpwheel/netstack/virtual"
+	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
 )
 
@@ -127,10 +129,27 @@ func Discard(c *sockets.Conn, count func(n int)) error {
 	}
 }
 
-// Wire is a virtual.Wire of a link in each direction. Programs that must see packets embed it.
+// Wire is a virtual.Wire of a link in each direction. What a study adds to the path are its hooks.
 type Wire struct {
+	// Before is called before a packet enters the link of an end.
+	Before func(now wheel.Time, from int)
+	// Sent is called after that. The packet's Tag says which transmission of its data it is, from 1.
+	// It may change the fate.
+	Sent func(now wheel.Time, from int, p *virtual.Packet, fate *sim.Fate)
+	// Arrived is called when a packet arrives.
+	Arrived func(now wheel.Time, from int, p *virtual.Packet)
+
+	// Of the connection of stacks that Follow names: the bytes that the second end has acknowledged,
+	// and the retransmissions of the first end. A timeout has caused the first of them after the
+	// counter of timeouts moved.
+	Acked           uint64
+	Retransmissions []Retransmission
+
 	links    [2]*sim.Link
 	attempts map[segment]uint32
+	stacks   *Stacks // nil follows none
+	iss      tcp.Seq // of the first end
+	timeouts uint64  // of the first end, until its last packet
 }
 
 // segment is the data segments that begin at a place in the stream of a connection.
@@ -142,39 +161,71 @@ type segment struct {
 
 // NewWire makes a wire of the links from the first end and back. The keys seed their random
 // numbers.
-func NewWire(there, back sim.LinkConfig, keys [2]uint64) (w Wire, err error) {
-	w.attempts = map[segment]uint32{}
+func NewWire(there, back sim.LinkConfig, keys [2]uint64) (*Wire, error) {
+	w := &Wire{attempts: map[segment]uint32{}}
 	for i, cfg := range []sim.LinkConfig{there, back} {
+		var err error
 		if w.links[i], err = sim.NewLink(cfg, keys[i]); err != nil {
-			return w, err
+			return nil, err
 		}
 	}
 	return w, nil
 }
 
+// Follow has the wire fill in Acked and Retransmissions. The stacks have one connection.
+func (w *Wire) Follow(s *Stacks) { w.stacks = s }
+
 // Link returns the link from an end.
 func (w *Wire) Link(from int) *sim.Link { return w.links[from] }
 
-// Pass sends a packet over its link. It returns the fate, and which transmission of its data it is,
-// from 1.
-func (w *Wire) Pass(now wheel.Time, from int, p *virtual.Packet) (fate sim.Fate, attempt uint32) {
-	attempt = 1
+// Send implements virtual.Wire.
+func (w *Wire) Send(now wheel.Time, from int, p *virtual.Packet) (time.Duration, bool) {
+	if w.Before != nil {
+		w.Before(now, from)
+	}
+	attempt := uint32(1)
 	if p.End > p.Start {
 		k := segment{from, p.Header.SrcPort, p.Header.DstPort, p.Start}
 		w.attempts[k]++
 		attempt = w.attempts[k]
 	}
-	return w.links[from].Send(now, &sim.Packet{Start: p.Start, End: p.End, Attempt: attempt, Size: p.Size}), attempt
-}
-
-// Send implements virtual.Wire.
-func (w *Wire) Send(now wheel.Time, from int, p *virtual.Packet) (time.Duration, bool) {
-	fate, _ := w.Pass(now, from, p)
+	fate := w.links[from].Send(now, &sim.Packet{Start: p.Start, End: p.End, Attempt: attempt, Size: p.Size})
+	p.Tag = int64(attempt)
+	if w.stacks != nil && from == DialEnd {
+		w.follow(now, p)
+	}
+	if w.Sent != nil {
+		w.Sent(now, from, p, &fate)
+	}
 	return Transit(now, fate)
 }
 
+// follow notes a packet of the first end.
+func (w *Wire) follow(now wheel.Time, p *virtual.Packet) {
+	if p.Header.Flags.Has(tcp.SYN) {
+		w.iss = p.Header.Seq
+	}
+	if p.End == p.Start {
+		return
+	}
+	timeouts := w.stacks.Net.Counts(DialEnd).Timeouts
+	if p.Tag > 1 {
+		w.Retransmissions = append(w.Retransmissions, Retransmission{At: now, Attempt: int(p.Tag),
+			Timed: timeouts > w.timeouts, Timer: tcptimers.Rexmit})
+	}
+	w.timeouts = timeouts
+}
+
 // Arrive implements virtual.Wire.
-func (w *Wire) Arrive(wheel.Time, int, *virtual.Packet) bool { return true }
+func (w *Wire) Arrive(now wheel.Time, from int, p *virtual.Packet) bool {
+	if w.stacks != nil && from == ListenEnd && p.Segment && p.Header.Flags.Has(tcp.ACK) {
+		w.Acked += uint64(p.Header.Ack.Sub(w.iss.Add(uint32(w.Acked) + 1)))
+	}
+	if w.Arrived != nil {
+		w.Arrived(now, from, p)
+	}
+	return true
+}
 
 // Transit returns a fate as virtual.Wire's Send does.
 func Transit(now wheel.Time, fate sim.Fate) (took time.Duration, ok bool) {
