@@ -71,7 +71,7 @@ func has(sample, point string) bool {
 func replayed(study *replay.Study, in *capture.Reader, seen func(*track.Conn),
 	refused func(reason string)) (results []*replay.Result, err error) {
 	var wrong error
-	rec := replay.NewRecorder(replay.Config{Done: func(c *track.Conn, s *replay.Script, err error) {
+	rec := replay.NewRecorder(replay.Config{Done: func(c *track.Conn, s *replay.CapturedConn, err error) {
 		if seen != nil {
 			seen(c)
 		}
@@ -129,8 +129,8 @@ func capturedAt(p *Plan, sample, point string) (Cell, error) {
 func (c *Cell) fill(results []*replay.Result) {
 	c.Conns = len(results) + len(c.Refuse)
 	for n, r := range results {
-		for i := range r.Script.Losses {
-			l := &r.Script.Losses[i]
+		for i := range r.Captured.Losses {
+			l := &r.Captured.Losses[i]
 			loss := Loss{Conn: n, Kind: l.Kind.String(), RTT: l.RTT, Captured: l.TRec, Took: r.Oracle[i].TRec,
 				Count: r.Gates[i] == replay.Passed}
 			if l.Needed() {

@@ -27,7 +27,7 @@ type ackPacer struct {
 
 // newACKPacer returns the pacer of an end.
 func newACKPacer(e *end) *ackPacer {
-	s := &e.script.Ends[e.side]
+	s := &e.captured.Ends[e.side]
 	p := &ackPacer{e: e, script: s.ACKs, late: cmp.Or(s.ACKDelay, usualACKDelay)}
 	p.alarm.do = p.send
 	return p

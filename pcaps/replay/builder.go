@@ -8,17 +8,17 @@ import (
 	"tcpwheel/wheel"
 )
 
-// builder makes a script of the facts of a connection. It reads no header: what packets mean, and
-// what became of them, is the tracker's.
+// builder makes a CapturedConn of the facts of a connection. It reads no header: what packets mean,
+// and what became of them, is the tracker's.
 type builder struct {
-	conn    *track.Conn
-	streams *[2]track.Stream
-	bare    [2]int           // packets of each end without bytes
-	half    [2]time.Duration // the round trip from the point of capture to each end
-	epoch   wheel.Time
-	script  *Script
-	events  []eventRef // of the end at hand
-	heard   []delivery // by it
+	conn     *track.Conn
+	streams  *[2]track.Stream
+	bare     [2]int           // packets of each end without bytes
+	half     [2]time.Duration // the round trip from the point of capture to each end
+	epoch    wheel.Time
+	captured *CapturedConn
+	events   []eventRef // of the end at hand
+	heard    []delivery // by it
 }
 
 // endEvent is a packet that an end sent or received, by the end's own clock.
@@ -32,8 +32,8 @@ type endEvent struct {
 // data reports whether the packet takes sequence numbers.
 func (x *endEvent) data() bool { return x.end > x.start }
 
-// build makes the script of a connection that is complete and has facts.
-func build(c *track.Conn) (*Script, error) {
+// build makes the CapturedConn of a connection that is complete and has facts.
+func build(c *track.Conn) (*CapturedConn, error) {
 	switch {
 	case c.Facts.TooMany:
 		return nil, refuse("it has more than %d packets, or all open connections together more than %d", maxPackets, maxRecorded)
@@ -44,11 +44,11 @@ func build(c *track.Conn) (*Script, error) {
 	case c.End == track.Evicted:
 		return nil, refuse("too many connections were open at once to follow it to its end: raise --max-conns, or filter the capture")
 	}
-	b := &builder{conn: c, streams: c.Streams(), script: &Script{Vantage: c.Flows[0].Vantage.String(), ClockError: c.ClockBack, facts: c.Facts}}
+	b := &builder{conn: c, streams: c.Streams(), captured: &CapturedConn{Vantage: c.Flows[0].Vantage.String(), ClockError: c.ClockBack, facts: c.Facts}}
 	if len(b.streams[0].Sent)+len(b.streams[1].Sent) == 0 {
 		return nil, refuse("neither side sent any data")
 	}
-	b.script.segments = [2]int64{b.streams[0].SegmentSize, b.streams[1].SegmentSize}
+	b.captured.segments = [2]int64{b.streams[0].SegmentSize, b.streams[1].SegmentSize}
 	b.half = [2]time.Duration{b.streams[0].Near, b.streams[1].Near}
 	rtt := b.streams[0].RoundTrip
 	coarse := false // an end at the point of capture may answer at once
@@ -70,7 +70,7 @@ func build(c *track.Conn) (*Script, error) {
 		x := c.Facts.At(i)
 		b.bare[x.Flow] += count(x.Len == 0)
 	}
-	s := b.script
+	s := b.captured
 	last := c.Facts.At(c.Facts.Len() - 1).Seen
 	s.Epoch, s.End, s.IPv6 = b.epoch, b.virtual(last), c.Flows[0].Src.Addr().Is6()
 	for d := range s.Paths {
@@ -113,7 +113,7 @@ const timestampOption = 12
 
 // findBegin finds when the connection begins, and what the capture leaves open.
 func (b *builder) findBegin(rtt time.Duration) {
-	s := b.script
+	s := b.captured
 	first := b.conn.Facts.At(0)
 	begin := b.left(first)
 	if len(b.streams[0].Sent) == 0 || b.streams[0].Sent[0].Start != 0 {

@@ -9,7 +9,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// endpoint makes the script of an end.
+// endpoint makes the Endpoint of an end.
 func (b *builder) endpoint(d int) Endpoint {
 	f, g := &b.conn.Flows[d], &b.conn.Flows[1-d]
 	size := b.streams[d].SegmentSize

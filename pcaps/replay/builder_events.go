@@ -41,7 +41,7 @@ func (b *builder) order(r *eventRef) int64 {
 
 // mergeEvents puts what an end sent and received in order, by its own clock.
 func (b *builder) mergeEvents(d int) {
-	b.heard = b.script.tapes[d].heard
+	b.heard = b.captured.tapes[d].heard
 	all := b.events[:0]
 	if cap(all) == 0 {
 		all = make([]eventRef, 0, b.conn.Facts.Len()+len(b.streams[0].Sent)/16)

@@ -33,7 +33,7 @@ func (b *builder) trace(d int, rtt time.Duration) PathTrace {
 	}
 	order := sendOrder(p)
 	delays := b.delays(p, &t, max(least, 0), order, covers)
-	t.Ranges = make([]Range, 0, len(p.Runs))
+	t.Ranges = make([]SentRange, 0, len(p.Runs))
 	tries := 0
 	for i := range p.Runs {
 		tries += len(p.Runs[i].Tries)
@@ -41,7 +41,7 @@ func (b *builder) trace(d int, rtt time.Duration) PathTrace {
 	room := make([]Try, 0, tries)
 	for i := range p.Runs {
 		r := &p.Runs[i]
-		out := Range{Start: uint64(r.Start), End: uint64(r.End)}
+		out := SentRange{Start: uint64(r.Start), End: uint64(r.End)}
 		from := len(room)
 		for _, k := range r.Tries {
 			s := &p.Sent[k.N]

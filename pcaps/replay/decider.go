@@ -33,7 +33,7 @@ func (t timers) forked(wheel.Time, *end)                  {}
 // times retransmit when the captured sender did: each transmission follows the one before it by as
 // long as in the capture, or by a part of that.
 type times struct {
-	script   *Script
+	captured *CapturedConn
 	part     float64          // of the captured gaps; 1 for all
 	measures tcptimers.Policy // decides what the ends measure
 }
@@ -42,7 +42,7 @@ func (t times) policy() tcptimers.Policy { return t.measures }
 func (t times) resendOnly() bool         { return true }
 
 func (t times) sent(now wheel.Time, e *end, start, stop int64, n int) {
-	p := &t.script.Paths[e.side]
+	p := &t.captured.Paths[e.side]
 	for i := p.find(start); i < len(p.Ranges) && int64(p.Ranges[i].Start) < stop; i++ {
 		t.schedule(now, now, e, &p.Ranges[i], n)
 	}
@@ -53,7 +53,7 @@ func (t times) forked(now wheel.Time, e *end) {
 	if e.conn == nil {
 		return
 	}
-	p := &t.script.Paths[e.side]
+	p := &t.captured.Paths[e.side]
 	for i := p.find(e.acked()); i < len(p.Ranges) && int64(p.Ranges[i].Start) < e.sent; i++ {
 		r := &p.Ranges[i]
 		n := 0
@@ -67,7 +67,7 @@ func (t times) forked(now wheel.Time, e *end) {
 }
 
 // schedule has a range that left for the n-th time at sent leave again.
-func (t times) schedule(now, sent wheel.Time, e *end, r *Range, n int) {
+func (t times) schedule(now, sent wheel.Time, e *end, r *SentRange, n int) {
 	if n < len(r.Tries) {
 		gap := max(r.Tries[n].Sent.Sub(r.Tries[n-1].Sent), 0)
 		e.resendAt(max(sent.Add(time.Duration(t.part*float64(gap))), now), r, n+1)

@@ -3,17 +3,17 @@
 //
 // # Usage
 //
-//	rec := replay.NewRecorder(replay.Config{Done: func(c *track.Conn, s *replay.Script, err error) { … }})
+//	rec := replay.NewRecorder(replay.Config{Done: func(c *track.Conn, s *replay.CapturedConn, err error) { … }})
 //	for … { rec.Add(&packet) }
 //	rec.Close()
 //	r, err := (&replay.Study{Choices: choices}).Run(file, c, s)
 //
-// # The script
+// # The captured connection
 //
-// A Script is what a capture shows of one connection: the fate and delay of every transmission;
-// what each application wrote, and when; and when each end acknowledged. A write is seen only when
-// its bytes leave, so its time is an upper bound. Times at the point of capture are moved to the
-// ends by half of the least round trip from there.
+// A CapturedConn is what a capture shows of one connection: the fate and delay of every
+// transmission; what each application wrote, and when; and when each end acknowledged. A write is
+// seen only when its bytes leave, so its time is an upper bound. Times at the point of capture are
+// moved to the ends by half of the least round trip from there.
 //
 // # The replay
 //
@@ -39,5 +39,6 @@
 //
 // # Concurrency
 //
-// A Script may be used by several goroutines at once. A Recorder is not safe for concurrent use.
+// A CapturedConn may be used by several goroutines at once. A Recorder is not safe for concurrent
+// use.
 package replay

@@ -25,13 +25,13 @@ type carrier interface {
 // end is one end of a connection at work: the engine's connection, its timers, its application and
 // its ACKs. Its initial sequence number is 0, so that numbers are places, modulo 2^32.
 type end struct {
-	side    int
-	script  *Script
-	net     *network // nil while it follows a tape: nothing then expires
-	cfg     *tcp.Config
-	path    tcp.Path
-	decider decider
-	carrier carrier
+	side     int
+	captured *CapturedConn
+	net      *network // nil while it follows a tape: nothing then expires
+	cfg      *tcp.Config
+	path     tcp.Path
+	decider  decider
+	carrier  carrier
 
 	conn   *tcp.Conn // nil before the first packet
 	out    tcp.Output
@@ -49,7 +49,7 @@ type end struct {
 
 // resendAt has a range leave for the n-th time at an instant, unless it is acknowledged by then.
 // While the end follows a tape, that has it.
-func (e *end) resendAt(at wheel.Time, r *Range, n int) {
+func (e *end) resendAt(at wheel.Time, r *SentRange, n int) {
 	if e.net != nil {
 		once(e.net, at, func(now wheel.Time) { e.resend(now, int64(r.Start), int64(r.End), n) })
 	}
@@ -203,7 +203,7 @@ func outputFor(c *tcp.Config, side int, now wheel.Time) (o tcp.Output) {
 }
 
 // config makes the configuration of an end, under a decider.
-func (s *Script) config(side int, o *Options, d decider) (*tcp.Config, tcp.Path, error) {
+func (s *CapturedConn) config(side int, o *Options, d decider) (*tcp.Config, tcp.Path, error) {
 	e := &s.Ends[side]
 	policy := d.policy()
 	if !o.Own {
@@ -237,10 +237,10 @@ func (s *Script) config(side int, o *Options, d decider) (*tcp.Config, tcp.Path,
 }
 
 // mss returns the length of the longest segments of both ends.
-func (s *Script) mss() uint16 { return max(s.Ends[0].MSS, s.Ends[1].MSS) }
+func (s *CapturedConn) mss() uint16 { return max(s.Ends[0].MSS, s.Ends[1].MSS) }
 
 // mtu returns what these fit into with the headers of IP and TCP.
-func (s *Script) mtu() int {
+func (s *CapturedConn) mtu() int {
 	if s.IPv6 {
 		return int(s.mss()) + 60
 	}

@@ -25,7 +25,7 @@ func Example() {
 	bsd, _ := replay.ParseChoice("bsd")
 	study := replay.Study{Choices: []replay.Choice{bsd}}
 	var results []*replay.Result
-	rec := replay.NewRecorder(replay.Config{Done: func(c *track.Conn, s *replay.Script, err error) {
+	rec := replay.NewRecorder(replay.Config{Done: func(c *track.Conn, s *replay.CapturedConn, err error) {
 		if s == nil {
 			return // it lost nothing, or err says why it cannot be replayed
 		}
@@ -42,8 +42,8 @@ func Example() {
 	}
 	rec.Close()
 	for _, r := range results {
-		for i := range r.Script.Losses {
-			l := &r.Script.Losses[i]
+		for i := range r.Captured.Losses {
+			l := &r.Captured.Losses[i]
 			rec, ok := r.Recovery(i, 0, replay.ByRange)
 			fmt.Println(l.Kind, "through the gate:", r.Gates[i] == replay.Passed, "4.4BSD slower:", ok && rec.TRec > l.TRec)
 		}

@@ -18,7 +18,7 @@ type feeder struct {
 	next   int          // of tape.heard
 }
 
-func newFeeder(e *end) *feeder { return &feeder{e: e, tape: &e.script.tapes[e.side]} }
+func newFeeder(e *end) *feeder { return &feeder{e: e, tape: &e.captured.tapes[e.side]} }
 
 // start has the feeder deliver all in a run.
 func (f *feeder) start() {
@@ -42,7 +42,7 @@ func stamp(at wheel.Time) uint32 { return uint32(int64(at) / int64(stampTick)) }
 // deliver hands the end a delivery.
 func (f *feeder) deliver(now wheel.Time, x *delivery) {
 	e := f.e
-	s := e.script
+	s := e.captured
 	if e.conn == nil && e.side == 0 {
 		return // it answers nothing that the end has sent
 	}
@@ -85,7 +85,7 @@ func (f *feeder) deliver(now wheel.Time, x *delivery) {
 }
 
 // offer adds the options of an end's SYN.
-func (s *Script) offer(side int, o *tcp.Options) {
+func (s *CapturedConn) offer(side int, o *tcp.Options) {
 	e := &s.Ends[side]
 	o.HasMSS, o.MSS = true, s.mss()
 	o.SACKPermitted = e.SACK
@@ -106,7 +106,7 @@ func (e *Endpoint) scale() (n uint8) {
 // window returns the window that the peer of the end offers with a packet, as the header has it in
 // the run.
 func (f *feeder) window(p *track.Fact) uint16 {
-	s := f.e.script
+	s := f.e.captured
 	from := 1 - f.e.side
 	peer, own := &s.tapes[from], &s.tapes[f.e.side]
 	scale := uint8(0)

@@ -9,24 +9,24 @@ import (
 // send and retransmit when they did. Nothing expires, and nothing is lost by chance or policy. So
 // it serves several policies at once: they differ only in what they make of the round trips.
 type follower struct {
-	script  *Script
-	ends    [2]*end
-	feeders [2]*feeder
-	fans    [2]*fan
-	sends   [2]int        // the next of tape.sends
-	acked   [2]wheel.Time // when each end last heard of an ACK of new data
+	captured *CapturedConn
+	ends     [2]*end
+	feeders  [2]*feeder
+	fans     [2]*fan
+	sends    [2]int        // the next of tape.sends
+	acked    [2]wheel.Time // when each end last heard of an ACK of new data
 }
 
 // carry implements carrier: what the ends send goes nowhere.
 func (f *follower) carry(wheel.Time, *end, *outgoing) {}
 
 // follow makes a follower for contenders that measure alike.
-func (s *Script) follow(control string, group []*contender) (*follower, error) {
-	f := &follower{script: s}
+func (s *CapturedConn) follow(control string, group []*contender) (*follower, error) {
+	f := &follower{captured: s}
 	for d := range f.ends {
 		o := &Options{Control: control}
 		var err error
-		if f.ends[d], err = s.newEnd(d, o, times{script: s, measures: measuring(group[0].decider.policy())}, nil, f); err != nil {
+		if f.ends[d], err = s.newEnd(d, o, times{captured: s, measures: measuring(group[0].decider.policy())}, nil, f); err != nil {
 			return nil, err
 		}
 		f.fans[d] = newFan(group)
@@ -41,7 +41,7 @@ func (s *Script) follow(control string, group []*contender) (*follower, error) {
 
 // open makes the handshake that the capture does not have.
 func (f *follower) open() {
-	s := f.script
+	s := f.captured
 	at := s.Begin
 	f.ends[0].dial(at)
 	at = at.Add(s.Paths[0].Base)
@@ -60,7 +60,7 @@ func (f *follower) open() {
 // to does all that the tapes have up to an instant, that instant included.
 func (f *follower) to(until wheel.Time) {
 	for d := range f.ends {
-		t := &f.script.tapes[d]
+		t := &f.captured.tapes[d]
 		for {
 			next := &f.feeders[d].next
 			hears := *next < len(t.heard) && t.heard[*next].at <= until
@@ -84,8 +84,8 @@ func (f *follower) to(until wheel.Time) {
 // is in the order of the capture.
 func (f *follower) hearsFirst(d int, heard *delivery, x *sendRef) bool {
 	first := heard.at <= x.at
-	packet := f.script.Paths[d].Ranges[x.index].Tries[x.try].Packet
-	if heard.at == x.at && heard.p != nil && packet > 0 && f.script.Ends[d].Half == 0 {
+	packet := f.captured.Paths[d].Ranges[x.index].Tries[x.try].Packet
+	if heard.at == x.at && heard.p != nil && packet > 0 && f.captured.Ends[d].Half == 0 {
 		first = heard.p.Number < packet
 	}
 	return first && heard.ack <= f.ends[d].sent
@@ -110,7 +110,7 @@ func (f *follower) hear(d int, x *delivery) {
 
 // send has an end send what it sent then.
 func (f *follower) send(e *end, x *sendRef) {
-	r := &f.script.Paths[e.side].Ranges[x.index]
+	r := &f.captured.Paths[e.side].Ranges[x.index]
 	start, end := int64(r.Start), int64(r.End)
 	switch {
 	case e.conn == nil && e.side == 0:

@@ -25,9 +25,9 @@ func TestOracle(t *testing.T) {
 					seed: uint64(700 + 10*r + a), stamps: (r+a)%2 == 0,
 				}
 				name := fmt.Sprintf("%s/%v/%s", policy, rtt.Round(time.Millisecond), app.name)
-				conns, all, errs := scripts(t, s.capture(t))
+				conns, all, errs := recorded(t, s.capture(t))
 				if len(all) != 1 || errs[0] != nil {
-					t.Fatalf("%s: %d scripts, errors %v", name, len(all), errs)
+					t.Fatalf("%s: %d connections, errors %v", name, len(all), errs)
 				}
 				x, err := (&Study{Choices: choices(t, policy)}).Run("", conns[0], all[0])
 				if err != nil {
@@ -66,7 +66,7 @@ func TestFollowedRepairsAreNoRoundTrips(t *testing.T) {
 		policy: "linux", rtt: identityRTTs[1], loss: sim.Losses{sim.PacketNumbers{1, 4}}, client: apps[2].client, server: apps[2].server,
 		seed: 9, stamps: true,
 	}
-	conns, all, errs := scripts(t, s.capture(t))
+	conns, all, errs := recorded(t, s.capture(t))
 	if errs[0] != nil {
 		t.Fatal(errs[0])
 	}
@@ -83,14 +83,14 @@ func TestFollowedRepairsAreNoRoundTrips(t *testing.T) {
 }
 
 // TestUnheardHandshake: the ACK that ends the handshake is lost, and the server's application
-// writes as soon as it has the next one. In the script it waits for that too, and no longer.
+// writes as soon as it has the next one. In the replay it waits for that too, and no longer.
 func TestUnheardHandshake(t *testing.T) {
 	s := scenario{
 		policy: "linux", rtt: identityRTTs[1], loss: sim.Losses{sim.PacketNumbers{2}}, seed: 4, stamps: true,
 		client: func() host.App { return host.Apps{&host.Sink{}, &host.Closer{}} },
 		server: func() host.App { return &host.Bulk{Bytes: 5000, Finish: true} },
 	}
-	_, all, errs := scripts(t, s.capture(t))
+	_, all, errs := recorded(t, s.capture(t))
 	if errs[0] != nil {
 		t.Fatal(errs[0])
 	}
@@ -103,7 +103,7 @@ func TestUnheardHandshake(t *testing.T) {
 func TestFollowWithoutHandshake(t *testing.T) {
 	s := scenario{policy: "linux", rtt: identityRTTs[1], loss: sim.Losses{sim.Bernoulli{P: 0.03}}, client: apps[1].client, server: sink, seed: 12, stamps: true}
 	packets := s.capture(t)
-	conns, all, errs := scripts(t, packets[20:])
+	conns, all, errs := recorded(t, packets[20:])
 	if errs[0] != nil {
 		t.Fatal(errs[0])
 	}
@@ -125,7 +125,7 @@ func TestFollowWithoutHandshake(t *testing.T) {
 	}
 }
 
-// TestDeliveries: what the script takes to have arrived at an end is all that its application read,
+// TestDeliveries: what the replay takes to have arrived at an end is all that its application read,
 // though the capture has not all of it.
 func TestDeliveries(t *testing.T) {
 	for seed := range uint64(12) {
@@ -137,7 +137,7 @@ func TestDeliveries(t *testing.T) {
 		if seed%3 == 2 {
 			packets = slices.Delete(packets, 40, 42) // as a slow machine captures
 		}
-		_, all, errs := scripts(t, packets)
+		_, all, errs := recorded(t, packets)
 		if errs[0] != nil {
 			t.Fatal(errs[0])
 		}
@@ -167,7 +167,7 @@ func TestUnseenOriginals(t *testing.T) {
 				policy: "linux", rtt: identityRTTs[1], rate: 20_000_000, loss: sim.Losses{sim.Bernoulli{P: 0.05}}, client: apps[a].client,
 				server: apps[a].server, seed: 60 + seed, stamps: seed%2 == 0, far: true,
 			}
-			conns, all, errs := scripts(t, s.capture(t))
+			conns, all, errs := recorded(t, s.capture(t))
 			if errs[0] != nil {
 				t.Fatal(errs[0])
 			}

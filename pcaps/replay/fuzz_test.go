@@ -13,12 +13,13 @@ import (
 	"tcpwheel/wheel"
 )
 
-// FuzzScript makes scripts of packets that come from nowhere, and runs them: nothing panics,
-// nothing goes on for ever, ranges lie in order, and the same script gives the same outcome.
+// FuzzCapturedConn makes connections of packets that come from nowhere, and runs them: nothing
+// panics, nothing goes on for ever, ranges lie in order, and the same connection gives the same
+// outcome.
 //
-// With -fuzzminimizetime 1x it makes some hundreds of scripts a second: without, go test spends its
-// time on making each input that reached something new smaller, which it does not count.
-func FuzzScript(f *testing.F) {
+// With -fuzzminimizetime 1x it makes some hundreds of connections a second: without, go test spends
+// its time on making each input that reached something new smaller, which it does not count.
+func FuzzCapturedConn(f *testing.F) {
 	for seed := range 3 {
 		var b []byte
 		for i := range 60 {
@@ -27,12 +28,12 @@ func FuzzScript(f *testing.F) {
 		f.Add(b)
 	}
 	f.Add([]byte("\x00\x02\x00\x00\x00\x00\x00\x00\x01\x12\x00\x00\x00\x01\x00\x00\x00\x10\x00\x01\x00\x01\x00\x00\x00\x18\x00\x01\x40\x01\x00\x00"))
-	f.Fuzz(scriptOf)
+	f.Fuzz(connOf)
 }
 
-// scriptOf is what FuzzScript does with its data.
-func scriptOf(t *testing.T, data []byte) {
-	r := NewRecorder(Config{All: true, Done: func(c *track.Conn, s *Script, err error) {
+// connOf is what FuzzCapturedConn does with its data.
+func connOf(t *testing.T, data []byte) {
+	r := NewRecorder(Config{All: true, Done: func(c *track.Conn, s *CapturedConn, err error) {
 		if s == nil {
 			return
 		}

@@ -36,16 +36,16 @@ func everyChoice(t *testing.T) (all []Choice) {
 	return all
 }
 
-// lossyScript returns the script of a connection that lost its SYN, a segment in the middle and the
+// lossyConn returns a captured connection that lost its SYN, a segment in the middle and the
 // last one.
-func lossyScript(t *testing.T) (*track.Conn, *Script) {
+func lossyConn(t *testing.T) (*track.Conn, *CapturedConn) {
 	t.Helper()
 	s := scenario{
 		policy: "linux", rtt: 20 * time.Millisecond, loss: sim.Losses{sim.PacketNumbers{1, 6, 14, 15}}, client: apps[1].client, server: apps[1].server, seed: 3,
 	}
-	conns, all, errs := scripts(t, s.capture(t))
+	conns, all, errs := recorded(t, s.capture(t))
 	if errs[0] != nil || len(all[0].Losses) < 2 {
-		t.Fatalf("error %v, script %v: want two losses at least", errs[0], all[0])
+		t.Fatalf("error %v, connection %v: want two losses at least", errs[0], all[0])
 	}
 	return conns[0], all[0]
 }
@@ -53,7 +53,7 @@ func lossyScript(t *testing.T) (*track.Conn, *Script) {
 // TestEveryPolicyReplays: every policy and profile that a user can name is replayed, with any
 // suffix, and again to the same nanosecond. Some draw random numbers (tcptimers.Policy.Jitter).
 func TestEveryPolicyReplays(t *testing.T) {
-	conn, script := lossyScript(t)
+	conn, script := lossyConn(t)
 	st := &Study{Choices: everyChoice(t)}
 	var runs [2]*Result
 	for i := range runs {
@@ -84,7 +84,7 @@ func TestEveryPolicyReplays(t *testing.T) {
 // TestEveryFittedStackReplays: the policy captured is replayed whatever stack explains the captured
 // timers.
 func TestEveryFittedStackReplays(t *testing.T) {
-	conn, script := lossyScript(t)
+	conn, script := lossyConn(t)
 	st := &Study{Choices: choices(t, "captured", "captured@10ms", "captured-tlp")}
 	for _, model := range track.ModelNames() {
 		r := NewResult("", conn, script)
@@ -108,7 +108,7 @@ func TestJitterDiffersByLoss(t *testing.T) {
 	exact, jittered := NewChoice("exact", p), p
 	jittered.Jitter = 0.5
 	st := &Study{Choices: []Choice{exact, NewChoice("jitter", jittered)}}
-	conn, script := lossyScript(t)
+	conn, script := lossyConn(t)
 	r, err := st.Run("", conn, script)
 	if err != nil {
 		t.Fatal(err)
@@ -132,11 +132,11 @@ func TestJitterDiffersByLoss(t *testing.T) {
 // TestPanicIsOfOneConnection: a bug that one connection meets is its error, with the stack, and the
 // others are replayed.
 func TestPanicIsOfOneConnection(t *testing.T) {
-	conn, script := lossyScript(t)
+	conn, script := lossyConn(t)
 	st := &Study{Choices: choices(t, "linux")}
 	broken := NewResult("", conn, script)
 	ends := [2]Endpoint{{MSS: 1000}, {MSS: 1000}}
-	broken.Script = &Script{Ends: ends, Losses: []Loss{{Flow: 7, Sent: 1}}} // there is no such flow
+	broken.Captured = &CapturedConn{Ends: ends, Losses: []Loss{{Flow: 7, Sent: 1}}} // no such flow
 	results := []*Result{NewResult("", conn, script), broken, NewResult("", conn, script)}
 	if err := st.RunAll(context.Background(), results, func() {}); err != nil {
 		t.Fatal(err)

@@ -71,7 +71,7 @@ func ackedAt(acks []ackSeen, place int64) (wheel.Time, bool) {
 
 func (p *path) carry(now wheel.Time, o *outgoing) {
 	// A packet is logged when it passes the point of capture: at its arrival if that is there.
-	s := p.run.script
+	s := p.run.captured
 	half := s.Ends[p.flow].Half
 	event := Event{At: now.Add(half / 2), Flow: p.flow, Flags: o.header.Flags, Start: uint64(o.start), End: uint64(o.end), Ack: uint64(max(o.ack, 0))}
 	atArrival := half > 0 && s.Ends[1-p.flow].Half == 0

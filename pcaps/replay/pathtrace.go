@@ -12,7 +12,7 @@ import (
 
 // PathTrace is what became of each transmission in one direction.
 type PathTrace struct {
-	Ranges        []Range       `json:"ranges"`         // in order, disjoint
+	Ranges        []SentRange   `json:"ranges"`         // in order, disjoint
 	Delays        []DelaySample `json:"delays"`         // in order of Sent
 	LossSpans     []Span        `json:"loss_spans"`     // of packets lost in a row
 	ACKLossSpans  []Span        `json:"ack_loss_spans"` // ACKs sent within were lost unseen
@@ -23,8 +23,8 @@ type PathTrace struct {
 	left          []wheel.Time  // when each of them left, in order
 }
 
-// Range is bytes whose transmissions had the same fates.
-type Range struct {
+// SentRange is bytes whose transmissions had the same fates.
+type SentRange struct {
 	Start uint64 `json:"start"`
 	End   uint64 `json:"end"`
 	Tries []Try  `json:"tries"` // its transmissions, in order

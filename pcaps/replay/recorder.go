@@ -7,21 +7,21 @@ import (
 
 // Config is how a Recorder works.
 type Config struct {
-	// Done gets each connection when it is complete, and the script of the ones that had losses, or
-	// the reason why there is none: a *Refusal, or a *track.PanicError, which is a bug. Of
-	// connections without a loss both are nil, unless All is set.
-	Done func(c *track.Conn, s *Script, err error)
+	// Done gets each connection when it is complete, and the CapturedConn of the ones that had
+	// losses, or the reason why there is none: a *Refusal, or a *track.PanicError, which is a bug.
+	// Of connections without a loss both are nil, unless All is set.
+	Done func(c *track.Conn, s *CapturedConn, err error)
 
-	All      bool // scripts of connections without a loss too
+	All      bool // connections without a loss too
 	MaxConns int  // of the tracker; 0 is its own bound
 }
 
 // The packets that are kept: of one connection, and of all together, which is 340 MB.
 const maxPackets, maxRecorded = 1 << 19, 1 << 22
 
-// Recorder makes scripts of the connections of a capture. It follows them with a Tracker, and keeps
-// the facts of each until it is complete, 80 bytes a packet: up to 2^19 packets, and 2^22 of all
-// together.
+// Recorder makes a CapturedConn of each connection of a capture. It follows them with a Tracker,
+// and keeps the facts of each until it is complete, 80 bytes a packet: up to 2^19 packets, and 2^22
+// of all together.
 type Recorder struct {
 	cfg     Config
 	tracker *track.Tracker
@@ -51,7 +51,7 @@ func (r *Recorder) done(c *track.Conn) {
 		r.cfg.Done(c, nil, nil)
 		return
 	}
-	var s *Script
+	var s *CapturedConn
 	err := track.Guard(func() (err error) {
 		s, err = build(c)
 		return err

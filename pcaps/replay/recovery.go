@@ -49,7 +49,7 @@ func groups(all []*contender) (out [][]*contender) {
 }
 
 // byTime returns the losses in the order that the lost transmissions left.
-func (s *Script) byTime() []int {
+func (s *CapturedConn) byTime() []int {
 	order := make([]int, len(s.Losses))
 	for i := range order {
 		order[i] = i
@@ -62,7 +62,7 @@ func (s *Script) byTime() []int {
 // transmission left. Then they are released: each of the contenders, which measure alike, decides
 // what follows. So no error of one loss is handed on to the next. It costs about a microsecond for
 // each packet, and some hundred for each loss and contender.
-func (s *Script) compare(control string, group []*contender) error {
+func (s *CapturedConn) compare(control string, group []*contender) error {
 	f, err := s.follow(control, group)
 	if err != nil {
 		return err
@@ -106,7 +106,7 @@ func (s *Script) compare(control string, group []*contender) error {
 // release returns a run that begins as the follower is at now, under the n-th contender of its
 // group. What left before still arrives as in the capture.
 func (f *follower) release(now wheel.Time, control string, key Key, n int, c *contender) (*run, error) {
-	s := f.script
+	s := f.captured
 	r, err := s.newRun(&Options{Control: control, Key: key})
 	if err != nil {
 		return nil, err

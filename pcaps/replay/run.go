@@ -35,7 +35,7 @@ var keyNames = [Keys]string{"range", "time", "index"}
 // String returns "range", "time" or "index".
 func (k Key) String() string { return keyNames[min(int(k), Keys-1)] }
 
-// Options are how a script is run.
+// Options are how a captured connection is run.
 type Options struct {
 	Policy  tcptimers.Policy // of both ends, but for their ACKs
 	Key     Key
@@ -64,24 +64,24 @@ const eventsEach, eventsMore = 50, 20_000
 
 // run is a replay at work: two ends and the paths between them.
 type run struct {
-	script  *Script
-	options *Options
-	net     *network
-	configs [2]*tcp.Config
-	ends    [2]*end
-	paths   [2]*path
-	horizon wheel.Time // the first fate that was drawn by chance; 0: none
+	captured *CapturedConn
+	options  *Options
+	net      *network
+	configs  [2]*tcp.Config
+	ends     [2]*end
+	paths    [2]*path
+	horizon  wheel.Time // the first fate that was drawn by chance; 0: none
 
 	measures bool // when ACKs arrive is wanted
 }
 
 // newRun makes a run that has no ends yet.
-func (s *Script) newRun(o *Options) (*run, error) {
+func (s *CapturedConn) newRun(o *Options) (*run, error) {
 	net, err := sim.NewNetwork[struct{}](sim.Config{})
 	if err != nil {
 		return nil, err
 	}
-	r := &run{script: s, options: o, net: net}
+	r := &run{captured: s, options: o, net: net}
 	for d := range r.paths {
 		r.paths[d] = &path{run: r, flow: d, trace: &s.Paths[d]}
 	}
@@ -89,12 +89,12 @@ func (s *Script) newRun(o *Options) (*run, error) {
 }
 
 // newEnd makes an end that has done nothing.
-func (s *Script) newEnd(side int, o *Options, d decider, net *network, c carrier) (*end, error) {
+func (s *CapturedConn) newEnd(side int, o *Options, d decider, net *network, c carrier) (*end, error) {
 	cfg, path, err := s.config(side, o, d)
 	if err != nil {
 		return nil, err
 	}
-	e := &end{side: side, script: s, net: net, cfg: cfg, path: path, decider: d, carrier: c}
+	e := &end{side: side, captured: s, net: net, cfg: cfg, path: path, decider: d, carrier: c}
 	e.out = outputFor(cfg, side, s.Begin)
 	e.app = app{e: e, writes: s.Ends[side].Writes}
 	e.app.alarm.do = e.app.act
@@ -104,10 +104,10 @@ func (s *Script) newEnd(side int, o *Options, d decider, net *network, c carrier
 	return e, nil
 }
 
-// Run replays the connection from end to end under a policy. The same script and options give the
-// same outcome, to the nanosecond. It costs about a microsecond for each packet, and memory in
+// Run replays the connection from end to end under a policy. The same connection and options give
+// the same outcome, to the nanosecond. It costs about a microsecond for each packet, and memory in
 // proportion.
-func (s *Script) Run(o Options) (*Outcome, error) {
+func (s *CapturedConn) Run(o Options) (*Outcome, error) {
 	r, err := s.newRun(&o)
 	if err != nil {
 		return nil, err
@@ -129,7 +129,7 @@ func (s *Script) Run(o Options) (*Outcome, error) {
 func (r *run) steps(end wheel.Time, done func() bool, longer time.Duration) {
 	n := eventsMore
 	for d := range r.paths {
-		n += eventsEach * r.script.Paths[d].Transmissions
+		n += eventsEach * r.captured.Paths[d].Transmissions
 	}
 	for ; n > 0 && r.net.Now() < end && r.net.Step(); n-- {
 		if done() {

@@ -111,10 +111,10 @@ func (s *scenario) capture(t testing.TB) []capture.Packet {
 	return packets
 }
 
-// scripts returns what a recorder makes of packets.
-func scripts(t testing.TB, packets []capture.Packet) (conns []*track.Conn, all []*Script, errs []error) {
+// recorded returns what a recorder makes of packets.
+func recorded(t testing.TB, packets []capture.Packet) (conns []*track.Conn, all []*CapturedConn, errs []error) {
 	t.Helper()
-	r := NewRecorder(Config{All: true, Done: func(c *track.Conn, s *Script, err error) {
+	r := NewRecorder(Config{All: true, Done: func(c *track.Conn, s *CapturedConn, err error) {
 		conns, all, errs = append(conns, c), append(all, s), append(errs, err)
 	}})
 	for i := range packets {

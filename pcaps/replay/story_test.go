@@ -101,10 +101,10 @@ func story(t *testing.T, text string) (packets []capture.Packet) {
 	return packets
 }
 
-// told returns the script of a story, or why there is none.
-func told(t *testing.T, text string) (*track.Conn, *Script, error) {
+// told returns the captured connection of a story, or why there is none.
+func told(t *testing.T, text string) (*track.Conn, *CapturedConn, error) {
 	t.Helper()
-	conns, all, errs := scripts(t, story(t, text))
+	conns, all, errs := recorded(t, story(t, text))
 	if len(conns) != 1 {
 		t.Fatalf("%d connections, want one", len(conns))
 	}
@@ -118,7 +118,7 @@ const handshake = `
 `
 
 // fates lists what became of the transmissions of the client's bytes: "1:1001 lost delivered".
-func fates(s *Script) string {
+func fates(s *CapturedConn) string {
 	var b strings.Builder
 	for _, r := range s.Paths[0].Ranges {
 		fmt.Fprintf(&b, "%d:%d", r.Start, r.End)
@@ -130,8 +130,8 @@ func fates(s *Script) string {
 	return strings.TrimSuffix(b.String(), "; ")
 }
 
-// TestStories holds scripts of hand-made captures to the fate of each transmission, and each loss
-// to its kind and whether it counts.
+// TestStories holds connections of hand-made captures to the fate of each transmission, and each
+// loss to its kind and whether it counts.
 func TestStories(t *testing.T) {
 	for _, test := range []struct {
 		name, story string
@@ -239,7 +239,7 @@ func TestStories(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			_, s, err := told(t, test.story)
 			if err != nil || s == nil {
-				t.Fatalf("script %v, error %v", s, err)
+				t.Fatalf("connection %v, error %v", s, err)
 			}
 			if got := fates(s); got != test.fates {
 				t.Errorf("fates\n%s, want\n%s", got, test.fates)
@@ -338,7 +338,7 @@ func TestSentencesOfRefusals(t *testing.T) {
 		_, s, err := told(t, test.story)
 		var refusal *Refusal
 		if !errors.As(err, &refusal) || err.Error() != test.want {
-			t.Errorf("%s: script %v, error %v, want %q", test.name, s != nil, err, test.want)
+			t.Errorf("%s: connection %v, error %v, want %q", test.name, s != nil, err, test.want)
 		}
 	}
 	cut := story(t, handshake+`
@@ -348,7 +348,7 @@ func TestSentencesOfRefusals(t *testing.T) {
 	for i := range cut {
 		cut[i].Problems |= capture.OptionsCut
 	}
-	if _, _, errs := scripts(t, cut); errs[0] == nil || !strings.Contains(errs[0].Error(), "options of its packets are cut off") {
+	if _, _, errs := recorded(t, cut); errs[0] == nil || !strings.Contains(errs[0].Error(), "options of its packets are cut off") {
 		t.Errorf("options cut off: %v", errs)
 	}
 	facts := &track.Facts{TooMany: true}
@@ -438,7 +438,7 @@ func TestOracleRepairsStories(t *testing.T) {
 		}
 	}
 	sum := st.Summarize([]*Result{r}, 1)
-	if sum.Verdict != CannotTell || sum.Why != "one loss is too few for a verdict: want 5" {
-		t.Errorf("one loss: %v, %q", sum.Verdict, sum.Why)
+	if sum.Effect != CannotTell || sum.Why != "one loss is too few for a verdict: want 5" {
+		t.Errorf("one loss: %v, %q", sum.Effect, sum.Why)
 	}
 }

@@ -33,7 +33,7 @@ type Result struct {
 	Model          string            // timers that explain the captured ones; "" for none
 	Fitted         *tcptimers.Policy // if Model is "fitted"
 	SYNs           track.SYNTimeouts
-	Script         *Script
+	Captured       *CapturedConn
 
 	Oracle   []Recovery      // of each loss, with the captured retransmission times
 	Gates    []Gate          // whether each loss counts
@@ -58,9 +58,9 @@ type PolicyResult struct {
 
 // NewResult returns the result of a connection that is not replayed yet. Its captured timers are
 // the best explanation of this connection's, at the end with the most losses.
-func NewResult(file string, c *track.Conn, s *Script) *Result {
+func NewResult(file string, c *track.Conn, s *CapturedConn) *Result {
 	client := &c.Flows[0]
-	r := &Result{File: file, ID: c.ID, Client: client.Src, Server: client.Dst, SYNs: client.Timers().SYNs, Script: s}
+	r := &Result{File: file, ID: c.ID, Client: client.Src, Server: client.Dst, SYNs: client.Timers().SYNs, Captured: s}
 	if len(c.Flows[1].Episodes) > len(client.Episodes) {
 		r.lossy = 1
 	}
@@ -86,14 +86,14 @@ func (r *Result) SetTimers(hosts *track.Hosts) {
 }
 
 // Run replays a connection.
-func (st *Study) Run(file string, c *track.Conn, s *Script) (*Result, error) {
+func (st *Study) Run(file string, c *track.Conn, s *CapturedConn) (*Result, error) {
 	r := NewResult(file, c, s)
 	return r, st.RunAgain(r)
 }
 
-// RunAll replays the scripts of results, several at once, in place of what they have. It calls done
-// after each, perhaps from several goroutines at once. An error, or a panic, of one is its Err and
-// does not keep the others from it: RunAll itself fails only when ctx ends.
+// RunAll replays the connections of results, several at once, in place of what they have. It calls
+// done after each, perhaps from several goroutines at once. An error, or a panic, of one is its Err
+// and does not keep the others from it: RunAll itself fails only when ctx ends.
 func (st *Study) RunAll(ctx context.Context, results []*Result, done func()) error {
 	tasks := make([]func() error, len(results))
 	for i, r := range results {
@@ -108,16 +108,16 @@ func (st *Study) RunAll(ctx context.Context, results []*Result, done func()) err
 	return together(tasks, make(chan struct{}, runtime.GOMAXPROCS(0)))
 }
 
-// RunAgain replays the script of a result, in place of what it has, on as many processors as there
-// are. A panic is a *track.PanicError.
+// RunAgain replays the connection of a result, in place of what it has, on as many processors as
+// there are. A panic is a *track.PanicError.
 func (st *Study) RunAgain(r *Result) error {
 	return track.Guard(func() error { return st.run(r) })
 }
 
 func (st *Study) run(r *Result) error {
 	base := tcptimers.MustPolicy("per-segment")
-	oracle := &contender{decider: times{script: r.Script, part: 1, measures: base}, keys: 1}
-	early := &contender{decider: times{script: r.Script, part: sooner, measures: base}, keys: 1}
+	oracle := &contender{decider: times{captured: r.Captured, part: 1, measures: base}, keys: 1}
+	early := &contender{decider: times{captured: r.Captured, part: sooner, measures: base}, keys: 1}
 	heard := &contender{decider: timers{byACKs()}, keys: 1}
 	all := []*contender{oracle, early, heard}
 	r.Policies = make([]PolicyResult, len(st.Choices))
@@ -135,21 +135,21 @@ func (st *Study) run(r *Result) error {
 		tried[i] = &contender{decider: timers{p}, keys: Keys}
 		all = append(all, tried[i])
 		tasks = append(tasks, func() (err error) {
-			r.Policies[i].Whole, err = r.Script.Run(Options{Policy: p, Control: st.Control})
+			r.Policies[i].Whole, err = r.Captured.Run(Options{Policy: p, Control: st.Control})
 			return err
 		})
 	}
 	for _, g := range groups(all) {
-		tasks = append(tasks, func() error { return r.Script.compare(st.Control, g) })
+		tasks = append(tasks, func() error { return r.Captured.compare(st.Control, g) })
 	}
 	if err := together(tasks, processors); err != nil {
 		return err
 	}
-	r.Oracle, r.Gates, r.Doubts = oracle.recoveries[0], make([]Gate, len(r.Script.Losses)), make([]time.Duration, len(r.Script.Losses))
+	r.Oracle, r.Gates, r.Doubts = oracle.recoveries[0], make([]Gate, len(r.Captured.Losses)), make([]time.Duration, len(r.Captured.Losses))
 	for i := range r.Gates {
-		l := &r.Script.Losses[i]
+		l := &r.Captured.Losses[i]
 		r.Gates[i] = gate(l, oracle.followed[i], &oracle.recoveries[0][i], &early.recoveries[0][i])
-		r.Doubts[i] = (oracle.recoveries[0][i].TRec - l.TRec).Abs() + r.Script.doubt(l, &heard.recoveries[0][i])
+		r.Doubts[i] = (oracle.recoveries[0][i].TRec - l.TRec).Abs() + r.Captured.doubt(l, &heard.recoveries[0][i])
 	}
 	for i, c := range tried {
 		if c != nil {
@@ -194,7 +194,7 @@ func (r *Result) Recovery(loss, choice int, key Key) (*Recovery, bool) {
 		return nil, false
 	}
 	rec := &p.Recoveries[key][loss]
-	return rec, r.Gates[loss] == Passed && !r.Script.Losses[loss].Early && rec.Repaired && !rec.FilledIn && !rec.Beyond
+	return rec, r.Gates[loss] == Passed && !r.Captured.Losses[loss].Early && rec.Repaired && !rec.FilledIn && !rec.Beyond
 }
 
 // Quantile returns the q-quantile of all, as in package stat; 0 of none. It sorts them.
@@ -214,7 +214,7 @@ type ResultLoss struct {
 }
 
 // Loss returns the loss.
-func (x *ResultLoss) Loss() *Loss { return &x.Script.Losses[x.N] }
+func (x *ResultLoss) Loss() *Loss { return &x.Captured.Losses[x.N] }
 
 // Longest returns the losses with the longest captured recovery times, at most n.
 func Longest(results []*Result, n int) (all []ResultLoss) {

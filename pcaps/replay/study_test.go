@@ -31,7 +31,7 @@ func study(t testing.TB, st *Study, stamps bool) (results []*Result) {
 			policy: "linux", rtt: identityRTTs[1], loss: sim.Losses{sim.Bernoulli{P: 0.06}}, client: apps[app].client, server: apps[app].server,
 			seed: uint64(n + 100), stamps: stamps,
 		}
-		conns, all, errs := scripts(t, s.capture(t))
+		conns, all, errs := recorded(t, s.capture(t))
 		for i := range all {
 			if errs[i] != nil {
 				t.Fatal(errs[i])
@@ -82,12 +82,12 @@ func TestSummaries(t *testing.T) {
 		t.Fatalf("captured: %+v, oracle: %+v", c, o)
 	}
 	same, slow := st.Summarize(results, 0), st.Summarize(results, 1)
-	if off := math.Abs(same.Saved[ByRange].Seconds()) / same.Of[ByRange].Seconds(); off > 0.01 || same.Verdict == Saves || same.Verdict == Costs {
-		t.Errorf("Linux's timers save %.1f %% against themselves: %v", 100*off, same.Verdict)
+	if off := math.Abs(same.Saved[ByRange].Seconds()) / same.Of[ByRange].Seconds(); off > 0.01 || same.Effect == Saves || same.Effect == Costs {
+		t.Errorf("Linux's timers save %.1f %% against themselves: %v", 100*off, same.Effect)
 	}
-	if slow.Verdict != Costs || slow.High >= 0 || slow.P95 <= c.P95 {
+	if slow.Effect != Costs || slow.High >= 0 || slow.P95 <= c.P95 {
 		t.Errorf("a floor of 1 s saves %v (%v to %v): %v %s, with a p95 of %v where %v was captured", slow.Saved[ByRange], slow.Low, slow.High,
-			slow.Verdict, slow.Why, slow.P95, c.P95)
+			slow.Effect, slow.Why, slow.P95, c.P95)
 	}
 	if rows := Longest(results, 3); len(rows) != 3 {
 		t.Errorf("%d of the longest 3", len(rows))
@@ -102,7 +102,7 @@ func TestVerdicts(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		s    Summary
-		want Verdict
+		want Effect
 		why  string
 	}{
 		{"saves", Summary{Saved: [Keys]time.Duration{9 * sec, 8 * sec, 7 * sec}, Low: 5 * sec, High: 12 * sec, HasInterval: true}, Saves, ""},
@@ -115,8 +115,8 @@ func TestVerdicts(t *testing.T) {
 		{"error", Summary{Saved: [Keys]time.Duration{9 * sec, 8 * sec, 7 * sec}, Low: 5 * sec, High: 12 * sec, HasInterval: true, OracleError: 6 * sec}, CannotTell, "its interval, 5.00 s to 12.0 s, is not beyond 7.00 s, by which the replay may be wrong or which makes no difference"},
 	} {
 		test.s.Of = of
-		if test.s.judge(fewestLosses); test.s.Verdict != test.want || test.s.Why != test.why {
-			t.Errorf("%s: %v, %q, want %v, %q", test.name, test.s.Verdict, test.s.Why, test.want, test.why)
+		if test.s.judge(fewestLosses); test.s.Effect != test.want || test.s.Why != test.why {
+			t.Errorf("%s: %v, %q, want %v, %q", test.name, test.s.Effect, test.s.Why, test.want, test.why)
 		}
 	}
 }
@@ -131,10 +131,10 @@ func TestRefusals(t *testing.T) {
 			one = append(one, p)
 		}
 	}
-	_, all, errs := scripts(t, one)
+	_, all, errs := recorded(t, one)
 	var refusal *Refusal
 	if all[0] != nil || !errors.As(errs[0], &refusal) || refusal.Reason == "" {
-		t.Errorf("one direction: script %v, error %v", all[0], errs[0])
+		t.Errorf("one direction: connection %v, error %v", all[0], errs[0])
 	}
 }
 
@@ -155,7 +155,7 @@ func TestCapturedSYNs(t *testing.T) {
 	} {
 		st := &Study{Choices: choices(t, "captured", "linux-jiffies", "linux", "linux-synlinear")}
 		s := scenario{policy: "linux", older: test.older, rtt: rtt, loss: sim.Losses{test.lost}, client: apps[1].client, server: apps[1].server, seed: 5}
-		conns, all, errs := scripts(t, s.capture(t))
+		conns, all, errs := recorded(t, s.capture(t))
 		if errs[0] != nil {
 			t.Fatal(errs[0])
 		}
@@ -225,7 +225,7 @@ func TestQueueBeforeCapture(t *testing.T) {
 			policy: "linux", rtt: 100 * time.Millisecond, rate: 1_000_000, loss: sim.Losses{sim.Bernoulli{P: 0.008}}, client: apps[0].client,
 			server: apps[0].server, seed: 300 + seed, stamps: true, far: true,
 		}
-		conns, all, errs := scripts(t, s.capture(t))
+		conns, all, errs := recorded(t, s.capture(t))
 		if len(all) != 1 || errs[0] != nil {
 			t.Fatal(errs)
 		}
@@ -258,7 +258,7 @@ func TestBegunBeforeTheCapture(t *testing.T) {
 		packets []capture.Packet
 		early   bool
 	}{{whole, false}, {late, true}} {
-		conns, all, errs := scripts(t, test.packets)
+		conns, all, errs := recorded(t, test.packets)
 		if errs[0] != nil {
 			t.Fatal(errs)
 		}

@@ -12,18 +12,18 @@ import (
 	"tcpwheel/pcaps/track"
 )
 
-// Verdict is what a policy would have made of the losses, in words.
-type Verdict string
+// Effect is what a policy would have made of the losses, in words.
+type Effect string
 
 const (
-	CannotTell   Verdict = "cannot tell"
-	Saves        Verdict = "saves"
-	Costs        Verdict = "costs"
-	NoDifference Verdict = "no effect"
+	CannotTell   Effect = "cannot tell"
+	Saves        Effect = "saves"
+	Costs        Effect = "costs"
+	NoDifference Effect = "no effect"
 )
 
 // String returns the verdict in words.
-func (v Verdict) String() string { return string(v) }
+func (v Effect) String() string { return string(v) }
 
 // Summary is how a policy does, over the losses that count under it: the ones that passed the gate,
 // and that it repairs by fates that the capture shows.
@@ -47,8 +47,8 @@ type Summary struct {
 	// of the policy's timers would have been: those of a host move together.
 	TickError time.Duration
 
-	Verdict Verdict
-	Why     string // it cannot tell
+	Effect Effect
+	Why    string // it cannot tell
 
 	// What is left out of the ones that passed the gate, by range.
 	NotRepaired, FilledIn, Early, Unknown int
@@ -74,7 +74,7 @@ type GateSummary struct {
 func Losses(results []*Result) iter.Seq2[*Result, int] {
 	return func(yield func(*Result, int) bool) {
 		for _, r := range results {
-			for i := range r.Script.Losses {
+			for i := range r.Captured.Losses {
 				if !yield(r, i) {
 					return
 				}
@@ -88,11 +88,11 @@ func SummarizeGate(results []*Result) (g GateSummary) {
 	for r, i := range Losses(results) {
 		g.Losses++
 		g.Gates[r.Gates[i]]++
-		switch l := &r.Script.Losses[i]; {
+		switch l := &r.Captured.Losses[i]; {
 		case l.Needed():
 			g.Needed++
 			g.Captured += l.TRec
-		case l.Verdict == track.Spurious || l.Acked:
+		case l.Spurious == track.Spurious || l.Acked:
 			g.Spurious++
 		case l.OnlyFIN:
 			g.OnlyFIN++
@@ -109,7 +109,7 @@ func SummarizeGate(results []*Result) (g GateSummary) {
 // SummarizeCaptured returns what the captures have, of all losses that were needed and repaired.
 func SummarizeCaptured(results []*Result) (s Summary) {
 	for r, i := range Losses(results) {
-		l := &r.Script.Losses[i]
+		l := &r.Captured.Losses[i]
 		s.Spurious += l.SpuriousCount
 		s.Retransmissions += l.Retransmissions
 		if l.Needed() {
@@ -125,7 +125,7 @@ func SummarizeOracle(results []*Result) Summary {
 	s := Summary{Policy: Oracle}
 	for r, i := range Losses(results) {
 		if r.Gates[i] == Passed {
-			s.add(r.Oracle[i].TRec, r.Script.Losses[i].RTT)
+			s.add(r.Oracle[i].TRec, r.Captured.Losses[i].RTT)
 			s.OracleError += r.Doubts[i]
 		}
 	}
@@ -173,7 +173,7 @@ func (st *Study) Summarize(results []*Result, choice int) Summary {
 
 // addAll adds the losses of a connection, and returns what each saves by range.
 func (s *Summary) addAll(r *Result, choice int) (saved []time.Duration) {
-	for i := range r.Script.Losses {
+	for i := range r.Captured.Losses {
 		if r.Gates[i] != Passed {
 			continue
 		}
@@ -186,16 +186,16 @@ func (s *Summary) addAll(r *Result, choice int) (saved []time.Duration) {
 		}
 		switch rec, ok := r.Recovery(i, choice, ByRange); {
 		case ok:
-			s.add(rec.TRec, r.Script.Losses[i].RTT)
+			s.add(rec.TRec, r.Captured.Losses[i].RTT)
 			s.OracleError += r.Doubts[i]
 			if wait, ok := r.tickWait(i, choice, rec); ok {
-				host := r.addr(r.Script.Losses[i].Flow)
+				host := r.addr(r.Captured.Losses[i].Flow)
 				s.waits[host] = append(s.waits[host], wait)
 			}
 			saved = append(saved, oracle-rec.TRec)
 		case rec == nil:
 			s.Unknown++
-		case r.Script.Losses[i].Early:
+		case r.Captured.Losses[i].Early:
 			s.Early++
 		case !rec.Repaired:
 			s.NotRepaired++
@@ -282,7 +282,7 @@ func (s *Summary) judge(fewest int) {
 		agree = agree && s.Of[k] > 0 && (s.Saved[k] > 0) == (saved > 0) && s.Saved[k] != 0
 	}
 	margin := s.OracleError + s.TickError + time.Duration(negligible*float64(s.Of[ByRange]))
-	s.Verdict = CannotTell
+	s.Effect = CannotTell
 	switch {
 	case s.Unknown > 0 && s.N == 0:
 		s.Why = "the captured timers are not known"
@@ -297,7 +297,7 @@ func (s *Summary) judge(fewest int) {
 	case !s.HasInterval:
 		s.Why = fmt.Sprintf("%d losses are too few for a verdict: want %d", s.N, fewest)
 	case same:
-		s.Verdict = NoDifference
+		s.Effect = NoDifference
 	case s.Low <= 0 && s.High >= 0:
 		s.Why = fmt.Sprintf("its interval, %s to %s, includes 0", track.SpanText(s.Low), track.SpanText(s.High))
 	case !agree:
@@ -306,8 +306,8 @@ func (s *Summary) judge(fewest int) {
 		s.Why = fmt.Sprintf("its interval, %s to %s, is not beyond %s, by which the replay may be wrong or which makes no difference",
 			track.SpanText(s.Low), track.SpanText(s.High), track.SpanText(margin))
 	case saved > 0:
-		s.Verdict = Saves
+		s.Effect = Saves
 	default:
-		s.Verdict = Costs
+		s.Effect = Costs
 	}
 }

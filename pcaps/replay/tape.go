@@ -57,11 +57,11 @@ type stampAt struct {
 
 // findTape makes the tape of the end at hand, which has what it heard already.
 func (b *builder) findTape(d int) {
-	t := &b.script.tapes[d]
+	t := &b.captured.tapes[d]
 	f := &b.conn.Flows[d]
 	t.syn, t.hasSYN = f.SYN, f.HasSYN
 	t.oldest = make([]wheel.Time, len(t.heard))
-	for i, oldest := len(t.heard)-1, b.script.End; i >= 0; i-- {
+	for i, oldest := len(t.heard)-1, b.captured.End; i >= 0; i-- {
 		oldest = min(oldest, t.heard[i].sent)
 		t.oldest[i] = oldest
 	}
@@ -70,7 +70,7 @@ func (b *builder) findTape(d int) {
 			t.acks = append(t.acks, ackSeen{x.at, x.ack})
 		}
 	}
-	t.sends = b.script.Paths[d].sends()
+	t.sends = b.captured.Paths[d].sends()
 	for i := range b.events {
 		x := b.event(i)
 		if n := len(t.stamps); x.sends && x.p.HasTS && (n == 0 || int32(x.p.TSVal-t.stamps[n-1].ts) > 0) {
@@ -109,7 +109,7 @@ func (b *builder) deliveries(d int) []delivery {
 		if x.Len == 0 {
 			acked = max(acked, ack)
 			at, sent := b.virtual(x.Seen.Add(b.half[to]/2)), b.left(x)
-			if !within(b.script.Paths[d].ACKLossSpans, sent) {
+			if !within(b.captured.Paths[d].ACKLossSpans, sent) {
 				all = append(all, delivery{at: at, sent: sent, p: x, start: x.Start, end: x.Start, ack: ack})
 			}
 			continue
@@ -140,7 +140,7 @@ func (b *builder) deliver(all []delivery, d, n int, x delivery) []delivery {
 		if k < 0 || r.Tries[k].Fate == ledger.Lost {
 			continue
 		}
-		try := b.script.Paths[d].try(r.Start, k+1)
+		try := b.captured.Paths[d].try(r.Start, k+1)
 		at := try.Sent.Add(try.Delay)
 		if last := len(all) - 1; last >= first && all[last].end == r.Start && all[last].at == at {
 			all[last].end, all[last].tail = r.End, tail && r.End == s.End
@@ -152,8 +152,8 @@ func (b *builder) deliver(all []delivery, d, n int, x delivery) []delivery {
 	return all
 }
 
-// inLine puts deliveries in order. What the script says was not overtaken is not, though delays are
-// in part interpolated.
+// inLine puts deliveries in order. What the capture shows not to be overtaken is not, though delays
+// are in part interpolated.
 func inLine(all []delivery) {
 	slices.SortStableFunc(all, func(a, b delivery) int { return cmp.Compare(a.sent, b.sent) })
 	last := wheel.Time(0)
@@ -213,14 +213,14 @@ func (b *builder) knownAt(d int) wheel.Time {
 
 // findLosses takes over the episodes of the tracker.
 func (b *builder) findLosses() {
-	s := b.script
+	s := b.captured
 	for d := range b.conn.Flows {
 		p := &b.streams[d]
 		known := b.knownAt(d)
 		for _, e := range b.conn.Flows[d].Episodes {
 			start := b.conn.Flows[d].Place(e)
 			l := Loss{
-				Flow: d, Start: uint64(max(start, 0)), End: uint64(max(start+int64(e.Bytes), 0)), Try: 1, Kind: e.Kind, Verdict: e.Spurious,
+				Flow: d, Start: uint64(max(start, 0)), End: uint64(max(start+int64(e.Bytes), 0)), Try: 1, Kind: e.Kind, Spurious: e.Spurious,
 				Packet: e.DetectedPacket, At: b.virtual(e.Detected), D: e.D, RTT: e.RTT,
 				Retransmissions: e.Total, SpuriousCount: e.SpuriousCount, Estimated: e.Estimated,
 			}

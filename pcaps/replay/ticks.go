@@ -67,13 +67,13 @@ func ticks(p *tcptimers.Policy, all []Timed) (origin wheel.Time, ok bool) {
 // tickWait returns how long a loss waited beyond whole ticks of a policy, if a timer of ticks
 // whose phase is a guess caused its first retransmission.
 func (r *Result) tickWait(loss, choice int, rec *Recovery) (wait time.Duration, ok bool) {
-	p, l := &r.Policies[choice].timers, &r.Script.Losses[loss]
+	p, l := &r.Policies[choice].timers, &r.Captured.Losses[loss]
 	at := time.Duration(l.Sent.Add(rec.D).Sub(p.Origin))
 	if p.Phase == tcptimers.PhaseOwn || p.Tick <= 0 || rec.D == 0 || floorMod(at, p.Tick) != 0 {
 		return 0, false
 	}
 	if p.Phase == tcptimers.PhaseJiffies {
-		if _, known := ticks(p, r.Script.Ends[l.Flow].Timed); known {
+		if _, known := ticks(p, r.Captured.Ends[l.Flow].Timed); known {
 			return 0, false
 		}
 	}
@@ -164,8 +164,8 @@ func (r *Result) addr(d int) netip.Addr { return [2]netip.AddrPort{r.Client, r.S
 func ShareTicks(results []*Result) {
 	known := hostTimers(results)
 	for _, r := range results {
-		for d := range r.Script.Ends {
-			r.Script.Ends[d].Timed = timedOf(r.addr(d), r.Script.Epoch, known)
+		for d := range r.Captured.Ends {
+			r.Captured.Ends[d].Timed = timedOf(r.addr(d), r.Captured.Epoch, known)
 		}
 	}
 }
@@ -174,9 +174,9 @@ func ShareTicks(results []*Result) {
 func hostTimers(results []*Result) map[netip.Addr][]Timed {
 	known := map[netip.Addr][]Timed{}
 	for _, r := range results {
-		for d, e := range r.Script.Ends {
+		for d, e := range r.Captured.Ends {
 			for _, t := range e.Timed {
-				t.At = r.Script.Epoch.Add(time.Duration(t.At))
+				t.At = r.Captured.Epoch.Add(time.Duration(t.At))
 				known[r.addr(d)] = append(known[r.addr(d)], t)
 			}
 		}
@@ -184,9 +184,9 @@ func hostTimers(results []*Result) map[netip.Addr][]Timed {
 	return known
 }
 
-// timedOf returns when the timers of a host expired, at instants of a script with that epoch. Where
-// none of them was long, long timers are taken from addresses whose finer ticks are at the same
-// instants: those are the same host, or else no worse than a guess.
+// timedOf returns when the timers of a host expired, at instants of a CapturedConn with that epoch.
+// Where none of them was long, long timers are taken from addresses whose finer ticks are at the
+// same instants: those are the same host, or else no worse than a guess.
 func timedOf(host netip.Addr, epoch wheel.Time, known map[netip.Addr][]Timed) []Timed {
 	all := slices.Clone(known[host])
 	if phase, ok := finestPhase(all, jiffy); ok && !slices.ContainsFunc(all, Timed.long) {

@@ -30,9 +30,9 @@ func TestIdentity(t *testing.T) {
 					seed: uint64(n), stamps: n%2 == 0,
 				}
 				name := fmt.Sprintf("%s/%v/%s", policy, rtt.Round(time.Millisecond), app.name)
-				_, all, errs := scripts(t, s.capture(t))
+				_, all, errs := recorded(t, s.capture(t))
 				if len(all) != 1 || errs[0] != nil {
-					t.Errorf("%s: %d scripts, errors %v", name, len(all), errs)
+					t.Errorf("%s: %d connections, errors %v", name, len(all), errs)
 					continue
 				}
 				out, err := all[0].Run(Options{Policy: tcptimers.MustPolicy(policy), Own: true, log: true})

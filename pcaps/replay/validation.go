@@ -103,8 +103,8 @@ func (st *Study) Validate(results []*Result, choice int) (Validation, error) {
 				v.FirstRight += w.FirstRight
 			}
 		}
-		for i := range r.Script.Losses {
-			if w := wires[r.Script.Losses[i].Flow]; w != nil && r.Script.judges(i) {
+		for i := range r.Captured.Losses {
+			if w := wires[r.Captured.Losses[i].Flow]; w != nil && r.Captured.judges(i) {
 				v.judge(r, i, w, &r.Policies[choice].Recoveries[ByRange][i])
 			}
 		}
@@ -119,7 +119,7 @@ func (st *Study) Validate(results []*Result, choice int) (Validation, error) {
 
 // judges reports whether a replay is judged by a loss: it was needed and repaired, its cause is
 // known, and it was captured whole and at its sender.
-func (s *Script) judges(loss int) bool {
+func (s *CapturedConn) judges(loss int) bool {
 	l := &s.Losses[loss]
 	return l.Needed() && !l.Estimated && l.Kind != track.Unknown && l.Kind != track.Probe && s.Ends[l.Flow].Half == 0
 }
@@ -127,7 +127,7 @@ func (s *Script) judges(loss int) bool {
 // judge counts a loss of r, as the open loop of its sender detected it, and as the replay repaired
 // it.
 func (v *Validation) judge(r *Result, loss int, w *WireOutcome, rec *Recovery) {
-	l := &r.Script.Losses[loss]
+	l := &r.Captured.Losses[loss]
 	took, at, detected := w.Detected(l.Start, l.Try)
 	d := (took - l.D).Abs()
 	if l.Kind == track.Fast && !l.Timed {
@@ -203,8 +203,8 @@ func (v *Validation) Passes() bool {
 
 // HoldOut returns every second result, to be run (RunAgain) with what the others show: how ends
 // acknowledge, their first flights and their ticks. So no parameter is learnt from the connection
-// that is measured. What remains of it is the script: the path, the applications, and when windows
-// and ACKs let more go.
+// that is measured. What remains of it is the CapturedConn: the path, the applications, and when
+// windows and ACKs let more go.
 func HoldOut(results []*Result) (half []*Result) {
 	var learnt []*Result
 	for i := 0; i < len(results); i += 2 {
@@ -212,14 +212,14 @@ func HoldOut(results []*Result) (half []*Result) {
 	}
 	known := hostTimers(learnt)
 	for i := 1; i < len(results); i += 2 {
-		s := *results[i].Script
+		s := *results[i].Captured
 		for d := range s.Ends {
 			e := &s.Ends[d]
 			e.Timed = timedOf(results[i].addr(d), s.Epoch, known)
 			e.ACKDelay, e.FirstFlight = habits(learnt, d)
 		}
 		x := *results[i]
-		x.Script, x.Policies = &s, nil
+		x.Captured, x.Policies = &s, nil
 		half = append(half, &x)
 	}
 	return half
@@ -231,7 +231,7 @@ func habits(results []*Result, d int) (delay time.Duration, flight uint32) {
 	var delays []time.Duration
 	var flights []uint32
 	for _, r := range results {
-		e := &r.Script.Ends[d]
+		e := &r.Captured.Ends[d]
 		delays = append(delays, e.ACKDelay)
 		if e.FirstFlight > 0 {
 			flights = append(flights, e.FirstFlight)

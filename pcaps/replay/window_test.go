@@ -23,7 +23,7 @@ func TestCapturedWindows(t *testing.T) {
 			acks:   tcptimers.DelAckConfig{Every: 2, Quick: 3, Delay: 25 * time.Millisecond, Min: 25 * time.Millisecond, Max: 25 * time.Millisecond},
 			client: func() host.App { return &host.Bulk{Bytes: 2_000_000, Finish: true} }, server: sink, seed: 40 + seed, stamps: true,
 		}
-		conns, all, errs := scripts(t, s.capture(t))
+		conns, all, errs := recorded(t, s.capture(t))
 		if errs[0] != nil {
 			t.Fatal(errs[0])
 		}
@@ -50,7 +50,7 @@ func TestCapturedWindows(t *testing.T) {
 // TestPermits: what a window was is told where more waited, and the least of it where not.
 func TestPermits(t *testing.T) {
 	s := scenario{policy: "linux", rtt: identityRTTs[1], client: apps[0].client, server: apps[0].server, seed: 1, stamps: true}
-	_, all, errs := scripts(t, s.capture(t))
+	_, all, errs := recorded(t, s.capture(t))
 	if errs[0] != nil {
 		t.Fatal(errs[0])
 	}

@@ -27,9 +27,9 @@ type WireOutcome struct {
 }
 
 // CanWire returns the Refusal of Wire, nil if it has none.
-func (s *Script) CanWire() error {
+func (s *CapturedConn) CanWire() error {
 	if s.facts == nil {
-		return refuse("the script was not made of a capture")
+		return refuse("the connection was not read from a capture")
 	}
 	if !s.tapes[0].hasSYN || !s.tapes[1].hasSYN {
 		return refuse("the capture does not have the whole handshake: begin to capture before the connection opens")
@@ -39,8 +39,8 @@ func (s *Script) CanWire() error {
 
 // Wire runs one end, 0 for the client, as an engine under the policy that is fed the captured
 // packets of the other end when they arrived, in an open loop: nothing that the engine does changes
-// what it hears. Its application is the script's. It needs the handshake.
-func (s *Script) Wire(end int, o Options) (*WireOutcome, error) {
+// what it hears. Its application is the captured one. It needs the handshake.
+func (s *CapturedConn) Wire(end int, o Options) (*WireOutcome, error) {
 	if err := s.CanWire(); err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func (w *wireRun) carry(now wheel.Time, e *end, o *outgoing) {
 }
 
 // compareWire holds what the engine sent against what the captured end sent.
-func (s *Script) compareWire(end int, log []Event) *WireOutcome {
+func (s *CapturedConn) compareWire(end int, log []Event) *WireOutcome {
 	out := &WireOutcome{Got: log}
 	half := s.Ends[end].Half / 2
 	for e := range s.captured() {
@@ -134,7 +134,7 @@ func (o *WireOutcome) Detected(start uint64, n int) (after time.Duration, at whe
 }
 
 // captured yields the packets as the point of capture saw them, in segments, without keepalives.
-func (s *Script) captured() iter.Seq[Event] {
+func (s *CapturedConn) captured() iter.Seq[Event] {
 	return func(yield func(Event) bool) {
 		for i := range s.facts.Len() {
 			x := s.facts.At(i)
@@ -160,7 +160,7 @@ func (s *Script) captured() iter.Seq[Event] {
 }
 
 // Heard returns what an end received of the other, 0 for the client, when it arrived.
-func (s *Script) Heard(end int) (all []Event) {
+func (s *CapturedConn) Heard(end int) (all []Event) {
 	half := s.Ends[end].Half / 2
 	for e := range s.captured() {
 		if e.Flow != end {
@@ -174,14 +174,14 @@ func (s *Script) Heard(end int) (all []Event) {
 // Wire runs the ends that had losses in open loops, under a choice. What an end cannot do is nil.
 func (st *Study) Wire(r *Result, choice int) (ends [2]*WireOutcome, err error) {
 	p, ok, err := st.Choices[choice].of(r)
-	if err != nil || !ok || r.Script.CanWire() != nil {
+	if err != nil || !ok || r.Captured.CanWire() != nil {
 		return ends, err
 	}
-	for _, l := range r.Script.Losses {
+	for _, l := range r.Captured.Losses {
 		if ends[l.Flow] != nil {
 			continue
 		}
-		if ends[l.Flow], err = r.Script.Wire(l.Flow, Options{Policy: p, Control: st.Control}); err != nil {
+		if ends[l.Flow], err = r.Captured.Wire(l.Flow, Options{Policy: p, Control: st.Control}); err != nil {
 			return ends, err
 		}
 	}

@@ -19,9 +19,9 @@ func TestOpenLoop(t *testing.T) {
 					policy: policy, rtt: rtt, rate: 20_000_000, loss: sim.Losses{sim.Bernoulli{P: 0.03}}, client: app.client, server: app.server,
 					seed: uint64(n), stamps: n%2 == 0,
 				}
-				_, all, errs := scripts(t, s.capture(t))
+				_, all, errs := recorded(t, s.capture(t))
 				if len(all) != 1 || errs[0] != nil {
-					t.Fatalf("%d scripts, errors %v", len(all), errs)
+					t.Fatalf("%d connections, errors %v", len(all), errs)
 				}
 				out, err := all[0].Wire(0, Options{Policy: tcptimers.MustPolicy(policy), Own: true})
 				if err != nil {

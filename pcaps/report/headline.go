@@ -47,7 +47,7 @@ func NewHeadline(st *replay.Study, results []*replay.Result, all []replay.Summar
 	var byKind [track.Kinds]time.Duration
 	var n [track.Kinds]int
 	for r, i := range replay.Losses(results) {
-		if l := &r.Script.Losses[i]; l.Needed() {
+		if l := &r.Captured.Losses[i]; l.Needed() {
 			byKind[l.Kind] += l.TRec
 			n[l.Kind]++
 		}
@@ -124,7 +124,7 @@ func (h *Headline) few(st *replay.Study, results []*replay.Result, s *replay.Sum
 		h.Timers = fmt.Sprintf("%s, loss by loss (%d of %d have an estimate; a verdict needs %d):", name, s.N, g.Needed, st.LeastLosses())
 	}
 	for r, i := range replay.Losses(results) {
-		l := &r.Script.Losses[i]
+		l := &r.Captured.Losses[i]
 		if !l.Needed() {
 			continue
 		}
@@ -132,7 +132,7 @@ func (h *Headline) few(st *replay.Study, results []*replay.Result, s *replay.Sum
 			h.Each = append(h.Each, fmt.Sprintf("and %d more, see the table of losses", g.Needed-mostEach))
 			return
 		}
-		where := fmt.Sprintf("packet %d at %.3f s", l.Packet, r.Script.Seconds(l.At, first(r)))
+		where := fmt.Sprintf("packet %d at %.3f s", l.Packet, r.Captured.Seconds(l.At, first(r)))
 		if results[0].File != results[len(results)-1].File {
 			where = baseOf(r.File) + ", " + where
 		}
@@ -183,7 +183,7 @@ func finest(all []replay.Summary) (fine, worst int) {
 		case fine < 0, finer(s, &all[fine]):
 			fine = i
 		}
-		if s.Verdict == replay.Costs && (worst < 0 || s.Saved[replay.ByRange] < all[worst].Saved[replay.ByRange]) {
+		if s.Effect == replay.Costs && (worst < 0 || s.Saved[replay.ByRange] < all[worst].Saved[replay.ByRange]) {
 			worst = i
 		}
 	}
@@ -200,7 +200,7 @@ func finer(s, t *replay.Summary) bool {
 // verdictOn words the verdict on a policy.
 func verdictOn(s *replay.Summary) string {
 	name, saved := policyWords(s.Policy), s.Saved[replay.ByRange]
-	switch s.Verdict {
+	switch s.Effect {
 	case replay.Saves:
 		return fmt.Sprintf("%s would have saved %s (%s to %s)", name, track.SpanText(saved), track.SpanText(s.Low), track.SpanText(s.High))
 	case replay.Costs:

@@ -25,7 +25,7 @@ func TestFewLossesHaveALineEach(t *testing.T) {
 	if len(h.Each) != 2 || !strings.HasPrefix(h.Each[0], "packet ") || !strings.Contains(h.Each[0], " instead of ") {
 		t.Errorf("lines %q, want two estimates", h.Each)
 	}
-	for i := range r.Results[0].Script.Losses {
+	for i := range r.Results[0].Captured.Losses {
 		e, why := r.Results[0].Estimate(i, 1)
 		if why != "" || e.Saved != e.Oracle-e.TRec || e.Low > e.Saved || e.High < e.Saved {
 			t.Errorf("loss %d: %+v, %q, want an estimate within its bounds", i, e, why)
@@ -51,8 +51,8 @@ func TestFewLossesHaveALineEach(t *testing.T) {
 // policies are not compared by it.
 func TestTooLargeIsNotCompared(t *testing.T) {
 	_, r := headlineOf(t, 1, "packets:20,60", "linux", "per-segment@1ms")
-	for i := range r.Results[0].Script.Losses {
-		r.Results[0].Script.Losses[i].Kind = track.PMTU
+	for i := range r.Results[0].Captured.Losses {
+		r.Results[0].Captured.Losses[i].Kind = track.PMTU
 	}
 	h := NewHeadline(r.study(), r.Results, r.study().SummarizeAll(r.Results), r.First)
 	if text := strings.Join(h.All(), " "); !strings.Contains(text, "2 were too large for the path") || h.Timers != "There is nothing to compare." {

@@ -158,7 +158,7 @@ func lossCounts(g *replay.GateSummary) string {
 func openPolicies(summaries []replay.Summary) (all []openView) {
 	for i := range summaries {
 		s := &summaries[i]
-		if s.Verdict != replay.CannotTell {
+		if s.Effect != replay.CannotTell {
 			continue
 		}
 		k := slices.IndexFunc(all, func(o openView) bool { return o.Why == s.Why })
@@ -227,7 +227,7 @@ func (r *Replays) policies(summaries []replay.Summary) []policyView {
 		v.Saved = record.SpanCell(s.Saved[replay.ByRange], s.Of[replay.ByRange] > 0)
 		share := func(k replay.Key) record.Cell { return shareCell(s.Saved[k], s.Of[k]) }
 		v.Percent, v.ByTime, v.ByIndex = share(replay.ByRange), share(replay.ByTime), share(replay.ByIndex)
-		v.Verdict = record.Cell{Text: s.Verdict.String(), Title: s.Why}
+		v.Verdict = record.Cell{Text: s.Effect.String(), Title: s.Why}
 		all = append(all, v)
 	}
 	return all
@@ -260,7 +260,7 @@ func (r *Replays) models() string {
 // gated lists the needed losses that do not count, with the reason.
 func (r *Replays) gated(v *replayView) {
 	for x, i := range replay.Losses(r.Results) {
-		l, o := &x.Script.Losses[i], &x.Oracle[i]
+		l, o := &x.Captured.Losses[i], &x.Oracle[i]
 		if !l.Needed() || x.Gates[i] == replay.Passed {
 			continue
 		}
@@ -284,7 +284,7 @@ func shareCell(part, of time.Duration) record.Cell {
 // total returns the number of losses.
 func (r *Replays) total() (n int) {
 	for _, x := range r.Results {
-		n += len(x.Script.Losses)
+		n += len(x.Captured.Losses)
 	}
 	return n
 }
@@ -304,7 +304,7 @@ func (r *Replays) losses(v *replayView) {
 	for _, x := range rows {
 		l := x.Loss()
 		row := lossView{
-			File: x.File, Conn: x.ID, Packet: l.Packet, At: micro(x.Script.Seconds(l.At, r.First(x.Result))), Kind: l.Kind.String(), Spurious: l.Verdict.String(),
+			File: x.File, Conn: x.ID, Packet: l.Packet, At: micro(x.Captured.Seconds(l.At, r.First(x.Result))), Kind: l.Kind.String(), Spurious: l.Spurious.String(),
 			From: [2]string{x.Client.String(), x.Server.String()}[l.Flow], Captured: record.SpanCell(l.TRec, l.TRec > 0), Oracle: oracleCell(x.Result, x.N),
 		}
 		for i := range r.Choices {
@@ -368,7 +368,7 @@ type pair struct {
 func (r *Replays) paired(choice int) (all []pair) {
 	for x, i := range replay.Losses(r.Results) {
 		if rec, ok := x.Recovery(i, choice, replay.ByRange); ok {
-			all = append(all, pair{x, &x.Script.Losses[i], x.Oracle[i].TRec, rec.TRec})
+			all = append(all, pair{x, &x.Captured.Losses[i], x.Oracle[i].TRec, rec.TRec})
 		}
 	}
 	return all
@@ -378,7 +378,7 @@ func (r *Replays) paired(choice int) (all []pair) {
 func (r *Replays) curves() (all []picture) {
 	var captured []time.Duration
 	for x, i := range replay.Losses(r.Results) {
-		if l := &x.Script.Losses[i]; l.Needed() {
+		if l := &x.Captured.Losses[i]; l.Needed() {
 			captured = append(captured, l.TRec)
 		}
 	}

@@ -26,7 +26,7 @@ func replayed(t testing.TB, file string, b []byte, policies ...string) *Replays 
 	}
 	var first wheel.Time
 	r := &Replays{Choices: st.Choices, First: func(*replay.Result) wheel.Time { return first }}
-	rec := replay.NewRecorder(replay.Config{Done: func(c *track.Conn, s *replay.Script, err error) {
+	rec := replay.NewRecorder(replay.Config{Done: func(c *track.Conn, s *replay.CapturedConn, err error) {
 		r.Conns++
 		if s == nil && err == nil {
 			return

@@ -100,7 +100,7 @@ func (r *Replays) lossTimes() (p picture, ok bool) {
 		if captured <= 0 || replayed <= 0 || len(before.X) == maxPairs {
 			continue
 		}
-		at := p.result.Script.Seconds(p.loss.At, r.First(p.result))
+		at := p.result.Captured.Seconds(p.loss.At, r.First(p.result))
 		last = max(last, at)
 		before.Add(at, captured.Seconds())
 		after.Add(at, replayed.Seconds())

@@ -178,7 +178,7 @@ func (p *Validations) judged(c *Check) (rows []judgedView, note string) {
 		l := j.Loss()
 		row := judgedView{
 			File: j.File, From: [2]string{j.Client.String(), j.Server.String()}[l.Flow], Conn: j.ID, Packet: l.Packet,
-			At: micro(j.Script.Seconds(l.At, p.First(j.Result))), Kind: l.Kind.String(), Right: yesOrNo[j.Right],
+			At: micro(j.Captured.Seconds(l.At, p.First(j.Result))), Kind: l.Kind.String(), Right: yesOrNo[j.Right],
 			CapturedD: record.SpanCell(l.D, true), D: record.SpanCell(j.D, j.Detected), Captured: record.SpanCell(l.TRec, true),
 			TRec: record.SpanCell(j.TRec, j.Repaired), Off: percentCell(j.Off),
 		}

@@ -174,14 +174,14 @@ func (e *WireEnd) view(first wheel.Time, drawn string) wireEndView {
 		Median: record.SpanCell(o.Median, o.First > 0), P95: record.SpanCell(o.P95, o.First > 0),
 	}
 	if d := o.Divergence; d != nil {
-		v.Captured, v.Differs = EventText(e.Result.Script, d.Want, first), EventText(e.Result.Script, d.Got, first)
+		v.Captured, v.Differs = EventText(e.Result.Captured, d.Want, first), EventText(e.Result.Captured, d.Got, first)
 	}
 	return v
 }
 
-// EventText describes a packet of a script, with its time since an instant of the capture. It is
-// "nothing" for no packet.
-func EventText(s *replay.Script, e *replay.Event, first wheel.Time) string {
+// EventText describes a packet of a captured connection, with its time since an instant of the
+// capture. It is "nothing" for no packet.
+func EventText(s *replay.CapturedConn, e *replay.Event, first wheel.Time) string {
 	if e == nil {
 		return "nothing"
 	}

@@ -15,8 +15,8 @@ import (
 	"tcpwheel/wheel"
 )
 
-// wireDrawing is an end to draw. Its times are the script's; first is the first packet of the
-// capture.
+// wireDrawing is an end to draw. Its times are the captured connection's; first is the first packet
+// of the capture.
 type wireDrawing struct {
 	end    *WireEnd
 	pairs  []replay.WirePair
@@ -39,7 +39,7 @@ func keyOf(p *replay.WirePair) wireKey {
 }
 
 func newWireDrawing(e *WireEnd, first wheel.Time) *wireDrawing {
-	d := &wireDrawing{end: e, pairs: e.Outcome.Pairs(), before: map[wireKey]*replay.WirePair{}, first: e.Result.Script.Instant(first)}
+	d := &wireDrawing{end: e, pairs: e.Outcome.Pairs(), before: map[wireKey]*replay.WirePair{}, first: e.Result.Captured.Instant(first)}
 	for i := range d.pairs {
 		d.before[keyOf(&d.pairs[i])] = &d.pairs[i]
 	}
@@ -98,7 +98,7 @@ func (d *wireDrawing) view(id string) wireDrawnView {
 	v := wireDrawnView{ID: id, Title: fmt.Sprintf("%s, connection %d: %s, policy %s", baseOf(x.File), x.ID, e.addr(), e.Policy)}
 	o := e.Outcome
 	v.Words = append(v.Words, fmt.Sprintf("%[2]d of %[1]d first transmissions and %[4]d of %[3]d retransmissions are within 1 ms; the engine made %[5]d more.", o.First, o.FirstRight, o.Retransmissions, o.RetransmissionsRight, o.More))
-	if half := x.Script.Ends[e.End].Half; half > 0 {
+	if half := x.Captured.Ends[e.End].Half; half > 0 {
 		v.Words = append(v.Words, fmt.Sprintf("The capture was not taken at this end: times are reduced by %s, half the RTT to it.", track.SpanText(half/2)))
 	}
 	if fig, ok := d.sequence(stretch{math.MinInt64, math.MaxInt64}, nil); ok {
@@ -233,7 +233,7 @@ func firsts(pairs []*replay.WirePair) (marks []mark) {
 
 // heard returns the marks of the ACKs that the end received.
 func (d *wireDrawing) heard() (marks []mark) {
-	for _, e := range d.end.Result.Script.Heard(d.end.End) {
+	for _, e := range d.end.Result.Captured.Heard(d.end.End) {
 		if e.Flags.Has(tcp.ACK) {
 			marks = append(marks, mark{at: e.At, until: e.At, began: e.At, start: int64(e.Ack), end: -1, kind: acked})
 		}

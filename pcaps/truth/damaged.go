@@ -214,7 +214,7 @@ func needText(v track.Spuriousness) string {
 
 // judge compares the verdicts of replay.
 func (row *DamageRow) judge(u *undamaged, f *findings, note func(what string, x *found, weight float64, format string, args ...any)) {
-	decided := func(v replay.Verdict) bool { return v == replay.Saves || v == replay.Costs }
+	decided := func(v replay.Effect) bool { return v == replay.Saves || v == replay.Costs }
 	for _, policy := range damagePolicies {
 		was, is := u.verdicts[policy], f.verdicts[policy]
 		if decided(was) || decided(is) {

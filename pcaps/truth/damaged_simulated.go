@@ -107,16 +107,16 @@ func (t *twins) judgeDamaged(r *Replays, side Side, d *damage.Damage, captures [
 	return nil
 }
 
-// placeZero returns where the script begins in the sender's stream: at 0, unless its SYN was not
-// captured.
+// placeZero returns where the captured connection begins in the sender's stream: at 0, unless its
+// SYN was not captured.
 func placeZero(x *replay.Result, damaged damage.Packets, f *Flow) int64 {
 	if len(f.Sent) == 0 || slices.ContainsFunc(damaged, func(p *damage.Packet) bool {
 		return p.Segment != nil && p.Segment.Src == f.Src && p.Segment.Header.Flags.Has(tcp.SYN)
 	}) {
 		return 0
 	}
-	for i := range x.Script.Losses {
-		l := &x.Script.Losses[i]
+	for i := range x.Captured.Losses {
+		l := &x.Captured.Losses[i]
 		if n := l.Packet; n >= 1 && n <= int64(len(damaged)) {
 			if p := damaged[n-1]; p.Segment != nil && p.Segment.Src == f.Src {
 				return int64(p.Segment.Header.Seq.Sub(f.Sent[0].Seq)) - int64(l.Start)
@@ -129,7 +129,7 @@ func placeZero(x *replay.Result, damaged damage.Packets, f *Flow) int64 {
 // resultBetween replays the connection between two addresses. It returns nil if that has no loss or
 // cannot be replayed.
 func resultBetween(study *replay.Study, name string, all damage.Packets, a, b netip.Addr) (x *replay.Result, err error) {
-	rec := replay.NewRecorder(replay.Config{Done: func(c *track.Conn, s *replay.Script, _ error) {
+	rec := replay.NewRecorder(replay.Config{Done: func(c *track.Conn, s *replay.CapturedConn, _ error) {
 		src, dst := c.Flows[0].Src.Addr(), c.Flows[0].Dst.Addr()
 		if s != nil && x == nil && err == nil && (src == a && dst == b || src == b && dst == a) {
 			x, err = study.Run(name, c, s)

@@ -187,7 +187,7 @@ func FuzzDamaged(f *testing.F) {
 			t.Skip("too long")
 		}
 		for _, packets := range []damage.Packets{packets, damaged} {
-			rec := replay.NewRecorder(replay.Config{Done: func(c *track.Conn, s *replay.Script, _ error) {
+			rec := replay.NewRecorder(replay.Config{Done: func(c *track.Conn, s *replay.CapturedConn, _ error) {
 				for i := range c.Flows {
 					for _, e := range c.Flows[i].Episodes {
 						if e.DetectedPacket < 1 || e.DetectedPacket > int64(len(packets)) || e.AckedPacket > int64(len(packets)) {

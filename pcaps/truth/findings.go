@@ -19,7 +19,7 @@ type findings struct {
 	packets  map[int64]retransmission // by packet
 	lost     time.Duration
 	segments int64
-	verdicts map[string]replay.Verdict // by policy
+	verdicts map[string]replay.Effect // by policy
 	panicked string
 }
 
@@ -69,7 +69,7 @@ func decode(all damage.Packets, add func(*capture.Packet), failed func(capture.I
 
 // find analyses packets, and replays them if the study is not nil. A panic is a finding, too.
 func find(name string, all damage.Packets, study *replay.Study) (f *findings) {
-	f = &findings{packets: map[int64]retransmission{}, verdicts: map[string]replay.Verdict{}}
+	f = &findings{packets: map[int64]retransmission{}, verdicts: map[string]replay.Effect{}}
 	defer func() {
 		if r := recover(); r != nil {
 			f.panicked = fmt.Sprintf("%v\n%s", r, ownFrames(string(debug.Stack())))
@@ -82,7 +82,7 @@ func find(name string, all damage.Packets, study *replay.Study) (f *findings) {
 		return all[number-1].Number
 	}
 	var results []*replay.Result
-	done := func(c *track.Conn, s *replay.Script) {
+	done := func(c *track.Conn, s *replay.CapturedConn) {
 		lost, _ := c.TimeLost()
 		f.lost += lost
 		for i := range c.Flows {
@@ -111,12 +111,12 @@ func find(name string, all damage.Packets, study *replay.Study) (f *findings) {
 		decode(all, tr.Add, tr.ICMP)
 		tr.Close()
 	} else {
-		rec := replay.NewRecorder(replay.Config{Done: func(c *track.Conn, s *replay.Script, _ error) { done(c, s) }})
+		rec := replay.NewRecorder(replay.Config{Done: func(c *track.Conn, s *replay.CapturedConn, _ error) { done(c, s) }})
 		decode(all, rec.Add, rec.ICMP)
 		rec.Close()
 		for i := range study.Choices {
 			sum := study.Summarize(results, i)
-			f.verdicts[study.Choices[i].Text] = sum.Verdict
+			f.verdicts[study.Choices[i].Text] = sum.Effect
 		}
 	}
 	for i := range f.episodes {

@@ -143,7 +143,7 @@ func (s *ReplaySide) count(why string, n int) {
 }
 
 // sideOf returns the side of a loss on which its connection was captured.
-func sideOf(s *replay.Script, l *replay.Loss) Side {
+func sideOf(s *replay.CapturedConn, l *replay.Loss) Side {
 	switch {
 	case s.Ends[l.Flow].Half == 0:
 		return SenderSide
@@ -156,12 +156,12 @@ func sideOf(s *replay.Script, l *replay.Loss) Side {
 // oracle counts the losses of a replayed connection by the gate, and how far the oracle is off.
 func (r *Replays) oracle(x *replay.Result) {
 	var parts [Sides]Part
-	for i := range x.Script.Losses {
-		l := &x.Script.Losses[i]
+	for i := range x.Captured.Losses {
+		l := &x.Captured.Losses[i]
 		if !l.Needed() {
 			continue
 		}
-		side := sideOf(x.Script, l)
+		side := sideOf(x.Captured, l)
 		s := &r.Sides[side]
 		s.Needed++
 		parts[side].All++
@@ -195,7 +195,7 @@ func offBy(took, truth time.Duration, repaired bool) float64 {
 func (r *Replays) AddCapture(in io.Reader, name string) error {
 	study := captured()
 	var failed error
-	rec := replay.NewRecorder(replay.Config{Done: func(c *track.Conn, s *replay.Script, _ error) {
+	rec := replay.NewRecorder(replay.Config{Done: func(c *track.Conn, s *replay.CapturedConn, _ error) {
 		if s == nil || failed != nil {
 			return
 		}
@@ -239,7 +239,7 @@ type twins struct {
 	late     []time.Duration // of the machine, by choice; nil is never
 
 	damage string
-	places []int64 // by result: where its script's place 0 is in the stream; nil is at 0
+	places []int64 // by result: where its captured place 0 is in the stream; nil is at 0
 }
 
 // flowRuns are two runs of a flow under the same timers. The replay and the truth use the first,
@@ -262,11 +262,11 @@ func (t *twins) judge(r *Replays, side Side, results []*replay.Result) {
 	for choice := range t.study.Choices {
 		sum := t.study.Summarize(results, choice)
 		j := Judged{
-			Trial: t.name, Damage: t.damage, Captured: t.captured, Policy: sum.Policy, Side: side, Verdict: sum.Verdict.String(), Why: sum.Why, Losses: sum.N,
+			Trial: t.name, Damage: t.damage, Captured: t.captured, Policy: sum.Policy, Side: side, Verdict: sum.Effect.String(), Why: sum.Why, Losses: sum.N,
 			Saved: sum.Saved[replay.ByRange], Low: sum.Low, High: sum.High,
 		}
 		for n, x := range results {
-			for i := range x.Script.Losses {
+			for i := range x.Captured.Losses {
 				y, ok := x.Recovery(i, choice, replay.ByRange)
 				if !ok {
 					continue
@@ -292,7 +292,7 @@ func (t *twins) judge(r *Replays, side Side, results []*replay.Result) {
 // really returns the true recovery times of a loss of the n-th result: captured, and under a
 // choice, and the noise of both.
 func (t *twins) really(x *replay.Result, n, loss, choice int) (was, is, noise time.Duration, ok bool) {
-	l := &x.Script.Losses[loss]
+	l := &x.Captured.Losses[loss]
 	from := x.Client
 	if l.Flow == 1 {
 		from = x.Server
@@ -330,10 +330,10 @@ func (f *Flow) recovery(start, end uint64) (took time.Duration, ok bool) {
 	return 0, false
 }
 
-// resultOf makes a script of the one connection in what feed adds, and replays it. It returns nil
-// if the connection has no loss or cannot be replayed.
+// resultOf makes a CapturedConn of the one connection in what feed adds, and replays it. It returns
+// nil if the connection has no loss or cannot be replayed.
 func resultOf(study *replay.Study, name string, feed func(add func(*capture.Packet)) error) (x *replay.Result, err error) {
-	rec := replay.NewRecorder(replay.Config{Done: func(c *track.Conn, s *replay.Script, _ error) {
+	rec := replay.NewRecorder(replay.Config{Done: func(c *track.Conn, s *replay.CapturedConn, _ error) {
 		if s != nil && x == nil && err == nil {
 			x, err = study.Run(name, c, s)
 		}

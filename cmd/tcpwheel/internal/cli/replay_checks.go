@@ -55,7 +55,7 @@ func (r *replaying) judgedRecord(c *pages.Check, j *replay.Judged) judgedRecord 
 	l := j.Loss()
 	rec := judgedRecord{
 		Type: "judged", Check: c.Name, Policy: c.Policy, File: j.File, Conn: j.ID, Sender: endNames[l.Flow], Kind: l.Kind.String(),
-		At: j.Script.Seconds(l.At, r.firstOf(j.Result)), Packet: l.Packet, CapturedD: l.D.Seconds(), Right: j.Right, Captured: l.TRec.Seconds(), Off: j.Off,
+		At: j.Captured.Seconds(l.At, r.firstOf(j.Result)), Packet: l.Packet, CapturedD: l.D.Seconds(), Right: j.Right, Captured: l.TRec.Seconds(), Off: j.Off,
 	}
 	if j.Detected {
 		rec.D = secondsOf(j.D)
@@ -131,7 +131,7 @@ func (r *replaying) writeFar(b *strings.Builder, v *replay.Validation) {
 	fmt.Fprintf(b, "%5s %9s %-8s%8s %7s  %-8s%s\n", "conn", "at", "kind", "capture", "replay", "why", "file")
 	for _, f := range all[:min(r.top, len(all))] {
 		l := f.Loss()
-		fmt.Fprintf(b, "%5d %8.3fs %-8v%s%s  %-8v%s\n", f.ID, f.Script.Seconds(l.At, r.firstOf(f.Result)), l.Kind,
+		fmt.Fprintf(b, "%5d %8.3fs %-8v%s%s  %-8v%s\n", f.ID, f.Captured.Seconds(l.At, r.firstOf(f.Result)), l.Kind,
 			pad(spanOrDash(l.TRec, true), 8), pad(spanOrDash(f.TRec, f.Repaired), 8), f.Why, f.File)
 	}
 }

@@ -73,10 +73,10 @@ func (r *replaying) records() iter.Seq[replayRecord] {
 
 // lossRecord is what all records of a loss have in common.
 func (r *replaying) lossRecord(x *replay.Result, loss int, policy string) replayRecord {
-	l := &x.Script.Losses[loss]
+	l := &x.Captured.Losses[loss]
 	rec := replayRecord{
-		Type: "recovery", connKey: connKeyOf(x), Sender: endNames[l.Flow], Kind: l.Kind.String(), Spurious: l.Verdict.String(),
-		At: x.Script.Seconds(l.At, r.firstOf(x)), Packet: l.Packet, RTT: l.RTT.Seconds(), Policy: policy, Model: cmp.Or(x.Model, "unknown"),
+		Type: "recovery", connKey: connKeyOf(x), Sender: endNames[l.Flow], Kind: l.Kind.String(), Spurious: l.Spurious.String(),
+		At: x.Captured.Seconds(l.At, r.firstOf(x)), Packet: l.Packet, RTT: l.RTT.Seconds(), Policy: policy, Model: cmp.Or(x.Model, "unknown"),
 		Gate: x.Gates[loss].String(),
 	}
 	if l.TRec > 0 {
@@ -169,7 +169,7 @@ func choiceRecordOf(s *replay.Summary) policyRecord {
 	if s.HasInterval {
 		rec.Low, rec.High = secondsOf(s.Low), secondsOf(s.High)
 	}
-	rec.OracleError, rec.Verdict, rec.Why = secondsOf(s.OracleError), s.Verdict.String(), s.Why
+	rec.OracleError, rec.Verdict, rec.Why = secondsOf(s.OracleError), s.Effect.String(), s.Why
 	return rec
 }
 
@@ -181,11 +181,11 @@ func (r *replaying) writeJSON() error {
 	if r.scripts {
 		for _, x := range r.results {
 			err := enc.Encode(struct {
-				Type   string         `json:"type"`
-				File   string         `json:"file"`
-				Conn   int            `json:"conn"`
-				Script *replay.Script `json:"script"`
-			}{"script", x.File, x.ID, x.Script})
+				Type   string               `json:"type"`
+				File   string               `json:"file"`
+				Conn   int                  `json:"conn"`
+				Script *replay.CapturedConn `json:"script"`
+			}{"script", x.File, x.ID, x.Captured})
 			if err != nil {
 				return err
 			}

@@ -140,7 +140,7 @@ func (r *replaying) read(cmd *cobra.Command, o *corpus.Object) (err error) {
 	}
 	before := len(r.results)
 	var hosts track.Hosts
-	rec := replay.NewRecorder(replay.Config{MaxConns: r.maxConns, Done: func(c *track.Conn, s *replay.Script, err error) {
+	rec := replay.NewRecorder(replay.Config{MaxConns: r.maxConns, Done: func(c *track.Conn, s *replay.CapturedConn, err error) {
 		hosts.Add(c)
 		if cmd.Context().Err() == nil && r.filter.hasConn(c, r.first[shown]) {
 			r.conn(shown, c, s, err)
@@ -198,9 +198,9 @@ func (r *replaying) replay(ctx context.Context, file string, results []*replay.R
 	return r.study.RunAll(ctx, results, func() { done.Add(1) })
 }
 
-// conn notes a connection of a file. s is its script, nil if it had no loss or, with refused,
-// cannot be replayed.
-func (r *replaying) conn(file string, c *track.Conn, s *replay.Script, refused error) {
+// conn notes a connection of a file. s is what was captured of it, nil if it had no loss or, with
+// refused, cannot be replayed.
+func (r *replaying) conn(file string, c *track.Conn, s *replay.CapturedConn, refused error) {
 	r.conns++
 	if s == nil && refused == nil {
 		return

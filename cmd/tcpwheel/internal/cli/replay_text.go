@@ -128,7 +128,7 @@ func (r *replaying) lossHead(b *strings.Builder, x *replay.ResultLoss, name stri
 	case x.Gates[x.N] != replay.Passed:
 		kind += "!"
 	}
-	fmt.Fprintf(b, "%5s %8.3fs %-8s%s%s", name, x.Script.Seconds(l.At, r.firstOf(x.Result)), kind, pad(spanOrDash(l.TRec, l.TRec > 0), 8), pad(spanOrDash(o.TRec, o.Repaired), 8))
+	fmt.Fprintf(b, "%5s %8.3fs %-8s%s%s", name, x.Captured.Seconds(l.At, r.firstOf(x.Result)), kind, pad(spanOrDash(l.TRec, l.TRec > 0), 8), pad(spanOrDash(o.TRec, o.Repaired), 8))
 }
 
 // namesOf returns the names of connections in a table: their number, after that of their file if
@@ -182,8 +182,8 @@ func (r *replaying) policyTable(b *strings.Builder, summaries []replay.Summary) 
 		if s.HasInterval {
 			interval = track.SpanText(s.Low) + " to " + track.SpanText(s.High)
 		}
-		row(s.Policy, s, fmt.Sprintf("%s%s  %v", pad(spanOrDash(s.Saved[replay.ByRange], s.N > 0), 9), pad(interval, 19), s.Verdict))
-		if s.Verdict == replay.CannotTell {
+		row(s.Policy, s, fmt.Sprintf("%s%s  %v", pad(spanOrDash(s.Saved[replay.ByRange], s.N > 0), 9), pad(interval, 19), s.Effect))
+		if s.Effect == replay.CannotTell {
 			if open[s.Why] == nil {
 				reasons = append(reasons, s.Why)
 			}
@@ -238,7 +238,7 @@ func (r *replaying) gatedTable(b *strings.Builder) {
 	const most = 50
 	n := 0
 	for x, i := range replay.Losses(r.results) {
-		l, o := &x.Script.Losses[i], &x.Oracle[i]
+		l, o := &x.Captured.Losses[i], &x.Oracle[i]
 		if !l.Needed() || x.Gates[i] == replay.Passed {
 			continue
 		}

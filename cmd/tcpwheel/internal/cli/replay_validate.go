@@ -89,7 +89,7 @@ func (r *replaying) writeValidationPage(checks []pages.Check) error {
 			return err
 		}
 		for i, o := range ends {
-			if o != nil && x.Script.Ends[i].Half == 0 {
+			if o != nil && x.Captured.Ends[i].Half == 0 {
 				page.Ends = append(page.Ends, pages.WireEnd{Result: x, End: i, Policy: r.study.Choices[0].Text, Outcome: o})
 			}
 		}

@@ -41,7 +41,7 @@ func (r *replaying) runWires() (all []pages.WireEnd, err error) {
 	}
 	slices.SortStableFunc(r.results, func(a, b *replay.Result) int { return cmp.Or(order[a.File]-order[b.File], a.ID-b.ID) })
 	for _, x := range r.results {
-		if err := x.Script.CanWire(); err != nil {
+		if err := x.Captured.CanWire(); err != nil {
 			r.refusals = append(r.refusals, refusedConn{connKeyOf(x), err.Error()})
 			continue
 		}
@@ -92,7 +92,7 @@ func (r *replaying) wireRecordOf(e *pages.WireEnd) wireRecord {
 		Again: o.Retransmissions, AgainRight: o.RetransmissionsRight, More: o.More, Median: o.Median.Seconds(), P95: o.P95.Seconds(),
 	}
 	if d := o.Divergence; d != nil {
-		rec.Want, rec.Got = pages.EventText(x.Script, d.Want, r.firstOf(x)), pages.EventText(x.Script, d.Got, r.firstOf(x))
+		rec.Want, rec.Got = pages.EventText(x.Captured, d.Want, r.firstOf(x)), pages.EventText(x.Captured, d.Got, r.firstOf(x))
 	}
 	return rec
 }

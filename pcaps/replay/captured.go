@@ -9,13 +9,13 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Script is what a capture shows of one connection: its path, its ends and its losses.
+// CapturedConn is what a capture shows of one connection: its path, its ends and its losses.
 //
 // Instants are virtual time, which begins Epoch nanoseconds after 1970, at a whole second: so ticks
 // stay where they were. They are by the clock of the capture, moved to the end that they are about.
 // Places in a stream count from the SYN, which is 0: the first byte is 1, and the FIN follows the
 // last one.
-type Script struct {
+type CapturedConn struct {
 	Epoch   wheel.Time   `json:"epoch_ns"`
 	Begin   wheel.Time   `json:"begin_ns"` // the first SYN leaves; a guess if the capture began later
 	End     wheel.Time   `json:"end_ns"`   // the last captured packet of the connection
@@ -72,13 +72,13 @@ type ACK struct {
 
 // Loss is an episode of the capture: bytes that were retransmitted.
 type Loss struct {
-	Flow    int                `json:"flow"` // 0: the client sent them
-	Start   uint64             `json:"start"`
-	End     uint64             `json:"end"`
-	Try     int                `json:"try"` // the transmission before the first retransmission, from 1
-	Kind    track.Kind         `json:"kind"`
-	Verdict track.Spuriousness `json:"spurious"`
-	Packet  int64              `json:"packet"` // the first retransmission
+	Flow     int                `json:"flow"` // 0: the client sent them
+	Start    uint64             `json:"start"`
+	End      uint64             `json:"end"`
+	Try      int                `json:"try"` // the transmission that was lost, from 1
+	Kind     track.Kind         `json:"kind"`
+	Spurious track.Spuriousness `json:"spurious"`
+	Packet   int64              `json:"packet"` // the first retransmission
 
 	Sent wheel.Time    `json:"sent_ns"`  // the transmission before left
 	At   wheel.Time    `json:"at_ns"`    // the first retransmission, by the point of capture
@@ -102,12 +102,12 @@ type Loss struct {
 // the capture shows, repaired it, and data waited for it. What was too large for the path does not
 // count: an ICMP error asked for it, and no replayed network drops by size.
 func (l *Loss) Needed() bool {
-	return l.TRec > 0 && !l.Acked && !l.OnlyFIN && l.Verdict != track.Spurious && l.Kind != track.PMTU
+	return l.TRec > 0 && !l.Acked && !l.OnlyFIN && l.Spurious != track.Spurious && l.Kind != track.PMTU
 }
 
 // doubt returns how far the wait for a repair may be off that was not captured at its sender. heard
 // is what ACKs alone would have done.
-func (s *Script) doubt(l *Loss, heard *Recovery) (d time.Duration) {
+func (s *CapturedConn) doubt(l *Loss, heard *Recovery) (d time.Duration) {
 	if s.Ends[l.Flow].Half == 0 {
 		return s.ClockError
 	}
@@ -142,7 +142,7 @@ func (s *Script) doubt(l *Loss, heard *Recovery) (d time.Duration) {
 }
 
 // full reports whether a range is full segments.
-func (s *Script) full(flow int, r *Range) bool {
+func (s *CapturedConn) full(flow int, r *SentRange) bool {
 	size := uint64(s.Ends[flow].MSS)
 	if s.Ends[flow].Timestamps {
 		size -= timestampOption
@@ -150,13 +150,13 @@ func (s *Script) full(flow int, r *Range) bool {
 	return (r.End-r.Start)%size == 0
 }
 
-// Seconds returns the time of the capture, since first, that an instant of the script is.
-func (s *Script) Seconds(at, first wheel.Time) float64 {
+// Seconds returns the time of the capture, since first, that an instant of the replay is.
+func (s *CapturedConn) Seconds(at, first wheel.Time) float64 {
 	return s.Epoch.Add(time.Duration(at)).Sub(first).Seconds()
 }
 
-// Instant returns the instant of the script that a time of the capture is.
-func (s *Script) Instant(at wheel.Time) wheel.Time { return wheel.Time(at.Sub(s.Epoch)) }
+// Instant returns the instant of the replay that a time of the capture is.
+func (s *CapturedConn) Instant(at wheel.Time) wheel.Time { return wheel.Time(at.Sub(s.Epoch)) }
 
 // Event is a packet as it passes the point of capture. Start, End and Ack are places.
 type Event struct {
