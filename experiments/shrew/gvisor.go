@@ -60,7 +60,7 @@ func (g gvisor) run(p *Plan, c Cell) (Cell, error) {
 	if err != nil {
 		return c, err
 	}
-	// The pulses share the link of the data: those that are due leave before a packet of the sender.
+	// The pulses share the link of the data: packets that are due leave before one of the sender.
 	pulses, sent := p.train(&c), 0
 	w.Before = func(now wheel.Time, from int) {
 		for ; from == testbed.DialEnd && pulses.period > 0 && pulses.at(sent) <= now; sent++ {

@@ -36,52 +36,37 @@ type hierarchyCell struct {
 
 // hierarchyRun is the work of timers that run one after another.
 type hierarchyRun struct {
-	M          int    `json:"m"`                // slots in all
-	Levels     int    `json:"levels,omitempty"` // 0 is Scheme 6
-	Timers     int    `json:"timers"`           // 0 if the hierarchy does not reach far enough
-	Ticks      uint64 `json:"ticks"`            // of all intervals
-	Looks      uint64 `json:"looks"`            // visits to records
-	Moves      uint64 `json:"moves"`            // of records
-	Most       uint64 `json:"most"`             // migrations of one timer
-	Miscounted int    `json:"miscounted"`       // timers whose visits break the law of Scheme 6
+	M          int    `json:"m" column:"slots" help:"in all"`
+	Levels     int    `json:"levels,omitempty" help:"0 is Scheme 6"`
+	Timers     int    `json:"timers" help:"0 if the hierarchy does not reach far enough"`
+	Ticks      uint64 `json:"ticks" help:"of all intervals"`
+	Looks      uint64 `json:"looks" help:"visits to timers"`
+	Moves      uint64 `json:"moves" help:"of timers"`
+	Most       uint64 `json:"most" unit:"migrations" help:"of one timer"`
+	Miscounted int    `json:"miscounted" unit:"timers" help:"whose visits break the law of Scheme 6"`
 }
 
 // hierarchyRow is a run of timers.
 type hierarchyRow struct {
-	Kind   string `json:"kind" help:"six, seven, just or example"`
-	T      int    `json:"t" unit:"ticks" help:"mean interval"`
-	Seed   int    `json:"seed"`
-	M      int    `json:"slots" help:"in all"`
-	Levels int    `json:"levels" help:"0 is Scheme 6"`
-
-	Timers     int     `json:"timers" help:"0 if the hierarchy does not reach far enough"`
-	Ticks      uint64  `json:"ticks" help:"of all intervals"`
-	Looks      uint64  `json:"looks" help:"visits to timers"`
-	Moves      uint64  `json:"moves" help:"of timers"`
-	Most       uint64  `json:"most" unit:"migrations" help:"of one timer"`
-	Miscounted int     `json:"miscounted" unit:"timers" help:"whose visits break the law of Scheme 6"`
-	Law        float64 `json:"law" unit:"visits" help:"per timer, of an example"`
+	Kind string `json:"kind" help:"six, seven, just or example"`
+	T    int    `json:"t" unit:"ticks" help:"mean interval"`
+	Seed int    `json:"seed"`
+	hierarchyRun
+	Law float64 `json:"law" unit:"visits" help:"per timer, of an example"`
 }
 
 // hierarchyRows returns a row for each run.
 func hierarchyRows(_ *hierarchyPlan, cells []hierarchyCell) (all []hierarchyRow) {
 	for _, c := range cells {
-		add := func(kind string, runs []hierarchyRun) {
+		add := func(kind string, law float64, runs []hierarchyRun) {
 			for _, r := range runs {
-				row := hierarchyRow{
-					Kind: kind, T: c.T, Seed: c.Seed, M: r.M, Levels: r.Levels, Timers: r.Timers, Ticks: r.Ticks,
-					Looks: r.Looks, Moves: r.Moves, Most: r.Most, Miscounted: r.Miscounted,
-				}
-				if kind == "example" {
-					row.Law = hierarchyExamples[c.T].looks
-				}
-				all = append(all, row)
+				all = append(all, hierarchyRow{kind, c.T, c.Seed, r, law})
 			}
 		}
-		add("six", c.Six)
-		add("seven", c.Seven)
-		add("just", c.Just)
-		add("example", c.Example)
+		add("six", 0, c.Six)
+		add("seven", 0, c.Seven)
+		add("just", 0, c.Just)
+		add("example", hierarchyExamples[c.T].looks, c.Example)
 	}
 	return all
 }

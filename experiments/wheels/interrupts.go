@@ -32,14 +32,14 @@ type interruptsCell struct {
 
 // interruptsRun counts how often timers wake the host.
 type interruptsRun struct {
-	Timers     int    `json:"timers"`
-	Interval   int    `json:"interval"` // or its mean
+	Timers     int    `json:"timers" help:"that run at once"`
+	Interval   int    `json:"interval" unit:"ticks" help:"of a timer; of many the mean"`
 	Interrupts uint64 `json:"interrupts"`
-	Most       uint64 `json:"most,omitempty"`   // for one timer
-	Across     uint64 `json:"across,omitempty"` // if it waits across a hierarchy's end
+	Most       uint64 `json:"most,omitempty" unit:"interrupts" help:"for one interval"`
+	Across     uint64 `json:"across,omitempty" unit:"interrupts" help:"the same, if it reaches across a hierarchy's end"`
 	Expiries   uint64 `json:"expiries"`
-	Ticks      uint64 `json:"ticks,omitempty"`
-	Uncounted  bool   `json:"uncounted,omitempty"` // the facility's own count differs
+	Ticks      uint64 `json:"ticks,omitempty" help:"watched, of many"`
+	Uncounted  bool   `json:"uncounted,omitempty" help:"the facility's own count differs"`
 }
 
 // interruptsRow is a run with its facility.
@@ -49,15 +49,7 @@ type interruptsRow struct {
 	Levels   int    `json:"levels" help:"0 is not a hierarchy"`
 	Seed     int    `json:"seed"`
 	Kind     string `json:"kind" help:"alone, together or many"`
-
-	Timers     int    `json:"timers" help:"that run at once"`
-	Interval   int    `json:"interval" unit:"ticks" help:"of a timer; of many the mean"`
-	Interrupts uint64 `json:"interrupts"`
-	Most       uint64 `json:"most" unit:"interrupts" help:"for one interval"`
-	Across     uint64 `json:"across" unit:"interrupts" help:"the same, if it reaches across a hierarchy's end"`
-	Expiries   uint64 `json:"expiries"`
-	Ticks      uint64 `json:"ticks" help:"watched, of many"`
-	Uncounted  bool   `json:"uncounted" help:"the facility's own count differs"`
+	interruptsRun
 
 	Law   uint64 `json:"law" unit:"interrupts" help:"the most for the interval"`
 	Exact bool   `json:"exact" help:"whether there are always as many"`
@@ -69,13 +61,8 @@ func interruptsRows(p *interruptsPlan, cells []interruptsCell) (all []interrupts
 		f := interruptsFind(c.Facility)
 		add := func(kind string, runs []interruptsRun) {
 			for _, r := range runs {
-				row := interruptsRow{
-					Facility: c.Facility, Slots: f.slots, Levels: f.levels, Seed: c.Seed, Kind: kind,
-					Timers: r.Timers, Interval: r.Interval, Interrupts: r.Interrupts, Most: r.Most, Across: r.Across,
-					Expiries: r.Expiries, Ticks: r.Ticks, Uncounted: r.Uncounted,
-				}
-				row.Law, row.Exact = f.law(r.Interval)
-				all = append(all, row)
+				law, exact := f.law(r.Interval)
+				all = append(all, interruptsRow{c.Facility, f.slots, f.levels, c.Seed, kind, r, law, exact})
 			}
 		}
 		add("alone", c.Alone)

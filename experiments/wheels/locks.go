@@ -44,21 +44,21 @@ type locksCell struct {
 
 // locksHold is the steps for which the lock is held when n timers run.
 type locksHold struct {
-	N     int    `json:"n"`
-	Start uint64 `json:"start"` // of a timer later than all others
-	Stop  uint64 `json:"stop"`  // of that timer
-	Tick  uint64 `json:"tick"`  // on which one timer expires
+	N     int    `json:"n" unit:"timers" help:"running, of a hold"`
+	Start uint64 `json:"start" unit:"steps" help:"under the lock, for START of a timer later than all others"`
+	Stop  uint64 `json:"stop" unit:"steps" help:"the same for STOP of that timer"`
+	Tick  uint64 `json:"tick" unit:"steps" help:"the same for a tick on which one timer expires"`
 }
 
 // locksSchedule is the work of several processors.
 type locksSchedule struct {
 	Processors int     `json:"processors"`
-	Shards     int     `json:"shards"`
-	Steps      uint64  `json:"steps"`   // until the last processor is done
-	Waited     uint64  `json:"waited"`  // for locks, of all processors
-	Held       uint64  `json:"held"`    // by all processors
-	Longest    uint64  `json:"longest"` // hold of one operation
-	Rate       float64 `json:"rate"`    // operations per 1000 steps
+	Shards     int     `json:"shards" column:"locks"`
+	Steps      uint64  `json:"steps" help:"until the last processor is done"`
+	Waited     uint64  `json:"waited" unit:"steps" help:"for locks, of all processors"`
+	Held       uint64  `json:"held" unit:"steps" help:"by all processors"`
+	Longest    uint64  `json:"longest" unit:"steps" help:"under the lock, of one operation"`
+	Rate       float64 `json:"rate" help:"operations per 1000 steps"`
 }
 
 // locksRow is a hold, a schedule of processors, or a record of real ones.
@@ -67,16 +67,10 @@ type locksRow struct {
 	Scheme string `json:"scheme"`
 	Seed   int    `json:"seed"`
 
-	N     int    `json:"n" unit:"timers" help:"running, of a hold"`
-	Start uint64 `json:"start" unit:"steps" help:"under the lock, for START of a timer later than all others"`
-	Stop  uint64 `json:"stop" unit:"steps" help:"the same for STOP of that timer"`
-	Tick  uint64 `json:"tick" unit:"steps" help:"the same for a tick on which one timer expires"`
-
-	Processors int     `json:"processors"`
-	Locks      int     `json:"locks"`
-	Sharing    string  `json:"sharing" help:"of a schedule: one lock, or a lock each"`
-	Speedup    float64 `json:"speedup" unit:"processors" help:"work relative to one processor under the same seed"`
-	Longest    uint64  `json:"longest" unit:"steps" help:"under the lock, of one operation"`
+	locksHold
+	locksSchedule
+	Sharing string  `json:"sharing" help:"of a schedule: one lock, or a lock each"`
+	Speedup float64 `json:"speedup" unit:"processors" help:"work relative to one processor under the same seed"`
 
 	OtherWork int     `json:"other_work" unit:"steps" help:"between two calls, mean, of a record"`
 	Pairs     float64 `json:"pairs" unit:"millions per second" help:"of START and STOP, of a record"`
@@ -90,14 +84,11 @@ type locksRow struct {
 func locksRows(_ *locksPlan, cells []locksCell) (all []locksRow) {
 	for _, c := range cells {
 		for _, h := range c.Holds {
-			row := locksRow{Kind: "hold", Scheme: c.Scheme, N: h.N, Start: h.Start, Stop: h.Stop, Tick: h.Tick}
-			all = append(all, row)
+			all = append(all, locksRow{Kind: "hold", Scheme: c.Scheme, locksHold: h})
 		}
 		for _, s := range c.Schedules {
-			row := locksRow{
-				Kind: "schedule", Scheme: c.Scheme, Seed: c.Seed, Processors: s.Processors, Locks: s.Shards,
-				Speedup: s.Rate / c.Schedules[0].Rate, Longest: s.Longest,
-			}
+			row := locksRow{Kind: "schedule", Scheme: c.Scheme, Seed: c.Seed, locksSchedule: s,
+				Speedup: s.Rate / c.Schedules[0].Rate}
 			if s.Shards == 1 {
 				row.Sharing = "one lock"
 				all = append(all, row)
@@ -110,8 +101,8 @@ func locksRows(_ *locksPlan, cells []locksCell) (all []locksRow) {
 	}
 	for _, r := range locksRecords() {
 		all = append(all, locksRow{
-			Kind: "recorded", Scheme: r.wheel, OtherWork: r.work, Processors: r.processors, Locks: r.locks,
-			Pairs: r.rate, Ratio: r.ratio, Lo: r.lo, Hi: r.hi,
+			Kind: "recorded", Scheme: r.wheel, OtherWork: r.work, Pairs: r.rate, Ratio: r.ratio, Lo: r.lo, Hi: r.hi,
+			locksSchedule: locksSchedule{Processors: r.processors, Shards: r.locks},
 		})
 	}
 	return all

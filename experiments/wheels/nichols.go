@@ -34,11 +34,11 @@ type nicholsCell struct {
 // nicholsErrors describes the difference between requested and actual expiries.
 type nicholsErrors struct {
 	Timers      int     `json:"timers"`
-	Early       int     `json:"early"`
-	Late        int     `json:"late"`
-	OfRequested float64 `json:"of_requested"` // greatest, relative to the interval requested
-	OfSet       float64 `json:"of_set"`       // greatest, relative to the interval set
-	Mean        float64 `json:"mean"`         // absolute mean, relative to the requested
+	Early       int     `json:"early" unit:"timers" help:"that expire before the interval requested"`
+	Late        int     `json:"late" unit:"timers" help:"that expire after it"`
+	OfRequested float64 `json:"of_requested" help:"greatest error, relative to the interval requested"`
+	OfSet       float64 `json:"of_set" help:"greatest error, relative to the interval set"`
+	Mean        float64 `json:"mean" column:"mean_of_requested" help:"mean absolute error, relative to that requested"`
 }
 
 // nicholsRow is the errors of one facility from one start.
@@ -47,12 +47,7 @@ type nicholsRow struct {
 	Rounding  string `json:"rounding" help:"up, nearest or down"`
 	M         int    `json:"slots" help:"of each level; a slot of the second level is as many ticks wide"`
 	Start     string `json:"start" help:"boundary or anywhere of a slot; one: one timer of a boundary"`
-
-	Timers      int     `json:"timers"`
-	Early       int     `json:"early" unit:"timers" help:"that expire before the interval requested"`
-	OfRequested float64 `json:"of_requested" help:"greatest error, relative to the interval requested"`
-	OfSet       float64 `json:"of_set" help:"greatest error, relative to the interval set"`
-	Mean        float64 `json:"mean_of_requested" help:"mean absolute error, relative to the interval requested"`
+	nicholsErrors
 
 	Interval int `json:"interval" unit:"ticks" help:"requested, of one timer"`
 	Error    int `json:"error" unit:"ticks" help:"of one timer: below 0 is early"`
@@ -67,18 +62,14 @@ func nicholsRows(_ *nicholsPlan, cells []nicholsCell) (all []nicholsRow) {
 				row.Hierarchy = s.about
 			}
 		}
-		add := func(start string, e nicholsErrors) {
-			r := row
-			r.Start, r.Timers, r.Early = start, e.Timers, e.Early
-			r.OfRequested, r.OfSet, r.Mean = e.OfRequested, e.OfSet, e.Mean
-			all = append(all, r)
-		}
-		add("boundary", c.Boundary)
-		add("anywhere", c.Any)
+		row.Start, row.nicholsErrors = "boundary", c.Boundary
+		all = append(all, row)
+		row.Start, row.nicholsErrors = "anywhere", c.Any
+		all = append(all, row)
+		row.Start, row.nicholsErrors = "one", nicholsErrors{}
 		for i, late := range c.Late {
-			r := row
-			r.Start, r.Interval, r.Error = "one", c.M+i, late
-			all = append(all, r)
+			row.Interval, row.Error = c.M+i, late
+			all = append(all, row)
 		}
 	}
 	return all
