@@ -53,35 +53,34 @@ const (
 
 // Cell is the result of one set-up.
 type Cell struct {
-	Kind   kind          `json:"kind"`
-	Delay  time.Duration `json:"delay_ns,omitempty"` // of the peer's timer; 0 is the heartbeat
+	Kind   kind          `json:"kind" help:"arrivals, quantile, wait, grid, remedy, policy or odd"`
+	Delay  time.Duration `json:"delay_ns,omitempty" help:"of the peer's timer; 0s is the heartbeat"`
 	Seed   int           `json:"seed"`
 	RTT    time.Duration `json:"rtt_ns"`
-	Burst  int           `json:"burst,omitempty"`
-	Policy string        `json:"policy,omitempty"`
-	Second bool          `json:"second,omitempty"` // the floor is on the timeout, not on the variation
+	Burst  int           `json:"burst,omitempty" unit:"segments"`
+	Policy string        `json:"policy,omitempty" help:"of policy and odd"`
+	Second bool          `json:"second,omitempty" help:"whether the floor is on the timeout, not on the variation"`
 
-	// Of arrivals: the delay of the last ACK of a burst, in ms.
-	Mean      float64   `json:"mean,omitempty"`
-	P99       float64   `json:"p99,omitempty"`
-	Least     float64   `json:"least,omitempty"`
-	Greatest  float64   `json:"greatest,omitempty"`
-	KS        float64   `json:"ks,omitempty"`        // p-value of an even share of a beat
-	Quantiles []float64 `json:"quantiles,omitempty"` // of the first seed: 0, 2 %, …, 100 %
+	Mean      float64   `json:"mean,omitempty" column:"mean_delay" unit:"ms" help:"of last ACKs; of a quantile its value"`
+	P99       float64   `json:"p99,omitempty" column:"p99_delay" unit:"ms" help:"the 99th percentile"`
+	Least     float64   `json:"least,omitempty" column:"least_delay" unit:"ms"`
+	Greatest  float64   `json:"greatest,omitempty" column:"greatest_delay" unit:"ms"`
+	KS        float64   `json:"ks,omitempty" column:"even" help:"p-value of delays that are even over a beat"`
+	Quantiles []float64 `json:"quantiles,omitempty" help:"of the first seed: 0, 2 %, …, 100 %"`
 
-	Period time.Duration `json:"period_ns,omitempty"` // of a sender that waits
+	Period time.Duration `json:"period_ns,omitempty" help:"of a sender that waits"`
 
 	Grid []Point       `json:"grid,omitempty"`
-	Wait time.Duration `json:"wait_ns,omitempty"` // of odd: for the lost last segment
+	Wait time.Duration `json:"wait_ns,omitempty" help:"for the lost last segment, of odd"`
 }
 
 // Point is the tails of one floor and delay.
 type Point struct {
-	Floor    time.Duration `json:"floor_ns"`
-	Each     bool          `json:"each"` // a timer per segment, or one timer
-	Tails    int           `json:"tails"`
-	Spurious int           `json:"spurious"` // tails with a spurious retransmission
-	Against  int           `json:"against"`  // tails that break the rule
+	Floor    time.Duration `json:"floor_ns" help:"of grid and remedy"`
+	Each     bool          `json:"each" column:"per_segment" help:"a timer per segment, or one timer"`
+	Tails    int           `json:"tails" help:"or bursts"`
+	Spurious int           `json:"spurious" unit:"tails" help:"with a spurious retransmission"`
+	Against  int           `json:"against" unit:"tails" help:"that break the rule"`
 }
 
 // Study is the study.

@@ -43,56 +43,41 @@ type randomisedPlan struct {
 
 // randomisedCell is the queries of one seed.
 type randomisedCell struct {
-	// Greatest time until an answer begins; 0 is the plan's.
-	Service time.Duration `json:"service_ns,omitempty"`
-	Network int           `json:"network"` // index of Rates
-	Floor   time.Duration `json:"floor_ns"`
-	Jitter  bool          `json:"jitter"`
-	Servers int           `json:"servers"`
+	Service time.Duration `json:"service_ns,omitempty" help:"longest time until an answer begins; 0s is the plan's"`
+	Network int           `json:"network" help:"place of its rate in rates, from 0"`
+	Floor   time.Duration `json:"floor_ns" help:"on the timeout"`
+	Jitter  bool          `json:"jitter" help:"whether timeouts have a random part"`
+	Servers int           `json:"servers" help:"that answer at once"`
 	Seed    int           `json:"seed"`
 
 	Took            []time.Duration `json:"took_ns"` // of each query
-	Timeouts        uint64          `json:"timeouts"`
-	Retransmissions uint64          `json:"retransmissions"`
-	// Ruled is the share of servers whose timeout the floor sets at the end, without backoff.
-	Ruled float64 `json:"ruled"`
-	// Most is the timeouts, in each query, of the server with the most. Low and High are the 10th and
-	// 90th percentiles of the servers' timeouts at the end, without backoff.
-	Most []uint64      `json:"most"`
-	Low  time.Duration `json:"low_ns"`
-	High time.Duration `json:"high_ns"`
+	Timeouts        uint64          `json:"timeouts" help:"of the run"`
+	Retransmissions uint64          `json:"retransmissions" help:"of the run"`
+
+	Ruled float64       `json:"ruled" help:"share of servers whose timeout the floor sets at the end of the run"`
+	Most  []uint64      `json:"most"` // timeouts, in each query, of the server with the most
+	Low   time.Duration `json:"low_ns" help:"10th percentile of the servers' timeouts there, without backoff"`
+	High  time.Duration `json:"high_ns" help:"90th percentile"`
 }
 
-// randomisedRow is a query: a column for each measure of claims.yaml.
+// randomisedRow is a query.
 type randomisedRow struct {
-	Service   time.Duration `json:"service_ns" help:"longest time until an answer begins; 0s is the plan's"`
-	Network   int           `json:"network" help:"place of its rate in rates, from 0"`
+	randomisedCell
 	Rate      int           `json:"rate" unit:"bit/s"`
 	RoundTrip time.Duration `json:"round_trip_ns"`
-	Floor     time.Duration `json:"floor_ns" help:"on the timeout"`
-	Jitter    bool          `json:"jitter" help:"whether timeouts have a random part"`
-	Servers   int           `json:"servers" help:"that answer at once"`
-	Seed      int           `json:"seed"`
 	Query     int           `json:"query" help:"its number, from 0"`
 	Settled   bool          `json:"settled" help:"whether its connections have settled"`
 
 	Took time.Duration `json:"took_ns"`
 	Most uint64        `json:"most" help:"timeouts of the server with the most"`
-
-	Ruled float64       `json:"ruled" help:"share of servers whose timeout the floor sets at the end of the run"`
-	Low   time.Duration `json:"low_ns" help:"10th percentile of the servers' timeouts there, without backoff"`
-	High  time.Duration `json:"high_ns" help:"90th percentile"`
 }
 
 // randomisedRows returns the queries of the cells.
 func randomisedRows(p *randomisedPlan, cells []randomisedCell) (all []randomisedRow) {
 	for _, c := range cells {
 		for q, took := range c.Took {
-			all = append(all, randomisedRow{
-				c.Service, c.Network, p.Rates[c.Network], p.RoundTrips[c.Network], c.Floor, c.Jitter, c.Servers,
-				c.Seed, q, q >= p.Unsettled,
-				took, c.Most[q], c.Ruled, c.Low, c.High,
-			})
+			all = append(all, randomisedRow{c, p.Rates[c.Network], p.RoundTrips[c.Network], q, q >= p.Unsettled, took,
+				c.Most[q]})
 		}
 	}
 	return all

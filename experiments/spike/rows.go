@@ -13,17 +13,11 @@ type Row struct {
 	Size   time.Duration `json:"size_ns" help:"the granularity G, or the floor on the variation"`
 	Seed   int           `json:"seed"`
 
-	Peak     time.Duration `json:"peak_ns" help:"round trip in the spike; the plan's rtt is no spike"`
-	Response string        `json:"response" help:"to a spurious timeout"`
-	Tried    bool          `json:"tried" help:"whether the plan tries responses with this peak"`
-	Harmful  bool          `json:"harmful" help:"whether the spike causes a timeout without a response"`
-
-	Retransmissions int     `json:"retransmissions" unit:"segments" help:"all spurious"`
-	Timeouts        int     `json:"timeouts" help:"spurious"`
-	Undone          int     `json:"undone" help:"reductions of the window that were undone"`
-	Window          float64 `json:"window" help:"a round trip after the spike, relative to before"`
-	Back            bool    `json:"back" help:"whether that is 95 % or more"`
-	Bytes           uint64  `json:"bytes" unit:"bytes" help:"acknowledged while watched"`
+	Spike
+	Tried   bool    `json:"tried" help:"whether the plan tries responses with this peak"`
+	Harmful bool    `json:"harmful" help:"whether the spike causes a timeout without a response"`
+	Window  float64 `json:"window" help:"a round trip after the spike, relative to before"`
+	Back    bool    `json:"back" help:"whether that is 95 % or more"`
 
 	Wait float64 `json:"wait" unit:"ms" help:"of a lost lone segment"`
 }
@@ -46,13 +40,8 @@ func rows(p *Plan, cells []Cell) (all []Row) {
 					if s.Peak != peak {
 						continue
 					}
-					row := Row{
-						Kind: "spike", Timers: tm.name, Family: string(tm.family), Size: tm.size,
-						Seed: c.Seed, Peak: peak, Response: s.Response,
-						Tried: slices.Contains(p.Tried, peak), Harmful: harmful,
-						Retransmissions: s.Retransmissions, Timeouts: s.Timeouts, Undone: s.Undone, Back: back(&s),
-						Bytes: s.Bytes,
-					}
+					row := Row{Kind: "spike", Timers: tm.name, Family: string(tm.family), Size: tm.size, Seed: c.Seed,
+						Spike: s, Tried: slices.Contains(p.Tried, peak), Harmful: harmful, Back: back(&s)}
 					if s.Before > 0 {
 						row.Window = float64(s.After) / float64(s.Before)
 					}

@@ -44,19 +44,18 @@ type Cell struct {
 	Waits  []int64 `json:"waits,omitempty"` // of lost lone segments, µs
 }
 
-// Spike is one spike and what followed.
+// Spike is one spike and what followed. gVisor's TCP does not report its window.
 type Spike struct {
-	Peak            time.Duration `json:"peak_ns"` // round trip; the plan's rtt is no spike
-	Response        string        `json:"response"`
-	Retransmissions int           `json:"retransmissions"` // all spurious, in segments
-	Timeouts        int           `json:"timeouts"`        // spurious
-	// gVisor's TCP does not report the following, except Bytes.
-	Undone   int    `json:"undone"`   // reductions of the window that were undone
-	Before   uint32 `json:"before"`   // the window before the spike, in bytes
-	Least    uint32 `json:"least"`    // the least while watched
-	After    uint32 `json:"after"`    // a round trip after the end of the spike
-	Ssthresh uint32 `json:"ssthresh"` // then
-	Bytes    uint64 `json:"bytes"`    // acknowledged while watched
+	Peak            time.Duration `json:"peak_ns" help:"round trip in the spike; the plan's rtt is no spike"`
+	Response        string        `json:"response" help:"to a spurious timeout"`
+	Retransmissions int           `json:"retransmissions" unit:"segments" help:"all spurious"`
+	Timeouts        int           `json:"timeouts" help:"spurious"`
+	Undone          int           `json:"undone" help:"reductions of the window that were undone"`
+	Before          uint32        `json:"before" unit:"bytes" help:"the window before the spike"`
+	Least           uint32        `json:"least" column:"least_window" unit:"bytes" help:"the same, least while watched"`
+	After           uint32        `json:"after" unit:"bytes" help:"the same, a round trip after the end of the spike"`
+	Ssthresh        uint32        `json:"ssthresh" unit:"bytes" help:"then"`
+	Bytes           uint64        `json:"bytes" unit:"bytes" help:"acknowledged while watched"`
 }
 
 // Study is the study.
