@@ -16,21 +16,28 @@ import (
 )
 
 func cells(p *Plan) (all []experiments.Cell[Cell]) {
-	for i, timers := range append([]testbed.Timers{p.Without, p.With}, p.Others...) {
-		bursts := p.Bursts
-		if i < 2 { // those of the effect of probes
-			bursts = slices.Concat(p.Bursts, p.Longer)
-		}
-		for _, burst := range bursts {
-			for seed := 1; seed <= p.Seeds; seed++ {
-				all = append(all, experiments.Cell[Cell]{
-					Name: fmt.Sprintf("timers=%q burst=%v seed=%d", timers.Text, burst, seed),
-					Cost: 2e-4 * float64(p.Flows),
-					Run: func(context.Context) (Cell, error) {
-						return run(p, timers, Cell{Timers: timers.Text, Burst: burst, Seed: seed, Flows: p.Flows})
-					},
-				})
+	add := func(timers testbed.Timers, burst time.Duration, v variation) {
+		for seed := 1; seed <= p.Seeds; seed++ {
+			name := fmt.Sprintf("timers=%q burst=%v seed=%d", timers.Text, burst, seed)
+			if v.name != "" {
+				name += " " + v.name
 			}
+			c := Cell{Timers: timers.Text, Burst: burst, Varied: v.name, Seed: seed, Flows: p.Flows}
+			all = append(all, experiments.Cell[Cell]{
+				Name: name, Cost: 2e-4 * float64(p.Flows*v.connections),
+				Run: func(context.Context) (Cell, error) { return run(p, timers, v, c) },
+			})
+		}
+	}
+	compared := []testbed.Timers{p.Without, p.With}
+	for _, timers := range compared {
+		for _, burst := range slices.Concat(p.Bursts, p.Longer) {
+			add(timers, burst, asDrawn)
+		}
+	}
+	for _, timers := range p.Others {
+		for _, burst := range p.Bursts {
+			add(timers, burst, asDrawn)
 		}
 	}
 	for _, burst := range p.gvisor() {
@@ -44,25 +51,56 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 			})
 		}
 	}
+	for _, v := range p.variations() {
+		for _, timers := range compared {
+			add(timers, p.VariedBurst, v)
+		}
+	}
+	return all
+}
+
+// variation is a change of what is assumed.
+type variation struct {
+	name        string
+	size, trip  float64 // factors
+	connections int     // that bring an answer each, at once
+}
+
+var asDrawn = variation{size: 1, trip: 1, connections: 1}
+
+// variations returns the changes of the plan, each alone.
+func (p *Plan) variations() (all []variation) {
+	for _, x := range p.SizeFactors {
+		all = append(all, variation{fmt.Sprintf("sizes × %v", x), x, 1, 1})
+	}
+	for _, x := range p.TripFactors {
+		all = append(all, variation{fmt.Sprintf("round trips × %v", x), 1, x, 1})
+	}
+	for _, n := range p.Parallel {
+		all = append(all, variation{fmt.Sprintf("%d answers at once", n), 1, 1, n})
+	}
 	return all
 }
 
 // answer is the random parameters of one answer.
 type answer struct {
-	seed  uint64
-	bytes int
-	trip  time.Duration
-	loss  float64
+	seed        uint64
+	bytes       int
+	trip        time.Duration
+	loss        float64
+	connections int // that bring so many bytes each, at once
 }
 
 // draw returns answer i of a seed, the same for all timers and lengths of bursts.
-func (p *Plan) draw(seed, i int) answer {
+func (p *Plan) draw(v variation, seed, i int) answer {
 	key := testbed.Key(uint64(seed), uint64(i))
 	return answer{
 		seed:  key,
-		bytes: int(between(p.Shares, p.Sizes, testbed.Uniform(key, 1))),
-		trip:  time.Duration(between(p.TripShares, p.RoundTrips, testbed.Uniform(key, 2))),
+		bytes: min(max(int(v.size*between(p.Shares, p.Sizes, testbed.Uniform(key, 1))), 1), p.Sizes[len(p.Sizes)-1]),
+		trip:  time.Duration(v.trip * between(p.TripShares, p.RoundTrips, testbed.Uniform(key, 2))),
 		loss:  p.LossFrom + float64((p.LossTo-p.LossFrom)*testbed.Uniform(key, 3)),
+
+		connections: v.connections,
 	}
 }
 
@@ -111,9 +149,9 @@ func (w *weather) lost(at wheel.Time) bool {
 }
 
 // run sends all answers of a cell.
-func run(p *Plan, timers testbed.Timers, c Cell) (Cell, error) {
+func run(p *Plan, timers testbed.Timers, v variation, c Cell) (Cell, error) {
 	for i := range p.Flows {
-		a := p.draw(c.Seed, i)
+		a := p.draw(v, c.Seed, i)
 		took, n, counters, err := p.send(timers, a, a.weather(c.Burst).lost)
 		if err != nil {
 			return c, fmt.Errorf("answer %d: %w", i, err)
@@ -132,6 +170,9 @@ func run(p *Plan, timers testbed.Timers, c Cell) (Cell, error) {
 		c.Probes += counters.TCPLossProbes
 		c.Late += counters.TCPTimeouts + counters.TCPSlowStartRetrans
 		c.Timeouts += counters.TCPTimeouts
+		episodes := counters.TCPTimeouts - counters.TCPLossFailures
+		c.Episodes += episodes
+		c.Blind += episodes - counters.TCPSackFailures - counters.TCPRenoFailures
 		c.Spurious += counters.TCPDSACKRecv + counters.TCPDSACKOfoRecv
 	}
 	c.Tail, c.Worst = greatest(c.Tail), greatest(c.Worst)
@@ -171,8 +212,9 @@ const headers = 52
 // limit is the longest that an answer may take.
 const limit = wheel.Time(time.Hour)
 
-// send sends one answer. It returns the time from the request to the last byte, the number of lost
-// segments, and the server's counters. bad reports whether a packet that leaves the link is lost.
+// send sends one answer, or those of several connections at once. It returns the time from the
+// request to the last byte, the number of lost segments, and the server's counters. bad reports
+// whether a packet that leaves the link is lost.
 func (p *Plan) send(timers testbed.Timers, a answer, bad func(wheel.Time) bool) (took time.Duration, lost int,
 	c tcp.Counters, err error) {
 	link := sim.LinkConfig{Rate: uint64(p.Rate), Delay: a.trip / 2}
@@ -192,24 +234,30 @@ func (p *Plan) send(timers testbed.Timers, a answer, bad func(wheel.Time) bool) 
 	if err != nil {
 		return 0, 0, c, err
 	}
-	err = pair.Server.Listen(80, tcp.ListenConfig{Backlog: 1}, func() host.App {
+	err = pair.Server.Listen(80, tcp.ListenConfig{Backlog: a.connections}, func() host.App {
 		return &host.Responder{Request: uint32(p.Request), Response: uint32(a.bytes)}
 	})
 	if err != nil {
 		return 0, 0, c, err
 	}
-	ask := &host.Requests{Request: uint32(p.Request), Response: uint32(a.bytes), Count: 1, Keep: true}
-	if _, err := pair.Client.Dial(pair.Server, 80, nil, ask); err != nil {
-		return 0, 0, c, err
+	asked := make([]host.Requests, a.connections)
+	for i := range asked {
+		asked[i] = host.Requests{Request: uint32(p.Request), Response: uint32(a.bytes), Count: 1, Keep: true}
+		if _, err := pair.Client.Dial(pair.Server, 80, nil, &asked[i]); err != nil {
+			return 0, 0, c, err
+		}
 	}
 	net := pair.World.Net
-	for len(ask.Latency) == 0 {
-		if !net.Step() || net.Now() > limit {
-			return 0, 0, c, fmt.Errorf("no end after %v of %d bytes", time.Duration(net.Now()), a.bytes)
+	for i := range asked {
+		for len(asked[i].Latency) == 0 {
+			if !net.Step() || net.Now() > limit {
+				return 0, 0, c, fmt.Errorf("no end after %v of %d bytes", time.Duration(net.Now()), a.bytes)
+			}
 		}
+		took = max(took, asked[i].Latency[0])
 	}
 	if faults := pair.World.Faults(); len(faults) > 0 {
 		return 0, 0, c, faults[0]
 	}
-	return ask.Latency[0], lost, pair.Server.Counters(), nil
+	return took, lost, pair.Server.Counters(), nil
 }

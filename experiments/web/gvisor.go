@@ -27,7 +27,7 @@ func (p *Plan) gvisor() (all []time.Duration) {
 // gvisorRun is run with gVisor's own TCP as the server.
 func gvisorRun(ctx context.Context, p *Plan, c Cell) (Cell, error) {
 	for i := range p.Flows {
-		a := p.draw(c.Seed, i)
+		a := p.draw(asDrawn, c.Seed, i)
 		r, err := p.sendStacks(ctx, testbed.GVisor, p.Without, a, a.weather(c.Burst).lost)
 		if err != nil {
 			return c, fmt.Errorf("answer %d: %w", i, err)

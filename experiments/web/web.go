@@ -36,13 +36,20 @@ type Plan struct {
 	With         testbed.Timers   `plan:"with_probes"`
 	Others       []testbed.Timers `plan:"timers" optional:"true"`
 	GVisorBursts []time.Duration  `plan:"gvisor_bursts" min:"1ms" max:"10s" order:"rising" optional:"true"`
-	Seeds        int              `plan:"seeds" min:"1" max:"1000"`
+
+	SizeFactors []float64     `plan:"size_factors" min:"0.01" max:"100" optional:"true"`
+	TripFactors []float64     `plan:"round_trip_factors" min:"0.01" max:"100" optional:"true"`
+	Parallel    []int         `plan:"parallel" min:"2" max:"64" optional:"true"`
+	VariedBurst time.Duration `plan:"varied_burst" min:"1ms" max:"10s"`
+
+	Seeds int `plan:"seeds" min:"1" max:"1000"`
 }
 
 // Cell is the answers of a seed.
 type Cell struct {
 	Timers string        `json:"timers" help:"of the sender: their text, or gVisor's own TCP"`
 	Burst  time.Duration `json:"burst_ns" help:"mean length of the bursts that lose all packets"`
+	Varied string        `json:"varied,omitempty" help:"what is varied of sizes, round trips and connections; or nothing"`
 	Seed   int           `json:"seed"`
 
 	Flows int           `json:"flows" help:"answers"`
@@ -55,12 +62,14 @@ type Cell struct {
 	Worst     []float64     `json:"worst" help:"greatest twentieth of these ratios, 1 of an answer without losses"`
 
 	Lost int `json:"lost" unit:"segments" help:"retransmissions included"`
-	// gVisor's TCP reports only Timeouts; its Fast, Late, Probes and Spurious are 0.
+	// gVisor's TCP reports only Timeouts; its other counts are 0.
 	Sent     uint64 `json:"sent" unit:"segments" help:"with data, retransmissions included"`
 	Fast     uint64 `json:"fast" help:"retransmissions in fast recovery"`
 	Late     uint64 `json:"late" help:"retransmissions by a timeout or in the slow start after it"`
 	Probes   uint64 `json:"probes" help:"tail loss probes"`
 	Timeouts uint64 `json:"timeouts" help:"expiries"`
+	Episodes uint64 `json:"episodes" help:"timeouts that do not follow a timeout"`
+	Blind    uint64 `json:"blind" help:"of these, those without a sign of a loss before them: outside of a recovery"`
 	Spurious uint64 `json:"spurious" help:"duplicates that the client reported by DSACK"`
 }
 

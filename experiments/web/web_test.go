@@ -14,7 +14,7 @@ import (
 // reveals it. Without probes the timer repairs them; with probes an ACK does.
 func TestTail(t *testing.T) {
 	p := studytest.Own[Plan](t, Study)
-	a := answer{seed: 1, bytes: 10 * 1448, trip: 40 * time.Millisecond}
+	a := answer{seed: 1, bytes: 10 * 1448, trip: 40 * time.Millisecond, connections: 1}
 	// The handshake and the request take a little more than 60 ms, and each segment 1.2 ms.
 	bad := func(at wheel.Time) bool {
 		return at > wheel.Time(69*time.Millisecond) && at < wheel.Time(80*time.Millisecond)
@@ -45,7 +45,7 @@ func TestTail(t *testing.T) {
 // round trip and its time on the link, with a last segment that is not full.
 func TestAnswersLeaveAtOnce(t *testing.T) {
 	p := studytest.Own[Plan](t, Study)
-	a := answer{seed: 1, bytes: 9*1448 + 300, trip: 40 * time.Millisecond}
+	a := answer{seed: 1, bytes: 9*1448 + 300, trip: 40 * time.Millisecond, connections: 1}
 	took, _, _, err := p.send(testbed.MustTimers("linux"), a, func(wheel.Time) bool { return false })
 	if err != nil || took < a.trip || took > a.trip+12*time.Millisecond {
 		t.Errorf("an answer of ten segments took %v, %v, want a round trip of %v and at most ten times 1.2 ms", took,
@@ -83,7 +83,7 @@ func TestSubjectsMeetTheSameWeather(t *testing.T) {
 	const burst = 40 * time.Millisecond
 	lossy := 0
 	for i := range 60 {
-		a := p.draw(1, i)
+		a := p.draw(asDrawn, 1, i)
 		tm := testbed.MustTimers("linux")
 		took, lost, counters, err := p.send(tm, a, a.weather(burst).lost)
 		if err != nil {
