@@ -48,7 +48,7 @@ func TestCaptured(t *testing.T) {
 		t.Fatalf("%d directions, %v, want one whose round trips are tens of milliseconds", len(all), err)
 	}
 	out := studytest.Run(t, Study, small+"captures: "+dir+"\n")
-	if c := studytest.Claim(t, out, "captured-order"); c.Measured.Text == "" {
+	if c := studytest.Claim(t, out, "captured-order-next"); c.Measured.Text == "" {
 		t.Errorf("%+v", c)
 	}
 }

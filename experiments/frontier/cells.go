@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"time"
 
 	"tcpwheel/experiments"
 	"tcpwheel/tcptimers"
@@ -11,31 +12,43 @@ import (
 
 func cells(p *Plan) (all []experiments.Cell[Cell]) {
 	configs := p.configs()
+	add := func(name string, of Cell, median time.Duration, stream uint64) {
+		all = append(all, experiments.Cell[Cell]{
+			Name: name, Cost: 6e-8 * float64(p.Connections*p.Rounds*len(configs)),
+			Run: func(context.Context) (Cell, error) {
+				w := path{plan: p, process: of.Process, median: median,
+					rng: rand.New(rand.NewPCG(uint64(of.Seed), 0xe10+stream<<16))}
+				timers := make([]timer, len(configs))
+				for k, c := range configs {
+					timers[k] = c.timer()
+				}
+				c := of
+				c.Rounds, c.Tallies = p.Connections*p.Rounds, make([]Tally, len(configs))
+				for range p.Connections {
+					rounds := w.connection()
+					for k := range configs {
+						c.Tallies[k].follow(&timers[k], configs[k].sampling, rounds)
+					}
+				}
+				return c, nil
+			},
+		})
+	}
 	for i, process := range p.Processes {
 		for seed := 1; seed <= p.Seeds; seed++ {
-			all = append(all, experiments.Cell[Cell]{
-				Name: fmt.Sprintf("process=%s seed=%d", process, seed),
-				Cost: 6e-8 * float64(p.Connections*p.Rounds*len(configs)),
-				Run: func(context.Context) (Cell, error) {
-					w := path{plan: p, process: process, rng: rand.New(rand.NewPCG(uint64(seed), 0xe10+uint64(i)<<16))}
-					timers := make([]timer, len(configs))
-					for k, c := range configs {
-						timers[k] = c.timer()
-					}
-					c := Cell{Process: process, Seed: seed, Rounds: p.Connections * p.Rounds, Tallies: make([]Tally,
-						len(configs))}
-					for range p.Connections {
-						rounds := w.connection()
-						for k := range configs {
-							c.Tallies[k].follow(&timers[k], configs[k].sampling, rounds)
-						}
-					}
-					return c, nil
-				},
-			})
+			add(fmt.Sprintf("process=%s seed=%d", process, seed), Cell{Process: process, Seed: seed}, p.RTT, uint64(i))
 		}
 	}
-	return append(all, capturedCells(p)...)
+	all = append(all, capturedCells(p)...)
+	for _, rtt := range p.otherRTTs() {
+		for i, process := range p.Processes {
+			for seed := 1; seed <= p.OtherSeeds; seed++ {
+				add(fmt.Sprintf("process=%s rtt=%v seed=%d", process, rtt, seed),
+					Cell{Process: process, RTT: rtt, Seed: seed}, rtt, uint64(i))
+			}
+		}
+	}
+	return all
 }
 
 // follow runs a timer over the rounds of a connection and counts its timeouts.

@@ -40,6 +40,9 @@ type Plan struct {
 	Captures string `plan:"captures" optional:"true"` // a directory; "" is none
 	Repeats  int    `plan:"repeats" min:"1" max:"10000"`
 
+	OtherRTTs  []time.Duration `plan:"other_rtts" min:"1ms" max:"10s" order:"rising" optional:"true"`
+	OtherSeeds int             `plan:"other_seeds" min:"1" max:"1000"`
+
 	Seeds int `plan:"seeds" min:"1" max:"1000"`
 }
 
@@ -50,12 +53,18 @@ func (p *Plan) allTicks() []time.Duration {
 	return slices.Compact(all)
 }
 
+// otherRTTs returns the other medians of round trips.
+func (p *Plan) otherRTTs() []time.Duration {
+	return slices.DeleteFunc(slices.Clone(p.OtherRTTs), func(d time.Duration) bool { return d == p.RTT })
+}
+
 // Cell is the results of all estimators on the connections of a process under one seed.
 type Cell struct {
-	Process string  `json:"process"`
-	Seed    int     `json:"seed"`
-	Rounds  int     `json:"rounds"`
-	Tallies []Tally `json:"tallies"` // by configuration, in the order of Plan.configs
+	Process string        `json:"process"`
+	RTT     time.Duration `json:"rtt_ns,omitempty"` // one of the plan's other medians
+	Seed    int           `json:"seed"`
+	Rounds  int           `json:"rounds"`
+	Tallies []Tally       `json:"tallies"` // by configuration, in the order of Plan.configs
 }
 
 // Tally counts good and bad timeouts, and sums the waits of the good ones in seconds and in round

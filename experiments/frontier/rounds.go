@@ -20,6 +20,7 @@ type path struct {
 	plan    *Plan
 	process string
 	rng     *rand.Rand
+	median  time.Duration // of the round trips of idle paths
 
 	base  time.Duration // the round trip of an idle path
 	level float64       // factor on base, of shifts
@@ -51,7 +52,7 @@ const (
 // connection draws the rounds of one connection.
 func (w *path) connection() []round {
 	p := w.plan
-	w.base = min(max(times(p.RTT, stat.Exp(p.Spread*stat.Normal(w.rng))), p.LeastRTT), p.MostRTT)
+	w.base = min(max(times(w.median, stat.Exp(p.Spread*stat.Normal(w.rng))), p.LeastRTT), p.MostRTT)
 	w.level, w.queue, w.bad = 1, 0, false
 	w.refill()
 	at := wheel.Time(w.between(0, time.Second)) // the phase of the ticks

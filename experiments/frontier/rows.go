@@ -4,16 +4,17 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	"tcpwheel/experiments"
 )
 
 // Row is the timeouts of an estimator on the connections of a process under one seed.
 type Row struct {
-	Set       string `json:"set" help:"each, clocks and gains, or levels of factors: next, all, later, apart, divided"`
-	Sample    string `json:"sample" help:"of round trips: drawn, or captured, whose seeds are captures"`
-	Process   string `json:"process" help:"of round trips; all of them together"`
-	Seed      int    `json:"seed"`
+	Set     string `json:"set" help:"each, clocks and gains, or levels of factors: next, all, later, apart, divided"`
+	Sample  string `json:"sample" help:"of round trips: drawn; captured, whose seeds are captures; other: drawn too"`
+	Process string `json:"process" help:"of round trips; all of them together"`
+	Seed    int    `json:"seed"`
+
+	Median time.Duration `json:"median_ns" help:"of the round trips of idle paths, if drawn"`
+
 	Estimator string `json:"estimator" help:"RFC 6298 or the policy that has it"`
 
 	Floor    time.Duration `json:"floor_ns" help:"on the timeout"`
@@ -64,43 +65,72 @@ func rows(p *Plan, cells []Cell) (out []Row) {
 	for i, c := range configs {
 		places[c] = i
 	}
-	low, high := p.Floors[0], p.Floors[len(p.Floors)-1]
-	var ofClocks, ofGains []config
-	for _, floor := range []time.Duration{low, p.Floors[len(p.Floors)/2], high} {
-		ofClocks = append(ofClocks, p.clocked(floor)...)
+	var ofTables []level // with their set in the place of a factor
+	n := len(p.Floors)
+	for _, floor := range []time.Duration{p.Floors[0], p.Floors[n/2], p.Floors[n-1]} {
+		for _, c := range p.clocked(floor) {
+			ofTables = append(ofTables, level{config: c, factor: clocks})
+		}
 	}
-	for _, floor := range []time.Duration{low, high} {
-		ofGains = append(ofGains, p.gained(floor)...)
+	for _, floor := range []time.Duration{p.Floors[0], p.Floors[n-1]} {
+		for _, c := range p.gained(floor) {
+			ofTables = append(ofTables, level{config: c, factor: gains})
+		}
 	}
 	levels := p.levels()
-	for _, sample := range []string{drawn, captured} {
-		of := experiments.Select(cells, func(c *Cell) bool {
-			return sample == drawn && c.Process != captured || sample == c.Process && c.Rounds > 0
-		})
+	of := map[string][]Cell{}
+	for _, c := range cells {
+		switch {
+		case c.Process == captured && c.Rounds > 0:
+			of[captured] = append(of[captured], c)
+		case c.Process != captured && c.RTT == 0:
+			of[drawn] = append(of[drawn], c)
+		case c.Process != captured:
+			of[c.RTT.String()] = append(of[c.RTT.String()], c)
+		}
+	}
+	samples := []string{drawn, captured}
+	for _, rtt := range p.otherRTTs() {
+		samples = append(samples, rtt.String())
+	}
+	for _, sample := range samples {
+		of, other := of[sample], sample != drawn && sample != captured
 		slices.SortStableFunc(of, func(a, b Cell) int { return a.Seed - b.Seed })
 		totals := make([]Tally, len(configs)) // of a seed
 		for i := range of {
 			c := &of[i]
 			add := func(set, process string, l level, t Tally) {
-				out = append(out, l.row(set, sample, process, c, t))
+				r := l.row(set, sample, process, c, t)
+				switch {
+				case other:
+					r.Sample, r.Median = "other", c.RTT
+				case sample == drawn:
+					r.Median = p.RTT
+				}
+				out = append(out, r)
 			}
 			for k, config := range configs {
 				totals[k].add(c.Tallies[k])
+				if other {
+					continue // of other medians only the levels are compared
+				}
 				add(each, "all", level{config: config}, c.Tallies[k])
 				if sample == drawn {
 					add(each, c.Process, level{config: config}, c.Tallies[k])
 				}
 			}
-			for _, config := range ofClocks {
-				add(clocks, "all", level{config: config}, c.Tallies[places[config]])
-			}
-			for _, config := range ofGains {
-				add(gains, "all", level{config: config}, c.Tallies[places[config]])
+			for _, l := range ofTables {
+				if !other {
+					add(l.factor, "all", level{config: l.config}, c.Tallies[places[l.config]])
+				}
 			}
 			if i+1 < len(of) && of[i+1].Seed == c.Seed {
 				continue
 			}
 			for _, set := range levels {
+				if other && set.name != next && set.name != all {
+					continue
+				}
 				for _, l := range set.of {
 					add(set.name, "all", l, totals[places[l.config]])
 				}
