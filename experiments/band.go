@@ -142,13 +142,6 @@ func Below(x float64, unit string) Band {
 	return accept("below "+Number(x), unit, func(y float64) bool { return y < x }, x)
 }
 
-// None expects a Tally of at least one case and no exception.
-func None() Band {
-	b := accept("none", "", func(y float64) bool { return y == 0 })
-	b.basis = asStated
-	return b
-}
-
 // Whether expects a condition, which the text describes. Its verdict does not depend on the
 // Measure.
 func Whether(ok bool, format string, args ...any) Band {
@@ -229,24 +222,4 @@ func (b Band) nearest(m Measure) (at float64, ok bool) {
 func (b Band) reached(m Measure) (edge float64, reached bool) {
 	edge, ok := b.nearest(m)
 	return edge, ok && *m.Lo < *m.Hi && *m.Lo <= edge && edge <= *m.Hi
-}
-
-// Tally counts the exceptions to a rule among the cases that were looked at. Its Band is None.
-type Tally struct{ Exceptions, Cases int }
-
-// Add counts a case, and an exception unless the rule holds.
-func (t *Tally) Add(holds bool) {
-	t.Cases++
-	if !holds {
-		t.Exceptions++
-	}
-}
-
-// Measure returns the tally as text, as "2 of 30 runs early". Without cases it is not reproduced.
-func (t Tally) Measure(format string, args ...any) Measure {
-	m := MeasuredText("%d of %d "+format, append([]any{t.Exceptions, t.Cases}, args...)...)
-	if t.Cases == 0 {
-		return m
-	}
-	return m.Judging(float64(t.Exceptions))
 }

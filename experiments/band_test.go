@@ -46,22 +46,6 @@ func TestBandsDecideAndPrintTheSame(t *testing.T) {
 	}
 }
 
-func TestTally(t *testing.T) {
-	var n Tally
-	if v := None().Judge(n.Measure("runs")); v != NotReproduced {
-		t.Errorf("no case at all is %s", v)
-	}
-	n.Add(true)
-	n.Add(true)
-	if m := n.Measure("runs early"); m.String() != "0 of 2 runs early" || None().Judge(m) != Reproduced {
-		t.Errorf("%s is %s", m, None().Judge(m))
-	}
-	n.Add(false)
-	if m := n.Measure("runs early"); m.String() != "1 of 3 runs early" || None().Judge(m) != NotReproduced {
-		t.Errorf("%s is %s", m, None().Judge(m))
-	}
-}
-
 func TestOutcomeJudgesClaims(t *testing.T) {
 	var o Outcome
 	o.Claim(Claim{Measured: Measured(1, ""), Expected: Exactly(2, ""), Otherwise: "because"})
@@ -85,27 +69,11 @@ func TestOutcomeJudgesClaims(t *testing.T) {
 func TestGroups(t *testing.T) {
 	type cell struct {
 		name string
-		seed int
 		x    float64
 	}
-	cells := []cell{{"b", 1, 1}, {"a", 1, 2}, {"b", 2, 3}}
+	cells := []cell{{"b", 1}, {"a", 2}, {"b", 3}}
 	groups := GroupBy(cells, func(c *cell) string { return c.name })
 	if len(groups) != 2 || groups[0].Key != "b" || len(groups[0].Items) != 2 || groups[1].Key != "a" {
 		t.Errorf("groups %v, want b with two cells and then a", groups)
-	}
-	bySeed := SamplesBySeed(cells, func(c *cell) int { return c.seed },
-		func(c *cell) []float64 { return []float64{c.x} })
-	if len(bySeed) != 2 || len(bySeed[0]) != 2 || bySeed[1][0] != 3 {
-		t.Errorf("samples by seed %v", bySeed)
-	}
-	if in := MeanOf(cells, func(c *cell) float64 { return c.x }); in.Value != 2 {
-		t.Errorf("mean %v, want 2", in.Value)
-	}
-	var far Farthest
-	for _, x := range []float64{1.1, 0.8, 1.2} {
-		far.Add(x)
-	}
-	if far.Ratio != 0.8 {
-		t.Errorf("farthest from 1 is %v, want 0.8", far.Ratio)
 	}
 }

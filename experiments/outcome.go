@@ -141,11 +141,6 @@ func Measured(value float64, unit string) Measure {
 	return Measure{Value: value, Unit: unit, judged: value}
 }
 
-// MeasuredExactly returns a number that no seed changes.
-func MeasuredExactly(value float64, unit string) Measure {
-	return Measure{Value: value, Unit: unit, Exact: true, judged: value}
-}
-
 // MeasuredSpan returns a time without an interval, in milliseconds.
 func MeasuredSpan(d time.Duration) Measure { return Measured(d.Seconds()*1e3, "ms") }
 

@@ -73,7 +73,7 @@ func TestMeasures(t *testing.T) {
 		text, interval string
 	}{
 		{Measured(20000000, "visits"), "20,000,000 visits", ""},
-		{MeasuredExactly(2, "visits"), "2 visits", "exact"},
+		{Measure{Value: 2, Unit: "visits", Exact: true}, "2 visits", "exact"},
 		{MeasuredWithin(stat.Interval{Value: 1253.2, Lo: 1240, Hi: 1266.66}, "ms"), "1253 ms", "1240 to 1267"},
 		{MeasuredText("%d of %d", 3, 4), "3 of 4", ""},
 	} {

@@ -87,9 +87,6 @@ func (d *DelAck) OnSegment(now wheel.Time, c *tcptimers.DelAckConfig, s *Segment
 	return AckDelayed, delay
 }
 
-// isPending reports whether an ACK is delayed.
-func (d *DelAck) isPending() bool { return d.pending }
-
 // adaptiveDelay returns the adaptive delay, 0 if the delay is fixed.
 func (d *DelAck) adaptiveDelay() time.Duration { return d.ato }
 

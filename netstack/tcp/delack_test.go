@@ -69,7 +69,7 @@ func TestDelAckFirstUnacknowledged(t *testing.T) {
 			t.Fatalf("segment %d: %d, %v", i, got, delay)
 		}
 	}
-	if !d.isPending() {
+	if !d.pending {
 		t.Error("no ACK is pending")
 	}
 	if got := d.OnTimeout(&c); got != AckNow {

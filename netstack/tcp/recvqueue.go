@@ -31,22 +31,11 @@ func (q *recvQueue) Init(nxt Seq, maxRanges int) error {
 // Nxt returns RCV.NXT, the number after the FIN once that is in order.
 func (q *recvQueue) Nxt() Seq { return q.nxt }
 
-// Finished reports whether all data and the FIN have arrived.
-func (q *recvQueue) Finished() bool { return q.finDone }
-
 // Held returns the sorted ranges beyond RCV.NXT. The slice is valid until the next Insert.
 func (q *recvQueue) Held() []SeqRange { return q.held }
 
 // Beyond reports whether data or the FIN beyond RCV.NXT has arrived.
 func (q *recvQueue) Beyond() bool { return len(q.held) > 0 || q.finSeen && !q.finDone }
-
-// HeldBytes returns the number of bytes beyond RCV.NXT. It costs O(ranges).
-func (q *recvQueue) HeldBytes() (n uint32) {
-	for _, r := range q.held {
-		n += r.Len()
-	}
-	return n
-}
 
 // Find returns the held range that contains s. A FIN beyond RCV.NXT belongs to the range before it,
 // or is a range of its own.

@@ -92,7 +92,7 @@ func TestSACKOfALoneFIN(t *testing.T) {
 	// Alone, then again, then with the data before it, until all has arrived.
 	s := newSACKTest(t, 5000)
 	fin(s, 6000, 5000, SeqRange{6000, 6001})
-	if !s.q.Beyond() || len(s.q.Held()) != 0 || s.q.HeldBytes() != 0 {
+	if !s.q.Beyond() || len(s.q.Held()) != 0 || heldBytes(s.q) != 0 {
 		t.Error("a FIN beyond RCV.NXT is nothing, or bytes")
 	}
 	fin(s, 6000, 5000, SeqRange{6000, 6001})

@@ -72,9 +72,6 @@ type TraceEvent struct {
 	Err error // for TraceClosed; nil is an orderly end
 }
 
-// late returns how long after its deadline a timer expired.
-func (ev *TraceEvent) late() time.Duration { return ev.T.Sub(ev.Deadline) }
-
 // TraceVars are the traced variables of a connection. Sequence numbers are those on the wire.
 type TraceVars struct {
 	State    State

@@ -112,8 +112,8 @@ func (r *traceRecorder) Trace(ev *TraceEvent) {
 		if !runs || at != ev.Deadline {
 			r.t.Errorf("%v of %v at %v with the deadline %v, armed for %v, %v", ev.Kind, ev.Timer, ev.T, ev.Deadline, at, runs)
 		}
-		if ev.Kind == TraceExpired && ev.late() < 0 {
-			r.t.Errorf("%v expires %v early", ev.Timer, -ev.late())
+		if late := ev.T.Sub(ev.Deadline); ev.Kind == TraceExpired && late < 0 {
+			r.t.Errorf("%v expires %v early", ev.Timer, -late)
 		}
 		delete(r.running, key)
 	case TraceClosed:

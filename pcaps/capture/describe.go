@@ -58,16 +58,6 @@ func Describe(f *Frame) (lines []string) {
 	return lines
 }
 
-// DescribePackets is Reader.Describe for a file.
-func DescribePackets(name string, numbers ...int64) (map[int64][]string, error) {
-	r, err := Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	return r.Describe(numbers...)
-}
-
 // Describe returns what Describe finds in packets of a capture, by their numbers. It reads the
 // capture up to the last of them; nothing must have been read before. With an error it returns what
 // it has found.

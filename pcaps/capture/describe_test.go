@@ -61,21 +61,26 @@ no TCP segment: icmp`},
 	}
 }
 
-func TestDescribePackets(t *testing.T) {
+func TestDescribeByNumber(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "file")
 	file := pcapOf(binary.LittleEndian, magicMicro, 101, raw{data: hello()}, raw{data: repeat(0, 20)}, raw{data: helloBack()})
 	if err := os.WriteFile(name, file[:len(file)-3], 0o600); err != nil {
 		t.Fatal(err)
 	}
 	first, second := Describe(&Frame{Data: hello(), LinkType: 101}), []string{"no TCP segment: malformed"}
-	if got, err := DescribePackets(name, 2, 1, 2, 0); err != nil || !reflect.DeepEqual(got, map[int64][]string{1: first, 2: second}) {
+	describe := func(numbers ...int64) (map[int64][]string, error) {
+		r, err := Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		return r.Describe(numbers...)
+	}
+	if got, err := describe(2, 1, 2, 0); err != nil || !reflect.DeepEqual(got, map[int64][]string{1: first, 2: second}) {
 		t.Errorf("%v, %v", got, err)
 	}
-	if got, err := DescribePackets(name, 3, 1); err == nil || !reflect.DeepEqual(got, map[int64][]string{1: first}) {
+	if got, err := describe(3, 1); err == nil || !reflect.DeepEqual(got, map[int64][]string{1: first}) {
 		t.Errorf("of a cut file: %v, %v", got, err)
-	}
-	if _, err := DescribePackets(name+"x", 1); err == nil {
-		t.Error("no error for a missing file")
 	}
 }
 

@@ -24,19 +24,6 @@ func Mean[T Number](all []T) float64 {
 	return sum / float64(len(all))
 }
 
-// StdDev returns the sample standard deviation (divisor n-1), NaN for fewer than two values.
-func StdDev[T Number](all []T) float64 {
-	if len(all) < 2 {
-		return math.NaN()
-	}
-	mean, sum := Mean(all), 0.0
-	for _, x := range all {
-		d := float64(x) - mean
-		sum += float64(d * d)
-	}
-	return math.Sqrt(sum / float64(len(all)-1))
-}
-
 // Rank returns the index of the q-quantile among n > 0 sorted values: of the least value that a
 // share q of all values does not exceed. It is definition 1 of R. Hyndman and Y. Fan, "Sample
 // Quantiles in Statistical Packages" (The American Statistician 50(4), 1996), and the only one of
@@ -107,29 +94,6 @@ func Bootstrap[T any](groups [][]T, seed uint64, statistic func([]T) float64) In
 	slices.Sort(drawn)
 	out.Lo, out.Hi = drawn[Rank(len(drawn), 0.025)], drawn[Rank(len(drawn), 0.975)]
 	return out
-}
-
-// BootstrapPair is Bootstrap for a statistic of two samples. It draws group i of both together,
-// such as the results of two subjects under one seed.
-func BootstrapPair[T any](a, b [][]T, seed uint64, statistic func(a, b []T) float64) Interval {
-	groups := make([][][2][]T, max(len(a), len(b)))
-	for i := range groups {
-		var g [2][]T
-		if i < len(a) {
-			g[0] = a[i]
-		}
-		if i < len(b) {
-			g[1] = b[i]
-		}
-		groups[i] = append(groups[i], g)
-	}
-	return Bootstrap(groups, seed, func(all [][2][]T) float64 {
-		var a, b []T
-		for _, g := range all {
-			a, b = append(a, g[0]...), append(b, g[1]...)
-		}
-		return statistic(a, b)
-	})
 }
 
 // BootstrapMean is Bootstrap for the mean of single values.

@@ -120,9 +120,6 @@ func (r *Run) Again(until wheel.Time, lanes []string) (*Run, error) {
 // Now returns the virtual time.
 func (r *Run) Now() wheel.Time { return r.now }
 
-// Conditions returns the conditions of now.
-func (r *Run) Conditions() Conditions { return r.conditions }
-
 // Actions returns the actions that were done, as ParseActions reads them.
 func (r *Run) Actions() string {
 	var texts []string
