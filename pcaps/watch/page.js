@@ -79,6 +79,10 @@ function show(s) {
   fillKinds($("total"), s.total);
   fillLosers($("hosts"), "host", s.minute.hosts);
   fillLosers($("ports"), "port", s.minute.ports);
+  const l = s.losses, ended = Object.entries(l.outcomes || {}).map(([outcome, n]) => n + " " + outcome);
+  $("losses").textContent = (ended.length ? "Connections that have ended: " + ended.join(", ") + ". " : "") +
+    ["clients", "servers"].filter((who) => l[who].lacking).map((who) =>
+      "The packets show that at least " + plural(l[who].lacking, "packet", "packets") + " of " + who + " did not come here.").join(" ");
   chart();
 }
 

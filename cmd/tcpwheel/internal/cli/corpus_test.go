@@ -3,7 +3,9 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -163,5 +165,37 @@ func TestReplayOutlivesPanics(t *testing.T) {
 	}
 	if n := strings.Count(talk.String(), "NewEstimator"); n < 2 {
 		t.Errorf("printed: %d stacks, want 2\n%s", n, talk)
+	}
+}
+
+// TestTablesOfLosses: the tables of analyze and of replay say the same of the losses of a capture.
+func TestTablesOfLosses(t *testing.T) {
+	withTables(t)
+	dir, out := clitest.Corpus(t), t.TempDir()
+	for _, args := range [][]string{{"analyze"}, {"replay", "--policy", "linux"}} {
+		var talk bytes.Buffer
+		if status := run(append(args, "--parquet", out, dir), strings.NewReader(""), io.Discard, &talk); status != 0 {
+			t.Fatalf("%v: %d, %s", args, status, &talk)
+		}
+	}
+	losses := func(table string) map[any]string {
+		all := map[any]string{}
+		for _, row := range rowsOf(t, out, table) {
+			var b strings.Builder
+			for _, column := range []string{"stalls", "time_lost_s", "timer_wait_s", "outcomes", "never_repaired", "unmeasured", "clients", "servers"} {
+				fmt.Fprintf(&b, "%s %v, ", column, row[column])
+			}
+			all[row["file"]] = b.String()
+		}
+		return all
+	}
+	analyzed, replayed := losses("files"), losses("replays")
+	if len(analyzed) == 0 || !maps.Equal(analyzed, replayed) {
+		t.Errorf("analyze %v\nreplay  %v", analyzed, replayed)
+	}
+	for file, text := range analyzed {
+		if strings.HasSuffix(fmt.Sprint(file), "0.pcapng") && !strings.Contains(text, "outcomes map[established:") {
+			t.Errorf("%v: %s", file, text)
+		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tcpwheel/experiments/spelling"
+	"tcpwheel/netstack/tcp/events"
 	"tcpwheel/pcaps/track"
 	"tcpwheel/pcaps/watch"
 	"tcpwheel/wheel/base/record"
@@ -125,6 +126,10 @@ var records = []struct {
 	{"policy", reflect.TypeFor[policyRecord]()},
 	{"replays", reflect.TypeFor[replayRow]()},
 	{"snapshot", reflect.TypeFor[watch.Snapshot]()},
+	{"packet", reflect.TypeFor[events.Packet]()},
+	{"segment", reflect.TypeFor[events.Passed]()},
+	{"timer", reflect.TypeFor[events.Timer]()},
+	{"recovered", reflect.TypeFor[events.Repair]()},
 }
 
 // recordNames lists the records.

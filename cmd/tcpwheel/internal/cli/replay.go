@@ -14,6 +14,7 @@ import (
 	"tcpwheel/pcaps/capture"
 	"tcpwheel/pcaps/corpus"
 	"tcpwheel/pcaps/replay"
+	"tcpwheel/pcaps/track"
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
 )
@@ -39,6 +40,7 @@ type replaying struct {
 	results  []*replay.Result
 	first    map[string]wheel.Time // packet of each file
 	stats    capture.Stats         // of the last file
+	sums     track.Losses          // of the connections
 	conns    int
 	lossy    int
 	refusals []refusedConn

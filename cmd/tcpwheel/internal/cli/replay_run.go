@@ -143,6 +143,7 @@ func (r *replaying) read(cmd *cobra.Command, o *corpus.Object) (err error) {
 	rec := replay.NewRecorder(replay.Config{MaxConns: r.maxConns, Done: func(c *track.Conn, s *replay.CapturedConn, err error) {
 		hosts.Add(c)
 		if cmd.Context().Err() == nil && r.filter.hasConn(c, r.first[shown]) {
+			r.sums.AddAll(c)
 			r.conn(shown, c, s, err)
 		}
 	}})

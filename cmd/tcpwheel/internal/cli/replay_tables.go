@@ -8,6 +8,7 @@ import (
 	"tcpwheel/pcaps/capture"
 	"tcpwheel/pcaps/corpus"
 	"tcpwheel/pcaps/replay"
+	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
 )
 
@@ -32,6 +33,7 @@ type replayRow struct {
 	Passed      int    `json:"through_gate" help:"of these, the ones that the oracle repairs as captured"`
 	Cut         bool   `json:"cut_short" help:"the file is truncated; it is replayed up to there"`
 	Error       string `json:"error,omitempty" help:"why the file, or the rest of it, could not be read"`
+	track.LossesRecord
 	objectFields
 }
 
@@ -56,6 +58,7 @@ func (r *replaying) tables(cmd *cobra.Command, objects []corpus.Object) error {
 		}
 		g := replay.SummarizeGate(one.results)
 		row.Losses, row.Needed, row.Passed = g.Losses, g.Needed, g.Passed
+		row.LossesRecord = one.sums.Record()
 		for rec := range one.records() {
 			part.Add(recoveryTable, rec)
 		}
