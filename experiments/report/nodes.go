@@ -141,12 +141,15 @@ func claims(all []claimView, linked bool) g.Node {
 	if len(all) == 0 {
 		return nil
 	}
-	names, cards, class := "*claim|*class|*published|*source|*measured|*95 % interval|*expected|*verdict",
+	names, cards, class := "claim|class|published|source|measured|95 % interval|expected|verdict",
 		"scroll cards", "sort claims"
 	if linked {
-		names, cards, class = "*study|"+names, cards+" all", class+" linked"
+		names, cards, class = "study|"+names, cards+" all", class+" linked"
 	}
-	columns := htmlpage.Columns(names)
+	var columns []htmlpage.Column
+	for name := range strings.SplitSeq(names, "|") {
+		columns = append(columns, htmlpage.Column{Name: name, Words: true})
+	}
 	return h.Div(h.Class(cards), htmlpage.TableOnly(class, columns, all, func(c claimView) (row g.Group) {
 		cell := func(class string, nodes ...g.Node) {
 			row = append(row, h.Td(h.Class(class), g.Attr("data-h", columns[len(row)].Name), g.Group(nodes)))

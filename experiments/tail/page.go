@@ -21,7 +21,16 @@ type sizeView struct {
 	Rows           []rowView
 }
 
-type rowView struct{ Sender, P50, P95, RTTs, By, Complete, Spurious, Delay string }
+type rowView struct {
+	Sender   string `head:"sender"`
+	P50      string `head:"retransmitted p50" cell:"number"`
+	P95      string `head:"p95" cell:"number"`
+	RTTs     string `head:"p50, RTTs" cell:"number"`
+	By       string `head:"by"`
+	Complete string `head:"complete p50" cell:"number"`
+	Spurious string `head:"spurious, with loss/without" cell:"number"`
+	Delay    string `head:"ACK after, p50" cell:"number"`
+}
 
 // WritePage writes a page with a figure and a table for each size of the response. command repeats
 // the measurement. The results must be sorted by size.
@@ -51,14 +60,7 @@ func WritePage(w io.Writer, results []Result, command string) error {
 }
 
 func (s sizeView) node() g.Node {
-	return g.Group{
-		h.H2(g.Text(s.What)), h.P(g.Text(s.Sentence)), s.Figure,
-		htmlpage.Table("sort", htmlpage.Columns("*sender|retransmitted p50|p95|p50, RTTs|*by|complete "+
-			"p50|spurious, with loss/without|ACK after, p50"), s.Rows, func(r rowView) g.Group {
-			return g.Group{htmlpage.Words(r.Sender), htmlpage.Cells(r.P50, r.P95, r.RTTs), htmlpage.Words(r.By),
-				htmlpage.Cells(r.Complete, r.Spurious, r.Delay)}
-		}),
-	}
+	return g.Group{h.H2(g.Text(s.What)), h.P(g.Text(s.Sentence)), s.Figure, htmlpage.Records("sort", "", s.Rows, nil)}
 }
 
 // size makes the part of a page for the results of one size.

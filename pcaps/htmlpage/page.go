@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"io"
 	"reflect"
-	"strings"
 
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
@@ -73,16 +72,6 @@ type Column struct {
 	Words bool
 }
 
-// Columns returns columns by their names, with | between them. The name of a column of words begins
-// with a star.
-func Columns(names string) (all []Column) {
-	for name := range strings.SplitSeq(names, "|") {
-		name, words := strings.CutPrefix(name, "*")
-		all = append(all, Column{name, words})
-	}
-	return all
-}
-
 // Table returns a table of rows. Its class may be "sort": a click on a head sorts the rows.
 func Table[T any](class string, columns []Column, rows []T, row func(T) g.Group) g.Node {
 	return h.Div(h.Class("scroll"), TableOnly(class, columns, rows, row), Markup("\n"))
@@ -134,16 +123,6 @@ func Cell(c *record.Cell) g.Node {
 		text = h.B(h.Class(c.Class), text)
 	}
 	return h.Td(g.If(c.Words, h.Class("w")), g.If(c.Measure, g.Attr("data-v", c.Value)), g.If(c.Title != "", h.Title(c.Title)), text)
-}
-
-// Cells returns a cell of a number, or of none, for each text.
-func Cells(all ...string) g.Group {
-	return g.Map(all, func(s string) g.Node { return h.Td(g.Text(s)) })
-}
-
-// Words returns a cell of words for each text.
-func Words(all ...string) g.Group {
-	return g.Map(all, func(s string) g.Node { return h.Td(h.Class("w"), g.Text(s)) })
 }
 
 // Link returns a link to a place of the page, or only the text if there is none.

@@ -7,22 +7,33 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
-	g "maragu.dev/gomponents"
+	"tcpwheel/wheel/base/record"
 )
 
 // TestPage has texts escaped, both styles, and the one script that the policy allows.
 func TestPage(t *testing.T) {
 	var b strings.Builder
-	rows := Table("sort", Columns("n|*<w>"), []string{"<i>"}, func(s string) g.Group { return g.Group{Cells(s), Words(s), Link("", s), Link("<", s)} })
+	type row struct {
+		N string        `head:"n" cell:"number"`
+		W string        `head:"<w>"`
+		D time.Duration `head:"d"`
+		P record.Cell   `head:"p" cell:"words"`
+	}
+	rows := Records("sort", "", []row{{"<i>", "<i>", time.Second, record.Cell{Text: "<", Class: "better"}}}, func(r *row, column string, c *record.Cell) {
+		if column == "D" {
+			c.Link, c.Title = "<", r.N
+		}
+	})
 	err := Page("a <b>", ".more { color: red; }\n", Facts([]Fact{{"n", "<1>"}}), Soft(""), Soft("<s>"), rows, Markup("<svg></svg>")).Render(&b)
 	if err != nil {
 		t.Fatal(err)
 	}
 	page := b.String()
 	for _, want := range []string{"<!doctype html>", "<title>a &lt;b&gt;</title>", "<h1>a &lt;b&gt;</h1>", "--soft:", ".more { color: red; }", "<dt>n</dt><dd>&lt;1&gt;</dd>",
-		`<p class="soft">&lt;s&gt;`, `<table class="sort"><thead><tr><th>n</th><th class="w">&lt;w&gt;</th></tr></thead>`,
-		`<td>&lt;i&gt;</td><td class="w">&lt;i&gt;</td>&lt;i&gt;<a href="#&lt;">&lt;i&gt;</a></tr>`, "<svg></svg>", "</html>"} {
+		`<p class="soft">&lt;s&gt;`, `<table class="sort"><thead><tr><th>n</th><th class="w">&lt;w&gt;</th><th>d</th><th class="w">p</th></tr></thead>`,
+		`<td>&lt;i&gt;</td><td class="w">&lt;i&gt;</td><td data-v="1" title="&lt;i&gt;"><a href="#&lt;">1.00 s</a></td><td class="w"><b class="better">&lt;</b></td></tr>`, "<svg></svg>", "</html>"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}
