@@ -12,7 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"tcpwheel/netstack/sim"
+	"tcpwheel/wheel/base/quantity"
 )
 
 // mostFaults is the most faults listed for a plan.
@@ -169,7 +169,7 @@ func set(v reflect.Value, n *yaml.Node, r rules) error {
 	}
 	switch {
 	case v.Type() == durationType:
-		d, err := sim.ParseDuration(text)
+		d, err := quantity.ParseDuration(text)
 		if err != nil {
 			return err
 		}
@@ -195,7 +195,7 @@ func set(v reflect.Value, n *yaml.Node, r rules) error {
 		}
 		v.SetUint(x)
 	case v.CanFloat() && r.unit() == "probability":
-		x, err := sim.ParseProbability(text)
+		x, err := quantity.ParseProbability(text)
 		if err != nil {
 			return err
 		}
@@ -218,11 +218,11 @@ func set(v reflect.Value, n *yaml.Node, r rules) error {
 func whole(text, unit string) (uint64, error) {
 	switch unit {
 	case "rate":
-		x, err := sim.ParseRate(text)
+		x, err := quantity.ParseRate(text)
 		return uint64(x), err
 	case "size":
-		x, err := sim.ParseSize(text)
+		x, err := quantity.ParseSize(text)
 		return uint64(x), err
 	}
-	return sim.ParseCount(text)
+	return quantity.ParseCount(text)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tcpwheel/experiments"
+	"tcpwheel/wheel/base/quantity"
 
 	"tcpwheel/netstack/sim"
 )
@@ -70,15 +71,15 @@ func asLabel(key, text string) string {
 			return r.String()
 		}
 	case "bytes":
-		if n, err := sim.ParseSize(text); err == nil {
+		if n, err := quantity.ParseSize(text); err == nil {
 			return fmt.Sprint(uint64(n))
 		}
 	case "reorder":
-		if p, err := sim.ParseProbability(text); err == nil {
+		if p, err := quantity.ParseProbability(text); err == nil {
 			return fmt.Sprint(p)
 		}
 	default:
-		if d, err := sim.ParseDuration(text); err == nil && text != "0" {
+		if d, err := quantity.ParseDuration(text); err == nil && text != "0" {
 			return d.String()
 		}
 	}

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"tcpwheel/netstack"
-	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/tcptimers"
+	"tcpwheel/wheel/base/quantity"
 )
 
 // Config says what to measure.
@@ -95,7 +95,7 @@ func protocol(name string) (cfg netstack.Config, err error) {
 		return cfg, err
 	}
 	if hasFloor {
-		d, err := sim.ParseDuration(floor)
+		d, err := quantity.ParseDuration(floor)
 		if err != nil || d < time.Microsecond {
 			return cfg, fmt.Errorf("floor %q of policy %s, want a duration of 1µs or more", floor, name)
 		}

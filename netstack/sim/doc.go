@@ -15,14 +15,13 @@
 // A Link models one direction. It needs no clock and no network: Send(now, packet) returns the
 // packet's fate at once. Package tun runs the same model in real time.
 //
-// Quantities have one syntax in flags and plan files: ParseDuration, ParseRate, ParseProbability,
-// ParseCount, ParseSize and ParseLosses read them.
+// Quantities are read by package quantity, and losses by ParseLosses, in flags and plan files.
 //
 // # Files
 //
 // Start with link.go, the model of one direction, and link_config.go, its parameters. loss*.go,
 // queue.go and draw.go are its parts. network.go joins links and nodes to one clock, topology.go
-// builds star and dumbbell networks, tap.go and pcapng.go capture packets, quantity.go and
+// builds star and dumbbell networks, tap.go and pcapng.go capture packets, loss_text.go and
 // link_text.go parse text.
 //
 // # Determinism

@@ -82,13 +82,3 @@ func ExampleLinkConfig_Set() {
 	// jitter "5", want a duration of 0s or more with a unit, such as 25ms, 1.5s or 200us
 	// 25ms 100000000 bernoulli:0.02
 }
-
-func ExampleParseRate() {
-	rate, err := sim.ParseRate("1.5Gbit")
-	fmt.Println(uint64(rate), rate, err)
-	_, err = sim.ParseRate("fast")
-	fmt.Println(fmt.Errorf("rate %w", err))
-	// Output:
-	// 1500000000 1.5Gbit <nil>
-	// rate "fast", want none, or whole bit/s from 1 to 1e15, such as 100Mbit, 1.5Gbit or 1e8
-}

@@ -3,6 +3,8 @@ package sim
 import (
 	"fmt"
 	"time"
+
+	"tcpwheel/wheel/base/quantity"
 )
 
 // LinkConfig configures one direction of a link. The zero value delivers every packet at once. In
@@ -70,7 +72,6 @@ type Reorder struct {
 }
 
 const (
-	maxRate     = 1_000_000_000_000_000
 	maxOverhead = 1<<16 - 1
 	maxPackets  = 1 << 24
 	maxBytes    = 1 << 40
@@ -79,8 +80,8 @@ const (
 
 // Check returns an error that names the first field out of bounds, its value and the bound.
 func (c *LinkConfig) Check() error {
-	if c.Rate > maxRate {
-		return fmt.Errorf("sim: rate %d bit/s, want 0 to %d", c.Rate, uint64(maxRate))
+	if c.Rate > quantity.MaxRate {
+		return fmt.Errorf("sim: rate %d bit/s, want 0 to %d", c.Rate, uint64(quantity.MaxRate))
 	}
 	if c.Rate != 0 && c.Trace != nil {
 		return fmt.Errorf("sim: rate %d bit/s and a trace, want one of them", c.Rate)

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"tcpwheel/wheel/base/quantity"
 )
 
 // linkFields sets a field of a LinkConfig from text, by its name in JSON. Fields of nested objects
@@ -22,19 +24,19 @@ var linkFields = map[string]func(c *LinkConfig, text string) error{
 	"mark":                linkField(parseLimit, func(c *LinkConfig) *Limit { return &c.Mark }),
 	"mark.packets":        linkField(parseUint32, func(c *LinkConfig) *uint32 { return &c.Mark.Packets }),
 	"mark.bytes":          linkField(parseBytes, func(c *LinkConfig) *uint64 { return &c.Mark.Bytes }),
-	"delay":               linkField(ParseDuration, func(c *LinkConfig) *time.Duration { return &c.Delay }),
-	"jitter":              linkField(ParseDuration, func(c *LinkConfig) *time.Duration { return &c.Jitter.Amount }),
-	"jitter.amount":       linkField(ParseDuration, func(c *LinkConfig) *time.Duration { return &c.Jitter.Amount }),
+	"delay":               linkField(quantity.ParseDuration, func(c *LinkConfig) *time.Duration { return &c.Delay }),
+	"jitter":              linkField(quantity.ParseDuration, func(c *LinkConfig) *time.Duration { return &c.Jitter.Amount }),
+	"jitter.amount":       linkField(quantity.ParseDuration, func(c *LinkConfig) *time.Duration { return &c.Jitter.Amount }),
 	"jitter.normal":       linkField(parseBool, func(c *LinkConfig) *bool { return &c.Jitter.Normal }),
 	"jitter.overtake":     linkField(parseBool, func(c *LinkConfig) *bool { return &c.Jitter.Overtake }),
-	"jitter.hold":         linkField(ParseDuration, func(c *LinkConfig) *time.Duration { return &c.Jitter.Hold }),
+	"jitter.hold":         linkField(quantity.ParseDuration, func(c *LinkConfig) *time.Duration { return &c.Jitter.Hold }),
 	"loss":                linkField(ParseLosses, func(c *LinkConfig) *Losses { return &c.Loss }),
-	"reorder":             linkField(ParseProbability, func(c *LinkConfig) *float64 { return &c.Reorder.Probability }),
-	"reorder.probability": linkField(ParseProbability, func(c *LinkConfig) *float64 { return &c.Reorder.Probability }),
+	"reorder":             linkField(quantity.ParseProbability, func(c *LinkConfig) *float64 { return &c.Reorder.Probability }),
+	"reorder.probability": linkField(quantity.ParseProbability, func(c *LinkConfig) *float64 { return &c.Reorder.Probability }),
 	"reorder.gap":         linkField(parseUint32, func(c *LinkConfig) *uint32 { return &c.Reorder.Gap }),
-	"reorder.extra":       linkField(ParseDuration, func(c *LinkConfig) *time.Duration { return &c.Reorder.Extra }),
-	"duplicate":           linkField(ParseProbability, func(c *LinkConfig) *float64 { return &c.Duplicate }),
-	"corrupt":             linkField(ParseProbability, func(c *LinkConfig) *float64 { return &c.Corrupt }),
+	"reorder.extra":       linkField(quantity.ParseDuration, func(c *LinkConfig) *time.Duration { return &c.Reorder.Extra }),
+	"duplicate":           linkField(quantity.ParseProbability, func(c *LinkConfig) *float64 { return &c.Duplicate }),
+	"corrupt":             linkField(quantity.ParseProbability, func(c *LinkConfig) *float64 { return &c.Corrupt }),
 }
 
 func linkField[T any](parse func(string) (T, error), at func(*LinkConfig) *T) func(*LinkConfig, string) error {
@@ -56,12 +58,12 @@ func setLinkRate(c *LinkConfig, text string) error {
 }
 
 func parseBytes(text string) (uint64, error) {
-	n, err := ParseSize(text)
+	n, err := quantity.ParseSize(text)
 	return uint64(n), err
 }
 
 func parseUint32(text string) (uint32, error) {
-	n, err := ParseCount(text)
+	n, err := quantity.ParseCount(text)
 	if err != nil || n > math.MaxUint32 {
 		return 0, fmt.Errorf("%q, want a whole number from 0 to %d, such as 100 or 1e3", text, uint32(math.MaxUint32))
 	}
@@ -80,7 +82,7 @@ func parseLimit(text string) (Limit, error) {
 	if n, err := parseUint32(text); err == nil {
 		return Limit{Packets: n}, nil
 	}
-	n, err := ParseSize(text)
+	n, err := quantity.ParseSize(text)
 	if err != nil || strings.Trim(text, "0123456789_.eE+-") == "" {
 		return Limit{}, fmt.Errorf("%q, want packets such as 100, or bytes such as 64KiB", text)
 	}
@@ -104,29 +106,29 @@ func (c *LinkConfig) Set(name, text string) error {
 
 // linkJSON is the JSON form of LinkConfig, for writing.
 type linkJSON struct {
-	Rate      any          `json:"rate,omitempty"` // a number, or the text of a trace
-	Overhead  uint32       `json:"overhead,omitempty"`
-	Queue     Limit        `json:"queue,omitzero"`
-	Mark      Limit        `json:"mark,omitzero"`
-	Delay     DurationText `json:"delay,omitempty"`
-	Jitter    jitterJSON   `json:"jitter,omitzero"`
-	Loss      Losses       `json:"loss,omitempty"`
-	Reorder   reorderJSON  `json:"reorder,omitzero"`
-	Duplicate float64      `json:"duplicate,omitempty"`
-	Corrupt   float64      `json:"corrupt,omitempty"`
+	Rate      any                   `json:"rate,omitempty"` // a number, or the text of a trace
+	Overhead  uint32                `json:"overhead,omitempty"`
+	Queue     Limit                 `json:"queue,omitzero"`
+	Mark      Limit                 `json:"mark,omitzero"`
+	Delay     quantity.DurationText `json:"delay,omitempty"`
+	Jitter    jitterJSON            `json:"jitter,omitzero"`
+	Loss      Losses                `json:"loss,omitempty"`
+	Reorder   reorderJSON           `json:"reorder,omitzero"`
+	Duplicate float64               `json:"duplicate,omitempty"`
+	Corrupt   float64               `json:"corrupt,omitempty"`
 }
 
 type jitterJSON struct {
-	Amount   DurationText `json:"amount"`
-	Normal   bool         `json:"normal,omitempty"`
-	Overtake bool         `json:"overtake,omitempty"`
-	Hold     DurationText `json:"hold,omitempty"`
+	Amount   quantity.DurationText `json:"amount"`
+	Normal   bool                  `json:"normal,omitempty"`
+	Overtake bool                  `json:"overtake,omitempty"`
+	Hold     quantity.DurationText `json:"hold,omitempty"`
 }
 
 type reorderJSON struct {
-	Probability float64      `json:"probability"`
-	Gap         uint32       `json:"gap,omitempty"`
-	Extra       DurationText `json:"extra,omitempty"`
+	Probability float64               `json:"probability"`
+	Gap         uint32                `json:"gap,omitempty"`
+	Extra       quantity.DurationText `json:"extra,omitempty"`
 }
 
 // MarshalJSON writes c without its zero fields.
@@ -137,9 +139,9 @@ func (c LinkConfig) MarshalJSON() ([]byte, error) {
 	} else if c.Rate != 0 {
 		rate = c.Rate
 	}
-	return json.Marshal(linkJSON{rate, c.Overhead, c.Queue, c.Mark, DurationText(c.Delay),
-		jitterJSON{DurationText(c.Jitter.Amount), c.Jitter.Normal, c.Jitter.Overtake, DurationText(c.Jitter.Hold)}, c.Loss,
-		reorderJSON{c.Reorder.Probability, c.Reorder.Gap, DurationText(c.Reorder.Extra)}, c.Duplicate, c.Corrupt})
+	return json.Marshal(linkJSON{rate, c.Overhead, c.Queue, c.Mark, quantity.DurationText(c.Delay),
+		jitterJSON{quantity.DurationText(c.Jitter.Amount), c.Jitter.Normal, c.Jitter.Overtake, quantity.DurationText(c.Jitter.Hold)}, c.Loss,
+		reorderJSON{c.Reorder.Probability, c.Reorder.Gap, quantity.DurationText(c.Reorder.Extra)}, c.Duplicate, c.Corrupt})
 }
 
 // UnmarshalJSON reads what MarshalJSON writes. Each field may also be any text or number that Set

@@ -170,3 +170,19 @@ func TestLossErrorsNameFieldValueAndBound(t *testing.T) {
 		}
 	}
 }
+
+// FuzzLosses checks that ParseLosses does not panic, and that its result's text parses back.
+func FuzzLosses(f *testing.F) {
+	for _, text := range []string{"none", "2%", "packets:3,7-9", "outages:1s-2s;trace:001*", "gilbert-elliott:p=0.01,r=0.3"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if l, err := ParseLosses(text); err == nil && len(text) < 1000 {
+			if again, err := ParseLosses(l.String()); err != nil || again.String() != l.String() {
+				t.Errorf("losses %q = %v, read back as %v, %v", text, l, again, err)
+			}
+		} else if err != nil && !strings.Contains(err.Error(), "want") {
+			t.Errorf("losses %q: %v does not say what is accepted", text, err)
+		}
+	})
+}

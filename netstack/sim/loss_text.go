@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"tcpwheel/wheel/base/quantity"
 )
 
 // Losses are the loss models of a link. A packet is lost if one of them loses it; every model sees
@@ -63,7 +65,7 @@ func ParseLosses(text string) (losses Losses, err error) {
 		part = strings.TrimSpace(part)
 		name, args, hasArgs := strings.Cut(part, ":")
 		parse := lossParsers[name]
-		if p, err := ParseProbability(part); !hasArgs && err == nil {
+		if p, err := quantity.ParseProbability(part); !hasArgs && err == nil {
 			if p != 0 {
 				losses = append(losses, Bernoulli{p})
 			}
@@ -90,7 +92,7 @@ const LossAllowed = "none, a probability such as 0.02 or 2%, or models joined by
 
 var lossParsers = map[string]func(args string) (Loss, error){
 	"bernoulli": func(args string) (Loss, error) {
-		p, err := ParseProbability(args)
+		p, err := quantity.ParseProbability(args)
 		if err != nil {
 			err = fmt.Errorf("probability %w", err)
 		}
@@ -124,7 +126,7 @@ func parseGilbertElliott(args string) (Loss, error) {
 			return nil, fmt.Errorf("field %q, want each of p, r, good and bad at most once", name)
 		}
 		delete(fields, name)
-		p, err := ParseProbability(value)
+		p, err := quantity.ParseProbability(value)
 		if err != nil {
 			return nil, fmt.Errorf("%s %w", name, err)
 		}
@@ -164,8 +166,8 @@ func parseOutages(args string) (Loss, error) {
 	var l Outages
 	for arg := range strings.SplitSeq(args, ",") {
 		from, to, _ := strings.Cut(arg, "-")
-		f, err1 := ParseDuration(from)
-		t, err2 := ParseDuration(to)
+		f, err1 := quantity.ParseDuration(from)
+		t, err2 := quantity.ParseDuration(to)
 		if err1 != nil || err2 != nil {
 			return nil, fmt.Errorf("outage %q, want from-to such as 1s-1.5s", arg)
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/base/quantity"
 )
 
 // TraceBytes is what a link of a RateTrace carries at each of its opportunities.
@@ -101,8 +102,8 @@ func (t *RateTrace) Period() time.Duration {
 }
 
 // Mean returns the mean rate in bit/s.
-func (t *RateTrace) Mean() Rate {
-	return Rate(math.Round(float64(len(t.ms)) * TraceBytes * 8 / t.Period().Seconds()))
+func (t *RateTrace) Mean() quantity.Rate {
+	return quantity.Rate(math.Round(float64(len(t.ms)) * TraceBytes * 8 / t.Period().Seconds()))
 }
 
 // traceCursor is an opportunity of a trace that may be partly used. The zero value is before the
@@ -173,17 +174,17 @@ func (l *Link) serveByTrace(now wheel.Time, size uint32) (sent wheel.Time, waits
 
 // LinkRate is the rate of a link: fixed, or that of a trace.
 type LinkRate struct {
-	Fixed Rate       // 0 is no limit
-	Trace *RateTrace // replaces Fixed, if not nil
+	Fixed quantity.Rate // 0 is no limit
+	Trace *RateTrace    // replaces Fixed, if not nil
 }
 
 const tracePrefix = "trace:"
 
-// ParseLinkRate reads a rate as ParseRate does, or trace:FILE, as ReadTrace does.
+// ParseLinkRate reads a rate as quantity.ParseRate does, or trace:FILE, as ReadTrace does.
 func ParseLinkRate(text string) (r LinkRate, err error) {
 	name, ok := strings.CutPrefix(text, tracePrefix)
 	if !ok {
-		if r.Fixed, err = ParseRate(text); err != nil {
+		if r.Fixed, err = quantity.ParseRate(text); err != nil {
 			err = fmt.Errorf("%q, want %s", text, linkRateAllowed)
 		}
 		return r, err
@@ -194,7 +195,7 @@ func ParseLinkRate(text string) (r LinkRate, err error) {
 	return r, err
 }
 
-const linkRateAllowed = rateAllowed + "; or trace:FILE, mahimahi's format"
+const linkRateAllowed = quantity.RateAllowed + "; or trace:FILE, mahimahi's format"
 
 // String returns the text that ParseLinkRate reads.
 func (r LinkRate) String() string {
@@ -214,7 +215,7 @@ func (r *LinkRate) UnmarshalText(text []byte) (err error) {
 func (*LinkRate) Allowed() string { return linkRateAllowed }
 
 // Mean returns the fixed rate, or the mean of the trace.
-func (r LinkRate) Mean() Rate {
+func (r LinkRate) Mean() quantity.Rate {
 	if r.Trace != nil {
 		return r.Trace.Mean()
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tcpwheel/netstack/sim"
+	"tcpwheel/wheel/base/quantity"
 )
 
 // Random returns a scenario drawn from a seed. It lasts some seconds, over IPv4 or IPv6, with:
@@ -19,7 +20,7 @@ import (
 func Random(seed uint64) Scenario {
 	r := rng{rand.New(rand.NewPCG(seed, 0x6b65726e656c73))}
 	rtt := time.Duration(r.logUniform(1, 200) * float64(time.Millisecond))
-	s := Scenario{Name: fmt.Sprintf("random-%d", seed), Seed: seed, IPv6: r.chance(0.5), Limit: sim.DurationText(8 * time.Second), Connections: 1 + r.IntN(6)}
+	s := Scenario{Name: fmt.Sprintf("random-%d", seed), Seed: seed, IPv6: r.chance(0.5), Limit: quantity.DurationText(8 * time.Second), Connections: 1 + r.IntN(6)}
 	r.path(&s, rtt)
 	r.turns(&s)
 	s.Nagle = r.chance(0.2)
@@ -96,8 +97,8 @@ func (r rng) impair(c *sim.LinkConfig, most float64, rtt time.Duration) {
 // turn.
 func (r rng) turns(s *Scenario) {
 	size := func() int { return int(r.logUniform(1, 1<<20)) }
-	pause := func() sim.DurationText {
-		return sim.DurationText(time.Duration(r.logUniform(1, 400) * float64(time.Millisecond)))
+	pause := func() quantity.DurationText {
+		return quantity.DurationText(time.Duration(r.logUniform(1, 400) * float64(time.Millisecond)))
 	}
 	switch r.IntN(3) {
 	case 0:

@@ -13,6 +13,7 @@ import (
 
 	"tcpwheel/netstack/sim"
 	"tcpwheel/tun/netns"
+	"tcpwheel/wheel/base/quantity"
 )
 
 // runTest runs a scenario. It skips the test without root or tracefs.
@@ -69,7 +70,7 @@ func TestKernelTellsWhy(t *testing.T) {
 			}}
 			plain := sim.LinkConfig{Delay: 5 * time.Millisecond}
 			s := Scenario{Name: test.name, IPv6: test.ipv6, Near: Path{lossy, plain}, Turns: []Turn{
-				{From: "a", Bytes: int(10 * mss)}, {From: "b", Bytes: 1}, {From: "a", Bytes: int(10 * mss), Pause: sim.DurationText(50 * time.Millisecond)}, {From: "b", Bytes: 1},
+				{From: "a", Bytes: int(10 * mss)}, {From: "b", Bytes: 1}, {From: "a", Bytes: int(10 * mss), Pause: quantity.DurationText(50 * time.Millisecond)}, {From: "b", Bytes: 1},
 			}}
 			if test.far {
 				s.Near.AToB, s.Far = plain, &Path{lossy, plain}
@@ -127,7 +128,7 @@ func checkLosses(t *testing.T, dir string, far bool) {
 // TestLimitCutsOff: the limit ends a scenario on a dead link without an error, and the files have
 // what happened until then.
 func TestLimitCutsOff(t *testing.T) {
-	s := Scenario{Name: "dead", Limit: sim.DurationText(300 * time.Millisecond), Turns: []Turn{{From: "a", Bytes: 1}}}
+	s := Scenario{Name: "dead", Limit: quantity.DurationText(300 * time.Millisecond), Turns: []Turn{{From: "a", Bytes: 1}}}
 	s.Near.AToB.Loss = sim.Losses{sim.Bernoulli{P: 1}}
 	dir := runTest(t, s)
 	if n := len(lines(t, dir, "fates.jsonl.gz", "end")); n != 1 {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"tcpwheel/netstack/sim"
+	"tcpwheel/wheel/base/quantity"
 )
 
 // Scenario is a set of connections between a and b, and the path between them.
@@ -31,7 +32,7 @@ type Scenario struct {
 
 	// Limit is when connections are cut off, from the start of the first. 0 is never: then a
 	// connection that does not finish is an error.
-	Limit sim.DurationText `json:"limit,omitempty"`
+	Limit quantity.DurationText `json:"limit,omitempty"`
 
 	// Sysctls are settings of both kernels below net.ipv4, such as "tcp_sack": "0".
 	Sysctls map[string]string `json:"sysctls,omitempty"`
@@ -46,11 +47,11 @@ type Path struct {
 // Turn is one end's part of the exchange. The other end takes its next turn after the last byte of
 // this one.
 type Turn struct {
-	From  string           `json:"from"`            // "a" or "b"
-	Bytes int              `json:"bytes"`           // of payload
-	Times int              `json:"times,omitempty"` // how often; 0 is once
-	Pause sim.DurationText `json:"pause,omitempty"` // before each
-	Stall sim.DurationText `json:"stall,omitempty"` // how long the other end does not read
+	From  string                `json:"from"`            // "a" or "b"
+	Bytes int                   `json:"bytes"`           // of payload
+	Times int                   `json:"times,omitempty"` // how often; 0 is once
+	Pause quantity.DurationText `json:"pause,omitempty"` // before each
+	Stall quantity.DurationText `json:"stall,omitempty"` // how long the other end does not read
 
 	// Flood is the bytes of UDP sent before the turn on the same path, to fill the queues.
 	Flood int `json:"flood,omitempty"`

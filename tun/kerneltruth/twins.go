@@ -8,6 +8,7 @@ import (
 
 	"tcpwheel/netstack/sim"
 	"tcpwheel/tcptimers"
+	"tcpwheel/wheel/base/quantity"
 )
 
 // Setting is what kernels are told about their timers.
@@ -45,7 +46,7 @@ func Settings() []Setting {
 func Twin(seed uint64, lost sim.LostRanges) Scenario {
 	r := rng{rand.New(rand.NewPCG(seed, 0x7477696e))}
 	rtt := time.Duration(r.logUniform(4, 60) * float64(time.Millisecond))
-	s := Scenario{Name: fmt.Sprintf("twin-%d", seed), Seed: seed, Limit: sim.DurationText(15 * time.Second)}
+	s := Scenario{Name: fmt.Sprintf("twin-%d", seed), Seed: seed, Limit: quantity.DurationText(15 * time.Second)}
 	plain := func() sim.LinkConfig { return sim.LinkConfig{Delay: rtt / 4} }
 	s.Near, s.Far = Path{plain(), plain()}, &Path{plain(), plain()}
 	lossy := &s.Near
@@ -54,7 +55,7 @@ func Twin(seed uint64, lost sim.LostRanges) Scenario {
 	}
 	lossy.AToB.Loss = sim.Losses{lost}
 	// Short writes, so that most losses are at an end and wait for a timer.
-	pause := sim.DurationText(time.Duration(r.logUniform(50, 200) * float64(time.Millisecond)))
+	pause := quantity.DurationText(time.Duration(r.logUniform(50, 200) * float64(time.Millisecond)))
 	size := int(r.logUniform(200, 6000))
 	if r.chance(0.5) {
 		s.Turns = []Turn{{From: "b", Bytes: 200, Pause: pause}, {From: "a", Bytes: size}}

@@ -16,9 +16,9 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 
 	"tcpwheel/netstack"
-	"tcpwheel/netstack/sim"
 	"tcpwheel/wheel"
 	"tcpwheel/wheel/base/pcapng"
+	"tcpwheel/wheel/base/quantity"
 )
 
 // capture writes the packets of a link as pcapng. Senders and receivers copy packets into a byte
@@ -85,7 +85,7 @@ const captureQueue = 32 << 20
 type CaptureLimits struct {
 	// FileBytes is the size of a file. Beyond it the capture goes on in the next file if Files is set,
 	// and else misses packets.
-	FileBytes sim.Size
+	FileBytes quantity.Size
 
 	// Files is how many files are kept, the newest ones. Their names have a number: up-00001.pcapng.
 	Files int

@@ -19,6 +19,7 @@ import (
 	"tcpwheel/netstack/tcp/congestion"
 	"tcpwheel/tcptimers"
 	"tcpwheel/tun"
+	"tcpwheel/wheel/base/quantity"
 )
 
 // The TCPs that a stack may have: this module's, and gVisor's.
@@ -176,8 +177,8 @@ func ParseKeepAlive(text string) (net.KeepAliveConfig, error) {
 	if len(parts) != 3 {
 		return net.KeepAliveConfig{}, wrong
 	}
-	idle, err := sim.ParseDuration(parts[0])
-	interval, err2 := sim.ParseDuration(parts[1])
+	idle, err := quantity.ParseDuration(parts[0])
+	interval, err2 := quantity.ParseDuration(parts[1])
 	count, err3 := strconv.Atoi(parts[2])
 	if err := errors.Join(err, err2, err3); err != nil {
 		return net.KeepAliveConfig{}, wrong

@@ -8,6 +8,7 @@ import (
 
 	"tcpwheel/netstack/sim"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/base/quantity"
 )
 
 // Fates are the models that lose the packets of a flow. Each model sees all packets. The text is
@@ -81,7 +82,7 @@ func ParseFates(text string) (f Fates, err error) {
 
 func parseChance(text string) (o ownFate, err error) {
 	p, burst, bursts := strings.Cut(text, ",")
-	if o.p, err = sim.ParseProbability(p); err != nil {
+	if o.p, err = quantity.ParseProbability(p); err != nil {
 		return o, fmt.Errorf("probability %w", err)
 	}
 	o.burst = 1

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/netstack/tcp/congestion"
 	"tcpwheel/tcptimers"
+	"tcpwheel/wheel/base/quantity"
 )
 
 // Timers is the configuration of a TCP, with its text. UnmarshalText or ParseTimers makes one; the
@@ -68,7 +68,7 @@ func ParseTimers(text string) (Timers, error) {
 }
 
 func parseSpan(text string, lo, hi time.Duration) (time.Duration, error) {
-	d, err := sim.ParseDuration(text)
+	d, err := quantity.ParseDuration(text)
 	if err != nil || d < lo || d > hi {
 		return 0, fmt.Errorf("want %v to %v", lo, hi)
 	}
@@ -98,7 +98,7 @@ func (t *Timers) word(w string) (err error) {
 		case "var-min":
 			p.VarMin, err = parseSpan(value, 0, time.Minute)
 		case "jitter":
-			if p.Jitter, err = sim.ParseProbability(value); err != nil {
+			if p.Jitter, err = quantity.ParseProbability(value); err != nil {
 				return fmt.Errorf("jitter: %w", err)
 			}
 		case "phase":

@@ -9,10 +9,10 @@ import (
 	"sync"
 	"time"
 
-	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/netstack/tcp/congestion"
 	"tcpwheel/tcptimers"
+	"tcpwheel/wheel/base/quantity"
 )
 
 // Parameter is a setting that a script can change.
@@ -84,7 +84,7 @@ func span(name, about string, field func(*plan) *time.Duration) knob {
 // spans sets several fields.
 func spans(name, about string, set func(*plan, time.Duration)) knob {
 	return knob{Parameter{name, "time", about}, func(p *plan, v string) error {
-		d, err := sim.ParseDuration(v)
+		d, err := quantity.ParseDuration(v)
 		if err == nil {
 			set(p, d)
 		}
@@ -103,7 +103,7 @@ func number[T ~int | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64](name, about 
 }
 
 func parseNumber(v string, bound uint64) (uint64, error) {
-	n, err := sim.ParseCount(v)
+	n, err := quantity.ParseCount(v)
 	if hex, isHex := strings.CutPrefix(v, "0x"); isHex {
 		n, err = strconv.ParseUint(hex, 16, 64)
 	}
@@ -177,7 +177,7 @@ var options = sync.OnceValue(func() []knob {
 			func(p *plan) *tcptimers.RexmitMode { return &p.conn.Policy.Rexmit }),
 		boolean("one_sample", "Policy.OneSample", func(p *plan) *bool { return &p.conn.Policy.OneSample }),
 		{Parameter{"jitter", "0 to 1", "Policy.Jitter"}, func(p *plan, v string) (err error) {
-			p.conn.Policy.Jitter, err = sim.ParseProbability(v)
+			p.conn.Policy.Jitter, err = quantity.ParseProbability(v)
 			return err
 		}},
 		boolean("rack", "Policy.RACK", func(p *plan) *bool { return &p.conn.Policy.RACK }),

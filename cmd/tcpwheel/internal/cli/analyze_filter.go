@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"tcpwheel/netstack/sim"
 	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/base/quantity"
 )
 
 // connFilter selects connections and episodes.
@@ -90,7 +90,7 @@ func parseMoment(flag, text string) (moment, error) {
 	if text == "" {
 		return moment{}, nil
 	}
-	if d, err := sim.ParseDuration(text); err == nil {
+	if d, err := quantity.ParseDuration(text); err == nil {
 		return moment{set: true, since: true, after: d}, nil
 	}
 	if at, err := time.Parse(time.RFC3339Nano, text); err == nil {

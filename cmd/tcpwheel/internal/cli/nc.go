@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tcpwheel/netstack/sim"
 	"tcpwheel/tun/up"
+	"tcpwheel/wheel/base/quantity"
 )
 
 // ncFlags are the flags of nc that are not fields of up.NetcatConfig.
@@ -121,9 +121,9 @@ func (f *ncFlags) fill(c *up.NetcatConfig, args []string) (err error) {
 
 // parseSeconds reads a duration above 0. Seconds need no unit, as in other netcats.
 func parseSeconds(text string) (time.Duration, error) {
-	d, err := sim.ParseDuration(text)
+	d, err := quantity.ParseDuration(text)
 	if err != nil {
-		d, err = sim.ParseDuration(text + "s")
+		d, err = quantity.ParseDuration(text + "s")
 	}
 	if err != nil || d == 0 {
 		return 0, fmt.Errorf("%q, want seconds such as 5, or a duration such as 500ms, above 0", text)

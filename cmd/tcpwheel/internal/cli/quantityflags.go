@@ -7,11 +7,11 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"tcpwheel/netstack/sim"
+	"tcpwheel/wheel/base/quantity"
 )
 
-// quantity is a flag's value, read by a parser of package sim.
-type quantity[T any] struct {
+// quantityValue is a flag's value, read by a parser of package sim.
+type quantityValue[T any] struct {
 	to    *T
 	parse func(text string) (T, error)
 	text  string
@@ -19,13 +19,13 @@ type quantity[T any] struct {
 }
 
 // String returns the text of the value.
-func (q *quantity[T]) String() string { return q.text }
+func (q *quantityValue[T]) String() string { return q.text }
 
 // Type returns the kind of the value for the help.
-func (q *quantity[T]) Type() string { return q.kind }
+func (q *quantityValue[T]) Type() string { return q.kind }
 
 // Set reads the value. Its error says what is accepted.
-func (q *quantity[T]) Set(text string) (err error) {
+func (q *quantityValue[T]) Set(text string) (err error) {
 	if *q.to, err = q.parse(text); err == nil {
 		q.text = text
 	}
@@ -33,11 +33,11 @@ func (q *quantity[T]) Set(text string) (err error) {
 }
 
 // saysWhatIsAccepted marks values whose errors need no rewording by flagError.
-func (*quantity[T]) saysWhatIsAccepted() {}
+func (*quantityValue[T]) saysWhatIsAccepted() {}
 
 // quantityFlag adds a flag. value is its default as text; "" is none.
 func quantityFlag[T any](fs *pflag.FlagSet, to *T, parse func(string) (T, error), kind, name, value, about string) {
-	q := &quantity[T]{to: to, parse: parse, kind: kind}
+	q := &quantityValue[T]{to: to, parse: parse, kind: kind}
 	if value != "" {
 		if err := q.Set(value); err != nil {
 			panic("BUG: " + name + " " + err.Error())
@@ -47,25 +47,25 @@ func quantityFlag[T any](fs *pflag.FlagSet, to *T, parse func(string) (T, error)
 }
 
 func durationFlag(fs *pflag.FlagSet, to *time.Duration, name, value, about string) {
-	quantityFlag(fs, to, sim.ParseDuration, "duration", name, value, about)
+	quantityFlag(fs, to, quantity.ParseDuration, "duration", name, value, about)
 }
 
-func rateFlag(fs *pflag.FlagSet, to *sim.Rate, name, value, about string) {
-	quantityFlag(fs, to, sim.ParseRate, "rate", name, value, about)
+func rateFlag(fs *pflag.FlagSet, to *quantity.Rate, name, value, about string) {
+	quantityFlag(fs, to, quantity.ParseRate, "rate", name, value, about)
 }
 
 func probabilityFlag(fs *pflag.FlagSet, to *float64, name, value, about string) {
-	quantityFlag(fs, to, sim.ParseProbability, "probability", name, value, about)
+	quantityFlag(fs, to, quantity.ParseProbability, "probability", name, value, about)
 }
 
 func countFlag(fs *pflag.FlagSet, to *uint64, name, value, about string) {
-	quantityFlag(fs, to, sim.ParseCount, "count", name, value, about)
+	quantityFlag(fs, to, quantity.ParseCount, "count", name, value, about)
 }
 
 // parseNumbers reads whole numbers such as 1000 or 1e6. what names them in errors.
 func parseNumbers(what string, list []string) (numbers []int, err error) {
 	for _, text := range list {
-		n, err := sim.ParseCount(text)
+		n, err := quantity.ParseCount(text)
 		if err != nil || n > math.MaxInt {
 			return nil, fmt.Errorf("%s %q, want a whole number, such as 1000 or 1e6", what, text)
 		}

@@ -23,6 +23,7 @@ import (
 	"tcpwheel/netstack/sim"
 	"tcpwheel/tun/kerneltruth"
 	"tcpwheel/tun/link"
+	"tcpwheel/wheel/base/quantity"
 )
 
 // lossyScenario draws what V2 must be told by: one to three connections over 4 to 100 ms, some of
@@ -31,12 +32,12 @@ import (
 func lossyScenario(seed uint64) kerneltruth.Scenario {
 	r := rand.New(rand.NewPCG(seed, 0x76322d76616c))
 	between := func(least, most float64) float64 { return least * math.Exp(r.Float64()*math.Log(most/least)) }
-	pause := func(least, most float64) sim.DurationText {
-		return sim.DurationText(between(least, most) * float64(time.Millisecond))
+	pause := func(least, most float64) quantity.DurationText {
+		return quantity.DurationText(between(least, most) * float64(time.Millisecond))
 	}
 	rtt := time.Duration(between(4, 100) * float64(time.Millisecond))
 	s := kerneltruth.Scenario{
-		Name: fmt.Sprintf("lossy-%d", seed), Seed: seed, IPv6: r.Float64() < 0.3, Limit: sim.DurationText(20 * time.Second), Connections: 1 + r.IntN(3),
+		Name: fmt.Sprintf("lossy-%d", seed), Seed: seed, IPv6: r.Float64() < 0.3, Limit: quantity.DurationText(20 * time.Second), Connections: 1 + r.IntN(3),
 	}
 	link := sim.LinkConfig{Delay: rtt / 2}
 	if r.Float64() < 0.4 {

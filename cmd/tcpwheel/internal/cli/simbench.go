@@ -19,12 +19,13 @@ import (
 	"tcpwheel/netstack/sim/host"
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/base/quantity"
 )
 
 // simBench are the flags of sim bench.
 type simBench struct {
 	flows    int
-	rate     sim.Rate
+	rate     quantity.Rate
 	rtt      time.Duration
 	loss     float64
 	duration time.Duration

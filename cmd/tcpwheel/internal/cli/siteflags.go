@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tcpwheel/netstack/sim"
 	"tcpwheel/tcptimers"
 	"tcpwheel/tun/up"
+	"tcpwheel/wheel/base/quantity"
 )
 
 // siteFlags are the flags of up and nc for the stack, its TCP and its link. Values that are not
@@ -53,7 +53,7 @@ func (f *siteFlags) registerStack(cmd *cobra.Command, c *up.Config) {
 	fs.StringVar(&c.Control, "cc", "", "congestion control (default: cubic)")
 	fs.IntVar(&c.Queues, "queues", 1, "queues of the device")
 	fs.StringVar(&c.Capture, "pcap", "", "pcapng file of the stack's packets; - is stdout")
-	quantityFlag(fs, &c.CaptureLimits.FileBytes, sim.ParseSize, "size", "pcap-size", "", "bytes of a file, as 100MB (default no limit)")
+	quantityFlag(fs, &c.CaptureLimits.FileBytes, quantity.ParseSize, "size", "pcap-size", "", "bytes of a file, as 100MB (default no limit)")
 	fs.IntVar(&c.CaptureLimits.Files, "pcap-files", 0, "with --pcap-size: keep so many files, numbered")
 	fs.IntVar(&c.CaptureLimits.Snaplen, "snaplen", 0, "bytes of each packet to capture (default all)")
 }

@@ -17,9 +17,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tcpwheel/netstack/sim"
 	"tcpwheel/pcaps/capture"
 	"tcpwheel/pcaps/watch"
+	"tcpwheel/wheel/base/quantity"
 )
 
 // watching is a run of watch.
@@ -29,10 +29,10 @@ type watching struct {
 	listen          string
 	asJSON          bool
 	maxConns        int
-	ring            sim.Size
+	ring            quantity.Size
 
 	annotate     string
-	annotateSize sim.Size
+	annotateSize quantity.Size
 	rotation     watch.Rotation
 
 	options watch.Options
@@ -87,9 +87,9 @@ func newWatch() *cobra.Command {
 	f.StringVar(&w.listen, "listen", "", "serve a page and /metrics at this `address`, as\n127.0.0.1:9100")
 	f.StringVar(&w.annotate, "annotate", "", "write the packets around episodes to this `file`, as\npcapng with comments that Wireshark shows")
 	f.IntVar(&w.rotation.Files, "annotate-files", 4, "keep that many files; older ones are FILE.1 ...")
-	quantityFlag(f, &w.annotateSize, sim.ParseSize, "size", "annotate-size", "16MB", "begin another file at this size")
+	quantityFlag(f, &w.annotateSize, quantity.ParseSize, "size", "annotate-size", "16MB", "begin another file at this size")
 	f.IntVar(&w.maxConns, "max-conns", 1<<14, "connections at once, to bound memory")
-	quantityFlag(f, &w.ring, sim.ParseSize, "size", "ring", "16MiB", "memory for packets that were not read yet")
+	quantityFlag(f, &w.ring, quantity.ParseSize, "size", "ring", "16MiB", "memory for packets that were not read yet")
 	return cmd
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"tcpwheel/netstack/sim"
 	"tcpwheel/tcptimers"
+	"tcpwheel/wheel/base/quantity"
 )
 
 // Conditions is what all lanes have in common. An action may change it at any time.
@@ -29,7 +30,7 @@ func DefaultConditions() Conditions {
 // Set changes one field by its name in lower case. The error says what is accepted.
 func (c *Conditions) Set(name, text string) (err error) {
 	span := func(to *time.Duration, least, most time.Duration) error {
-		d, err := sim.ParseDuration(text)
+		d, err := quantity.ParseDuration(text)
 		if err != nil || d != 0 && d < least || d > most {
 			return fmt.Errorf("%s: %q, want 0 or a duration from %v to %v", name, text, least, most)
 		}
@@ -55,7 +56,7 @@ func (c *Conditions) Set(name, text string) (err error) {
 		}
 		c.Rate = rate
 	case "loss":
-		p, err := sim.ParseProbability(text)
+		p, err := quantity.ParseProbability(text)
 		if err != nil || p > 0.5 {
 			return fmt.Errorf("loss: %q, want a probability from 0 to 0.5, such as 0.02 or 2%%", text)
 		}

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"tcpwheel/netstack/sim"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/base/quantity"
 )
 
 // DefaultLanes are the lanes of a run without others.
@@ -39,7 +39,7 @@ func ParseActions(text string) (all []Action, err error) {
 	for part := range strings.SplitSeq(text, ",") {
 		when, what, ok := strings.Cut(part, ":")
 		name, value, has := strings.Cut(what, "=")
-		at, err := sim.ParseDuration(when)
+		at, err := quantity.ParseDuration(when)
 		if !ok || !has || err != nil {
 			return nil, fmt.Errorf("action %q, want TIME:NAME=VALUE, such as 2s:drop=1 or 4s:loss=5%%", part)
 		}

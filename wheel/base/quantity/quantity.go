@@ -1,4 +1,4 @@
-package sim
+package quantity
 
 import (
 	"fmt"
@@ -7,10 +7,6 @@ import (
 	"strings"
 	"time"
 )
-
-// Flags and plan files have one parser for each kind of quantity. The errors begin with the quoted
-// text, so that the caller adds the name of the field: fmt.Errorf("delay %w", err) gives `delay
-// "5", want …`. The parsers never panic.
 
 // ParseDuration reads a duration of 0 or more in time.ParseDuration's syntax: "25ms", "1.5s",
 // "200us", "0".
@@ -48,8 +44,11 @@ func ParseCount(text string) (uint64, error) {
 	return n, nil
 }
 
-// Rate is a data rate in bit/s, up to 10^15. 0 is no limit.
+// Rate is a data rate in bit/s, up to MaxRate. 0 is no limit.
 type Rate uint64
+
+// MaxRate is the highest rate, in bit/s.
+const MaxRate = 1_000_000_000_000_000
 
 var rateUnits = map[string]float64{"": 1, "bit": 1, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9, "tbit": 1e12}
 
@@ -59,14 +58,15 @@ func ParseRate(text string) (Rate, error) {
 	if text == "none" {
 		return 0, nil
 	}
-	r, ok := scale(strings.TrimSuffix(strings.ToLower(text), "/s"), rateUnits, maxRate)
+	r, ok := scale(strings.TrimSuffix(strings.ToLower(text), "/s"), rateUnits, MaxRate)
 	if !ok || r == 0 {
-		return 0, fmt.Errorf("%q, want %s", text, rateAllowed)
+		return 0, fmt.Errorf("%q, want %s", text, RateAllowed)
 	}
 	return Rate(r), nil
 }
 
-const rateAllowed = "none, or whole bit/s from 1 to 1e15, such as 100Mbit, 1.5Gbit or 1e8"
+// RateAllowed says what ParseRate accepts.
+const RateAllowed = "none, or whole bit/s from 1 to 1e15, such as 100Mbit, 1.5Gbit or 1e8"
 
 // String returns the rate in the largest unit below it, such as "1.5Gbit", and "none" for 0.
 // ParseRate reads it.
@@ -93,7 +93,7 @@ func (r *Rate) UnmarshalText(text []byte) (err error) {
 }
 
 // Allowed says what UnmarshalText accepts.
-func (*Rate) Allowed() string { return rateAllowed }
+func (*Rate) Allowed() string { return RateAllowed }
 
 // Size is a number of bytes.
 type Size uint64
@@ -171,3 +171,5 @@ func parseNumber(text string) (x float64, ok bool) {
 	x, err := strconv.ParseFloat(strings.ReplaceAll(text, "_", ""), 64)
 	return x, err == nil
 }
+
+func formatFloat(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }

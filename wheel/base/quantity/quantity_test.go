@@ -1,9 +1,8 @@
-package sim
+package quantity
 
 import (
 	"fmt"
 	"math"
-	"strings"
 	"testing"
 	"time"
 )
@@ -119,7 +118,7 @@ func FuzzQuantities(f *testing.F) {
 			}
 		}
 		if r, err := ParseRate(text); err == nil {
-			if again, err := ParseRate(r.String()); r > maxRate || err != nil || again != r {
+			if again, err := ParseRate(r.String()); r > MaxRate || err != nil || again != r {
 				t.Errorf("rate %q = %d, read back as %v, %v", text, uint64(r), again, err)
 			}
 		}
@@ -132,13 +131,6 @@ func FuzzQuantities(f *testing.F) {
 			if again, err := ParseCount(fmt.Sprint(n)); err != nil || again != n {
 				t.Errorf("count %q = %d, read back as %v, %v", text, n, again, err)
 			}
-		}
-		if l, err := ParseLosses(text); err == nil && len(text) < 1000 {
-			if again, err := ParseLosses(l.String()); err != nil || again.String() != l.String() {
-				t.Errorf("losses %q = %v, read back as %v, %v", text, l, again, err)
-			}
-		} else if err != nil && !strings.Contains(err.Error(), "want") {
-			t.Errorf("losses %q: %v does not say what is accepted", text, err)
 		}
 	})
 }
