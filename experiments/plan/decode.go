@@ -1,18 +1,15 @@
 package plan
 
 import (
-	"encoding"
 	"fmt"
-	"math"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"go.yaml.in/yaml/v3"
 
-	"tcpwheel/wheel/base/quantity"
+	"tcpwheel/wheel/base/setting"
 )
 
 // mostFaults is the most faults listed for a plan.
@@ -23,11 +20,8 @@ type decoder struct {
 	faults []error
 }
 
-// Allower is a type that says what text it accepts, such as "a policy: bsd, rfc6298 or
-// per-segment".
-type Allower interface{ Allowed() string }
-
-var durationType = reflect.TypeFor[time.Duration]()
+// Allower is setting.Allower.
+type Allower = setting.Allower
 
 func (d *decoder) fault(n *yaml.Node, key, format string, args ...any) {
 	if len(d.faults) < mostFaults {
@@ -85,7 +79,7 @@ func (d *decoder) mapping(n *yaml.Node, v reflect.Value, path string, outer bool
 				strings.Join(allowed, ", ")))
 			continue
 		}
-		d.value(value, v.FieldByIndex(fields[j].Index), join(path, key.Value), rules{fields[j].Tag})
+		d.value(value, v.FieldByIndex(fields[j].Index), join(path, key.Value), fields[j].Tag)
 	}
 }
 
@@ -96,25 +90,29 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-func (d *decoder) value(n *yaml.Node, v reflect.Value, path string, r rules) {
+func (d *decoder) value(n *yaml.Node, v reflect.Value, path string, tag reflect.StructTag) {
 	t := v.Type()
 	switch {
-	case v.CanAddr() && isText(v):
-		d.scalar(n, v, path, r)
+	case setting.ReadsText(t):
+		d.scalar(n, v, path, tag)
 	case t.Kind() == reflect.Slice:
 		nodes := n.Content
 		if n.Kind == yaml.ScalarNode && n.Tag != "!!null" || n.Kind == yaml.MappingNode {
 			nodes = []*yaml.Node{n}
 		}
-		if len(nodes) == 0 && !r.optional() {
+		if len(nodes) == 0 && tag.Get("optional") != "true" {
 			d.fault(n, path, "want at least one value")
 			return
+		}
+		order, rising := tag.Lookup("order")
+		if rising && order != "rising" {
+			panic(fmt.Sprintf("BUG: plan: order:%q, want rising", order))
 		}
 		list := reflect.MakeSlice(t, len(nodes), len(nodes))
 		for i, c := range nodes {
 			was := len(d.faults)
-			d.value(c, list.Index(i), path, r)
-			if r.rising() && i > 0 && len(d.faults) == was && !above(list.Index(i), list.Index(i-1)) {
+			d.value(c, list.Index(i), path, tag)
+			if rising && i > 0 && len(d.faults) == was && setting.Compare(list.Index(i), list.Index(i-1)) <= 0 {
 				d.fault(c, path, "want more than the value before it")
 			}
 		}
@@ -129,100 +127,17 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, path string, r rules) {
 		if v.IsNil() {
 			v.Set(reflect.New(t.Elem()))
 		}
-		d.value(n, v.Elem(), path, r)
+		d.value(n, v.Elem(), path, tag)
 	default:
-		d.scalar(n, v, path, r)
+		d.scalar(n, v, path, tag)
 	}
 }
 
-func isText(v reflect.Value) bool {
-	_, ok := v.Addr().Interface().(encoding.TextUnmarshaler)
-	return ok
-}
-
-func (d *decoder) scalar(n *yaml.Node, v reflect.Value, path string, r rules) {
+func (d *decoder) scalar(n *yaml.Node, v reflect.Value, path string, tag reflect.StructTag) {
+	r := setting.NewRule(v.Type(), tag)
 	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
-		d.fault(n, path, "want %s", r.want(v))
-		return
+		d.fault(n, path, "want %s", r.Want())
+	} else if err := r.Set(v, n.Value); err != nil { // which the fault shows before it
+		d.fault(n, path, "%s", strings.TrimPrefix(err.Error(), strconv.Quote(n.Value)+", "))
 	}
-	if err := set(v, n, r); err != nil || !r.within(v) {
-		if err != nil && isTextOf(v) {
-			if want := r.want(v); says(err, want) {
-				// The fault already shows the value; the error may begin with it, too.
-				d.fault(n, path, "%s", strings.TrimPrefix(err.Error(), strconv.Quote(n.Value)+", "))
-			} else {
-				d.fault(n, path, "%v; want %s", err, want)
-			}
-			return
-		}
-		d.fault(n, path, "want %s", r.want(v))
-	}
-}
-
-func isTextOf(v reflect.Value) bool { return v.CanAddr() && isText(v) }
-
-// set parses a scalar into v.
-func set(v reflect.Value, n *yaml.Node, r rules) error {
-	text := n.Value
-	if isTextOf(v) {
-		return v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text))
-	}
-	switch {
-	case v.Type() == durationType:
-		d, err := quantity.ParseDuration(text)
-		if err != nil {
-			return err
-		}
-		v.SetInt(int64(d))
-	case v.Kind() == reflect.Bool:
-		if text != "true" && text != "false" {
-			return strconv.ErrSyntax
-		}
-		v.SetBool(text == "true")
-	case v.CanInt():
-		digits, minus := strings.CutPrefix(text, "-")
-		x, err := whole(digits, r.unit())
-		if err != nil || x > math.MaxInt64 || v.OverflowInt(int64(x)) {
-			return strconv.ErrRange
-		}
-		if v.SetInt(int64(x)); minus {
-			v.SetInt(-int64(x))
-		}
-	case v.CanUint():
-		x, err := whole(text, r.unit())
-		if err != nil || v.OverflowUint(x) {
-			return strconv.ErrRange
-		}
-		v.SetUint(x)
-	case v.CanFloat() && r.unit() == "probability":
-		x, err := quantity.ParseProbability(text)
-		if err != nil {
-			return err
-		}
-		v.SetFloat(x)
-	case v.CanFloat():
-		x, err := strconv.ParseFloat(text, 64)
-		if err != nil || x != x || x-x != 0 {
-			return strconv.ErrSyntax
-		}
-		v.SetFloat(x)
-	case v.Kind() == reflect.String:
-		v.SetString(text)
-	default:
-		panic("BUG: plan: a field of type " + v.Type().String())
-	}
-	return nil
-}
-
-// whole reads a whole number in a unit.
-func whole(text, unit string) (uint64, error) {
-	switch unit {
-	case "rate":
-		x, err := quantity.ParseRate(text)
-		return uint64(x), err
-	case "size":
-		x, err := quantity.ParseSize(text)
-		return uint64(x), err
-	}
-	return quantity.ParseCount(text)
 }

@@ -17,13 +17,9 @@
 //		Seeds    int           `plan:"seeds" min:"1" max:"10000"`
 //	}
 //
-// A field without the tag is not part of the plan. Bounds are inclusive and hold for each element
-// of a list. So does power:"two", which wants powers of two. A single value is a list of one. A
-// list may be empty only with optional:"true", and must rise with order:"rising". Durations are
-// text such as "20ms"; whole numbers may be 1_000_000 or 1e6. A number tagged unit:"rate" may have
-// a unit, such as "100Mbit", unit:"size" one such as "64KiB", and unit:"probability" a percent
-// sign: package netstack/sim has the parsers. A type with UnmarshalText may say what it accepts by
-// a method Allowed() string.
+// A field without the tag is not part of the plan. The other tags and the syntax of values are
+// those of package setting, and hold for each element of a list. A single value is a list of one. A
+// list may be empty only with optional:"true", and must rise with order:"rising".
 //
 // # Errors
 //

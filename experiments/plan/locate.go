@@ -81,9 +81,3 @@ func find(n *yaml.Node, text string) int {
 	}
 	return 0
 }
-
-// says reports whether an error already says what its type accepts.
-func says(err error, allowed string) bool {
-	_, want, ok := strings.Cut(err.Error(), "want ")
-	return ok && strings.Contains(allowed, want)
-}
