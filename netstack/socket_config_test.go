@@ -110,7 +110,7 @@ func TestSocketConfigWhileConnected(t *testing.T) {
 	}{
 		{"tick 100µs", plain(time.Second, 100*time.Microsecond)},
 		{"RACK true", func(c *SocketConfig) { c.Policy.RACK = true }},
-		{"minimum RTO", plain(-1, time.Millisecond)},
+		{"rto-min", plain(-1, time.Millisecond)},
 	} {
 		before := s.endpoint().SocketConfig()
 		if err := s.configure(c.change); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -8,48 +8,49 @@ import (
 	"tcpwheel/wheel"
 )
 
-// DelAckConfig says when an acknowledgement is delayed, and for how long.
+// DelAckConfig says when an acknowledgement is delayed, and for how long. Its text is that of
+// ParseDelAck.
 type DelAckConfig struct {
-	// Every is how many full-sized segments may arrive before an ACK leaves at once: 1 or 2. 1
-	// delays no ACK. RFC 5681 §4.2: "an ACK SHOULD be generated for at least every second
-	// full-sized segment".
-	Every int
+	// Every is how many full-sized segments may arrive before an ACK leaves at once. 1 delays no
+	// ACK. RFC 5681 §4.2: "an ACK SHOULD be generated for at least every second full-sized segment".
+	Every int `set:"every" min:"1" max:"2" help:"full segments for which one ACK may wait"`
 
 	// Quick is how many segments are acknowledged at once at the start of a connection, or after
-	// it was idle, so that the peer's slow start is not held up: 0 to 64. Linux's
-	// TCP_MAX_QUICKACKS is 16.
-	Quick int
+	// it was idle, so that the peer's slow start is not held up. Linux's TCP_MAX_QUICKACKS is 16.
+	Quick int `set:"quick" min:"0" max:"64" help:"segments that are acknowledged at once at the start"`
 
 	// PingPong ends the quick ACKs while the application answers what arrives, since its answers
 	// carry the ACKs, as in Linux (inet_csk_in_pingpong_mode). A delayed ACK that no answer
 	// carried lets them go on.
-	PingPong bool
+	PingPong bool `set:"ping-pong" help:"answers of the application end the quick ACKs, as in Linux"`
 
 	// Delay is the initial delay of an ACK. As in Linux it may follow the gaps between segments,
-	// from Min to Max, and is fixed where the two are equal. All are 0 to 500 ms. RFC 5681 §4.2:
-	// the ACK "MUST be generated within 500 ms of the arrival of the first unacknowledged
-	// packet".
-	Delay, Min, Max time.Duration
+	// from Min to Max, and is fixed where the two are equal. RFC 5681 §4.2: the ACK "MUST be
+	// generated within 500 ms of the arrival of the first unacknowledged packet".
+	Delay time.Duration `set:"delay" max:"500ms" help:"initial delay of an ACK, from delack-min to delack-max"`
+	Min   time.Duration `set:"min" max:"500ms" help:"shortest delay of an ACK"`
+	Max   time.Duration `set:"max" max:"500ms" help:"longest delay of an ACK"`
 
 	// Heartbeat, if above 0, sends delayed ACKs at its multiples from Policy.Origin, and no timer
-	// is armed for the delay: 4.4BSD's fast timeout of 200 ms. At most 500 ms.
-	Heartbeat time.Duration
+	// is armed for the delay: 4.4BSD's fast timeout of 200 ms.
+	Heartbeat time.Duration `set:"heartbeat" alias:"heartbeat" max:"500ms" help:"clock at whose ticks delayed ACKs leave; 0s is none"`
 }
 
 const maxDelAck = 500 * time.Millisecond
+
+const delAckAllowed = "off, a delay such as 40ms, or heartbeat:200ms, 1µs to 500ms"
 
 // ParseDelAck reads how ACKs are delayed: "off"; a timer of fixed length, as in "40ms"; or
 // "heartbeat:200ms", the ticks of a clock as in 4.4BSD. A delayed ACK leaves with the second full
 // segment at the latest.
 func ParseDelAck(text string) (d DelAckConfig, err error) {
-	if text == "off" {
+	if text == "off" || text == "0" {
 		return DelAckConfig{Every: 1}, nil
 	}
 	span, isHeartbeat := strings.CutPrefix(text, "heartbeat:")
 	at, err := time.ParseDuration(span)
 	if err != nil || at < minTick || at > maxDelAck {
-		return d, fmt.Errorf("%q, want off, a delay such as 40ms, or heartbeat:200ms, %v to %v",
-			text, minTick, maxDelAck)
+		return d, fmt.Errorf("%q, want %s", text, delAckAllowed)
 	}
 	if isHeartbeat {
 		return DelAckConfig{Every: 2, Heartbeat: at, Max: at}, nil
@@ -70,20 +71,22 @@ func (d DelAckConfig) String() string {
 	return fmt.Sprintf("%v to %v", d.Min, d.Max)
 }
 
+// UnmarshalText calls ParseDelAck.
+func (d *DelAckConfig) UnmarshalText(text []byte) (err error) {
+	*d, err = ParseDelAck(string(text))
+	return err
+}
+
+// Allowed says what UnmarshalText accepts.
+func (*DelAckConfig) Allowed() string { return delAckAllowed }
+
+// check returns an error if the delays are not in order.
 func (d *DelAckConfig) check() error {
 	switch {
-	case d.Every < 1 || d.Every > 2:
-		return fmt.Errorf("tcptimers: ACK every %d segments, want 1..2", d.Every)
-	case d.Quick < 0 || d.Quick > 64:
-		return fmt.Errorf("tcptimers: quick ACKs %d, want 0..64", d.Quick)
-	case d.Heartbeat < 0 || d.Heartbeat > maxDelAck:
-		return fmt.Errorf("tcptimers: delayed ACK heartbeat %v, want 0 to %v", d.Heartbeat, maxDelAck)
-	case d.Min < 0 || d.Min > maxDelAck:
-		return fmt.Errorf("tcptimers: minimum ACK delay %v, want 0 to %v", d.Min, maxDelAck)
-	case d.Max < d.Min || d.Max > maxDelAck:
-		return fmt.Errorf("tcptimers: maximum ACK delay %v, want %v (the minimum) to %v", d.Max, d.Min, maxDelAck)
+	case d.Max < d.Min:
+		return fmt.Errorf("tcptimers: delack-max %v, want %v (delack-min) to %v", d.Max, d.Min, maxDelAck)
 	case d.Delay < d.Min || d.Delay > d.Max:
-		return fmt.Errorf("tcptimers: ACK delay %v, want %v (the minimum) to %v (the maximum)", d.Delay, d.Min, d.Max)
+		return fmt.Errorf("tcptimers: delack-delay %v, want %v (delack-min) to %v (delack-max)", d.Delay, d.Min, d.Max)
 	}
 	return nil
 }

@@ -21,7 +21,7 @@
 // Begin with policy.go, which has all knobs, and kind.go, the timers of a connection.
 //
 //	registry.go                        policies and profiles by name
-//	profile.go, check.go, switch.go    their values, their bounds, their switches
+//	profile.go, check.go, settings.go  their values, their bounds, their text
 //	estimator.go                       the interface that rfc6298.go, linux.go and bsd.go implement
 //	rexmit.go, delack.go, persist.go   the rules by which timers are set
 //	phase.go                           ticks

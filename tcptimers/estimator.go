@@ -3,6 +3,8 @@ package tcptimers
 import (
 	"fmt"
 	"time"
+
+	"tcpwheel/wheel/base/setting"
 )
 
 // Sample is one measured round-trip time: of a segment sent only once (Karn's algorithm, RFC 6298
@@ -95,20 +97,20 @@ func clampRTT(rtt time.Duration) time.Duration { return min(max(rtt, 0), maxRTT)
 // Bounds are the limits of a retransmission timeout. To the constructors of estimators a zero
 // field means its default; for no floor, set Min to 1 ns.
 type Bounds struct {
-	Initial time.Duration // before the first sample; Min and Max apply to it too
-	Min     time.Duration // the floor
-	Max     time.Duration // the ceiling, also of the backed-off timeout: at most 24 h
+	// Initial is the timeout before the first sample. Min and Max apply to it too, and Max to a
+	// timeout that is backed off.
+	Initial time.Duration `set:"initial" min:"1ns" max:"24h" help:"RTO before the first sample"`
+	Min     time.Duration `set:"min" alias:"floor" min:"1ns" max:"24h" help:"floor on the RTO, or on the variation for the estimator linux"`
+	Max     time.Duration `set:"max" max:"24h" help:"ceiling of the RTO"`
 }
 
 // check returns an error for the first field out of bounds.
 func (b Bounds) check() error {
-	switch {
-	case b.Initial <= 0 || b.Initial > maxTimeout:
-		return fmt.Errorf("tcptimers: initial RTO %v, want above 0 and up to %v", b.Initial, maxTimeout)
-	case b.Min <= 0 || b.Min > maxTimeout:
-		return fmt.Errorf("tcptimers: minimum RTO %v, want above 0 and up to %v", b.Min, maxTimeout)
-	case b.Max < b.Min || b.Max > maxTimeout:
-		return fmt.Errorf("tcptimers: maximum RTO %v, want %v (the minimum) to %v", b.Max, b.Min, maxTimeout)
+	if err := setting.Check(&b); err != nil {
+		return fmt.Errorf("tcptimers: RTO %w", err)
+	}
+	if b.Max < b.Min {
+		return fmt.Errorf("tcptimers: rto-max %v, want %v (rto-min) to %v", b.Max, b.Min, maxTimeout)
 	}
 	return nil
 }

@@ -45,15 +45,15 @@ func ExampleNewProfile() {
 }
 
 func ExampleParsePolicy() {
-	for _, text := range []string{"linux", "per-segment@10ms", "datacenter@exact", "linux@1s"} {
+	for _, text := range []string{"linux", "per-segment@10ms", "datacenter@exact", "moon"} {
 		p, err := tcptimers.ParsePolicy(text)
-		fmt.Println(p.Rexmit, p.Tick, err)
+		fmt.Println(p.Rexmit, p.Tick, err != nil)
 	}
 	// Output:
-	// restart 4ms <nil>
-	// per-segment 10ms <nil>
-	// per-segment 1µs <nil>
-	// per-segment 0s tcptimers: policy "linux@1s": tick "1s", want exact, or 1µs to 500ms
+	// restart 4ms false
+	// per-segment 10ms false
+	// per-segment 1µs false
+	// per-segment 0s true
 }
 
 // The phases of a tick: a timer of 1.2 s that is started at 0.3 s.

@@ -45,6 +45,9 @@ const (
 
 var phaseNames = [phases]string{"shared", "own", "countdown", "jiffies"}
 
+// Names returns the names of the phases, in order.
+func (Phase) Names() []string { return phaseNames[:] }
+
 // String returns "shared", "own", "countdown" or "jiffies".
 func (p Phase) String() string {
 	if p >= phases {

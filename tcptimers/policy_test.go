@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/base/setting"
 )
 
 // TestPolicyNames: every name makes a valid policy of that name.
@@ -45,48 +46,48 @@ func TestCheck(t *testing.T) {
 		breakIt func(p *Policy)
 		want    string
 	}{
-		{func(p *Policy) { *p = Policy{} }, "tcptimers: tick 0s, want 1µs to 500ms"},
-		{func(p *Policy) { p.RTTTick = -1 }, "tcptimers: RTT tick -1ns, want 0 (exact) to 500ms"},
-		{func(p *Policy) { p.RTTTick = time.Second }, "tcptimers: RTT tick 1s, want 0 (exact) to 500ms"},
-		{func(p *Policy) { p.Tick = 999 }, "tcptimers: tick 999ns, want 1µs to 500ms"},
-		{func(p *Policy) { p.Tick = 501 * ms }, "tcptimers: tick 501ms, want 1µs to 500ms"},
-		{func(p *Policy) { p.Phase = 4 }, "tcptimers: phase 4, want below 4"},
-		{func(p *Policy) { p.Estimator = 9 }, "tcptimers: estimator 9, want below 4"},
+		{func(p *Policy) { *p = Policy{} }, "tcptimers: tick 0s, want 1us to 500ms"},
+		{func(p *Policy) { p.RTTTick = -1 }, "tcptimers: rtt-tick -1ns, want 0s to 500ms"},
+		{func(p *Policy) { p.RTTTick = time.Second }, "tcptimers: rtt-tick 1s, want 0s to 500ms"},
+		{func(p *Policy) { p.Tick = 999 }, "tcptimers: tick 999ns, want 1us to 500ms"},
+		{func(p *Policy) { p.Tick = 501 * ms }, "tcptimers: tick 501ms, want 1us to 500ms"},
+		{func(p *Policy) { p.Phase = 4 }, "tcptimers: phase Phase(4), want one of shared, own, countdown, jiffies"},
+		{func(p *Policy) { p.Estimator = 9 }, "tcptimers: estimator EstimatorKind(9), want one of rfc6298, linux, bsd, tahoe"},
 		{func(p *Policy) { p.Estimator = EstimatorBSD },
-			"tcptimers: RTT tick 0s, want 1µs to 500ms for an estimator that counts ticks"},
-		{func(p *Policy) { p.VarMin = -1 }, "tcptimers: floor on the variation -1ns, want 0 to 24h0m0s"},
-		{func(p *Policy) { p.Jitter = math.NaN() }, "tcptimers: jitter NaN, want 0..1"},
-		{func(p *Policy) { p.Jitter = 1.5 }, "tcptimers: jitter 1.5, want 0..1"},
+			"tcptimers: rtt-tick 0s, want 1µs to 500ms for an estimator that counts ticks"},
+		{func(p *Policy) { p.VarMin = -1 }, "tcptimers: var-min -1ns, want 0s to 24h"},
+		{func(p *Policy) { p.Jitter = math.NaN() }, "tcptimers: jitter NaN, want 0 to 1"},
+		{func(p *Policy) { p.Jitter = 1.5 }, "tcptimers: jitter 1.5, want 0 to 1"},
 		{func(p *Policy) { p.Tick, p.DelAck.Heartbeat = 1000001, FastTick },
-			"tcptimers: delayed ACK heartbeat 200ms and tick 1.000001ms, want a common measure of at least 1µs"},
-		{func(p *Policy) { p.Bounds.Initial = 0 }, "tcptimers: initial RTO 0s, want above 0 and up to 24h0m0s"},
-		{func(p *Policy) { p.Bounds.Min = 0 }, "tcptimers: minimum RTO 0s, want above 0 and up to 24h0m0s"},
-		{func(p *Policy) { p.Bounds.Max = ms }, "tcptimers: maximum RTO 1ms, want 50ms (the minimum) to 24h0m0s"},
-		{func(p *Policy) { p.Rexmit = 3 }, "tcptimers: retransmission mode 3, want below 3"},
-		{func(p *Policy) { p.MaxAckDelay = time.Second }, "tcptimers: peer's ACK delay 1s, want 0 to 500ms"},
-		{func(p *Policy) { p.SharedTimer = true }, "tcptimers: a shared timer with mode per-segment, want restart"},
-		{func(p *Policy) { p.ProbeSlack = time.Second }, "tcptimers: slack of the probe 1s, want 0 to 500ms"},
-		{func(p *Policy) { p.R1 = 0 }, "tcptimers: R1 0, want at least 1"},
-		{func(p *Policy) { p.R2 = -1 }, "tcptimers: R2 -1ns, want at least 0"},
-		{func(p *Policy) { p.MaxRexmits = -1 }, "tcptimers: retransmissions -1, want 0..254"},
-		{func(p *Policy) { p.MaxRexmits = 255 }, "tcptimers: retransmissions 255, want 0..254"},
-		{func(p *Policy) { p.R2 = 0 }, "tcptimers: R2 0s and retransmissions 0, want one above 0"},
-		{func(p *Policy) { p.SynR2 = 0 }, "tcptimers: R2 of a SYN 0s, want above 0"},
-		{func(p *Policy) { p.SynLinearTimeouts = -1 }, "tcptimers: linear timeouts of a SYN -1, want 0..127"},
-		{func(p *Policy) { p.SynLinearTimeouts = 128 }, "tcptimers: linear timeouts of a SYN 128, want 0..127"},
-		{func(p *Policy) { p.KeepIdle = 0 }, "tcptimers: keepalive after 0s, want above 0"},
-		{func(p *Policy) { p.KeepInterval = 0 }, "tcptimers: keepalive interval 0s, want above 0"},
-		{func(p *Policy) { p.KeepCount = 0 }, "tcptimers: keepalive probes 0, want at least 1"},
-		{func(p *Policy) { p.DelAck.Every = 3 }, "tcptimers: ACK every 3 segments, want 1..2"},
-		{func(p *Policy) { p.DelAck.Quick = 65 }, "tcptimers: quick ACKs 65, want 0..64"},
-		{func(p *Policy) { p.DelAck.Heartbeat = time.Second }, "tcptimers: delayed ACK heartbeat 1s, want 0 to 500ms"},
-		{func(p *Policy) { p.DelAck.Min = -1 }, "tcptimers: minimum ACK delay -1ns, want 0 to 500ms"},
-		{func(p *Policy) { p.DelAck.Max = 30 * ms }, "tcptimers: maximum ACK delay 30ms, want 40ms (the minimum) to 500ms"},
-		{func(p *Policy) { p.DelAck.Delay = 41 * ms }, "tcptimers: ACK delay 41ms, want 40ms (the minimum) to 40ms (the maximum)"},
-		{func(p *Policy) { p.PersistMin = 0 }, "tcptimers: minimum persist interval 0s, want above 0"},
-		{func(p *Policy) { p.PersistMax = 0 }, "tcptimers: maximum persist interval 0s, want 50ms (the minimum) to 24h0m0s"},
-		{func(p *Policy) { p.MSL = 3 * time.Minute }, "tcptimers: MSL 3m0s, want above 0 and up to 2m0s"},
-		{func(p *Policy) { p.FinWait2 = 0 }, "tcptimers: FIN-WAIT-2 0s, want above 0"},
+			"tcptimers: delack-heartbeat 200ms and tick 1.000001ms, want a common measure of at least 1µs"},
+		{func(p *Policy) { p.Bounds.Initial = 0 }, "tcptimers: rto-initial 0s, want 1ns to 24h"},
+		{func(p *Policy) { p.Bounds.Min = 0 }, "tcptimers: rto-min 0s, want 1ns to 24h"},
+		{func(p *Policy) { p.Bounds.Max = ms }, "tcptimers: rto-max 1ms, want 50ms (rto-min) to 24h0m0s"},
+		{func(p *Policy) { p.Rexmit = 3 }, "tcptimers: rexmit RexmitMode(3), want one of per-segment, restart, rto-restart"},
+		{func(p *Policy) { p.MaxAckDelay = time.Second }, "tcptimers: max-ack-delay 1s, want 0s to 500ms"},
+		{func(p *Policy) { p.SharedTimer = true }, "tcptimers: shared-timer with rexmit per-segment, want restart"},
+		{func(p *Policy) { p.ProbeSlack = time.Second }, "tcptimers: probe-slack 1s, want 0s to 500ms"},
+		{func(p *Policy) { p.R1 = 0 }, "tcptimers: r1 0, want 1 or more"},
+		{func(p *Policy) { p.R2 = -1 }, "tcptimers: r2 -1ns, want a duration such as 20ms"},
+		{func(p *Policy) { p.MaxRexmits = -1 }, "tcptimers: max-rexmits -1, want 0 to 254"},
+		{func(p *Policy) { p.MaxRexmits = 255 }, "tcptimers: max-rexmits 255, want 0 to 254"},
+		{func(p *Policy) { p.R2 = 0 }, "tcptimers: r2 0s and max-rexmits 0, want one above 0"},
+		{func(p *Policy) { p.SynR2 = 0 }, "tcptimers: syn-r2 0s, want 1ns or more"},
+		{func(p *Policy) { p.SynLinearTimeouts = -1 }, "tcptimers: syn-linear-timeouts -1, want 0 to 127"},
+		{func(p *Policy) { p.SynLinearTimeouts = 128 }, "tcptimers: syn-linear-timeouts 128, want 0 to 127"},
+		{func(p *Policy) { p.KeepIdle = 0 }, "tcptimers: keepalive after 0s, then each 1m15s, 9 times, want all above 0"},
+		{func(p *Policy) { p.KeepInterval = 0 }, "tcptimers: keepalive after 2h0m0s, then each 0s, 9 times, want all above 0"},
+		{func(p *Policy) { p.KeepCount = 0 }, "tcptimers: keepalive after 2h0m0s, then each 1m15s, 0 times, want all above 0"},
+		{func(p *Policy) { p.DelAck.Every = 3 }, "tcptimers: delack-every 3, want 1 to 2"},
+		{func(p *Policy) { p.DelAck.Quick = 65 }, "tcptimers: delack-quick 65, want 0 to 64"},
+		{func(p *Policy) { p.DelAck.Heartbeat = time.Second }, "tcptimers: delack-heartbeat 1s, want 0s to 500ms"},
+		{func(p *Policy) { p.DelAck.Min = -1 }, "tcptimers: delack-min -1ns, want 0s to 500ms"},
+		{func(p *Policy) { p.DelAck.Max = 30 * ms }, "tcptimers: delack-max 30ms, want 40ms (delack-min) to 500ms"},
+		{func(p *Policy) { p.DelAck.Delay = 41 * ms }, "tcptimers: delack-delay 41ms, want 40ms (delack-min) to 40ms (delack-max)"},
+		{func(p *Policy) { p.PersistMin = 0 }, "tcptimers: persist-min 0s, want 1ns or more"},
+		{func(p *Policy) { p.PersistMax = 0 }, "tcptimers: persist-max 0s, want 50ms (persist-min) to 24h0m0s"},
+		{func(p *Policy) { p.MSL = 3 * time.Minute }, "tcptimers: msl 3m0s, want 1ns to 2m"},
+		{func(p *Policy) { p.FinWait2 = 0 }, "tcptimers: fin-wait-2 0s, want 1ns or more"},
 	} {
 		p := MustPolicy(DefaultPolicy)
 		c.breakIt(&p)
@@ -98,18 +99,15 @@ func TestCheck(t *testing.T) {
 
 func TestSwitches(t *testing.T) {
 	for _, name := range Switches() {
-		p := MustPolicy("linux") // has all of them
-		q := p
-		if !p.Switch(name, false) || p == q {
-			t.Errorf("%s: switched off, nothing has changed", name)
+		on, off := MustPolicy("linux"), MustPolicy("linux")
+		for text, p := range map[string]*Policy{"on": &on, "off": &off} {
+			if err := setting.Set(p, name, text); err != nil {
+				t.Errorf("%s %s: %v", name, text, err)
+			}
 		}
-		if !p.Switch(name, true) || p != q {
-			t.Errorf("%s: switched off and on, %+v, want %+v", name, p, q)
+		if on == off {
+			t.Errorf("%s changes nothing", name)
 		}
-	}
-	p := MustPolicy("linux")
-	if q := p; p.Switch("reno", false) || p != q {
-		t.Error("Switch accepts reno")
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 )
 
 // entry is a policy or a profile in the registry.
@@ -108,48 +107,4 @@ func NewProfile(name string) (Policy, error) {
 		return e.policy(), nil
 	}
 	return Policy{}, fmt.Errorf("tcptimers: unknown profile %q, want one of %s", name, strings.Join(ProfileNames(), ", "))
-}
-
-// ParsePolicy reads a policy as "NAME" or "NAME@TICK", as in "per-segment@10ms". NAME is one of
-// Names. TICK, as ParseTick reads it, replaces Policy.Tick. Policy.Name becomes text.
-// The error lists what is accepted.
-func ParsePolicy(text string) (Policy, error) {
-	name, tick, hasTick := strings.Cut(text, "@")
-	e := find(policies, name)
-	if e == nil {
-		e = find(profiles, name)
-	}
-	if e == nil {
-		return Policy{}, fmt.Errorf("tcptimers: unknown policy %q, want one of %s, or a profile: %s",
-			name, strings.Join(PolicyNames(), ", "), strings.Join(otherProfiles(), ", "))
-	}
-	p := e.policy()
-	p.Name = text
-	if !hasTick {
-		return p, nil
-	}
-	var err error
-	if p.Tick, err = ParseTick(tick); err == nil {
-		err = p.Check()
-	}
-	if err != nil {
-		return Policy{}, fmt.Errorf("tcptimers: policy %q: %w", text, err)
-	}
-	return p, nil
-}
-
-// ExactTick is the finest tick of a policy, which ParseTick calls "exact".
-const ExactTick = minTick
-
-// ParseTick reads a tick of expiry: a duration as time.ParseDuration reads it, 1µs to 500ms, or
-// "exact" for ExactTick.
-func ParseTick(text string) (time.Duration, error) {
-	if text == "exact" {
-		return ExactTick, nil
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d < minTick || d > maxTick {
-		return 0, fmt.Errorf("tick %q, want exact, or %v to %v", text, minTick, maxTick)
-	}
-	return d, nil
 }

@@ -30,11 +30,11 @@ func TestParsePolicyErrorsListWhatIsAccepted(t *testing.T) {
 		"":            `tcptimers: unknown policy "", want one of ` + names,
 		"moon":        `tcptimers: unknown policy "moon", want one of ` + names,
 		"moon@10ms":   `tcptimers: unknown policy "moon", want one of ` + names,
-		"linux@":      `tcptimers: policy "linux@": tick "", want exact, or 1µs to 500ms`,
-		"linux@1s":    `tcptimers: policy "linux@1s": tick "1s", want exact, or 1µs to 500ms`,
-		"linux@0s":    `tcptimers: policy "linux@0s": tick "0s", want exact, or 1µs to 500ms`,
-		"linux@1ms@2": `tcptimers: policy "linux@1ms@2": tick "1ms@2", want exact, or 1µs to 500ms`,
-		"bsd@1000001ns": `tcptimers: policy "bsd@1000001ns": tcptimers: delayed ACK heartbeat 200ms and tick 1.000001ms, ` +
+		"linux@":      `tcptimers: policy "linux@": tick "", want exact, or a duration such as 20ms, 1us to 500ms`,
+		"linux@1s":    `tcptimers: policy "linux@1s": tick "1s", want exact, or a duration such as 20ms, 1us to 500ms`,
+		"linux@0s":    `tcptimers: policy "linux@0s": tick "0s", want exact, or a duration such as 20ms, 1us to 500ms`,
+		"linux@1ms@2": `tcptimers: policy "linux@1ms@2": tick "1ms@2", want exact, or a duration such as 20ms, 1us to 500ms`,
+		"bsd@1000001ns": `tcptimers: policy "bsd@1000001ns": tcptimers: delack-heartbeat 200ms and tick 1.000001ms, ` +
 			`want a common measure of at least 1µs`,
 	} {
 		if _, err := ParsePolicy(text); err == nil || err.Error() != want {

@@ -32,6 +32,9 @@ const (
 
 var rexmitModeNames = [rexmitModes]string{"per-segment", "restart", "rto-restart"}
 
+// Names returns the names of the modes, in order.
+func (RexmitMode) Names() []string { return rexmitModeNames[:] }
+
 // String returns "per-segment", "restart" or "rto-restart".
 func (m RexmitMode) String() string {
 	if m >= rexmitModes {

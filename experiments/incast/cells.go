@@ -129,7 +129,7 @@ func (p *Plan) subjects() (all []subject) {
 	for _, t := range p.Others {
 		s := subject{Setting: Setting{Kind: "other", Service: p.Service}, text: t.Text, timers: t.Text,
 			queries: p.Fewer, seeds: p.VariedSeeds, servers: p.Servers, buffer: p.Buffer, think: p.Think}
-		if t.Control == "newreno" {
+		if t.Config().Control == "newreno" {
 			s.initial = p.Window
 		}
 		all = append(all, s)

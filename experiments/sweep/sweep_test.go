@@ -94,7 +94,7 @@ func TestFaults(t *testing.T) {
 		"subject: gvisor\nworkload: stop-and-wait": `my.yaml:2: stop-and-wait of subject gvisor, want subject engine: ` +
 			`others do not report ACKs`,
 		"jitter: 100ms":             `my.yaml:2: sim: jitter 100ms, want 0s to 25ms (with timers=per-segment@1ms)`,
-		"timers: bsd\nrtt_tick: 0s": `my.yaml:3: rtt_tick: 0s for timers "bsd": tcptimers: RTT tick 0s, want 1µs to `,
+		"timers: bsd\nrtt_tick: 0s": `my.yaml:3: rtt_tick: 0s for timers "bsd": tcptimers: policy "bsd rtt-tick=0s": tcptimers: rtt-tick 0s, want 1µs to `,
 		"seeds: 1000\nrtt: [1ms, 2ms, 3ms, 4ms, 5ms]\nflows: [1, 2, 3, 4, 5]": `my.yaml:2: 200000 cells, all lists crossed times 1000 ` +
 			`seeds, want at most 100000: shorten lists, or split the plan`,
 		"bytes: 1000000000\nflows: 50\nworkload: bulk": `my.yaml:3: a cell of 34530400 segments, which takes about 138 s, ` +

@@ -8,8 +8,6 @@ import (
 
 	"tcpwheel/netstack"
 	"tcpwheel/netstack/tcp"
-	"tcpwheel/tcptimers"
-	"tcpwheel/wheel/base/quantity"
 )
 
 // Config says what to measure.
@@ -30,8 +28,7 @@ const (
 	ours   = "ours "
 )
 
-// Ours returns the name of this module's TCP with a timer policy or profile. A colon and a floor on
-// the RTO's variation term may follow, as in "per-segment:20ms".
+// Ours returns the name of this module's TCP with a configuration, as tcp.ParseConfig reads it.
 func Ours(policy string) string { return ours + policy }
 
 const (
@@ -88,21 +85,10 @@ func (c *Config) checkSender(s string) error {
 }
 
 // protocol returns the configuration of this module's TCP with a policy.
-func protocol(name string) (cfg netstack.Config, err error) {
-	name, floor, hasFloor := strings.Cut(name, ":")
-	p, err := tcptimers.ParsePolicy(name)
-	if err != nil {
-		return cfg, err
+func protocol(text string) (netstack.Config, error) {
+	if name, floor, old := strings.Cut(text, ":"); old && !strings.ContainsAny(name, " =") {
+		return netstack.Config{}, fmt.Errorf("policy %q, want %s+rto-floor=%s", text, name, floor)
 	}
-	if hasFloor {
-		d, err := quantity.ParseDuration(floor)
-		if err != nil || d < time.Microsecond {
-			return cfg, fmt.Errorf("floor %q of policy %s, want a duration of 1µs or more", floor, name)
-		}
-		p.SetFloor(d)
-	}
-	if err := p.Check(); err != nil {
-		return cfg, err
-	}
-	return netstack.Config{Conn: tcp.DefaultConfig(p)}, nil
+	c, err := tcp.ParseConfig(text)
+	return netstack.Config{Conn: c}, err
 }

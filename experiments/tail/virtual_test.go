@@ -24,7 +24,7 @@ func find(t *testing.T, results []Result, sender string, segments int) Result {
 func TestVirtual(t *testing.T) {
 	const rtt = 10 * time.Millisecond
 	c := Config{RTT: rtt, Count: 3, Segments: []int{1, 10}, Virtual: true,
-		Senders: []string{Ours("per-segment"), Ours("per-segment:20ms"), Ours("rfc6298"), Ours("rfc7765"), GVisor}}
+		Senders: []string{Ours("per-segment"), Ours("per-segment+rto-floor=20ms"), Ours("rfc6298"), Ours("rfc7765"), GVisor}}
 	results, err := Run(t.Context(), c, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -44,9 +44,9 @@ func TestVirtual(t *testing.T) {
 		// 2·SRTT after its transmission, because the other ACKs show that the client does not delay.
 		{sender: Ours("per-segment"), segments: 10, retransmit: 2 * rtt, probes: 3},
 		// SRTT + 20 ms is earlier than an ACK delayed by 40 ms.
-		{sender: Ours("per-segment:20ms"), segments: 1, retransmit: rtt + ms(20), probes: 3, isSpurious: true,
+		{sender: Ours("per-segment+rto-floor=20ms"), segments: 1, retransmit: rtt + ms(20), probes: 3, isSpurious: true,
 			isDelayed: true},
-		{sender: Ours("per-segment:20ms"), segments: 10, retransmit: 2 * rtt, probes: 3},
+		{sender: Ours("per-segment+rto-floor=20ms"), segments: 10, retransmit: 2 * rtt, probes: 3},
 		// 1 s after the segment's transmission, or after the ACK of the segments before it.
 		{sender: Ours("rfc6298"), segments: 1, retransmit: ms(1000), timeouts: 3, isDelayed: true},
 		{sender: Ours("rfc6298"), segments: 10, retransmit: rtt + ms(1000), timeouts: 3},

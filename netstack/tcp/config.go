@@ -7,6 +7,7 @@ import (
 
 	"tcpwheel/netstack/tcp/congestion"
 	"tcpwheel/tcptimers"
+	"tcpwheel/wheel/base/setting"
 )
 
 // Config configures connections. Connections share it, so it must not change once one uses it.
@@ -16,72 +17,73 @@ type Config struct {
 
 	// Control names the congestion controller: "newreno", "cubic" (the default) or "vegas".
 	// Congestion has its parameters; the engine sets MSS, SYNLost and Paced.
-	Control    string
+	Control    string `set:"control" alias:"cc" oneof:"newreno cubic vegas" help:"congestion control"`
 	Congestion congestion.Config
-	VegasCheck bool // TCP Vegas's fine-grained timeout check, with any controller
-	Pacing     bool // a timer spreads segments over the round trip
+	VegasCheck bool `set:"vegas-check" help:"the check of a fine clock of TCP Vegas, with any control"`
+	Pacing     bool `set:"pacing" help:"a timer spreads segments over the round trip"`
 
 	// Reno ends fast recovery without SACK at the first ACK of new data, as 4.3BSD Reno does. Other
 	// losses of the flight wait for their own duplicate ACKs or for the timer.
 	//
 	// DEVIATION RFC 6582 §3.2: this exists to study measurements made before NewReno.
-	Reno bool
+	Reno bool `set:"reno" help:"recovery ends with the first ACK of new data without SACK, as in 4.3BSD Reno"`
 
 	// Replay has connections follow another sender, for replays of captures; nil for none.
 	Replay *ReplayConfig
 
 	// Options offered in the SYN and accepted in the SYN-ACK. All but ECN are on by default.
-	Timestamps bool // RFC 7323 §3
-	WScale     bool // RFC 7323 §2
-	SACK       bool // RFC 2018
-	ECN        bool // RFC 3168
+	Timestamps bool `set:"timestamps" help:"offer timestamps (RFC 7323 §3)"`
+	WScale     bool `set:"wscale" help:"offer window scaling (RFC 7323 §2)"`
+	SACK       bool `set:"sack" help:"offer SACK (RFC 2018)"`
+	ECN        bool `set:"ecn" help:"offer ECN (RFC 3168)"`
 
 	// RequireTimestamps drops segments without the timestamps that were negotiated, except SYNs and
 	// RSTs (RFC 7323 §3.2, SHOULD). Off by default, as in Linux.
-	RequireTimestamps bool
+	RequireTimestamps bool `set:"require-timestamps" help:"drop segments without the negotiated timestamps"`
 
 	// ICMPEndsHandshake ends a handshake when the network reports an unreachable destination, as Linux
 	// and gVisor do. Off by default: RFC 9293 §3.9.2.2 (MUST-56) keeps such a connection.
-	ICMPEndsHandshake bool
+	ICMPEndsHandshake bool `set:"icmp-ends-handshake" help:"an unreachable destination ends a handshake, as in Linux"`
 
-	// TimestampTick is the tick of the timestamp clock: 1 µs to 1 s, 1 ms by default. RFC 7323 §5.4
-	// wants 1 ms to 1 s.
-	TimestampTick time.Duration
+	// TimestampTick is the tick of the timestamp clock, 1 ms by default. RFC 7323 §5.4 wants 1 ms
+	// to 1 s.
+	TimestampTick time.Duration `set:"timestamp-tick" min:"1us" max:"1s" help:"tick of the timestamp clock"`
 
-	RecvBuffer    uint32 // bytes, 1..2^30-2^14; default 1 MiB
-	RecvBufferMax uint32 // RecvBuffer grows up to this, default 4 MiB; ≤ RecvBuffer disables growth
-	MaxOutOfOrder int    // out-of-order ranges held, 1..4096; default 1024
-	MaxSegments   int    // segments in flight, 1..MaxSentSegments; default 65,536
+	// RecvBuffer is 1 MiB by default and grows to 4 MiB. The bound is the largest window.
+	RecvBuffer    uint32 `set:"recv-buffer" unit:"size" min:"1" max:"1073725440" help:"receive buffer, bytes"`
+	RecvBufferMax uint32 `set:"recv-buffer-max" unit:"size" max:"1073725440" help:"the receive buffer grows up to this, bytes"`
+	MaxOutOfOrder int    `set:"max-out-of-order" min:"1" max:"4096" help:"out-of-order ranges held"`
+	MaxSegments   int    `set:"max-segments" min:"1" max:"1048576" help:"segments in flight"`
 
 	// PRRInCWR spreads the reduction for an ECN mark, or for a loss that a probe repaired, over the
 	// round trip by PRR, as Linux does. Without it cwnd falls at once.
-	PRRInCWR bool
+	PRRInCWR bool `set:"prr-in-cwr" help:"spread the reduction for a mark over the round trip by PRR, as in Linux"`
 
 	// ResetAtAck makes the RST for data that arrives after Close a plain <SEQ=SEG.ACK><CTL=RST>, as
 	// in Linux (tcp_v4_send_reset). Without it the RST is at SND.NXT if our FIN has probably arrived
 	// before it: there a peer by RFC 5961 obeys it at once.
-	ResetAtAck bool
+	ResetAtAck bool `set:"reset-at-ack" help:"the RST for data after close has no ACK, as in Linux"`
 
 	// WholeSACKs ignores the SACK of a part of a segment, as Linux does (tcp_match_skb_to_sack). The
 	// segment is then neither delivered nor evidence of another's loss.
-	WholeSACKs bool
+	WholeSACKs bool `set:"whole-sacks" help:"ignore the SACK of a part of a segment, as in Linux"`
 
-	AckPush  bool // acknowledge a segment with PSH at once
-	Minshall bool // Nagle's algorithm waits only for small segments (Minshall's variant, as in Linux)
+	AckPush  bool `set:"ack-push" help:"acknowledge a segment with PSH at once"`
+	Minshall bool `set:"minshall" help:"Nagle waits only for small segments, as in Linux"`
 
 	// InvalidAckInterval is the shortest time between two ACKs that answer unacceptable segments of
-	// a connection, 0 to 1 h; 0 is no limit. It stops two ends that disagree from answering each
+	// a connection; 0 is no limit. It stops two ends that disagree from answering each
 	// other forever. The default is Linux's tcp_invalid_ratelimit, 500 ms.
-	InvalidAckInterval time.Duration
+	InvalidAckInterval time.Duration `set:"invalid-ack-interval" max:"1h" help:"shortest time between answers to unacceptable segments; 0s: no limit"`
 
 	Socket SocketOptions // the initial socket options
 }
 
 // SocketOptions are the options that an application may change at any time with Conn.SetOptions.
 type SocketOptions struct {
-	NoDelay  bool // TCP_NODELAY: Nagle's algorithm is off
+	NoDelay  bool `set:"nodelay" help:"Nagle is off (TCP_NODELAY)"`
 	Cork     bool // TCP_CORK: send full segments only, for at most 200 ms
-	QuickAck bool // never delay an ACK
+	QuickAck bool `set:"quickack" help:"never delay an ACK"`
 
 	// NoQuickAck also delays the first ACKs, which the policy would send at once (TCP_QUICKACK set
 	// to 0). When it is cleared, the policy's quick ACKs start over.
@@ -89,16 +91,16 @@ type SocketOptions struct {
 
 	// NotSentLowat is how many unsent bytes end the room for writes (TCP_NOTSENT_LOWAT); 0 is no
 	// bound. See Conn.WriteRoom and Conn.LittleUnsent.
-	NotSentLowat uint32
+	NotSentLowat uint32 `set:"notsent-lowat" unit:"size" help:"unsent bytes that end the room for writes (TCP_NOTSENT_LOWAT); 0: none"`
 
 	// UserTimeout is how long data may stay unacknowledged, or unsent behind a closed window,
 	// before the connection fails (TCP_USER_TIMEOUT; RFC 9293 §3.8.3, RFC 5482). 0 uses R2 of the
 	// policy.
-	UserTimeout time.Duration
+	UserTimeout time.Duration `set:"user-timeout" max:"596523h14m7s" help:"how long data may stay unacknowledged (TCP_USER_TIMEOUT); 0s: r2"`
 
-	// MaxSeg is an upper bound on the MSS in both directions (TCP_MAXSEG), MinMSS..65535 bytes; 0
+	// MaxSeg is an upper bound on the MSS in both directions (TCP_MAXSEG), MinMSS bytes or more; 0
 	// is no bound.
-	MaxSeg uint16
+	MaxSeg uint16 `set:"max-seg" zero:"ok" min:"48" help:"upper bound on the MSS (TCP_MAXSEG); 0: none"`
 
 	// FinWait2 is how long a closed connection waits for the peer's FIN (TCP_LINGER2); 0 uses the
 	// policy's time.
@@ -112,9 +114,10 @@ type SocketOptions struct {
 	// bound. It never shrinks a window already advertised.
 	WindowClamp uint32
 
-	Keepalive              bool // SO_KEEPALIVE
-	KeepIdle, KeepInterval time.Duration
-	KeepCount              int
+	Keepalive    bool          `set:"keepalive" help:"probe a silent peer (SO_KEEPALIVE)"`
+	KeepIdle     time.Duration `set:"keep-idle" min:"1ns" max:"596523h14m7s" help:"silence before the first probe"`
+	KeepInterval time.Duration `set:"keep-interval" min:"1ns" max:"596523h14m7s" help:"time between probes"`
+	KeepCount    int           `set:"keep-count" min:"1" max:"255" help:"unanswered probes that end a connection"`
 }
 
 // DefaultConfig returns the configuration for a policy: all extensions but ECN and pacing, CUBIC,
@@ -161,19 +164,8 @@ func (c *Config) Check() error {
 	if _, err := congestion.New(c.Control, cc); err != nil {
 		return err
 	}
-	switch {
-	case c.TimestampTick < time.Microsecond || c.TimestampTick > time.Second:
-		return fmt.Errorf("tcp: timestamp tick %v, want 1µs to 1s", c.TimestampTick)
-	case c.RecvBuffer < 1 || c.RecvBuffer > 65535<<MaxWScale:
-		return fmt.Errorf("tcp: receive buffer %d, want 1..%d", c.RecvBuffer, 65535<<MaxWScale)
-	case c.RecvBufferMax > 65535<<MaxWScale:
-		return fmt.Errorf("tcp: largest receive buffer %d, want 0..%d", c.RecvBufferMax, 65535<<MaxWScale)
-	case c.MaxOutOfOrder < 1 || c.MaxOutOfOrder > 4096:
-		return fmt.Errorf("tcp: out-of-order ranges %d, want 1..4096", c.MaxOutOfOrder)
-	case c.MaxSegments < 1 || c.MaxSegments > MaxSentSegments:
-		return fmt.Errorf("tcp: max segments %d, want 1..%d", c.MaxSegments, MaxSentSegments)
-	case c.InvalidAckInterval < 0 || c.InvalidAckInterval > time.Hour:
-		return fmt.Errorf("tcp: invalid ACK interval %v, want 0s to 1h", c.InvalidAckInterval)
+	if err := setting.Check(c); err != nil {
+		return fmt.Errorf("tcp: %w", err)
 	}
 	if err := c.Replay.Check(); err != nil {
 		return err
@@ -185,21 +177,14 @@ func (c *Config) Check() error {
 // o is valid.
 func (o *SocketOptions) Check() error {
 	const longest = time.Duration(math.MaxInt32) * time.Second
+	if err := setting.Check(o); err != nil {
+		return fmt.Errorf("tcp: %w", err)
+	}
 	switch {
-	case o.UserTimeout < 0 || o.UserTimeout > longest:
-		return fmt.Errorf("tcp: user timeout %v, want 0s to %v", o.UserTimeout, longest)
-	case o.MaxSeg != 0 && o.MaxSeg < MinMSS:
-		return fmt.Errorf("tcp: largest segment %d, want 0, or %d..65535", o.MaxSeg, MinMSS)
 	case o.TimeWait < 0 || o.TimeWait > 4*time.Minute:
 		return fmt.Errorf("tcp: TIME-WAIT %v, want 0s to 4m0s", o.TimeWait)
 	case o.FinWait2 < 0 || o.FinWait2 > longest:
 		return fmt.Errorf("tcp: FIN-WAIT-2 %v, want 0s to %v", o.FinWait2, longest)
-	case o.KeepIdle <= 0 || o.KeepIdle > longest:
-		return fmt.Errorf("tcp: keepalive idle time %v, want more than 0s to %v", o.KeepIdle, longest)
-	case o.KeepInterval <= 0 || o.KeepInterval > longest:
-		return fmt.Errorf("tcp: keepalive interval %v, want more than 0s to %v", o.KeepInterval, longest)
-	case o.KeepCount < 1 || o.KeepCount > 255:
-		return fmt.Errorf("tcp: keepalive count %d, want 1..255", o.KeepCount)
 	}
 	return nil
 }

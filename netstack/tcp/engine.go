@@ -8,26 +8,27 @@ import (
 	"time"
 
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/base/setting"
 )
 
 // EngineConfig configures an Engine.
 type EngineConfig struct {
 	Conn Config // for connections without their own; its policy's tick is the wheel's
 
-	Scheme string // of the wheel; "" is scheme6
+	Scheme string `set:"scheme" help:"scheme of the timing wheel"` // "" is scheme6
 	Count  bool   // count the wheel's operations
 
-	MTU int // path MTU, bytes, until ICMP lowers it; 0 is 1500
+	MTU int `set:"mtu" min:"0" max:"131072" help:"MTU of the path, until ICMP lowers it; 0 is 1500"`
 
 	Key  [16]byte // key of the Secret
-	Seed uint64   // seeds challenge ACK limits and RTO jitter
+	Seed uint64   `set:"seed" help:"seed of challenge ACK limits and RTO jitter"`
 
-	ChallengeLimit int // challenge ACKs per second, about; 0 is 1000
+	ChallengeLimit int `set:"challenge-limit" min:"0" max:"1048576" help:"challenge ACKs per second, about; 0 is 1000"`
 
-	SYNCookies SYNCookies
-	MaxSynRcvd int // half-open connections per listener; 0 is its backlog of listen(2)
+	SYNCookies SYNCookies `set:"syn-cookies" help:"when a listener answers SYNs with cookies"`
+	MaxSynRcvd int        `set:"max-syn-rcvd" min:"0" max:"1048576" help:"half-open connections of a listener; 0 is its backlog"`
 
-	MaxTimeWait int // connections in TIME-WAIT; more are closed at once; 0 is 1<<18
+	MaxTimeWait int `set:"max-time-wait" min:"0" max:"1048576" help:"connections in TIME-WAIT; 0 is 262144"`
 
 	Trace Tracer // nil for none
 }
@@ -40,6 +41,9 @@ const (
 	CookiesNever
 	CookiesAlways
 )
+
+// Names returns the names of the choices, in order.
+func (SYNCookies) Names() []string { return []string{"overflow", "never", "always"} }
 
 // Engine is the TCP of one host: its connections, its listeners, the timing wheel with all their
 // timers, and the counters. It reads no clock and sends nothing.
@@ -146,13 +150,8 @@ func (c *EngineConfig) check() error {
 			return err
 		}
 	}
-	switch {
-	case c.SYNCookies > CookiesAlways:
-		return fmt.Errorf("tcp: SYN cookies %d, want 0..%d", c.SYNCookies, CookiesAlways)
-	case c.MaxSynRcvd < 0:
-		return fmt.Errorf("tcp: half-open connections %d, want 0 or more", c.MaxSynRcvd)
-	case c.MaxTimeWait < 0:
-		return fmt.Errorf("tcp: connections in TIME-WAIT %d, want 0 or more", c.MaxTimeWait)
+	if err := setting.Check(c); err != nil {
+		return fmt.Errorf("tcp: %w", err)
 	}
 	return nil
 }

@@ -88,7 +88,7 @@ func TestListenErrors(t *testing.T) {
 		{"192.0.2.1:81", ListenConfig{Backlog: -1}, "tcp: backlog -1, want 0 or more"},
 		{"224.0.0.1:81", ListenConfig{Backlog: 1}, "tcp: local address 224.0.0.1, want none that is multicast"},
 		{"192.0.2.1:81", ListenConfig{Backlog: 1, DeferAccept: -1}, "tcp: accept deferred by -1ns, want 0s or more"},
-		{"192.0.2.1:81", ListenConfig{Backlog: 1, Conn: &bad}, "tcp: receive buffer 0, want 1..1073725440"},
+		{"192.0.2.1:81", ListenConfig{Backlog: 1, Conn: &bad}, "tcp: recv-buffer 0, want 1 to 1073725440"},
 	} {
 		if _, err := e.Listen(netip.MustParseAddrPort(test.local), test.cfg); err == nil || err.Error() != test.want {
 			t.Errorf("Listen(%s, %+v) = %v, want %s", test.local, test.cfg, err, test.want)

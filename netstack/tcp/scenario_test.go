@@ -83,15 +83,15 @@ func TestScenarioExample(t *testing.T) {
 	}
 }
 
-// TestScenarioSettings checks that README.md lists all settings.
-func TestScenarioSettings(t *testing.T) {
+// TestScenarioSysctls checks that README.md lists all variables.
+func TestScenarioSysctls(t *testing.T) {
 	text, err := os.ReadFile("testdata/README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range append(script.Options(), script.Sysctls()...) {
+	for _, s := range script.Sysctls() {
 		if name := strings.TrimPrefix(s.Name, "net.ipv4."); !strings.Contains(string(text), "`"+name+"`") {
-			t.Errorf("testdata/README.md does not list `%s` (%s: %s)", name, s.Value, s.About)
+			t.Errorf("testdata/README.md does not list `%s` (%s: %s)", name, s.Want, s.Help)
 		}
 	}
 }

@@ -20,7 +20,6 @@ import (
 	"tcpwheel/netstack/sockets"
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/netstack/virtual"
-	"tcpwheel/tcptimers"
 	"tcpwheel/wheel/base/pcapng"
 )
 
@@ -33,7 +32,7 @@ type HostConfig struct {
 	Path Path
 
 	// Policy is the timer policy or profile, as in "linux", "bsd" or "per-segment@10ms": see
-	// tcptimers.ParsePolicy. The default is netstack.DefaultConfig.
+	// tcp.ParseConfig. The default is netstack.DefaultConfig.
 	Policy string
 
 	// KeepAlive configures keepalive for the connections that the host dials and accepts. The
@@ -61,11 +60,10 @@ func (h HostConfig) apply(o *options) {
 func (h *HostConfig) tcp() (*virtual.TCP, error) {
 	t := &virtual.TCP{Config: netstack.DefaultConfig()}
 	if h.Policy != "" {
-		policy, err := tcptimers.ParsePolicy(h.Policy)
-		if err != nil {
+		var err error
+		if t.Config.Conn, err = tcp.ParseConfig(h.Policy); err != nil {
 			return nil, err
 		}
-		t.Config.Conn = tcp.DefaultConfig(policy)
 		t.Config.Conn.ICMPEndsHandshake = true
 	}
 	// One wheel and no pool: the run must not depend on the number of processors.

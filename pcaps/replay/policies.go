@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"tcpwheel/pcaps/track"
 	"tcpwheel/tcptimers"
+	"tcpwheel/wheel/base/setting"
 )
 
 // Oracle is the name of the baseline: the captured retransmission times.
@@ -39,19 +39,14 @@ func PolicyNames() []string {
 	return names
 }
 
-// Choice is a policy by its text: a name, then perhaps the tick at which its timers expire, and
-// then what it is to do or not to do besides.
-//
-//	NAME[@TICK][+SWITCH|-SWITCH]...
-//
-// as in "per-segment@10ms-tlp", with the switches of tcptimers.Switches. The tick "exact" is a
-// microsecond, the finest. A Choice is good for use if ParseChoice has made it.
+// Choice is a policy by its text, which is that of tcptimers.ParsePolicy with the names of
+// PolicyNames, as in "captured rto-min=20ms" and "per-segment@10ms-tlp". ParseChoice makes one that
+// is good for use.
 type Choice struct {
-	Text string
-	name string
-	tick time.Duration
-	with []string
-	own  *tcptimers.Policy // of NewChoice
+	Text    string
+	name    string
+	changes []setting.Change
+	own     *tcptimers.Policy // of NewChoice
 }
 
 // NewChoice returns a choice of a policy that no text names, under a name. The policy must pass its
@@ -64,37 +59,15 @@ func NewChoice(name string, p tcptimers.Policy) Choice {
 // ParseChoice reads the text of a policy. Its error names what is wrong.
 func ParseChoice(text string) (Choice, error) {
 	c := Choice{Text: text}
-	rest := text
-	// Names have hyphens of their own.
-	for {
-		i := strings.LastIndexAny(rest, "+-")
-		if i < 0 || !slices.Contains(tcptimers.Switches(), rest[i+1:]) {
-			break
-		}
-		c.with = append(c.with, rest[i:])
-		rest = rest[:i]
+	var err error
+	if c.name, c.changes, err = setting.Words(text, tcptimers.Policy{}); err != nil {
+		return c, fmt.Errorf("policy %w", err)
 	}
-	slices.Reverse(c.with)
-	name, tick, ticked := strings.Cut(rest, "@")
-	c.name = name
-	switch {
-	case !slices.Contains(PolicyNames(), name):
-		return c, fmt.Errorf("policy %q, want one of %s", name, strings.Join(PolicyNames(), ", "))
-	case ticked:
-		d, err := tcptimers.ParseTick(tick)
-		if err != nil {
-			return c, fmt.Errorf("policy %q: %w", text, err)
-		}
-		c.tick = d
+	if !slices.Contains(PolicyNames(), c.name) {
+		return c, fmt.Errorf("policy %q, want one of %s", c.name, strings.Join(PolicyNames(), ", "))
 	}
-	p, _, err := c.policy("linux", track.SYNUnknown)
-	if err == nil {
-		err = p.Check()
-	}
-	if err != nil {
-		return c, fmt.Errorf("policy %q: %w", text, err)
-	}
-	return c, nil
+	_, _, err = c.policy("linux", track.SYNUnknown)
+	return c, err
 }
 
 // Timers returns the policy. The captured timers, which are others for each connection, are Linux's
@@ -111,21 +84,11 @@ func (c *Choice) Timers() tcptimers.Policy {
 // they are not known.
 func (c *Choice) of(r *Result) (p tcptimers.Policy, ok bool, err error) {
 	if c.name == Captured && r.Fitted != nil {
-		return c.changed(*r.Fitted), true, nil
+		p = *r.Fitted
+		err = p.Change(c.Text, c.changes)
+		return p, true, err
 	}
 	return c.policy(r.Model, r.SYNs)
-}
-
-// changed returns a policy with the tick and the switches of the choice.
-func (c *Choice) changed(p tcptimers.Policy) tcptimers.Policy {
-	if c.tick > 0 {
-		p.Tick = c.tick
-	}
-	for _, w := range c.with {
-		p.Switch(w[1:], w[0] == '+')
-	}
-	p.Name = c.Text
-	return p
 }
 
 // policy makes the policy. model is what means captured timers, and syns how these, and those
@@ -149,7 +112,7 @@ func (c *Choice) policy(model string, syns track.SYNTimeouts) (p tcptimers.Polic
 			err = fmt.Errorf("no timers are known as %q", name)
 		}
 	default:
-		p, err = tcptimers.ParsePolicy(name)
+		p, err = tcptimers.NamedPolicy(name)
 	}
 	if err != nil {
 		return p, false, err
@@ -158,5 +121,6 @@ func (c *Choice) policy(model string, syns track.SYNTimeouts) (p tcptimers.Polic
 	if c.name == Captured || p.Phase == tcptimers.PhaseJiffies {
 		syns.Apply(&p)
 	}
-	return c.changed(p), true, nil
+	err = p.Change(c.Text, c.changes)
+	return p, err == nil, err
 }

@@ -77,7 +77,7 @@ func (s *scenario) capture(t testing.TB) []capture.Packet {
 	for i := range hosts {
 		p := tcptimers.MustPolicy(s.policy)
 		if s.older {
-			p.Switch("synlinear", false)
+			p.SetSynLinear(false)
 		}
 		if s.acks != (tcptimers.DelAckConfig{}) {
 			p.DelAck = s.acks

@@ -33,7 +33,7 @@ func (s SYNTimeouts) String() string {
 // Apply sets p's SYN timeouts to s. It changes nothing if s is SYNUnknown.
 func (s SYNTimeouts) Apply(p *tcptimers.Policy) {
 	if s != SYNUnknown {
-		p.Switch("synlinear", s == SYNLinear)
+		p.SetSynLinear(s == SYNLinear)
 	}
 }
 

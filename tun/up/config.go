@@ -1,6 +1,7 @@
 package up
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +21,7 @@ import (
 	"tcpwheel/tcptimers"
 	"tcpwheel/tun"
 	"tcpwheel/wheel/base/quantity"
+	"tcpwheel/wheel/base/setting"
 )
 
 // The TCPs that a stack may have: this module's, and gVisor's.
@@ -41,14 +43,12 @@ type Config struct {
 	Bare bool // without services: the caller listens
 
 	TCP     string        // "" is Ours
-	Policy  string        // Ours only: timer policy, as tcptimers.ParsePolicy reads it
+	Policy  string        // Ours only: as tcp.ParseConfig reads it
 	Tick    time.Duration // of the timers; 0 is the policy's, and none for GVisor
 	Control string        // congestion control; "" is cubic
 
-	// Floor is the floor on the RTO, and DelAck says how ACKs are delayed: Ours only. The zero values
-	// are the policy's.
-	Floor  time.Duration
-	DelAck tcptimers.DelAckConfig
+	// Settings change the configuration that follows from Policy: Ours only.
+	Settings []setting.Change
 
 	// KeepAlive configures the keepalive of connections that the stack accepts and opens. The default
 	// is off.
@@ -113,14 +113,14 @@ func (c *Config) Check() error {
 	if c.Tick < 0 || c.Tick > time.Second {
 		return fmt.Errorf("tick %v, want 0s to 1s", c.Tick)
 	}
+	if names := c.controls(); c.Control != "" && !slices.Contains(names, c.Control) {
+		return fmt.Errorf("congestion control %q, want one of %s", c.Control, strings.Join(names, ", "))
+	}
 	if err := c.checkTCP(); err != nil {
 		return err
 	}
 	if err := checkKeepAlive(c.KeepAlive); err != nil {
 		return fmt.Errorf("keepalive %w", err)
-	}
-	if names := c.controls(); c.Control != "" && !slices.Contains(names, c.Control) {
-		return fmt.Errorf("congestion control %q, want one of %s", c.Control, strings.Join(names, ", "))
 	}
 	if err := c.CaptureLimits.check(c.Capture); err != nil {
 		return err
@@ -150,10 +150,8 @@ func (c *Config) checkTCP() error {
 		return fmt.Errorf("TCP %q, want %s or %s", c.TCP, Ours, GVisor)
 	case c.Policy != "":
 		return fmt.Errorf("policy %q with TCP %s, which has its own", c.Policy, GVisor)
-	case c.Floor != 0:
-		return fmt.Errorf("RTO floor %v with TCP %s, want none", c.Floor, GVisor)
-	case c.DelAck != tcptimers.DelAckConfig{}:
-		return fmt.Errorf("delayed ACKs %v with TCP %s, want none", c.DelAck, GVisor)
+	case len(c.Settings) > 0:
+		return fmt.Errorf("%s %s with TCP %s, want none", c.Settings[0].Name, c.Settings[0].Text, GVisor)
 	}
 	return nil
 }
@@ -254,30 +252,15 @@ func (c *Config) controls() []string {
 
 // protocol returns the configuration of Ours.
 func (c *Config) protocol() (netstack.Config, error) {
-	name := c.Policy
-	if name == "" {
-		name = tcptimers.DefaultPolicy
-	}
-	policy, err := tcptimers.ParsePolicy(name)
-	if err != nil {
-		return netstack.Config{}, err
-	}
+	changes := c.Settings
 	if c.Tick != 0 {
-		policy.Tick = c.Tick
-	}
-	if c.Floor != 0 {
-		policy.SetFloor(c.Floor)
-	}
-	if c.DelAck != (tcptimers.DelAckConfig{}) {
-		policy.DelAck = c.DelAck
-	}
-	p := netstack.Config{
-		Conn: tcp.DefaultConfig(policy), Causes: c.Capture != "" || c.observes(), MaxTimeWait: maxTimeWait,
+		changes = append(slices.Clip(changes), setting.Change{Name: "tick", Text: c.Tick.String()})
 	}
 	if c.Control != "" {
-		p.Conn.Control = c.Control
+		changes = append(slices.Clip(changes), setting.Change{Name: "control", Text: c.Control})
 	}
-	return p, nil
+	conn, err := tcp.ParseConfig(cmp.Or(c.Policy, tcptimers.DefaultPolicy), changes...)
+	return netstack.Config{Conn: conn, Causes: c.Capture != "" || c.observes(), MaxTimeWait: maxTimeWait}, err
 }
 
 // clockTick returns the granularity of the stack's clock, 0 for gVisor's own. The clock of Ours is

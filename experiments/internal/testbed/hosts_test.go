@@ -28,26 +28,26 @@ func TestTimers(t *testing.T) {
 		t.Errorf("policy %+v", got)
 	}
 	vegas := MustTimers("bsd estimator=tahoe control=vegas alpha=1 beta=3")
-	if c := vegas.Config().Congestion; c.Alpha != 1 || c.Beta != 3 || c.Gamma != 1 || vegas.Policy.Estimator != tcptimers.EstimatorTahoe {
-		t.Errorf("thresholds %d, %d, %d and estimator %v, want 1, 3, 1 and tahoe", c.Alpha, c.Beta, c.Gamma, vegas.Policy.Estimator)
+	if c := vegas.Config().Congestion; c.Alpha != 1 || c.Beta != 3 || c.Gamma != 0 || vegas.Policy.Estimator != tcptimers.EstimatorTahoe {
+		t.Errorf("thresholds %d, %d, %d and estimator %v, want 1, 3, 0 and tahoe", c.Alpha, c.Beta, c.Gamma, vegas.Policy.Estimator)
 	}
 	for text, want := range map[string]string{
-		"bsd alpha=1 beta=3":               `alpha=1 beta=3: want both, with alpha up to beta, and control=vegas`,
-		"bsd control=vegas alpha=3 beta=1": `alpha=3 beta=1: want both, with alpha up to beta, and control=vegas`,
-		"bsd control=vegas beta=0":         `beta: "0": want 1 to 16384 segments`,
-		"bsd estimator=reno":               `estimator: "reno": want one of rfc6298, linux, bsd, tahoe`,
+		"bsd alpha=1 beta=3":               `tcp: policy "bsd alpha=1 beta=3": alpha, beta or gamma with control=cubic, want control=vegas`,
+		"bsd control=vegas alpha=3 beta=1": `tcp: policy "bsd control=vegas alpha=3 beta=1": congestion: Alpha 3, Beta 1, `,
+		"bsd control=vegas beta=16385":     `tcp: policy "bsd control=vegas beta=16385": beta "16385", want a whole number, at most 16384`,
+		"bsd estimator=reno":               `tcptimers: policy "bsd estimator=reno": estimator "reno", want one of rfc6298, linux, bsd, tahoe`,
 
-		"":                   "no policy named",
+		"":                   `tcptimers: unknown policy "", want one of per-segment, `,
 		"reno":               `tcptimers: unknown policy "reno", want one of per-segment, `,
-		"linux@1s":           `tcptimers: policy "linux@1s": tick "1s", want exact, or 1µs to 500ms`,
-		"linux floor=-1s":    `floor: "-1s": want 0s to 1m0s`,
-		"linux phase=full":   `phase: "full": want one of shared, own, countdown, jiffies`,
-		"linux delack=never": `delack: "never": "never", want off, a delay such as 40ms, or heartbeat:200ms`,
-		"linux control=bbr":  `control: "bbr": want one of newreno, cubic, vegas`,
-		"linux speed=3":      `"speed=3": no such key, want `,
-		"linux +magic":       `"+magic": no such switch, want `,
-		"linux tlp":          `"tlp": want `,
-		"linux jitter=NaN":   `jitter: "NaN", want a probability from 0 to 1, such as 0.02 or 2%`,
+		"linux@1s":           `tcptimers: policy "linux@1s": tick "1s", want exact, or a duration such as 20ms, 1us to 500ms`,
+		"linux floor=-1s":    `tcptimers: policy "linux floor=-1s": floor "-1s", want a duration such as 20ms, 1ns to 24h`,
+		"linux phase=full":   `tcptimers: policy "linux phase=full": phase "full", want one of shared, own, countdown, jiffies`,
+		"linux delack=never": `tcptimers: policy "linux delack=never": delack "never", want off, a delay such as 40ms, or heartbeat:200ms`,
+		"linux control=bbr":  `tcp: policy "linux control=bbr": control "bbr", want one of newreno, cubic, vegas`,
+		"linux speed=3":      `tcp: policy "linux speed=3": setting "speed", want one of ack-evidence, `,
+		"linux +magic":       `tcp: policy "+magic", want KEY=VALUE, or + or - with one of synlinear, `,
+		"linux tlp":          `tcp: policy "tlp", want KEY=VALUE, or + or - with one of synlinear, `,
+		"linux jitter=NaN":   `tcptimers: policy "linux jitter=NaN": jitter "NaN", want a probability such as 0.02 or 2%, 0 to 1`,
 	} {
 		if _, err := ParseTimers(text); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("ParseTimers(%q): %v, want %s", text, err, want)

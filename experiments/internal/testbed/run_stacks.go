@@ -88,7 +88,7 @@ func (r *stacksRun) build() (err error) {
 		{Config: netstack.Config{Conn: s.peer()}},
 	}}
 	if s.Kind == Binding && s.SACK == nil {
-		cfg.TCP[senderEnd].NoSACK = s.Timers.NoSACK
+		cfg.TCP[senderEnd].NoSACK = !s.Timers.Config().SACK
 	}
 	r.Stacks, err = NewStacks(cfg)
 	return err

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -8,9 +9,9 @@ import (
 
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/tcp"
-	"tcpwheel/netstack/tcp/congestion"
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/base/setting"
 )
 
 // FlowsConfig is a scenario of bulk flows between hosts. The zero value of a field is its default.
@@ -30,7 +31,7 @@ type FlowsConfig struct {
 	Return *sim.LinkConfig // and back; nil is Link without its loss
 	Access sim.LinkConfig  // between a dumbbell's hosts and the bottleneck
 
-	Policy string // see tcptimers.ParsePolicy; "" is tcptimers.DefaultPolicy
+	Policy string // see tcp.ParseConfig; "" is tcptimers.DefaultPolicy
 	Rexmit string // "per-segment", "restart" or "rto-restart"; "" is the policy's own
 	Scheme string // of the engines' wheels; "" is wheel.Default
 
@@ -59,15 +60,8 @@ func (p *FlowsConfig) Check() error {
 		return fmt.Errorf("host: stagger %v, want 0s to the duration, %v", p.Stagger, p.Duration)
 	case p.Duration <= 0 || p.Duration > 24*365*time.Hour:
 		return fmt.Errorf("host: duration %v, want more than 0s to 8760h", p.Duration)
-	case p.Rexmit != "" && !slices.Contains(rexmitNames(), p.Rexmit):
-		return fmt.Errorf("host: rexmit %q, want one of %q", p.Rexmit, rexmitNames())
 	case p.Scheme != "" && !slices.Contains(wheel.Schemes(), p.Scheme):
 		return fmt.Errorf("host: scheme %q, want one of %q", p.Scheme, wheel.Schemes())
-	case p.Control != "" && !slices.Contains(congestion.Names(), p.Control):
-		return fmt.Errorf("host: control %q, want one of %q", p.Control, congestion.Names())
-	}
-	if _, err := p.policy(); err != nil {
-		return err
 	}
 	cfg, err := p.engine()
 	if err != nil {
@@ -94,36 +88,20 @@ func (p *FlowsConfig) Check() error {
 	return nil
 }
 
-func rexmitNames() []string {
-	return []string{
-		tcptimers.RexmitPerSegment.String(), tcptimers.RexmitRestart.String(), tcptimers.RexmitRTORestart.String(),
-	}
-}
-
-// policy returns the timer policy.
-func (p *FlowsConfig) policy() (tcptimers.Policy, error) {
-	name := p.Policy
-	if name == "" {
-		name = tcptimers.DefaultPolicy
-	}
-	policy, err := tcptimers.ParsePolicy(name)
-	if i := slices.Index(rexmitNames(), p.Rexmit); i >= 0 {
-		policy.Rexmit = tcptimers.RexmitMode(i)
-	}
-	return policy, err
-}
-
 // engine returns the configuration of the hosts' engines.
 func (p *FlowsConfig) engine() (tcp.EngineConfig, error) {
-	policy, err := p.policy()
+	var changes []setting.Change
+	for _, c := range []setting.Change{{Name: "rexmit", Text: p.Rexmit}, {Name: "control", Text: p.Control}} {
+		if c.Text != "" {
+			changes = append(changes, c)
+		}
+	}
+	conn, err := tcp.ParseConfig(cmp.Or(p.Policy, tcptimers.DefaultPolicy), changes...)
 	if err != nil {
 		return tcp.EngineConfig{}, err
 	}
-	cfg := tcp.EngineConfig{Conn: tcp.DefaultConfig(policy), Scheme: p.Scheme, MTU: p.MTU, Seed: p.Seed}
-	if p.Control != "" {
-		cfg.Conn.Control = p.Control
-	}
-	cfg.Conn.Pacing, cfg.Conn.ECN, cfg.Conn.SACK = p.Pacing, p.ECN, !p.NoSACK
+	cfg := tcp.EngineConfig{Conn: conn, Scheme: p.Scheme, MTU: p.MTU, Seed: p.Seed}
+	cfg.Conn.Pacing, cfg.Conn.ECN, cfg.Conn.SACK = conn.Pacing || p.Pacing, conn.ECN || p.ECN, conn.SACK && !p.NoSACK
 	if p.Buffer != 0 {
 		cfg.Conn.RecvBuffer, cfg.Conn.RecvBufferMax = uint32(min(max(p.Buffer, 0), math.MaxInt32)), 0
 	} else {

@@ -28,11 +28,11 @@ func TestPlanCheck(t *testing.T) {
 		{func(p *FlowsConfig) { p.Pairs = -1 }, "host: pairs -1, want 0 to 4096"},
 		{func(p *FlowsConfig) { p.Duration = 0; p.Stagger = 0 }, "host: duration 0s, want more than 0s to 8760h"},
 		{func(p *FlowsConfig) { p.Stagger = time.Hour }, "host: stagger 1h0m0s, want 0s to the duration, 20s"},
-		{func(p *FlowsConfig) { p.Rexmit = "none" }, `host: rexmit "none", want one of ["per-segment" "restart" "rto-restart"]`},
-		{func(p *FlowsConfig) { p.Control = "none" }, `host: control "none", want one of ["newreno" "cubic" "vegas"]`},
+		{func(p *FlowsConfig) { p.Rexmit = "none" }, `tcptimers: policy "per-segment": rexmit "none", want one of per-segment, restart, rto-restart`},
+		{func(p *FlowsConfig) { p.Control = "none" }, `tcp: policy "per-segment": control "none", want one of newreno, cubic, vegas`},
 		{func(p *FlowsConfig) { p.MTU = 50 }, "tcp: MTU 50, want 88..131072"},
-		{func(p *FlowsConfig) { p.Buffer = -1 }, "tcp: receive buffer 0, want 1..1073725440"},
-		{func(p *FlowsConfig) { p.Link.Delay = -1 }, "link: sim: delay -1ns, want 0s to 24h0m0s"},
+		{func(p *FlowsConfig) { p.Buffer = -1 }, "tcp: recv-buffer 0, want 1 to 1073725440"},
+		{func(p *FlowsConfig) { p.Link.Delay = -1 }, "link: sim: delay -1ns, want 0s to 24h"},
 	} {
 		p := testPlan()
 		test.change(&p)

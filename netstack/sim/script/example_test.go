@@ -85,11 +85,11 @@ func ExampleReport() {
 // Each setting has a name, its accepted values and a description.
 func ExampleOptions() {
 	for _, s := range script.Options() {
-		if s.Name == "rto_min" || s.Name == "phase" {
-			fmt.Printf("--%s=%s: %s\n", s.Name, s.Value, s.About)
+		if s.Name == "rto-max" || s.Name == "phase" {
+			fmt.Printf("--%s: %s: %s\n", s.Name, s.Want, s.Help)
 		}
 	}
 	// Output:
-	// --rto_min=time: Policy.Bounds.Min
-	// --phase=shared, own, countdown, jiffies: Policy.Phase
+	// --rto-max: a duration such as 20ms, 0s to 24h: ceiling of the RTO
+	// --phase: one of shared, own, countdown, jiffies: how ticks relate to the start of a timer
 }

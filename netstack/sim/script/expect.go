@@ -20,7 +20,7 @@ func (r *runner) window(t TimeSpec) (from, to time.Duration) {
 	if t.Relative {
 		from, to = from+r.timeBase, to+r.timeBase
 	}
-	return from - r.plan.tolerance, to + r.plan.tolerance
+	return from - r.plan.Tolerance, to + r.plan.Tolerance
 }
 
 // expect waits for the engine's next packet and compares it.

@@ -7,28 +7,26 @@ import (
 
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/tcptimers"
+	"tcpwheel/wheel/base/setting"
 )
 
 // plan is the result of a script's settings.
 type plan struct {
-	policy  string // a name; profile is set too if it names one
-	profile string
-
-	conn   tcp.Config
-	engine tcp.EngineConfig
+	settings
 
 	// passiveECN accepts ECN and does not offer it: tcp_ecn 2.
 	passiveECN bool
 
-	sendBuffer int64 // bytes
-	tolerance  time.Duration
-	ipv6       bool
-
-	local, remote             netip.Addr // the zero Addr is packetdrill's default
-	bindPort, connectPort     uint16
 	ephemeralPort, remotePort uint16 // the first ports that are chosen
-	remoteISN                 uint32
-	start                     time.Duration // since the epoch of virtual time
+}
+
+// option sets a setting of --name=value.
+func (p *plan) option(name, value string) error {
+	err := setting.Set(&p.settings, name, value)
+	if _, known := setting.Find(&p.settings, name); known && err != nil {
+		return fmt.Errorf("--%w", err)
+	}
+	return err
 }
 
 // events returns the events of a script. The settings before the first event are not among them.
@@ -44,23 +42,21 @@ func events(s *Script) (all []*Event) {
 // newPlan reads the settings of a script. Its error is an ErrorList with all faults.
 func newPlan(s *Script, cfg Config) (*plan, error) {
 	p := &plan{
-		policy:     tcptimers.DefaultPolicy,
-		sendBuffer: 4 << 20,
-		bindPort:   8080, connectPort: 8080,
+		settings: settings{
+			SendBuffer: 4 << 20, BindPort: 8080, ConnectPort: 8080, RemoteISN: 0x9e3779b9, Start: 1000 * time.Second,
+		},
 		ephemeralPort: 40000, remotePort: 50000,
-		remoteISN: 0x9e3779b9,
-		start:     1000 * time.Second,
 	}
 	var errs ErrorList
 	fault := func(at Pos, err error) {
 		errs = append(errs, &Error{File: s.Name, Pos: at, Msg: err.Error()})
 	}
-	policy, err := p.takePolicy(s, cfg)
+	policy, err := takePolicy(s, cfg)
 	if err != nil {
 		fault(whereOption(s, "policy", "profile"), err)
 		return nil, errs
 	}
-	p.conn = tcp.DefaultConfig(policy)
+	p.Engine.Conn = tcp.DefaultConfig(policy)
 	last := p.takeSettings(s, fault)
 	if errs == nil {
 		if err := p.check(); err != nil {
@@ -75,24 +71,22 @@ func newPlan(s *Script, cfg Config) (*plan, error) {
 }
 
 // takePolicy returns the timer policy of cfg or of the script. Other settings then change it.
-func (p *plan) takePolicy(s *Script, cfg Config) (tcptimers.Policy, error) {
+func takePolicy(s *Script, cfg Config) (tcptimers.Policy, error) {
+	read, name := tcptimers.ParsePolicy, tcptimers.DefaultPolicy
 	for _, item := range s.Items {
 		if o, ok := item.(*Option); ok {
 			switch o.Name {
 			case "policy":
-				p.policy, p.profile = o.Value, ""
+				read, name = tcptimers.ParsePolicy, o.Value
 			case "profile":
-				p.policy, p.profile = o.Value, o.Value
+				read, name = tcptimers.NewProfile, o.Value
 			}
 		}
 	}
 	if cfg.Policy != "" {
-		p.policy, p.profile = cfg.Policy, ""
+		return tcptimers.ParsePolicy(cfg.Policy)
 	}
-	if p.profile != "" {
-		return tcptimers.NewProfile(p.profile)
-	}
-	return tcptimers.ParsePolicy(p.policy)
+	return read(name)
 }
 
 // takeSettings applies the options and the sysctls before the first event. It returns the place of
@@ -134,31 +128,28 @@ func whereOption(s *Script, names ...string) Pos {
 
 // check completes the plan and reports whether an engine can be made from it.
 func (p *plan) check() error {
-	if err := p.conn.Check(); err != nil {
+	if err := p.Engine.Conn.Check(); err != nil {
 		return err
 	}
 	local, remote := "192.168.0.1", "192.0.2.1" // those of packetdrill
-	if p.ipv6 {
+	is6 := p.IPVersion == ipv6
+	if is6 {
 		local, remote = "fd3d:a0b:17d6::1", "fd3d:fa7b:d17d::1"
 	}
-	if !p.local.IsValid() {
-		p.local = netip.MustParseAddr(local)
+	if !p.LocalIP.IsValid() {
+		p.LocalIP = netip.MustParseAddr(local)
 	}
-	if !p.remote.IsValid() {
-		p.remote = netip.MustParseAddr(remote)
+	if !p.RemoteIP.IsValid() {
+		p.RemoteIP = netip.MustParseAddr(remote)
 	}
-	if p.local.Is6() != p.ipv6 || p.remote.Is6() != p.ipv6 {
-		return fmt.Errorf("local_ip %v and remote_ip %v, want both of --ip_version", p.local, p.remote)
+	if p.LocalIP.Is6() != is6 || p.RemoteIP.Is6() != is6 {
+		return fmt.Errorf("local_ip %v and remote_ip %v, want both of --ip_version", p.LocalIP, p.RemoteIP)
 	}
-	if p.engine.MTU == 0 {
-		p.engine.MTU = 1500
+	if p.Engine.MTU == 0 {
+		p.Engine.MTU = 1500
 	}
-	path := tcp.Path{MTU: p.engine.MTU, IPv6: true} // the host takes both versions of IP
-	if err := path.Check(); err != nil {
-		return err
-	}
-	p.engine.Conn = p.conn
-	return nil
+	path := tcp.Path{MTU: p.Engine.MTU, IPv6: true} // the host takes both versions of IP
+	return path.Check()
 }
 
 // checkEvents reports events that no run supports.

@@ -49,8 +49,8 @@ func newRunner(s *Script, p *plan, cfg Config) *runner {
 	return &runner{
 		script: s, plan: p, cfg: cfg,
 		report:   Report{Name: s.Name},
-		begin:    wheel.Time(p.start),
-		now:      wheel.Time(p.start),
+		begin:    wheel.Time(p.Start),
+		now:      wheel.Time(p.Start),
 		files:    map[int64]*file{},
 		ids:      map[uint64]*flow{},
 		freePort: p.ephemeralPort, freeRemote: p.remotePort,
@@ -82,13 +82,13 @@ func (r *runner) run() (failed *Failure) {
 }
 
 func (r *runner) hostConfig() HostConfig {
-	cfg := r.plan.engine
+	cfg := r.plan.Engine
 	cfg.Trace = r
 	cfg.Key = [16]byte{'d', 'r', 'i', 'l', 'l'}
 	for i := range 8 {
 		cfg.Key[8+i] = byte(cfg.Seed >> (8 * i))
 	}
-	return HostConfig{Now: r.begin, Local: r.plan.local, Remote: r.plan.remote, Engine: cfg, SendBuffer: r.plan.sendBuffer}
+	return HostConfig{Now: r.begin, Local: r.plan.LocalIP, Remote: r.plan.RemoteIP, Engine: cfg, SendBuffer: r.plan.SendBuffer}
 }
 
 // elapsed returns the time since the script's start.
@@ -105,7 +105,7 @@ func (r *runner) event(e *Event) {
 		r.expect(p, t)
 		return
 	}
-	if at < r.timeBase || r.begin.Add(at) < r.now && at+r.plan.tolerance < r.elapsed() {
+	if at < r.timeBase || r.begin.Add(at) < r.now && at+r.plan.Tolerance < r.elapsed() {
 		r.fail("the event is at %s, and the script is at %s", traceTime(at), traceTime(max(r.timeBase, r.elapsed())))
 	}
 	r.timeBase = at
@@ -124,7 +124,7 @@ func (r *runner) event(e *Event) {
 				r.fail("%v", err)
 			}
 		}
-		if err := r.plan.conn.Check(); err != nil {
+		if err := r.plan.Engine.Conn.Check(); err != nil {
 			r.fail("%v", err)
 		}
 	case *Code:
@@ -214,7 +214,7 @@ func (r *runner) finish() {
 	for len(r.blocked) > 0 {
 		b := r.blocked[0]
 		r.pos = b.event
-		r.advance(r.begin.Add(b.due+r.plan.tolerance), nil)
+		r.advance(r.begin.Add(b.due+r.plan.Tolerance), nil)
 		if !b.done {
 			r.failWith(fmt.Sprintf("the call has not returned at %s", traceTime(r.elapsed())), b.call.String(), "")
 		}

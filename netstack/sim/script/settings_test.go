@@ -10,33 +10,34 @@ import (
 	"tcpwheel/tcptimers"
 )
 
-// TestEverySettingIsTaken sets each knob to an accepted value, and to one that it must refuse.
-func TestEverySettingIsTaken(t *testing.T) {
-	examples := map[string]string{
-		"time": "20ms", "number": "1", "0 or 1": "1", "address": "10.0.0.1", "µs": "5", "0 to 1": "0.5", "any": "7",
-		"least default most": "1 2 3", "name": "scheme7",
-	}
-	for _, knobs := range [][]knob{options(), sysctls()} {
-		seen := map[string]bool{}
-		for _, k := range knobs {
-			if seen[k.Name] {
-				t.Errorf("%s is listed twice", k.Name)
-			}
-			seen[k.Name] = true
-			value, _, _ := strings.Cut(k.Value, ", ")
-			if first, _, ok := strings.Cut(value, ".."); ok {
-				value = first
-			}
-			if e, ok := examples[k.Value]; ok {
-				value = e
-			}
-			p := &plan{conn: tcp.DefaultConfig(tcptimers.MustPolicy("per-segment"))}
-			if err := k.set(p, value); err != nil {
-				t.Errorf("%s=%s: %v, want it taken", k.Name, value, err)
-			}
-			if err := k.set(p, "-?"); err == nil && k.Value != "any" && k.Value != "name" && k.Name != "policy" && k.Name != "profile" {
-				t.Errorf("%s=-? is taken, want an error: %s", k.Name, k.Value)
-			}
+// TestEverySysctlIsTaken sets each variable to an accepted value, and to one that it must refuse.
+// The settings of --name=value are tested with package setting.
+func TestEverySysctlIsTaken(t *testing.T) {
+	examples := map[string]string{"any": "7", "least default most": "1 2 3"}
+	seen := map[string]bool{}
+	for _, k := range sysctls() {
+		if seen[k.Name] {
+			t.Errorf("%s is listed twice", k.Name)
+		}
+		seen[k.Name] = true
+		value, _, _ := strings.Cut(k.Want, ", ")
+		if first, _, ok := strings.Cut(value, ".."); ok {
+			value = first
+		}
+		if e, ok := examples[k.Want]; ok {
+			value = e
+		}
+		if k.Name == "net.ipv4.tcp_rto_min_us" || strings.HasPrefix(k.Name, "net.ipv4.tcp_keepalive") || k.Help == "--r1" ||
+			k.Help == "--fin-wait-2, s" {
+			value = "1"
+		}
+		p := &plan{}
+		p.Engine.Conn = tcp.DefaultConfig(tcptimers.MustPolicy("per-segment"))
+		if err := k.set(p, value); err != nil {
+			t.Errorf("%s=%s: %v, want it taken", k.Name, value, err)
+		}
+		if err := k.set(p, "-?"); err == nil && k.Want != "any" {
+			t.Errorf("%s=-? is taken, want an error: %s", k.Name, k.Want)
 		}
 	}
 }
@@ -62,7 +63,7 @@ func TestSettingsReachTheirFields(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := p.conn
+	c := p.Engine.Conn
 	for _, v := range []struct{ what, got, want any }{
 		{"policy", c.Policy.Name, "linux"},
 		{"rto_min, which comes before the policy in the file", c.Policy.Bounds.Min, 300 * time.Millisecond},
@@ -71,37 +72,37 @@ func TestSettingsReachTheirFields(t *testing.T) {
 		{"control", c.Control, "vegas"},
 		{"iw", c.Congestion.InitialWindow, uint32(3000)},
 		{"keep_idle", c.Socket.KeepIdle, 10 * time.Second},
-		{"tolerance", p.tolerance, 250 * time.Microsecond},
-		{"local", p.local.String(), "fd3d:a0b:17d6::1"},
-		{"seed", p.engine.Seed, uint64(16)},
+		{"tolerance", p.Tolerance, 250 * time.Microsecond},
+		{"local", p.LocalIP.String(), "fd3d:a0b:17d6::1"},
+		{"seed", p.Engine.Seed, uint64(16)},
 		{"tcp_rmem", fmt.Sprint(c.RecvBuffer, c.RecvBufferMax), "20000 30000"},
 		{"tcp_ecn", fmt.Sprint(c.ECN, p.passiveECN), "false true"},
 		{"tcp_retries2", fmt.Sprint(c.Policy.MaxRexmits, c.Policy.R2), "5 0s"},
 		{"tcp_syn_retries, of 1 + 2 + 4 s", c.Policy.SynR2, 7 * time.Second},
-		{"the engine's policy", p.engine.Conn.Policy.Name, "linux"},
+		{"the engine's policy", p.Engine.Conn.Policy.Name, "linux"},
 	} {
 		if v.got != v.want {
 			t.Errorf("%v = %v, want %v", v.what, v.got, v.want)
 		}
 	}
-	if p, err = newPlan(s, Config{Policy: "bsd"}); err != nil || p.conn.Policy.Name != "bsd" || p.conn.Policy.Bounds.Min != 300*time.Millisecond {
-		t.Errorf("policy of the caller: %v, %+v", err, p.conn.Policy)
+	if p, err = newPlan(s, Config{Policy: "bsd"}); err != nil || p.Engine.Conn.Policy.Name != "bsd" || p.Engine.Conn.Policy.Bounds.Min != 300*time.Millisecond {
+		t.Errorf("policy of the caller: %v, %+v", err, p.Engine.Conn.Policy)
 	}
 }
 
 // TestScriptsThatAskForTooMuch checks the errors of scripts that cannot run.
 func TestScriptsThatAskForTooMuch(t *testing.T) {
 	for _, test := range []struct{ src, want string }{
-		{"--speed=3", "e.pkt:1:1: unknown --speed, want one of ack_evidence, ack_push, bind_port, "},
-		{"--tlp=maybe", "e.pkt:1:1: --tlp=maybe: want 0 or 1"},
-		{"--rto_min=5", `e.pkt:1:1: --rto_min=5: "5", want a duration of 0s or more with a unit, such as 25ms`},
-		{"--iw=-1", "e.pkt:1:1: --iw=-1: want a number from 0 to 4294967295"},
-		{"--phase=none", "e.pkt:1:1: --phase=none: want one of shared, own, countdown"},
+		{"--speed=3", `e.pkt:1:1: setting "speed", want one of ack-evidence, ack-push, alpha, `},
+		{"--tlp=maybe", `e.pkt:1:1: --tlp "maybe", want true or false`},
+		{"--rto_min=5", `e.pkt:1:1: --rto_min "5", want a duration such as 20ms, 1ns to 24h`},
+		{"--iw=-1", `e.pkt:1:1: --iw "-1", want a number of bytes such as 64KiB or 1e6`},
+		{"--phase=none", `e.pkt:1:1: --phase "none", want one of shared, own, countdown`},
 		{"--policy=none", `e.pkt:1:1: tcptimers: unknown policy "none", want one of per-segment, `},
 		{"# c\n--profile=none", `e.pkt:2:1: tcptimers: unknown profile "none", want one of internet, `},
-		{"--msl=3m", "e.pkt:1:1: tcptimers: "},
+		{"--msl=3m", `e.pkt:1:1: --msl "3m", want a duration such as 20ms, 1ns to 2m`},
 		{"--mtu=20", "e.pkt:1:1: tcp: MTU 20, want "},
-		{"--local_ip=1.2.3", `e.pkt:1:1: --local_ip=1.2.3: ParseAddr("1.2.3"): `},
+		{"--local_ip=1.2.3", `e.pkt:1:1: --local_ip "1.2.3", ParseAddr("1.2.3"): `},
 		{"--local_ip=10.0.0.1\n--ip_version=ipv6", "e.pkt:2:1: local_ip 10.0.0.1 and remote_ip fd3d:fa7b:d17d::1, want both of --ip_version"},
 		{"`sysctl -q net.ipv4.tcp_fastopen=1`", "e.pkt:1:12: sysctl net.ipv4.tcp_fastopen=1: want 0"},
 		{"`sysctl -q net.ipv4.tcp_speed=1`", "e.pkt:1:12: unknown sysctl net.ipv4.tcp_speed, want one of net.core.rmem_max, "},

@@ -15,7 +15,7 @@ func (r *runner) open(c *Call) result {
 		r.fail("socket: descriptor %d is open", want.Value)
 	}
 	kind := r.integer(c.Args[1])
-	s, err := r.host.Socket(SocketConfig{Conn: r.plan.conn, SendBuffer: r.plan.sendBuffer})
+	s, err := r.host.Socket(SocketConfig{Conn: r.plan.Engine.Conn, SendBuffer: r.plan.SendBuffer})
 	if err != nil {
 		r.fail("%v", err)
 	}
@@ -35,13 +35,13 @@ func errnoResult(errno string) result {
 func (r *runner) bind(f *file, c *Call) result {
 	port := r.portOf(c.Args[1])
 	if port == 0 {
-		port = r.plan.bindPort
+		port = r.plan.BindPort
 	}
 	return r.bindTo(f, port)
 }
 
 func (r *runner) bindTo(f *file, port uint16) result {
-	f.local = netip.AddrPortFrom(r.plan.local, port)
+	f.local = netip.AddrPortFrom(r.plan.LocalIP, port)
 	return errnoResult(f.socket.Bind(f.local))
 }
 
@@ -50,7 +50,7 @@ func (r *runner) listen(f *file, c *Call) result {
 		return fails("EINVAL")
 	}
 	if !f.local.IsValid() {
-		if res := r.bindTo(f, r.plan.bindPort); res.errno != "" {
+		if res := r.bindTo(f, r.plan.BindPort); res.errno != "" {
 			return res
 		}
 	}
@@ -106,9 +106,9 @@ func (r *runner) accept(f *file, c *Call) try {
 func (r *runner) connect(f *file, c *Call) try {
 	port := r.portOf(c.Args[1])
 	if port == 0 {
-		port = r.plan.connectPort
+		port = r.plan.ConnectPort
 	}
-	remote := netip.AddrPortFrom(r.plan.remote, port)
+	remote := netip.AddrPortFrom(r.plan.RemoteIP, port)
 	return func() (result, bool) {
 		if !f.local.IsValid() {
 			if res := r.bindTo(f, r.freePort); res.errno != "" {

@@ -3,13 +3,31 @@ package script
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/netstack/tcp/congestion"
+	"tcpwheel/wheel/base/quantity"
+	"tcpwheel/wheel/base/setting"
 )
+
+// knob is a variable of Linux and its effect.
+type knob struct {
+	setting.Setting
+	set func(p *plan, value string) error
+}
+
+// Sysctls returns the parameters of sysctl.
+func Sysctls() []setting.Setting {
+	all := make([]setting.Setting, len(sysctls()))
+	for i, k := range sysctls() {
+		all[i] = k.Setting
+	}
+	return all
+}
 
 // sysctl sets a variable of Linux. Variables of the whole engine may be set only before the first
 // event.
@@ -17,7 +35,36 @@ func (p *plan) sysctl(name, value string, before bool) error {
 	if engineSysctls[name] && !before {
 		return fmt.Errorf("sysctl %s=%s: want it before the first event", name, value)
 	}
-	return setKnob(sysctls(), "sysctl ", name, value, p)
+	knobs := sysctls()
+	i := slices.IndexFunc(knobs, func(k knob) bool { return k.Name == name })
+	if i < 0 {
+		names := make([]string, len(knobs))
+		for i, k := range knobs {
+			names[i] = k.Name
+		}
+		slices.Sort(names)
+		return fmt.Errorf("unknown sysctl %s, want one of %s", name, strings.Join(names, ", "))
+	}
+	if err := knobs[i].set(p, value); err != nil {
+		return fmt.Errorf("sysctl %s=%s: %w", name, value, err)
+	}
+	return nil
+}
+
+const (
+	count = 1 << 20
+	words = 1<<32 - 1
+)
+
+func parseNumber(v string, bound uint64) (uint64, error) {
+	n, err := quantity.ParseCount(v)
+	if hex, isHex := strings.CutPrefix(v, "0x"); isHex {
+		n, err = strconv.ParseUint(hex, 16, 64)
+	}
+	if err != nil || n > bound {
+		return 0, fmt.Errorf("want a number from 0 to %d", bound)
+	}
+	return n, nil
 }
 
 var engineSysctls = map[string]bool{
@@ -27,7 +74,7 @@ var engineSysctls = map[string]bool{
 
 // variable is a numeric sysctl of net.ipv4 with a bound.
 func variable(name, about string, bound uint64, set func(*plan, uint64)) knob {
-	return knob{Parameter{"net.ipv4." + name, fmt.Sprintf("0..%d", bound), about}, func(p *plan, v string) error {
+	return knob{setting.Setting{Name: "net.ipv4." + name, Want: fmt.Sprintf("0..%d", bound), Help: about}, func(p *plan, v string) error {
 		n, err := parseNumber(v, bound)
 		if err == nil {
 			set(p, n)
@@ -36,9 +83,26 @@ func variable(name, about string, bound uint64, set func(*plan, uint64)) knob {
 	}}
 }
 
+// same is a sysctl that is a setting, in a unit.
+func same(name, to, unit string, bound uint64) knob {
+	about := "--" + to
+	if unit != "" {
+		about += ", " + unit
+	}
+	k := variable(name, about, bound, nil)
+	k.set = func(p *plan, v string) error {
+		n, err := parseNumber(v, bound)
+		if err == nil {
+			err = setting.Set(&p.settings, to, strconv.FormatUint(n, 10)+unit)
+		}
+		return err
+	}
+	return k
+}
+
 // fixed is a sysctl with one supported value.
 func fixed(name string, only string) knob {
-	return knob{Parameter{name, only, "the only supported value"}, func(_ *plan, v string) error {
+	return knob{setting.Setting{Name: name, Want: only, Help: "the only supported value"}, func(_ *plan, v string) error {
 		if v != only {
 			return fmt.Errorf("want %s", only)
 		}
@@ -48,12 +112,12 @@ func fixed(name string, only string) knob {
 
 // ignored is a sysctl without effect.
 func ignored(name string) knob {
-	return knob{Parameter{name, "any", "no effect"}, func(*plan, string) error { return nil }}
+	return knob{setting.Setting{Name: name, Want: "any", Help: "no effect"}, func(*plan, string) error { return nil }}
 }
 
 // threeNumbers is a sysctl of three numbers: least, default, most.
 func threeNumbers(name, about string, set func(p *plan, least, std, most uint64)) knob {
-	return knob{Parameter{name, "least default most", about}, func(p *plan, v string) error {
+	return knob{setting.Setting{Name: name, Want: "least default most", Help: about}, func(p *plan, v string) error {
 		var n [3]uint64
 		fields := strings.Fields(v)
 		if len(fields) != 3 {
@@ -70,57 +134,51 @@ func threeNumbers(name, about string, set func(p *plan, least, std, most uint64)
 	}}
 }
 
-func seconds(n uint64) time.Duration { return time.Duration(n) * time.Second }
-
 // sysctls are the supported variables of Linux.
 var sysctls = sync.OnceValue(func() []knob {
 	return []knob{
-		variable("tcp_sack", "--sack", 1, func(p *plan, n uint64) { p.conn.SACK = n == 1 }),
-		variable("tcp_timestamps", "--timestamps", 2, func(p *plan, n uint64) { p.conn.Timestamps = n > 0 }),
-		variable("tcp_window_scaling", "--wscale", 1, func(p *plan, n uint64) { p.conn.WScale = n == 1 }),
+		same("tcp_sack", "sack", "", 1),
+		variable("tcp_timestamps", "--timestamps", 2, func(p *plan, n uint64) { p.Engine.Conn.Timestamps = n > 0 }),
+		same("tcp_window_scaling", "wscale", "", 1),
 		variable("tcp_ecn", "--ecn; with 2 it is agreed to and not offered", 2, func(p *plan, n uint64) {
-			p.conn.ECN, p.passiveECN = n == 1, n == 2
+			p.Engine.Conn.ECN, p.passiveECN = n == 1, n == 2
 		}),
-		{Parameter{"net.ipv4.tcp_congestion_control", "reno, cubic, vegas", "--control"}, func(p *plan, v string) error {
-			return setControl(&p.conn, v)
+		{setting.Setting{Name: "net.ipv4.tcp_congestion_control", Want: "reno, cubic, vegas", Help: "--control"}, func(p *plan, v string) error {
+			return setControl(&p.Engine.Conn, v)
 		}},
-		variable("tcp_recovery", "--rack: the lowest bit", 1, func(p *plan, n uint64) { p.conn.Policy.RACK = n&1 == 1 }),
-		variable("tcp_early_retrans", "--tlp: 3 and 4", 4, func(p *plan, n uint64) { p.conn.Policy.TLP = n >= 3 }),
-		variable("tcp_frto", "--frto", 2, func(p *plan, n uint64) { p.conn.Policy.FRTO = n > 0 }),
+		same("tcp_recovery", "rack", "", 1),
+		variable("tcp_early_retrans", "--tlp: 3 and 4", 4, func(p *plan, n uint64) { p.Engine.Conn.Policy.TLP = n >= 3 }),
+		variable("tcp_frto", "--frto", 2, func(p *plan, n uint64) { p.Engine.Conn.Policy.FRTO = n > 0 }),
 		threeNumbers("net.ipv4.tcp_rmem", "--recv_buffer and --recv_buffer_max, all of it for payload", func(p *plan, _, std, most uint64) {
-			p.conn.RecvBuffer, p.conn.RecvBufferMax = uint32(std), uint32(most)
+			p.Engine.Conn.RecvBuffer, p.Engine.Conn.RecvBufferMax = uint32(std), uint32(most)
 		}),
-		threeNumbers("net.ipv4.tcp_wmem", "--send_buffer: the last", func(p *plan, _, _, most uint64) { p.sendBuffer = int64(most) }),
+		threeNumbers("net.ipv4.tcp_wmem", "--send_buffer: the last", func(p *plan, _, _, most uint64) { p.SendBuffer = int64(most) }),
 		variable("tcp_moderate_rcvbuf", "0: --recv_buffer_max=0", 1, func(p *plan, n uint64) {
 			if n == 0 {
-				p.conn.RecvBufferMax = 0
+				p.Engine.Conn.RecvBufferMax = 0
 			}
 		}),
 		variable("tcp_syncookies", "--syn_cookies: never, overflow, always", 2, func(p *plan, n uint64) {
-			p.engine.SYNCookies = [...]tcp.SYNCookies{tcp.CookiesNever, tcp.CookiesOnOverflow, tcp.CookiesAlways}[n]
+			p.Engine.SYNCookies = [...]tcp.SYNCookies{tcp.CookiesNever, tcp.CookiesOnOverflow, tcp.CookiesAlways}[n]
 		}),
-		variable("tcp_max_syn_backlog", "--max_syn_rcvd", count, func(p *plan, n uint64) { p.engine.MaxSynRcvd = int(n) }),
-		variable("tcp_max_tw_buckets", "--max_time_wait", count, func(p *plan, n uint64) { p.engine.MaxTimeWait = int(n) }),
-		variable("tcp_challenge_ack_limit", "--challenge_limit", count, func(p *plan, n uint64) { p.engine.ChallengeLimit = int(n) }),
-		variable("tcp_invalid_ratelimit", "--invalid_ack_interval, ms", 3600e3, func(p *plan, n uint64) {
-			p.conn.InvalidAckInterval = time.Duration(n) * time.Millisecond
-		}),
-		variable("tcp_keepalive_time", "--keep_idle, s", 32767, func(p *plan, n uint64) { p.conn.Socket.KeepIdle = seconds(n) }),
-		variable("tcp_keepalive_intvl", "--keep_interval, s", 32767, func(p *plan, n uint64) { p.conn.Socket.KeepInterval = seconds(n) }),
-		variable("tcp_keepalive_probes", "--keep_count", 255, func(p *plan, n uint64) { p.conn.Socket.KeepCount = int(n) }),
-		variable("tcp_notsent_lowat", "SocketOptions.NotSentLowat", words, func(p *plan, n uint64) { p.conn.Socket.NotSentLowat = uint32(n) }),
-		variable("tcp_fin_timeout", "--fin_wait_2, s", 32767, func(p *plan, n uint64) { p.conn.Policy.FinWait2 = seconds(n) }),
-		variable("tcp_retries1", "--r1", 255, func(p *plan, n uint64) { p.conn.Policy.R1 = int(n) }),
+		same("tcp_max_syn_backlog", "max-syn-rcvd", "", count),
+		same("tcp_max_tw_buckets", "max-time-wait", "", count),
+		same("tcp_challenge_ack_limit", "challenge-limit", "", count),
+		same("tcp_invalid_ratelimit", "invalid-ack-interval", "ms", 3600e3),
+		same("tcp_keepalive_time", "keep-idle", "s", 32767),
+		same("tcp_keepalive_intvl", "keep-interval", "s", 32767),
+		same("tcp_keepalive_probes", "keep-count", "", 255),
+		same("tcp_notsent_lowat", "notsent-lowat", "", words),
+		same("tcp_fin_timeout", "fin-wait-2", "s", 32767),
+		same("tcp_retries1", "r1", "", 255),
 		variable("tcp_retries2", "--max_rexmits, and --r2=0", 255, func(p *plan, n uint64) {
-			p.conn.Policy.MaxRexmits, p.conn.Policy.R2 = int(n), 0
+			p.Engine.Conn.Policy.MaxRexmits, p.Engine.Conn.Policy.R2 = int(n), 0
 		}),
 		variable("tcp_syn_retries", "--syn_r2: the time that so many take", 127, synRetries),
 		variable("tcp_synack_retries", "the same", 127, synRetries),
-		variable("tcp_syn_linear_timeouts", "--syn_linear_timeouts", 127, func(p *plan, n uint64) { p.conn.Policy.SynLinearTimeouts = int(n) }),
-		variable("tcp_slow_start_after_idle", "0: --validate=1", 1, func(p *plan, n uint64) { p.conn.Congestion.Validate = n == 0 }),
-		variable("tcp_rto_min_us", "--rto_min, µs", 1e9, func(p *plan, n uint64) {
-			p.conn.Policy.Bounds.Min = time.Duration(n) * time.Microsecond
-		}),
+		same("tcp_syn_linear_timeouts", "syn-linear-timeouts", "", 127),
+		variable("tcp_slow_start_after_idle", "0: --validate=1", 1, func(p *plan, n uint64) { p.Engine.Conn.Congestion.Validate = n == 0 }),
+		same("tcp_rto_min_us", "rto-min", "us", 1e9),
 		fixed("net.ipv4.tcp_dsack", "1"),
 		fixed("net.ipv4.tcp_fastopen", "0"),
 		fixed("net.ipv4.tcp_mtu_probing", "0"),
@@ -136,7 +194,7 @@ var sysctls = sync.OnceValue(func() []knob {
 
 // synRetries sets SynR2 to the expiry after n retransmissions.
 func synRetries(p *plan, n uint64) {
-	policy := &p.conn.Policy
+	policy := &p.Engine.Conn.Policy
 	rto, sum := policy.Bounds.Initial, time.Duration(0)
 	for range n + 1 {
 		sum += rto

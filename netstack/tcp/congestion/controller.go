@@ -117,36 +117,46 @@ const (
 	ReduceCwnd
 )
 
+// Names returns the names of the choices, in order.
+func (Reduce) Names() []string { return []string{"default", "flight", "cwnd"} }
+
 // Config configures a controller.
 type Config struct {
-	MSS           uint32 // SMSS, 1 to 65535 bytes
-	InitialWindow uint32 // bytes; 0 is RFC 6928's
-	MaxWindow     uint32 // bytes, at least 2·MSS; 0 is 1 GiB
-	SYNLost       bool   // a SYN was retransmitted: start with one segment (RFC 5681 §3.1)
-	Paced         bool   // segments are paced
-	SlowStart     SlowStart
+	MSS           uint32    // SMSS, 1 to 65535 bytes
+	InitialWindow uint32    `set:"iw" unit:"size" help:"initial window, bytes; 0 is that of RFC 6928"`
+	MaxWindow     uint32    `set:"max-window" unit:"size" help:"largest window, bytes, at least 2·MSS; 0 is 1 GiB"`
+	SYNLost       bool      // a SYN was retransmitted: start with one segment (RFC 5681 §3.1)
+	Paced         bool      // segments are paced
+	SlowStart     SlowStart `set:"slow-start" help:"how slow start ends; default is hystart++ for cubic"`
 
 	// HyStartLimit is L of RFC 9406 §4.3: how many segments one ACK counts for in slow start. It
 	// applies to HyStart++, and if set to Linux's HyStart. 0 is the RFC's value for HyStart++, 8 for
 	// unpaced senders and no limit for paced ones, and no limit for Linux's. math.MaxUint32 is no
 	// limit.
-	HyStartLimit uint32
+	HyStartLimit uint32 `set:"hystart-limit" help:"segments that one ACK counts for in slow start; 0 is 8, or none when paced and in hystart-linux"`
 
 	// Reduce is what a loss or mark reduces. The two differ for a sender whose application limits it.
-	Reduce Reduce
+	Reduce Reduce `set:"reduce" help:"what a loss or mark reduces; default is cwnd for cubic"`
 	// CountDelivered makes an ACK of new data count for what it delivers. Bytes that SACKs or
 	// duplicate ACKs have delivered before do not count again, and bytes that it SACKs count. Linux
 	// passes that to cong_avoid (acked_sacked in tcp_cong_control).
-	CountDelivered bool
+	CountDelivered bool `set:"count-delivered" help:"an ACK counts for what it delivers, as in Linux"`
 
-	LimitBurst bool // without PRR: recovery ends close to FlightSize (RFC 6582)
-	Validate   bool // treat unused windows by RFC 7661, without restarts after idle times
+	LimitBurst bool `set:"limit-burst" help:"without PRR, recovery ends close to FlightSize (RFC 6582)"`
+	Validate   bool `set:"validate" help:"treat unused windows by RFC 7661"`
 	// NoFastConvergence is for networks with a single CUBIC flow (RFC 9438 §4.7).
-	NoFastConvergence bool
-	// Alpha, Beta and Gamma are Vegas's thresholds in segments. All 0 means 2, 4 and 1, the paper's
-	// Vegas-2,4.
-	Alpha, Beta, Gamma uint32
+	NoFastConvergence bool `set:"no-fast-convergence" help:"for networks with a single flow of cubic"`
+	// Alpha, Beta and Gamma are Vegas's thresholds in segments. Alpha and Beta 0 means 2 and 4, the
+	// paper's Vegas-2,4, and Gamma 0 means 1.
+	Alpha uint32 `set:"alpha" max:"16384" help:"least segments that vegas keeps in queues; 0 with beta: 2"`
+	Beta  uint32 `set:"beta" max:"16384" help:"most segments that vegas keeps in queues; 0 with alpha: 4"`
+	Gamma uint32 `set:"gamma" max:"16384" help:"queued segments that end the slow start of vegas; 0: 1"`
 }
+
+var slowStartNames = []string{"default", "standard", "hystart++", "hystart-linux"}
+
+// Names returns the names of the algorithms, in order.
+func (SlowStart) Names() []string { return slowStartNames }
 
 // Names returns the names that New accepts.
 func Names() []string { return []string{"newreno", "cubic", "vegas"} }

@@ -28,8 +28,11 @@ type vegas struct {
 }
 
 func newVegas(cfg Config) (*vegas, error) {
-	if cfg.Alpha == 0 && cfg.Beta == 0 && cfg.Gamma == 0 {
-		cfg.Alpha, cfg.Beta, cfg.Gamma = 2, 4, 1
+	if cfg.Alpha == 0 && cfg.Beta == 0 {
+		cfg.Alpha, cfg.Beta = 2, 4
+	}
+	if cfg.Gamma == 0 {
+		cfg.Gamma = 1
 	}
 	if cfg.Alpha < 1 || cfg.Beta < cfg.Alpha || cfg.Gamma < 1 || cfg.Beta > 1<<14 || cfg.Gamma > 1<<14 {
 		return nil, fmt.Errorf("congestion: Alpha %d, Beta %d, Gamma %d segments, want 1 <= Alpha <= Beta <= 16384 and Gamma "+

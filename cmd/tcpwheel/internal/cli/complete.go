@@ -11,11 +11,13 @@ import (
 	"github.com/spf13/pflag"
 
 	"tcpwheel/netstack/sim"
+	"tcpwheel/netstack/tcp"
 	"tcpwheel/netstack/tcp/congestion"
 	"tcpwheel/pcaps/replay"
 	"tcpwheel/tcptimers"
 	"tcpwheel/tun/up"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/base/setting"
 	"tcpwheel/wheel/wheelbench"
 )
 
@@ -72,6 +74,10 @@ func completeValues(cmd *cobra.Command) {
 			if i := strings.LastIndex(typed, ","); list && i >= 0 {
 				before, typed = typed[:i+1], typed[i+1:]
 			}
+			if i := strings.LastIndex(typed, " "); i >= 0 && policyTexts[f.Name] {
+				return startingWith(before+typed[:i+1], typed[i+1:], settingWords(typed[i+1:])), cobra.ShellCompDirectiveNoFileComp |
+					cobra.ShellCompDirectiveNoSpace
+			}
 			return startingWith(before, typed, values()), cobra.ShellCompDirectiveNoFileComp
 		}
 		if err := cmd.RegisterFlagCompletionFunc(f.Name, complete); err != nil {
@@ -91,6 +97,28 @@ func completeValues(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		completeValues(sub)
 	}
+}
+
+// policyTexts are the flags whose values are texts of policies.
+var policyTexts = map[string]bool{"policy": true, "lanes": true}
+
+// settingWords returns the words that may follow the name of a policy, given the beginning of one.
+func settingWords(typed string) (words []string) {
+	if name, _, ok := strings.Cut(typed, "="); ok {
+		s, _ := setting.Find(tcp.Config{}, name)
+		for _, v := range s.Values {
+			words = append(words, name+"="+v)
+		}
+		return words
+	}
+	for _, s := range setting.All(tcp.Config{}) {
+		if s.Kind == "switch" {
+			words = append(words, "+"+s.Name, "-"+s.Name)
+		} else {
+			words = append(words, s.Name+"=")
+		}
+	}
+	return words
 }
 
 // startingWith returns the values that begin with what was typed, each after before.

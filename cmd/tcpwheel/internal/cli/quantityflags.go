@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"tcpwheel/wheel/base/quantity"
+	"tcpwheel/wheel/base/setting"
 )
 
 // quantityValue is a flag's value, read by a parser of package sim.
@@ -44,6 +46,22 @@ func quantityFlag[T any](fs *pflag.FlagSet, to *T, parse func(string) (T, error)
 		}
 	}
 	fs.Var(q, name, about)
+}
+
+// settingFlag adds a flag for a setting of S, which is checked at once. Its values go to changes.
+func settingFlag[S any](fs *pflag.FlagSet, changes *[]setting.Change, flag, name, about string) {
+	s, ok := setting.Find(*new(S), name)
+	if !ok {
+		panic("BUG: no setting " + name)
+	}
+	var text string
+	quantityFlag(fs, &text, func(text string) (string, error) {
+		err := setting.Set(new(S), name, text)
+		if err == nil {
+			*changes = append(*changes, setting.Change{Name: name, Text: text})
+		}
+		return text, errors.Unwrap(err) // flagError names the flag
+	}, s.Kind, flag, "", about)
 }
 
 func durationFlag(fs *pflag.FlagSet, to *time.Duration, name, value, about string) {

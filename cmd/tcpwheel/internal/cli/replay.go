@@ -17,6 +17,7 @@ import (
 	"tcpwheel/pcaps/track"
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/base/setting"
 )
 
 // replaying is the replay command at work.
@@ -203,8 +204,9 @@ func parseChoices(policies, vary []string) (all []replay.Choice, err error) {
 			return nil, err
 		}
 		texts := []string{base}
+		_, changes, _ := setting.Words(base, tcptimers.Policy{})
 		for _, knob := range vary {
-			if strings.Contains(base, "+"+knob) || strings.HasSuffix(base, "-"+knob) || strings.Contains(base, "-"+knob+"-") || strings.Contains(base, "-"+knob+"+") {
+			if slices.ContainsFunc(changes, func(c setting.Change) bool { return c.Name == knob }) {
 				return nil, fmt.Errorf("policy %q sets %s, which is varied", base, knob)
 			}
 			var more []string

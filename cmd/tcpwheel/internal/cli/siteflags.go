@@ -22,7 +22,7 @@ type siteFlags struct {
 }
 
 // siteHelp describes the flags of the link.
-const siteHelp = "The flags from --delay on put an emulated link between kernel and stack, the\n" +
+const siteHelp = "The flags from --rate on put an emulated link between kernel and stack, the\n" +
 	"same in both directions. A loss is a probability, such as 0.02 or 2%, or a\n" +
 	"model, such as gilbert-elliott:p=0.01,r=0.3 or packets:3,7-9. A plan is a JSON\n" +
 	"file for links whose directions differ:\n\n" +
@@ -45,10 +45,10 @@ func (f *siteFlags) registerStack(cmd *cobra.Command, c *up.Config) {
 	fs.StringVar(&c.Netns, "netns", "", "network namespace of the device")
 	fs.IntVar(&c.MTU, "mtu", 0, "MTU of the device (default: the kernel's)")
 	fs.StringVar(&c.TCP, "tcp", up.Ours, "TCP of the stack: ours or gvisor")
-	fs.StringVar(&c.Policy, "policy", "", "timer policy or profile of our TCP, or NAME@TICK")
+	fs.StringVar(&c.Policy, "policy", "", "timer policy or profile of our TCP, NAME[@TICK] and settings")
 	durationFlag(fs, &c.Tick, "tick", "", "granularity of timers (default: policy's)")
-	durationFlag(fs, &c.Floor, "rto-floor", "", "floor on the RTO (default: policy's)")
-	quantityFlag(fs, &c.DelAck, tcptimers.ParseDelAck, "delay", "delayed-ack", "", "off, 40ms or heartbeat:200ms (default: policy's)")
+	settingFlag[tcptimers.Policy](fs, &c.Settings, "rto-floor", "rto-floor", "floor on the RTO (default: policy's)")
+	settingFlag[tcptimers.Policy](fs, &c.Settings, "delayed-ack", "delack", "off, 40ms or heartbeat:200ms (default: policy's)")
 	quantityFlag(fs, &c.KeepAlive, up.ParseKeepAlive, "times", "keepalive", "", "IDLE,INTERVAL,COUNT, as 10s,1s,3 (default off)")
 	fs.StringVar(&c.Control, "cc", "", "congestion control (default: cubic)")
 	fs.IntVar(&c.Queues, "queues", 1, "queues of the device")

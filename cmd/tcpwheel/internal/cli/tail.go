@@ -45,10 +45,10 @@ func newTail() *cobra.Command {
 			"runs in virtual time, without Linux and root, with the same result each time.\n\n" +
 			"--html writes a page with a figure for each size. --pcap writes the packets of\n" +
 			"the runs with losses. A comment names the timer that sent a packet.\n\n" +
-			"A policy is NAME, NAME@TICK, or either with :FLOOR, another floor on the RTO's\n" +
-			"variation term. With --within it exits with 3 if the first policy takes more\n" +
+			"A policy is NAME or NAME@TICK, perhaps with settings, as in linux+rto-floor=5ms:\n" +
+			"docs/settings.md. With --within it exits with 3 if the first policy takes more\n" +
 			"RTTs than that, or retransmits spuriously.",
-		Example: "  tcpwheel tail --virtual --policy per-segment,per-segment:20ms,rfc6298",
+		Example: "  tcpwheel tail --virtual --policy rfc6298,linux,linux+rto-floor=20ms",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !t.config.Virtual {
 				if err := needLinux("tail without --virtual", namespaces); err != nil {
