@@ -79,6 +79,6 @@ func ExampleLinkConfig_Set() {
 	}
 	fmt.Println(cfg.Delay, cfg.Rate, cfg.Loss)
 	// Output:
-	// jitter "5", want a duration of 0s or more with a unit, such as 25ms, 1.5s or 200us
+	// jitter "5", want a duration such as 20ms, 0s to 24h
 	// 25ms 100000000 bernoulli:0.02
 }

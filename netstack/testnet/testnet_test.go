@@ -141,7 +141,7 @@ func TestOutOfBounds(t *testing.T) {
 		{func(t testing.TB) { testnet.New(t, testnet.Path{Rate: "-1"}) }, `rate "-1", want`},
 		{func(t testing.TB) { testnet.New(t, testnet.Path{Delay: -1}) }, "delay -1ns, want"},
 		{func(t testing.TB) { testnet.New(t, testnet.Path{Up: "loss"}) }, `"loss", want FIELD=VALUE`},
-		{func(t testing.TB) { testnet.New(t, testnet.Path{More: "colour=red"}) }, `field "colour", want one of`},
+		{func(t testing.TB) { testnet.New(t, testnet.Path{More: "colour=red"}) }, `setting "colour", want one of`},
 		{func(t testing.TB) { testnet.New(t, testnet.Path{NAT: -1}) }, "NAT -1ns, want"},
 		{func(t testing.TB) { testnet.New(t, testnet.Path{}, testnet.HostConfig{}) }, "want a name"},
 		{func(t testing.TB) {

@@ -3,7 +3,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +12,7 @@ import (
 
 	"tcpwheel/netstack/sim"
 	"tcpwheel/tun/link"
+	"tcpwheel/wheel/base/setting"
 )
 
 func init() { sim.TraceFile = readTrace }
@@ -34,44 +34,21 @@ func readTrace(name string) (string, error) {
 	return string(text), err
 }
 
-// linkFields are the fields of sim.LinkConfig with a flag.
-var linkFields = []struct{ name, kind, about string }{
-	{"delay", "duration", "time that a packet takes"},
-	{"jitter", "duration", "by how much the delay varies, up or down"},
-	{"loss", "loss", "probability of loss, or a model (default none)"},
-	{"reorder", "probability", "probability that a packet overtakes"},
-	{"duplicate", "probability", "probability that a packet arrives twice"},
-	{"corrupt", "probability", "probability that a bit is flipped"},
-	{"rate", "rate", "bit/s, as 100Mbit, or trace:FILE (default none)"},
-	{"queue", "limit", "packets that wait, or bytes as 64KiB (default 2^24)"},
-}
+// linkValues are the values of the flags of sim.LinkConfig: its settings without those of nested
+// objects.
+type linkValues []setting.Change
 
-// linkValues are the values of the flags of linkFields.
-type linkValues []string
-
-// register adds a flag for each field.
+// register adds the flags.
 func (v *linkValues) register(fs *pflag.FlagSet) {
-	*v = make(linkValues, len(linkFields))
-	for i, f := range linkFields {
-		quantityFlag(fs, &(*v)[i], func(text string) (string, error) {
-			err := new(sim.LinkConfig).Set(f.name, text)
-			return text, errors.Unwrap(err) // flagError names the flag
-		}, f.kind, f.name, "", f.about)
+	for _, s := range setting.All(sim.LinkConfig{}) {
+		if !strings.Contains(s.Name, ".") {
+			settingFlag[sim.LinkConfig](fs, (*[]setting.Change)(v), s.Name, s.Name, s.Help)
+		}
 	}
 }
 
 // apply sets the fields whose flags are given.
-func (v linkValues) apply(c *sim.LinkConfig) error {
-	for i, f := range linkFields {
-		if v[i] == "" {
-			continue
-		}
-		if err := c.Set(f.name, v[i]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func (v linkValues) apply(c *sim.LinkConfig) error { return setting.Apply(c, v) }
 
 // linkFlags are the flags of a link whose directions may differ.
 type linkFlags struct {
