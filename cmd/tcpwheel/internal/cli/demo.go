@@ -24,6 +24,7 @@ import (
 	"tcpwheel/cmd/tcpwheel/internal/demo"
 	"tcpwheel/cmd/tcpwheel/internal/lanes"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/base/setting"
 )
 
 func newDemo() *cobra.Command {
@@ -53,9 +54,9 @@ func newDemo() *cobra.Command {
 			"  tcpwheel demo --json --for 30s --actions 2s:tail=1,5s:delay=100ms",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c := lanes.DefaultConditions()
-			for _, name := range demoConditions {
-				if text := *values[name]; text != "" {
-					if err := c.Set(name, text); err != nil {
+			for _, s := range setting.All(c) {
+				if text := *values[s.Name]; text != "" {
+					if err := c.Set(s.Name, text); err != nil {
 						return usage(cmd, fmt.Errorf("--%w", err))
 					}
 				}
@@ -90,21 +91,10 @@ func newDemo() *cobra.Command {
 	f.BoolVar(&noPage, "no-page", false, "serve no page")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object per lane")
 	f.StringVar(&actions, "actions", "", "changes during the run, such as 2s:tail=1,4s:loss=5%")
-	for _, name := range demoConditions {
-		values[name] = f.String(name, "", demoAbout[name])
+	for _, s := range setting.All(lanes.Conditions{}) {
+		values[s.Name] = f.String(s.Name, "", s.Help)
 	}
 	return cmd
-}
-
-// demoConditions are the flags of the path and the timers, in the order of the help.
-var demoConditions = []string{"delay", "rate", "loss", "burst", "tick", "floor", "delack"}
-
-var demoAbout = map[string]string{
-	"delay": "one-way delay (default 20ms)", "rate": "rate of the link, or trace:FILE (default 10Mbit)",
-	"loss":  "loss of data packets (default 2%)",
-	"burst": "neighbouring segments that are lost together (default 1)",
-	"tick":  "granularity of timers (default: the policy's)",
-	"floor": "RTO floor (default: the policy's)", "delack": "delay of ACKs (default: the policy's)",
 }
 
 // demoResult runs for a span and prints the result.

@@ -6,12 +6,15 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"html"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
 	"tcpwheel/cmd/tcpwheel/internal/lanes"
 	"tcpwheel/pcaps/htmlpage"
+	"tcpwheel/wheel/base/setting"
 )
 
 var (
@@ -30,7 +33,17 @@ var (
 )
 
 // Body returns the HTML of the demo, for an element of class "demo".
-func Body() string { return pageHTML }
+func Body() string {
+	var fields strings.Builder
+	for _, s := range setting.All(lanes.Conditions{}) {
+		fmt.Fprintf(&fields, "<label title=\"%s\">%s <input name=\"%[2]s\" size=\"7\"", html.EscapeString(s.Help), s.Name)
+		if strings.HasSuffix(s.Help, "(default: the policy's)") {
+			fields.WriteString(` placeholder="its own"`)
+		}
+		fields.WriteString("></label>\n")
+	}
+	return strings.Replace(pageHTML, "{{conditions}}", fields.String(), 1)
+}
 
 // Style returns the CSS of Body. It needs that of package htmlpage.
 func Style() string { return pageCSS }
@@ -46,7 +59,7 @@ var page = sync.OnceValues(func() (text, policy string) {
 		"form-action 'none'; frame-ancestors 'none'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 	return "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n" +
 		"<title>tcpwheel demo</title><style>" + htmlpage.CSS() + "body { max-width: 1700px; }\n" + pageCSS + "</style></head>\n<body><main class=\"demo\">\n" +
-		pageHTML + "</main>\n<script>" + js + "</script></body></html>\n", policy
+		Body() + "</main>\n<script>" + js + "</script></body></html>\n", policy
 })
 
 // hub shows frames to any number of pages. A page that is slow misses frames: nothing waits for it.

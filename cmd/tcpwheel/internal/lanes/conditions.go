@@ -2,24 +2,26 @@ package lanes
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
 	"tcpwheel/netstack/sim"
 	"tcpwheel/tcptimers"
-	"tcpwheel/wheel/base/quantity"
+	"tcpwheel/wheel/base/setting"
 )
 
-// Conditions is what all lanes have in common. An action may change it at any time.
+// Conditions is what all lanes have in common. An action may change it at any time. Its fields are
+// settings.
 type Conditions struct {
-	Delay  time.Duration // one way, 0 to 2 s
-	Rate   sim.LinkRate  // of each direction: 1e5 to 1e9 bit/s, or a trace
-	Loss   float64       // of data packets, 0 to 0.5
-	Burst  int           // neighbouring segments that share a fate, 1 to 20
-	Tick   time.Duration // of timers, 0 for each policy's own; not for bsd and gVisor
-	Floor  time.Duration // on the RTO, 0 for each policy's own; not for bsd
-	DelAck time.Duration // delay of ACKs, 0 for each policy's own; not for bsd and gVisor
+	Delay time.Duration `set:"delay" zero:"ok" min:"1us" max:"2s" help:"one-way delay (default 20ms)"`
+	Rate  sim.LinkRate  `set:"rate" help:"rate of the link, or trace:FILE (default 10Mbit)"`
+	Loss  float64       `set:"loss" unit:"probability" max:"0.5" help:"loss of data packets (default 2%)"`
+	Burst int           `set:"burst" min:"1" max:"20" help:"neighbouring segments that are lost together (default 1)"`
+
+	// These are 0 for each policy's own, and not for bsd. Only Floor is for gVisor, too.
+	Tick   time.Duration `set:"tick" zero:"ok" min:"10us" max:"500ms" help:"granularity of timers (default: the policy's)"`
+	Floor  time.Duration `set:"floor" zero:"ok" min:"1ms" max:"1m" help:"RTO floor (default: the policy's)"`
+	DelAck time.Duration `set:"delack" zero:"ok" min:"1ms" max:"500ms" help:"delay of ACKs (default: the policy's)"`
 }
 
 // DefaultConditions returns 20 ms one way, 10 Mbit/s and 2 % loss.
@@ -28,48 +30,18 @@ func DefaultConditions() Conditions {
 }
 
 // Set changes one field by its name in lower case. The error says what is accepted.
-func (c *Conditions) Set(name, text string) (err error) {
-	span := func(to *time.Duration, least, most time.Duration) error {
-		d, err := quantity.ParseDuration(text)
-		if err != nil || d != 0 && d < least || d > most {
-			return fmt.Errorf("%s: %q, want 0 or a duration from %v to %v", name, text, least, most)
-		}
-		*to = d
-		return nil
-	}
-	switch name {
-	case "delay":
-		return span(&c.Delay, time.Microsecond, 2*time.Second)
-	case "tick":
-		return span(&c.Tick, 10*time.Microsecond, 500*time.Millisecond)
-	case "floor":
-		return span(&c.Floor, time.Millisecond, time.Minute)
-	case "delack":
-		return span(&c.DelAck, time.Millisecond, 500*time.Millisecond)
-	case "rate":
-		rate, err := sim.ParseLinkRate(text)
-		if strings.HasPrefix(text, "trace:") && err != nil {
-			return fmt.Errorf("rate: %w", err)
-		}
-		if err != nil || rate.Trace == nil && (rate.Fixed < 1e5 || rate.Fixed > 1e9) {
-			return fmt.Errorf("rate: %q, want 100kbit to 1Gbit, or trace:FILE", text)
-		}
-		c.Rate = rate
-	case "loss":
-		p, err := quantity.ParseProbability(text)
-		if err != nil || p > 0.5 {
-			return fmt.Errorf("loss: %q, want a probability from 0 to 0.5, such as 0.02 or 2%%", text)
-		}
-		c.Loss = p
-	case "burst":
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > 20 {
-			return fmt.Errorf("burst: %q, want 1 to 20 segments", text)
-		}
-		c.Burst = n
-	default:
+func (c *Conditions) Set(name, text string) error {
+	after := *c
+	if _, ok := setting.Find(c, name); !ok {
 		return fmt.Errorf("no condition %q: want delay, rate, loss, burst, tick, floor, delack, drop or tail", name)
 	}
+	if err := setting.Set(&after, name, text); err != nil {
+		return err
+	}
+	if r := after.Rate; r.Trace == nil && (r.Fixed < 1e5 || r.Fixed > 1e9) {
+		return fmt.Errorf("rate %q, want 100kbit to 1Gbit, or trace:FILE", text)
+	}
+	*c = after
 	return nil
 }
 
@@ -82,15 +54,14 @@ func (c *Conditions) policy(text string) (tcptimers.Policy, error) {
 	if strings.HasPrefix(text, "bsd") {
 		return p, nil // its ticks and floor are what it is there to show
 	}
-	if c.Tick > 0 {
-		p.Tick = c.Tick
+	var changes []setting.Change
+	for _, x := range []struct {
+		name string
+		d    time.Duration
+	}{{"tick", c.Tick}, {"rto-min", c.Floor}, {"delack", c.DelAck}} {
+		if x.d > 0 {
+			changes = append(changes, setting.Change{Name: x.name, Text: x.d.String()})
+		}
 	}
-	if c.Floor > 0 {
-		p.Bounds.Min = c.Floor
-	}
-	if c.DelAck > 0 {
-		p.DelAck.Heartbeat, p.DelAck.Quick = 0, 0
-		p.DelAck.Delay, p.DelAck.Min, p.DelAck.Max = c.DelAck, c.DelAck, c.DelAck
-	}
-	return p, nil
+	return p, p.Change(p.Name, changes)
 }
