@@ -215,6 +215,14 @@ func superscript(n int) string {
 		Replace(strconv.Itoa(n))
 }
 
+// value formats a value for a title.
+func (a *Axis) value(v float64) string {
+	if a.Text != nil {
+		return a.Text(v)
+	}
+	return valueText(v)
+}
+
 // valueText formats a value with four digits.
 func valueText(v float64) string {
 	if a := math.Abs(v); v == math.Trunc(v) && a < 1e9 || a >= 1e3 && a < 1e9 {

@@ -8,15 +8,7 @@ import (
 // bars draws bars next to the bars of other series.
 func (p *Plot) bars(i int, class string) {
 	o := &p.f.Series[i]
-	n, mine := 0, 0
-	for j := range p.f.Series {
-		if j == i {
-			mine = n
-		}
-		if p.f.Series[j].Kind == Bars {
-			n++
-		}
-	}
+	mine, n := p.f.among(i)
 	slot := 1.0
 	if len(p.f.X.Ticks) == 0 {
 		slot = o.slot(p.f)

@@ -23,12 +23,12 @@ func (f *Figure) WriteCSV(w io.Writer) error {
 
 func exact(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
-// place returns a value of an axis, or the name of its category.
-func (a *Axis) place(v float64) string {
+// place returns the name of a category, or formats a value.
+func (a *Axis) place(v float64, format func(float64) string) string {
 	if n := int(math.Round(v)); n >= 0 && n < len(a.Ticks) && float64(n) == v {
 		return a.Ticks[n]
 	}
-	return exact(v)
+	return format(v)
 }
 
 func (f *Figure) writeSeries(c *csv.Writer) {
@@ -43,7 +43,7 @@ func (f *Figure) writeSeries(c *csv.Writer) {
 	c.Write(head)
 	for _, s := range f.Series {
 		for i := range s.X {
-			row := []string{s.Name, f.X.place(s.X[i]), f.Y.place(s.Y[i])}
+			row := []string{s.Name, f.X.place(s.X[i], exact), f.Y.place(s.Y[i], exact)}
 			if s.Lo != nil {
 				row = append(row, exact(s.Lo[i]), exact(s.Hi[i]))
 			} else if bounds {

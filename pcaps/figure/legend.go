@@ -106,7 +106,7 @@ func (p *Plot) legendItems(looks []look) (all []Item) {
 			case Line, Steps, Links:
 				p.Line(class, x, y, x+22, y)
 			}
-			if o.Kind == Points || o.Kind == Line && len(o.X) <= mostSigns && (!o.Dashed || o.Marker != 0) {
+			if o.signed() {
 				p.sign(l, x+11, y)
 			}
 		}})
