@@ -78,58 +78,34 @@ func (p *Plan) share(bytes uint64) float64 {
 	return 8 * float64(bytes) / p.Duration.Seconds() / float64(p.Rate)
 }
 
-// attacked is a network of flows, one for each round trip, next to the pulses.
+// attacked is flows, one for each round trip, next to the pulses.
 type attacked struct {
-	world  *host.World
-	built  *sim.Topology
+	*testbed.Dumbbell
 	attack *pulses
-	from   []*host.Host
-	to     []*host.Host
 }
 
 // build connects the hosts of a cell and dials the flows.
 func build(p *Plan, timers testbed.Timers, trips []time.Duration, c *Cell) (*attacked, error) {
-	w, err := host.NewWorld(sim.Config{Seed: uint64(c.Seed)})
-	if err != nil {
-		return nil, err
-	}
-	newHost := func(number int) *host.Host {
-		h, failed := w.NewHost(netip.AddrFrom4([4]byte{10, 0, 0, byte(number + 1)}), tcp.EngineConfig{
+	a := &attacked{attack: &pulses{train: p.train(c)}}
+	plan := testbed.DumbbellPlan{Seed: uint64(c.Seed), Pairs: len(trips), Bottleneck: p.bottleneck(),
+		Serve: func() host.App { return &host.Sink{} }, Source: a.attack, Sink: sink{}}
+	plan.Host = func(side, pair int) (netip.Addr, tcp.EngineConfig) {
+		number := 2*pair + side
+		return netip.AddrFrom4([4]byte{10, 0, 0, byte(number + 1)}), tcp.EngineConfig{
 			Conn: timers.Config(), Seed: testbed.Key(uint64(c.Seed), uint64(number)),
 			Key: [16]byte{0: byte(number + 1), 1: byte(c.Seed)},
-		})
-		if failed != nil {
-			err = failed
 		}
-		return h
 	}
-	a := &attacked{world: w, attack: &pulses{train: p.train(c)}}
-	var senders, receivers []sim.Node[host.Body]
-	plan := sim.TopologyConfig{Kind: "dumbbell", Senders: len(trips) + 1, Bottleneck: p.bottleneck()}
-	for i, trip := range trips {
-		a.from, a.to = append(a.from, newHost(2*i)), append(a.to, newHost(2*i+1))
-		senders, receivers = append(senders, a.from[i]), append(receivers, a.to[i])
+	for _, trip := range trips {
 		plan.Access = append(plan.Access, sim.LinkConfig{Delay: (trip - p.RoundTrip) / 4})
 	}
-	if err != nil {
-		return nil, err
-	}
 	plan.Access = append(plan.Access, sim.LinkConfig{})
-	if a.built, err = sim.Build(w.Net, plan, append(senders, a.attack), append(receivers, sink{})); err != nil {
+	var err error
+	if a.Dumbbell, err = testbed.NewDumbbell(plan); err != nil {
 		return nil, err
 	}
-	for i := range trips {
-		if err := w.Attach(a.from[i], a.built.Senders[i], a.built.SenderOut[i]); err != nil {
-			return nil, err
-		}
-		if err := w.Attach(a.to[i], a.built.Receivers[i], a.built.ReceiverOut[i]); err != nil {
-			return nil, err
-		}
-		if err := a.to[i].Listen(80, tcp.ListenConfig{Backlog: 1},
-			func() host.App { return &host.Sink{} }); err != nil {
-			return nil, err
-		}
-		if _, err := a.from[i].Dial(a.to[i], 80, nil, &host.Bulk{}); err != nil {
+	for i, sender := range a.Senders {
+		if _, err := sender.Dial(a.Receivers[i], testbed.ServePort, nil, &host.Bulk{}); err != nil {
 			return nil, err
 		}
 	}
@@ -144,24 +120,24 @@ func run(p *Plan, timers testbed.Timers, trips []time.Duration, c Cell) (Cell, e
 	}
 	begin := wheel.Time(p.Settle)
 	if c.Period > 0 {
-		a.attack.start(a.world.Net, a.built)
+		a.attack.start(a.World.Net, a.Links)
 	}
-	a.world.Net.Run(begin)
+	a.World.Net.Run(begin)
 	before := make([]uint64, len(trips))
 	timeouts := uint64(0)
 	for i := range trips {
-		before[i], timeouts = a.to[i].Counts().Readable, timeouts+a.from[i].Counters().TCPTimeouts
+		before[i], timeouts = a.Receivers[i].Counts().Readable, timeouts+a.Senders[i].Counters().TCPTimeouts
 	}
-	a.world.Net.Run(begin.Add(p.Duration))
+	a.World.Net.Run(begin.Add(p.Duration))
 	for i := range trips {
-		share := p.share(a.to[i].Counts().Readable - before[i])
-		c.Share, c.Timeouts = c.Share+share, c.Timeouts+a.from[i].Counters().TCPTimeouts
+		share := p.share(a.Receivers[i].Counts().Readable - before[i])
+		c.Share, c.Timeouts = c.Share+share, c.Timeouts+a.Senders[i].Counters().TCPTimeouts
 		if c.Several {
 			c.Flows = append(c.Flows, share)
 		}
 	}
 	c.Timeouts -= timeouts
-	if faults := a.world.Faults(); len(faults) > 0 {
+	if faults := a.World.Faults(); len(faults) > 0 {
 		return c, faults[0]
 	}
 	return c, nil

@@ -16,8 +16,6 @@ import (
 // kb is the bytes of the paper's KB.
 const kb = 1024
 
-const dumbbellPort = 80
-
 // bottleneck is the network of the paper's simulations. Pairs of hosts on fast links share it.
 type bottleneck struct {
 	rate    int           // bit/s
@@ -52,68 +50,38 @@ type transferred struct {
 	Silence       float64 `json:"silence_s"`     // without transmission before timeouts, in all
 }
 
-// dumbbell is transfers and the traffic of others over a bottleneck.
+// dumbbell is transfers and, of the last pair, the traffic of others over a bottleneck.
 type dumbbell struct {
+	*testbed.Dumbbell
 	bottleneck
-	world     *host.World
 	seed      int
 	transfers []*transfer
-	others    [2]*host.Host // the sender and the receiver of the traffic
 }
 
 // dumbbell makes the hosts and links. Seed and key, which names the study, decide all chance.
 func (b bottleneck) dumbbell(seed int, key uint64, transfers ...*transfer) (*dumbbell, error) {
 	d := &dumbbell{bottleneck: b, seed: seed, transfers: transfers}
 	var err error
-	if d.world, err = host.NewWorld(sim.Config{Seed: testbed.Key(uint64(seed), key, uint64(b.buffers))}); err != nil {
-		return nil, err
-	}
-	d.world.Verify = true
-	hosts := [2][]*host.Host{}
-	nodes := [2][]sim.Node[host.Body]{}
-	for i := range len(transfers) + 1 {
-		for side := range hosts {
-			h, err := d.host(side, i)
-			if err != nil {
-				return nil, err
-			}
-			hosts[side], nodes[side] = append(hosts[side], h), append(nodes[side], h)
-		}
-	}
-	built, err := sim.Build(d.world.Net, sim.TopologyConfig{
-		Kind: "dumbbell", Senders: len(transfers) + 1,
+	d.Dumbbell, err = testbed.NewDumbbell(testbed.DumbbellPlan{
+		Seed: testbed.Key(uint64(seed), key, uint64(b.buffers)), Pairs: len(transfers) + 1, Host: d.host,
 		Access:     []sim.LinkConfig{{Rate: uint64(b.access), Delay: time.Millisecond}},
 		Bottleneck: sim.LinkConfig{Rate: uint64(b.rate), Queue: sim.Limit{Packets: uint32(b.buffers)}, Delay: b.delay},
 		Return:     &sim.LinkConfig{Rate: uint64(b.rate), Delay: b.delay},
-	}, nodes[0], nodes[1])
+		Serve:      func() host.App { return host.Apps{&host.Sink{}, &host.Closer{}} }, Verify: true,
+	})
 	if err != nil {
 		return nil, err
 	}
-	for i, sender := range hosts[0] {
-		if err := d.world.Attach(sender, built.Senders[i], built.SenderOut[i]); err != nil {
-			return nil, err
-		}
-		if err := d.world.Attach(hosts[1][i], built.Receivers[i], built.ReceiverOut[i]); err != nil {
-			return nil, err
-		}
-		if err := hosts[1][i].Listen(dumbbellPort, tcp.ListenConfig{Backlog: 1024},
-			func() host.App { return host.Apps{&host.Sink{}, &host.Closer{}} }); err != nil {
-			return nil, err
-		}
-		if i == len(transfers) {
-			d.others = [2]*host.Host{sender, hosts[1][i]}
-			continue
-		}
-		t := transfers[i]
-		t.of, t.sender, t.to = d, sender, hosts[1][i]
-		d.world.Net.StartTimer(d.world.Net.NewTimer(t), wheel.Time(max(t.start, 1)))
+	for i, t := range transfers {
+		t.of, t.sender, t.to = d, d.Senders[i], d.Receivers[i]
+		d.World.Net.StartTimer(d.World.Net.NewTimer(t), wheel.Time(max(t.start, 1)))
 	}
 	return d, nil
 }
 
-// host makes the host of pair i on a side: 0 sends. The last pair is that of the traffic. All
+// host returns the host of a pair on a side: 0 sends. The last pair is that of the traffic. All
 // receivers are those of the old TCP, but for the options of their sender.
-func (d *dumbbell) host(side, i int) (*host.Host, error) {
+func (d *dumbbell) host(side, i int) (netip.Addr, tcp.EngineConfig) {
 	cfg := d.old.Config()
 	var trace tcp.Tracer
 	if i < len(d.transfers) {
@@ -126,10 +94,15 @@ func (d *dumbbell) host(side, i int) (*host.Host, error) {
 		}
 	}
 	cfg.Congestion.InitialWindow = uint32(d.initialWindow * mss)
-	return d.world.NewHost(netip.AddrFrom4([4]byte{10, byte(side + 1), 0, byte(i + 1)}), tcp.EngineConfig{
+	return netip.AddrFrom4([4]byte{10, byte(side + 1), 0, byte(i + 1)}), tcp.EngineConfig{
 		Conn: cfg, Seed: testbed.Key(uint64(d.seed), uint64(side), uint64(i)), Trace: trace,
 		Key: [16]byte{0: byte(1 + side), 1: byte(1 + i), 2: byte(d.seed), 3: byte(d.seed >> 8)},
-	})
+	}
+}
+
+// others returns the sender and the receiver of the traffic.
+func (d *dumbbell) others() (from, to *host.Host) {
+	return d.Senders[len(d.transfers)], d.Receivers[len(d.transfers)]
 }
 
 // Expire implements sim.Handler: the transfer begins. It ends with the last ACK.
@@ -143,7 +116,7 @@ func (t *transfer) Expire(now wheel.Time) {
 			t.done, t.ended = true, now
 		}
 	}
-	_, err := t.sender.Dial(t.to, dumbbellPort, nil,
+	_, err := t.sender.Dial(t.to, testbed.ServePort, nil,
 		host.Apps{&host.Bulk{Bytes: uint64(t.bytes), Buffer: uint32(t.of.sendBuffer)}, host.AppFunc(watch)})
 	t.failed = err != nil
 }
@@ -152,14 +125,14 @@ func (t *transfer) Expire(now wheel.Time) {
 func (d *dumbbell) run() ([]transferred, error) {
 	var all []transferred
 	for _, t := range d.transfers {
-		for until := d.world.Net.Now(); !t.done; {
+		for until := d.World.Net.Now(); !t.done; {
 			if until = until.Add(time.Second); until > wheel.Time(2*time.Hour) || t.failed {
 				return nil, fmt.Errorf("a transfer has not ended at %v", until)
 			}
-			d.world.Net.Run(until)
+			d.World.Net.Run(until)
 		}
 	}
-	if faults := d.world.Faults(); len(faults) > 0 {
+	if faults := d.World.Faults(); len(faults) > 0 {
 		return nil, faults[0]
 	}
 	for _, t := range d.transfers {

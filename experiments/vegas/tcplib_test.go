@@ -87,11 +87,12 @@ func TestTraffic(t *testing.T) {
 			t.Fatal(err)
 		}
 		traffic := d.add(load, mean, 1, draw)
-		d.world.Net.Run(wheel.Time(100 * time.Second))
-		if faults := d.world.Faults(); traffic.err != nil || len(faults) > 0 {
+		d.World.Net.Run(wheel.Time(100 * time.Second))
+		if faults := d.World.Faults(); traffic.err != nil || len(faults) > 0 {
 			t.Fatal(traffic.err, faults)
 		}
-		return d.others[0].Counters()
+		from, _ := d.others()
+		return from.Counters()
 	}
 	c := counters(0.5, 10_000, func(*rand.Rand) conversation { return conversation{bytes: 10_000} })
 	if c.ActiveOpens < 900 || c.ActiveOpens > 1100 || c.OutSegs < 7*c.ActiveOpens {

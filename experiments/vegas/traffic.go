@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/netstack/sim/host"
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/wheel"
@@ -35,7 +36,7 @@ func (d *dumbbell) add(load, mean float64, key uint64, draw func(*rand.Rand) con
 	t := &traffic{dumbbell: d, rng: rand.New(rand.NewPCG(uint64(d.seed), key)), draw: draw}
 	if load > 0 {
 		t.every = time.Duration(mean / (load * float64(d.rate) / 8) * float64(time.Second))
-		t.timer = d.world.Net.NewTimer(t)
+		t.timer = d.World.Net.NewTimer(t)
 		t.next(0)
 	}
 	return t
@@ -44,7 +45,7 @@ func (d *dumbbell) add(load, mean float64, key uint64, draw func(*rand.Rand) con
 // next sets the timer for the next conversation.
 func (t *traffic) next(now wheel.Time) {
 	wait := time.Duration(stat.Exponential(t.rng) * float64(t.every))
-	t.world.Net.StartTimer(t.timer, now.Add(wait))
+	t.World.Net.StartTimer(t.timer, now.Add(wait))
 }
 
 // Expire implements sim.Handler: a conversation begins.
@@ -54,7 +55,8 @@ func (t *traffic) Expire(now wheel.Time) {
 	if c.lasts > 0 {
 		app = &typist{traffic: t, conversation: c, until: now.Add(c.lasts)}
 	}
-	if _, err := t.others[0].Dial(t.others[1], dumbbellPort, nil, app); err != nil && t.err == nil {
+	from, to := t.others()
+	if _, err := from.Dial(to, testbed.ServePort, nil, app); err != nil && t.err == nil {
 		t.err = err
 	}
 	t.next(now)
@@ -73,10 +75,10 @@ type typist struct {
 func (y *typist) OnEvents(now wheel.Time, s *host.Session, ev tcp.Events) {
 	switch {
 	case ev.Has(tcp.EventClosed) && y.session != nil:
-		y.world.Net.FreeTimer(y.timer)
+		y.World.Net.FreeTimer(y.timer)
 		y.session = nil
 	case ev.Has(tcp.EventConnected) && y.session == nil:
-		y.session, y.timer = s, y.world.Net.NewTimer(y)
+		y.session, y.timer = s, y.World.Net.NewTimer(y)
 		y.Expire(now)
 	}
 }
@@ -89,7 +91,7 @@ func (y *typist) Expire(now wheel.Time) {
 	}
 	bytes, wait := y.packet()
 	y.session.Write(max(bytes, 1), 0)
-	y.world.Net.StartTimer(y.timer, now.Add(wait))
+	y.World.Net.StartTimer(y.timer, now.Add(wait))
 }
 
 // logNormal draws transfers of log-normal sizes, and returns their mean.

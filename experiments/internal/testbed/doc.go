@@ -17,9 +17,11 @@
 //
 // # Hosts
 //
-// Pair is two hosts with engines, Star is a client and many servers around a switch, and Stacks is
-// two gVisor stacks, which may run gVisor's own TCP. FanIn is the barrier-synchronised workload of
-// incast, and Record lists the retransmissions.
+// Pair is two hosts with engines, Star is a client and many servers around a switch, Dumbbell is
+// pairs that share a bottleneck, and Stacks is two gVisor stacks, which may run gVisor's own TCP.
+// Wire is the path between two stacks; its hooks lose, delay and count, so a study has no Wire of
+// its own for that. FanIn is the barrier-synchronised workload of incast, and Record lists the
+// retransmissions.
 //
 // # Subjects
 //

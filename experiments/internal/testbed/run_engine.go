@@ -130,7 +130,7 @@ func (r *engineRun) build() (err error) {
 		net.Tap(there, last{r})
 		r.clients = append(r.clients, client)
 	}
-	return r.sender.Listen(servePort, tcp.ListenConfig{Backlog: max(16, s.Flows)}, func() host.App { return host.AppFunc(r.serve) })
+	return r.sender.Listen(ServePort, tcp.ListenConfig{Backlog: max(16, s.Flows)}, func() host.App { return host.AppFunc(r.serve) })
 }
 
 func clientName(flow int) string { return fmt.Sprintf("client%d", flow) }
@@ -177,7 +177,7 @@ func (r *engineRun) dial(f *flow, now wheel.Time) {
 		f.start(f.arrived, now)
 	}
 	app := &client{engineRun: r, flow: f, conn: int(f.conn.Load())}
-	if _, err := r.clients[f.index].DialFrom(s.port(f.index, int(f.conn.Load())), r.sender, servePort, nil, app); err != nil {
+	if _, err := r.clients[f.index].DialFrom(s.port(f.index, int(f.conn.Load())), r.sender, ServePort, nil, app); err != nil {
 		r.failed = err
 	}
 }

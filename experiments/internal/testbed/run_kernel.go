@@ -48,7 +48,7 @@ func RunKernel(ctx context.Context, s *Spec) (Result, error) {
 	if r.pair, err = netns.NewPair(netns.PairConfig{There: there, Back: back, Seed: s.Seed, Sent: r.seen}); err != nil {
 		return Result{}, err
 	}
-	l, _, err := r.pair.Listen(servePort)
+	l, _, err := r.pair.Listen(ServePort)
 	if err != nil {
 		return Result{}, errors.Join(err, r.pair.Close())
 	}
@@ -179,7 +179,7 @@ func (r *kernelRun) pause(d time.Duration) (more bool) {
 }
 
 func (r *kernelRun) dial(port uint16) (net.Conn, error) {
-	c, err := r.pair.Dial(r.ctx, port, servePort)
+	c, err := r.pair.Dial(r.ctx, port, ServePort)
 	if err != nil {
 		if r.ctx.Err() == nil {
 			r.fail(err)

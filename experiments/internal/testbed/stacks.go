@@ -30,7 +30,8 @@ const (
 	ListenEnd = 1
 )
 
-const servePort = 80
+// ServePort is where servers listen.
+const ServePort = 80
 
 // NewStacks makes the stacks. The caller must Close them.
 func NewStacks(cfg virtual.Config) (*Stacks, error) {
@@ -47,7 +48,7 @@ func (s *Stacks) Serve(serve func(c *sockets.Conn) error) { s.ServeAt(ListenEnd,
 // ServeAt is Serve at either end.
 func (s *Stacks) ServeAt(end int, serve func(c *sockets.Conn) error) {
 	s.Go(func() error {
-		l, err := s.Net.Listen(end, servePort)
+		l, err := s.Net.Listen(end, ServePort)
 		if err != nil {
 			return err
 		}
@@ -77,7 +78,7 @@ func (s *Stacks) Dial(port uint16, do func(c *sockets.Conn) error) {
 
 // Connect connects an end to the server at the other. Only a task may call it.
 func (s *Stacks) Connect(end int, port uint16) (*sockets.Conn, error) {
-	c, err := s.Net.Dial(end, port, servePort)
+	c, err := s.Net.Dial(end, port, ServePort)
 	if err == nil {
 		s.open = append(s.open, c)
 	}
