@@ -18,9 +18,10 @@ import (
 // event is an event of the stack: a change of a timer, a segment, or a recovery.
 type event struct {
 	at   wheel.Time
-	kind eventKind
+	name string // of package events
 
 	// Of timers.
+	change   netstack.TimerChange
 	endpoint *netstack.Endpoint // nil if only segment's addresses name the connection
 	timer    tcptimers.Kind
 	number   int        // of the segment whose timer it is; 0 is the connection's
@@ -33,24 +34,8 @@ type event struct {
 	took          time.Duration
 }
 
-type eventKind uint8
-
-const (
-	timerStart eventKind = iota // in the order of netstack.TimerChange
-	timerMove
-	timerStop
-	timerExpire
-	segmentSent
-	segmentReceived
-	segmentLost // by the emulated link
-	recovered
-)
-
-// eventNames are the names of the kinds in JSON.
-var eventNames = [...]string{
-	events.TimerStarted, events.TimerMoved, events.TimerStopped, events.TimerExpired, events.SegmentSent, events.SegmentReceived,
-	events.SegmentLost, events.Recovered,
-}
+// timerEvents are the names of events by netstack.TimerChange.
+var timerEvents = [...]string{events.TimerStarted, events.TimerMoved, events.TimerStopped, events.TimerExpired}
 
 var (
 	timerJSON  = record.NewJSON[events.Timer]()
@@ -60,23 +45,23 @@ var (
 
 // append adds the event as a line of JSON. conn returns the name of the connection of an endpoint.
 func (e *event) append(b []byte, conn func(*netstack.Endpoint) string) []byte {
-	head := events.Head{T: e.at, Event: eventNames[e.kind]}
-	if e.kind <= timerExpire && e.endpoint != nil {
+	head := events.Head{T: e.at, Event: e.name}
+	if e.endpoint != nil {
 		head.Conn = conn(e.endpoint)
 	} else {
 		head.Conn = connName(e.segment.local, e.segment.remote)
 	}
-	switch e.kind {
-	case timerStart, timerMove, timerStop, timerExpire:
+	switch e.name {
+	case timerEvents[e.change]:
 		t := events.Timer{Head: head, Timer: e.timer.String(), Segment: e.number}
 		left := int64(e.deadline.Sub(e.at))
-		if late := -left; e.kind == timerExpire {
+		if late := -left; e.change == netstack.TimerExpired {
 			t.Late = &late
-		} else if e.kind != timerStop {
+		} else if e.change != netstack.TimerStopped {
 			t.Due = &left
 		}
 		b = timerJSON.Append(b, &t)
-	case recovered:
+	case events.Recovered:
 		r := events.Repair{Head: head, Seq: uint32(e.segment.header.Seq), Took: int64(e.took), Transmissions: e.transmissions}
 		b = repairJSON.Append(b, &r)
 	default:
@@ -297,10 +282,10 @@ func newTraceFile(name string, s *eventStream) (*traceFile, error) {
 	})}, nil
 }
 
-// segmentEvent returns the kind of event of a segment.
-func segmentEvent(d pcapng.Direction) eventKind {
+// segmentEvent returns the name of the event of a segment.
+func segmentEvent(d pcapng.Direction) string {
 	if d == pcapng.Outbound {
-		return segmentSent
+		return events.SegmentSent
 	}
-	return segmentReceived
+	return events.SegmentReceived
 }

@@ -6,6 +6,7 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 
 	"tcpwheel/netstack/sim"
+	"tcpwheel/netstack/tcp/events"
 	"tcpwheel/tun"
 	"tcpwheel/wheel"
 	"tcpwheel/wheel/base/pcapng"
@@ -25,7 +26,7 @@ func (t *lossTap) Sent(_ wheel.Time, p *tun.LinkPacket, pkt *stack.PacketBuffer)
 		d = pcapng.Inbound
 	}
 	if s, ok := parseSegment(pkt, d); ok {
-		o.stream.add(event{at: o.now(), kind: segmentLost, segment: s})
+		o.stream.add(event{at: o.now(), name: events.SegmentLost, segment: s})
 	}
 }
 

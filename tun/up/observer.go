@@ -8,6 +8,7 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 
 	"tcpwheel/netstack"
+	"tcpwheel/netstack/tcp/events"
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
 	"tcpwheel/wheel/base/pcapng"
@@ -91,7 +92,7 @@ func (o *observer) timer(ev netstack.TimerEvent) {
 	}
 	if o.stream.active.Load() {
 		o.stream.add(event{
-			at: ev.Time, kind: eventKind(ev.Change), endpoint: ev.Endpoint, timer: ev.Kind, number: ev.Segment, deadline: ev.Deadline,
+			at: ev.Time, name: timerEvents[ev.Change], change: ev.Change, endpoint: ev.Endpoint, timer: ev.Kind, number: ev.Segment, deadline: ev.Deadline,
 			segment: segment{local: ev.Local, remote: ev.Remote},
 		})
 	}
@@ -104,7 +105,7 @@ func (o *observer) add(pkt *stack.PacketBuffer, d pcapng.Direction) {
 		return
 	}
 	now := o.now()
-	e := event{at: now, kind: segmentEvent(d), segment: s}
+	e := event{at: now, name: segmentEvent(d), segment: s}
 	if d == pcapng.Outbound {
 		e.transmissions = o.flows.sending(now, &s)
 		if o.stream.active.Load() {
@@ -119,7 +120,7 @@ func (o *observer) add(pkt *stack.PacketBuffer, d pcapng.Direction) {
 		o.log.add(r.took)
 		done := s
 		done.header.Seq = r.end
-		o.stream.add(event{at: now, kind: recovered, segment: done, took: r.took, transmissions: r.transmissions})
+		o.stream.add(event{at: now, name: events.Recovered, segment: done, took: r.took, transmissions: r.transmissions})
 	}
 }
 

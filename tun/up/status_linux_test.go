@@ -21,6 +21,7 @@ import (
 	"tcpwheel/netstack"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sockets"
+	"tcpwheel/netstack/tcp/events"
 	"tcpwheel/tun/netns"
 )
 
@@ -236,7 +237,7 @@ func TestSlowEventReader(t *testing.T) {
 	defer stream.close()
 	r := stream.subscribe()
 	stream.unsubscribe(stream.subscribe()) // has no effect on r
-	e, sent := event{kind: segmentSent}, 0
+	e, sent := event{name: events.SegmentSent}, 0
 	add := func(n int) { // and waits until they are encoded
 		for range n {
 			stream.add(e)

@@ -7,6 +7,7 @@ import (
 
 	"tcpwheel/netstack"
 	"tcpwheel/netstack/tcp"
+	"tcpwheel/netstack/tcp/events"
 	"tcpwheel/wheel"
 	"tcpwheel/wheel/base/pcapng"
 )
@@ -68,18 +69,18 @@ func (s *eventStream) pass(batch []event) (readers bool) {
 
 // pass hands the event to a watcher.
 func (e *event) pass(w Watcher) {
-	switch e.kind {
-	case timerStart, timerMove, timerStop, timerExpire:
+	switch e.name {
+	case timerEvents[e.change]:
 		w.TimerChanged(netstack.TimerEvent{
-			Time: e.at, Change: netstack.TimerChange(e.kind), Endpoint: e.endpoint, Kind: e.timer, Segment: e.number, Deadline: e.deadline,
+			Time: e.at, Change: e.change, Endpoint: e.endpoint, Kind: e.timer, Segment: e.number, Deadline: e.deadline,
 			Local: e.segment.local, Remote: e.segment.remote,
 		})
-	case recovered:
+	case events.Recovered:
 		w.Recovered(e.took)
 	default:
 		s := &e.segment
 		w.SegmentPassed(&Segment{
-			Time: e.at, Direction: s.direction, Lost: e.kind == segmentLost, Local: s.local, Remote: s.remote, Header: s.header,
+			Time: e.at, Direction: s.direction, Lost: e.name == events.SegmentLost, Local: s.local, Remote: s.remote, Header: s.header,
 			Size: s.size, Transmissions: e.transmissions, Causes: e.causes,
 		})
 	}
