@@ -67,13 +67,14 @@ func has(sample, point string) bool {
 }
 
 // replayed runs the connections of a capture that had losses. It calls refused with the reason for
-// each connection that cannot run, and seen, if not nil, for each connection.
-func replayed(study *replay.Study, in *capture.Reader, seen func(*track.Conn),
+// each connection that cannot run. seen, if not nil, gets each connection and says whether to replay
+// it; packet, if not nil, gets each packet.
+func replayed(study *replay.Study, in *capture.Reader, seen func(*track.Conn) bool, packet func(*capture.Packet),
 	refused func(reason string)) (results []*replay.Result, err error) {
 	var wrong error
 	rec := replay.NewRecorder(replay.Config{Done: func(c *track.Conn, s *replay.CapturedConn, err error) {
-		if seen != nil {
-			seen(c)
+		if seen != nil && !seen(c) {
+			return
 		}
 		if s == nil && err == nil || wrong != nil {
 			return // no loss
@@ -90,13 +91,18 @@ func replayed(study *replay.Study, in *capture.Reader, seen func(*track.Conn),
 			results = append(results, r)
 		}
 	}})
-	err = testbed.Packets(in, rec.Add)
+	err = testbed.Packets(in, func(p *capture.Packet) {
+		if packet != nil {
+			packet(p)
+		}
+		rec.Add(p)
+	})
 	rec.Close()
 	return results, errors.Join(err, wrong)
 }
 
 // sampleReplayed is replayed for a file of the samples.
-func sampleReplayed(study *replay.Study, name string, seen func(*track.Conn),
+func sampleReplayed(study *replay.Study, name string, seen func(*track.Conn) bool,
 	refused func(reason string)) ([]*replay.Result, error) {
 	f, err := samples.Open(name)
 	if err != nil {
@@ -107,7 +113,7 @@ func sampleReplayed(study *replay.Study, name string, seen func(*track.Conn),
 	if err != nil {
 		return nil, err
 	}
-	return replayed(study, in, seen, refused)
+	return replayed(study, in, seen, nil, refused)
 }
 
 // capturedAt runs one capture under all policies.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"tcpwheel/experiments"
@@ -34,14 +35,18 @@ type fieldCell struct {
 	Kinds    []fieldKind   `json:"kinds,omitempty"`
 }
 
-// fieldKind sums the repaired losses of one kind. Times are as package track defines them.
+// fieldKind sums the losses of one kind and class. Times are as package track defines them.
 type fieldKind struct {
+	Class    string        `json:"class"`
 	Kind     string        `json:"kind"`
 	Losses   int           `json:"losses"`
+	Held     int           `json:"held"`      // repaired, after they held data back
 	Spurious int           `json:"spurious"`  // retransmissions that were unnecessary
 	Lost     time.Duration `json:"lost_ns"`   // the receiver got nothing in it
 	Waited   time.Duration `json:"waited_ns"` // the part of it that the sender waited for its timers
 	Tax      time.Duration `json:"tax_ns"`    // detection, less the least that RTT and variation allow
+	Dead     int           `json:"dead"`      // never repaired
+	DeadFor  time.Duration `json:"dead_ns"`   // from their loss to the end
 }
 
 // Field is the study.
@@ -105,39 +110,49 @@ func (p *fieldPlan) measure(name string, in *capture.Reader) (fieldCell, error) 
 	for _, c := range p.Policies {
 		study.Choices = append(study.Choices, c.Choice)
 	}
-	results, err := replayed(&study, in, out.see, func(reason string) { out.Refuse = append(out.Refuse, reason) })
+	tool := newResentPackets()
+	see := func(c *track.Conn) bool { return out.see(c, tool) }
+	results, err := replayed(&study, in, see, tool.see, func(reason string) { out.Refuse = append(out.Refuse, reason) })
 	out.fill(results)
 	return out, err
 }
 
-// see adds the losses of a connection.
-func (c *fieldCell) see(conn *track.Conn) {
+// see adds the losses of a connection. It reports whether they count.
+func (c *fieldCell) see(conn *track.Conn, tool *resentPackets) bool {
 	c.All++
 	c.Lifetime += conn.Last.Sub(conn.First)
 	if conn.Flows == nil {
-		return
+		return true
 	}
+	class := tool.class(conn)
 	for i := range conn.Flows {
 		for _, e := range conn.Flows[i].Episodes {
-			c.count(e)
+			c.count(e, class)
 		}
 	}
+	return class == counted
 }
 
-func (c *fieldCell) count(e *track.Episode) {
-	name, at := e.Kind.String(), 0
-	for at < len(c.Kinds) && c.Kinds[at].Kind != name {
-		at++
-	}
-	if at == len(c.Kinds) {
-		c.Kinds = append(c.Kinds, fieldKind{Kind: name})
+func (c *fieldCell) count(e *track.Episode, class string) {
+	name := e.Kind.String()
+	at := slices.IndexFunc(c.Kinds, func(k fieldKind) bool { return k.Kind == name && k.Class == class })
+	if at < 0 {
+		at = len(c.Kinds)
+		c.Kinds = append(c.Kinds, fieldKind{Class: class, Kind: name})
 	}
 	k := &c.Kinds[at]
 	k.Losses++
 	k.Spurious += e.SpuriousCount
 	k.Lost += e.TimeLost
 	k.Waited += e.TimerWait
+	if e.TimeLost > 0 {
+		k.Held++
+	}
 	if e.Repaired {
 		k.Tax += e.TimerTax
+	}
+	if e.Unrepaired > 0 {
+		k.Dead++
+		k.DeadFor += e.Unrepaired
 	}
 }

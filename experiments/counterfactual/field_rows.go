@@ -9,9 +9,9 @@ import (
 	"tcpwheel/pcaps/replay"
 )
 
-// fieldRow is a capture, the losses of one kind in it, or one loss under another policy.
+// fieldRow is a capture, the losses of one kind or class in it, or one loss under another policy.
 type fieldRow struct {
-	Set  string `json:"set" help:"kind, capture or loss"`
+	Set  string `json:"set" help:"kind, capture, apart or loss"`
 	File string `json:"file" help:"the capture"`
 
 	Connections int           `json:"connections" help:"of a capture, with losses and without"`
@@ -20,8 +20,9 @@ type fieldRow struct {
 	Needed      int           `json:"needed" help:"losses of a capture that were necessary and repaired"`
 	Passed      int           `json:"passed" help:"losses of a capture that pass the gate"`
 
-	Kind     string        `json:"kind" help:"of a loss; all of a capture"`
+	Kind     string        `json:"kind" help:"of a loss; all of a capture; of those apart, why they are"`
 	Losses   int           `json:"losses"`
+	Held     int           `json:"held" unit:"losses" help:"repaired, after they held data back"`
 	Spurious int           `json:"spurious" help:"retransmissions that were unnecessary"`
 	Lost     time.Duration `json:"lost_ns" help:"the receiver got nothing that the path could have brought"`
 	Waited   time.Duration `json:"waited_ns" help:"the part of it that the sender waited for its timers"`
@@ -35,12 +36,30 @@ type fieldRow struct {
 	Would      time.Duration `json:"would_ns" help:"recovery time under the policy"`
 }
 
-// fieldRows returns the kinds, the one that lost most first, the captures, and the losses.
+// add adds the losses of a kind.
+func (r *fieldRow) add(k *fieldKind) {
+	r.Losses, r.Held, r.Spurious = r.Losses+k.Losses, r.Held+k.Held, r.Spurious+k.Spurious
+	r.Lost, r.Waited, r.Tax = r.Lost+k.Lost, r.Waited+k.Waited, r.Tax+k.Tax
+}
+
+// fieldRows returns the kinds, the one that lost most first, the captures, what does not count, and
+// the losses.
 func fieldRows(p *fieldPlan, cells []fieldCell) (all []fieldRow) {
 	lost := map[string]time.Duration{}
 	var kinds []string
+	var apart []fieldRow
 	for _, c := range cells {
 		for _, k := range c.Kinds {
+			if k.Class != counted {
+				row := fieldRow{Set: "apart", File: c.File, Kind: k.Class}
+				row.add(&k)
+				apart = append(apart, row)
+				continue
+			}
+			if k.Dead > 0 {
+				apart = append(apart, fieldRow{Set: "apart", File: c.File, Kind: "never repaired", Losses: k.Dead,
+					Lost: k.DeadFor})
+			}
 			if !slices.Contains(kinds, k.Kind) {
 				kinds = append(kinds, k.Kind)
 			}
@@ -51,9 +70,10 @@ func fieldRows(p *fieldPlan, cells []fieldCell) (all []fieldRow) {
 	for _, kind := range kinds {
 		for _, c := range cells {
 			for _, k := range c.Kinds {
-				if k.Kind == kind {
-					all = append(all, fieldRow{Set: "kind", File: c.File, Kind: kind, Losses: k.Losses,
-						Spurious: k.Spurious, Lost: k.Lost, Waited: k.Waited, Tax: k.Tax})
+				if k.Kind == kind && k.Class == counted {
+					row := fieldRow{Set: "kind", File: c.File, Kind: kind}
+					row.add(&k)
+					all = append(all, row)
 				}
 			}
 		}
@@ -67,11 +87,13 @@ func fieldRows(p *fieldPlan, cells []fieldCell) (all []fieldRow) {
 			}
 		}
 		for _, k := range c.Kinds {
-			row.Losses, row.Spurious = row.Losses+k.Losses, row.Spurious+k.Spurious
-			row.Lost, row.Waited, row.Tax = row.Lost+k.Lost, row.Waited+k.Waited, row.Tax+k.Tax
+			if k.Class == counted {
+				row.add(&k)
+			}
 		}
 		all = append(all, row)
 	}
+	all = append(all, apart...)
 	for _, c := range cells {
 		for _, l := range c.Losses {
 			for i, by := range l.By {

@@ -1,15 +1,19 @@
 package counterfactual
 
 import (
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/internal/studytest"
 	"tcpwheel/experiments/plan"
+	"tcpwheel/pcaps/capture"
 	"tcpwheel/pcaps/samples"
+	"tcpwheel/wheel"
 )
 
 // TestField reads one sample from a directory, next to a file that is no capture. Its lost tail
@@ -58,5 +62,50 @@ func TestFieldWithoutCaptures(t *testing.T) {
 	_, err = experiments.Run(t.Context(), []*experiments.Job{j}, experiments.Shard{}, 1, nil)
 	if err == nil || !strings.Contains(err.Error(), "captures: ") || !strings.Contains(err.Error(), "/nowhere") {
 		t.Errorf("a directory that is not there: %v", err)
+	}
+}
+
+// TestFieldOfPublicCaptures compares what the README says of the public captures with a run over
+// them.
+func TestFieldOfPublicCaptures(t *testing.T) {
+	const folder = "../../../shared/captures"
+	if _, err := os.Stat(folder); err != nil {
+		t.Skip("the public captures are not here: ", err)
+	}
+	_, out := studytest.RunAltered[fieldCell](t, Field, "study: field\ncaptures: "+folder+"\n", nil)
+	readme := strings.Join(strings.Fields(strings.ReplaceAll(Field.Readme(), "\n> ", " ")), " ")
+	for _, words := range []string{out.Notes[0], studytest.Claim(t, out, "saves").Measured.Text} {
+		if !strings.Contains(readme, words) {
+			t.Errorf("the README does not have: %s", words)
+		}
+	}
+}
+
+// TestResentPackets tells a tool that sends recorded packets from a TCP that retransmits.
+func TestResentPackets(t *testing.T) {
+	a, b := netip.MustParseAddrPort("192.0.2.1:1000"), netip.MustParseAddrPort("192.0.2.2:80")
+	packet := func(at time.Duration, id, stamp uint32) *capture.Packet {
+		p := &capture.Packet{Time: wheel.Time(at), Src: a, Dst: b, Len: 100, ID: id, HasID: true}
+		p.Header.Options.HasTimestamps, p.Header.Options.TSVal = stamp > 0, stamp
+		return p
+	}
+	for name, c := range map[string]struct {
+		packets []*capture.Packet
+		tool    bool
+	}{
+		"the same packet": {[]*capture.Packet{packet(0, 7, 50), packet(3*time.Second, 7, 50)}, true},
+		"no timestamps":   {[]*capture.Packet{packet(0, 7, 0), packet(3*time.Second, 7, 0)}, true},
+		"a new stamp":     {[]*capture.Packet{packet(0, 7, 50), packet(3*time.Second, 7, 53)}, false},
+		"a new number":    {[]*capture.Packet{packet(0, 7, 50), packet(3*time.Second, 8, 53)}, false},
+		"a copy":          {[]*capture.Packet{packet(0, 7, 50), packet(time.Millisecond, 7, 50)}, false},
+		"no number":       {[]*capture.Packet{packet(0, 0, 0), packet(3*time.Second, 0, 0)}, false},
+	} {
+		r := newResentPackets()
+		for _, p := range c.packets {
+			r.see(p)
+		}
+		if got := r.by[[2]netip.AddrPort{a, b}]; got != c.tool {
+			t.Errorf("%s: a tool %v, want %v", name, got, c.tool)
+		}
 	}
 }
