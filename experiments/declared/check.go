@@ -202,6 +202,9 @@ func (n *names) table(t *table) error {
 		return err
 	}
 	for _, line := range t.Above {
+		if most, sure := width(t.Columns); sure && len(line) != most {
+			return atLine(t.Title.line, fmt.Errorf("above: %d values, want one for each of %d columns", len(line), most))
+		}
 		for _, f := range line {
 			if err := n.formula(f); err != nil {
 				return within("above", err)
@@ -209,6 +212,29 @@ func (n *names) table(t *table) error {
 		}
 	}
 	return in.tableColumns(t.Columns, locals...)
+}
+
+// width returns how many columns a table has; !sure if a list decides.
+func width(all ordered[column]) (n int, sure bool) {
+	for i := range all {
+		c := &all[i].of
+		if c.For.set() {
+			return 0, false
+		}
+		switch {
+		case c.Interval.set():
+			n += 3
+		case c.Columns == nil:
+			n++
+		default:
+			inside, ok := width(c.Columns)
+			if !ok {
+				return 0, false
+			}
+			n += inside
+		}
+	}
+	return n, true
 }
 
 func (n *names) tableColumns(all ordered[column], locals ...string) error {

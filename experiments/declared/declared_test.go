@@ -477,6 +477,8 @@ func TestWrongFiles(t *testing.T) {
 		{"let: {losses: 1}\n", "", "claims.yaml:1: let: losses: a column has that name"},
 		{"let: {lost: 1}\n", "tables: {t: {title: x, each: timer, columns: {a: 1}}}\n", "figures.yaml:1: tables: t: each: timer: no such column, did you mean timers?"},
 		{"let: {}\n", "tables: {t: {title: 'x {', columns: {a: 1}}}\n", "a { without its }"},
+		{"let: {}\n", "tables: {t: {title: x, above: [[1]], each: seed, columns: {a: 1, b: {interval: interval(losses)}}}}\n",
+			"figures.yaml:1: tables: t: above: 1 values, want one for each of 4 columns"},
 		{"let: {}\n", "figures: {f: {series: [{over: sead, x: seed, y: 1}]}}\n", "series: sead: no such column, did you mean seed?"},
 		{"let: [1]\n", "", "claims.yaml:1: let: want a mapping"},
 		{"", "", "claims.yaml: empty, want a mapping"},
