@@ -39,6 +39,7 @@ func Header[T any]() (names []string) {
 func Row[T any](record *T) (row []string) {
 	value := reflect.ValueOf(record).Elem()
 	fields := Fields(value.Type())
+	row = make([]string, 0, len(fields))
 	for i := range fields {
 		f := &fields[i]
 		if v, ok := f.Value(value); ok {
@@ -52,6 +53,18 @@ func Row[T any](record *T) (row []string) {
 
 // textOf writes a value for programs.
 func textOf(v reflect.Value) string {
+	if v.Type().NumMethod() == 0 {
+		switch {
+		case v.CanInt():
+			return strconv.FormatInt(v.Int(), 10)
+		case v.CanUint():
+			return strconv.FormatUint(v.Uint(), 10)
+		case v.Kind() == reflect.String:
+			return v.String()
+		case v.Kind() == reflect.Bool:
+			return strconv.FormatBool(v.Bool())
+		}
+	}
 	switch x := v.Interface().(type) {
 	case encoding.TextMarshaler:
 		text, err := x.MarshalText()
