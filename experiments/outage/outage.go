@@ -29,17 +29,17 @@ type Plan struct {
 
 // Cell is one lost flight.
 type Cell struct {
-	Flight int           `json:"flight"`
-	Span   time.Duration `json:"span_ns"`
-	Part   int           `json:"part"` // percent of the flight that arrives
+	Flight int           `json:"flight" unit:"segments"`
+	Span   time.Duration `json:"span_ns" help:"in which the segments leave"`
+	Part   int           `json:"part" unit:"%" help:"of the flight that arrives"`
 	Seed   int           `json:"seed"`
-	RTO    time.Duration `json:"rto_ns"` // when the flight begins
+	RTO    time.Duration `json:"rto_ns" help:"when the flight begins"`
 	Cases  []Case        `json:"cases"`
 }
 
 // Case is one flight under one timer and under a timer for each segment.
 type Case struct {
-	Outage time.Duration `json:"outage_ns"`
+	Outage time.Duration `json:"outage_ns" help:"0s loses the flight, and nothing after it"`
 	SACK   bool          `json:"sack"`
 	FRTO   bool          `json:"frto"`
 	One    Side          `json:"one"`

@@ -5,16 +5,10 @@ import "time"
 // row is a lost flight under one timer and under a timer for each segment, or a retransmission of
 // the diagram.
 type row struct {
-	Set    string        `json:"set" help:"flight, or sent: a retransmission of the diagram"`
-	Flight int           `json:"flight" unit:"segments"`
-	Span   time.Duration `json:"span_ns" help:"in which the segments leave"`
-	Part   int           `json:"part" unit:"%" help:"of the flight that arrives"`
-	Seed   int           `json:"seed"`
-	RTO    time.Duration `json:"rto_ns" help:"when the flight begins"`
-	Outage time.Duration `json:"outage_ns" help:"0s loses the flight, and nothing after it"`
-	SACK   bool          `json:"sack"`
-	FRTO   bool          `json:"frto"`
-	Lost   int           `json:"lost" unit:"segments" help:"of the flight"`
+	Cell
+	Case
+	Set  string `json:"set" help:"flight, or sent: a retransmission of the diagram"`
+	Lost int    `json:"lost" unit:"segments" help:"of the flight"`
 
 	OneTimeouts  int           `json:"one_timeouts" help:"under one timer, until all data was acknowledged"`
 	OneBytes     int           `json:"one_bytes" unit:"bytes" help:"retransmitted in the first round trip"`
@@ -38,8 +32,7 @@ func rows(_ *Plan, cells []Cell) (all []row) {
 	for _, c := range cells {
 		good := c.Flight * c.Part / 100
 		for _, x := range c.Cases {
-			r := row{Set: "flight", Flight: c.Flight, Span: c.Span, Part: c.Part, Seed: c.Seed, RTO: c.RTO,
-				Outage: x.Outage, SACK: x.SACK, FRTO: x.FRTO, Lost: c.Flight - good,
+			r := row{Cell: c, Case: x, Set: "flight", Lost: c.Flight - good,
 				OneTimeouts: x.One.Timeouts, OneBytes: x.One.Bytes, OneSsthresh: x.One.Ssthresh, OneFirst: x.One.First,
 				EachTimeouts: x.Each.Timeouts, EachBytes: x.Each.Bytes, EachSsthresh: x.Each.Ssthresh,
 				EachFirst: x.Each.First, Backoffs: x.Each.Backoffs, Blind: x.Each.Blind, Spare: x.Each.Spare}
