@@ -31,9 +31,9 @@ func Switches() []string { return setting.Switches(Policy{}) }
 //
 //	NAME[@TICK] [KEY=VALUE] [+SWITCH] [-SWITCH] ...
 //
-// as in "linux@10ms rto-min=20ms -tlp", or "linux@10ms+rto-min=20ms-tlp". NAME is one of Names, TICK
-// is the tick of expiry, and KEY and SWITCH are the settings of Policy, which setting.All lists.
-// See setting.Words. Policy.Name becomes text. The error says what is accepted.
+// as in "linux@10ms rto-min=20ms -tlp", or "linux@10ms+rto-min=20ms-tlp". NAME is one of Names,
+// TICK is the tick of expiry, and KEY and SWITCH are the settings of Policy, which setting.All
+// lists. See setting.Words. Policy.Name becomes text. The error says what is accepted.
 func ParsePolicy(text string) (Policy, error) {
 	name, changes, err := setting.Words(text, Policy{})
 	if err != nil {

@@ -236,26 +236,25 @@ func (r *Rule) Want() string {
 }
 
 // bounds returns the bounds as text, "" without any.
-func (r *Rule) bounds() string {
+func (r *Rule) bounds() (text string) {
 	lo, hasLo := r.tag.Lookup("min")
 	hi, hasHi := r.tag.Lookup("max")
 	switch {
-	case r.tag.Get("zero") == "ok":
-		lo = "0, or " + lo
-	case r.t == durationType && !hasLo && hasHi:
-		lo, hasLo = "0s", true
-	case r.unit() == "probability" && !hasLo && hasHi:
-		lo, hasLo = "0", true
-	}
-	switch {
+	case hasHi && !hasLo && r.t == durationType:
+		text = "0s to " + hi
+	case hasHi && !hasLo && r.unit() == "probability":
+		text = "0 to " + hi
 	case hasLo && hasHi:
-		return lo + " to " + hi
+		text = lo + " to " + hi
 	case hasLo:
-		return lo + " or more"
+		text = lo + " or more"
 	case hasHi:
-		return "at most " + hi
+		text = "at most " + hi
 	}
-	return ""
+	if r.tag.Get("zero") == "ok" {
+		text += ", or 0"
+	}
+	return text
 }
 
 // Kind is the kind of value in a word, for the help of flags: "duration", "rate", "switch".

@@ -117,7 +117,7 @@ func TestErrorsNameTheBound(t *testing.T) {
 		{"tick", "5", `tick "5", want exact, or a duration such as 20ms, 0s to 500ms`},
 		{"rto_min", "0s", `rto_min "0s", want a duration such as 20ms, 1us to 1s`},
 		{"floor", "2s", `floor "2s", want a duration such as 20ms, 1us to 1s`},
-		{"rto-max", "1us", `rto-max "1us", want a duration such as 20ms, 0, or 1ms to 24h`},
+		{"rto-max", "1us", `rto-max "1us", want a duration such as 20ms, 1ms to 24h, or 0`},
 		{"deep_switch", "maybe", `deep_switch "maybe", want true or false`},
 		{"share", "0.6", `share "0.6", want a probability such as 0.02 or 2%, 0 to 0.5`},
 		{"share", "NaN", `share "NaN", want a probability such as 0.02 or 2%, 0 to 0.5`},
@@ -151,7 +151,7 @@ func TestCheck(t *testing.T) {
 	}
 	for want, change := range map[string]func(o *outer){
 		"rto-min 2s, want 1us to 1s":         func(o *outer) { o.Bounds.Min = 2 * time.Second },
-		"rto-max 1µs, want 0, or 1ms to 24h": func(o *outer) { o.Bounds.Max = 1000 },
+		"rto-max 1µs, want 1ms to 24h, or 0": func(o *outer) { o.Bounds.Max = 1000 },
 		"tick -1ns, want 0s to 500ms":        func(o *outer) { o.Tick = -1 },
 		"share -1, want 0 to 0.5":            func(o *outer) { o.Share = -1 },
 		"colour 2, want one of red, green":   func(o *outer) { o.Colour = 2 },
@@ -175,6 +175,7 @@ func TestWords(t *testing.T) {
 		{" linux  tick=1ms +twice  -deep_switch size=3-twice", "linux [{tick 1ms} {twice true} {deep_switch false} {size 3} {twice false}]"},
 		{"linux+size=3+span.from=4-twice", "linux [{size 3} {span.from 4} {twice false}]"},
 		{"linux +size=3", "linux [{size 3}]"},
+		{"linux+word=hystart+++twice+speed=3", "linux [{word hystart++} {twice true} {speed 3}]"},
 		{"linux -twice+twice", "linux [{twice false} {twice true}]"},
 		{"", " []"},
 		{"@1ms", " [{tick 1ms}]"},

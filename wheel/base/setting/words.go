@@ -13,8 +13,8 @@ type Change struct{ Name, Text string }
 //	NAME@TICK KEY=VALUE +SWITCH -SWITCH
 //
 // @TICK is short for tick=TICK. A blank, or a + in its place, comes before KEY. Switches need no
-// blank: "linux@1ms+rto-min=5ms-tlp". The settings are those of the type of a value. Unknown keys
-// after a blank, and all values, are not looked at.
+// blank: "linux@1ms+rto-min=5ms-tlp". The switches are those of the type of a value. Keys and values
+// are not looked at.
 func Words(text string, of any) (name string, changes []Change, err error) {
 	fs := fieldsOf(typeOf(of))
 	for i, word := range strings.Fields(text) {
@@ -45,20 +45,29 @@ func Words(text string, of any) (name string, changes []Change, err error) {
 func (fs *fields) cut(word string) (parts []string) {
 	from := 0
 	for i := 0; i < len(word); i++ {
-		if word[i] != '+' && word[i] != '-' {
-			continue
-		}
-		rest := plain(word[i+1:])
-		for name, f := range fs.byName {
-			after, ok := strings.CutPrefix(rest, name)
-			if ok && (f.Kind == "switch" && (after == "" || after[0] == '+' || after[0] == '-') ||
-				word[i] == '+' && strings.HasPrefix(after, "=")) {
-				parts, from = append(parts, word[from:i]), i
-				break
-			}
+		if word[i] == '+' && hasKey(word[i+1:]) || (word[i] == '+' || word[i] == '-') && fs.hasSwitch(plain(word[i+1:])) {
+			parts, from = append(parts, word[from:i]), i
 		}
 	}
 	return append(parts, word[from:])
+}
+
+// hasKey reports whether text begins with KEY=.
+func hasKey(text string) bool {
+	key, _, ok := strings.Cut(text, "=")
+	return ok && key != "" && strings.Trim(key, "abcdefghijklmnopqrstuvwxyz0123456789_.-") == ""
+}
+
+// hasSwitch reports whether text begins with the name of a switch, and then ends or goes on with +
+// or -.
+func (fs *fields) hasSwitch(text string) bool {
+	for name, f := range fs.byName {
+		after, ok := strings.CutPrefix(text, name)
+		if ok && f.Kind == "switch" && (after == "" || after[0] == '+' || after[0] == '-') {
+			return true
+		}
+	}
+	return false
 }
 
 // Apply makes changes to the struct that into points to, one after another, up to the first error.

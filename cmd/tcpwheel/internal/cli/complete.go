@@ -74,9 +74,9 @@ func completeValues(cmd *cobra.Command) {
 			if i := strings.LastIndex(typed, ","); list && i >= 0 {
 				before, typed = typed[:i+1], typed[i+1:]
 			}
-			if i := strings.LastIndex(typed, " "); i >= 0 && policyTexts[f.Name] {
-				return startingWith(before+typed[:i+1], typed[i+1:], settingWords(typed[i+1:])), cobra.ShellCompDirectiveNoFileComp |
-					cobra.ShellCompDirectiveNoSpace
+			if i := strings.LastIndexAny(typed, " +"); i >= 0 && policyTexts[f.Name] {
+				words := settingWords(typed[i+1:])
+				return startingWith(before+typed[:i+1], typed[i+1:], words), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 			}
 			return startingWith(before, typed, values()), cobra.ShellCompDirectiveNoFileComp
 		}
@@ -102,7 +102,8 @@ func completeValues(cmd *cobra.Command) {
 // policyTexts are the flags whose values are texts of policies.
 var policyTexts = map[string]bool{"policy": true, "lanes": true}
 
-// settingWords returns the words that may follow the name of a policy, given the beginning of one.
+// settingWords returns the words that may follow a blank or a + after the name of a policy, given
+// the beginning of one.
 func settingWords(typed string) (words []string) {
 	if name, _, ok := strings.Cut(typed, "="); ok {
 		s, _ := setting.Find(tcp.Config{}, name)
@@ -113,7 +114,7 @@ func settingWords(typed string) (words []string) {
 	}
 	for _, s := range setting.All(tcp.Config{}) {
 		if s.Kind == "switch" {
-			words = append(words, "+"+s.Name, "-"+s.Name)
+			words = append(words, s.Name, "-"+s.Name)
 		} else {
 			words = append(words, s.Name+"=")
 		}
