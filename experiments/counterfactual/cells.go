@@ -67,8 +67,8 @@ func has(sample, point string) bool {
 }
 
 // replayed runs the connections of a capture that had losses. It calls refused with the reason for
-// each connection that cannot run. seen, if not nil, gets each connection and says whether to replay
-// it; packet, if not nil, gets each packet.
+// each connection that cannot run. seen, if not nil, gets each connection and says whether to
+// replay it; packet, if not nil, gets each packet.
 func replayed(study *replay.Study, in *capture.Reader, seen func(*track.Conn) bool, packet func(*capture.Packet),
 	refused func(reason string)) (results []*replay.Result, err error) {
 	var wrong error

@@ -148,6 +148,9 @@ func arithmetic(op string, a, b any) (any, error) {
 	case float64:
 		switch y := b.(type) {
 		case float64:
+			if op == "/" && x == 0 && y == 0 {
+				return nil, errNoRows // such as a share of nothing
+			}
 			return floats(op, x, y), nil
 		case time.Duration:
 			if op == "*" {
@@ -177,7 +180,7 @@ func arithmetic(op string, a, b any) (any, error) {
 			case "-":
 				return x - y, nil
 			case "/":
-				return float64(x) / float64(y), nil
+				return arithmetic(op, float64(x), float64(y))
 			}
 		}
 	case stat.Interval:
