@@ -10,12 +10,13 @@
 //	var files embed.FS
 //
 //	var Study = declared.Define(experiments.Spec[Plan, Cell]{
-//		ID: "E12", Name: "expiry", Question: "…", Found: "…", Class: experiments.Exact, Files: files,
+//		ID: "E12", Name: "expiry", Class: experiments.Exact, Files: files,
 //		Cells: func(p *Plan) []experiments.Cell[Cell] { … },
 //	})
 //
-// Package declared judges by claims.yaml and figures.yaml; docs/studies.md teaches them. A judge in
-// Go is in the field Judge.
+// Package declared judges by claims.yaml, which has the question and the finding too, and by
+// figures.yaml; docs/studies.md teaches them. A row embeds the cell, whose tags name its columns. A
+// judge in Go is in the field Judge.
 //
 // Package experiments/all lists the studies.
 //
