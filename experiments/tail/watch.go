@@ -14,11 +14,11 @@ type watch struct {
 	size uint64 // bytes of a response
 
 	mu    sync.Mutex
-	flows map[uint16]*flow // by the client's port
+	flows map[uint16]*watched // by the client's port
 }
 
-// flow is one connection.
-type flow struct {
+// watched is one connection.
+type watched struct {
 	iss           tcp.Seq
 	next          uint64 // highest stream offset sent, plus one
 	retransmitted int    // segments
@@ -50,7 +50,7 @@ func (i *instant) set(at wheel.Time) {
 }
 
 func newWatch(segments int) *watch {
-	return &watch{size: uint64(segments) * segmentBytes, flows: make(map[uint16]*flow)}
+	return &watch{size: uint64(segments) * segmentBytes, flows: make(map[uint16]*watched)}
 }
 
 // last is the stream offset of the byte that is lost once: the last of the response after the
@@ -69,21 +69,21 @@ func (s *segment) empty() bool { return s.start == s.end }
 const fin = tcp.FIN
 
 // flow returns the connection of a segment. The caller holds the lock.
-func (w *watch) flow(s *segment, fromServer bool) *flow {
+func (w *watch) flow(s *segment, fromServer bool) *watched {
 	p := s.header.SrcPort
 	if fromServer {
 		p = s.header.DstPort
 	}
 	f := w.flows[p]
 	if f == nil {
-		f = &flow{waiting: make(map[uint64]wheel.Time)}
+		f = &watched{waiting: make(map[uint64]wheel.Time)}
 		w.flows[p] = f
 	}
 	return f
 }
 
 // offset returns the offset in the server's stream that an ACK names.
-func (f *flow) offset(ack tcp.Seq) uint64 {
+func (f *watched) offset(ack tcp.Seq) uint64 {
 	return uint64((ack - f.iss - 1).Unwrap(int64(f.next)))
 }
 
@@ -102,7 +102,7 @@ func (w *watch) sent(now wheel.Time, fromServer bool, s segment, lost bool) {
 	}
 }
 
-func (f *flow) transmitted(now wheel.Time, w *watch, s *segment, lost bool) {
+func (f *watched) transmitted(now wheel.Time, w *watch, s *segment, lost bool) {
 	if s.start < f.next {
 		f.retransmitted++
 		if w.hasLast(s) && f.dropped.ok {
@@ -151,7 +151,7 @@ func (w *watch) arrived(now wheel.Time, fromServer bool, s segment) {
 }
 
 // acknowledged records how long the ACKs took of the responses that have arrived.
-func (f *flow) acknowledged(now wheel.Time, w *watch, ack tcp.Seq) {
+func (f *watched) acknowledged(now wheel.Time, w *watch, ack tcp.Seq) {
 	for end, at := range f.waiting {
 		if f.offset(ack) >= end {
 			delete(f.waiting, end)

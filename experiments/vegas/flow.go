@@ -40,7 +40,7 @@ type series struct {
 	every bool // each kind of loss
 	seeds int
 	cost  float64 // of an exchange
-	run   func(flow) (Flow, error)
+	run   func(flow) (Waits, error)
 }
 
 func cells(p *Plan) (all []experiments.Cell[Cell]) {
@@ -144,9 +144,9 @@ func (f *flow) lost(n int) int {
 }
 
 // run runs the flow to its end.
-func (f flow) run() (Flow, error) {
+func (f flow) run() (Waits, error) {
 	k := &kinds[f.kind]
-	out := Flow{Waits: []float64{}}
+	out := Waits{Waits: []float64{}}
 	losses := watch{}
 	up, down := f.links(&losses)
 	cfg := f.timers.Config()
@@ -297,7 +297,7 @@ func (w *watch) sent(now wheel.Time, exchange int, attempt, upTo uint32) bool {
 }
 
 // waits fills in the wait of each loss. It returns an error unless there are want losses.
-func (w *watch) waits(retransmissions []testbed.Retransmission, want int, out *Flow) error {
+func (w *watch) waits(retransmissions []testbed.Retransmission, want int, out *Waits) error {
 	timed := map[wheel.Time]map[int]bool{} // by time and attempt: a retransmission timer caused it
 	for i := range retransmissions {
 		r := &retransmissions[i]

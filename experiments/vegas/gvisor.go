@@ -18,7 +18,7 @@ const gvisor = "gVisor"
 
 // gvisor runs the flow with gVisor's TCP in the place of the client's engine, over the links that
 // two engines have. SACK is off, and with it gVisor's RACK and probes.
-func (f flow) gvisor() (out Flow, err error) {
+func (f flow) gvisor() (out Waits, err error) {
 	out.Waits = []float64{}
 	losses := watch{}
 	up, down := f.links(&losses)

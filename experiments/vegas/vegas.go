@@ -56,11 +56,11 @@ type Cell struct {
 	Seed   int           `json:"seed"`
 	Still  bool          `json:"still,omitempty"`  // no sample crosses a tick
 	Anchor bool          `json:"anchor,omitempty"` // for the recurrence only
-	Flows  []Flow        `json:"flows"`            // by kind: those of kinds, or alone only
+	Flows  []Waits       `json:"flows"`            // by kind: those of kinds, or alone only
 }
 
-// Flow is the waits of losses of one kind.
-type Flow struct {
+// Waits is the waits of losses of one kind.
+type Waits struct {
 	Waits []float64 `json:"waits_ms"` // ms, from each lost transmission to the next
 	// BackedOff is the waits of lost timeout retransmissions, which wait for a backed-off timer. Other
 	// counts losses that a retransmission timer did not repair.
@@ -140,7 +140,7 @@ func rows(p *Plan, cells []Cell) (all []Row) {
 }
 
 // rows returns the losses of a flow.
-func (f *Flow) rows(row Row) (all []Row) {
+func (f *Waits) rows(row Row) (all []Row) {
 	add := func(repair string, waits ...float64) {
 		for _, row.Wait = range waits {
 			row.Repair = repair

@@ -245,7 +245,7 @@ func (f *Flow) deliverAllowing(end int64, now, at wheel.Time) {
 // deliverAsking delivers the third duplicate ACK for position start if nothing else can have caused
 // a retransmission now: less than a round trip has passed since s was sent, as far as it was
 // measured, and no recovery is under way.
-func (f *Flow) deliverAsking(s *segment, start int64, now, at wheel.Time) {
+func (f *Flow) deliverAsking(s *outstanding, start int64, now, at wheel.Time) {
 	if now.Sub(s.seen) >= f.quickestRTT() || s.missing || f.episode != nil {
 		return
 	}
@@ -436,7 +436,7 @@ func (f *Flow) advanceUna(a *ack, m *ackRTT) {
 }
 
 // noteDelivered records the first sign that s has arrived.
-func (f *Flow) noteDelivered(s *segment, m *ackRTT, at wheel.Time) {
+func (f *Flow) noteDelivered(s *outstanding, m *ackRTT, at wheel.Time) {
 	v := &f.view
 	once := s.transmissions == 1 && !s.filledLate && !s.missing && !s.probe
 	if once {

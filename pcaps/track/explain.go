@@ -10,7 +10,7 @@ import (
 // clue is what explain knows about a retransmission before it names the kind.
 type clue struct {
 	r           *Retransmission
-	s           *segment      // the first one retransmitted
+	s           *outstanding  // the first one retransmitted
 	first, last int           // the segments from first to before last
 	silence     time.Duration // since the last ACK reached the sender
 	answers     bool          // it left as soon as an answer to that ACK would
@@ -314,7 +314,7 @@ func (f *Flow) proof(first, last int) proof {
 // rackTimer returns the log density of an expiry now of RACK's reordering timer. It waits for a
 // quarter of the least RTT beyond the last one, or, after DSACKs, for several quarters up to SRTT
 // (RFC 8985 §6.2).
-func (f *Flow) rackTimer(s *segment, now wheel.Time) float64 {
+func (f *Flow) rackTimer(s *outstanding, now wheel.Time) float64 {
 	wait := now.Sub(s.sent) - f.view.rackRTT
 	quarter := f.RTT.Min / 4
 	width := rackWidth + f.lag()/8

@@ -77,7 +77,7 @@ type Flow struct {
 	stamps              tsLog
 	window              window
 	episode             *Episode          // the open one, or nil
-	probe               *segment          // the last window probe, until its byte is sent
+	probe               *outstanding      // the last window probe, until its byte is sent
 	waiting             []*Retransmission // of recent, those whose bytes no ACK has covered yet
 	fitting             *timerFitting     // nil until a timer expires
 	rtts                samples
@@ -253,7 +253,7 @@ func (f *Flow) clear() {
 }
 
 // extend appends a segment.
-func (f *Flow) extend(s segment) {
+func (f *Flow) extend(s outstanding) {
 	*f.board.push(f.conn.memory) = s
 	f.max = s.end
 	f.trim()

@@ -11,7 +11,7 @@ type memory struct {
 	last  bool // no connection begins any more, so nothing is kept
 
 	ack      *ack // free ones, chained by next
-	segments pool[segment]
+	segments pool[outstanding]
 	history  pool[ackedSegment]
 	copies   pool[[4]copyRecord]
 	samples  pool[sample]

@@ -206,7 +206,7 @@ func (f *Flow) fillGap(p *capture.Packet, at wheel.Time, start, end int64) {
 // overtaken reports whether a packet that fills a gap was sent before the one that showed the gap.
 // Its timestamp or IP identification is older, or, without these, it came too soon to answer the
 // gap.
-func (f *Flow) overtaken(s *segment, i int, p *capture.Packet, now wheel.Time) bool {
+func (f *Flow) overtaken(s *outstanding, i int, p *capture.Packet, now wheel.Time) bool {
 	// the stamps of the packet that showed the gap, unless an ACK did
 	shown := s
 	for behind := i + 1; s.id == 0 && !s.hasTS && shown.packet == 0 && behind < min(f.board.len(), i+64); behind++ {

@@ -2,10 +2,10 @@ package track
 
 import "tcpwheel/wheel"
 
-// segment is a range of bytes that its sender does not know to be acknowledged, with its
+// outstanding is a range of bytes that its sender does not know to be acknowledged, with its
 // transmissions. SYN and FIN count as bytes. A missing segment was never captured, but later ones
 // were.
-type segment struct {
+type outstanding struct {
 	start, end    int64
 	seen          wheel.Time // when it was first captured; if missing, when the packet behind it was
 	firstSent     wheel.Time // first transmission captured; if missing, when the gap was noticed
@@ -28,7 +28,7 @@ type segment struct {
 }
 
 // earliest returns the earliest possible time of the last transmission.
-func (s *segment) earliest() wheel.Time {
+func (s *outstanding) earliest() wheel.Time {
 	if s.missing && s.prevSeen != 0 {
 		return min(s.prevSeen, s.sent) // either may be earlier on a clock with ticks
 	}
@@ -48,7 +48,7 @@ type ackedSegment struct {
 // scoreboard holds the segments from SND.UNA to SND.NXT, adjacent and in order (RFC 6675 §4), and
 // remembers the last acknowledged ones.
 type scoreboard struct {
-	ring   []segment // of a length that is a power of two; the first segment is at head
+	ring   []outstanding // of a length that is a power of two; the first segment is at head
 	head   int32
 	n      int32
 	sacked int32 // number of SACKed segments
@@ -60,17 +60,17 @@ type scoreboard struct {
 // ackedKept is the number of acknowledged segments that find their retransmissions.
 const ackedKept = 8
 
-func (b *scoreboard) len() int          { return int(b.n) }
-func (b *scoreboard) at(i int) *segment { return &b.ring[(int(b.head)+i)&(len(b.ring)-1)] }
+func (b *scoreboard) len() int              { return int(b.n) }
+func (b *scoreboard) at(i int) *outstanding { return &b.ring[(int(b.head)+i)&(len(b.ring)-1)] }
 
 // push appends a zero segment and returns it.
-func (b *scoreboard) push(m *memory) *segment {
+func (b *scoreboard) push(m *memory) *outstanding {
 	if b.len() == len(b.ring) {
 		b.grow(m)
 	}
 	b.n++
 	s := b.at(b.len() - 1)
-	*s = segment{}
+	*s = outstanding{}
 	return s
 }
 

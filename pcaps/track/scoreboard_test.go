@@ -11,7 +11,7 @@ import (
 func TestScoreboard(t *testing.T) {
 	r, m := rand.New(rand.NewPCG(1, 2)), &memory{}
 	var b scoreboard
-	var want, last []segment
+	var want, last []outstanding
 	end := int64(0)
 	for step := range 100_000 {
 		switch n := len(want); {
@@ -20,7 +20,7 @@ func TestScoreboard(t *testing.T) {
 			m.history.put(b.last)
 			b, want, last = scoreboard{}, nil, nil
 		case n == 0 || r.IntN(100) < 50-n/2:
-			s := segment{start: end, end: end + 2 + int64(r.IntN(9)), packet: int64(step)}
+			s := outstanding{start: end, end: end + 2 + int64(r.IntN(9)), packet: int64(step)}
 			*b.push(m) = s
 			want, end = append(want, s), s.end
 		case r.IntN(2) == 0:

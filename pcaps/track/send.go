@@ -100,7 +100,7 @@ func (f *Flow) sendBytes(p *capture.Packet, at, now wheel.Time, start, end int64
 // and acceptProbe.
 func (f *Flow) holdProbe(p *capture.Packet, at, now wheel.Time, start, end int64) {
 	o := &p.Header.Options
-	f.probe = &segment{
+	f.probe = &outstanding{
 		start: start, end: end, seen: now, firstSent: at, sent: at, packet: p.Number, id: ipID(p), captureSpot: captureSpot(p),
 		firstTS: o.TSVal, ts: o.TSVal, hasTS: o.HasTimestamps, transmissions: 1, probe: true,
 	}
@@ -173,7 +173,7 @@ func (f *Flow) addGap(p *capture.Packet, start int64, at, now wheel.Time) {
 		f.view.afterTimeout, f.view.recover = true, start
 	}
 	after := maxTime(f.view.newData, f.view.nothingMore)
-	f.extend(segment{
+	f.extend(outstanding{
 		start: f.max, end: start, seen: now, firstSent: at, sent: at, prevSeen: after, missing: true,
 		id: ipID(p), firstTS: p.Header.Options.TSVal, hasTS: p.Header.Options.HasTimestamps,
 		tailLike: f.view.moreWritten && at.Sub(after) > f.minRTT()/4,

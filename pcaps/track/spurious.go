@@ -112,7 +112,7 @@ func (f *Flow) noteDenial(pos int64, now wheel.Time) {
 
 // judgeSACKed judges the last retransmission of a segment that is SACKed for the first time. Data
 // out of order is acknowledged at once (RFC 5681 §4.2), so no earlier transmission had arrived.
-func (f *Flow) judgeSACKed(s *segment, a *ack) {
+func (f *Flow) judgeSACKed(s *outstanding, a *ack) {
 	if s.transmissions < 2 && !s.filledLate || f.RTT.Samples == 0 {
 		return
 	}

@@ -44,7 +44,9 @@ func (f *Flow) noteStall(at wheel.Time, acked bool) {
 }
 
 // isBareFIN reports whether s is a FIN alone: no data waits behind it.
-func (f *Flow) isBareFIN(s *segment) bool { return f.fin && s.end == f.finEnd && s.end-s.start == 1 }
+func (f *Flow) isBareFIN(s *outstanding) bool {
+	return f.fin && s.end == f.finEnd && s.end-s.start == 1
+}
 
 // sumStalls adds up the stalls of f's episode e that a needed retransmission ended, without the
 // time of stalls that count already. Those at the end of the capture are Unrepaired.

@@ -225,7 +225,7 @@ func (m *timerFitting) handshake(f *Flow, r *Retransmission, active bool) {
 // expired scores the silence before a retransmission. It returns the kind: sure, unless that is
 // Unknown. Then a single segment is in flight, which both a probe and a timeout retransmit, and the
 // best model decides.
-func (m *timerFitting) expired(f *Flow, r *Retransmission, s *segment, sure Kind) Kind {
+func (m *timerFitting) expired(f *Flow, r *Retransmission, s *outstanding, sure Kind) Kind {
 	m.gaps++
 	v := &f.view
 	explained := false
@@ -280,7 +280,7 @@ func (m *timerFitting) expired(f *Flow, r *Retransmission, s *segment, sure Kind
 
 // timerOrRACK decides between the retransmission timer and RACK's reordering timer, whose log
 // density is other. It returns RTO or Fast, as of now.
-func (m *timerFitting) timerOrRACK(f *Flow, r *Retransmission, s *segment, other float64) Kind {
+func (m *timerFitting) timerOrRACK(f *Flow, r *Retransmission, s *outstanding, other float64) Kind {
 	m.gaps++
 	if other > ambiguousFit {
 		m.unclear++
@@ -316,7 +316,7 @@ func (f *Flow) noSACK() bool {
 }
 
 // starts returns when the timer that retransmits s may have been started.
-func (t *timerModel) starts(f *Flow, s *segment) (starts [3]wheel.Time, n int) {
+func (t *timerModel) starts(f *Flow, s *outstanding) (starts [3]wheel.Time, n int) {
 	v := &f.view
 	p := &t.policy
 	restarted := maxTime(maxTime(v.flightBegan, v.unaMoved), v.timerFired)
@@ -352,7 +352,7 @@ func (t *timerModel) starts(f *Flow, s *segment) (starts [3]wheel.Time, n int) {
 }
 
 // score returns the log density of a retransmission of s at that time under the model.
-func (t *timerModel) score(f *Flow, s *segment, at wheel.Time, rto time.Duration, est tcptimers.Estimator, kind Kind) float64 {
+func (t *timerModel) score(f *Flow, s *outstanding, at wheel.Time, rto time.Duration, est tcptimers.Estimator, kind Kind) float64 {
 	if t.maxRTT > 0 && (f.RTT.Samples == 0 || f.RTT.Min > t.maxRTT) {
 		return -noFit
 	}

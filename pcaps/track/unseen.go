@@ -20,7 +20,7 @@ func (f *Flow) addAckedGap(p *capture.Packet, pos int64, now wheel.Time) {
 		f.una = max(f.una, f.max)
 	}
 	f.emit(Missing, p.Number, now, now, f.max, pos, nil)
-	f.extend(segment{start: f.max, end: pos, seen: now, firstSent: now, sent: now, missing: true})
+	f.extend(outstanding{start: f.max, end: pos, seen: now, firstSent: now, sent: now, missing: true})
 }
 
 // bothSeen reports whether packets of both directions were captured.

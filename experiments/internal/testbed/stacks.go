@@ -147,14 +147,14 @@ type Wire struct {
 	Retransmissions []Retransmission
 
 	links    [2]*sim.Link
-	attempts map[segment]uint32
+	attempts map[segmentKey]uint32
 	stacks   *Stacks // nil follows none
 	iss      tcp.Seq // of the first end
 	timeouts uint64  // of the first end, until its last packet
 }
 
-// segment is the data segments that begin at a place in the stream of a connection.
-type segment struct {
+// segmentKey is the data segments that begin at a place in the stream of a connection.
+type segmentKey struct {
 	end      int
 	from, to uint16 // ports
 	start    uint64
@@ -163,7 +163,7 @@ type segment struct {
 // NewWire makes a wire of the links from the first end and back. The keys seed their random
 // numbers.
 func NewWire(there, back sim.LinkConfig, keys [2]uint64) (*Wire, error) {
-	w := &Wire{attempts: map[segment]uint32{}}
+	w := &Wire{attempts: map[segmentKey]uint32{}}
 	for i, cfg := range []sim.LinkConfig{there, back} {
 		var err error
 		if w.links[i], err = sim.NewLink(cfg, keys[i]); err != nil {
@@ -186,7 +186,7 @@ func (w *Wire) Send(now wheel.Time, from int, p *virtual.Packet) (time.Duration,
 	}
 	attempt := uint32(1)
 	if p.End > p.Start {
-		k := segment{from, p.Header.SrcPort, p.Header.DstPort, p.Start}
+		k := segmentKey{from, p.Header.SrcPort, p.Header.DstPort, p.Start}
 		w.attempts[k]++
 		attempt = w.attempts[k]
 	}

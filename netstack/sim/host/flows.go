@@ -124,21 +124,21 @@ func (f *Flows) Expire(now wheel.Time) {
 		}
 		i := f.dialled % len(f.Senders)
 		f.dialled++
-		if _, err := f.Senders[i].Dial(f.Receivers[i], flowPort, nil, &flow{flows: f, bulk: Bulk{Bytes: f.plan.Bytes, Finish: true}}); err != nil {
+		if _, err := f.Senders[i].Dial(f.Receivers[i], flowPort, nil, &flowApp{flows: f, bulk: Bulk{Bytes: f.plan.Bytes, Finish: true}}); err != nil {
 			f.failed++
 			f.dialErr = err
 		}
 	}
 }
 
-// flow is the sender's application.
-type flow struct {
+// flowApp is the sender's application.
+type flowApp struct {
 	flows *Flows
 	bulk  Bulk
 }
 
 // OnEvents implements App.
-func (a *flow) OnEvents(now wheel.Time, s *Session, ev tcp.Events) {
+func (a *flowApp) OnEvents(now wheel.Time, s *Session, ev tcp.Events) {
 	if ev.Has(tcp.EventConnected) {
 		a.flows.connected++
 	}

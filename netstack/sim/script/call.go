@@ -62,7 +62,7 @@ func (r *runner) call(c *Call, t TimeSpec) {
 	r.checkOverdue()
 	res, done := b.try()
 	switch {
-	case done && b.due > r.timeBase+r.plan.Tolerance:
+	case done && b.due > r.timeBase+r.setup.Tolerance:
 		r.failWith(fmt.Sprintf("the call returned %v at once, want it to wait until %s", res, traceTime(b.due)), "", "")
 	case done:
 		r.returned(c, res, line)
@@ -79,7 +79,7 @@ func (r *runner) call(c *Call, t TimeSpec) {
 // checkOverdue ends the run if a waiting call is overdue.
 func (r *runner) checkOverdue() {
 	for _, b := range r.blocked {
-		if b.due+r.plan.Tolerance < r.elapsed() {
+		if b.due+r.setup.Tolerance < r.elapsed() {
 			r.pos = b.event
 			r.failWith(fmt.Sprintf("the call has not returned, want a return at %s", traceTime(b.due)), b.call.String(), "")
 		}
@@ -108,7 +108,7 @@ func (r *runner) retry() {
 			r.blocked = slices.DeleteFunc(r.blocked, func(o *blocked) bool { return o == b })
 			pos := r.pos
 			r.pos = b.event
-			if d := r.elapsed() - b.due; d > r.plan.Tolerance || d < -r.plan.Tolerance {
+			if d := r.elapsed() - b.due; d > r.setup.Tolerance || d < -r.setup.Tolerance {
 				r.failWith(fmt.Sprintf("the call returned %v, want a return at %s", res, traceTime(b.due)), b.call.String(), "")
 			}
 			r.note("… %s", b.call)

@@ -47,7 +47,7 @@
 //
 // Syntax: parse*.go, established.go, scan.go, expr.go, packet.go, script.go and format.go. A run
 // starts in runner.go, which goes through the events. host.go says what it runs on; engine_host.go
-// and engine_socket.go are the simulator's host. plan.go, settings.go and sysctl.go read the
+// and engine_socket.go are the simulator's host. setup.go, settings.go and sysctl.go read the
 // settings. call.go, args.go, socket.go, sockopt.go and transfer.go make the program's calls.
 // inject.go and expect.go handle packets; flow.go and wire.go convert their numbers. code.go and
 // info.go evaluate asserts. failure.go and trace.go report differences.

@@ -20,7 +20,7 @@ func (r *runner) window(t TimeSpec) (from, to time.Duration) {
 	if t.Relative {
 		from, to = from+r.timeBase, to+r.timeBase
 	}
-	return from - r.plan.Tolerance, to + r.plan.Tolerance
+	return from - r.setup.Tolerance, to + r.setup.Tolerance
 }
 
 // expect waits for the engine's next packet and compares it.

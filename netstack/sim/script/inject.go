@@ -14,7 +14,7 @@ func (r *runner) flow(local, remote netip.AddrPort) *flow {
 			return f
 		}
 	}
-	f := &flow{local: local, remote: remote, isn: r.plan.RemoteISN, win: math.MaxUint16}
+	f := &flow{local: local, remote: remote, isn: r.setup.RemoteISN, win: math.MaxUint16}
 	r.flows = append(r.flows, f)
 	return f
 }
@@ -23,13 +23,13 @@ func (r *runner) flow(local, remote netip.AddrPort) *flow {
 func (r *runner) flowOf(p *Packet) *flow {
 	switch {
 	case p.SrcPort != 0:
-		r.current = r.flow(netip.AddrPortFrom(r.plan.LocalIP, p.DstPort), netip.AddrPortFrom(r.plan.RemoteIP, p.SrcPort))
+		r.current = r.flow(netip.AddrPortFrom(r.setup.LocalIP, p.DstPort), netip.AddrPortFrom(r.setup.RemoteIP, p.SrcPort))
 	case r.current == nil:
-		port := r.plan.BindPort
+		port := r.setup.BindPort
 		if all := r.listeners(); len(all) > 0 {
 			port = all[0].local.Port()
 		}
-		r.current = r.flow(netip.AddrPortFrom(r.plan.LocalIP, port), netip.AddrPortFrom(r.plan.RemoteIP, r.freeRemote))
+		r.current = r.flow(netip.AddrPortFrom(r.setup.LocalIP, port), netip.AddrPortFrom(r.setup.RemoteIP, r.freeRemote))
 		r.freeRemote++
 	}
 	return r.current

@@ -60,7 +60,7 @@ func Run(s *Script, cfg Config) (*Report, error) {
 	if cfg.Host == nil {
 		cfg.Host = NewEngineHost
 	}
-	p, err := newPlan(s, cfg)
+	p, err := newSetup(s, cfg)
 	if err != nil {
 		return nil, err
 	}

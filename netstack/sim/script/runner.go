@@ -14,7 +14,7 @@ import (
 // leaves the package.
 type runner struct {
 	script *Script
-	plan   *plan
+	setup  *setup
 	cfg    Config
 	report Report
 
@@ -45,9 +45,9 @@ type sentPacket struct {
 	line   int // in the trace
 }
 
-func newRunner(s *Script, p *plan, cfg Config) *runner {
+func newRunner(s *Script, p *setup, cfg Config) *runner {
 	return &runner{
-		script: s, plan: p, cfg: cfg,
+		script: s, setup: p, cfg: cfg,
 		report:   Report{Name: s.Name},
 		begin:    wheel.Time(p.Start),
 		now:      wheel.Time(p.Start),
@@ -82,13 +82,13 @@ func (r *runner) run() (failed *Failure) {
 }
 
 func (r *runner) hostConfig() HostConfig {
-	cfg := r.plan.Engine
+	cfg := r.setup.Engine
 	cfg.Trace = r
 	cfg.Key = [16]byte{'d', 'r', 'i', 'l', 'l'}
 	for i := range 8 {
 		cfg.Key[8+i] = byte(cfg.Seed >> (8 * i))
 	}
-	return HostConfig{Now: r.begin, Local: r.plan.LocalIP, Remote: r.plan.RemoteIP, Engine: cfg, SendBuffer: r.plan.SendBuffer}
+	return HostConfig{Now: r.begin, Local: r.setup.LocalIP, Remote: r.setup.RemoteIP, Engine: cfg, SendBuffer: r.setup.SendBuffer}
 }
 
 // elapsed returns the time since the script's start.
@@ -105,7 +105,7 @@ func (r *runner) event(e *Event) {
 		r.expect(p, t)
 		return
 	}
-	if at < r.timeBase || r.begin.Add(at) < r.now && at+r.plan.Tolerance < r.elapsed() {
+	if at < r.timeBase || r.begin.Add(at) < r.now && at+r.setup.Tolerance < r.elapsed() {
 		r.fail("the event is at %s, and the script is at %s", traceTime(at), traceTime(max(r.timeBase, r.elapsed())))
 	}
 	r.timeBase = at
@@ -120,11 +120,11 @@ func (r *runner) event(e *Event) {
 	case *Settings:
 		for _, v := range a.List {
 			r.note("sysctl %s=%s", v.Name, v.Value)
-			if err := r.plan.sysctl(v.Name, v.Value, false); err != nil {
+			if err := r.setup.sysctl(v.Name, v.Value, false); err != nil {
 				r.fail("%v", err)
 			}
 		}
-		if err := r.plan.Engine.Conn.Check(); err != nil {
+		if err := r.setup.Engine.Conn.Check(); err != nil {
 			r.fail("%v", err)
 		}
 	case *Code:
@@ -214,7 +214,7 @@ func (r *runner) finish() {
 	for len(r.blocked) > 0 {
 		b := r.blocked[0]
 		r.pos = b.event
-		r.advance(r.begin.Add(b.due+r.plan.Tolerance), nil)
+		r.advance(r.begin.Add(b.due+r.setup.Tolerance), nil)
 		if !b.done {
 			r.failWith(fmt.Sprintf("the call has not returned at %s", traceTime(r.elapsed())), b.call.String(), "")
 		}

@@ -31,7 +31,7 @@ func TestEverySysctlIsTaken(t *testing.T) {
 			k.Help == "--fin-wait-2, s" {
 			value = "1"
 		}
-		p := &plan{}
+		p := &setup{}
 		p.Engine.Conn = tcp.DefaultConfig(tcptimers.MustPolicy("per-segment"))
 		if err := k.set(p, value); err != nil {
 			t.Errorf("%s=%s: %v, want it taken", k.Name, value, err)
@@ -59,7 +59,7 @@ func TestSettingsReachTheirFields(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := newPlan(s, Config{})
+	p, err := newSetup(s, Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestSettingsReachTheirFields(t *testing.T) {
 			t.Errorf("%v = %v, want %v", v.what, v.got, v.want)
 		}
 	}
-	if p, err = newPlan(s, Config{Policy: "bsd"}); err != nil || p.Engine.Conn.Policy.Name != "bsd" || p.Engine.Conn.Policy.Bounds.Min != 300*time.Millisecond {
+	if p, err = newSetup(s, Config{Policy: "bsd"}); err != nil || p.Engine.Conn.Policy.Name != "bsd" || p.Engine.Conn.Policy.Bounds.Min != 300*time.Millisecond {
 		t.Errorf("policy of the caller: %v, %+v", err, p.Engine.Conn.Policy)
 	}
 }

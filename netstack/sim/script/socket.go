@@ -15,7 +15,7 @@ func (r *runner) open(c *Call) result {
 		r.fail("socket: descriptor %d is open", want.Value)
 	}
 	kind := r.integer(c.Args[1])
-	s, err := r.host.Socket(SocketConfig{Conn: r.plan.Engine.Conn, SendBuffer: r.plan.SendBuffer})
+	s, err := r.host.Socket(SocketConfig{Conn: r.setup.Engine.Conn, SendBuffer: r.setup.SendBuffer})
 	if err != nil {
 		r.fail("%v", err)
 	}
@@ -35,13 +35,13 @@ func errnoResult(errno string) result {
 func (r *runner) bind(f *file, c *Call) result {
 	port := r.portOf(c.Args[1])
 	if port == 0 {
-		port = r.plan.BindPort
+		port = r.setup.BindPort
 	}
 	return r.bindTo(f, port)
 }
 
 func (r *runner) bindTo(f *file, port uint16) result {
-	f.local = netip.AddrPortFrom(r.plan.LocalIP, port)
+	f.local = netip.AddrPortFrom(r.setup.LocalIP, port)
 	return errnoResult(f.socket.Bind(f.local))
 }
 
@@ -50,11 +50,11 @@ func (r *runner) listen(f *file, c *Call) result {
 		return fails("EINVAL")
 	}
 	if !f.local.IsValid() {
-		if res := r.bindTo(f, r.plan.BindPort); res.errno != "" {
+		if res := r.bindTo(f, r.setup.BindPort); res.errno != "" {
 			return res
 		}
 	}
-	if r.plan.passiveECN {
+	if r.setup.passiveECN {
 		cfg := f.socket.Config()
 		cfg.Conn.ECN = true
 		r.configure(f, cfg)
@@ -106,9 +106,9 @@ func (r *runner) accept(f *file, c *Call) try {
 func (r *runner) connect(f *file, c *Call) try {
 	port := r.portOf(c.Args[1])
 	if port == 0 {
-		port = r.plan.ConnectPort
+		port = r.setup.ConnectPort
 	}
-	remote := netip.AddrPortFrom(r.plan.RemoteIP, port)
+	remote := netip.AddrPortFrom(r.setup.RemoteIP, port)
 	return func() (result, bool) {
 		if !f.local.IsValid() {
 			if res := r.bindTo(f, r.freePort); res.errno != "" {

@@ -10,8 +10,8 @@ import (
 	"tcpwheel/wheel/base/setting"
 )
 
-// plan is the result of a script's settings.
-type plan struct {
+// setup is the result of a script's settings.
+type setup struct {
 	settings
 
 	// passiveECN accepts ECN and does not offer it: tcp_ecn 2.
@@ -21,7 +21,7 @@ type plan struct {
 }
 
 // option sets a setting of --name=value.
-func (p *plan) option(name, value string) error {
+func (p *setup) option(name, value string) error {
 	err := setting.Set(&p.settings, name, value)
 	if _, known := setting.Find(&p.settings, name); known && err != nil {
 		return fmt.Errorf("--%w", err)
@@ -40,8 +40,8 @@ func events(s *Script) (all []*Event) {
 }
 
 // newPlan reads the settings of a script. Its error is an ErrorList with all faults.
-func newPlan(s *Script, cfg Config) (*plan, error) {
-	p := &plan{
+func newSetup(s *Script, cfg Config) (*setup, error) {
+	p := &setup{
 		settings: settings{
 			SendBuffer: 4 << 20, BindPort: 8080, ConnectPort: 8080, RemoteISN: 0x9e3779b9, Start: 1000 * time.Second,
 		},
@@ -91,7 +91,7 @@ func takePolicy(s *Script, cfg Config) (tcptimers.Policy, error) {
 
 // takeSettings applies the options and the sysctls before the first event. It returns the place of
 // the last one.
-func (p *plan) takeSettings(s *Script, fault func(Pos, error)) (last Pos) {
+func (p *setup) takeSettings(s *Script, fault func(Pos, error)) (last Pos) {
 	last = Pos{Line: 1, Column: 1}
 	for _, item := range s.Items {
 		switch item := item.(type) {
@@ -126,8 +126,8 @@ func whereOption(s *Script, names ...string) Pos {
 	return Pos{Line: 1, Column: 1}
 }
 
-// check completes the plan and reports whether an engine can be made from it.
-func (p *plan) check() error {
+// check completes the setup and reports whether an engine can be made from it.
+func (p *setup) check() error {
 	if err := p.Engine.Conn.Check(); err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func (p *plan) check() error {
 }
 
 // checkEvents reports events that no run supports.
-func (p *plan) checkEvents(s *Script, fault func(Pos, error)) {
+func (p *setup) checkEvents(s *Script, fault func(Pos, error)) {
 	for _, e := range events(s) {
 		switch a := e.Action.(type) {
 		case *Settings:
