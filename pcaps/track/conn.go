@@ -223,8 +223,8 @@ func (c *Conn) handle(p *capture.Packet, dir int, damaged bool) {
 		c.OptionsCut++
 	}
 	// Some stacks send a FIN twice.
-	asked := f.seenDups > 0 || f.board.sacked > 0 || p.Len == 0 && c.Copies < 3
-	if f.copies.isCopy(c.memory, p, f.RTT.Min, c.mirrored(), asked) || p.Len > 0 && f.isRecut(p, now) {
+	asked := f.seenDups > 0 || f.board.sacked > 0 || f.tooBig.at != 0 || p.Len == 0 && c.Copies < 3
+	if f.copies.isCopy(c.memory, p, f.RTT.Min, c.mirrored(), asked) || p.Len > 0 && f.isRecut(p, now, asked) {
 		c.Copies++
 		f.copiesSeen++
 		f.emit(Copy, p.Number, now, now, 0, 0, nil)

@@ -166,8 +166,9 @@ func (c *copies) onAnotherPath(p *capture.Packet) bool {
 
 // isRecut reports whether p, which has data, repeats bytes just captured, in packets of another
 // length or at another spot: a host cuts super-packets between two of its interfaces, or joins
-// segments, and a capture on a bridge has both. It does also if p is a copy with a damaged field.
-func (f *Flow) isRecut(p *capture.Packet, now wheel.Time) bool {
+// segments, and a capture on a bridge has both. It does also if p is a copy with a damaged field,
+// or if nothing asked for p: no timer retransmits within copyAtOnce.
+func (f *Flow) isRecut(p *capture.Packet, now wheel.Time, asked bool) bool {
 	if !f.started || p.Header.Flags.Has(tcp.SYN) {
 		return false
 	}
@@ -176,17 +177,15 @@ func (f *Flow) isRecut(p *capture.Packet, now wheel.Time) bool {
 	if start < f.una || end > f.max {
 		return false
 	}
-	i := f.board.find(start)
+	i, later := f.board.find(start), false
 	s, id := f.board.at(i), ipID(p)
 	if id != 0 && s.id != 0 && s.transmissions == 1 {
 		if id == s.id && start == s.start && now.Sub(s.seen) <= copyAtOnce {
 			return true // another field is damaged
 		}
-		if id-s.id >= superPieces {
-			return false
-		}
+		later = id-s.id >= superPieces
 	}
-	place, elsewhere, samePacket := captureSpot(p), true, true
+	place, elsewhere, samePacket, atOnce := captureSpot(p), true, true, f.una > 1 && f.ipIDs.order(id, s.id) <= 0
 	for k := i; k < f.board.len() && f.board.at(k).start < end; k++ {
 		t := f.board.at(k)
 		if t.missing || now.Sub(t.sent) > copyElsewhere || p.Header.Options.HasTimestamps && t.hasTS && p.Header.Options.TSVal != t.ts {
@@ -194,8 +193,12 @@ func (f *Flow) isRecut(p *capture.Packet, now wheel.Time) bool {
 		}
 		elsewhere = elsewhere && t.captureSpot != place
 		samePacket = samePacket && t.transmissions == 1 && t.packet == s.packet
+		atOnce = atOnce && now.Sub(t.sent) <= copyAtOnce
 	}
-	return elsewhere || f.isPiece(i, start, end, id, samePacket, now)
+	if atOnce && !asked {
+		return true
+	}
+	return !later && (elsewhere || f.isPiece(i, start, end, id, samePacket, now))
 }
 
 // superPieces bounds the segments of a super-packet, each with its own identification.
