@@ -224,7 +224,7 @@ func (c *Conn) handle(p *capture.Packet, dir int, damaged bool) {
 	}
 	// Some stacks send a FIN twice.
 	asked := f.seenDups > 0 || f.board.sacked > 0 || f.tooBig.at != 0 || p.Len == 0 && c.Copies < 3
-	if f.copies.isCopy(c.memory, p, f.RTT.Min, c.mirrored(), asked) || p.Len > 0 && f.isRecut(p, now, asked) {
+	if f.copies.isCopy(c.memory, p, f.RTT.Min, c.mirroredHere(), asked) || p.Len > 0 && f.isRecut(p, now, asked) {
 		c.Copies++
 		f.copiesSeen++
 		f.emit(Copy, p.Number, now, now, 0, 0, nil)
@@ -266,6 +266,18 @@ func (c *Conn) handle(p *capture.Packet, dir int, damaged bool) {
 
 // mirrored reports whether many packets were captured twice.
 func (c *Conn) mirrored() bool { return c.Copies >= 8 && 8*c.Copies >= c.Packets }
+
+// mirroredHere returns how many copies most packets have at the spot of the first one: 0, 1, or 2
+// for more.
+func (c *Conn) mirroredHere() int {
+	switch here := c.Flows[0].copies.here + c.Flows[1].copies.here; {
+	case !c.mirrored() || 2*here < c.Copies:
+		return 0
+	case 2*c.Copies <= c.Packets:
+		return 1
+	}
+	return 2
+}
 
 // noteFact records a fact, if facts are wanted.
 func (c *Conn) noteFact(p *capture.Packet, dir int, at, now wheel.Time, kind EventKind) {

@@ -11,7 +11,10 @@ import (
 // copies recognises packets that were captured more than once: on several interfaces, or by a
 // mirror port that shows both ends of a cable or both sides of a router. It remembers the last
 // packets of one direction: four per set, selected by bits of the mark.
-type copies struct{ sets [][4]copyRecord }
+type copies struct {
+	sets [][4]copyRecord
+	here int64 // copies captured at the spot of the first one
+}
 
 // copyRecord is the fingerprint of a packet and its capture time.
 type copyRecord struct {
@@ -97,14 +100,14 @@ func captureSpot(p *capture.Packet) uint8 {
 	return uint8(h * 0x9e3779b97f4a7c15 >> 56)
 }
 
-// isCopy reports whether p repeats one of the last packets. mirrored says that many packets of the
-// connection were captured twice, and asked that ACKs may have asked for p since the round trip of
-// least, 0 if unknown.
+// isCopy reports whether p repeats one of the last packets. least is the least RTT, 0 if unknown.
+// mirrored says how many copies most packets of the connection have at one spot, and asked that an
+// ACK may have asked for p.
 //
 // A nonzero IP identification is unique for copyWithin. Without one, bytes repeated within
 // copyAtOnce are copies, unless an ACK asked for them: no timer is that fast. ACKs may repeat each
 // other, so they are copies only on a mirrored connection, or at another spot.
-func (c *copies) isCopy(m *memory, p *capture.Packet, least time.Duration, mirrored, asked bool) bool {
+func (c *copies) isCopy(m *memory, p *capture.Packet, least time.Duration, mirrored int, asked bool) bool {
 	mark := copyMark(p)
 	if c.sets == nil {
 		c.grow(m)
@@ -112,9 +115,13 @@ func (c *copies) isCopy(m *memory, p *capture.Packet, least time.Duration, mirro
 	set := c.set(mark)
 	for i := range set {
 		if s := &set[i]; (s.mark^mark)>>32 == 0 && isOne(s.mark, mark) {
-			again := c.repeats(s, p, mark, least, mirrored, asked)
+			again := c.repeats(s, p, mark, least, mirrored > 0, asked)
 			if !again { // it is too late for a copy: it counts again
 				*s = copyRecord{mark, p.Time}
+			} else if s.mark == mark {
+				if c.here++; p.SegLen() == 0 && ipID(p) == 0 && mirrored == 1 {
+					*s = copyRecord{} // the next one is another ACK
+				}
 			}
 			return again
 		}
