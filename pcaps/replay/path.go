@@ -33,6 +33,7 @@ type transmission struct {
 	lost        bool
 	spurious    bool // its bytes had arrived, or were on their way
 	filledIn    bool // the capture does not show its fate
+	unseen      bool // the capture has nothing that left about then
 }
 
 // carry implements carrier: an end has sent a packet.
@@ -159,6 +160,7 @@ func (p *path) judge(now wheel.Time, start, end int64, try int) transmission {
 			p.run.horizon = now
 		}
 	}
+	x.unseen = !p.trace.leftAbout(now, p.near())
 	p.findSpurious(&x)
 	p.high = max(p.high, end)
 	p.findArrival(&x, t)
@@ -213,10 +215,8 @@ func (p *path) lostThen(now wheel.Time, t *Try) (lost, known bool) {
 	return false, len(d) > 0 && now <= d[len(d)-1].Sent.Add(p.near())
 }
 
-// draw decides by chance, with the captured loss rate by the rule of succession. The same
-// transmission draws the same under each policy.
+// draw decides by chance. The same transmission draws the same under each policy.
 func (p *path) draw(start int64, try int) bool {
 	x := uint64(start)*0x9e3779b97f4a7c15 + uint64(try)*0xbf58476d1ce4e5b9 + uint64(p.flow) + 1
-	chance := float64(p.trace.Lost+1) / float64(p.trace.Transmissions+2)
-	return float64(sim.Mix64(x)>>11)/(1<<53) < chance
+	return float64(sim.Mix64(x)>>11)/(1<<53) < p.trace.chance()
 }

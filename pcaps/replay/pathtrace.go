@@ -91,6 +91,15 @@ func within(spans []Span, at wheel.Time) bool {
 	return i < len(spans) && spans[i].From <= at
 }
 
+// leftAbout reports whether the capture has a transmission that left near an instant.
+func (p *PathTrace) leftAbout(at wheel.Time, near time.Duration) bool {
+	i, _ := slices.BinarySearch(p.left, at.Add(-near))
+	return i < len(p.left) && p.left[i] <= at.Add(near)
+}
+
+// chance returns the captured loss rate, by the rule of succession.
+func (p *PathTrace) chance() float64 { return float64(p.Lost+1) / float64(p.Transmissions+2) }
+
 // interpolate returns the delay of a packet that leaves at an instant, from samples in order: that
 // of its neighbours, in proportion. Before the first and after the last it is theirs; base is for
 // none at all.

@@ -47,6 +47,10 @@ type Summary struct {
 	// of the policy's timers would have been: those of a host move together.
 	TickError time.Duration
 
+	// ChanceError is how much more the policy may cost, with 99 %: of the losses by range, the ones
+	// that it repairs at times when nothing was captured may be lost again.
+	ChanceError time.Duration
+
 	Effect Effect
 	Why    string // it cannot tell
 
@@ -56,8 +60,10 @@ type Summary struct {
 	// Of whole connections.
 	Retransmissions, Spurious int
 
-	all   []time.Duration                // the recovery times
-	waits map[netip.Addr][]time.Duration // for ticks, by host
+	all    []time.Duration                // the recovery times
+	waits  map[netip.Addr][]time.Duration // for ticks, by host
+	again  float64                        // the mean and the variance of ChanceError, in seconds
+	spread float64
 }
 
 // GateSummary is how many losses there are, and how many of them count.
@@ -166,7 +172,8 @@ func (st *Study) Summarize(results []*Result, choice int) Summary {
 	for _, waits := range s.waits {
 		s.TickError += tickSpan(waits, tick)
 	}
-	s.waits = nil
+	s.ChanceError = time.Duration((s.again + 2.58*math.Sqrt(s.spread)) * float64(time.Second))
+	s.waits, s.again, s.spread = nil, 0, 0
 	s.judge(fewest)
 	return s
 }
@@ -188,6 +195,7 @@ func (s *Summary) addAll(r *Result, choice int) (saved []time.Duration) {
 		case ok:
 			s.add(rec.TRec, r.Captured.Losses[i].RTT)
 			s.OracleError += r.Doubts[i]
+			s.mayLoseAgain(rec, r.Captured.Paths[r.Captured.Losses[i].Flow].chance())
 			if wait, ok := r.tickWait(i, choice, rec); ok {
 				host := r.addr(r.Captured.Losses[i].Flow)
 				s.waits[host] = append(s.waits[host], wait)
@@ -206,6 +214,24 @@ func (s *Summary) addAll(r *Result, choice int) (saved []time.Duration) {
 	return saved
 }
 
+// mayLoseAgain counts what a repair costs if it is lost by chance, and perhaps the ones after it.
+// Each waits twice as long as the one before.
+func (s *Summary) mayLoseAgain(rec *Recovery, chance float64) {
+	if !rec.unseen {
+		return
+	}
+	mean, square := 0.0, 0.0
+	p, longer := 1-chance, 0.0
+	for range mostAgain {
+		p *= chance
+		longer = 2*longer + 2*rec.waited.Seconds()
+		mean += p * longer
+		square += p * longer * longer
+	}
+	s.again += mean
+	s.spread += square - mean*mean
+}
+
 // add counts a recovery.
 func (s *Summary) add(took, rtt time.Duration) {
 	s.all = append(s.all, took)
@@ -219,6 +245,7 @@ func (s *Summary) quantiles() {
 }
 
 const (
+	mostAgain    = 6      // losses in a row of one repair
 	fewestLosses = 5      // without an interval below
 	fewestConns  = 5      // below, losses are drawn for the interval, and not connections
 	resamples    = 10_000 // draws for an interval
@@ -305,6 +332,9 @@ func (s *Summary) judge(fewest int) {
 	case min(s.Low.Abs(), s.High.Abs()) <= margin:
 		s.Why = fmt.Sprintf("its interval, %s to %s, is not beyond %s, by which the replay may be wrong or which makes no difference",
 			track.SpanText(s.Low), track.SpanText(s.High), track.SpanText(margin))
+	case saved > 0 && s.Low <= margin+s.ChanceError:
+		s.Why = fmt.Sprintf("its interval, %s to %s, is not beyond %s, which it may lose where nothing was captured", track.SpanText(s.Low),
+			track.SpanText(s.High), track.SpanText(margin+s.ChanceError))
 	case saved > 0:
 		s.Effect = Saves
 	default:
