@@ -265,3 +265,30 @@ func TestTwiceOnLoopback(t *testing.T) {
 		t.Errorf("packet %d opens an episode, want 12", e.DetectedPacket)
 	}
 }
+
+// TestDuplicateACKsOfMirrors captures each packet twice, without identifications: at another place,
+// or at the same. Duplicate ACKs with equal fields are no copies of each other.
+func TestDuplicateACKsOfMirrors(t *testing.T) {
+	for _, ttl := range []uint8{0, 1} {
+		l := newLab(t, Config{})
+		twice := func(at float64, fromA bool, seq, length, ack int, options ...option) {
+			l.send(at, fromA, seq, length, ack, options...)
+			l.send(at+0.01, fromA, seq, length, ack, append(options, func(p *capture.Packet) { p.TTL -= ttl })...)
+		}
+		for i := range 10 {
+			twice(float64(60*i), true, 1+100*i, 100, 1)
+			twice(float64(60*i+50), false, 1, 0, 101+100*i)
+		}
+		for i := range 5 {
+			twice(1000+float64(i), true, 1001+100*i, 100, 1)
+		}
+		for i := range 4 {
+			twice(1051+float64(i)/5, false, 1, 0, 1001) // within 0.5 ms of each other
+		}
+		twice(1052, true, 1001, 100, 1)
+		twice(1102, false, 1, 0, 1501)
+		if e := l.only(); e.Kind != Fast {
+			t.Errorf("TTL less %d: kind %v, want %v", ttl, e.Kind, Fast)
+		}
+	}
+}
