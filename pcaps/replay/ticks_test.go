@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -38,5 +39,31 @@ func TestTickSpan(t *testing.T) {
 	}
 	if a, b := tickSpan(same, tick), tickSpan(even, tick); a != 8*tick || b != tick {
 		t.Errorf("%v for one place, %v spread, want %v and %v", a, b, 8*tick, tick)
+	}
+}
+
+// TestMayLoseAgain compares the mean and the spread of repairs that are lost by chance with draws.
+func TestMayLoseAgain(t *testing.T) {
+	const chance, waited = 0.1, 200 * time.Millisecond
+	var s Summary
+	s.mayLoseAgain(&Recovery{waited: waited}, chance)
+	if s.again != 0 || s.spread != 0 {
+		t.Error("a repair at a captured time may be lost")
+	}
+	s.mayLoseAgain(&Recovery{waited: waited, unseen: true}, chance)
+	rng := rand.New(rand.NewPCG(3, 4))
+	const n = 200_000
+	sum, squares := 0.0, 0.0
+	for range n {
+		at, gap := 0.0, waited.Seconds()
+		for k := 0; k < mostAgain && rng.Float64() < chance; k++ {
+			gap *= 2
+			at += gap
+		}
+		sum, squares = sum+at, squares+at*at
+	}
+	mean := sum / n
+	if spread := squares/n - mean*mean; math.Abs(s.again-mean) > 0.05*mean || math.Abs(s.spread-spread) > 0.2*spread {
+		t.Errorf("mean %.4f s and spread %.4f, want %.4f and %.4f", s.again, s.spread, mean, spread)
 	}
 }
