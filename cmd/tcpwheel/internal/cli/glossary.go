@@ -124,6 +124,7 @@ var records = []struct {
 	{"file", reflect.TypeFor[fileRow]()},
 	{"recovery", reflect.TypeFor[replayRecord]()},
 	{"policy", reflect.TypeFor[policyRecord]()},
+	{"judged", reflect.TypeFor[judgedRecord]()},
 	{"replays", reflect.TypeFor[replayRow]()},
 	{"snapshot", reflect.TypeFor[watch.Snapshot]()},
 	{"packet", reflect.TypeFor[events.Packet]()},

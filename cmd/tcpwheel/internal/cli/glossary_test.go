@@ -39,3 +39,25 @@ func TestGlossaryTerms(t *testing.T) {
 		}
 	}
 }
+
+// TestGlossaryOfRecords checks that each record has fields, each with a short line.
+func TestGlossaryOfRecords(t *testing.T) {
+	for _, r := range records {
+		n := 0
+		for _, part := range recordParts("record " + r.name) {
+			n += len(part.terms)
+			for _, term := range part.terms {
+				if words := len(strings.Fields(term.meaning)); words > 24 || strings.HasSuffix(term.meaning, ".") {
+					t.Errorf("%s of %s: %d words, want at most 24 without a full stop: %s", term.name, r.name, words, term.meaning)
+				}
+			}
+		}
+		if n == 0 {
+			t.Errorf("record %s explains no field", r.name)
+		}
+	}
+	var b strings.Builder
+	if err := writeGlossary(&b, "d_s"); err != nil || !strings.Contains(b.String(), "record episode") || !strings.Contains(b.String(), "record recovery") {
+		t.Errorf("d_s: %v\n%s", err, &b)
+	}
+}

@@ -20,22 +20,22 @@ type checkRecord struct {
 
 // judgedRecord is a loss of a check, as a line of JSON or CSV.
 type judgedRecord struct {
-	Type      string   `json:"type"`
+	Type      string   `json:"type"` // "judged"
 	Check     string   `json:"check"`
 	Policy    string   `json:"policy"`
 	File      string   `json:"file"`
 	Conn      int      `json:"conn"`
-	Sender    string   `json:"sender"`
-	Kind      string   `json:"kind"`
-	At        float64  `json:"at_s"`
-	Packet    int64    `json:"packet"`
-	CapturedD float64  `json:"captured_d_s"`
-	D         *float64 `json:"d_s"`
-	Right     bool     `json:"right"`
-	Captured  float64  `json:"captured_t_rec_s"`
-	TRec      *float64 `json:"t_rec_s"`
-	Off       float64  `json:"off"`
-	Why       string   `json:"why"` // "" if it is off by 10 % at most
+	Sender    string   `json:"sender" help:"client or server"`
+	Kind      string   `json:"kind" help:"as of an episode"`
+	At        float64  `json:"at_s" help:"time of the first retransmission since packet 1 of the file"`
+	Packet    int64    `json:"packet" help:"of the first retransmission"`
+	CapturedD float64  `json:"captured_d_s" help:"D as captured"`
+	D         *float64 `json:"d_s" help:"D in an open loop"`
+	Right     bool     `json:"right" help:"the loss was detected when the sender did"`
+	Captured  float64  `json:"captured_t_rec_s" help:"T_rec as captured"`
+	TRec      *float64 `json:"t_rec_s" help:"T_rec in the replay"`
+	Off       float64  `json:"off" help:"error of the recovery time"`
+	Why       string   `json:"why" help:"above 10 %: timer, path or repair"`
 }
 
 // judgedRecords returns each loss of each check.

@@ -23,33 +23,30 @@ func connKeyOf(x *replay.Result) connKey {
 	return connKey{File: x.File, Conn: x.ID, Client: x.Client.String(), Server: x.Server.String()}
 }
 
-// replayRecord is a loss under a policy, as a line of JSON or CSV. The policy is "oracle" or a
-// choice.
+// replayRecord is a loss under a policy, as a line of JSON or CSV.
 type replayRecord struct {
-	Type string `json:"type"`
+	Type string `json:"type"` // "recovery"
 	connKey
-	Sender          string   `json:"sender"`
-	Kind            string   `json:"kind"`
-	Spurious        string   `json:"spurious"`
-	At              float64  `json:"at_s"`
-	Packet          int64    `json:"packet"`
-	Captured        *float64 `json:"captured_t_rec_s"`
+	Sender          string   `json:"sender" help:"client or server"`
+	Kind            string   `json:"kind" help:"as of an episode"`
+	Spurious        string   `json:"spurious" help:"as of an episode"`
+	At              float64  `json:"at_s" help:"time of the first retransmission since packet 1 of the file"`
+	Packet          int64    `json:"packet" help:"of the first retransmission"`
+	Captured        *float64 `json:"captured_t_rec_s" help:"T_rec as captured"`
 	RTT             float64  `json:"rtt_s"`
-	Policy          string   `json:"policy"`
-	Model           string   `json:"model"` // the captured timers, "unknown" if no model explains them
-	Range           *float64 `json:"t_rec_by_range_s"`
-	Time            *float64 `json:"t_rec_by_time_s"`
-	Index           *float64 `json:"t_rec_by_index_s"`
-	D               *float64 `json:"d_s"`
-	Retransmissions int      `json:"retransmissions"`
-	FilledIn        bool     `json:"filled_in"`      // by packets that the capture does not show
-	Beyond          bool     `json:"beyond_horizon"` // a fate was drawn by chance before it
-	Gate            string   `json:"gate,omitempty"` // why the loss does not count, under any policy
-
-	// What the policy saves of the oracle's time, and its bounds, by all keys.
-	Saved     *float64 `json:"saved_s"`
-	SavedLow  *float64 `json:"saved_low_s"`
-	SavedHigh *float64 `json:"saved_high_s"`
+	Policy          string   `json:"policy" help:"oracle, or a choice"`
+	Model           string   `json:"model" help:"the captured timers, unknown if no model explains them"`
+	Range           *float64 `json:"t_rec_by_range_s" help:"T_rec in the replay, keyed by bytes"`
+	Time            *float64 `json:"t_rec_by_time_s" help:"T_rec in the replay, keyed by time"`
+	Index           *float64 `json:"t_rec_by_index_s" help:"T_rec in the replay, keyed by number"`
+	D               *float64 `json:"d_s" help:"by range, to the first retransmission"`
+	Retransmissions int      `json:"retransmissions" help:"by range"`
+	FilledIn        bool     `json:"filled_in" help:"a fate that the capture does not show was filled in: not compared"`
+	Beyond          bool     `json:"beyond_horizon" help:"a fate was drawn by chance before it: not compared"`
+	Gate            string   `json:"gate,omitempty" help:"why the loss does not count, under any policy; absent if it does"`
+	Saved           *float64 `json:"saved_s" help:"the oracle's recovery time less the policy's, by range; null if it has no estimate"`
+	SavedLow        *float64 `json:"saved_low_s" help:"bound of saved_s by all keys and by how far the oracle may be off"`
+	SavedHigh       *float64 `json:"saved_high_s" help:"the other bound"`
 }
 
 // endNames are the words for the ends of a connection.
@@ -125,26 +122,26 @@ func secondsOf(d time.Duration) *float64 {
 
 // policyRecord is how a policy does over all losses that count.
 type policyRecord struct {
-	Type            string   `json:"type"`
+	Type            string   `json:"type"` // "policy"
 	Policy          string   `json:"policy"`
-	N               int      `json:"n"`
-	Median          *float64 `json:"median_s"`
+	N               int      `json:"n" help:"losses that count under the policy"`
+	Median          *float64 `json:"median_s" help:"of recovery times"`
 	P95             *float64 `json:"p95_s"`
 	P99             *float64 `json:"p99_s"`
-	Waiting         *float64 `json:"waiting_s"` // the sum of recovery times, less a round trip each
+	Waiting         *float64 `json:"waiting_s" help:"the sum of recovery times, less a round trip each"`
 	Retransmissions int      `json:"retransmissions"`
-	Spurious        int      `json:"spurious_retransmissions"`
-	SavedRange      *float64 `json:"saved_by_range_s,omitempty"`
-	SavedTime       *float64 `json:"saved_by_time_s,omitempty"`
-	SavedIndex      *float64 `json:"saved_by_index_s,omitempty"`
-	Low             *float64 `json:"saved_low_s,omitempty"` // the interval of 99 % by range
-	High            *float64 `json:"saved_high_s,omitempty"`
-	OracleError     *float64 `json:"oracle_error_s,omitempty"`
+	Spurious        int      `json:"spurious_retransmissions" help:"of bytes that had arrived: known in a replay"`
+	SavedRange      *float64 `json:"saved_by_range_s,omitempty" help:"the oracle's recovery times less the policy's"`
+	SavedTime       *float64 `json:"saved_by_time_s,omitempty" help:"the same, keyed by time"`
+	SavedIndex      *float64 `json:"saved_by_index_s,omitempty" help:"the same, keyed by number"`
+	Low             *float64 `json:"saved_low_s,omitempty" help:"bound of the interval of 99 % by range"`
+	High            *float64 `json:"saved_high_s,omitempty" help:"the other bound"`
+	OracleError     *float64 `json:"oracle_error_s,omitempty" help:"how far the oracle's recovery times may be off in sum"`
 	Verdict         string   `json:"verdict,omitempty"`
-	Why             string   `json:"why,omitempty"`
-	FilledIn        int      `json:"filled_in,omitempty"`    // losses that are left out
-	NotRepaired     int      `json:"not_repaired,omitempty"` // under the policy
-	Unknown         int      `json:"unknown,omitempty"`      // no model explains their timers
+	Why             string   `json:"why,omitempty" help:"why it cannot be told"`
+	FilledIn        int      `json:"filled_in,omitempty" help:"losses that are left out"`
+	NotRepaired     int      `json:"not_repaired,omitempty" help:"losses not repaired under the policy"`
+	Unknown         int      `json:"unknown,omitempty" help:"losses whose timers no model explains"`
 }
 
 func policyRecordOf(name string, s *replay.Summary) policyRecord {
