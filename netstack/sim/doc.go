@@ -21,8 +21,7 @@
 //
 // Start with link.go, the model of one direction, and link_config.go, its parameters. loss*.go,
 // queue.go and draw.go are its parts. network.go joins links and nodes to one clock, topology.go
-// builds star and dumbbell networks, tap.go and pcapng.go capture packets, loss_text.go
-// parses losses.
+// builds star and dumbbell networks, tap.go captures packets.
 //
 // # Determinism
 //

@@ -56,7 +56,7 @@
 //	                             validating what arrives
 //	engine*.go, listener*.go     a host
 //	trace*.go                    events as JSON lines
-//	script.go                    following a captured sender, for replays
+//	replay.go                    following a captured sender, for replays
 //	congestion                   a package: congestion controllers, PRR, and spurious timeouts
 //
 // # Time

@@ -13,8 +13,8 @@ type Change struct{ Name, Text string }
 //	NAME@TICK KEY=VALUE +SWITCH -SWITCH
 //
 // @TICK is short for tick=TICK. A blank, or a + in its place, comes before KEY. Switches need no
-// blank: "linux@1ms+rto-min=5ms-tlp". The switches are those of the type of a value. Keys and values
-// are not looked at.
+// blank: "linux@1ms+rto-min=5ms-tlp". The switches are those of the type of a value. Words does not
+// look at keys and values.
 func Words(text string, of any) (name string, changes []Change, err error) {
 	fs := fieldsOf(typeOf(of))
 	for i, word := range strings.Fields(text) {
