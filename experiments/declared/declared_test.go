@@ -132,6 +132,7 @@ func TestExpressions(t *testing.T) {
 		`if(rate > 1, coarse, 1 / 'a')`:                                "bsd",
 		`otherwise(mean(losses where seed > 9), 7)`:                    "7",
 		`otherwise(0 / 0, 8) + otherwise(0s / 0s, 9)`:                  "17",
+		`otherwise(1 / 0 - 1 / 0 <= 7, 'nothing')`:                     "nothing",
 		`list(3, 1, 3)`:                          "3, 1",
 		`list('a', listing(timers over timers))`: "a, bsd, fine",
 		`power(1 - 0.5, 3)`:                      "0.125",

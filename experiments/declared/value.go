@@ -114,6 +114,9 @@ func compare(a, b any) (int, error) {
 	a, b = plain(a), plain(b)
 	if x, ok := number(a); ok {
 		if y, ok := number(b); ok {
+			if x != x || y != y {
+				return 0, errNoRows // nothing was measured
+			}
 			return sign(x, y), nil
 		}
 	}

@@ -14,7 +14,7 @@ import (
 var headlines = []struct{ study, title, figure string }{
 	{"vegas", "Coarse clocks multiply the cost of a loss", "mean-by-rtt"},
 	{"tableiv", "Timers alone make Reno of 1990 faster, and no later one", "throughput"},
-	{"frontier", "The floor decides, then the tick", "frontier"},
+	{"frontier", "Over short round trips the floor decides, then the tick", "frontier"},
 	{"comb", "Shared ticks make bursts", "comb"},
 	{"incast", "A floor of 300 ms collapses incast", "incast-1-time"},
 	{"shrew", "Pulses at the floor shut a flow out", "shrew"},
