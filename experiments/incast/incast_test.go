@@ -68,9 +68,9 @@ func TestPlanIsChecked(t *testing.T) {
 	studytest.WantRefused(t, Study, map[string]string{
 		"fine: 7ms":            "fine: 7ms, want one of floors",
 		"servers: [2, 40]":     "servers: [2 40], want rising numbers from 1",
-		"delack: never":        `delack: "never"`,
+		"delack: never":        `delack "never"`,
 		"receive_windows: 100": "receive_windows",
-		"repairs: [tlp]":       `"tlp": want`,
+		"repairs: [tlp]":       `policy "tlp", want KEY=VALUE`,
 		"repaired_servers: 5":  "repaired_servers: 5, want one of servers",
 	})
 }
