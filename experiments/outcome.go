@@ -59,6 +59,27 @@ const (
 	Check    ClaimClass = "check"     // a definition or self-consistency: a test of the study
 )
 
+// Read says how much of a claim's source this project has read.
+type Read string
+
+// The readings of a source.
+const (
+	ReadPaper    Read = "paper"    // its text: a paper, a standard or a draft
+	ReadAbstract Read = "abstract" // its abstract alone
+	ReadSummary  Read = "summary"  // what others say of it
+	ReadCode     Read = "code"     // the authors' program
+	ReadNothing  Read = "none"     // it is cited as others cite it
+)
+
+// Look is an independent look at a claim before it counts: what its source says word for word, and
+// what turns the verdict.
+type Look struct {
+	Read  Read   `json:"read,omitempty"`
+	At    string `json:"at,omitempty"`    // page, section, table or file
+	Quote string `json:"quote,omitempty"` // word for word
+	Turns string `json:"turns,omitempty"` // parameters that turn the verdict, as tried
+}
+
 // Claim is a published figure, or a law, next to the measured value.
 type Claim struct {
 	Name      string     `json:"name"`                // unique within the study
@@ -71,6 +92,7 @@ type Claim struct {
 	Expected  Band       `json:"expected"`
 	// Basis says where the numbers of Expected come from. "" is the basis of Expected itself.
 	Basis   string  `json:"basis,omitempty"`
+	Look    Look    `json:"look,omitzero"`
 	Verdict Verdict `json:"verdict"`       // set by Outcome.Claim
 	Why     string  `json:"why,omitempty"` // why it differs; required unless reproduced
 	// P is the probability of a measure at least so far from the nearest border of the verdict, if the

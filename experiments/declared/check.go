@@ -13,6 +13,8 @@ var (
 	classes = []string{string(experiments.OfOthers), string(experiments.Law), string(experiments.Check)}
 	tags    = []string{string(experiments.FromSource), string(experiments.FromPrint), string(experiments.Computed),
 		string(experiments.Standard)}
+	readings = []string{"", string(experiments.ReadPaper), string(experiments.ReadAbstract),
+		string(experiments.ReadSummary), string(experiments.ReadCode), string(experiments.ReadNothing)}
 )
 
 // fill copies fields of from that to does not have, but not its list of values.
@@ -64,10 +66,10 @@ func (n *names) claim(line int, c *claim) error {
 		key  string
 		have located
 		want []string
-	}{{"class", c.Class, classes}, {"tag", c.Tag, tags}} {
+	}{{"class", c.Class, classes}, {"tag", c.Tag, tags}, {"look: read", c.Look.Read, readings}} {
 		if !slices.Contains(word.want, word.have.text) {
 			return lineError(max(word.have.line, line), fmt.Sprintf("%s: %q, want one of %s", word.key,
-				word.have.text, strings.Join(word.want, ", ")))
+				word.have.text, strings.TrimPrefix(strings.Join(word.want, ", "), ", ")))
 		}
 	}
 	switch {

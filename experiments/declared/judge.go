@@ -21,17 +21,19 @@ import (
 // figures.yaml of a folder. P is its plan, and R a row: the result of a cell. The first call panics
 // if the files are wrong: they are part of the program, and a test runs each study.
 func Judge[P, R any](files fs.FS, folder string) func(*P, []R) (*experiments.Outcome, error) {
-	sheet := mustRead[P, R](files, folder)
+	sheet := mustRead(files, folder, new(P), *new(R))
 	return func(p *P, cells []R) (*experiments.Outcome, error) {
 		return sheet().outcome(p, tableOf(cells))
 	}
 }
 
-func mustRead[P, R any](files fs.FS, folder string) func() *Sheet {
+// mustRead returns the sheet of a folder, for a plan and rows like these. The first call panics if
+// its files are wrong.
+func mustRead(files fs.FS, folder string, plan, row any) func() *Sheet {
 	return sync.OnceValue(func() *Sheet {
 		s, err := Read(files, folder)
 		if err == nil {
-			err = s.Check(new(P), Columns(*new(R)))
+			err = s.Check(plan, Columns(row))
 		}
 		if err != nil {
 			panic("BUG: " + err.Error())
@@ -48,7 +50,7 @@ func Define[P, C any](s experiments.Spec[P, C]) *experiments.Study {
 
 // DefineRows is Define for a study whose rows are made from its plan and the results of its cells.
 func DefineRows[P, C, R any](s experiments.Spec[P, C], rows func(p *P, cells []C) []R) *experiments.Study {
-	sheet := mustRead[P, R](s.Files, folderOf(s.Folder))
+	sheet := mustRead(s.Files, folderOf(s.Folder), new(P), *new(R))
 	s.Judge = func(p *P, cells []C) (*experiments.Outcome, error) {
 		if s.Applies != nil {
 			if err := s.Applies(p); err != nil {
@@ -263,6 +265,8 @@ func (s *scope) claimText(c *claim) (made experiments.Claim, err error) {
 	made = experiments.Claim{
 		Class: experiments.ClaimClass(c.Class.text), Source: c.Source.text, Tag: experiments.Tag(c.Tag.text),
 		Basis: c.Basis.text, Doubted: c.Doubted,
+		Look: experiments.Look{Read: experiments.Read(c.Look.Read.text), At: c.Look.At.text, Quote: c.Look.Quote.text,
+			Turns: c.Look.Turns.text},
 	}
 	if made.Name, err = s.text(c.name); err != nil {
 		return made, err

@@ -76,6 +76,7 @@ type claim struct {
 	Source    located `yaml:"source"`
 	Tag       located `yaml:"tag"`
 	Basis     located `yaml:"basis"`
+	Look      look    `yaml:"look"`
 	Measure   formula `yaml:"measure"`
 	Unit      prose   `yaml:"unit"`
 	Measured  prose   `yaml:"measured"`
@@ -87,6 +88,14 @@ type claim struct {
 	Exact     bool    `yaml:"exact"` // no seed changes the measure
 
 	name template
+}
+
+// look is how a claim was looked at before it counted.
+type look struct {
+	Read  located `yaml:"read"`  // how much of the source
+	At    located `yaml:"at"`    // page or section
+	Quote located `yaml:"quote"` // word for word
+	Turns located `yaml:"turns"` // parameters that turn the verdict
 }
 
 // band is what a claim expects.

@@ -54,7 +54,11 @@ func (r *Report) WriteDocs(root string) error {
 			all = append(all, file{s.figureName(f.Name), f.File()})
 		}
 	}
-	all = append(all, file{resultsName, []byte(r.Markdown())}, file{SumsName, []byte(r.sums())})
+	check, err := crossCheck(root)
+	if err != nil {
+		return err
+	}
+	all = append(all, file{resultsName, []byte(r.Markdown(check))}, file{SumsName, []byte(r.sums())})
 	for _, f := range all {
 		if err := writeDoc(filepath.Join(root, filepath.FromSlash(f.name)), f.data); err != nil {
 			return err
@@ -193,27 +197,48 @@ func (s *Study) writeDetails(b *strings.Builder) {
 
 var bracketless = strings.NewReplacer("[", "(", "]", ")")
 
-// Markdown returns docs/results.md: the results that matter most, then one row for each claim.
-func (r *Report) Markdown() string {
+// crossCheckName has the comparison with another simulator.
+const crossCheckName = "experiments/ns3/README.md"
+
+// crossCheck returns what the comparison with another simulator found: the paragraphs of its README
+// under the title "In short", "" without a README.
+func crossCheck(root string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(crossCheckName)))
+	if errors.Is(err, os.ErrNotExist) {
+		return "", nil
+	}
+	_, short, _ := strings.Cut(string(text), "\n## In short\n\n")
+	short, _, _ = strings.Cut(short, "\n## ")
+	return strings.TrimSpace(short), err
+}
+
+// Markdown returns docs/results.md: what was not reproduced, and why, the results that matter most,
+// then one row for each claim. check is the result of the comparison with another simulator.
+func (r *Report) Markdown(check string) string {
 	var b strings.Builder
 	b.WriteString("# Results of the studies\n\n")
-	prose(&b, "", fmt.Sprintf("Reproduce them with `%s`, and this page with `tcpwheel experiment docs DIR`. "+
-		"Each study's README has its method, sources, expected bands, tables and figures, and says why a claim "+
-		"differs.", r.Command()))
+	prose(&b, "", fmt.Sprintf("Reproduce them with `%s`, and this page with `tcpwheel experiment docs DIR`. A line, "+
+		"or a sentence, is of the study that it names: `tcpwheel experiment run NAME` runs that study alone, and "+
+		"prints its claims. Each study's README has its method, sources, expected bands, tables and figures.",
+		r.Command()))
 	n := r.Count()
 	fmt.Fprintf(&b, "\n**%s.**\n\n", n)
 	prose(&b, "", "A published result is a number or an order that somebody else printed. Laws are rules that this "+
 		"project set, from a "+
 		"source's model or a standard; checks test the studies themselves. A printed number counts as reproduced "+
 		"within 10 %. "+
-		fmt.Sprintf("Of verdicts that come from an interval, %d of the published ones are unsettled at a false "+
-			"discovery rate of 5 %% "+
-			"(Benjamini and Yekutieli, over all claims with an interval).", n.Unsettled))
-	r.writeComparisons(&b, "Published results that were not reproduced, or differ",
-		func(c *experiments.Claim) bool { return c.Verdict != experiments.Reproduced })
+		"Each verdict is marked. Settled: it comes from an interval, and chance hardly decided it. "+
+		fmt.Sprintf("Unsettled: chance may have, at a false discovery rate of 5 %% (Benjamini and Yekutieli, over "+
+			"all claims with an interval); %d of the published ones are. ", n.Unsettled)+
+		"Exact: no seed changes it. No interval: an order, a worst case or a count over all seeds.")
+	r.writeComparisons(&b, "Published results that were not reproduced, or differ", true)
 	r.writeHeadlines(&b)
-	r.writeComparisons(&b, "Published results that were reproduced",
-		func(c *experiments.Claim) bool { return c.Verdict == experiments.Reproduced })
+	r.writeComparisons(&b, "Published results that were reproduced", false)
+	if check != "" {
+		b.WriteString("\n## Next to another simulator\n\n" + check +
+			"\n\nThe tables are in [experiments/ns3](../experiments/ns3/README.md).\n")
+	}
+	r.writeLooks(&b)
 	r.writeOpenLaws(&b)
 	r.writeStudies(&b)
 	return b.String()
@@ -222,30 +247,79 @@ func (r *Report) Markdown() string {
 // longestMeasure is the most characters of a measure in results.md; README has the longer ones.
 const longestMeasure = 80
 
-// writeComparisons writes a row for each published claim that want accepts.
-func (r *Report) writeComparisons(b *strings.Builder, title string, want func(*experiments.Claim) bool) {
-	fmt.Fprintf(b, "\n## %s\n\n| study | claim | published | measured | verdict |\n|---|---|---|---|---|\n", title)
-	for _, verdict := range []experiments.Verdict{experiments.NotReproduced, experiments.Differs,
-		experiments.Reproduced} {
-		for i := range r.Studies {
-			s := &r.Studies[i]
-			for _, c := range s.Outcome.Claims {
-				if c.Class == experiments.OfOthers && c.Verdict == verdict && want(&c) {
-					fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", s.link(), inTable(c.Text),
-						inTable(orDash(c.Published)), shortMeasure(c), verdictText(c))
-				}
+// writeComparisons writes a row for each published claim that was reproduced, or for each that was
+// not, with the reason.
+func (r *Report) writeComparisons(b *strings.Builder, title string, open bool) {
+	head, rule, verdicts := "", "", []experiments.Verdict{experiments.Reproduced}
+	if open {
+		head, rule = " why |", "---|"
+		verdicts = []experiments.Verdict{experiments.NotReproduced, experiments.Differs}
+	}
+	fmt.Fprintf(b, "\n## %s\n\n| study | claim | published | measured | verdict |%s\n|---|---|---|---|---|%s\n", title,
+		head, rule)
+	for _, verdict := range verdicts {
+		r.eachPublished(func(s *Study, c *experiments.Claim) {
+			if c.Verdict != verdict {
+				return
+			}
+			why := ""
+			if open {
+				why = " " + inTable(c.Why) + " |"
+			}
+			fmt.Fprintf(b, "| %s | %s | %s | %s | %s |%s\n", s.link(), inTable(c.Text), inTable(orDash(c.Published)),
+				shortMeasure(*c), s.markedVerdict(c), why)
+		})
+	}
+}
+
+// eachPublished calls f for each published claim, in the order of the studies.
+func (r *Report) eachPublished(f func(s *Study, c *experiments.Claim)) {
+	for i := range r.Studies {
+		s := &r.Studies[i]
+		for k := range s.Outcome.Claims {
+			if c := &s.Outcome.Claims[k]; c.Class == experiments.OfOthers {
+				f(s, c)
 			}
 		}
 	}
 }
 
+// readings are how much of a source was read, in words.
+var readings = map[experiments.Read]string{
+	"": "not stated", experiments.ReadPaper: "yes, its text", experiments.ReadAbstract: "its abstract alone",
+	experiments.ReadSummary: "no, what others say of it", experiments.ReadCode: "its authors' program",
+	experiments.ReadNothing: "no: it could not be read",
+}
+
+// writeLooks writes a row for each published claim: what its source says, and what turns the
+// verdict.
+func (r *Report) writeLooks(b *strings.Builder) {
+	b.WriteString("\n## Each published result, looked at apart\n\n")
+	prose(b, "", "Was the source read, what does it say word for word, and where? Where does the band come from? "+
+		"Which values of the plan turn the verdict, as `--set KEY=VALUE`, and which were tried and do not?")
+	b.WriteString("\n| study | claim | source | read | its words, and where | basis of the band | turned by |\n" +
+		"|---|---|---|---|---|---|---|\n")
+	r.eachPublished(func(s *Study, c *experiments.Claim) {
+		words := c.Look.At
+		if c.Look.Quote != "" {
+			words = strings.TrimPrefix(c.Look.At+": ", ": ") + "“" + c.Look.Quote + "”"
+		}
+		cells := []string{c.Text, c.Source, readings[c.Look.Read], orDash(words), c.Basis, orDash(c.Look.Turns)}
+		for i := range cells {
+			cells[i] = inTable(cells[i])
+		}
+		fmt.Fprintf(b, "| %s | %s |\n", s.link(), strings.Join(cells, " | "))
+	})
+}
+
 // writeOpenLaws writes the laws and checks that do not hold.
 func (r *Report) writeOpenLaws(b *strings.Builder) {
-	b.WriteString("\n## Own laws that do not hold\n\n| study | law | measured | verdict |\n|---|---|---|---|\n")
+	b.WriteString("\n## Own laws that do not hold\n\n| study | law | measured | verdict | why |\n" +
+		"|---|---|---|---|---|\n")
 	for _, o := range r.Open() {
 		if o.Claim.Class != experiments.OfOthers {
-			fmt.Fprintf(b, "| %s | %s | %s | %s |\n", o.Study.link(), inTable(o.Claim.Text), shortMeasure(o.Claim),
-				verdictText(o.Claim))
+			fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", o.Study.link(), inTable(o.Claim.Text), shortMeasure(o.Claim),
+				o.Study.markedVerdict(&o.Claim), inTable(o.Claim.Why))
 		}
 	}
 }
@@ -283,6 +357,20 @@ func verdictText(c experiments.Claim) string {
 		return c.VerdictText() + ", unsettled"
 	}
 	return c.VerdictText()
+}
+
+// markedVerdict is the verdict, and whether chance may have decided it.
+func (s *Study) markedVerdict(c *experiments.Claim) string {
+	mark := "no interval"
+	switch {
+	case c.Unsettled:
+		mark = "unsettled"
+	case c.P != nil:
+		mark = "settled"
+	case c.Measured.Exact || s.Job.Study.Class == experiments.Exact:
+		mark = "exact"
+	}
+	return c.VerdictText() + ", " + mark
 }
 
 func writeTable(b *strings.Builder, t *experiments.Table) {
