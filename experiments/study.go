@@ -91,7 +91,8 @@ type Study struct {
 
 	files fs.FS
 	below string // the folder of its own files there
-	open  func(source *plan.File, quick bool) (*Job, error)
+	// open decodes the plan of the study, and then the others, which list their differences.
+	open  func(quick bool, over ...*plan.File) (*Job, error)
 	plan  func() any // a new P
 	row   any
 	words func() (question, found string)
@@ -170,26 +171,61 @@ func Define[P, R any](s Spec[P, R]) *Study {
 	}
 	_, study.below, _ = strings.Cut(study.Folder, "/")
 	ownPlan := sync.OnceValue(func() *plan.File { return mustParse[P](s.Name, study.Plan()) })
-	study.open = func(source *plan.File, quick bool) (*Job, error) {
-		own, p := ownPlan(), new(P)
-		// A user's plan lists its differences from the study's own.
-		if err := own.Decode(p, quick); err != nil {
-			return nil, err
-		}
-		if source != nil {
+	study.open = func(quick bool, over ...*plan.File) (*Job, error) {
+		p, last := new(P), ownPlan()
+		for _, source := range append([]*plan.File{last}, over...) {
 			if err := source.Decode(p, quick); err != nil {
 				return nil, err
 			}
+			last = source
 		}
 		if s.Check != nil {
 			if err := s.Check(p); err != nil {
-				if source != nil {
-					return nil, source.Locate(err, quick)
-				}
-				return nil, own.Locate(err, quick)
+				return nil, last.Locate(err, quick)
 			}
 		}
-		return newJob(study, source, quick, &s, p)
+		return newJob(study, quick, &s, p)
+	}
+	return study
+}
+
+// Folder is a study that is data: the runs of another study, its bed, with a plan, claims and words
+// of its own.
+type Folder struct {
+	ID, Name string // as in Spec
+	Class    Class
+	Folder   string
+	Files    fs.FS
+	Words    func() (question, found string)
+	// Judge makes the outcome from a plan and rows of the bed.
+	Judge func(plan, rows any) (*Outcome, error)
+}
+
+// Over returns the study of a folder over the runs of s. Its plan.yaml names s, and lists its
+// differences from the plan of s. Like Define it leaves faults of the files to the first Open.
+func (s *Study) Over(f Folder) *Study {
+	study := &Study{ID: f.ID, Name: f.Name, Class: f.Class, Folder: cmp.Or(f.Folder, f.Name), words: f.Words,
+		files: f.Files, plan: s.plan, row: s.row}
+	_, study.below, _ = strings.Cut(study.Folder, "/")
+	own := sync.OnceValue(func() *plan.File {
+		file, err := plan.Parse(f.Name+"/plan.yaml", []byte(study.Plan()))
+		if err == nil && file.Study != s.Name {
+			err = fmt.Errorf("%s: study: %q, want %q", file.Name, file.Study, s.Name)
+		}
+		if err != nil {
+			panic("BUG: " + err.Error())
+		}
+		return file
+	})
+	study.open = func(quick bool, over ...*plan.File) (*Job, error) {
+		j, err := s.open(quick, append([]*plan.File{own()}, over...)...)
+		if err != nil {
+			return nil, err
+		}
+		j.Study, j.Plan, j.Live = study, study.Plan(), nil // the live parts are of the plan of s
+		question, found := f.Words()
+		j.JudgeBy(question, found, f.Judge)
+		return j, nil
 	}
 	return study
 }
@@ -218,16 +254,22 @@ func mustParse[P any](study, text string) *plan.File {
 }
 
 // Open returns the study with its own plan, for a quick run or a whole one.
-func (s *Study) Open(quick bool) (*Job, error) { return s.open(nil, quick) }
+func (s *Study) Open(quick bool) (*Job, error) { return s.open(quick) }
 
-// OpenPlan returns the study with a user's plan over its own.
-func (s *Study) OpenPlan(source *plan.File, quick bool) (*Job, error) { return s.open(source, quick) }
-
-func newJob[P, R any](study *Study, source *plan.File, quick bool, s *Spec[P, R], p *P) (*Job, error) {
-	j := &Job{Study: study, Plan: study.Plan(), Quick: quick, words: study.words}
-	if source != nil {
+// OpenPlan returns the study with a user's plan over its own. nil is no plan of a user.
+func (s *Study) OpenPlan(source *plan.File, quick bool) (*Job, error) {
+	if source == nil {
+		return s.open(quick)
+	}
+	j, err := s.open(quick, source)
+	if err == nil {
 		j.Plan, j.User = string(source.Text), true
 	}
+	return j, err
+}
+
+func newJob[P, R any](study *Study, quick bool, s *Spec[P, R], p *P) (*Job, error) {
+	j := &Job{Study: study, Plan: study.Plan(), Quick: quick, words: study.words}
 	seen := map[string]bool{}
 	var cells []Cell[R]
 	if s.Applies == nil || s.Applies(p) == nil {
