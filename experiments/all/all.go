@@ -27,7 +27,7 @@ func Studies() []*experiments.Study {
 		// Floor and granularity separately.
 		frontier.Study, frontier.Quantisation, spike.Study, delack.Study,
 		// Incast, and randomised timeouts.
-		incast.Study, incast.Randomised, incast.AllToAll,
+		incast.Study, incast.CMU, incast.Randomised, incast.AllToAll,
 		// Costs of the wheel.
 		wheels.OrderedList, wheels.Fig9, wheels.Hierarchy, wheels.Hashing, wheels.Nichols, wheels.Interrupts,
 		wheels.Locks, wheels.Rates, wheels.Million,

@@ -167,6 +167,9 @@ func (p *Plan) subjects() (all []subject) {
 	// Without means to detect spurious timeouts: no timestamps (RFC 3522), and no SACK, hence no DSACK
 	// (RFC 3708).
 	for _, floor := range p.comparedFloors(func(f time.Duration) bool { return f <= p.Enough }) {
+		if cfg := p.Classic.Config(); !cfg.SACK {
+			break // it is blind already
+		}
 		const words = " -timestamps -sack"
 		s := p.changed("blind", floor, p.DelAck, words, words, "no timestamps, no SACK")
 		s.servers = p.most()

@@ -14,7 +14,7 @@ import (
 )
 
 //go:embed README.md plan.yaml claims.yaml figures.yaml
-//go:embed randomised/*.md randomised/*.yaml alltoall/*.md alltoall/*.yaml
+//go:embed randomised/*.md randomised/*.yaml alltoall/*.md alltoall/*.yaml cmu/*.md cmu/*.yaml
 var files embed.FS
 
 // Plan is the plan of the study.
@@ -38,8 +38,8 @@ type Plan struct {
 	Fine          time.Duration    `plan:"fine" min:"100us" max:"10s"`
 	Enough        time.Duration    `plan:"enough" min:"100us" max:"10s"`
 	EnoughServers int              `plan:"enough_servers" min:"1" max:"1000"`
-	Ticks         []time.Duration  `plan:"ticks" min:"1us" max:"500ms"`
-	Ticked        []int            `plan:"ticked_servers" min:"1" max:"1000"`
+	Ticks         []time.Duration  `plan:"ticks" min:"1us" max:"500ms" optional:"true"`
+	Ticked        []int            `plan:"ticked_servers" min:"1" max:"1000" optional:"true"`
 	Others        []testbed.Timers `plan:"others" optional:"true"`
 	Windows       []int            `plan:"receive_windows" min:"2896" max:"1000000" optional:"true"`
 	Buffers       []int            `plan:"buffers" min:"1" max:"100000" optional:"true"`
@@ -76,7 +76,7 @@ type Cell struct {
 	Dropped         uint64        `json:"dropped" unit:"packets" help:"at the port"`
 }
 
-// Study is the study.
+// Study is the study of the setup of DCTCP's authors.
 var Study = declared.DefineRows(experiments.Spec[Plan, Cell]{
 	ID: "E15", Name: "incast", Class: experiments.Published, Files: files,
 	Check: func(p *Plan) error {
@@ -102,3 +102,8 @@ var Study = declared.DefineRows(experiments.Spec[Plan, Cell]{
 	Cells: cells,
 	Live:  []experiments.LivePart[Plan]{{Name: "kernel", Needs: needsRoot, Run: serviceTimes}},
 }, rows)
+
+// CMU is the study of the setup of the CMU group.
+var CMU = declared.Over(Study, experiments.Folder{
+	ID: "E27", Name: "cmu", Class: experiments.Published, Folder: "incast/cmu", Files: files,
+})

@@ -16,7 +16,8 @@ var headlines = []struct{ study, title, figure string }{
 	{"tableiv", "Timers alone make Reno of 1990 faster, and no later one", "throughput"},
 	{"frontier", "Over short round trips the floor decides, then the tick", "frontier"},
 	{"comb", "Shared ticks make bursts", "comb"},
-	{"incast", "A floor of 300 ms collapses incast", "incast-1-time"},
+	{"cmu", "A floor of 200 ms collapses incast, and one of 1 ms does not", "goodput"},
+	{"incast", "SACK decides most where the timeouts of incast begin", "incast-1-timeouts"},
 	{"shrew", "Pulses at the floor shut a flow out", "shrew"},
 	{"tailmap", "Timers per segment and probes complement each other", "winners-200ms"},
 	{"orderedlist", "The paper's average insertion costs have their labels interchanged", "passed-by-n"},
@@ -66,8 +67,8 @@ func (r *Report) writeHeadlines(b *strings.Builder) {
 			b.WriteString("\n## The results that matter most\n")
 		}
 		b.WriteString("\n")
-		prose(b, "   ", fmt.Sprintf("%d. **%s.** %s Study [%s](../experiments/%s/README.md).", n, h.title, s.Found(),
-			h.study, s.Job.Study.Folder))
+		prose(b, "   ", fmt.Sprintf("%d. **%s.** %s Study [%s](../experiments/%s/README.md), `tcpwheel experiment run "+
+			"%s`.", n, h.title, s.Found(), h.study, s.Job.Study.Folder, h.study))
 		if h.figure != "" {
 			fmt.Fprintf(b, "\n   ![%s](%s)\n", h.study, strings.TrimPrefix(s.figureName(h.figure), "docs/"))
 		}
