@@ -12,7 +12,7 @@ const interruptsSmall = "study: interrupts\nintervals: [1, 256, 257, 10000]\npha
 
 func TestInterrupts(t *testing.T) {
 	out := studytest.Run(t, Interrupts, interruptsSmall)
-	studytest.Want(t, out, experiments.Reproduced, "six", "together", "busy", "counts")
+	studytest.Want(t, out, experiments.Reproduced, "six", "seven", "beyond", "together", "busy", "counts")
 }
 
 func TestInterruptsATimerOfFourRotations(t *testing.T) {
