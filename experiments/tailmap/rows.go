@@ -5,8 +5,8 @@ type Row struct {
 	Cell
 	Tail
 	Trips   int `json:"trips" unit:"round trips" help:"until a window of one segment that doubles has sent the tail"`
-	Bounded int `json:"bounded" unit:"round trips" help:"the same if it doubles up to half of the flight (RFC 5681 §3.1)"`
-	Paced   int `json:"paced" unit:"round trips" help:"until one segment, then twice as many in each trip, have sent it"`
+	Bounded int `json:"bounded" unit:"round trips" help:"the same if it doubles up to half of the flight"`
+	Paced   int `json:"paced" unit:"round trips" help:"the same if it sends one segment, then twice as many"`
 
 	transmission
 }

@@ -49,7 +49,7 @@ type Plan struct {
 type Cell struct {
 	Timers string        `json:"timers" help:"of the sender: their text, or gVisor's own TCP"`
 	Burst  time.Duration `json:"burst_ns" help:"mean length of the bursts that lose all packets"`
-	Varied string        `json:"varied,omitempty" help:"what is varied of sizes, round trips and connections; or nothing"`
+	Varied string        `json:"varied,omitempty" help:"change of sizes, round trips or connections; or nothing"`
 	Seed   int           `json:"seed"`
 
 	Flows int           `json:"flows" help:"answers"`
