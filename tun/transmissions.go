@@ -13,8 +13,8 @@ import (
 )
 
 // transmissions counts, for one direction, how often each byte of each TCP stream has passed. The
-// loss model sim.Ranges needs the bytes of a packet and the number of their transmission. It is not
-// safe for concurrent use.
+// loss model sim.LostRanges needs the bytes of a packet and the number of their transmission. It is
+// not safe for concurrent use.
 //
 // Offset 0 of a stream is the byte after the SYN; the FIN counts as a byte. A SYN with another
 // sequence number begins a new stream. Without a SYN, offset 0 is the first byte seen.

@@ -54,7 +54,7 @@ type Tap interface {
 
 // LinkOptions configure an emulated link.
 type LinkOptions struct {
-	// There and Back are the models of the two directions. For the loss model sim.Ranges, each TCP
+	// There and Back are the models of the two directions. For the loss model sim.LostRanges, each TCP
 	// stream counts its bytes from 0, the byte after its SYN; a FIN counts as a byte.
 	There, Back sim.LinkConfig
 
