@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -162,35 +163,43 @@ func (c *comparison) bySeed(rows []map[string]string, value func(map[string]stri
 		}), 1)
 }
 
-// agree is the rule: the 95 % intervals overlap, or the means are within 10 % of ours.
-func agree(ours, other stat.Interval) bool {
-	return ours.Lo <= other.Hi && other.Lo <= ours.Hi || other.Value >= 0.9*ours.Value && other.Value <= 1.1*ours.Value
+// relation is the rule: two means agree if the 90 % interval of their difference lies within the
+// margin (two one-sided tests at 5 %), and differ if it lies beyond it. In between more seeds must
+// decide. The margin is 10 % of ours, and least in the figure's unit.
+func relation(ours, other stat.Interval, least float64) string {
+	margin := max(0.1*math.Abs(ours.Value), least)
+	half := 1.645 / (2 * 1.96) * math.Hypot(ours.Hi-ours.Lo, other.Hi-other.Lo)
+	switch d := math.Abs(other.Value - ours.Value); {
+	case d+half <= margin:
+		return "agree"
+	case d-half > margin:
+		return "differ"
+	}
+	return "open"
 }
+
+// The least margins: of shares in %, of servers, and of times, which have 10 % alone.
+const (
+	percent    = 2.0
+	fewServers = 2.0
+	noLeast    = 0.0
+)
 
 func shown(in stat.Interval) string {
 	return fmt.Sprintf("%s (%s to %s)", experiments.Number(in.Value), experiments.Number(in.Lo),
 		experiments.Number(in.Hi))
 }
 
-func verdict(ours, other stat.Interval) string {
-	if agree(ours, other) {
-		return "agree"
-	}
-	return "differ"
-}
-
 // column is the results of one simulator by point.
 type column func(point string) stat.Interval
 
-// count returns how many points agree.
-func count(points []string, ours, other column) string {
-	n := 0
+// count returns how many points agree, and how many are open.
+func count(points []string, ours, other column, least float64) string {
+	n := map[string]int{}
 	for _, p := range points {
-		if agree(ours(p), other(p)) {
-			n++
-		}
+		n[relation(ours(p), other(p), least)]++
 	}
-	return fmt.Sprintf("%d of %d", n, len(points))
+	return fmt.Sprintf("%d, %d open", n["agree"], n["open"])
 }
 
 func (c *comparison) tables() string {
@@ -204,14 +213,15 @@ func (c *comparison) tables() string {
 		"ACKs wait | time of a query, ns-3 | changed | queries with a timeout, ns-3 | changed "+
 		"|\n|---|---|---|---:|---:|---:|---:|\n", len(incastServers))
 	c.incastFigures(b)
-	fmt.Fprintf(b, "\nPoints of the figures of `shrew` that agree: periods, with pulses of 100 ms.\n\n| floor | "+
-		"ns-3 | changed |\n|---|---:|---:|\n")
+	fmt.Fprintf(b, "\nPoints of the figures of `shrew` that agree, of %d periods, with pulses of 100 ms.\n\n| floor | "+
+		"ns-3 | changed |\n|---|---:|---:|\n", len(shrewPeriods(c)))
 	for _, floor := range []string{"1s", "200ms", "1ms"} {
 		ours, other := c.shrewOurs(floor, 100), c.shrewOther(floor, 100, "0")
-		fmt.Fprintf(b, "| %s | %s | %s |\n", floor, count(shrewPeriods(c), ours, other), count(shrewPeriods(c), ours,
-			c.shrewOther(floor, 100, "1")))
+		fmt.Fprintf(b, "| %s | %s | %s |\n", floor, count(shrewPeriods(c), ours, other, percent),
+			count(shrewPeriods(c), ours, c.shrewOther(floor, 100, "1"), percent))
 	}
-	fmt.Fprintf(b, "\nMean waits of `vegas`, in ms, at a round trip of 100 ms, and round trips that agree.\n\n| "+
+	fmt.Fprintf(b, "\nMean waits of `vegas`, in ms, at a round trip of 100 ms, and how many of six round trips "+
+		"agree.\n\n| "+
 		"timers | segment lost | ours | ns-3 | agree | changed | agree |\n|---|---|---:|---:|---:|---:|---:|\n")
 	c.vegasFigures(b)
 	return b.String() + "\n"
@@ -248,11 +258,16 @@ func (c *comparison) incastFigures(b *strings.Builder) {
 		for _, delack := range []string{"40ms", "off"} {
 			for _, floor := range []string{"300ms", "10ms", "1ms"} {
 				fmt.Fprintf(b, "| %s | %s | %s |", map[bool]string{true: "on", false: "off"}[sack], floor, delack)
-				for _, value := range []func(map[string]string) float64{perQuery(c, "took_ns", 1e-6), perQuery(c,
-					"timed", 100)} {
-					ours := c.incastColumn(sack, floor, delack, "", value)
-					fmt.Fprintf(b, " %s |", count(incastServers, ours, c.incastColumn(sack, floor, delack, "0", value)))
-					fmt.Fprintf(b, " %s |", count(incastServers, ours, c.incastColumn(sack, floor, delack, "1", value)))
+				for _, figure := range []struct {
+					value func(map[string]string) float64
+					least float64
+				}{{perQuery(c, "took_ns", 1e-6), noLeast}, {perQuery(c, "timed", 100), percent}} {
+					of := func(changed string) column {
+						return c.incastColumn(sack, floor, delack, changed, figure.value)
+					}
+					for _, changed := range []string{"0", "1"} {
+						fmt.Fprintf(b, " %s |", count(incastServers, of(""), of(changed), figure.least))
+					}
 				}
 				fmt.Fprintln(b)
 			}
@@ -291,19 +306,19 @@ func (c *comparison) onset(sack bool, delack, changed string) stat.Interval {
 }
 
 func (c *comparison) incastClaims(b *strings.Builder) {
-	row := func(what string, of func(changed string) stat.Interval) {
+	row := func(what string, least float64, of func(changed string) stat.Interval) {
 		ours, other, changed := of(""), of("0"), of("1")
-		fmt.Fprintf(b, "| `incast`: %s | %s | %s | %s | %s | %s |\n", what, shown(ours), shown(other), verdict(ours,
-			other), shown(changed), verdict(ours, changed))
+		fmt.Fprintf(b, "| `incast`: %s | %s | %s | %s | %s | %s |\n", what, shown(ours), shown(other), relation(ours,
+			other, least), shown(changed), relation(ours, changed, least))
 	}
 	for _, delack := range []string{"40ms", "off"} {
-		row("% of the goodput left at 40 servers, floor 300 ms, ACKs wait "+delack,
+		row("% of the goodput left at 40 servers, floor 300 ms, ACKs wait "+delack, percent,
 			func(changed string) stat.Interval { return c.relative("300ms", delack, changed, "40") })
-		row("% of one server's goodput at 16, floor 1 ms, ACKs wait "+delack,
+		row("% of one server's goodput at 16, floor 1 ms, ACKs wait "+delack, percent,
 			func(changed string) stat.Interval { return c.relative("1ms", delack, changed, "16") })
 		for _, sack := range []bool{true, false} {
 			row(fmt.Sprintf("servers at which timeouts begin, floor 300 ms, SACK %s, ACKs wait %s",
-				map[bool]string{true: "on", false: "off"}[sack], delack),
+				map[bool]string{true: "on", false: "off"}[sack], delack), fewServers,
 				func(changed string) stat.Interval { return c.onset(sack, delack, changed) })
 		}
 	}
@@ -349,13 +364,13 @@ func (c *comparison) shrewClaims(b *strings.Builder) {
 			what = "no pulses"
 		}
 		fmt.Fprintf(b, "| `shrew`: %% of the rate, floor %s, %s | %s | %s | %s |", p.floor, what, shown(ours),
-			shown(other), verdict(ours, other))
+			shown(other), relation(ours, other, percent))
 		if p.pulse != 100 {
 			fmt.Fprintln(b, " | |")
 			continue
 		}
 		changed := c.shrewOther(p.floor, p.pulse, "1")(p.period)
-		fmt.Fprintf(b, " %s | %s |\n", shown(changed), verdict(ours, changed))
+		fmt.Fprintf(b, " %s | %s |\n", shown(changed), relation(ours, changed, percent))
 	}
 }
 
@@ -381,13 +396,13 @@ func (c *comparison) vegasFigures(b *strings.Builder) {
 			ours, other := c.vegasColumn("ours-vegas", timers[0], kind), c.vegasColumn("ns3-vegas", timers[1], kind,
 				"changed=0")
 			fmt.Fprintf(b, "| %s | %s | %s | %s | %s |", timers[1], kind, shown(ours(vegasRTTs[2])),
-				shown(other(vegasRTTs[2])), count(vegasRTTs, ours, other))
+				shown(other(vegasRTTs[2])), count(vegasRTTs, ours, other, noLeast))
 			if strings.HasSuffix(timers[1], "500 ms") {
 				fmt.Fprintln(b, " | |")
 				continue
 			}
 			changed := c.vegasColumn("ns3-vegas", timers[1], kind, "changed=1")
-			fmt.Fprintf(b, " %s | %s |\n", shown(changed(vegasRTTs[2])), count(vegasRTTs, ours, changed))
+			fmt.Fprintf(b, " %s | %s |\n", shown(changed(vegasRTTs[2])), count(vegasRTTs, ours, changed, noLeast))
 		}
 	}
 }
@@ -403,12 +418,12 @@ func (c *comparison) vegasClaims(b *strings.Builder) {
 		ours, other := short(c.rows("ours-vegas", "timers="+timers[0])),
 			short(c.rows("ns3-vegas", "timers="+timers[1], "changed=0"))
 		fmt.Fprintf(b, "| `vegas`: mean wait at round trips up to 150 ms, in ms, %s | %s | %s | %s |", timers[1],
-			shown(ours), shown(other), verdict(ours, other))
+			shown(ours), shown(other), relation(ours, other, noLeast))
 		if strings.HasSuffix(timers[1], "500 ms") {
 			fmt.Fprintln(b, " | |")
 			continue
 		}
 		changed := short(c.rows("ns3-vegas", "timers="+timers[1], "changed=1"))
-		fmt.Fprintf(b, " %s | %s |\n", shown(changed), verdict(ours, changed))
+		fmt.Fprintf(b, " %s | %s |\n", shown(changed), relation(ours, changed, noLeast))
 	}
 }

@@ -97,7 +97,10 @@ Shrew::Shrew(const Plan& plan, int64_t pulseNs, int64_t periodNs, bool changed)
     m_attack->Connect(InetSocketAddress(at.GetAddress(1), 9));
     if (periodNs > 0)
     {
-        m_beginNs = m_settleNs + static_cast<int64_t>(CreateObject<UniformRandomVariable>()->GetValue(0, periodNs));
+        // The phase depends on the seed and the period alone, not on the runs before it.
+        auto even = CreateObject<UniformRandomVariable>();
+        even->SetStream(periodNs / 1000000);
+        m_beginNs = m_settleNs + static_cast<int64_t>(even->GetValue(0, periodNs));
         while (m_burst * m_gapNs < m_pulseNs)
         {
             m_burst++;

@@ -109,6 +109,8 @@ Flow::Flow(const Plan& plan, const Timers& timers, const Kind& kind, int64_t rtt
       m_between(plan.Number("between")),
       m_losses(plan.Number("losses"))
 {
+    m_even->SetStream(1); // the same draws for all settings of a seed, whatever ran before
+    m_normal->SetStream(2);
     NodeContainer nodes;
     nodes.Create(2);
     InternetStackHelper stack;
