@@ -20,6 +20,7 @@ type Rule struct {
 	t      reflect.Type
 	tag    reflect.StructTag
 	oneOf  []string
+	named  bool          // the values are the indices of oneOf
 	lo, hi reflect.Value // not valid without a bound
 }
 
@@ -42,7 +43,7 @@ var (
 func NewRule(t reflect.Type, tag reflect.StructTag) Rule {
 	r := Rule{t: t, tag: tag, oneOf: strings.Fields(tag.Get("oneof"))}
 	if n, ok := reflect.Zero(t).Interface().(Named); ok {
-		r.oneOf = n.Names()
+		r.oneOf, r.named = n.Names(), true
 	}
 	if !slices.Contains(units, r.unit()) {
 		panic(fmt.Sprintf("BUG: setting: unit:%q, want one of%s", r.unit(), strings.Join(units, " ")))
@@ -104,7 +105,7 @@ func (r *Rule) parse(v reflect.Value, text string) error {
 	if word, value, ok := strings.Cut(r.tag.Get("word"), "="); ok && text == word {
 		text = value
 	}
-	if _, ok := v.Interface().(Named); ok {
+	if r.named {
 		i := slices.Index(r.oneOf, text)
 		if i < 0 {
 			return strconv.ErrSyntax
@@ -174,7 +175,7 @@ func (r *Rule) whole(text string) (uint64, error) {
 
 // Within reports whether v is within its bounds.
 func (r *Rule) Within(v reflect.Value) bool {
-	if _, ok := v.Interface().(Named); ok {
+	if r.named {
 		return v.Uint() < uint64(len(r.oneOf))
 	}
 	if len(r.oneOf) > 0 {
@@ -281,8 +282,8 @@ func (r *Rule) Kind() string {
 
 // text returns the text of a value.
 func (r *Rule) text(v reflect.Value) string {
-	if n, ok := v.Interface().(Named); ok && v.Uint() < uint64(len(n.Names())) {
-		return n.Names()[v.Uint()]
+	if r.named && v.Uint() < uint64(len(r.oneOf)) {
+		return r.oneOf[v.Uint()]
 	}
 	return fmt.Sprint(v.Interface())
 }
