@@ -108,16 +108,16 @@ func (l *Loss) Needed() bool {
 // doubt returns how far the wait for a repair may be off that was not captured at its sender. heard
 // is what ACKs alone would have done.
 func (s *CapturedConn) doubt(l *Loss, heard *Recovery) (d time.Duration) {
-	if s.Ends[l.Flow].Half == 0 {
-		return s.ClockError
+	p := &s.Paths[l.Flow]
+	i, t := p.find(int64(l.Start)), p.try(int64(l.Start), l.Try)
+	if s.Ends[l.Flow].Half == 0 && (t == nil || !t.Unseen) {
+		return s.ClockError // at the sender each transmission is in the capture
 	}
 	d = s.ClockError
 	// The sender had those ACKs later, or other ones, or its first retransmission was lost unseen.
 	if heard.Retransmissions > 0 && heard.D < l.D {
 		d += l.D - heard.D
 	}
-	p := &s.Paths[l.Flow]
-	i, t := p.find(int64(l.Start)), p.try(int64(l.Start), l.Try)
 	if t == nil || !t.Unseen || l.Start == 0 {
 		return d // a SYN-ACK leaves at once
 	}
