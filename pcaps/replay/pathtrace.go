@@ -100,6 +100,13 @@ func (p *PathTrace) leftAbout(at wheel.Time, near time.Duration) bool {
 // chance returns the captured loss rate, by the rule of succession.
 func (p *PathTrace) chance() float64 { return float64(p.Lost+1) / float64(p.Transmissions+2) }
 
+// chanceAmong returns the loss rate of a path among others, whose losses and transmissions together
+// have the given rate: as if two more transmissions had had that. A path with few transmissions
+// says little alone.
+func (p *PathTrace) chanceAmong(rate float64) float64 {
+	return (float64(p.Lost) + 2*rate) / float64(p.Transmissions+2)
+}
+
 // interpolate returns the delay of a packet that leaves at an instant, from samples in order: that
 // of its neighbours, in proportion. Before the first and after the last it is theirs; base is for
 // none at all.

@@ -153,12 +153,13 @@ func (st *Study) SummarizeAll(results []*Result) []Summary {
 func (st *Study) Summarize(results []*Result, choice int) Summary {
 	s := Summary{Policy: st.Choices[choice].Text, waits: map[netip.Addr][]time.Duration{}}
 	var saved [][]time.Duration // by range, of each connection
+	rate := lossRate(results)
 	for _, r := range results {
 		if whole := r.Policies[choice].Whole; whole != nil {
 			s.Spurious += whole.Spurious
 			s.Retransmissions += whole.Retransmissions
 		}
-		if conn := s.addAll(r, choice); len(conn) > 0 {
+		if conn := s.addAll(r, choice, rate); len(conn) > 0 {
 			saved = append(saved, conn)
 		}
 	}
@@ -179,7 +180,7 @@ func (st *Study) Summarize(results []*Result, choice int) Summary {
 }
 
 // addAll adds the losses of a connection, and returns what each saves by range.
-func (s *Summary) addAll(r *Result, choice int) (saved []time.Duration) {
+func (s *Summary) addAll(r *Result, choice int, rate float64) (saved []time.Duration) {
 	for i := range r.Captured.Losses {
 		if r.Gates[i] != Passed {
 			continue
@@ -195,7 +196,7 @@ func (s *Summary) addAll(r *Result, choice int) (saved []time.Duration) {
 		case ok:
 			s.add(rec.TRec, r.Captured.Losses[i].RTT)
 			s.OracleError += r.Doubts[i]
-			s.mayLoseAgain(rec, r.Captured.Paths[r.Captured.Losses[i].Flow].chance())
+			s.mayLoseAgain(rec, r.Captured.Paths[r.Captured.Losses[i].Flow].chanceAmong(rate))
 			if wait, ok := r.tickWait(i, choice, rec); ok {
 				host := r.addr(r.Captured.Losses[i].Flow)
 				s.waits[host] = append(s.waits[host], wait)
@@ -212,6 +213,18 @@ func (s *Summary) addAll(r *Result, choice int) (saved []time.Duration) {
 		}
 	}
 	return saved
+}
+
+// lossRate returns the captured loss rate of all connections, by the rule of succession.
+func lossRate(results []*Result) float64 {
+	lost, all := 1, 2
+	for _, r := range results {
+		for d := range r.Captured.Paths {
+			lost += r.Captured.Paths[d].Lost
+			all += r.Captured.Paths[d].Transmissions
+		}
+	}
+	return float64(lost) / float64(all)
 }
 
 // mayLoseAgain counts what a repair costs if it is lost by chance, and perhaps the ones after it.
