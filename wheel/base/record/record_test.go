@@ -34,6 +34,7 @@ type thing struct {
 	Color  color          `json:"color"`
 	Size   int            `json:"size" unit:"bits"`
 	Shown  *time.Duration `json:"-" head:"shown"`
+	//lint:ignore U1000 fields that are not exported are passed over
 	hidden string
 }
 
@@ -140,7 +141,8 @@ type line struct {
 	None  *int      `json:"none"`
 	Part  inner     `json:"part"`
 	Empty []float64 `json:"empty"`
-	left  int
+	//lint:ignore U1000 fields that are not exported are passed over
+	left int
 }
 
 // TestJSON compares with encoding/json.
