@@ -74,7 +74,8 @@ func TestRounds(t *testing.T) {
 	}
 }
 
-const small = "study: frontier\nseeds: 3\nconnections: 40\nrounds: 100\nprocesses: [lognormal, spikes]\n"
+const small = "study: frontier\nseeds: 3\nconnections: 40\nrounds: 100\nprocesses: [lognormal, spikes]\n" +
+	"other_rtts: [20ms]\nother_seeds: 1\n"
 
 func TestClaims(t *testing.T) {
 	out := studytest.Run(t, Study, small)
@@ -85,6 +86,9 @@ func TestClaims(t *testing.T) {
 
 // TestFalsifier checks that the gains matter more than floors that are almost 0.
 func TestFalsifier(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine judges, as in TestClaims: runs without -short")
+	}
 	out := studytest.Run(t, Study, small+"floors: [0s, 1ms, 2ms]\n")
 	studytest.Want(t, out, experiments.NotReproduced, "order", "order-next", "fine-ticks")
 }
