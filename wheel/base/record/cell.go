@@ -58,7 +58,7 @@ func (f *Field) Cell(record reflect.Value) Cell {
 		if known {
 			x = v.Float()
 		}
-		return SpanCell(time.Duration(x*1e9+0.5), known)
+		return SpanCell(time.Duration(float64(x*1e9)+0.5), known)
 	}
 	c := Cell{Words: f.Words()}
 	if known {
