@@ -260,13 +260,17 @@ func TestSlowEventReader(t *testing.T) {
 		lines += len(parsed)
 	}
 	add(1)
-	for end := false; !end; {
-		parsed, _ := parseEvents(t, bytes.NewReader(<-r.chunks))
-		for _, l := range parsed {
-			if missed += l.Lines; l.Event == "segment_sent" {
-				lines++
-				end = missed > 0
+	for limit := time.After(testLimit); lines+missed < sent; { // in one chunk or several
+		select {
+		case chunk := <-r.chunks:
+			parsed, _ := parseEvents(t, bytes.NewReader(chunk))
+			for _, l := range parsed {
+				if missed += l.Lines; l.Event == "segment_sent" {
+					lines++
+				}
 			}
+		case <-limit:
+			t.Fatalf("%d lines, and %d missed, of %d", lines, missed, sent)
 		}
 	}
 	if lines+missed != sent || missed == 0 {
