@@ -20,7 +20,7 @@ import (
 func timers(ctx context.Context, quick bool, ratas string) (all result, err error) {
 	o := wheelbench.Options{
 		Schemes: []string{wheel.Default, "scheme7-lazy", wheelbench.Of, wheelbench.Runtime, wheelbench.Limit},
-		N:       []int{1e3, 1e4, 1e5, 1e6, 1e7}, Rounds: 15, Budget: 600 * time.Millisecond,
+		N:       []int{1e3, 1e4, 1e5, 1e6, 1e7}, Rounds: 7, Budget: 600 * time.Millisecond,
 	}
 	if quick {
 		o.N, o.Rounds = []int{1e3, 1e4, 1e5, 1e6}, 6
