@@ -24,7 +24,7 @@ func open(t testing.TB, url string, width, height int64) context.Context {
 	if program == "" {
 		t.Skip("no browser: install chromium to test pages")
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox)
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.WSURLReadTimeout(limit))
 	if os.Getenv("TCPWHEEL_DARK") != "" {
 		options = append(options, chromedp.Flag("blink-settings", "preferredColorScheme=0"))
 	}
@@ -38,16 +38,21 @@ func open(t testing.TB, url string, width, height int64) context.Context {
 	return ctx
 }
 
-// await evaluates a condition in the page until it holds.
+// limit is how long a browser may take to start, and a page to show something. Only a failure takes
+// so long.
+const limit = 3 * time.Minute
+
+// await evaluates a condition in the page until it holds. A page draws what it has got in its next
+// frame, so a test awaits what is drawn, too.
 func await(t testing.TB, ctx context.Context, what, condition string) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		if ok, err := chromedp.Run(ctx, chromedp.Evaluate[bool](condition)); err == nil && ok {
 			return
 		}
 	}
 	text, _ := chromedp.Run(ctx, chromedp.Evaluate[string](`document.body.innerText.slice(0, 2000)`))
-	t.Fatalf("the page does not show %s within 20 s:\n%s", what, text)
+	t.Fatalf("the page does not show %s within %v:\n%s", what, limit, text)
 }
 
 // screenshot keeps a picture of the page where TCPWHEEL_SCREENSHOTS names a folder.
