@@ -15,13 +15,15 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Run passes packets to w until ctx ends, which is no error.
+// Run passes packets to w until ctx ends, which is no error. It ends with the blocks that are full
+// by then.
 func (l *Listener) Run(ctx context.Context, w *Watcher) error {
 	w.live.OnICMPError(w.icmpError)
-	for ctx.Err() == nil {
+	for ended := false; !ended; {
 		if err := l.poll(); err != nil {
 			return err
 		}
+		ended = ctx.Err() != nil
 		// Before the blocks: drops are known before the packets that followed them.
 		if err := l.drops(w); err != nil {
 			return err
