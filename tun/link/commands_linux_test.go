@@ -65,7 +65,7 @@ func TestCommands(t *testing.T) {
 	if pid == "up" {
 		pid = lines[1]
 	}
-	for range 2000 {
+	for range 18_000 {
 		if stat, err := os.ReadFile("/proc/" + pid + "/stat"); err != nil || strings.Contains(string(stat), ") Z ") {
 			return // gone, or a zombie until its parent waits for it
 		}

@@ -409,7 +409,7 @@ func TestSameSeedSameFates(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for range 2000 { // the link may read them late
+		for range 18_000 { // the link may read them late
 			if l.Summary()[0].Packets == 800 {
 				break
 			}
@@ -503,7 +503,7 @@ func TestUnfinished(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	for range 500 {
+	for range 18_000 {
 		if l.Summary()[0].Packets > 0 {
 			break
 		}

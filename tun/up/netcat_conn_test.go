@@ -223,6 +223,7 @@ func TestNetcatKeepAfterReset(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	<-server.said // it has a connection to reset
 	c.SetLinger(0)
 	c.Close()
 	if err := startNetcat(t.Context(), t, s, NetcatConfig{In: strings.NewReader("x")}).wait(t); err != nil {

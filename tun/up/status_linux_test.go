@@ -238,7 +238,7 @@ func TestSlowEventReader(t *testing.T) {
 	r := stream.subscribe()
 	stream.unsubscribe(stream.subscribe()) // has no effect on r
 	e, sent := event{name: events.SegmentSent}, 0
-	add := func(n int) { // and waits until they are encoded
+	add := func(n int) { // and waits until they are being encoded
 		for range n {
 			stream.add(e)
 		}
@@ -285,7 +285,9 @@ func TestKeepAlive(t *testing.T) {
 		t.Run("tcp="+whose, func(t *testing.T) {
 			t.Parallel()
 			s := newTestHost(t, Config{
-				TCP: whose, KeepAlive: net.KeepAliveConfig{Enable: true, Idle: 100 * time.Millisecond, Interval: 50 * time.Millisecond, Count: 2},
+				TCP: whose,
+				// Even a busy machine answers one of three in time.
+				KeepAlive: net.KeepAliveConfig{Enable: true, Idle: 100 * time.Millisecond, Interval: time.Second, Count: 3},
 			})
 			// Otherwise Linux answers one probe in 500 ms.
 			if err := s.ns.Do(func() error {

@@ -65,7 +65,7 @@ func TestRootlessStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	body := ""
-	for end := time.Now().Add(20 * time.Second); !strings.Contains(body, `"10.7.0.2/24"`); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(upLimit); !strings.Contains(body, `"10.7.0.2/24"`); time.Sleep(20 * time.Millisecond) {
 		if r, err := http.Get("http://" + at + "/info"); err == nil {
 			b, _ := io.ReadAll(r.Body)
 			r.Body.Close()
