@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"net/netip"
@@ -31,11 +32,10 @@ type Recorder struct {
 	end      int    // where the next frame goes
 	comments map[int64]string
 
-	out     *os.File
-	pcapng  *pcapng.Writer
-	links   map[uint16]uint32 // interfaces of the file by link type
-	written int64
-	err     error // of writing; nothing is written after it
+	out   *pcapng.Sink
+	file  *pcapng.Writer
+	links map[uint16]uint32 // interfaces of the file by link type
+	err   error             // of writing; nothing is written after it
 }
 
 // heldFrame is a packet in memory.
@@ -142,11 +142,12 @@ func (r *Recorder) advance(now wheel.Time) error {
 	for r.n > 0 && now.Sub(r.at(0).at) > heldTime {
 		r.release()
 	}
+	r.err = cmp.Or(r.err, r.out.Flush())
 	return r.err
 }
 
 func (r *Recorder) write(h *heldFrame) error {
-	if r.written >= r.rotation.Size {
+	if r.out.Len() >= r.rotation.Size {
 		if err := r.rotate(); err != nil {
 			return err
 		}
@@ -154,28 +155,24 @@ func (r *Recorder) write(h *heldFrame) error {
 	iface, ok := r.links[h.link]
 	if !ok {
 		var err error
-		if iface, err = r.pcapng.AddInterface("", h.link); err != nil {
+		if iface, err = r.file.AddInterface("", h.link); err != nil {
 			return err
 		}
 		r.links[h.link] = iface
 	}
-	return r.pcapng.WriteDirected(iface, h.at, pcapng.Direction(h.direction), r.slab[h.from:h.to], h.length, r.comments[h.number])
-}
-
-// Write counts what the pcapng writer writes.
-func (r *Recorder) Write(b []byte) (int, error) {
-	n, err := r.out.Write(b)
-	r.written += int64(n)
-	return n, err
+	return r.file.WriteDirected(iface, h.at, pcapng.Direction(h.direction), r.slab[h.from:h.to], h.length, r.comments[h.number])
 }
 
 // create begins a file.
-func (r *Recorder) create() (err error) {
-	if r.out, err = os.Create(r.name); err != nil {
+func (r *Recorder) create() error {
+	f, err := os.Create(r.name)
+	if err != nil {
 		return err
 	}
-	r.written, r.links = 0, map[uint16]uint32{}
-	r.pcapng, err = pcapng.NewWriter(r, "tcpwheel")
+	r.out, r.links = pcapng.NewSink(f), map[uint16]uint32{}
+	if r.file, err = pcapng.NewWriter(r.out, "tcpwheel"); err == nil {
+		err = r.out.Flush()
+	}
 	return err
 }
 
@@ -206,8 +203,6 @@ func (r *Recorder) close() error {
 	for r.n > 0 {
 		r.release()
 	}
-	if err := r.out.Close(); r.err == nil {
-		r.err = err
-	}
+	r.err = cmp.Or(r.err, r.out.Close())
 	return r.err
 }
