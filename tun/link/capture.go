@@ -3,6 +3,7 @@ package link
 import (
 	"cmp"
 	"math"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,11 +17,12 @@ import (
 // order. It holds each back until no earlier one can come, and writes them in the order of their
 // stamps.
 type capture struct {
-	sink  *sink
+	sink  *pcapng.Sink
 	out   *pcapng.Writer
 	epoch wheel.Time // nanoseconds since 1970
 	held  []captured
 	count uint64 // packets
+	err   error  // the first
 }
 
 type captured struct {
@@ -31,19 +33,21 @@ type captured struct {
 }
 
 func newCapture(file, name string, epoch wheel.Time) (*capture, error) {
-	s, err := createSink(file)
+	f, err := os.Create(file)
 	if err != nil {
 		return nil, err
 	}
-	c := &capture{sink: s, epoch: epoch}
-	if c.out, err = pcapng.NewWriter(s, "tcpwheel link"); err == nil {
+	c := &capture{sink: pcapng.NewSink(f), epoch: epoch}
+	if c.out, err = pcapng.NewWriter(c.sink, "tcpwheel link"); err == nil {
 		_, err = c.out.AddInterface(name, pcapng.LinkTypeRaw)
 	}
+	if err == nil {
+		err = c.sink.Flush()
+	}
 	if err != nil {
-		s.close()
+		f.Close()
 		return nil, err
 	}
-	s.flush()
 	return c, nil
 }
 
@@ -64,21 +68,21 @@ func (c *capture) write(until wheel.Time) {
 	n := 0
 	for ; n < len(c.held) && c.held[n].at < until; n++ {
 		p := &c.held[n]
-		if err := c.out.WriteDirected(0, c.epoch+p.at, p.heading, p.data, uint32(len(p.data)), p.comment); err != nil && c.sink.err == nil {
-			c.sink.err = err
-		}
+		c.note(c.out.WriteDirected(0, c.epoch+p.at, p.heading, p.data, uint32(len(p.data)), p.comment))
 	}
 	c.held = slices.Delete(c.held, 0, n)
-	c.sink.flush()
+	c.note(c.sink.Flush())
 }
+
+// note records the first error.
+func (c *capture) note(err error) { c.err = cmp.Or(c.err, err) }
 
 // end writes the counts of packets and of the kernel's drops before the link, and closes the file.
 func (c *capture) end(now wheel.Time, dropped uint64) error {
 	c.write(math.MaxInt64)
-	if err := c.out.WriteStatistics(0, c.epoch+now, c.count, dropped); err != nil && c.sink.err == nil {
-		c.sink.err = err
-	}
-	return c.sink.close()
+	c.note(c.out.WriteStatistics(0, c.epoch+now, c.count, dropped))
+	c.note(c.sink.Close())
+	return c.err
 }
 
 // sentComment describes the fate of a packet that is sent: "" for a plain arrival.

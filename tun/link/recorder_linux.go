@@ -1,9 +1,9 @@
 package link
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
+	"os"
 	"sync"
 	"time"
 
@@ -12,33 +12,26 @@ import (
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/tcp/events"
 	"tcpwheel/tun"
+	"tcpwheel/tun/internal/background"
 	"tcpwheel/wheel"
 	"tcpwheel/wheel/base/pcapng"
 )
 
-// recorder is the tap of a link. A goroutine of its own writes the log and the captures, so that no
-// packet waits for a file. It copies the packets.
+// recorder is the tap of a link. It copies the packets, and writes the log and the captures in a
+// goroutine of their own. A packet waits only if very many bytes wait to be written.
 type recorder struct {
 	links [2]sim.LinkConfig
 	clock *wheel.Realtime
-	files bool
+	queue *background.Queue[event] // nil without files
 
 	mu       sync.Mutex
 	late     [2]lateness
 	tooBig   [2]uint64
 	bytes    [2]uint64
-	batch    []event
-	size     int // bytes of the batch
-	room     sync.Cond
-	waiting  bool // the writer was woken and will look
-	closed   bool
 	upToDate func() bool // TapCaughtUp of the link; nil while there is none
 
-	wake chan struct{} // to the writer; closed at the end
-	done chan struct{}
-
-	// Only the writer uses these.
-	log      *sink
+	// Only the writer uses these, and close.
+	log      *pcapng.Sink
 	json     *json.Encoder
 	captures [2]*capture
 	open     [2][]*line // entries not written yet, in sending order
@@ -51,7 +44,7 @@ type event struct {
 	now     wheel.Time
 	arrived bool
 	known   *tun.LinkPacket
-	data    []byte
+	size    int // bytes
 }
 
 // line is a log entry that is not complete.
@@ -67,21 +60,18 @@ const (
 
 // newRecorder opens the files. epoch is the clock's.
 func newRecorder(c *Config, clock *wheel.Realtime, epoch time.Time) (*recorder, error) {
-	r := &recorder{
-		links: c.Links, clock: clock, files: c.Log != "" || c.Captures != [2]string{},
-		wake: make(chan struct{}, 1), done: make(chan struct{}),
-		lines: make(map[*tun.LinkPacket]*line), twice: make(map[*tun.LinkPacket]bool),
-	}
-	r.room.L = &r.mu
+	r := &recorder{links: c.Links, clock: clock, lines: make(map[*tun.LinkPacket]*line), twice: make(map[*tun.LinkPacket]bool)}
 	if err := r.openFiles(c, epoch); err != nil {
 		for _, c := range r.captures {
 			if c != nil {
-				c.sink.close()
+				c.sink.Close()
 			}
 		}
 		return nil, err
 	}
-	go r.serve()
+	if c.Log != "" || c.Captures != [2]string{} {
+		r.queue = background.Start(mostQueued, background.Wait, r.serve)
+	}
 	return r, nil
 }
 
@@ -96,14 +86,15 @@ func (r *recorder) openFiles(c *Config, epoch time.Time) (err error) {
 	if c.Log == "" {
 		return nil
 	}
-	if r.log, err = createSink(c.Log); err != nil {
+	file, err := os.Create(c.Log)
+	if err != nil {
 		return err
 	}
+	r.log = pcapng.NewSink(file)
 	r.json = json.NewEncoder(r.log)
 	r.json.SetEscapeHTML(false)
-	// a sink never fails
 	_ = r.json.Encode(planRecord{"plan", epoch.UnixNano(), c.Seed, c.Links[0], c.Links[1], c.PathMTU})
-	r.log.flush()
+	_ = r.log.Flush() // closing reports the error
 	return nil
 }
 
@@ -126,26 +117,30 @@ type endRecord struct {
 
 // Sent implements tun.Tap.
 func (r *recorder) Sent(now wheel.Time, p *tun.LinkPacket, pkt *stack.PacketBuffer) {
-	r.add(event{now, false, p, nil}, pkt)
+	r.add(event{now, false, p, pkt.Size()}, pkt)
 }
 
-// Arrived implements tun.Tap. add reads the clock again with the lock held, so that later events
-// have later stamps: on a busy machine much time may pass since the link read it.
+// Arrived implements tun.Tap.
 func (r *recorder) Arrived(now wheel.Time, p *tun.LinkPacket, pkt *stack.PacketBuffer) {
-	r.add(event{now, true, p, nil}, pkt)
+	r.add(event{now, true, p, pkt.Size()}, pkt)
 }
 
 func (r *recorder) add(e event, pkt *stack.PacketBuffer) {
-	if r.files {
-		view := pkt.ToView()
-		e.data = bytes.Clone(view.AsSlice())
-		view.Release()
+	if r.queue == nil {
+		r.count(&e)
+		return
 	}
+	r.queue.Add(e.size, func(b *background.Batch[event]) {
+		r.count(&e)
+		b.Items, b.Data = append(b.Items, e), background.AppendPacket(b.Data, pkt)
+	})
+}
+
+// count counts the packet. It reads the clock of an arrival again, under the queue's lock, so that
+// later events have later stamps: on a busy machine much time may pass since the link read it.
+func (r *recorder) count(e *event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for r.files && r.size > mostQueued && !r.closed {
-		r.room.Wait()
-	}
 	if e.arrived {
 		e.now = r.clock.Now()
 	}
@@ -155,39 +150,29 @@ func (r *recorder) add(e event, pkt *stack.PacketBuffer) {
 		r.tooBig[d]++
 	case e.arrived && e.known.Number != 0:
 		r.late[d].add(e.now.Sub(e.known.Fate.At))
-		r.bytes[d] += uint64(pkt.Size())
-	}
-	if !r.files || r.closed {
-		return
-	}
-	r.batch = append(r.batch, e)
-	r.size += len(e.data)
-	if !r.waiting {
-		r.waiting = true
-		r.wake <- struct{}{} // has room: the writer received the last one before it cleared waiting
+		r.bytes[d] += uint64(e.size)
 	}
 }
 
 // serve writes the recorded events until close.
-func (r *recorder) serve() {
-	defer close(r.done)
-	for range r.wake {
+func (r *recorder) serve(q *background.Queue[event]) {
+	for q.Next() {
 		time.Sleep(flushEvery) // one round for all events until then
-		now, upToDate := r.clock.Now(), r.caughtUp()
-		r.mu.Lock()
-		r.waiting = false
-		batch := r.take()
-		closed := r.closed
-		r.mu.Unlock()
-		for i := range batch {
-			r.write(&batch[i])
-		}
-		if !upToDate {
+		now := r.clock.Now()
+		if !r.caughtUp() {
 			now = 0 // a sender is about to record an earlier event: wait for the next round
 		}
+		batch := q.Take()
+		rest := batch.Data
+		for i := range batch.Items {
+			e := &batch.Items[i]
+			r.write(e, rest[:e.size:e.size])
+			rest = rest[e.size:]
+		}
+		q.Recycle(background.Batch[event]{Items: batch.Items}) // captures hold the data
 		r.flush(now)
-		if !closed && r.holds() {
-			r.again()
+		if r.holds() {
+			q.Again()
 		}
 	}
 }
@@ -200,14 +185,6 @@ func (r *recorder) caughtUp() bool {
 	return upToDate != nil && upToDate() // without the lock: senders may be waiting for it
 }
 
-// take returns the batch and makes room. The caller holds the lock.
-func (r *recorder) take() []event {
-	batch := r.batch
-	r.batch, r.size = nil, 0
-	r.room.Broadcast()
-	return batch
-}
-
 // holds reports whether a capture holds packets back.
 func (r *recorder) holds() bool {
 	for _, c := range r.captures {
@@ -218,32 +195,22 @@ func (r *recorder) holds() bool {
 	return false
 }
 
-// again wakes serve for another round, because captures hold packets back.
-func (r *recorder) again() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.waiting && !r.closed {
-		r.waiting = true
-		r.wake <- struct{}{}
-	}
-}
-
 // write writes one event to the files.
-func (r *recorder) write(e *event) {
+func (r *recorder) write(e *event, data []byte) {
 	d, p := int(e.known.Direction), e.known
 	if e.arrived {
-		r.captures[1-d].add(e.now, pcapng.Inbound, e.data, r.arrived(d, e))
+		r.captures[1-d].add(e.now, pcapng.Inbound, data, r.arrived(d, e))
 		return
 	}
 	comment := sentComment(&p.Fate, r.links[d].Loss)
 	if p.TooBig {
 		comment = "dropped: larger than the path MTU"
 	}
-	r.captures[d].add(e.now, pcapng.Outbound, e.data, comment)
+	r.captures[d].add(e.now, pcapng.Outbound, data, comment)
 	if r.log == nil {
 		return
 	}
-	l := &line{Packet: *newEntry(d, p.Number, e.now, e.data, &p.Model)}
+	l := &line{Packet: *newEntry(d, p.Number, e.now, data, &p.Model)}
 	l.describe(p, r.links[d].Loss)
 	r.open[d] = append(r.open[d], l)
 	if l.arrivals > 0 {
@@ -301,7 +268,7 @@ func (r *recorder) arrived(d int, e *event) (comment string) {
 func (r *recorder) writeLines(d int) {
 	n := 0
 	for ; n < len(r.open[d]) && r.open[d][n].arrivals == 0; n++ {
-		_ = r.json.Encode(&r.open[d][n].Packet) // a sink never fails
+		_ = r.json.Encode(&r.open[d][n].Packet) // closing reports the error
 	}
 	clear(r.open[d][:n])
 	r.open[d] = r.open[d][n:]
@@ -312,21 +279,17 @@ func (r *recorder) flush(until wheel.Time) {
 		c.write(until)
 	}
 	if r.log != nil {
-		r.log.flush()
+		_ = r.log.Flush()
 	}
 }
 
 // close writes the remaining events and the end of the log, and closes the files. The link must
 // have ended.
 func (r *recorder) close(summary [2]Summary) error {
-	r.mu.Lock()
-	r.closed = true
-	close(r.wake)
-	r.mu.Unlock()
-	<-r.done
-	for _, e := range r.take() {
-		r.write(&e)
+	if r.queue == nil {
+		return nil
 	}
+	r.queue.Close() // no file ends the queue by its error
 	for d := range r.open {
 		for _, l := range r.open[d] {
 			if l.arrivals > 0 {
@@ -346,8 +309,8 @@ func (r *recorder) close(summary [2]Summary) error {
 		}
 	}
 	if r.log != nil {
-		_ = r.json.Encode(endRecord{"end", now, summary}) // a sink never fails
-		err = errors.Join(err, r.log.close())
+		_ = r.json.Encode(endRecord{"end", now, summary}) // closing reports the error
+		err = errors.Join(err, r.log.Close())
 	}
 	return err
 }

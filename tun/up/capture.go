@@ -1,7 +1,7 @@
 package up
 
 import (
-	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -16,48 +16,34 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 
 	"tcpwheel/netstack"
+	"tcpwheel/tun/internal/background"
 	"tcpwheel/wheel"
 	"tcpwheel/wheel/base/pcapng"
 	"tcpwheel/wheel/base/quantity"
 )
 
-// capture writes the packets of a link as pcapng. Senders and receivers copy packets into a byte
-// queue and never wait: packets that do not fit are counted. One goroutine writes the queue out.
-// Multiple goroutines may invoke its methods.
+// capture writes the packets of a link as pcapng. Senders and receivers copy packets into a queue
+// and never wait: packets that do not fit are counted. Multiple goroutines may invoke its methods.
 type capture struct {
-	name  string // of the file
-	now   func() wheel.Time
-	epoch wheel.Time // the zero of now, since 1970
-	most  int        // bytes that may wait
-
+	name   string // of the file
+	now    func() wheel.Time
+	epoch  wheel.Time // the zero of now, since 1970
 	limits CaptureLimits
 	device string
+	queue  *background.Queue[capturedPacket]
 
-	// Of the file being written; only the writing goroutine uses them.
+	// Of the file being written. Only the writer uses them, and close.
 	file    *os.File // nil for standard output
 	remove  func()   // removes the file
 	number  int      // of the file, with limits.Files
-	written *countingWriter
-	packets uint64 // in the file
-	buf     *bufio.Writer
+	packets uint64   // in the file
+	sink    *pcapng.Sink
 	out     *pcapng.Writer
 	iface   uint32
-
-	wake   chan struct{} // the queue is not empty, or the end has come
-	ended  chan struct{} // the goroutine has ended
-	failed chan struct{} // closed at the first write error
+	closed  bool
 
 	mu     sync.Mutex
-	queue  captured
-	closed bool
-	err    error
-	counts CaptureReport
-}
-
-// captured is a queue of packets, in order of passing.
-type captured struct {
-	packets []capturedPacket
-	data    []byte
+	counts CaptureReport // Dropped: for the file's limits
 }
 
 type capturedPacket struct {
@@ -78,7 +64,7 @@ type CaptureReport struct {
 	Timed   uint64 `json:"timed"`   // of Packets: with a comment on the timer that sent it
 }
 
-// captureQueue is how many bytes may wait to be written, in addition to those being written.
+// captureQueue is how many bytes may wait to be written, besides those being written.
 const captureQueue = 32 << 20
 
 // CaptureLimits bound the files of a capture. The zero value of a field is no limit.
@@ -92,6 +78,8 @@ type CaptureLimits struct {
 
 	// Snaplen is how many bytes of each packet are written.
 	Snaplen int
+
+	queue int // bytes that may wait, for tests
 }
 
 func (l *CaptureLimits) check(file string) error {
@@ -112,39 +100,25 @@ func (l *CaptureLimits) check(file string) error {
 
 const minSnaplen = 40 // an IPv4 and a TCP header
 
-// countingWriter counts the bytes written to a file.
-type countingWriter struct {
-	to io.Writer
-	n  uint64
-}
-
-// Write implements io.Writer.
-func (w *countingWriter) Write(b []byte) (int, error) {
-	n, err := w.to.Write(b)
-	w.n += uint64(n)
-	return n, err
-}
-
 // newCapture makes the file, or uses stdout for "-", and starts to write. The interface has the
 // name of the device.
 func newCapture(file, device string, stdout io.Writer, clock tcpip.Clock, limits CaptureLimits) (*capture, error) {
-	mono := func() wheel.Time { return wheel.Time(clock.NowMonotonic().Sub(tcpip.MonotonicTime{})) }
+	now := nowOf(clock)
 	c := &capture{
-		name: file, now: mono, epoch: wheel.Time(clock.Now().UnixNano()) - mono(), most: captureQueue, remove: func() {},
-		wake: make(chan struct{}, 1), ended: make(chan struct{}), failed: make(chan struct{}),
+		name: file, now: now, epoch: wheel.Time(clock.Now().UnixNano()) - now(), remove: func() {},
 		counts: CaptureReport{File: file}, limits: limits, device: device,
 	}
 	if file == "-" && stdout == nil {
 		return nil, errors.New("capture: no standard output to write to")
 	}
-	err := c.open(stdout)
-	if c.out == nil {
+	if err := c.open(stdout); err != nil {
+		if c.file != nil {
+			c.file.Close()
+		}
+		c.remove()
 		return nil, fmt.Errorf("capture: %w", err)
 	}
-	go c.run()
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("capture: %w", err), c.abandon())
-	}
+	c.queue = background.Start(cmp.Or(limits.queue, captureQueue), background.Drop, c.run)
 	return c, nil
 }
 
@@ -171,11 +145,10 @@ func (c *capture) open(stdout io.Writer) (err error) {
 			c.remove = func() { os.Remove(name) }
 		}
 	}
-	c.written, c.packets = &countingWriter{to: to}, 0
-	c.buf = bufio.NewWriterSize(c.written, 256<<10)
-	if c.out, err = pcapng.NewWriter(c.buf, "tcpwheel"); err == nil {
+	c.sink, c.packets = pcapng.NewSink(to), 0
+	if c.out, err = pcapng.NewWriter(c.sink, "tcpwheel"); err == nil {
 		if c.iface, err = c.out.AddInterface(c.device, pcapng.LinkTypeRaw); err == nil {
-			err = c.buf.Flush()
+			err = c.sink.Flush()
 		}
 	}
 	return err
@@ -183,11 +156,7 @@ func (c *capture) open(stdout io.Writer) (err error) {
 
 // rotate ends the file, begins the next one, and removes the oldest.
 func (c *capture) rotate() error {
-	dropped := c.report().Dropped
-	if err := c.out.WriteStatistics(c.iface, c.epoch+c.now(), c.packets+dropped, dropped); err != nil {
-		return err
-	}
-	if err := errors.Join(c.buf.Flush(), c.file.Close()); err != nil {
+	if err := errors.Join(c.writeStatistics(), c.file.Close()); err != nil {
 		return err
 	}
 	if err := c.open(nil); err != nil {
@@ -203,7 +172,7 @@ func (c *capture) rotate() error {
 func (c *capture) isFull(size int) bool {
 	const overhead = 256 // of a block and its comment
 	most := c.limits.FileBytes
-	return most > 0 && c.packets > 0 && c.written.n+uint64(c.buf.Buffered()+size+overhead) > uint64(most)
+	return most > 0 && c.packets > 0 && uint64(c.sink.Len())+uint64(size+overhead) > uint64(most)
 }
 
 // add captures a packet.
@@ -216,97 +185,50 @@ func (c *capture) add(pkt *stack.PacketBuffer, heading pcapng.Direction) {
 	if heading == pcapng.Outbound {
 		p.causes = netstack.Causes(pkt)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case c.closed || c.err != nil:
-		return
-	case len(c.queue.data)+size > c.most:
-		c.counts.Dropped++
-		return
-	}
-	p.at = c.now() // under the lock, so that stamps ascend in the file
-	views, skip := pkt.AsViewList()
-	for v := views.Front(); v != nil; v = v.Next() {
-		b := v.AsSlice()
-		n := min(skip, len(b))
-		skip -= n
-		c.queue.data = append(c.queue.data, b[n:]...)
-	}
-	c.counts.Packets++
-	c.counts.Bytes += uint64(size)
-	if len(p.causes) > 0 {
-		c.counts.Timed++
-	}
-	c.queue.packets = append(c.queue.packets, p)
-	if len(c.queue.packets) == 1 {
-		c.poke()
-	}
-}
-
-// poke wakes the goroutine.
-func (c *capture) poke() {
-	select {
-	case c.wake <- struct{}{}:
-	default:
-	}
-}
-
-// run writes the queue until the end.
-func (c *capture) run() {
-	defer close(c.ended)
-	var batch captured
-	for range c.wake {
+	c.queue.Add(size, func(b *background.Batch[capturedPacket]) {
+		p.at = c.now()
+		b.Items, b.Data = append(b.Items, p), background.AppendPacket(b.Data, pkt)
 		c.mu.Lock()
-		batch, c.queue = c.queue, captured{batch.packets[:0], batch.data[:0]}
-		closed, err, counts := c.closed, c.err, c.counts
-		c.mu.Unlock()
+		defer c.mu.Unlock()
+		c.counts.Packets++
+		c.counts.Bytes += uint64(size)
+		if len(p.causes) > 0 {
+			c.counts.Timed++
+		}
+	})
+}
+
+// run writes the queue until its end.
+func (c *capture) run(q *background.Queue[capturedPacket]) {
+	for err := error(nil); q.Next(); {
+		batch := q.Take()
 		if err == nil {
 			err = c.write(&batch)
 		}
-		if closed && err == nil {
-			err = c.writeStatistics(counts)
-		}
 		if err == nil {
-			err = c.buf.Flush()
-		}
-		clear(batch.packets)
-		if n := cap(batch.data); n > 1<<20 && len(batch.data) < n/8 {
-			batch = captured{} // release the memory of a burst
+			err = c.sink.Flush()
 		}
 		if err != nil {
-			c.fail(err)
+			q.Fail(err)
 		}
-		if closed {
-			return
-		}
+		q.Recycle(batch)
 	}
 }
 
-// writeStatistics ends the last file.
-func (c *capture) writeStatistics(counts CaptureReport) error {
-	if c.limits != (CaptureLimits{}) {
-		counts = c.report() // write may have missed packets
-		counts.Packets = c.packets
+// writeStatistics ends a file.
+func (c *capture) writeStatistics() error {
+	dropped := c.report().Dropped
+	if err := c.out.WriteStatistics(c.iface, c.epoch+c.now(), c.packets+dropped, dropped); err != nil {
+		return err
 	}
-	return c.out.WriteStatistics(c.iface, c.epoch+c.now(), counts.Packets+counts.Dropped, counts.Dropped)
-}
-
-// fail records the first error. Nothing is captured after it.
-func (c *capture) fail(err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.err == nil {
-		c.err = err
-		close(c.failed)
-	}
+	return c.sink.Flush()
 }
 
 // write writes the packets.
-func (c *capture) write(batch *captured) error {
-	rest := batch.data
-	for i := range batch.packets {
-		p := &batch.packets[i]
+func (c *capture) write(batch *background.Batch[capturedPacket]) error {
+	rest := batch.Data
+	for i := range batch.Items {
+		p := &batch.Items[i]
 		b := rest[:p.size]
 		rest = rest[p.size:]
 		if p.sum > 0 && p.field+2 <= len(b) {
@@ -343,36 +265,31 @@ func (c *capture) miss() {
 
 // report returns the counts.
 func (c *capture) report() CaptureReport {
+	dropped := c.queue.Dropped()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.counts
+	r := c.counts
+	r.Dropped += dropped
+	return r
 }
 
-// close writes the rest of the queue and ends. It returns the first write error.
+// close writes the rest of the queue and ends. It returns the first write error. A second call does
+// nothing.
 func (c *capture) close() error {
-	c.mu.Lock()
-	closed := c.closed
-	c.closed = true
-	c.mu.Unlock()
-	if closed {
+	if c.closed {
 		return nil
 	}
-	c.poke()
-	<-c.ended
-	err := c.err
+	c.closed = true
+	err := c.queue.Close()
+	if err == nil {
+		err = c.writeStatistics()
+	}
 	if c.file != nil {
 		err = errors.Join(err, c.file.Close())
 	}
 	if err != nil {
-		return fmt.Errorf("capture: %w", err)
+		err = fmt.Errorf("capture: %w", err)
 	}
-	return nil
-}
-
-// abandon closes the capture of a host that did not start, and removes the file.
-func (c *capture) abandon() error {
-	err := c.close()
-	c.remove()
 	return err
 }
 

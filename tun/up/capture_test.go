@@ -212,13 +212,10 @@ func addPacket(c *capture, n int) {
 // are counted.
 func TestCaptureDrops(t *testing.T) {
 	w := &stuckWriter{stuck: make(chan struct{}), goOn: make(chan struct{})}
-	c, err := newCapture("-", "x", w, tcpip.NewStdClock(), CaptureLimits{})
+	c, err := newCapture("-", "x", w, tcpip.NewStdClock(), CaptureLimits{queue: 10_000})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.mu.Lock()
-	c.most = 10_000
-	c.mu.Unlock()
 	added := uint64(0)
 	for stuck := false; !stuck; { // with a batch
 		addPacket(c, 1000)
@@ -276,7 +273,7 @@ func TestCaptureFails(t *testing.T) {
 	}
 	addPacket(c, 1000)
 	r.CloseWithError(io.ErrClosedPipe)
-	<-c.failed
+	<-c.queue.Failed()
 	addPacket(c, 1000)
 	if err := c.close(); !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("close: %v, want that of the writer", err)
@@ -290,46 +287,12 @@ func TestCaptureIsAbandoned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.abandon(); err != nil {
+	if err := c.close(); err != nil {
 		t.Error(err)
 	}
+	c.remove()
 	if _, err := os.Stat(name); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the file is there: %v", err)
-	}
-}
-
-// TestCaptureReleasesMemory: the memory of a burst is released.
-func TestCaptureReleasesMemory(t *testing.T) {
-	w := &stuckWriter{stuck: make(chan struct{}), goOn: make(chan struct{})}
-	c, err := newCapture("-", "x", w, tcpip.NewStdClock(), CaptureLimits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	addPacket(c, 60_000)
-	addPacket(c, 300_000) // more than one write, so that the writer blocks
-	<-w.stuck
-	for range 100 {
-		addPacket(c, 60_000)
-	}
-	close(w.goOn)
-	for i := range uint64(20) { // each swaps the two buffers once the previous one is written
-		addPacket(c, 100)
-		for c.report().Packets != 103+i || len(c.wake) > 0 {
-			time.Sleep(time.Millisecond)
-		}
-		time.Sleep(time.Millisecond)
-	}
-	c.mu.Lock()
-	n := cap(c.queue.data)
-	c.mu.Unlock()
-	if n > 1<<20 {
-		t.Errorf("%d bytes are kept for the next packets", n)
-	}
-	if err := c.close(); err != nil {
-		t.Fatal(err)
-	}
-	if got := mustParse(t, w.Bytes()); len(got.packets) != 122 {
-		t.Errorf("%d packets in the file, want 122", len(got.packets))
 	}
 }
 

@@ -1,6 +1,7 @@
 package up
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	"tcpwheel/netstack"
 	"tcpwheel/netstack/tcp/events"
 	"tcpwheel/tcptimers"
+	"tcpwheel/tun/internal/background"
 	"tcpwheel/wheel"
 	"tcpwheel/wheel/base/pcapng"
 	"tcpwheel/wheel/base/record"
@@ -90,17 +92,13 @@ const (
 type eventStream struct {
 	conn    func(*netstack.Endpoint) string
 	active  atomic.Bool // there are readers
-	dropped atomic.Uint64
+	queue   *background.Queue[event]
+	dropped atomic.Uint64 // behind the queue
 
 	mu       sync.Mutex
-	queue    []event
 	readers  map[*eventReader]struct{}
 	watchers map[Watcher]struct{}
 	closed   bool
-
-	wake  chan struct{} // the queue is not empty
-	stop  chan struct{} // closed at the end
-	ended chan struct{} // closed when run has returned
 }
 
 // eventReader receives the lines of an eventStream, in chunks of whole lines.
@@ -111,34 +109,20 @@ type eventReader struct {
 
 // newEventStream starts a stream.
 func newEventStream(conn func(*netstack.Endpoint) string) *eventStream {
-	s := &eventStream{
-		conn: conn, readers: map[*eventReader]struct{}{}, watchers: map[Watcher]struct{}{},
-		wake: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}),
-	}
-	go s.run()
+	s := &eventStream{conn: conn, readers: map[*eventReader]struct{}{}, watchers: map[Watcher]struct{}{}}
+	s.queue = background.Start(eventQueue, background.Drop, s.run)
 	return s
 }
 
 // add queues an event.
 func (s *eventStream) add(e event) {
-	if !s.active.Load() {
-		return
-	}
-	s.mu.Lock()
-	full := len(s.queue) >= eventQueue
-	if !full && !s.closed {
-		s.queue = append(s.queue, e)
-	}
-	s.mu.Unlock()
-	if full {
-		s.dropped.Add(1)
-		return
-	}
-	select {
-	case s.wake <- struct{}{}:
-	default:
+	if s.active.Load() {
+		s.queue.Add(1, func(b *background.Batch[event]) { b.Items = append(b.Items, e) })
 	}
 }
+
+// missed returns how many events or lines did not reach a reader.
+func (s *eventStream) missed() uint64 { return s.queue.Dropped() + s.dropped.Load() }
 
 // subscribe adds a reader. The reader's chunks are closed at once if the stream has ended.
 func (s *eventStream) subscribe() *eventReader {
@@ -163,22 +147,13 @@ func (s *eventStream) unsubscribe(r *eventReader) {
 }
 
 // run encodes the queue until close.
-func (s *eventStream) run() {
-	defer close(s.ended)
-	var batch []event
-	for more := true; more; {
-		select {
-		case <-s.wake:
-		case <-s.stop:
-			more = false
+func (s *eventStream) run(q *background.Queue[event]) {
+	for q.Next() {
+		batch := q.Take()
+		if s.pass(batch.Items) {
+			s.encode(batch.Items)
 		}
-		s.mu.Lock()
-		batch, s.queue = s.queue, batch[:0]
-		s.mu.Unlock()
-		if s.pass(batch) {
-			s.encode(batch)
-		}
-		clear(batch)
+		q.Recycle(batch)
 	}
 }
 
@@ -229,15 +204,10 @@ func (s *eventStream) deliver(chunk []byte, lines uint64) {
 // close delivers what is queued and ends the stream.
 func (s *eventStream) close() {
 	s.mu.Lock()
-	closed := s.closed
 	s.closed = true
 	s.mu.Unlock()
-	if closed {
-		return
-	}
 	s.active.Store(false)
-	close(s.stop)
-	<-s.ended
+	s.queue.Close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for r := range s.readers {
@@ -258,24 +228,22 @@ func newTraceFile(name string, s *eventStream) (*traceFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("trace: %w", err)
 	}
-	r, ended := s.subscribe(), make(chan error, 1)
+	r, ended, sink := s.subscribe(), make(chan struct{}), pcapng.NewSink(f)
 	go func() {
-		var failed error
+		defer close(ended)
 		for chunk := range r.chunks {
-			if _, err := f.Write(chunk); err != nil && failed == nil {
-				failed = err
+			for line := range bytes.Lines(chunk) {
+				sink.Write(line) // keeps the error
+			}
+			if sink.Flush() != nil {
 				s.unsubscribe(r)
-				break
+				return
 			}
 		}
-		ended <- failed
 	}()
 	return &traceFile{close: sync.OnceValue(func() error {
-		err := <-ended
-		if e := f.Close(); err == nil {
-			err = e
-		}
-		if err != nil {
+		<-ended
+		if err := sink.Close(); err != nil {
 			return fmt.Errorf("up: trace: %w", err)
 		}
 		return nil

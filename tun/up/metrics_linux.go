@@ -33,7 +33,7 @@ func (h *Host) metricsPage() *promtext.Page {
 		m.addGVisor(h.stack.Stats().TCP)
 	}
 	m.Histogram("tcpwheel_recovery_seconds", "Time from the first transmission of a retransmitted segment to its ACK.", h.observer.recoveries)
-	m.counter("tcpwheel_events_dropped_total", "Events that a reader of /events or the trace missed.", h.observer.stream.dropped.Load())
+	m.counter("tcpwheel_events_dropped_total", "Events that a reader of /events or the trace missed.", h.observer.stream.missed())
 	if h.capture != nil {
 		report := h.capture.report()
 		m.counter("tcpwheel_capture_packets_total", "Packets captured.", report.Packets)

@@ -33,9 +33,9 @@ func Run(ctx context.Context, c Config, ready func(Running)) error {
 	for _, line := range s.config.replaced() {
 		s.config.log("%s", line)
 	}
-	var failed chan struct{}
+	var failed <-chan struct{}
 	if s.capture != nil {
-		failed = s.capture.failed
+		failed = s.capture.queue.Failed()
 	}
 	select {
 	case <-ctx.Done():

@@ -1,45 +1,9 @@
 package link
 
 import (
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 )
-
-// TestSink: the file grows at flush only, and an error is reported once, with the file's name.
-func TestSink(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "f")
-	s, err := createSink(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Write([]byte("one\n"))
-	if b, _ := os.ReadFile(name); len(b) != 0 {
-		t.Errorf("before flush: %q", b)
-	}
-	s.flush()
-	s.Write([]byte("two\n"))
-	if b, _ := os.ReadFile(name); string(b) != "one\n" {
-		t.Errorf("after flush: %q", b)
-	}
-	if err := s.close(); err != nil {
-		t.Error(err)
-	}
-	if b, _ := os.ReadFile(name); string(b) != "one\ntwo\n" {
-		t.Errorf("after close: %q", b)
-	}
-
-	s = &sink{file: s.file} // already closed
-	s.Write([]byte("x"))
-	s.flush()
-	s.Write([]byte("y"))
-	s.flush()
-	if s.err == nil || !strings.Contains(s.err.Error(), name) || string(s.buf) != "x" {
-		t.Errorf("error %v, %q left", s.err, s.buf)
-	}
-}
 
 func TestLateness(t *testing.T) {
 	for c := range 8 * 60 {
