@@ -172,7 +172,8 @@ func TestMergeRefuses(t *testing.T) {
 	}{
 		{"none", "no shards to merge", nil},
 		{"empty", "s0: empty, want the results of a shard", []string{""}},
-		{"noise", `s0: not the results of a shard: the first line is no header of format "tcpwheel experiment shard 1"`, []string{"{}"}},
+		{"noise", `s0: not the results of a shard: the first line is no header of format "tcpwheel experiment shard 1"`,
+			[]string{"{}"}},
 		{"program", "s0: made by v2, and this is v1: their results may differ", []string{shard(0, 1, "v2")}},
 		{"missing", "shard 1/2 is missing", []string{first}},
 		{"twice", "s1: shard 0/2 is in s0, too", []string{first, first}},

@@ -33,7 +33,8 @@ func TestTableIsWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := `"rows":[["a, b",1.5,1234567,0.3333333333333333,true],["none",0,0,null,false]]`; !strings.Contains(string(text), want) {
+	want = `"rows":[["a, b",1.5,1234567,0.3333333333333333,true],["none",0,0,null,false]]`
+	if !strings.Contains(string(text), want) {
 		t.Errorf("JSON %s, want %s", text, want)
 	}
 }

@@ -63,7 +63,8 @@ func TestNamedSettings(t *testing.T) {
 						}
 					}
 				}
-				if len(j.Cells) == 0 && slices.ContainsFunc(out.Claims, func(c experiments.Claim) bool { return c.Verdict != experiments.NotApplicable }) {
+				judged := func(c experiments.Claim) bool { return c.Verdict != experiments.NotApplicable }
+				if len(j.Cells) == 0 && slices.ContainsFunc(out.Claims, judged) {
 					t.Error("a claim has a verdict without a run")
 				}
 			})

@@ -25,9 +25,11 @@ func TestConfigErrorsNameFieldValueAndBound(t *testing.T) {
 		{func(c *Config) { c.Senders, c.Virtual = []string{Linux}, true }, "linux in virtual time"},
 		{func(c *Config) { c.Senders = []string{Ours("linus")} }, `unknown policy "linus"`},
 		{func(c *Config) { c.Senders = []string{Ours("linux:20ms")} }, `policy "linux:20ms", want linux+rto-floor=20ms`},
-		{func(c *Config) { c.Senders = []string{Ours("linux+rto-floor=200h")} }, `rto-floor "200h", want a duration such as 20ms, 1us to 24h`},
+		{func(c *Config) { c.Senders = []string{Ours("linux+rto-floor=200h")} },
+			`rto-floor "200h", want a duration such as 20ms, 1us to 24h`},
 	} {
-		c := Config{RTT: 10 * time.Millisecond, Count: 1, Segments: []int{1}, Senders: []string{Ours("datacenter+rto-floor=1ms")}}
+		c := Config{RTT: 10 * time.Millisecond, Count: 1, Segments: []int{1},
+			Senders: []string{Ours("datacenter+rto-floor=1ms")}}
 		if err := c.Check(); err != nil {
 			t.Fatal(err)
 		}

@@ -23,7 +23,8 @@ func captures(ctx context.Context, quick bool) (all result, err error) {
 	if quick {
 		sizes = sizes[:4]
 	}
-	series := []figure.Series{{Name: "read, decode and follow"}, {Name: "read and decode"}, {Name: "limit: walk over the records", Dashed: true}}
+	series := []figure.Series{{Name: "read, decode and follow"}, {Name: "read and decode"},
+		{Name: "limit: walk over the records", Dashed: true}}
 	for _, n := range sizes {
 		file := makeCapture(n)
 		var failed error
@@ -44,10 +45,12 @@ func captures(ctx context.Context, quick bool) (all result, err error) {
 		work := fmt.Sprintf("captures, %d packets", n)
 		tcptrace := traceTime(ctx, file) / float64(n)
 		all.rows = append(all.rows,
-			row{work: work, unit: "ns a packet", ours: ns[0], peer: tcptrace, named: "tcptrace, whole process", limit: ns[1], what: "only decoded"},
+			row{work: work, unit: "ns a packet", ours: ns[0], peer: tcptrace, named: "tcptrace, whole process", limit: ns[1],
+				what: "only decoded"},
 			row{work: work + ", decoded", unit: "ns a packet", ours: ns[1], limit: ns[2], what: "only walked"})
 	}
-	all.figures = append(all.figures, figure.Figure{Name: "speed-captures", Title: "Time of a captured packet by the size of the capture",
+	all.figures = append(all.figures, figure.Figure{Name: "speed-captures", Title: "Time of a captured packet by the " +
+		"size of the capture",
 		X: figure.Axis{Label: "packets", Log: true}, Y: figure.Axis{Label: "ns per packet", Log: true}, Series: series})
 	return all, nil
 }

@@ -56,12 +56,16 @@ func engine(ctx context.Context, quick bool) (all result, err error) {
 		one.Add(float64(c.flows), least[1])
 		queue.Add(float64(c.flows), least[2])
 		if c.flows == 100 || c.flows == 10_000 {
-			all.rows = append(all.rows, row{work: fmt.Sprintf("engine in virtual time, %d flows", c.flows), unit: "ns a segment", ours: least[0],
-				peer: least[1], named: "one timer", limit: least[2], what: fmt.Sprintf("the event queue alone, %.2f events", events)})
+			all.rows = append(all.rows, row{work: fmt.Sprintf("engine in virtual time, %d flows", c.flows),
+				unit: "ns a segment", ours: least[0],
+				peer: least[1], named: "one timer", limit: least[2], what: fmt.Sprintf("the event queue alone, %.2f events",
+					events)})
 		}
 	}
-	all.figures = append(all.figures, figure.Figure{Name: "speed-engine", Title: "Time of a data segment by the number of flows",
-		X: figure.Axis{Label: "flows", Log: true}, Y: figure.Axis{Label: "ns per received data segment", Log: true}, Series: []figure.Series{per, one, queue}})
+	all.figures = append(all.figures, figure.Figure{Name: "speed-engine", Title: "Time of a data segment by the number " +
+		"of flows",
+		X: figure.Axis{Label: "flows", Log: true}, Y: figure.Axis{Label: "ns per received data segment",
+			Log: true}, Series: []figure.Series{per, one, queue}})
 	return all, nil
 }
 
@@ -78,12 +82,14 @@ func engineFlows(flows int, rate uint64, loss float64, rexmit string) host.Flows
 	link := sim.LinkConfig{Rate: rate, Delay: rtt / 2, Queue: sim.Limit{Bytes: rate/8/20 + uint64(flows)*1500 + 15000}}
 	back := link
 	link.Loss = sim.Losses{sim.Bernoulli{P: loss}}
-	return host.FlowsConfig{Seed: 1, Flows: flows, Pairs: (flows + maxFlowsOfPair - 1) / maxFlowsOfPair, Stagger: rtt, Duration: time.Hour,
-		Link: link, Return: &back, Policy: "per-segment", Rexmit: rexmit, Control: "cubic"}
+	return host.FlowsConfig{Seed: 1, Flows: flows, Pairs: (flows + maxFlowsOfPair - 1) / maxFlowsOfPair, Stagger: rtt,
+		Duration: time.Hour,
+		Link:     link, Return: &back, Policy: "per-segment", Rexmit: rexmit, Control: "cubic"}
 }
 
 // flowTime runs the same flows in each turn, and adds up the least time of each of their parts.
-func flowTime(ctx context.Context, flows int, rate uint64, loss float64, segments uint64, rexmit string, turns int) (ns float64, r host.Result, err error) {
+func flowTime(ctx context.Context, flows int, rate uint64, loss float64, segments uint64, rexmit string,
+	turns int) (ns float64, r host.Result, err error) {
 	p := engineFlows(flows, rate, loss, rexmit)
 	var least [parts]time.Duration
 	for turn := range turns {

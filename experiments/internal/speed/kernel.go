@@ -20,7 +20,8 @@ func kernel(ctx context.Context, quick bool) (all result, err error) {
 	if quick {
 		turns = "15x"
 	}
-	out, err := exec.CommandContext(ctx, "go", "test", "./tun/up", "-run", "^$", "-bench", "TUNCompare", "-benchtime", turns).CombinedOutput()
+	out, err := exec.CommandContext(ctx, "go", "test", "./tun/up", "-run", "^$", "-bench", "TUNCompare", "-benchtime",
+		turns).CombinedOutput()
 	if err != nil {
 		all.notes = append(all.notes, fmt.Sprintf("Not measured: to and from the kernel: %v\n%s", err, out))
 		return all, nil
@@ -30,10 +31,12 @@ func kernel(ctx context.Context, quick bool) (all result, err error) {
 		{"from-kernel", "one flow from the kernel", "super-segments read and dropped"},
 	} {
 		for name, m := range benchmarks(out) {
-			if name != fmt.Sprintf("BenchmarkTUNCompare/dir=%s", of.dir) && name != fmt.Sprintf("BenchmarkTUNCompare/dir=%s-%d", of.dir, runtime.GOMAXPROCS(0)) {
+			if name != fmt.Sprintf("BenchmarkTUNCompare/dir=%s", of.dir) && name != fmt.Sprintf("BenchmarkTUNCompare/dir=%s-%d",
+				of.dir, runtime.GOMAXPROCS(0)) {
 				continue
 			}
-			all.rows = append(all.rows, row{work: of.work, unit: "ns a KB", ours: 1e6 / m["ours-least-MB/s"], peer: 1e6 / m["gvisor-least-MB/s"],
+			all.rows = append(all.rows, row{work: of.work, unit: "ns a KB", ours: 1e6 / m["ours-least-MB/s"],
+				peer:  1e6 / m["gvisor-least-MB/s"],
 				named: "gVisor", limit: 1e6 / max(m["limit-MB/s"], 1e-9), what: of.limit})
 		}
 	}

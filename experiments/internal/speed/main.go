@@ -45,7 +45,8 @@ func main() {
 	quick := flag.Bool("quick", false, "few and small sizes")
 	only := flag.String("only", "", "run only these parts, joined by commas: timers, engine, captures, kernel, processors")
 	dir := flag.String("figures", "", "folder for the figures, none if empty")
-	ratas := flag.String("ratas", os.Getenv("RATAS"), "the benchmark program of Ratas, compiled, to compare with (default $RATAS)")
+	ratas := flag.String("ratas", os.Getenv("RATAS"), "the benchmark program of Ratas, compiled, to compare with "+
+		"(default $RATAS)")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		fmt.Fprintf(os.Stderr, "speed: unexpected argument %q\n", flag.Arg(0))
@@ -113,7 +114,8 @@ func writeTable(all result) {
 		if r.limit > 0 {
 			limit = fmt.Sprintf("%.3g, %s", r.limit, r.what)
 		}
-		fmt.Fprintf(w, "| %s, %s\t| %.3g\t| %s\t| %s\t| %s\t| %s\t|\n", r.work, r.unit, r.ours, peer, limit, ratio(r.peer, r.ours), ratio(r.ours, r.limit))
+		fmt.Fprintf(w, "| %s, %s\t| %.3g\t| %s\t| %s\t| %s\t| %s\t|\n", r.work, r.unit, r.ours, peer, limit, ratio(r.peer,
+			r.ours), ratio(r.ours, r.limit))
 	}
 	w.Flush()
 	for _, note := range all.notes {

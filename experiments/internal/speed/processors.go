@@ -31,8 +31,10 @@ func processors(ctx context.Context, quick bool) (all result, err error) {
 	if err != nil {
 		return all, err
 	}
-	all.notes = append(all.notes, fmt.Sprintf("Model of many processors from measured costs: START and STOP %.0f ns, a cache line of another processor %.0f, "+
-		"a wake-up %.0f, a load from memory %.0f; %d ns of other work for each pair.", c.pair, c.transfer, c.wake, c.miss, others))
+	all.notes = append(all.notes, fmt.Sprintf("Model of many processors from measured costs: START and STOP %.0f ns, a "+
+		"cache line of another processor %.0f, "+
+		"a wake-up %.0f, a load from memory %.0f; %d ns of other work for each "+
+		"pair.", c.pair, c.transfer, c.wake, c.miss, others))
 	f := figure.Figure{Name: "speed-processors", Title: "What shards gain with many processors: a model",
 		X: figure.Axis{Label: "processors", Log: true}, Y: figure.Axis{Label: "work of one processor, times", Log: true}}
 	for _, way := range []struct {

@@ -53,7 +53,8 @@ func timers(ctx context.Context, quick bool, ratas string) (all result, err erro
 		}
 	}
 	peers := peersOfGo(ctx)
-	for _, of := range []struct{ work, peer string }{{"start-stop", "StartStop"}, {"rearm", "Rearm"}, {"expire", "Expire"}, {"keepalive", ""}} {
+	for _, of := range []struct{ work, peer string }{{"start-stop", "StartStop"}, {"rearm", "Rearm"}, {"expire",
+		"Expire"}, {"keepalive", ""}} {
 		r := row{work: of.work + ", 10^6 timers", unit: "ns", ours: cells[cell(of.work, wheel.Default, 1e6)],
 			limit: cells[cell(of.work, wheelbench.Limit, 1e6)], what: "no wheel",
 			peer: cells[cell(of.work, wheelbench.Runtime, 1e6)], named: "Go runtime"}
@@ -68,7 +69,8 @@ func timers(ctx context.Context, quick bool, ratas string) (all result, err erro
 	}
 	original := runOriginal(ctx, ratas)
 	for _, scheme := range []string{wheelbench.Of, "scheme7-lazy", wheel.Default} {
-		all.rows = append(all.rows, row{work: "Ratas' mix, 32 k pairs, " + scheme, unit: "ns a message", ours: cells[cell("ratas", scheme, ratasTimers)],
+		all.rows = append(all.rows, row{work: "Ratas' mix, 32 k pairs, " + scheme, unit: "ns a message",
+			ours: cells[cell("ratas", scheme, ratasTimers)],
 			peer: original, named: "Ratas (C++)", limit: cells[cell("ratas", wheelbench.Limit, ratasTimers)], what: "no wheel"})
 	}
 	for _, name := range []string{"start-stop", "rearm", "expire"} {

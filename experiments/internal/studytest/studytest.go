@@ -96,7 +96,8 @@ func Cells[R any](t *testing.T, cells []experiments.Cell[R]) []R {
 
 // Judge returns the outcome of results. It does not check the outcome: changed results may give
 // figures that cannot be drawn.
-func Judge[P, R any](t *testing.T, judge func(*P, []R) (*experiments.Outcome, error), p *P, results []R) *experiments.Outcome {
+func Judge[P, R any](t *testing.T, judge func(*P, []R) (*experiments.Outcome, error), p *P,
+	results []R) *experiments.Outcome {
 	t.Helper()
 	out, err := judge(p, results)
 	if err != nil {
@@ -166,7 +167,8 @@ func parse(t *testing.T, text string) *plan.File {
 func WantRefused(t *testing.T, s *experiments.Study, plans map[string]string) {
 	t.Helper()
 	for text, want := range plans {
-		if _, err := s.OpenPlan(parse(t, "study: "+s.Name+"\n"+text), false); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := s.OpenPlan(parse(t, "study: "+s.Name+"\n"+text), false); err == nil || !strings.Contains(err.Error(),
+			want) {
 			t.Errorf("plan %q: %v, want %s", text, err, want)
 		}
 	}

@@ -31,7 +31,7 @@
 //	r, err := testbed.Run(ctx, &testbed.Spec{
 //		Kind: testbed.Engine, Timers: testbed.MustTimers("per-segment"), Peer: testbed.MustTimers("linux"), Seed: 1,
 //		Work: testbed.Work{Shape: testbed.Answers, Objects: 20, Bytes: 14_000},
-//		Path: testbed.Path{Data: sim.LinkConfig{Delay: 10 * time.Millisecond}, Acks: sim.LinkConfig{Delay: 10 * time.Millisecond}},
+//		Path: testbed.Path{Data: link, Acks: link},
 //		Flows: 1, Limit: time.Minute,
 //	})
 //

@@ -14,7 +14,8 @@ func askAll(t *testing.T, f FanIn, port sim.Limit) ([]Query, error) {
 	link := sim.LinkConfig{Rate: 1e9, Delay: 25 * time.Microsecond}
 	to := link
 	to.Queue = port
-	s, err := NewStar(StarPlan{Seed: 1, Client: tm.Config(), Server: tm.Config(), Servers: 4, Access: link, Port: to, Back: link})
+	s, err := NewStar(StarPlan{Seed: 1, Client: tm.Config(), Server: tm.Config(), Servers: 4, Access: link, Port: to,
+		Back: link})
 	if err != nil {
 		t.Fatal(err)
 	}

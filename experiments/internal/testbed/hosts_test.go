@@ -14,40 +14,51 @@ import (
 )
 
 func TestTimers(t *testing.T) {
-	tm := MustTimers("rfc6298@10ms floor=1s rtt-tick=500ms phase=own rexmit=rto-restart delack=off jitter=0.5 control=newreno -tlp -rack +frto -sack -timestamps +vegas-check")
+	tm := MustTimers("rfc6298@10ms floor=1s rtt-tick=500ms phase=own rexmit=rto-restart delack=off jitter=0.5 " +
+		"control=newreno -tlp -rack +frto -sack -timestamps +vegas-check")
 	p := tm.Policy
 	cfg := tm.Config()
-	got := fmt.Sprint(p.Tick, p.Bounds.Min, p.RTTTick, p.Phase, p.Rexmit, p.DelAck.Every, p.Jitter, p.TLP, p.RACK, p.FRTO, cfg.Control, cfg.SACK, cfg.Timestamps, cfg.VegasCheck)
+	got := fmt.Sprint(p.Tick, p.Bounds.Min, p.RTTTick, p.Phase, p.Rexmit, p.DelAck.Every, p.Jitter, p.TLP, p.RACK, p.FRTO,
+		cfg.Control, cfg.SACK, cfg.Timestamps, cfg.VegasCheck)
 	if want := "10ms 1s 500ms own rto-restart 1 0.5 false false truenewrenofalse false true"; got != want {
 		t.Errorf("timers are %s, want %s", got, want)
 	}
-	if got := MustTimers("linux -synlinear").Policy; got.SynLinearTimeouts != 0 || MustTimers("linux").Policy.SynLinearTimeouts != 4 {
+	if got := MustTimers("linux -synlinear").Policy; got.SynLinearTimeouts != 0 ||
+		MustTimers("linux").Policy.SynLinearTimeouts != 4 {
 		t.Errorf("policy %+v, want no linear timeouts of SYNs, and four without the switch", got)
 	}
-	if got := MustTimers("linux@exact delack=40ms").Policy; got.Tick != Exact || got.DelAck.Delay != 40*time.Millisecond || got.DelAck.Every != 2 {
+	if got := MustTimers("linux@exact delack=40ms").Policy; got.Tick != Exact || got.DelAck.Delay != 40*time.Millisecond ||
+		got.DelAck.Every != 2 {
 		t.Errorf("policy %+v", got)
 	}
 	vegas := MustTimers("bsd estimator=tahoe control=vegas alpha=1 beta=3")
-	if c := vegas.Config().Congestion; c.Alpha != 1 || c.Beta != 3 || c.Gamma != 0 || vegas.Policy.Estimator != tcptimers.EstimatorTahoe {
-		t.Errorf("thresholds %d, %d, %d and estimator %v, want 1, 3, 0 and tahoe", c.Alpha, c.Beta, c.Gamma, vegas.Policy.Estimator)
+	if c := vegas.Config().Congestion; c.Alpha != 1 || c.Beta != 3 || c.Gamma != 0 ||
+		vegas.Policy.Estimator != tcptimers.EstimatorTahoe {
+		t.Errorf("thresholds %d, %d, %d and estimator %v, want 1, 3, 0 and tahoe", c.Alpha, c.Beta, c.Gamma,
+			vegas.Policy.Estimator)
 	}
 	for text, want := range map[string]string{
-		"bsd alpha=1 beta=3":               `tcp: policy "bsd alpha=1 beta=3": alpha, beta or gamma with control=cubic, want control=vegas`,
+		"bsd alpha=1 beta=3": `tcp: policy "bsd alpha=1 beta=3": alpha, beta or gamma with control=cubic, ` +
+			`want control=vegas`,
 		"bsd control=vegas alpha=3 beta=1": `tcp: policy "bsd control=vegas alpha=3 beta=1": congestion: Alpha 3, Beta 1, `,
-		"bsd control=vegas beta=16385":     `tcp: policy "bsd control=vegas beta=16385": beta "16385", want a whole number, at most 16384`,
-		"bsd estimator=reno":               `tcptimers: policy "bsd estimator=reno": estimator "reno", want one of rfc6298, linux, bsd, tahoe`,
+		"bsd control=vegas beta=16385": `tcp: policy "bsd control=vegas beta=16385": beta "16385", want a whole number, ` +
+			`at most 16384`,
+		"bsd estimator=reno": `tcptimers: policy "bsd estimator=reno": estimator "reno", ` +
+			`want one of rfc6298, linux, bsd, tahoe`,
 
-		"":                   `tcptimers: unknown policy "", want one of per-segment, `,
-		"reno":               `tcptimers: unknown policy "reno", want one of per-segment, `,
-		"linux@1s":           `tcptimers: policy "linux@1s": tick "1s", want exact, or a duration such as 20ms, 1us to 500ms`,
-		"linux floor=-1s":    `tcptimers: policy "linux floor=-1s": floor "-1s", want a duration such as 20ms, 1ns to 24h`,
-		"linux phase=full":   `tcptimers: policy "linux phase=full": phase "full", want one of shared, own, countdown, jiffies`,
-		"linux delack=never": `tcptimers: policy "linux delack=never": delack "never", want off, a delay such as 40ms, or heartbeat:200ms`,
-		"linux control=bbr":  `tcp: policy "linux control=bbr": control "bbr", want one of newreno, cubic, vegas`,
-		"linux speed=3":      `tcp: policy "linux speed=3": setting "speed", want one of ack-evidence, `,
-		"linux +magic":       `tcp: policy "+magic", want KEY=VALUE, or + or - with one of synlinear, `,
-		"linux tlp":          `tcp: policy "tlp", want KEY=VALUE, or + or - with one of synlinear, `,
-		"linux jitter=NaN":   `tcptimers: policy "linux jitter=NaN": jitter "NaN", want a probability such as 0.02 or 2%, 0 to 1`,
+		"":                 `tcptimers: unknown policy "", want one of per-segment, `,
+		"reno":             `tcptimers: unknown policy "reno", want one of per-segment, `,
+		"linux@1s":         `tcptimers: policy "linux@1s": tick "1s", want exact, or a duration such as 20ms, 1us to 500ms`,
+		"linux floor=-1s":  `tcptimers: policy "linux floor=-1s": floor "-1s", want a duration such as 20ms, 1ns to 24h`,
+		"linux phase=full": `tcptimers: policy "linux phase=full": phase "full", want one of shared, own, countdown, jiffies`,
+		"linux delack=never": `tcptimers: policy "linux delack=never": delack "never", ` +
+			`want off, a delay such as 40ms, or heartbeat:200ms`,
+		"linux control=bbr": `tcp: policy "linux control=bbr": control "bbr", want one of newreno, cubic, vegas`,
+		"linux speed=3":     `tcp: policy "linux speed=3": setting "speed", want one of ack-evidence, `,
+		"linux +magic":      `tcp: policy "+magic", want KEY=VALUE, or + or - with one of synlinear, `,
+		"linux tlp":         `tcp: policy "tlp", want KEY=VALUE, or + or - with one of synlinear, `,
+		"linux jitter=NaN": `tcptimers: policy "linux jitter=NaN": jitter "NaN", want a probability such as 0.02 or 2%, 0 ` +
+			`to 1`,
 	} {
 		if _, err := ParseTimers(text); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("ParseTimers(%q): %v, want %s", text, err, want)
@@ -67,11 +78,15 @@ func transfer(t *testing.T, timers string, bytes uint64, loss sim.Loss) (resends
 	link := sim.LinkConfig{Delay: 10 * time.Millisecond}
 	lossy := link
 	lossy.Loss = sim.Losses{loss}
-	p, err := NewPair(PairPlan{Seed: 7, Client: tm.Config(), Server: tm.Config(), Up: lossy, Down: link, Trace: true, Verify: true})
+	p, err := NewPair(PairPlan{Seed: 7, Client: tm.Config(), Server: tm.Config(), Up: lossy, Down: link, Trace: true,
+		Verify: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Server.Listen(80, tcp.ListenConfig{Backlog: 1}, func() host.App { return host.Apps{&host.Sink{}, &host.Closer{}} }); err != nil {
+	if err := p.Server.Listen(80, tcp.ListenConfig{Backlog: 1}, func() host.App {
+		return host.Apps{&host.Sink{},
+			&host.Closer{}}
+	}); err != nil {
 		t.Fatal(err)
 	}
 	ended := host.AppFunc(func(now wheel.Time, s *host.Session, ev tcp.Events) {
@@ -90,9 +105,13 @@ func transfer(t *testing.T, timers string, bytes uint64, loss sim.Loss) (resends
 }
 
 func TestRecordDistinguishesTimersFromACKs(t *testing.T) {
-	first := &StreamLoss{Rule: func(_ wheel.Time, start, _ uint64, attempt uint32) bool { return start == 0 && attempt == 1 }}
+	first := &StreamLoss{Rule: func(_ wheel.Time, start, _ uint64, attempt uint32) bool {
+		return start == 0 &&
+			attempt == 1
+	}}
 	resends, _ := transfer(t, "rfc6298 floor=1s -tlp -rack delack=off", 100, first)
-	if len(resends) != 1 || !resends[0].Timed || resends[0].Timer != tcptimers.Rexmit || resends[0].Attempt != 2 || resends[0].Wait() != time.Second {
+	if len(resends) != 1 || !resends[0].Timed || resends[0].Timer != tcptimers.Rexmit || resends[0].Attempt != 2 ||
+		resends[0].Wait() != time.Second {
 		t.Errorf("a lone segment that was lost: %+v, want one timeout after 1s", resends)
 	}
 	resends, _ = transfer(t, "rfc6298 floor=1s -tlp -rack delack=off", 8*1448, first)
@@ -158,7 +177,8 @@ func TestTraceAgreesWithWheelCounts(t *testing.T) {
 		}
 	})
 	link := sim.LinkConfig{Delay: 10 * time.Millisecond}
-	p, err := NewPair(PairPlan{Seed: 1, Client: tm.Config(), Server: tm.Config(), Up: link, Down: link, Count: true, Trace: true, Tracers: [2]tcp.Tracer{count}})
+	p, err := NewPair(PairPlan{Seed: 1, Client: tm.Config(), Server: tm.Config(), Up: link, Down: link, Count: true,
+		Trace: true, Tracers: [2]tcp.Tracer{count}})
 	if err != nil {
 		t.Fatal(err)
 	}

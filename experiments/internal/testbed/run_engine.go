@@ -115,11 +115,13 @@ func (r *engineRun) build() (err error) {
 	edge.Route(id, back)
 	net.Tap(out, shared{r})
 	for i, f := range r.flows {
-		client, clientID, err := add(clientName(i), netip.AddrFrom4([4]byte{10, 2, byte(i >> 8), byte(i)}), s.peer(), uint64(i+1))
+		client, clientID, err := add(clientName(i), netip.AddrFrom4([4]byte{10, 2, byte(i >> 8), byte(i)}), s.peer(),
+			uint64(i+1))
 		if err != nil {
 			return err
 		}
-		there, back, err := net.Connect(edgeID, clientID, sim.LinkConfig{Loss: s.Path.Fates.losses(f)}, sim.LinkConfig{Loss: s.Path.AckFates.losses(f)})
+		there, back, err := net.Connect(edgeID, clientID, sim.LinkConfig{Loss: s.Path.Fates.losses(f)},
+			sim.LinkConfig{Loss: s.Path.AckFates.losses(f)})
 		if err != nil {
 			return err
 		}
@@ -130,7 +132,8 @@ func (r *engineRun) build() (err error) {
 		net.Tap(there, last{r})
 		r.clients = append(r.clients, client)
 	}
-	return r.sender.Listen(ServePort, tcp.ListenConfig{Backlog: max(16, s.Flows)}, func() host.App { return host.AppFunc(r.serve) })
+	return r.sender.Listen(ServePort, tcp.ListenConfig{Backlog: max(16, s.Flows)},
+		func() host.App { return host.AppFunc(r.serve) })
 }
 
 func clientName(flow int) string { return fmt.Sprintf("client%d", flow) }
@@ -177,7 +180,8 @@ func (r *engineRun) dial(f *flow, now wheel.Time) {
 		f.start(f.arrived, now)
 	}
 	app := &client{engineRun: r, flow: f, conn: int(f.conn.Load())}
-	if _, err := r.clients[f.index].DialFrom(s.port(f.index, int(f.conn.Load())), r.sender, ServePort, nil, app); err != nil {
+	if _, err := r.clients[f.index].DialFrom(s.port(f.index, int(f.conn.Load())), r.sender, ServePort, nil,
+		app); err != nil {
 		r.failed = err
 	}
 }

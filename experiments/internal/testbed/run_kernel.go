@@ -36,7 +36,8 @@ func RunKernel(ctx context.Context, s *Spec) (Result, error) {
 		return Result{}, err
 	}
 	if s.Flows != 1 || s.Work.Shape == StopAndWait {
-		return Result{}, fmt.Errorf("subject kernel: %d flows of %s, want one, and not %s", s.Flows, s.Work.Shape, StopAndWait)
+		return Result{}, fmt.Errorf("subject kernel: %d flows of %s, want one, and not %s", s.Flows, s.Work.Shape,
+			StopAndWait)
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.Limit)
 	defer cancel()

@@ -25,7 +25,8 @@ func TestKernel(t *testing.T) {
 				s.Work.Objects, s.Work.Warm = 5, 2
 			}
 			r, err := RunKernel(t.Context(), s)
-			if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.ENODEV) || errors.Is(err, syscall.ENXIO) {
+			if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.ENODEV) ||
+				errors.Is(err, syscall.ENXIO) {
 				t.Skipf("no TUN device here: %v", err)
 			}
 			if err != nil {
@@ -35,12 +36,14 @@ func TestKernel(t *testing.T) {
 			t.Logf("kernel %+v", r)
 			t.Logf("model %+v", model)
 			if len(r.Times) != len(model.Times) || r.Unfinished != 0 || r.Bytes != model.Bytes {
-				t.Fatalf("%d objects of %d bytes, %d of them unfinished; the model has %d of %d", len(r.Times), r.Bytes, r.Unfinished,
+				t.Fatalf("%d objects of %d bytes, %d of them unfinished; the model has %d of %d", len(r.Times), r.Bytes,
+					r.Unfinished,
 					len(model.Times), model.Bytes)
 			}
 			// With Web, the SACK of the FIN reveals the loss.
 			if r.Lost < model.Lost || r.Repaired < model.Lost || shape != Web && r.Timeouts+r.Probes == 0 {
-				t.Errorf("%d lost, %d repaired by %d timeouts and %d probes; the model lost %d", r.Lost, r.Repaired, r.Timeouts, r.Probes, model.Lost)
+				t.Errorf("%d lost, %d repaired by %d timeouts and %d probes; the model lost %d", r.Lost, r.Repaired, r.Timeouts,
+					r.Probes, model.Lost)
 			}
 			for i, d := range r.Times {
 				if least := 50 * time.Millisecond; d < least || d > 10*model.Times[i]+5*time.Second {

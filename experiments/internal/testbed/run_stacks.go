@@ -84,7 +84,8 @@ func (r *stacksRun) build() (err error) {
 		}
 	}
 	cfg := virtual.Config{Seed: s.Seed, MTU: uint32(s.mtu()), Wire: r, TCP: [2]virtual.TCP{
-		{GVisor: s.Kind == GVisor, Config: netstack.Config{Conn: s.sender()}, NoSACK: s.SACK != nil && !*s.SACK, Control: s.Control},
+		{GVisor: s.Kind == GVisor, Config: netstack.Config{Conn: s.sender()}, NoSACK: s.SACK != nil && !*s.SACK,
+			Control: s.Control},
 		{Config: netstack.Config{Conn: s.peer()}},
 	}}
 	if s.Kind == Binding && s.SACK == nil {

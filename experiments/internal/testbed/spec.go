@@ -120,7 +120,8 @@ func (s *Spec) Check() error {
 	case s.Kind != Engine && s.Scheme != "":
 		return fmt.Errorf("subject: wheel %q of subject %s, want subject %s", s.Scheme, s.Kind, Engine)
 	case s.Kind == GVisor && !slices.Contains(gvisorControls, s.Control):
-		return fmt.Errorf("subject: control %q of subject %s, want %s", s.Control, GVisor, strings.Join(gvisorControls[1:], " or "))
+		return fmt.Errorf("subject: control %q of subject %s, want %s", s.Control, GVisor, strings.Join(gvisorControls[1:],
+			" or "))
 	}
 	for _, l := range []*sim.LinkConfig{&s.Path.Data, &s.Path.Acks} {
 		if len(l.Loss) > 0 || l.Duplicate > 0 || l.Corrupt > 0 {

@@ -53,7 +53,8 @@ func NewStar(p StarPlan) (*Star, error) {
 		}
 		s.Servers, nodes = append(s.Servers, h), append(nodes, h)
 	}
-	plan := sim.TopologyConfig{Kind: "star", Senders: p.Servers, Access: []sim.LinkConfig{p.Access}, Bottleneck: p.Port, Return: &p.Back}
+	plan := sim.TopologyConfig{Kind: "star", Senders: p.Servers, Access: []sim.LinkConfig{p.Access}, Bottleneck: p.Port,
+		Return: &p.Back}
 	if s.Links, err = sim.Build(w.Net, plan, nodes, []sim.Node[host.Body]{s.Client}); err != nil {
 		return nil, err
 	}

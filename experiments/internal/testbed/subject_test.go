@@ -58,8 +58,10 @@ func TestSubjectsMeetTheSame(t *testing.T) {
 				if other, _ := json.Marshal(again); string(text) != string(other) {
 					t.Errorf("%s, %s, %s: two runs differ:\n%s\n%s", kind, shape, fates, text, other)
 				}
-				if want := 2 * (s.objects() - s.Work.Warm); len(r.Times) != want || r.Unfinished != 0 || r.Retransmitted < r.Spurious || r.Repaired != r.Lost {
-					t.Errorf("%s, %s, %s: %d objects, want %d, complete and repaired: %s", kind, shape, fates, len(r.Times), want, text)
+				if want := 2 * (s.objects() - s.Work.Warm); len(r.Times) != want || r.Unfinished != 0 ||
+					r.Retransmitted < r.Spurious || r.Repaired != r.Lost {
+					t.Errorf("%s, %s, %s: %d objects, want %d, complete and repaired: %s", kind, shape, fates, len(r.Times), want,
+						text)
 				}
 				if lossless := fates == "none"; lossless != (r.Lost == 0) || lossless != (r.Retransmitted == 0) {
 					t.Errorf("%s, %s, %s: %d lost, %d retransmitted", kind, shape, fates, r.Lost, r.Retransmitted)
@@ -171,7 +173,8 @@ func TestControls(t *testing.T) {
 			s := spec(kind, Bulk, "none")
 			s.Control = control
 			a := mustRun(t, s)
-			s.Timers, s.Peer, s.Control = MustTimers("linux control="+control), MustTimers("linux delack=off control="+control), ""
+			s.Timers, s.Peer, s.Control = MustTimers("linux control="+control), MustTimers("linux delack=off "+
+				"control="+control), ""
 			if b := mustRun(t, s); kind != GVisor {
 				times = append(times, fmt.Sprint(a.Times, b.Times))
 			}
@@ -197,7 +200,8 @@ func TestFatesText(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"none": "0 true", "fates:0.02": "0.02 true", "bernoulli:0.01": "0.01 true", "tail:1": "0 false", "fates:0.02;tail:1": "0 false",
+		"none": "0 true", "fates:0.02": "0.02 true", "bernoulli:0.01": "0.01 true", "tail:1": "0 " +
+			"false", "fates:0.02;tail:1": "0 false",
 		"fates:0.1,burst=3": "0 false", "gilbert-elliott:p=0.01,r=0.3": "0 false",
 	} {
 		f, err := ParseFates(text)
@@ -209,15 +213,26 @@ func TestFatesText(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	for want, change := range map[string]func(*Spec){
-		`subject: kind "linux", want one of engine, binding, gvisor`:                               func(s *Spec) { s.Kind = "linux" },
-		`subject: 0 flows, want 1 to 1000`:                                                         func(s *Spec) { s.Flows = 0 },
-		`subject: 12 objects to warm up, want 0 to 11, one less than there are`:                    func(s *Spec) { s.Work.Warm = 12 },
-		`subject: 60000 connections, want at most 50000`:                                           func(s *Spec) { s.Work.Shape, s.Flows, s.Work.Objects = Web, 1000, 60 },
-		`subject: limit 0s, want more than 0, and up to 24h`:                                       func(s *Spec) { s.Limit = 0 },
-		`subject: a shared link with loss, duplicates or corruption, want Fates`:                   func(s *Spec) { s.Path.Acks.Duplicate = 1 },
-		`subject: stop-and-wait of subject gvisor, want subject engine: others do not report ACKs`: func(s *Spec) { s.Kind, s.Work.Shape = GVisor, StopAndWait },
-		`subject: control "vegas" of subject gvisor, want newreno or cubic`:                        func(s *Spec) { s.Kind, s.Control = GVisor, "vegas" },
-		`subject: wheel "scheme7" of subject binding, want subject engine`:                         func(s *Spec) { s.Kind, s.Scheme = Binding, "scheme7" },
+		`subject: kind "linux", want one of engine, binding, gvisor`:            func(s *Spec) { s.Kind = "linux" },
+		`subject: 0 flows, want 1 to 1000`:                                      func(s *Spec) { s.Flows = 0 },
+		`subject: 12 objects to warm up, want 0 to 11, one less than there are`: func(s *Spec) { s.Work.Warm = 12 },
+		`subject: 60000 connections, want at most 50000`: func(s *Spec) {
+			s.Work.Shape, s.Flows, s.Work.Objects = Web, 1000, 60
+		},
+		`subject: limit 0s, want more than 0, and up to 24h`:                     func(s *Spec) { s.Limit = 0 },
+		`subject: a shared link with loss, duplicates or corruption, want Fates`: func(s *Spec) { s.Path.Acks.Duplicate = 1 },
+		`subject: stop-and-wait of subject gvisor, want subject engine: others do not report ACKs`: func(s *Spec) {
+			s.Kind,
+				s.Work.Shape = GVisor, StopAndWait
+		},
+		`subject: control "vegas" of subject gvisor, want newreno or cubic`: func(s *Spec) {
+			s.Kind,
+				s.Control = GVisor, "vegas"
+		},
+		`subject: wheel "scheme7" of subject binding, want subject engine`: func(s *Spec) {
+			s.Kind,
+				s.Scheme = Binding, "scheme7"
+		},
 	} {
 		s := spec(Engine, Answers, "none")
 		change(s)
