@@ -2,6 +2,7 @@ package declared
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -27,41 +28,111 @@ func fill[T any](to, from *T) {
 	}
 }
 
-// claims checks the claims and notes.
-func (n *names) claims() error {
-	for _, e := range n.sheet.claims {
-		if err := n.claim(e.line, &e.of); err != nil {
-			return within("claims: "+e.name, err)
+// walk checks all formulas and texts in a part of the file. Where a list makes several of a part,
+// item and index are known in it. Fields with the tag rows see the rows that the part names, and
+// those with the tag series what each series does.
+func (n *names) walk(part any, locals []string) error {
+	switch part := part.(type) {
+	case *formula:
+		return n.formula(*part, locals...)
+	case *prose:
+		return n.prose(*part, locals...)
+	case parts:
+		return part.each(func(key string, of any) error {
+			if err := n.walk(of, locals); err != nil {
+				return within(key, err)
+			}
+			return nil
+		})
+	}
+	v := reflect.ValueOf(part).Elem()
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() {
+			return nil
+		}
+		return n.walk(v.Interface(), locals)
+	case reflect.Slice:
+		for i := range v.Len() {
+			if err := n.walk(v.Index(i).Addr().Interface(), locals); err != nil {
+				return err
+			}
+		}
+	case reflect.Struct:
+		if own, ok := part.(checked); ok {
+			return own.check(n, locals)
+		}
+		return n.fields(part, locals)
+	}
+	return nil
+}
+
+// parts is an ordered mapping of parts.
+type parts interface {
+	each(func(key string, of any) error) error
+}
+
+// checked is a part with rules of its own.
+type checked interface {
+	check(n *names, locals []string) error
+}
+
+// fields checks the fields of a part.
+func (n *names) fields(part any, locals []string) (err error) {
+	v := reflect.ValueOf(part).Elem()
+	in := n
+	if rows := v.FieldByName("Rows"); rows.IsValid() {
+		if in, err = n.in(rows.String()); err != nil {
+			return err
 		}
 	}
-	for _, e := range n.sheet.notes {
-		locals := n.locals(e.of.For)
-		err := n.formula(e.of.For)
-		if err == nil {
-			err = n.formula(e.of.When, locals...)
+	inside := locals
+	if f := v.FieldByName("For"); f.IsValid() {
+		of := f.Addr().Interface().(*formula)
+		if err := n.walk(of, locals); err != nil {
+			return err
 		}
-		if err == nil {
-			err = n.prose(e.of.Text, locals...)
+		if of.set() {
+			inside = append([]string{"item", "index"}, locals...)
 		}
-		if err != nil {
-			return within("notes: "+e.name, err)
+	}
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		if _, later := f.Tag.Lookup("series"); later || f.Name == "For" || f.PkgPath != "" {
+			continue
+		}
+		sees := n
+		if _, ok := f.Tag.Lookup("rows"); ok {
+			sees = in
+		}
+		if err := sees.walk(v.Field(i).Addr().Interface(), inside); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func (n *names) claim(line int, c *claim) error {
-	locals := n.locals(c.For)
-	for _, f := range []formula{c.For, c.When, c.Seeds, c.Measure} {
-		if err := n.formula(f, locals...); err != nil {
+// file checks mappings of a file by their names.
+func (n *names) file(all map[string]parts) error {
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		err := all[key].each(func(name string, of any) error {
+			if err := n.walk(of, nil); err != nil {
+				return within(key+": "+name, err)
+			}
+			return nil
+		})
+		if err != nil {
 			return err
 		}
 	}
-	for _, p := range []prose{{template: c.name}, c.Text, c.Else, c.Published, c.Unit, c.Measured, c.Why} {
-		if err := n.prose(p, locals...); err != nil {
-			return err
-		}
+	return nil
+}
+
+func (c *claim) check(n *names, locals []string) error {
+	if err := n.fields(c, locals); err != nil {
+		return err
 	}
+	line := c.Name.line
 	for _, word := range []struct {
 		key  string
 		have located
@@ -79,24 +150,15 @@ func (n *names) claim(line int, c *claim) error {
 		return lineError(line, "want measure or measured")
 	case c.When.set() && c.Else.text() == "":
 		return lineError(line, "when needs else: why the claim does not apply")
-	}
-	if a := c.Also; a != nil {
-		if err := n.formula(a.Holds, locals...); err != nil {
-			return within("also", err)
-		}
-		if err := n.prose(a.Text, locals...); err != nil {
-			return within("also", err)
-		}
-		if !a.Holds.set() || a.Text.text() == "" {
-			return lineError(line, "also: want holds and text")
-		}
+	case c.Also != nil && (!c.Also.Holds.set() || c.Also.Text.text() == ""):
+		return lineError(line, "also: want holds and text")
 	}
 	for key, b := range map[string]*band{"expect": c.Expect, "differs": c.Differs} {
 		if b == nil {
 			continue
 		}
-		if err := n.band(line, b, locals...); err != nil {
-			return within(key, err)
+		if err := b.wellFormed(); err != nil {
+			return within(key, atLine(line, err))
 		}
 	}
 	return nil
@@ -120,52 +182,19 @@ func (b *band) rules() (count int, all []formula) {
 	return count, all
 }
 
-// locals are the names that are known for each value of a list.
-func (n *names) locals(of formula) []string {
-	if !of.set() {
-		return nil
-	}
-	return []string{"item", "index"}
-}
-
-func (n *names) band(line int, b *band, locals ...string) error {
-	count, all := b.rules()
-	if count != 1 {
-		return lineError(line, fmt.Sprintf("%d rules, want one of exactly, at_least, at_most, above, below, "+
-			"between, within, within_percent, printed, printed_range, holds", count))
+// wellFormed finds a band without a rule, or with half of one.
+func (b *band) wellFormed() error {
+	if count, _ := b.rules(); count != 1 {
+		return fmt.Errorf("%d rules, want one of exactly, at_least, at_most, above, below, "+
+			"between, within, within_percent, printed, printed_range, holds", count)
 	}
 	for _, l := range []list[formula]{b.Between, b.Within, b.WithinPercent, b.PrintedRange} {
 		if l != nil && len(l) != 2 {
-			return lineError(line, fmt.Sprintf("%d numbers, want two", len(l)))
+			return fmt.Errorf("%d numbers, want two", len(l))
 		}
 	}
 	if b.Holds.set() && b.Text.text() == "" {
-		return lineError(line, "holds needs a text that says what was expected")
-	}
-	for _, f := range all {
-		if err := n.formula(f, locals...); err != nil {
-			return err
-		}
-	}
-	for _, p := range []prose{b.Unit, b.Text} {
-		if err := n.prose(p, locals...); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// shown checks tables and figures.
-func (n *names) shown() error {
-	for _, e := range n.sheet.tables {
-		if err := n.table(&e.of); err != nil {
-			return within("tables: "+e.name, err)
-		}
-	}
-	for _, e := range n.sheet.figures {
-		if err := n.graph(&e.of); err != nil {
-			return within("figures: "+e.name, err)
-		}
+		return fmt.Errorf("holds needs a text that says what was expected")
 	}
 	return nil
 }
@@ -180,19 +209,7 @@ func (n *names) columnsExist(key string, all []string) error {
 	return nil
 }
 
-func (n *names) table(t *table) error {
-	locals := n.locals(t.For)
-	if err := n.formula(t.For); err != nil {
-		return err
-	}
-	for _, text := range []prose{{template: t.name, located: located{line: t.Title.line}}, t.Title} {
-		if err := n.prose(text, locals...); err != nil {
-			return err
-		}
-	}
-	if err := n.formula(t.When, locals...); err != nil {
-		return err
-	}
+func (t *table) check(n *names, locals []string) error {
 	in, err := n.in(t.Rows)
 	if err == nil {
 		err = in.columnsExist("each", t.Each)
@@ -200,27 +217,19 @@ func (n *names) table(t *table) error {
 	if err != nil {
 		return atLine(t.Title.line, err)
 	}
-	if err := in.formula(t.Where, locals...); err != nil {
-		return err
-	}
 	for _, line := range t.Above {
 		if most, sure := width(t.Columns); sure && len(line) != most {
 			return atLine(t.Title.line, fmt.Errorf("above: %d values, want one for each of %d columns", len(line), most))
 		}
-		for _, f := range line {
-			if err := n.formula(f); err != nil {
-				return within("above", err)
-			}
-		}
 	}
-	return in.tableColumns(t.Columns, locals...)
+	return n.fields(t, locals)
 }
 
-// width returns how many columns a table has; !sure if a list decides.
+// width returns how many columns a table has; !sure if a list or a condition decides.
 func width(all ordered[column]) (n int, sure bool) {
 	for i := range all {
 		c := &all[i].of
-		if c.For.set() {
+		if c.For.set() || c.When.set() {
 			return 0, false
 		}
 		switch {
@@ -239,149 +248,64 @@ func width(all ordered[column]) (n int, sure bool) {
 	return n, true
 }
 
-func (n *names) tableColumns(all ordered[column], locals ...string) error {
-	for i := range all {
-		c := &all[i].of
-		if err := n.formula(c.For, locals...); err != nil {
-			return err
-		}
-		inside := append(n.locals(c.For), locals...)
-		if err := n.prose(c.heading, inside...); err != nil && c.Columns == nil {
-			return err
-		}
-		for _, f := range []formula{c.Value, c.Interval} {
-			if err := n.formula(f, inside...); err != nil {
-				return err
-			}
-		}
-		if c.Columns == nil && !c.Value.set() && !c.Interval.set() {
-			return lineError(c.heading.line, "want value or interval, or for with value or columns")
-		}
-		if err := n.tableColumns(c.Columns, inside...); err != nil {
-			return err
-		}
+func (c *column) check(n *names, locals []string) error {
+	if c.Columns == nil && !c.Value.set() && !c.Interval.set() {
+		return lineError(c.Shown.line, "want value or interval, or for with value or columns")
 	}
-	return nil
+	return n.fields(c, locals)
 }
 
-func (n *names) graph(g *graph) error {
-	if err := n.formula(g.For); err != nil {
+// check checks what panels draw in the place of y for each of the series.
+func (g *graph) check(n *names, locals []string) error {
+	if err := n.fields(g, locals); err != nil {
 		return err
 	}
-	locals := n.locals(g.For)
-	for _, p := range []prose{{template: g.name}, g.Title, g.Caption, g.X.Label, g.Y.Label} {
-		if err := n.prose(p, locals...); err != nil {
-			return err
-		}
-	}
-	if err := n.prose(g.X.Ticks, append(locals, n.columns...)...); err != nil {
-		return within("ticks", err)
-	}
-	formulas := []formula{g.When, g.X.From, g.X.To, g.Y.From, g.Y.To}
-	marks := slices.Clone(g.Marks)
-	for _, p := range g.Panels {
-		for _, t := range []prose{p.of.Title, p.of.Caption, p.of.Y.Label} {
-			if err := n.prose(t, locals...); err != nil {
+	for _, s := range g.Series {
+		for _, p := range g.Panels {
+			in, err := n.in(s.Rows)
+			if err == nil {
+				err = in.formula(p.of.Value, append([]string{s.Over, "item", "index"}, locals...)...)
+			}
+			if err != nil {
 				return within(p.name, err)
 			}
 		}
-		formulas, marks = append(formulas, p.of.Y.From, p.of.Y.To), append(marks, p.of.Marks...)
-	}
-	for _, m := range marks {
-		if err := n.formula(m.For, locals...); err != nil {
-			return err
-		}
-		inside := append(n.locals(m.For), locals...)
-		if err := n.prose(m.Label, inside...); err != nil {
-			return err
-		}
-		for _, f := range []formula{m.X, m.Y} {
-			if err := n.formula(f, inside...); err != nil {
-				return err
-			}
-		}
-	}
-	if g.Grid != nil {
-		if err := n.grid(g.Grid, locals); err != nil {
-			return within("grid", err)
-		}
-	}
-	for _, f := range formulas {
-		if err := n.formula(f, locals...); err != nil {
-			return err
-		}
-	}
-	for _, s := range g.Series {
-		if err := n.series(&s, g.Panels, locals); err != nil {
-			return err
-		}
 	}
 	return nil
 }
 
-func (n *names) grid(g *grid, locals []string) error {
-	n, err := n.in(g.Rows)
+func (g *grid) check(n *names, locals []string) error {
+	line := max(g.Value.line, g.Class.line)
+	in, err := n.in(g.Rows)
 	if err == nil {
-		err = n.columnsExist("across and up", []string{g.Across, g.Up})
+		err = in.columnsExist("across and up", []string{g.Across, g.Up})
+	}
+	if err == nil && (g.Value.set() == g.Class.set() || g.Class.set() != g.Classes.set()) {
+		err = fmt.Errorf("want value, or class and classes")
 	}
 	if err != nil {
-		return atLine(max(g.Value.line, g.Class.line), err)
+		return atLine(line, err)
 	}
-	if g.Value.set() == g.Class.set() || g.Class.set() != g.Classes.set() {
-		return lineError(max(g.Value.line, g.Class.line), "want value, or class and classes")
-	}
-	for _, f := range []formula{g.Where, g.Value, g.Class, g.Classes} {
-		if err := n.formula(f, locals...); err != nil {
-			return err
-		}
-	}
-	for _, p := range []prose{g.Text, g.Labels.Across, g.Labels.Up} {
-		if err := n.prose(p, locals...); err != nil {
-			return err
-		}
-	}
-	return nil
+	return n.fields(g, locals)
 }
 
-func (n *names) series(s *series, panels ordered[panel], locals []string) error {
+func (s *series) check(n *names, locals []string) error {
 	if s.Series != nil {
-		if err := n.formula(s.For, locals...); err != nil {
-			return err
-		}
-		for i := range s.Series {
-			if err := n.series(&s.Series[i], panels, append(n.locals(s.For), locals...)); err != nil {
-				return err
-			}
-		}
-		return nil
+		return n.fields(s, locals)
 	}
-	n, err := n.in(s.Rows)
+	in, err := n.in(s.Rows)
 	columns := append(slices.Clone([]string(s.Lines)), s.Over)
 	if s.function() || s.Share.set() {
 		columns = s.Lines
 	}
 	if err == nil {
-		err = n.columnsExist("series", columns)
+		err = in.columnsExist("series", columns)
+	}
+	if err == nil && (s.Points < 0 || s.Points > mostPoints) {
+		err = fmt.Errorf("points: %d, want 1 to %d", s.Points, mostPoints)
 	}
 	if err != nil {
-		return atLine(s.X.line, err)
+		return atLine(max(s.X.line, s.Share.line), err)
 	}
-	if err := n.prose(s.Name, locals...); err != nil {
-		return err
-	}
-	for _, f := range []formula{s.Dashed, s.Group, s.Marker, s.Where, s.From, s.To, s.Step, s.At} {
-		if err := n.formula(f, locals...); err != nil {
-			return err
-		}
-	}
-	values := []formula{s.X, s.Y, s.Law, s.Tail, s.Share}
-	for _, p := range panels {
-		values = append(values, p.of.Value)
-	}
-	for _, f := range values {
-		if err := n.formula(f, append([]string{s.Over}, locals...)...); err != nil {
-			return err
-		}
-	}
-	return nil
+	return n.fields(s, append([]string{s.Over}, locals...))
 }

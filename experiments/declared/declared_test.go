@@ -21,6 +21,7 @@ type wait struct {
 	Losses int           `json:"losses" unit:"segments"`
 	Shares []float64     `json:"shares,omitempty"`
 	Live   bool          `json:"live"`
+	Tries  Sample        `json:"tries,omitempty"`
 }
 
 // waitPlan is its plan.
@@ -41,13 +42,16 @@ func (p policy) Value(name string) (any, bool) {
 }
 
 var (
-	thePlan = &waitPlan{Coarse: "bsd", Fine: "fine", Rate: 8_000_000, Seeds: 2, Trips: []time.Duration{10 * time.Millisecond, 20 * time.Millisecond}}
+	thePlan = &waitPlan{Coarse: "bsd", Fine: "fine", Rate: 8_000_000, Seeds: 2,
+		Trips: []time.Duration{10 * time.Millisecond, 20 * time.Millisecond}}
 	theRows = []wait{
-		{"bsd", 20 * time.Millisecond, 1, 1000 * time.Millisecond, 1, []float64{0.5, 0.25}, false},
-		{"bsd", 20 * time.Millisecond, 2, 1400 * time.Millisecond, 3, []float64{0.5, 0.75}, false},
-		{"bsd", 10 * time.Millisecond, 1, 1300 * time.Millisecond, 2, nil, true},
-		{"fine", 20 * time.Millisecond, 1, 100 * time.Millisecond, 1, nil, false},
-		{"fine", 20 * time.Millisecond, 2, 300 * time.Millisecond, 1, nil, false},
+		{"bsd", 20 * time.Millisecond, 1, 1000 * time.Millisecond, 1, []float64{0.5, 0.25}, false,
+			Sample{2 * time.Millisecond, time.Millisecond}},
+		{"bsd", 20 * time.Millisecond, 2, 1400 * time.Millisecond, 3, []float64{0.5, 0.75}, false,
+			Sample{3 * time.Millisecond}},
+		{"bsd", 10 * time.Millisecond, 1, 1300 * time.Millisecond, 2, nil, true, nil},
+		{"fine", 20 * time.Millisecond, 1, 100 * time.Millisecond, 1, nil, false, nil},
+		{"fine", 20 * time.Millisecond, 2, 300 * time.Millisecond, 1, nil, false, nil},
 	}
 )
 
@@ -68,12 +72,16 @@ func TestExpressions(t *testing.T) {
 
 		`mean(losses)`:                          "1.6",
 		`mean(ms(wait) where timers == coarse)`: "1233",
-		`mean(ms(wait) where timers == coarse and rtt == 20ms and not live)`:   "1200",
-		`sum(losses where timers == 'bsd')`:                                    "6",
-		`mean(greatest(losses) over timers)`:                                   "2",
-		`sum(least(losses) over rtt where timers == coarse)`:                   "3",
-		`steps(lower(mean(losses)) < upper(mean(losses)) over seed)`:           "1",
-		`place(trips, 20ms)`:                                                   "1",
+		`mean(ms(wait) where timers == coarse and rtt == 20ms and not live)`: "1200",
+		`sum(losses where timers == 'bsd')`:                                  "6",
+		`mean(greatest(losses) over timers)`:                                 "2",
+		`sum(least(losses) over rtt where timers == coarse)`:                 "3",
+		`steps(lower(mean(losses)) < upper(mean(losses)) over seed)`:         "1",
+		`place(trips, 20ms)`:                                                 "1",
+		`geometric_mean(losses where timers == coarse)`:                      "1.817",
+		`pooled(tries, 0.5)`:                                                 "2",
+		`pooled(tries, 1 where seed == 1).hi + count(over tries)`:            "5",
+		`head(trips, 1)`:                                                       "10ms",
 		`total(wait where timers == coarse)`:                                   "3.7s",
 		`ranked(shares, 2 where timers == coarse)`:                             "0.5",
 		`median(losses where timers == coarse)`:                                "2",
@@ -107,10 +115,12 @@ func TestExpressions(t *testing.T) {
 		`all(mean(losses) > 1.5 over timers)`:                                  "no",
 		`listing("{rtt}: {mean(losses)}" over rtt where timers == coarse)`:     "10ms: 2, 20ms: 2",
 		`listing(timers over timers)`:                                          "bsd, fine",
-		`paired(mean(ms(wait) where timers == coarse and rtt == 20ms) - mean(ms(wait) where timers == fine) over seed)`: "1000",
-		`resampled(sum(ms(wait)) / sum(losses) over seed where timers == coarse and rtt == 20ms)`:                       "600",
-		`resampled(twice(mean(losses)) over seed where timers == fine).hi`:                                              "2",
-		`resampled(crossing(mean(losses), 4, 9 over seed) over seed)`:                                                   "9",
+		`paired(mean(ms(wait) where timers == coarse and rtt == 20ms) - ` +
+			`mean(ms(wait) where timers == fine) over seed)`: "1000",
+		`resampled(sum(ms(wait)) / sum(losses) over seed ` +
+			`where timers == coarse and rtt == 20ms)`: "600",
+		`resampled(twice(mean(losses)) over seed where timers == fine).hi`: "2",
+		`resampled(crossing(mean(losses), 4, 9 over seed) over seed)`:      "9",
 		`values(timers)`: "bsd, fine",
 		`fixed(evenness(seed, 0, 3 where timers == coarse), 3)`:        "0.810",
 		`lookup(coarse, 'linux', 1 / 'a', 'bsd', 4)`:                   "4",
@@ -160,7 +170,8 @@ func TestExpressions(t *testing.T) {
 		`bytes_time(1000, rate)`:                                        "1ms",
 		`twice(mean(losses where timers == fine)) + twice(20ms) / 20ms`: "4",
 	} {
-		s := testScope(t, "functions: {twice(x): 2 * x}\ngroups: {waits: {each: [timers, rtt], measures: {loss: mean(losses), wait: interval(ms(wait))}}}\n")
+		s := testScope(t, "functions: {twice(x): 2 * x}\ngroups: {waits: {each: [timers, rtt], measures: {loss: "+
+			"mean(losses), wait: interval(ms(wait))}}}\n")
 		e, err := parse(text)
 		if err == nil {
 			err = s.sheet.Check(thePlan, Columns(wait{}))
@@ -287,6 +298,7 @@ claims:
     measure: mean(losses where rtt == 1s)
 notes:
   always: {text: "{count(where live)} live row"}
+  slow: {warning: true, text: "{greatest(wait)} is long"}
   never: {when: "count(where live) > 5", text: never}
   each: {for: trips, when: item > 10ms, text: "a round trip of {item}"}
 `
@@ -326,8 +338,9 @@ func TestClaims(t *testing.T) {
 	if out.Claims[0].Measured.Lo == nil || out.Claims[1].Why != "another mix of losses" {
 		t.Errorf("the interval or the reason is missing: %+v", out.Claims[:2])
 	}
-	if !slices.Equal(out.Notes, []string{"1 live row", "a round trip of 20ms"}) {
-		t.Errorf("notes %q", out.Notes)
+	if !slices.Equal(out.Notes, []string{"1 live row", "a round trip of 20ms"}) ||
+		!slices.Equal(out.Warnings, []string{"1.4s is long"}) {
+		t.Errorf("notes %q, warnings %q", out.Notes, out.Warnings)
 	}
 }
 
@@ -357,6 +370,7 @@ tables:
       timers: timers
       "rtt, ms": ms(rtt)
       wait, ms: mean(ms(wait))
+      hidden: {when: count(trips) > 5, value: 1}
       "{item}": {for: trips, value: "count(where rtt == item)"}
       none: mean(losses where seed == 9)
   absent: {title: none, when: "count(trips) > 5", each: timers, columns: {a: 1}}
@@ -364,6 +378,7 @@ tables:
     title: Next to constants
     each: rtt
     rising: true
+    data: count(trips) > 1
     above: [["'printed'", 2 * 3, "''"]]
     columns:
       "rtt, ms": ms(rtt)
@@ -402,7 +417,7 @@ figures:
     x: {label: seed}
     y: {label: "rtt, ms"}
     grid: {where: timers == coarse and rtt == 20ms, across: seed, up: rtt, value: sum(losses), text: "{sum(losses)}",
-           labels: {up: "{ms(rtt)} ms"}}
+           log: true, from: 1, to: count() * 2, labels: {up: "{ms(rtt)} ms"}}
   classes:
     like: grid
     grid: {where: rtt == 20ms, across: seed, up: timers, class: "if(timers == coarse, 'old', 'new')",
@@ -416,6 +431,7 @@ figures:
     y: {label: share}
     series:
       - {name: shares, kind: steps, where: timers == coarse, share: losses}
+      - {name: tries, kind: steps, share: tries, points: 1, where: timers == coarse and not live}
       - {name: quantiles, kind: steps, over: part, at: "list(0, 1, 2, 4)", x: "quantile(losses, part / 4)", y: part}
 `)
 	if len(out.Tables) != 2 || len(out.Figures) != 6 {
@@ -423,9 +439,11 @@ figures:
 	}
 	for i, want := range map[int]string{
 		1: "bsd 1 1 [1] [1400]; bsd, law 1 0 [1] [2000]; fine 2 2 [1] [300]; fine, law 2 0 [1] [2000]; " +
-			"tail 7 0 [1 2 3] [1 0.625 0.375]; fine, ends 3 0 [1 3] [2 6]; bsd, ends 4 0 [1 3] [3 9]; [{10ms 10 true} {20ms 20 true}] []",
+			"tail 7 0 [1 2 3] [1 0.625 0.375]; fine, ends 3 0 [1 3] [2 6]; bsd, ends 4 0 [1 3] [3 9]; [{10ms 10 true} {20ms " +
+			"20 true}] []",
 		2: "losses 1 0 [0 1] [6 2]; [] [bsd fine]",
-		5: "shares 0 0 [1 2 3] [0.3333333333333333 0.6666666666666666 1]; quantiles 0 0 [1 3] [2 4]; [] []",
+		5: "shares 0 0 [1 2 3] [0.3333333333333333 0.6666666666666666 1]; tries 0 0 [1 3] [0.3333333333333333 1]; " +
+			"quantiles 0 0 [1 3] [2 4]; [] []",
 	} {
 		f, got := out.Figures[i], ""
 		for _, s := range f.Series {
@@ -436,7 +454,7 @@ figures:
 		}
 	}
 	for i, want := range map[int]string{
-		3: "{[1 2] [20 ms] [[1 3]] false 0 0 [] [] [[1 3]]}",
+		3: "{[1 2] [20 ms] [[1 3]] true 1 10 [] [] [[1 3]]}",
 		4: "{[1 2] [bsd fine] [] false 0 0 [[0 0] [1 1]] [old new] []}",
 	} {
 		if got := fmt.Sprint(*out.Figures[i].Map); got != want {
@@ -444,15 +462,20 @@ figures:
 		}
 	}
 	got := fmt.Sprint(out.Tables[0].Title, "; ", out.Tables[0].Columns, out.Tables[0].Rows)
-	if want := "Waits under bsd and others; [timers rtt, ms wait, ms 10ms 20ms none] [[bsd 20 1200 0 2 ] [fine 20 200 0 2 ]]"; got != want {
+	if want := "Waits under bsd and others; [timers rtt, ms wait, ms 10ms 20ms none] [[bsd 20 1200 0 2 ] [fine 20 200 " +
+		"0 2 ]]"; got != want {
 		t.Errorf("table %s, want %s", got, want)
+	}
+	if out.Tables[0].Data || !out.Tables[1].Data {
+		t.Error("want the second table as data, and not the first")
 	}
 	got = fmt.Sprint(out.Tables[1].Columns, out.Tables[1].Rows)
 	if want := "[rtt, ms losses losses] [[printed 6 ] [10 2 1] [20 6 4]]"; got != want {
 		t.Errorf("table %s, want %s", got, want)
 	}
 	f := out.Figures[0]
-	got = fmt.Sprintln(f.Y.Hi, f.Marks, f.Series[0].Name, f.Series[0].X, f.Series[0].Y, f.Series[2].Name, f.Series[2].X, f.Series[2].Y, f.Series[2].Dashed)
+	got = fmt.Sprintln(f.Y.Hi, f.Marks, f.Series[0].Name, f.Series[0].X, f.Series[0].Y, f.Series[2].Name, f.Series[2].X,
+		f.Series[2].Y, f.Series[2].Dashed)
 	if want := "2000 [{floor 200 false}] bsd [1 2] [1000 1400] model [1 1.5 2] [1000 1500 2000] true\n"; got != want {
 		t.Errorf("figure %s, want %s", got, want)
 	}
@@ -461,10 +484,12 @@ figures:
 // TestWrongFiles names file, line and key of what is wrong.
 func TestWrongFiles(t *testing.T) {
 	claim := func(lines string) string {
-		return "claims:\n  a:\n    class: law\n    text: t\n    source: s\n    tag: computed\n    measure: mean(losses)\n" + lines
+		return "claims:\n  a:\n    class: law\n    text: t\n    source: s\n    tag: computed\n    measure: " +
+			"mean(losses)\n" + lines
 	}
 	for _, c := range []struct{ claims, figures, want string }{
-		{"clams: {}\n", "", "claims.yaml:1: clams: no such key, did you mean claims?, want one of question, found, let, functions, groups, claims, notes"},
+		{"clams: {}\n", "", "claims.yaml:1: clams: no such key, did you mean claims?, want one of question, found, let, " +
+			"functions, groups, claims, notes"},
 		{claim("    expected: {at_most: 1}\n"), "", "claims.yaml:8: claims: a: expected: no such key, did you mean expect?"},
 		{claim(""), "", "claims.yaml:2: claims: a: want expect"},
 		{claim("    expect: {at_most: 1, below: 2}\n"), "", "claims: a: expect: 2 rules, want one of"},
@@ -472,23 +497,28 @@ func TestWrongFiles(t *testing.T) {
 		{claim("    expect: {holds: true}\n"), "", "holds needs a text"},
 		{claim("    expect: {at_most: 1}\n    when: true\n"), "", "when needs else"},
 		{"claims: {a: {}, a: {}}\n", "", "claims.yaml"},
-		{strings.Replace(claim("    expect: {at_most: 1}\n"), "law", "own", 1), "", `claims.yaml:3: claims: a: class: "own", want one of published, law, check`},
+		{strings.Replace(claim("    expect: {at_most: 1}\n"), "law", "own", 1), "",
+			`claims.yaml:3: claims: a: class: "own", want one of published, law, check`},
 		{"claims: {b: {like: a}}\n", "", `b: like: "a", want a claim above`},
 		{"functions: {mean(x): x}\n", "", "mean: an operator has that name"},
 		{"functions: {f: x}\n", "", "f: want a name and parameters, such as model(t)"},
 		{"let: {losses: 1}\n", "", "claims.yaml:1: let: losses: a column has that name"},
-		{"let: {lost: 1}\n", "tables: {t: {title: x, each: timer, columns: {a: 1}}}\n", "figures.yaml:1: tables: t: each: timer: no such column, did you mean timers?"},
+		{"let: {lost: 1}\n", "tables: {t: {title: x, each: timer, columns: {a: 1}}}\n",
+			"figures.yaml:1: tables: t: each: timer: no such column, did you mean timers?"},
 		{"let: {}\n", "tables: {t: {title: 'x {', columns: {a: 1}}}\n", "a { without its }"},
 		{"let: {}\n", "tables: {t: {title: x, above: [[1]], each: seed, columns: {a: 1, b: {interval: interval(losses)}}}}\n",
 			"figures.yaml:1: tables: t: above: 1 values, want one for each of 4 columns"},
-		{"let: {}\n", "figures: {f: {series: [{over: sead, x: seed, y: 1}]}}\n", "series: sead: no such column, did you mean seed?"},
+		{"let: {}\n", "figures: {f: {series: [{over: sead, x: seed, y: 1}]}}\n", "series: sead: no such column, did you " +
+			"mean seed?"},
 		{"let: [1]\n", "", "claims.yaml:1: let: want a mapping"},
 		{"", "", "claims.yaml: empty, want a mapping"},
 		{"a: b: c\n", "", "claims.yaml: not YAML"},
 	} {
-		sheet, err := Read(fstest.MapFS{"claims.yaml": {Data: []byte(c.claims)}, "figures.yaml": {Data: []byte("tables: {}\n" + c.figures)}}, ".")
+		sheet, err := Read(fstest.MapFS{"claims.yaml": {Data: []byte(c.claims)},
+			"figures.yaml": {Data: []byte("tables: {}\n" + c.figures)}}, ".")
 		if c.figures != "" {
-			sheet, err = Read(fstest.MapFS{"claims.yaml": {Data: []byte(c.claims)}, "figures.yaml": {Data: []byte(c.figures)}}, ".")
+			sheet, err = Read(fstest.MapFS{"claims.yaml": {Data: []byte(c.claims)}, "figures.yaml": {Data: []byte(c.figures)}},
+				".")
 		}
 		if err == nil {
 			err = sheet.Check(thePlan, Columns(wait{}))
@@ -509,8 +539,8 @@ func TestColumns(t *testing.T) {
 	for _, c := range Columns(timing{}) {
 		got = append(got, strings.TrimSpace(c.Name+" "+c.Kind+" "+c.Unit+" "+c.Help))
 	}
-	want := []string{"timers a text", "rtt a duration  of the idle path", "seed a number", "wait a duration", "losses a number segments", "shares a list",
-		"live yes or no", "took an interval ns"}
+	want := []string{"timers a text", "rtt a duration  of the idle path", "seed a number", "wait a duration",
+		"losses a number segments", "shares a list", "live yes or no", "tries a sample", "took an interval ns"}
 	if !slices.Equal(got, want) {
 		t.Errorf("columns %q, want %q", got, want)
 	}
@@ -518,7 +548,8 @@ func TestColumns(t *testing.T) {
 
 // FuzzExpression checks that no text makes the parser or an operator panic.
 func FuzzExpression(f *testing.F) {
-	for _, text := range []string{"mean(losses where timers == coarse)", "1s / (2 - 2)", `"{coarse}" + 'x'`, "least(mean(losses) over rtt).at", "item(trips, -1)", "min()", "among()", "__span(1)"} {
+	for _, text := range []string{"mean(losses where timers == coarse)", "1s / (2 - 2)", `"{coarse}" + 'x'`,
+		"least(mean(losses) over rtt).at", "item(trips, -1)", "min()", "among()", "__span(1)"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -527,7 +558,8 @@ func FuzzExpression(f *testing.F) {
 			return
 		}
 		s := testScope(t, "let: {}\n")
-		n := &names{sheet: s.sheet, values: map[string]bool{"coarse": true, "fine": true, "rate": true, "trips": true}, columns: s.table.names}
+		n := &names{sheet: s.sheet, values: map[string]bool{"coarse": true, "fine": true, "rate": true, "trips": true},
+			columns: s.table.names}
 		if n.check(e.tree, nil) == nil {
 			s.value(e)
 		}

@@ -15,52 +15,63 @@ import (
 
 // The operators on values, which need no rows.
 
-func (s *scope) floatOf(n ast.Expr) (float64, error) {
+// argument evaluates an argument that must be a number, a duration, a text, a list, or any value.
+func argument[T any](s *scope, n ast.Expr) (x T, err error) {
 	v, err := s.eval(n)
 	if err != nil {
-		return 0, err
+		return x, err
 	}
-	x, ok := number(v)
+	ok, want := true, ""
+	switch to := any(&x).(type) {
+	case *any:
+		*to = v
+	case *float64:
+		*to, ok = number(v)
+		want = "a number"
+	case *[]any:
+		*to, ok = v.([]any)
+		want = "a list"
+	case *string:
+		*to, ok = plain(v).(string)
+		want = "a text"
+	case *time.Duration:
+		*to, ok = plain(v).(time.Duration)
+		want = "a duration"
+	default:
+		panic(fmt.Sprintf("BUG: declared: an argument of type %T", x))
+	}
 	if !ok {
-		return 0, fmt.Errorf("%s, want a number", kind(v))
+		err = fmt.Errorf("%s, want %s", kind(v), want)
 	}
-	return x, nil
+	return x, err
 }
 
-func (s *scope) listOf(n ast.Expr) ([]any, error) {
-	v, err := s.eval(n)
-	if err != nil {
-		return nil, err
+func (s *scope) floatOf(n ast.Expr) (float64, error) { return argument[float64](s, n) }
+
+// one makes an operator of a function of one argument.
+func one[A any](of func(a A) (any, error)) func(*scope, *call) (any, error) {
+	return func(s *scope, c *call) (any, error) {
+		a, err := argument[A](s, c.args[0])
+		if err != nil {
+			return nil, err
+		}
+		return of(a)
 	}
-	list, ok := v.([]any)
-	if !ok {
-		return nil, fmt.Errorf("%s, want a list", kind(v))
-	}
-	return list, nil
 }
 
-func (s *scope) textOf(n ast.Expr) (string, error) {
-	v, err := s.eval(n)
-	if err != nil {
-		return "", err
+// two makes an operator of a function of two arguments.
+func two[A, B any](of func(a A, b B) (any, error)) func(*scope, *call) (any, error) {
+	return func(s *scope, c *call) (any, error) {
+		a, err := argument[A](s, c.args[0])
+		if err != nil {
+			return nil, err
+		}
+		b, err := argument[B](s, c.args[1])
+		if err != nil {
+			return nil, err
+		}
+		return of(a, b)
 	}
-	text, ok := plain(v).(string)
-	if !ok {
-		return "", fmt.Errorf("%s, want a text", kind(v))
-	}
-	return text, nil
-}
-
-func (s *scope) spanOf(n ast.Expr) (time.Duration, error) {
-	v, err := s.eval(n)
-	if err != nil {
-		return 0, err
-	}
-	d, ok := plain(v).(time.Duration)
-	if !ok {
-		return 0, fmt.Errorf("%s, want a duration", kind(v))
-	}
-	return d, nil
 }
 
 func interval(v any) (stat.Interval, bool) {
@@ -94,37 +105,15 @@ func among(s *scope, c *call) (any, error) {
 	return has(all[1:], all[0])
 }
 
-func contains(s *scope, c *call) (any, error) {
-	list, err := s.listOf(c.args[0])
-	if err != nil {
-		return nil, err
-	}
-	v, err := s.eval(c.args[1])
-	if err != nil {
-		return nil, err
-	}
-	return has(list, v)
-}
+func contains(list []any, v any) (any, error) { return has(list, v) }
 
-func place(s *scope, c *call) (any, error) {
-	list, err := s.listOf(c.args[0])
-	if err != nil {
-		return nil, err
-	}
-	v, err := s.eval(c.args[1])
+func place(list []any, v any) (any, error) {
 	for i, x := range list {
-		same := false
-		if err == nil {
-			same, err = equal(x, v)
-		}
-		if same {
-			return float64(i), nil
+		if same, err := equal(x, v); err != nil || same {
+			return float64(i), err
 		}
 	}
-	if err == nil {
-		err = fmt.Errorf("%s is not in the list %s", show(v), show(list))
-	}
-	return nil, err
+	return nil, fmt.Errorf("%s is not in the list %s", show(v), show(list))
 }
 
 func has(list []any, v any) (bool, error) {
@@ -136,41 +125,29 @@ func has(list []any, v any) (bool, error) {
 	return false, nil
 }
 
-func starts(s *scope, c *call) (any, error) {
-	text, err := s.textOf(c.args[0])
-	if err != nil {
-		return nil, err
-	}
-	prefix, err := s.textOf(c.args[1])
-	return strings.HasPrefix(text, prefix), err
-}
+func starts(text, prefix string) (any, error) { return strings.HasPrefix(text, prefix), nil }
 
 func element(at func(n int) int) func(*scope, *call) (any, error) {
-	return func(s *scope, c *call) (any, error) {
-		list, err := s.listOf(c.args[0])
-		if err != nil {
-			return nil, err
-		}
+	return one(func(list []any) (any, error) {
 		if len(list) == 0 {
 			return nil, errNoRows
 		}
 		return list[at(len(list))], nil
-	}
+	})
 }
 
-func item(s *scope, c *call) (any, error) {
-	list, err := s.listOf(c.args[0])
-	if err != nil {
-		return nil, err
+func head(list []any, n float64) (any, error) {
+	if !(n >= 0) {
+		return nil, fmt.Errorf("count %v, want 0 or more", n)
 	}
-	x, err := s.floatOf(c.args[1])
-	if err != nil {
-		return nil, err
+	return list[:int(min(n, float64(len(list))))], nil
+}
+
+func item(list []any, at float64) (any, error) {
+	if i := int(at); float64(i) != at || i < 0 || i >= len(list) {
+		return nil, fmt.Errorf("index %v, want 0 to %d", at, len(list)-1)
 	}
-	if i := int(x); float64(i) != x || i < 0 || i >= len(list) {
-		return nil, fmt.Errorf("index %v, want 0 to %d", x, len(list)-1)
-	}
-	return list[int(x)], nil
+	return list[int(at)], nil
 }
 
 // choose evaluates only the value that the condition wants.
@@ -216,46 +193,35 @@ func otherwise(s *scope, c *call) (any, error) {
 	return v, err
 }
 
-func listOfValues(s *scope, c *call) (any, error) {
-	args, err := s.values(c.args)
-	if err != nil {
-		return nil, err
-	}
-	var all []any
-	for _, v := range args {
+// flat evaluates all arguments, and takes lists apart.
+func (s *scope) flat(args []ast.Expr) (all []any, err error) {
+	values, err := s.values(args)
+	for _, v := range values {
 		if list, ok := v.([]any); ok {
 			all = append(all, list...)
 		} else {
 			all = append(all, v)
 		}
 	}
+	return all, err
+}
+
+func listOfValues(s *scope, c *call) (any, error) {
+	all, err := s.flat(c.args)
+	if err != nil {
+		return nil, err
+	}
 	return once(all)
 }
 
-func power(s *scope, c *call) (any, error) {
-	x, err := s.floatOf(c.args[0])
-	if err != nil {
-		return nil, err
-	}
-	n, err := s.floatOf(c.args[1])
-	if err == nil && (n < 0 || n > math.MaxInt32 || n != math.Floor(n)) {
-		err = fmt.Errorf("power %v, want a whole number, 0 or more", n)
-	}
-	if err != nil {
-		return nil, err
+func power(x, n float64) (any, error) {
+	if !(n >= 0 && n <= math.MaxInt32 && n == math.Floor(n)) {
+		return nil, fmt.Errorf("power %v, want a whole number, 0 or more", n)
 	}
 	return stat.Power(x, int(n)), nil
 }
 
-func next(s *scope, c *call) (any, error) {
-	list, err := s.listOf(c.args[0])
-	if err != nil {
-		return nil, err
-	}
-	than, err := s.eval(c.args[1])
-	if err != nil {
-		return nil, err
-	}
+func next(list []any, than any) (any, error) {
 	for _, v := range list {
 		if sign, err := compare(v, than); err != nil || sign >= 0 {
 			return v, err
@@ -267,15 +233,7 @@ func next(s *scope, c *call) (any, error) {
 	return list[len(list)-1], nil
 }
 
-func nearestOf(s *scope, c *call) (any, error) {
-	list, err := s.listOf(c.args[0])
-	if err != nil {
-		return nil, err
-	}
-	to, err := s.floatOf(c.args[1])
-	if err != nil {
-		return nil, err
-	}
+func nearestOf(list []any, to float64) (any, error) {
 	best, far := any(nil), 0.0
 	for _, v := range list {
 		x, ok := number(v)
@@ -292,52 +250,26 @@ func nearestOf(s *scope, c *call) (any, error) {
 	return best, nil
 }
 
-func join(s *scope, c *call) (any, error) {
-	list, err := s.listOf(c.args[0])
-	if err != nil {
-		return nil, err
-	}
-	between, err := s.textOf(c.args[1])
+func join(list []any, between string) (any, error) {
 	all := make([]string, len(list))
 	for i, v := range list {
 		all[i] = show(v)
 	}
-	return strings.Join(all, between), err
+	return strings.Join(all, between), nil
 }
 
-func digits(s *scope, c *call) (any, error) {
-	x, err := s.floatOf(c.args[0])
-	return strconv.FormatFloat(x, 'f', 0, 64), err
-}
+func digits(x float64) (any, error) { return strconv.FormatFloat(x, 'f', 0, 64), nil }
 
-func fixed(s *scope, c *call) (any, error) {
-	x, err := s.floatOf(c.args[0])
-	if err != nil {
-		return nil, err
-	}
-	behind, err := s.floatOf(c.args[1])
-	if err == nil && !(behind >= 0 && behind <= 12) {
-		err = fmt.Errorf("%v digits, want 0 to 12", behind)
-	}
-	if err != nil {
-		return nil, err
+func fixed(x, behind float64) (any, error) {
+	if !(behind >= 0 && behind <= 12) {
+		return nil, fmt.Errorf("%v digits, want 0 to 12", behind)
 	}
 	return strconv.FormatFloat(x, 'f', int(behind), 64), nil
 }
 
-func seconds(s *scope, c *call) (any, error) {
-	d, err := s.spanOf(c.args[0])
-	return d.Seconds(), err
-}
-
-func listed(s *scope, c *call) (any, error) {
-	text, err := s.textOf(c.args[0])
-	if err != nil {
-		return nil, err
-	}
-	list, err := s.listOf(c.args[1])
-	if err != nil || len(list) == 0 {
-		return "", err
+func listed(text string, list []any) (any, error) {
+	if len(list) == 0 {
+		return "", nil
 	}
 	return text + show(list), nil
 }
@@ -345,23 +277,16 @@ func listed(s *scope, c *call) (any, error) {
 // pickBy returns the least (-1) or greatest (1) of the arguments; lists count by their values.
 func pickBy(want int) func(*scope, *call) (any, error) {
 	return func(s *scope, c *call) (any, error) {
-		args, err := s.values(c.args)
+		all, err := s.flat(c.args)
+		if err == nil && len(all) == 0 {
+			err = errNoRows
+		}
 		if err != nil {
 			return nil, err
 		}
-		var all []any
-		for _, v := range args {
-			if list, ok := v.([]any); ok {
-				all = append(all, list...)
-			} else {
-				all = append(all, plain(v))
-			}
-		}
-		if len(all) == 0 {
-			return nil, errNoRows
-		}
-		best := all[0]
+		best := plain(all[0])
 		for _, v := range all[1:] {
+			v = plain(v)
 			sign, err := compare(v, best)
 			if err != nil {
 				return nil, err
@@ -389,20 +314,10 @@ func bounds(s *scope, c *call) (any, error) {
 }
 
 func rounding(of func(float64) float64) func(*scope, *call) (any, error) {
-	return func(s *scope, c *call) (any, error) {
-		x, err := s.floatOf(c.args[0])
-		if err != nil {
-			return nil, err
-		}
-		return of(x), nil
-	}
+	return one(func(x float64) (any, error) { return of(x), nil })
 }
 
-func absolute(s *scope, c *call) (any, error) {
-	v, err := s.eval(c.args[0])
-	if err != nil {
-		return nil, err
-	}
+func absolute(v any) (any, error) {
 	if d, ok := plain(v).(time.Duration); ok {
 		return d.Abs(), nil
 	}
@@ -413,31 +328,13 @@ func absolute(s *scope, c *call) (any, error) {
 	return math.Abs(x), nil
 }
 
-func milliseconds(s *scope, c *call) (any, error) {
-	d, err := s.spanOf(c.args[0])
-	return float64(d) / 1e6, err
-}
+func milliseconds(d time.Duration) (any, error) { return float64(d) / 1e6, nil }
+func seconds(d time.Duration) (any, error)      { return d.Seconds(), nil }
+func round(d, to time.Duration) (any, error)    { return d.Round(to), nil }
 
-func round(s *scope, c *call) (any, error) {
-	d, err := s.spanOf(c.args[0])
-	if err != nil {
-		return nil, err
-	}
-	to, err := s.spanOf(c.args[1])
-	return d.Round(to), err
-}
-
-func bytesTime(s *scope, c *call) (any, error) {
-	bytes, err := s.floatOf(c.args[0])
-	if err != nil {
-		return nil, err
-	}
-	rate, err := s.floatOf(c.args[1])
-	if err == nil && !(rate > 0) {
-		err = fmt.Errorf("a rate of %v bit/s, want more than 0", rate)
-	}
-	if err != nil {
-		return nil, err
+func bytesTime(bytes, rate float64) (any, error) {
+	if !(rate > 0) {
+		return nil, fmt.Errorf("a rate of %v bit/s, want more than 0", rate)
 	}
 	return time.Duration(8e9 * bytes / rate), nil
 }

@@ -15,10 +15,25 @@ func (s *scope) grid(from *grid) (*figure.Map, error) {
 	if err != nil {
 		return nil, err
 	}
-	made := &figure.Map{Log: from.Log}
+	made := &figure.Map{}
+	if from.Log.set() {
+		if made.Log, err = s.yes(from.Log.tree); err != nil {
+			return nil, atLine(from.Log.line, err)
+		}
+	}
+	for _, end := range []struct {
+		from formula
+		to   *float64
+	}{{from.From, &made.Lo}, {from.To, &made.Hi}} {
+		if end.from.set() {
+			if *end.to, err = s.floatOf(end.from.tree); err != nil {
+				return nil, atLine(end.from.line, err)
+			}
+		}
+	}
 	var classes []any
 	if from.Classes.set() {
-		if classes, err = in.listOf(from.Classes.tree); err != nil {
+		if classes, err = argument[[]any](in, from.Classes.tree); err != nil {
 			return nil, atLine(from.Classes.line, err)
 		}
 		for _, c := range classes {
@@ -78,7 +93,7 @@ func addRow(made *figure.Map, from *grid, cells []group) error {
 	var texts []string
 	for _, cell := range cells {
 		if from.Class.set() {
-			class, err := cell.scope.textOf(from.Class.tree)
+			class, err := argument[string](cell.scope, from.Class.tree)
 			if err != nil {
 				return err
 			}

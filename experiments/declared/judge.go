@@ -59,6 +59,7 @@ func DefineRows[P, C, R any](s experiments.Spec[P, C], rows func(p *P, cells []C
 		}
 		return sheet().outcome(p, tableOf(rows(p, cells)))
 	}
+	s.Shows = func(plan, all any) (*experiments.Outcome, error) { return sheet().outcome(plan, tableOf(all)) }
 	if s.Question == "" {
 		s.Words = sync.OnceValues(func() (question, found string) { return words(s.Files, folderOf(s.Folder)) })
 	}
@@ -96,8 +97,8 @@ func folderOf(folder string) string {
 }
 
 // Open opens a user's folder: plan.yaml, which names the study whose runs it takes, claims.yaml and
-// figures.yaml over the rows of that study. find returns a study by its name, nil if there is none.
-// Errors name the file, line and key.
+// figures.yaml over the rows of that study. Without figures.yaml it shows what that study shows.
+// find returns a study by its name, nil if there is none. Errors name the file, line and key.
 func Open(files fs.FS, folder string, quick bool, find func(name string) *experiments.Study) (*experiments.Job, error) {
 	name := path.Join(folder, "plan.yaml")
 	text, err := fs.ReadFile(files, name)
@@ -124,7 +125,17 @@ func Open(files fs.FS, folder string, quick bool, find func(name string) *experi
 		return nil, err
 	}
 	job.JudgeBy(sheet.question, sheet.found, func(plan, rows any) (*experiments.Outcome, error) {
-		return sheet.outcome(plan, tableOf(rows))
+		out, err := sheet.outcome(plan, tableOf(rows))
+		if err != nil || !sheet.bare {
+			return out, err
+		}
+		shown, err := study.Shows(plan, rows)
+		if err != nil {
+			return nil, err
+		}
+		out.Tables, out.Figures = shown.Tables, shown.Figures
+		out.Notes, out.Warnings = append(out.Notes, shown.Notes...), append(out.Warnings, shown.Warnings...)
+		return out, nil
 	})
 	return job, nil
 }
@@ -262,10 +273,15 @@ func (s *scope) addNote(out *experiments.Outcome, n *note) error {
 	if errors.Is(err, errNoRows) {
 		return nil // the plan has no such runs to speak about
 	}
-	if err == nil {
+	switch {
+	case err != nil:
+		return err
+	case n.Warning:
+		out.Warnings = append(out.Warnings, text)
+	default:
 		out.Notes = append(out.Notes, text)
 	}
-	return err
+	return nil
 }
 
 // claimText returns a claim with its texts. A text that shows a measure without rows stays as it is
@@ -277,7 +293,7 @@ func (s *scope) claimText(c *claim) (made experiments.Claim, err error) {
 		Look: experiments.Look{Read: experiments.Read(c.Look.Read.text), At: c.Look.At.text, Quote: c.Look.Quote.text,
 			Turns: c.Look.Turns.text},
 	}
-	if made.Name, err = s.text(c.name); err != nil {
+	if made.Name, err = s.text(c.Name.template); err != nil {
 		return made, err
 	}
 	for _, t := range []struct {

@@ -46,15 +46,17 @@ func rowOperators() []operator {
 		of(1, "median(NUMBER where CONDITION)", "median over the rows", numbers(stat.Median[float64])),
 		of(2, "quantile(NUMBER, SHARE where CONDITION)",
 			"quantile over the rows (Hyndman and Fan's type 1), SHARE from 0 to 1", quantile),
+		of(2, "pooled(SAMPLE, SHARE where CONDITION)",
+			"quantile of the rows' samples together, in ms, with its 95 % bootstrap interval over the rows", pooled),
 		of(1, "total(DURATION where CONDITION)", "sum of a duration over the rows", total),
 		of(2, "ranked(LIST, RANK where CONDITION)",
 			"a value of the lists of all rows together: 1 is the greatest, 2 the next", ranked),
 		of(1, "interval(NUMBER where CONDITION)",
 			"mean with its 95 % bootstrap interval over the rows, which are independent: .value, .lo, .hi",
-			bootstrapMean),
+			numbers(bootstrapMean)),
 		of(2, "ratio(NUMBER, NUMBER where CONDITION)",
 			"sum of the first divided by the sum of the second, with the 95 % bootstrap interval over the rows",
-			bootstrapRatio),
+			pairs(bootstrapRatio)),
 		of(2, "slope(NUMBER, NUMBER where CONDITION)",
 			"slope of the least-squares line of the first number over the second",
 			lineOf(func(slope, _, _ float64) float64 { return slope })),
@@ -66,7 +68,7 @@ func rowOperators() []operator {
 			lineOf(func(_, _, r2 float64) float64 { return r2 })),
 		of(2, "rank_correlation(NUMBER, NUMBER where CONDITION)",
 			"rank correlation of two numbers of the rows (Spearman), ties in the middle; 0 of a constant",
-			rankCorrelation),
+			pairs(rankCorrelation)),
 		of(3, "evenness(NUMBER, LEAST, MOST where CONDITION)",
 			"probability of numbers so far from even between two bounds, if they are (Kolmogorov-Smirnov)", evenness),
 		of(1, "lower(MEASURE)", "in steps: the measure at the value that a step begins at", ofStep(0)),
@@ -85,6 +87,8 @@ func axisOperators() []operator {
 			"how many rows, groups of rows, or values of a list", count),
 		of(1, 0, "mean(NUMBER where CONDITION) or mean(MEASURE over AXIS, … where CONDITION)",
 			"mean of a number over the rows, or of a measure over axes", numbers(stat.Mean[float64])),
+		of(1, 0, "geometric_mean(NUMBER where CONDITION) or geometric_mean(MEASURE over AXIS, … where CONDITION)",
+			"mean of ratios, as mean", numbers(geometricMean)),
 		of(1, 0, "sum(NUMBER where CONDITION) or sum(MEASURE over AXIS, … where CONDITION)",
 			"sum, as mean", numbers(sum)),
 		of(1, 0, "steps(CONDITION over AXIS where CONDITION)",
@@ -109,7 +113,8 @@ func axisOperators() []operator {
 		of(1, 0, "listing(TEXT where CONDITION) or listing(TEXT over AXIS, … where CONDITION)",
 			"list of a text for each row, or for each value of an axis, which rises", listing),
 		of(1, 0, "paired(MEASURE - MEASURE over AXIS where CONDITION)",
-			"mean of a measure over the values of an axis, such as the seed, with its 95 % bootstrap interval", paired),
+			"mean of a measure over the values of an axis, such as the seed, with its 95 % bootstrap interval",
+			numbers(bootstrapMean)),
 		of(1, 1, "resampled(MEASURE over AXIS where CONDITION) or resampled(MEASURE, DRAWS over …)",
 			"measure of all rows, with its 95 % bootstrap interval over the values of an axis, such as the seed; DRAWS "+
 				"is the number of a random sequence, 1 without", resampled),
@@ -126,19 +131,20 @@ func valueOperators() []operator {
 			lookup),
 		of(2, "otherwise(MEASURE, VALUE)", "the measure; the value where it has no rows", otherwise),
 		of(-1, "among(VALUE, VALUE, …)", "whether the first value is one of the others", among),
-		of(2, "contains(LIST, VALUE)", "whether a list has a value", contains),
-		of(2, "place(LIST, VALUE)", "place of a value in a list, from 0", place),
-		of(2, "starts(TEXT, TEXT)", "whether the first text begins with the second", starts),
+		of(2, "contains(LIST, VALUE)", "whether a list has a value", two(contains)),
+		of(2, "place(LIST, VALUE)", "place of a value in a list, from 0", two(place)),
+		of(2, "starts(TEXT, TEXT)", "whether the first text begins with the second", two(starts)),
 
 		of(-1, "list(VALUE, …)", "list of the arguments and of the values of lists, each once", listOfValues),
 		of(1, "first(LIST)", "first value of a list", element(func(n int) int { return 0 })),
 		of(1, "last(LIST)", "last value of a list", element(func(n int) int { return n - 1 })),
-		of(2, "item(LIST, INDEX)", "a value of a list, from 0", item),
+		of(2, "head(LIST, COUNT)", "a list's first values, at most so many", two(head)),
+		of(2, "item(LIST, INDEX)", "a value of a list, from 0", two(item)),
 		of(2, "next(LIST, VALUE)", "first value of a rising list that is not below the other one; the last one "+
-			"without", next),
-		of(2, "nearest(LIST, NUMBER)", "value of a list that is nearest to a number", nearestOf),
-		of(2, "listed(TEXT, LIST)", "the text and the list; nothing for an empty list", listed),
-		of(2, "join(LIST, TEXT)", "the values of a list with a text between them", join),
+			"without", two(next)),
+		of(2, "nearest(LIST, NUMBER)", "value of a list that is nearest to a number", two(nearestOf)),
+		of(2, "listed(TEXT, LIST)", "the text and the list; nothing for an empty list", two(listed)),
+		of(2, "join(LIST, TEXT)", "the values of a list with a text between them", two(join)),
 
 		of(-1, "min(NUMBER, …)", "least of its arguments", pickBy(-1)),
 		of(-1, "max(NUMBER, …)", "greatest of its arguments", pickBy(1)),
@@ -146,16 +152,16 @@ func valueOperators() []operator {
 		of(1, "ceil(NUMBER)", "least whole number not below", rounding(math.Ceil)),
 		of(1, "floor(NUMBER)", "greatest whole number not above", rounding(math.Floor)),
 		of(1, "sqrt(NUMBER)", "square root", rounding(math.Sqrt)),
-		of(1, "abs(NUMBER)", "absolute value, also of a duration", absolute),
-		of(1, "digits(NUMBER)", "text of a whole number, without commas", digits),
-		of(2, "fixed(NUMBER, DIGITS)", "text of a number with so many digits behind the point", fixed),
+		of(1, "abs(NUMBER)", "absolute value, also of a duration", one(absolute)),
+		of(1, "digits(NUMBER)", "text of a whole number, without commas", one(digits)),
+		of(2, "fixed(NUMBER, DIGITS)", "text of a number with so many digits behind the point", two(fixed)),
 
-		of(2, "power(NUMBER, COUNT)", "a number to the power of a whole number", power),
+		of(2, "power(NUMBER, COUNT)", "a number to the power of a whole number", two(power)),
 
-		of(1, "ms(DURATION)", "a duration as a number of milliseconds", milliseconds),
-		of(1, "seconds(DURATION)", "a duration as a number of seconds", seconds),
-		of(2, "round(DURATION, DURATION)", "a duration to the nearest multiple of another", round),
-		of(2, "bytes_time(BYTES, RATE)", "how long a link of so many bit/s takes to send so many bytes", bytesTime),
+		of(1, "ms(DURATION)", "a duration as a number of milliseconds", one(milliseconds)),
+		of(1, "seconds(DURATION)", "a duration as a number of seconds", one(seconds)),
+		of(2, "round(DURATION, DURATION)", "a duration to the nearest multiple of another", two(round)),
+		of(2, "bytes_time(BYTES, RATE)", "how long a link of so many bit/s takes to send so many bytes", two(bytesTime)),
 	}
 }
 
@@ -233,6 +239,14 @@ func evenness(s *scope, c *call) (any, error) {
 	return p, nil
 }
 
+func geometricMean(all []float64) float64 {
+	logs := 0.0
+	for _, x := range all {
+		logs += stat.Log(x)
+	}
+	return stat.Exp(logs / float64(len(all)))
+}
+
 func sum(all []float64) (total float64) {
 	for _, x := range all {
 		total += x
@@ -291,7 +305,7 @@ func ranked(s *scope, c *call) (any, error) {
 	return values[len(values)-int(rank)], nil
 }
 
-func numbers(of func([]float64) float64) func(*scope, *call) (any, error) {
+func numbers[T float64 | stat.Interval](of func([]float64) T) func(*scope, *call) (any, error) {
 	return func(s *scope, c *call) (any, error) {
 		if c.over == nil {
 			all, err := s.floatsOf(c.args[0], c.where)
@@ -321,33 +335,63 @@ func quantile(s *scope, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	share, err := s.floatOf(c.args[1])
-	if err == nil && !(share >= 0 && share <= 1) {
-		err = fmt.Errorf("share %v, want 0 to 1", share)
-	}
+	share, err := s.shareOf(c.args[1])
 	if err != nil {
 		return nil, err
 	}
 	return stat.Quantile(all, share), nil
 }
 
-func bootstrapMean(s *scope, c *call) (any, error) {
-	all, err := s.floatsOf(c.args[0], c.where)
-	if err != nil {
-		return nil, err
+func (s *scope) shareOf(n ast.Expr) (float64, error) {
+	share, err := s.floatOf(n)
+	if err == nil && !(share >= 0 && share <= 1) {
+		err = fmt.Errorf("share %v, want 0 to 1", share)
 	}
-	return stat.BootstrapMean(all, 1), nil
+	return share, err
 }
 
-func bootstrapRatio(s *scope, c *call) (any, error) {
-	above, err := s.floatsOf(c.args[0], c.where)
+func pooled(s *scope, c *call) (any, error) {
+	rows, err := s.each(c.args[0], c.where)
 	if err != nil {
 		return nil, err
 	}
-	below, err := s.floatsOf(c.args[1], c.where)
+	share, err := s.shareOf(c.args[1])
 	if err != nil {
 		return nil, err
 	}
+	var samples [][]time.Duration
+	for _, v := range rows {
+		sample, ok := v.(Sample)
+		if !ok {
+			return nil, fmt.Errorf("%s, want a sample", kind(v))
+		}
+		samples = append(samples, sample)
+	}
+	in := stat.BootstrapQuantile(samples, 3, share)
+	if in.Value != in.Value {
+		return nil, errNoRows
+	}
+	return arithmetic("/", in, 1e6)
+}
+
+// pairs makes an operator of a function of two numbers of each row.
+func pairs(of func(a, b []float64) any) func(*scope, *call) (any, error) {
+	return func(s *scope, c *call) (any, error) {
+		a, err := s.floatsOf(c.args[0], c.where)
+		if err != nil {
+			return nil, err
+		}
+		b, err := s.floatsOf(c.args[1], c.where)
+		if err != nil {
+			return nil, err
+		}
+		return of(a, b), nil
+	}
+}
+
+func bootstrapMean(all []float64) stat.Interval { return stat.BootstrapMean(all, 1) }
+
+func bootstrapRatio(above, below []float64) any {
 	rows := make([][][2]float64, len(above))
 	for i := range above {
 		rows[i] = [][2]float64{{above[i], below[i]}}
@@ -358,13 +402,13 @@ func bootstrapRatio(s *scope, c *call) (any, error) {
 			up, down = up+x[0], down+x[1]
 		}
 		return up / down
-	}), nil
+	})
 }
 
 func count(s *scope, c *call) (any, error) {
 	switch {
 	case len(c.args) == 1 && c.where == nil && c.over == nil:
-		list, err := s.listOf(c.args[0])
+		list, err := argument[[]any](s, c.args[0])
 		return float64(len(list)), err
 	case len(c.args) > 0:
 		return nil, fmt.Errorf("want a list, or over and where")
@@ -399,28 +443,10 @@ func once(all []any) (any, error) {
 
 // lineOf returns a figure of the line through the points of the rows.
 func lineOf(of func(slope, intercept, r2 float64) float64) func(*scope, *call) (any, error) {
-	return func(s *scope, c *call) (any, error) {
-		y, err := s.floatsOf(c.args[0], c.where)
-		if err != nil {
-			return nil, err
-		}
-		x, err := s.floatsOf(c.args[1], c.where)
-		if err != nil {
-			return nil, err
-		}
-		return of(stat.Line(x, y)), nil
-	}
+	return pairs(func(y, x []float64) any { return of(stat.Line(x, y)) })
 }
 
-func rankCorrelation(s *scope, c *call) (any, error) {
-	x, err := s.floatsOf(c.args[0], c.where)
-	if err != nil {
-		return nil, err
-	}
-	y, err := s.floatsOf(c.args[1], c.where)
-	if err != nil {
-		return nil, err
-	}
+func rankCorrelation(x, y []float64) any {
 	a, b := ranks(x), ranks(y)
 	ma, mb := stat.Mean(a), stat.Mean(b)
 	var ab, aa, bb float64
@@ -429,9 +455,9 @@ func rankCorrelation(s *scope, c *call) (any, error) {
 		ab, aa, bb = ab+float64(da*db), aa+float64(da*da), bb+float64(db*db)
 	}
 	if aa == 0 || bb == 0 {
-		return 0.0, nil
+		return 0.0
 	}
-	return ab / math.Sqrt(aa*bb), nil
+	return ab / math.Sqrt(aa*bb)
 }
 
 // ranks returns the place of each number among all in order; equal ones share the middle.
@@ -684,22 +710,6 @@ func listing(s *scope, c *call) (any, error) {
 		return nil
 	})
 	return list, err
-}
-
-func paired(s *scope, c *call) (any, error) {
-	var values []float64
-	err := s.over(c, func(_ group, v any) error {
-		x, ok := number(v)
-		if !ok {
-			return fmt.Errorf("%s, want a number", kind(v))
-		}
-		values = append(values, x)
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return stat.BootstrapMean(values, 1), nil
 }
 
 // resampled draws the values of the axis with their rows. A draw without rows to measure does not

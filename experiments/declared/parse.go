@@ -21,8 +21,9 @@ const (
 )
 
 var (
-	token1    = regexp.MustCompile(`^(?:"[^"]*"|'[^']*'|[0-9][0-9_]*(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?|[\pL_][\pL0-9_]*|\s+|.)`)
-	duration  = regexp.MustCompile(`^[0-9]+(?:\.[0-9]+)?(?:ns|us|µs|ms|s|m|h)(?:[0-9]+(?:\.[0-9]+)?(?:ns|us|µs|ms|s|m|h))*`)
+	token1 = regexp.MustCompile(
+		`^(?:"[^"]*"|'[^']*'|[0-9][0-9_]*(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?|[\pL_][\pL0-9_]*|\s+|.)`)
+	duration  = regexp.MustCompile(`^(?:[0-9]+(?:\.[0-9]+)?(?:ns|us|µs|ms|s|m|h))+`)
 	wordStart = regexp.MustCompile(`^[\pL0-9_]`)
 	spelled   = map[string]string{
 		"and": "&&", "or": "||", "not": "!", "if": ifName,

@@ -14,7 +14,7 @@ import (
 type Column struct {
 	Name string // as in expressions
 	Unit string // such as "bytes"; "" for none and for durations
-	Kind string // "a number", "a duration", "a text", "yes or no" or "a list"
+	Kind string // "a number", "a duration", "a text", "yes or no", "a list" or "a sample"
 	Help string // one line, "" if the struct's field has none
 }
 
@@ -34,8 +34,9 @@ func (t *rows) kindsOf(column string) []int {
 	kinds, numbers := make([]int, len(t.values)), map[any]int{}
 	for i, row := range t.values {
 		v := row[t.index[column]]
-		if l, ok := v.([]any); ok {
-			v = fmt.Sprint(l)
+		switch v.(type) {
+		case []any, Sample:
+			v = fmt.Sprint(v)
 		}
 		k, ok := numbers[v]
 		if !ok {
@@ -143,6 +144,8 @@ func asValue(v reflect.Value) (value any, ok bool) {
 	case time.Duration:
 		return x, true
 	case stat.Interval:
+		return x, true
+	case Sample:
 		return x, true
 	case fmt.Stringer:
 		return x.String(), true

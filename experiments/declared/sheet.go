@@ -31,6 +31,7 @@ type Sheet struct {
 	question, found string
 
 	claimsFile, figuresFile string
+	bare                    bool // without figures.yaml
 }
 
 // function is a formula with parameters.
@@ -87,7 +88,7 @@ type claim struct {
 	Doubted   bool    `yaml:"doubted"`
 	Exact     bool    `yaml:"exact"` // no seed changes the measure
 
-	name template
+	Name prose // its key
 }
 
 // look is how a claim was looked at before it counted.
@@ -127,6 +128,8 @@ type note struct {
 	For  formula `yaml:"for"` // a list; a note for each value, with item and index
 	When formula `yaml:"when"`
 	Text prose   `yaml:"text"`
+	// Warning says what keeps the results from being taken as they are.
+	Warning bool `yaml:"warning"`
 }
 
 // table is a table of figures.yaml.
@@ -135,14 +138,14 @@ type table struct {
 	Title   prose           `yaml:"title"`
 	When    formula         `yaml:"when"`
 	Rows    string          `yaml:"rows"` // groups in the place of the study's rows
-	Where   formula         `yaml:"where"`
-	Each    list[string]    `yaml:"each"`    // a line for each value of these columns
-	Rising  bool            `yaml:"rising"`  // in rising order of the first of them
-	Above   list[constants] `yaml:"above"`   // lines of constants before the others
-	Data    bool            `yaml:"data"`    // for programs, in a file of its own
-	Columns ordered[column] `yaml:"columns"` // by their headings
+	Where   formula         `yaml:"where" rows:""`
+	Each    list[string]    `yaml:"each"`            // a line for each value of these columns
+	Rising  bool            `yaml:"rising"`          // in rising order of the first of them
+	Above   list[constants] `yaml:"above"`           // lines of constants before the others
+	Data    formula         `yaml:"data"`            // whether it is for programs, in a file
+	Columns ordered[column] `yaml:"columns" rows:""` // by heading
 
-	name template
+	Name prose // its key
 }
 
 // constants are the values of a line, such as published ones.
@@ -154,13 +157,14 @@ func (c *constants) UnmarshalYAML(n *yaml.Node) error { return strict(n, (*list[
 // column is a column of a table: a formula; or three, of a value and its interval; or columns, for
 // each value of a list with item and index if it has one.
 type column struct {
-	Heading  prose           `yaml:"heading"` // in the place of its name
+	Heading  prose           `yaml:"heading"` // in the place of its key
+	When     formula         `yaml:"when"`    // without it the table has no such column
 	Value    formula         `yaml:"value"`
 	Interval formula         `yaml:"interval"`
 	For      formula         `yaml:"for"`
 	Columns  ordered[column] `yaml:"columns"` // for each value of the list, if there is one
 
-	heading prose
+	Shown prose // its heading or key
 }
 
 // UnmarshalYAML implements yaml.Unmarshaler.
@@ -187,14 +191,14 @@ type graph struct {
 	Panels ordered[panel] `yaml:"panels"`
 	Grid   *grid          `yaml:"grid"` // in the place of series
 
-	name template
+	Name prose // its key
 }
 
 // panel is what a figure of several has of its own.
 type panel struct {
 	Title   prose      `yaml:"title"` // behind that of the figure
 	Caption prose      `yaml:"caption"`
-	Value   formula    `yaml:"value"` // along y
+	Value   formula    `yaml:"value" series:""` // along y
 	Y       axis       `yaml:"y"`
 	Marks   list[mark] `yaml:"marks"`
 }
@@ -202,15 +206,17 @@ type panel struct {
 // grid is a map: a cell for each value of two columns, coloured by a number or by a class.
 type grid struct {
 	Rows    string  `yaml:"rows"` // groups in the place of the study's rows
-	Where   formula `yaml:"where"`
-	Across  string  `yaml:"across"`  // column from left to right
-	Up      string  `yaml:"up"`      // column from the bottom up
-	Value   formula `yaml:"value"`   // a number, or
-	Class   formula `yaml:"class"`   // one of classes,
-	Classes formula `yaml:"classes"` // a list of texts
-	Text    prose   `yaml:"text"`    // in the cell
-	Log     bool    `yaml:"log"`     // colours by the logarithm
-	Labels  labels  `yaml:"labels"`  // the default is the values
+	Where   formula `yaml:"where" rows:""`
+	Across  string  `yaml:"across"`          // column from left to right
+	Up      string  `yaml:"up"`              // column from the bottom up
+	Value   formula `yaml:"value" rows:""`   // a number, or
+	Class   formula `yaml:"class" rows:""`   // one of classes,
+	Classes formula `yaml:"classes" rows:""` // a list of texts
+	Text    prose   `yaml:"text" rows:""`    // in the cell
+	Log     formula `yaml:"log"`             // whether colours follow the logarithm
+	From    formula `yaml:"from"`            // the number of the first colour, and of the last
+	To      formula `yaml:"to"`
+	Labels  labels  `yaml:"labels" rows:""` // the default is the values
 }
 
 // labels are the labels of a grid's columns and rows.
@@ -222,7 +228,7 @@ type labels struct {
 type axis struct {
 	Label prose   `yaml:"label"`
 	Ticks prose   `yaml:"ticks"` // labels of an axis of categories: x of the series is left out
-	Log   bool    `yaml:"log"`
+	Log   formula `yaml:"log"`   // whether it is logarithmic
 	From  formula `yaml:"from"`
 	To    formula `yaml:"to"`
 }
@@ -238,24 +244,25 @@ type mark struct {
 type series struct {
 	For    formula      `yaml:"for"` // a list; series for each value, with item and index
 	Series list[series] `yaml:"series"`
-	Name   prose        `yaml:"name"`
+	Name   prose        `yaml:"name" rows:""`
 	Kind   figure.Kind  `yaml:"kind"`
-	Dashed formula      `yaml:"dashed"`
-	Group  formula      `yaml:"group"`  // a column of lines that share a colour, or a number
-	Marker formula      `yaml:"marker"` // the same for signs
-	Rows   string       `yaml:"rows"`   // groups in the place of the study's rows
-	Where  formula      `yaml:"where"`
+	Dashed formula      `yaml:"dashed" rows:""`
+	Group  formula      `yaml:"group" rows:""`  // a column of lines that share a colour, or a number
+	Marker formula      `yaml:"marker" rows:""` // the same for signs
+	Rows   string       `yaml:"rows"`           // groups in the place of the study's rows
+	Where  formula      `yaml:"where" rows:""`
 	Lines  list[string] `yaml:"lines"`
 	Over   string       `yaml:"over"` // the column along x; of a function, the name of its variable
-	X      formula      `yaml:"x"`
-	Y      formula      `yaml:"y"`
-	Law    formula      `yaml:"law"`   // what y should be: a dashed line next to each
-	Tail   formula      `yaml:"tail"`  // in the place of y: share of its sum from x on
-	Share  formula      `yaml:"share"` // in the place of x and y: share of rows up to a number
-	From   formula      `yaml:"from"`  // of a function: the first and last value, and the step
-	To     formula      `yaml:"to"`
-	Step   formula      `yaml:"step"`
-	At     formula      `yaml:"at"` // or a list of its values
+	X      formula      `yaml:"x" rows:""`
+	Y      formula      `yaml:"y" rows:""`
+	Law    formula      `yaml:"law" rows:""`   // what y should be: a dashed line next to each
+	Tail   formula      `yaml:"tail" rows:""`  // in the place of y: share of its sum from x on
+	Share  formula      `yaml:"share" rows:""` // in the place of x and y: share of rows up to a number
+	Points int          `yaml:"points"`        // of share: about how many of them are drawn
+	From   formula      `yaml:"from" rows:""`  // of a function: the first and last value, and the step
+	To     formula      `yaml:"to" rows:""`
+	Step   formula      `yaml:"step" rows:""`
+	At     formula      `yaml:"at" rows:""` // or a list of its values
 }
 
 // Read reads claims.yaml and figures.yaml of a folder. An error names file, line and key.
@@ -267,32 +274,25 @@ func Read(files fs.FS, folder string) (*Sheet, error) {
 		return nil, err
 	}
 	var f figuresYAML
-	if err := readFile(files, s.figuresFile, &f); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := readFile(files, s.figuresFile, &f); errors.Is(err, fs.ErrNotExist) {
+		s.bare = true
+	} else if err != nil {
 		return nil, err
 	}
 	s.let, s.groups, s.claims, s.notes, s.tables, s.figures = c.Let, c.Groups, c.Claims, c.Notes, f.Tables, f.Figures
 	s.question, s.found = c.Question.text, c.Found.text
-	for i := range s.tables {
-		t := &s.tables[i]
-		err := headings(t.of.Columns)
-		if err == nil {
-			t.of.name, err = parseTemplate(t.name)
-		}
-		if err != nil {
-			return nil, inFile(s.figuresFile, within("tables: "+t.name, atLine(t.line, err)))
-		}
+	err := named(s.claimsFile, s.claims, func(c *claim, name prose) error { c.Name = name; return nil })
+	if err == nil {
+		err = named(s.figuresFile, s.figures, func(g *graph, name prose) error { g.Name = name; return nil })
 	}
-	for i := range s.claims {
-		e, err := &s.claims[i], error(nil)
-		if e.of.name, err = parseTemplate(e.name); err != nil {
-			return nil, inFile(s.claimsFile, atLine(e.line, err))
-		}
+	if err == nil {
+		err = named(s.figuresFile, s.tables, func(t *table, name prose) error {
+			t.Name = name
+			return headings(t.Columns)
+		})
 	}
-	for i := range s.figures {
-		e, err := &s.figures[i], error(nil)
-		if e.of.name, err = parseTemplate(e.name); err != nil {
-			return nil, inFile(s.figuresFile, atLine(e.line, err))
-		}
+	if err != nil {
+		return nil, err
 	}
 	for _, e := range c.Functions {
 		if err := s.define(e); err != nil {
@@ -308,23 +308,29 @@ func Read(files fs.FS, folder string) (*Sheet, error) {
 	return s, nil
 }
 
-// headings parses the headings of columns.
-func headings(all ordered[column]) error {
+// named gives entries their keys, which may be templates.
+func named[T any](file string, all ordered[T], set func(of *T, name prose) error) error {
 	for i := range all {
-		c := &all[i]
-		h, err := parseTemplate(c.name)
+		e := &all[i]
+		name, err := parseTemplate(e.name)
+		if err == nil {
+			err = set(&e.of, prose{located{e.line, e.name}, name})
+		}
 		if err != nil {
-			return atLine(c.line, err)
-		}
-		c.of.heading = prose{located{c.line, c.name}, h}
-		if c.of.Heading.text() != "" {
-			c.of.heading = c.of.Heading
-		}
-		if err := headings(c.of.Columns); err != nil {
-			return err
+			return inFile(file, within(e.name, atLine(e.line, err)))
 		}
 	}
 	return nil
+}
+
+// headings gives columns their headings.
+func headings(all ordered[column]) error {
+	return named("", all, func(c *column, name prose) error {
+		if c.Shown = name; c.Heading.text() != "" {
+			c.Shown = c.Heading
+		}
+		return headings(c.Columns)
+	})
 }
 
 func readFile(files fs.FS, name string, into any) error {
@@ -451,10 +457,10 @@ func (s *Sheet) Check(plan any, columns []Column) error {
 			return inFile(s.claimsFile, within("functions: "+name, atLine(f.line, err)))
 		}
 	}
-	if err := n.claims(); err != nil {
+	if err := n.file(map[string]parts{"claims": &s.claims, "notes": &s.notes}); err != nil {
 		return inFile(s.claimsFile, err)
 	}
-	if err := n.shown(); err != nil {
+	if err := n.file(map[string]parts{"tables": &s.tables, "figures": &s.figures}); err != nil {
 		return inFile(s.figuresFile, err)
 	}
 	return nil

@@ -32,7 +32,7 @@ func (s *scope) forEach(list formula, f func(s *scope) error) error {
 	if !list.set() {
 		return f(s)
 	}
-	all, err := s.listOf(list.tree)
+	all, err := argument[[]any](s, list.tree)
 	if errors.Is(err, errNoRows) {
 		return nil
 	}
@@ -61,7 +61,7 @@ func (s *scope) addTable(out *experiments.Outcome, t *table) error {
 	if ok, err := s.applies(t.When); err != nil || !ok {
 		return err
 	}
-	name, err := s.text(t.name)
+	name, err := s.text(t.Name.template)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,12 @@ func (s *scope) addTable(out *experiments.Outcome, t *table) error {
 	if err != nil {
 		return atLine(t.Title.line, err)
 	}
-	made := experiments.Table{Name: name, Title: title, Data: t.Data}
+	made := experiments.Table{Name: name, Title: title}
+	if t.Data.set() {
+		if made.Data, err = s.yes(t.Data.tree); err != nil {
+			return atLine(t.Data.line, err)
+		}
+	}
 	columns, err := s.columns(t.Columns)
 	if err != nil {
 		return err
@@ -179,15 +184,20 @@ func cell(v any) any {
 func (s *scope) columns(list ordered[column]) (all []oneColumn, err error) {
 	for i := range list {
 		c := &list[i].of
+		if ok, err := s.applies(c.When); err != nil {
+			return nil, atLine(c.When.line, err)
+		} else if !ok {
+			continue
+		}
 		err := s.forEach(c.For, func(s *scope) error {
 			if c.Columns != nil {
 				inside, err := s.columns(c.Columns)
 				all = append(all, inside...)
 				return err
 			}
-			heading, err := s.text(c.heading.template)
+			heading, err := s.text(c.Shown.template)
 			if err != nil {
-				return atLine(c.heading.line, err)
+				return atLine(c.Shown.line, err)
 			}
 			one := oneColumn{c, []string{heading}, s.fixed}
 			if c.Interval.set() {
@@ -248,7 +258,7 @@ func (s *scope) figure(g *graph) (made figure.Figure, err error) {
 	for _, t := range []struct {
 		from template
 		to   *string
-	}{{g.name, &made.Name}, {g.Title.template, &made.Title}, {g.Caption.template, &made.Caption}} {
+	}{{g.Name.template, &made.Name}, {g.Title.template, &made.Title}, {g.Caption.template, &made.Caption}} {
 		if *t.to, err = s.text(t.from); err != nil {
 			return made, atLine(g.Title.line, err)
 		}
@@ -266,7 +276,11 @@ func (s *scope) axis(to *figure.Axis, from *axis) (err error) {
 	if to.Label, err = s.text(from.Label.template); err != nil {
 		return atLine(from.Label.line, err)
 	}
-	to.Log = from.Log
+	if from.Log.set() {
+		if to.Log, err = s.yes(from.Log.tree); err != nil {
+			return atLine(from.Log.line, err)
+		}
+	}
 	for _, e := range []struct {
 		from formula
 		to   *float64
@@ -419,7 +433,7 @@ func (s *scope) series(from *series, kind figure.Kind) (made figure.Series, err 
 // are left out.
 func (s *scope) addPoints(f *figure.Figure, g *graph, from *series, made, law *figure.Series) error {
 	if from.Share.set() {
-		return s.addShares(from.Share, made)
+		return s.addShares(from, made)
 	}
 	points, err := s.places(from, made.Kind)
 	if err != nil {
@@ -472,17 +486,39 @@ func (s *scope) addPoints(f *figure.Figure, g *graph, from *series, made, law *f
 	return nil
 }
 
-// addShares adds the distribution of a number of the rows: a point for each row.
-func (s *scope) addShares(of formula, made *figure.Series) error {
-	all, err := s.floatsOf(of.tree, nil)
-	if errors.Is(err, errNoRows) {
-		return nil
+// addShares adds the distribution of a number of the rows, or of their samples in ms: a point for
+// each, or about as many as the file says.
+func (s *scope) addShares(from *series, made *figure.Series) error {
+	values, err := s.each(from.Share.tree, nil)
+	if err != nil {
+		return err
+	}
+	var all []float64
+	for _, v := range values {
+		if many, ok := v.(Sample); ok {
+			for _, d := range many {
+				all = append(all, float64(d)/1e6)
+			}
+			continue
+		}
+		x, err := wantNumber(v)
+		if err != nil {
+			return err
+		}
+		all = append(all, x)
 	}
 	slices.Sort(all)
-	for i, x := range all {
-		made.Add(x, float64(i+1)/float64(len(all)))
+	most := from.Points
+	if most == 0 {
+		most = len(all)
 	}
-	return err
+	for i, last := 0, -1; i <= most && len(all) > 0; i++ {
+		if k := i * (len(all) - 1) / most; k != last {
+			made.Add(all[k], float64(k+1)/float64(len(all)))
+			last = k
+		}
+	}
+	return nil
 }
 
 // along returns the place of a point along x: a number, or that of its label among the ticks.
@@ -543,7 +579,7 @@ const mostPoints = 100_000
 // variable returns the values of a function's variable: a list, or those from one to another.
 func (s *scope) variable(from *series) (all []any, err error) {
 	if from.At.set() {
-		return s.listOf(from.At.tree)
+		return argument[[]any](s, from.At.tree)
 	}
 	var ends [3]any
 	for i, e := range []formula{from.From, from.To, from.Step} {

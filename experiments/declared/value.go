@@ -10,7 +10,11 @@ import (
 )
 
 // A value of an expression is a float64, a time.Duration, a string, a bool, a stat.Interval, a
-// pick, or a list of values ([]any).
+// Sample, a pick, or a list of values ([]any).
+
+// Sample is a column of many durations in each row, such as the times of a run's objects: a value
+// of its own, for the operator pooled.
+type Sample []time.Duration
 
 // pick is the least or greatest value over rows or axes, and its place. In arithmetic it is its
 // value.
@@ -67,6 +71,8 @@ func kind(v any) string {
 		return kind(v.value)
 	case []any:
 		return "a list"
+	case Sample:
+		return "a sample"
 	}
 	return fmt.Sprintf("a value of type %T", v)
 }
@@ -103,7 +109,7 @@ func equal(a, b any) (bool, error) {
 			return x == y, nil
 		}
 	}
-	if kind(a) != kind(b) || kind(a) == "a list" {
+	if k := kind(a); k != kind(b) || k == "a list" || k == "a sample" {
 		return false, fmt.Errorf("compares %s with %s", kind(a), kind(b))
 	}
 	return a == b, nil

@@ -61,6 +61,15 @@ func (p *prose) UnmarshalYAML(n *yaml.Node) (err error) {
 // ordered is a mapping whose order counts.
 type ordered[T any] []entry[T]
 
+func (o *ordered[T]) each(f func(key string, of any) error) error {
+	for i := range *o {
+		if err := f((*o)[i].name, &(*o)[i].of); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 type entry[T any] struct {
 	name string
 	line int

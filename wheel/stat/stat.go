@@ -105,6 +105,43 @@ func BootstrapMean(values []float64, seed uint64) Interval {
 	return Bootstrap(groups, seed, Mean[float64])
 }
 
+// BootstrapQuantile is Bootstrap for the q-quantile of all values. It sorts once, and costs O(n)
+// for each draw.
+func BootstrapQuantile[T Number](groups [][]T, seed uint64, q float64) Interval {
+	type member struct {
+		value T
+		group int
+	}
+	var all []member
+	which := make([][]int, len(groups))
+	for g, values := range groups {
+		which[g] = []int{g}
+		for _, x := range values {
+			all = append(all, member{x, g})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b member) int { return cmp.Compare(a.value, b.value) })
+	weight := make([]int, len(groups)) // how often a draw has the group
+	return Bootstrap(which, seed, func(drawn []int) float64 {
+		clear(weight)
+		n := 0
+		for _, g := range drawn {
+			weight[g]++
+			n += len(groups[g])
+		}
+		if n == 0 {
+			return math.NaN()
+		}
+		left := Rank(n, q)
+		for _, m := range all {
+			if left -= weight[m.group]; left < 0 {
+				return float64(m.value)
+			}
+		}
+		panic("BUG: stat: a rank beyond all values")
+	})
+}
+
 // KolmogorovSmirnov returns the distance between the distribution of values and cdf, and the
 // probability p of a distance at least as great if cdf is their distribution. It uses the
 // asymptotic formula with Stephens' correction (M. Stephens, JASA 69, 1974).

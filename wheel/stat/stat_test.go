@@ -55,6 +55,28 @@ func TestBootstrapDrawsGroupsWhole(t *testing.T) {
 	}
 }
 
+// TestBootstrapQuantile: it gives what Bootstrap gives with Quantile.
+func TestBootstrapQuantile(t *testing.T) {
+	var groups [][]int64
+	for g := range int64(7) {
+		var values []int64
+		for i := range 30 + g {
+			values = append(values, (i*7919+g*104729)%1000)
+		}
+		groups = append(groups, values)
+	}
+	for _, q := range []float64{0, 0.5, 0.95, 0.99, 1} {
+		got := BootstrapQuantile(groups, 3, q)
+		want := Bootstrap(groups, 3, func(all []int64) float64 { return Quantile(all, q) })
+		if got != want {
+			t.Errorf("quantile %v is %+v, want %+v", q, got, want)
+		}
+	}
+	if in := BootstrapQuantile([][]int64{nil, {}}, 3, 0.5); in.Value == in.Value {
+		t.Errorf("the quantile of nothing is %v", in)
+	}
+}
+
 func TestKolmogorovSmirnov(t *testing.T) {
 	uniform := func(x float64) float64 { return min(max(x, 0), 1) }
 	rng := rand.New(rand.NewPCG(1, 2))
