@@ -30,6 +30,9 @@ type Spec[P, R any] struct {
 	ID    string // such as "E12"
 	Name  string // on the command line
 	Class Class
+	// Bed is what the runs need around the TCP or wheel under test, such as "pair" or "fan-in".
+	// Studies of one bed have measures in common. "" is a bed of the study's own, by its name.
+	Bed string
 
 	// Question is one line. Found says what the study found, in one or two sentences: {claim} is the
 	// measured value of a claim, {claim#} its number alone. A study whose claims are data has both in
@@ -63,6 +66,9 @@ type Spec[P, R any] struct {
 	Rows func(p *P, cells []R) any
 	Row  any
 
+	// Shows makes the outcome from rows. It is nil if Judge is not declared: package declared sets it.
+	Shows func(plan, rows any) (*Outcome, error)
+
 	// Live are the parts that use this machine's clock or kernel. It may be nil.
 	Live []LivePart[P]
 }
@@ -88,6 +94,7 @@ type Study struct {
 	ID, Name string
 	Class    Class
 	Folder   string // below experiments
+	Bed      string // see Spec
 
 	files fs.FS
 	below string // the folder of its own files there
@@ -95,6 +102,7 @@ type Study struct {
 	open  func(quick bool, over ...*plan.File) (*Job, error)
 	plan  func() any // a new P
 	row   any
+	shows func(plan, rows any) (*Outcome, error)
 	words func() (question, found string)
 }
 
@@ -143,6 +151,14 @@ func (s *Study) NewPlan() any { return s.plan() }
 // JSON, are its measures. See JudgeBy.
 func (s *Study) Row() any { return s.row }
 
+// Shows returns what the study itself claims and shows of a plan and rows, a slice of structs.
+func (s *Study) Shows(plan, rows any) (*Outcome, error) {
+	if s.shows == nil {
+		return &Outcome{}, nil
+	}
+	return s.shows(plan, rows)
+}
+
 // JudgeBy replaces the judge of the study by another one of its plan and rows, a slice of structs,
 // and what was found by the words that go with it. An empty question is that of the study.
 func (j *Job) JudgeBy(question, found string, judge func(plan, rows any) (*Outcome, error)) {
@@ -161,7 +177,8 @@ func (s *Study) Plan() string { return s.mustRead("plan.yaml") }
 // or wrong, and not Define: every run of the program defines all studies. TestStudies of package
 // experiments/all finds such faults.
 func Define[P, R any](s Spec[P, R]) *Study {
-	study := &Study{ID: s.ID, Name: s.Name, Class: s.Class, Folder: cmp.Or(s.Folder, s.Name), words: s.Words}
+	study := &Study{ID: s.ID, Name: s.Name, Class: s.Class, Folder: cmp.Or(s.Folder, s.Name), words: s.Words,
+		Bed: cmp.Or(s.Bed, s.Name), shows: s.Shows}
 	if study.words == nil {
 		study.words = func() (string, string) { return s.Question, s.Found }
 	}
@@ -205,7 +222,7 @@ type Folder struct {
 // differences from the plan of s. Like Define it leaves faults of the files to the first Open.
 func (s *Study) Over(f Folder) *Study {
 	study := &Study{ID: f.ID, Name: f.Name, Class: f.Class, Folder: cmp.Or(f.Folder, f.Name), words: f.Words,
-		files: f.Files, plan: s.plan, row: s.row}
+		files: f.Files, plan: s.plan, row: s.row, Bed: s.Bed}
 	_, study.below, _ = strings.Cut(study.Folder, "/")
 	own := sync.OnceValue(func() *plan.File {
 		file, err := plan.Parse(f.Name+"/plan.yaml", []byte(study.Plan()))

@@ -81,7 +81,7 @@ type Overall struct {
 
 // Study is the study.
 var Study = declared.DefineRows(experiments.Spec[Plan, Cell]{
-	ID: "C1", Name: "counterfactual", Class: experiments.Shape, Files: files,
+	ID: "C1", Name: "counterfactual", Bed: "captures", Class: experiments.Shape, Files: files,
 	Check: check,
 	Cells: cells,
 }, rows)

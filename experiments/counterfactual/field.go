@@ -51,7 +51,7 @@ type fieldKind struct {
 
 // Field is the study.
 var Field = declared.DefineRows(experiments.Spec[fieldPlan, fieldCell]{
-	ID: "C2", Name: "field", Class: experiments.Shape, Folder: "counterfactual/field", Files: files,
+	ID: "C2", Name: "field", Bed: "captures", Class: experiments.Shape, Folder: "counterfactual/field", Files: files,
 	Check: func(p *fieldPlan) error { return checkChoices(p.Policies, p.Control) },
 	Cells: fieldCells,
 }, fieldRows)

@@ -85,6 +85,6 @@ type Point struct {
 
 // Study is the study.
 var Study = declared.DefineRows(experiments.Spec[Plan, Cell]{
-	ID: "E13", Name: "delack", Class: experiments.Exact, Files: files,
+	ID: "E13", Name: "delack", Bed: "pair", Class: experiments.Exact, Files: files,
 	Cells: cells,
 }, rows)

@@ -81,7 +81,7 @@ const (
 
 // Study is the study.
 var Study = declared.DefineRows(experiments.Spec[Plan, Cell]{
-	ID: "E10", Name: "frontier", Class: experiments.Shape, Files: files,
+	ID: "E10", Name: "frontier", Bed: "estimators", Class: experiments.Shape, Files: files,
 	Check: func(p *Plan) error {
 		if p.MostRTT < p.LeastRTT {
 			return fmt.Errorf("most_rtt: %v, want at least least_rtt, %v", p.MostRTT, p.LeastRTT)

@@ -71,7 +71,8 @@ type quantRow struct {
 
 // Quantisation is the study.
 var Quantisation = declared.DefineRows(experiments.Spec[quantPlan, quantCell]{
-	ID: "E11", Name: "quantisation", Class: experiments.Exact, Folder: "frontier/quantisation", Files: files,
+	ID: "E11", Name: "quantisation", Bed: "estimators", Class: experiments.Exact,
+	Folder: "frontier/quantisation", Files: files,
 	Check: func(p *quantPlan) error {
 		for _, tick := range p.Ticks {
 			if tick%phases != 0 {

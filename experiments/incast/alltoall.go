@@ -45,7 +45,7 @@ type meshCell struct {
 
 // AllToAll is the study.
 var AllToAll = declared.Define(experiments.Spec[meshPlan, meshCell]{
-	ID: "E25", Name: "alltoall", Class: experiments.Published, Folder: "incast/alltoall", Files: files,
+	ID: "E25", Name: "alltoall", Bed: "mesh", Class: experiments.Published, Folder: "incast/alltoall", Files: files,
 	Cells: meshCells,
 })
 

@@ -78,7 +78,7 @@ type Cell struct {
 
 // Study is the study of the setup of DCTCP's authors.
 var Study = declared.DefineRows(experiments.Spec[Plan, Cell]{
-	ID: "E15", Name: "incast", Class: experiments.Published, Files: files,
+	ID: "E15", Name: "incast", Bed: "fan-in", Class: experiments.Published, Files: files,
 	Check: func(p *Plan) error {
 		if !slices.Contains(p.Floors, p.Fine) || p.Fine == p.coarse() {
 			return fmt.Errorf("fine: %v, want one of floors, below the greatest of them, %v: set fine and floors "+

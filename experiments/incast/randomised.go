@@ -85,7 +85,7 @@ func randomisedRows(p *randomisedPlan, cells []randomisedCell) (all []randomised
 
 // Randomised is the study.
 var Randomised = declared.DefineRows(experiments.Spec[randomisedPlan, randomisedCell]{
-	ID: "E16", Name: "randomised", Class: experiments.Shape, Folder: "incast/randomised", Files: files,
+	ID: "E16", Name: "randomised", Bed: "fan-in", Class: experiments.Shape, Folder: "incast/randomised", Files: files,
 	Check: func(p *randomisedPlan) error {
 		if len(p.Rates) != len(p.RoundTrips) {
 			return fmt.Errorf("round_trips: %d, want one for each of %d rates", len(p.RoundTrips), len(p.Rates))

@@ -115,7 +115,7 @@ func combLabel(tm testbed.Timers) string {
 
 // Comb is the study.
 var Comb = declared.DefineRows(experiments.Spec[combPlan, combCell]{
-	ID: "E19", Name: "comb", Class: experiments.Exact, Folder: "outage/comb", Files: files,
+	ID: "E19", Name: "comb", Bed: "pair", Class: experiments.Exact, Folder: "outage/comb", Files: files,
 	Check: func(p *combPlan) error {
 		if p.BSD.Policy.Phase != tcptimers.PhaseCountdown {
 			return fmt.Errorf("bsd: %q, want timers with phase=countdown, such as bsd", p.BSD.Text)

@@ -37,6 +37,6 @@ type deadCell struct {
 
 // DeadPeer is the study.
 var DeadPeer = declared.DefineRows(experiments.Spec[deadPlan, deadCell]{
-	ID: "E14", Name: "deadpeer", Class: experiments.Exact, Folder: "outage/deadpeer", Files: files,
+	ID: "E14", Name: "deadpeer", Bed: "pair", Class: experiments.Exact, Folder: "outage/deadpeer", Files: files,
 	Cells: deadCells,
 }, deadRows)

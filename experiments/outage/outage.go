@@ -67,6 +67,6 @@ type Retransmission struct {
 
 // Study is the study.
 var Study = declared.DefineRows(experiments.Spec[Plan, Cell]{
-	ID: "E24", Name: "outage", Class: experiments.Exact, Files: files,
+	ID: "E24", Name: "outage", Bed: "pair", Class: experiments.Exact, Files: files,
 	Cells: cells,
 }, rows)

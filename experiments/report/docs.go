@@ -151,8 +151,12 @@ func (s *Study) result() string {
 		n Counts
 	)
 	n.add(s.Outcome)
-	prose(&b, "", fmt.Sprintf("**Result.** %s %s. %s cells; plan `%s`, results `%s` by their SHA-256.",
-		s.Found(), n, experiments.Text(len(s.Job.Cells)), s.Job.Hash()[:12], s.Job.Digest(s.Results)[:12]))
+	counted := ""
+	if len(s.Outcome.Claims) > 0 {
+		counted = fmt.Sprint(n, ". ")
+	}
+	prose(&b, "", fmt.Sprintf("**Result.** %s %s%s cells; plan `%s`, results `%s` by their SHA-256.",
+		s.Found(), counted, experiments.Text(len(s.Job.Cells)), s.Job.Hash()[:12], s.Job.Digest(s.Results)[:12]))
 	for _, class := range claimClasses {
 		writeClaims(&b, class, s.Outcome.Claims)
 	}

@@ -61,7 +61,7 @@ type Cell struct {
 
 // Study is the study.
 var Study = declared.Define(experiments.Spec[Plan, Cell]{
-	ID: "E20", Name: "shrew", Class: experiments.Published, Files: files,
+	ID: "E20", Name: "shrew", Bed: "dumbbell", Class: experiments.Published, Files: files,
 	Check: func(p *Plan) error {
 		longest := max(p.Length, slices.Max(append(p.Others, 0)))
 		if !slices.IsSorted(p.Periods) || p.Periods[0] <= longest {

@@ -60,7 +60,7 @@ type Spike struct {
 
 // Study is the study.
 var Study = declared.DefineRows(experiments.Spec[Plan, Cell]{
-	ID: "E23", Name: "spike", Class: experiments.Shape, Files: files,
+	ID: "E23", Name: "spike", Bed: "path", Class: experiments.Shape, Files: files,
 	Check: func(p *Plan) error {
 		for i, peak := range p.Peaks {
 			if peak <= p.RTT || i > 0 && peak <= p.Peaks[i-1] {

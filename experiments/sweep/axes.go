@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -140,15 +141,50 @@ func (p *Plan) combinations() (all []combination) {
 	}
 }
 
-func (p *Plan) sensible(c combination) bool {
-	index := func(key string) int { return c[slices.Index(axisKeys, key)] }
+// pointless reports whether a list has no meaning for the sender of a combination.
+func (p *Plan) pointless(c combination, key string) bool {
 	switch testbed.Kind(pick(p.Subject, c, "subject")) {
 	case testbed.GVisor:
-		return index("timers")+index("tick")+index("floor")+index("rtt_tick")+index("wheel") == 0
+		return slices.Contains([]string{"timers", "tick", "floor", "rtt_tick", "wheel"}, key)
 	case testbed.Binding:
-		return index("wheel") == 0
+		return key == "wheel"
+	}
+	return false
+}
+
+func (p *Plan) sensible(c combination) bool {
+	for i, key := range axisKeys {
+		if c[i] > 0 && p.pointless(c, key) {
+			return false
+		}
 	}
 	return true
+}
+
+// labels returns the labels of a combination by the keys of the axes.
+func (p *Plan) labels(c combination) map[string]string {
+	all := map[string]string{}
+	for i, a := range p.axes() {
+		all[a.key] = a.labels[c[i]]
+	}
+	return all
+}
+
+// labelOf returns the label of a combination, without the named axes.
+func (p *Plan) labelOf(c combination, without ...string) string {
+	return strings.TrimSpace(p.sender(c, without...) + " " + p.condition(c, without...))
+}
+
+// varying returns the axes with several values, longest first.
+func (p *Plan) varying(keep func(*axis) bool) (all []int) {
+	axes := p.axes()
+	for i := range axes {
+		if axes[i].varies() && keep(&axes[i]) {
+			all = append(all, i)
+		}
+	}
+	slices.SortStableFunc(all, func(i, j int) int { return cmp.Compare(len(axes[j].labels), len(axes[i].labels)) })
+	return all
 }
 
 // sender returns the label of a combination's sender, without the named axes.

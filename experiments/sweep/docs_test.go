@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"os"
@@ -8,8 +9,10 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
+	"tcpwheel/experiments"
 	"tcpwheel/experiments/plan"
 
 	"tcpwheel/netstack/sim"
@@ -27,16 +30,14 @@ func TestDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := string(text)
-	for part, table := range map[string]string{"keys": keyTable(t), "metrics": metricTable()} {
-		between := regexp.MustCompile(`(?s)(<!-- ` + part + `: [^\n]*-->\n).*(<!-- end of ` + part + ` -->)`)
-		if !between.MatchString(want) {
-			t.Fatalf("%s has no place for %s", document, part)
-		}
-		want = between.ReplaceAllStringFunc(want, func(old string) string {
-			m := between.FindStringSubmatch(old)
-			return m[1] + "\n" + table + "\n" + m[2]
-		})
+	between := regexp.MustCompile(`(?s)(<!-- keys: [^\n]*-->\n).*(<!-- end of keys -->)`)
+	if !between.MatchString(want) {
+		t.Fatalf("%s has no place for keys", document)
 	}
+	want = between.ReplaceAllStringFunc(want, func(old string) string {
+		m := between.FindStringSubmatch(old)
+		return m[1] + "\n" + keyTable(t) + "\n" + m[2]
+	})
 	if *update {
 		if err := os.WriteFile(document, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
@@ -44,14 +45,53 @@ func TestDocumented(t *testing.T) {
 	} else if want != string(text) {
 		t.Errorf("%s is stale: run go test ./experiments/sweep -run TestDocumented -update", document)
 	}
-	shown := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindStringSubmatch(want)
-	if shown == nil {
-		t.Fatalf("%s shows no plan", document)
+	shown := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(want, -1)
+	if len(shown) != 2 {
+		t.Fatalf("%s shows %d files, want a plan and its claims", document, len(shown))
 	}
-	plan := strings.Replace(shown[1], "objects: 100", "objects: 20\nseeds: 2", 1)
-	if out := run(t, "my-plan.yaml", plan, false); len(out.Claims) != 1 || len(out.Tables) == 0 {
-		t.Errorf("the plan shown has %d claims", len(out.Claims))
+	out := runFolder(t, fstest.MapFS{"plan.yaml": {Data: []byte(shown[0][1])},
+		"claims.yaml": {Data: []byte(shown[1][1])}}, ".")
+	if len(out.Claims) != 1 || out.Claims[0].Verdict != experiments.Reproduced || len(out.Tables) == 0 {
+		t.Errorf("the plan and claims shown: %d tables, %+v", len(out.Tables), out.Claims)
 	}
+}
+
+// abouts says what each key of a plan is about.
+var abouts = map[string]string{
+	"subject": "the sender: the engine in the virtual network, the engine in a gVisor stack, or gVisor's own " +
+		"TCP with its own timers",
+	"timers":     "of the sender; the first is the baseline",
+	"names":      "short names for tables and figures, one for each of timers",
+	"tick":       "tick of expiry, replaces that of timers",
+	"floor":      "RTO floor, replaces that of timers; 0s is none",
+	"rtt_tick":   "tick of the RTT clock, replaces that of timers; 0s is exact",
+	"wheel":      "scheme of the timing wheel of subject engine, as tcpwheel wheel schemes lists them; default scheme6",
+	"control":    "congestion control, replaces that of timers",
+	"sack":       "of the sender, replaces that of timers",
+	"timestamps": "of the sender, replaces that of timers",
+	"peer":       "timers of the receivers with their delayed ACKs, such as linux delack=200ms",
+	"rtt":        "RTT of the path without queues",
+	"rate":       "of the shared link towards the receivers",
+	"queue":      "most packets that wait for the shared link; 0 is no bound",
+	"jitter": "uniform variation of the delay towards the receivers, up or down, at most half the RTT; " +
+		"packets keep their order",
+	"reorder":  "share of packets that are late by reorder_by, so others overtake them",
+	"loss":     "towards the receivers, by flow",
+	"ack_loss": "towards the sender, by flow; fates and tail lose requests there, not ACKs",
+	"workload": "when the objects of a flow begin",
+	"bytes":    "size of an object; n times 1400, for n up to 30, is n segments for all subjects",
+	"flows":    "flows from one sender, each to its own receiver",
+	"jitter_hold": "how long a drawn delay holds: packets sent within it take the same time; 0s draws one for each " +
+		"packet",
+	"reorder_by": "see reorder",
+	"objects":    "objects of each flow, warm-up included; bulk has one",
+	"warmup":     "first objects, which fates and tail spare and which do not count",
+	"request":    "bytes of a request",
+	"think":      "pause between objects, uniform from half to one and a half of it",
+	"stagger":    "flows begin at random within this span, so the phase of ticks is random",
+	"limit":      "virtual time; an unfinished object counts with its age",
+	"mtu":        "of the path",
+	"seeds":      "1 to this: each a run of its own",
 }
 
 // keyTable has a line for each key of a plan: what it may be, what it is by default, and what it is
@@ -68,41 +108,25 @@ func keyTable(t *testing.T) string {
 	}
 	b := &strings.Builder{}
 	fmt.Fprintln(b, "| key | may be | default | |\n|---|---|---|---|")
-	keyRows(t, b, reflect.ValueOf(p).Elem(), "")
-	return b.String()
-}
-
-func keyRows(t *testing.T, b *strings.Builder, v reflect.Value, path string) {
+	v := reflect.ValueOf(p).Elem()
 	for i, f := range reflect.VisibleFields(v.Type()) {
-		key, about := path+f.Tag.Get("plan"), f.Tag.Get("about")
-		if about == "" {
-			t.Errorf("key %s does not say what it is about", key)
+		key := f.Tag.Get("plan")
+		about, ok := abouts[key]
+		if !ok {
+			t.Errorf("abouts does not say what key %s is about", key)
 		}
 		kind := f.Type
 		many := kind.Kind() == reflect.Slice
 		if many {
 			kind = kind.Elem()
 		}
-		if kind == reflect.TypeFor[Expectation]() {
-			keyRows(t, b, reflect.New(kind).Elem(), key+".")
-			continue
-		}
-		text := mayBe(kind, f.Tag)
+		text, preset := mayBe(kind, f.Tag), fmt.Sprint(v.Field(i).Interface())
 		if many {
-			text = "list: " + text
+			text, preset = "list: "+text, strings.ReplaceAll(strings.Trim(preset, "[]"), " ", ", ")
 		}
-		preset := "-"
-		if value := v.Field(i); path == "" {
-			preset = fmt.Sprint(value.Interface())
-			if many {
-				preset = strings.ReplaceAll(strings.Trim(preset, "[]"), " ", ", ")
-			}
-			if preset == "" {
-				preset = "-"
-			}
-		}
-		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", key, text, preset, about)
+		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", key, text, cmp.Or(preset, "-"), about)
 	}
+	return b.String()
 }
 
 // mayBe says what a value of a type may be, by its tags.
@@ -130,8 +154,6 @@ func mayBe(kind reflect.Type, tag reflect.StructTag) string {
 		return new(sim.LinkRate).Allowed()
 	case kind == reflect.TypeFor[time.Duration]():
 		return "duration" + bounds
-	case kind == reflect.TypeFor[Where]():
-		return "any of " + strings.Join(axisKeys, ", ")
 	case kind.Kind() == reflect.Bool:
 		return "true or false"
 	case kind.Kind() == reflect.Float64:
@@ -140,13 +162,4 @@ func mayBe(kind reflect.Type, tag reflect.StructTag) string {
 		return "text"
 	}
 	return "whole number" + bounds
-}
-
-func metricTable() string {
-	b := &strings.Builder{}
-	fmt.Fprintln(b, "| metric | unit | |\n|---|---|---|")
-	for _, m := range metricsOf {
-		fmt.Fprintf(b, "| `%s` | %s | %s |\n", m.name, m.unit, m.about)
-	}
-	return b.String()
 }

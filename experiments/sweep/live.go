@@ -3,13 +3,13 @@ package sweep
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"runtime"
 	"sync"
 	"time"
 
 	"tcpwheel/experiments"
+	"tcpwheel/experiments/declared"
 	"tcpwheel/experiments/internal/testbed"
 )
 
@@ -54,14 +54,15 @@ func (p *Plan) kernelSpec(c combination, seed int) *testbed.Spec {
 	return s
 }
 
+var kernelJudge = declared.Judge[Plan, Row](files, "kernel")
+
 // kernel runs the plan on this machine's kernel, next to the model of its timers, with the same
 // fates.
 func kernel(ctx context.Context, p *Plan) (*experiments.Outcome, error) {
-	out := &experiments.Outcome{}
 	work := kernelWork(p)
 	if len(work) == 0 {
-		out.Notes = append(out.Notes, "The kernel cannot run this plan: it does one flow, and no stop-and-wait.")
-		return out, nil
+		const refused = "The kernel cannot run this plan: it does one flow, and no stop-and-wait."
+		return &experiments.Outcome{Notes: []string{refused}}, nil
 	}
 	seeds := min(p.Seeds, kernelSeeds)
 	results := make([][2][]testbed.Result, len(work))
@@ -88,26 +89,16 @@ func kernel(ctx context.Context, p *Plan) (*experiments.Outcome, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	t := experiments.Table{
-		Name: "kernel", Title: "The TCP of this machine's kernel in real time, and the engine with Linux's timers " +
-			"in virtual time",
-		Columns: []string{"where", "sender", "objects", "mean, ms", "median, ms", "p95, ms", "lost", "wait, ms",
-			"timeouts", "probes"},
-	}
+	var rows []Row
 	for i, c := range work {
 		for side, name := range []string{"kernel", "engine, linux"} {
-			r := &row{at: c, seeds: results[i][side]}
-			r.first = r
-			r.sum()
-			t.Add(p.condition(c), name, r.objects, r.mean.Value, r.median.Value, r.p95.Value, r.metrics["lost"],
-				r.value("wait"),
-				r.metrics["timeouts"], r.metrics["probes"])
+			for n := range seeds {
+				row := p.row(c)
+				row.Sender, row.Seed = name, n+1
+				row.measure(&results[i][side][n], &results[i][side][n])
+				rows = append(rows, row)
+			}
 		}
 	}
-	out.Tables = append(out.Tables, t)
-	out.Notes = append(out.Notes, fmt.Sprintf("At most %d seeds of %d conditions, and about %v of work each; "+
-		"counts are means per "+
-		"run. Both lose segments by seed, place and attempt. The plan's expectations are not judged here.",
-		kernelSeeds, kernelConditions, kernelSpan))
-	return out, nil
+	return kernelJudge(p, rows)
 }

@@ -4,83 +4,212 @@ import (
 	"slices"
 	"time"
 
+	"tcpwheel/experiments/declared"
 	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/wheel/stat"
 )
 
-// Row is a run for the claims of a user's folder: a combination under one seed. Its parameters have
-// the names of the plan's lists.
+// Row is a combination under one seed: the columns of claims.yaml and figures.yaml, and of those in
+// a user's folder. Its parameters have the names of the plan's lists.
 type Row struct {
-	Sender    string `json:"sender" help:"label of the sender: its timers, or the plan's name for them"`
-	Condition string `json:"condition" help:"the lists with several values, such as rtt=20ms; empty without any"`
-	Seed      int    `json:"seed" help:"from 1; runs of one seed meet the same losses"`
+	Combination int    `json:"combination" help:"its number, from 0: conditions first, then senders"`
+	Sender      string `json:"sender" help:"label of the sender: its timers, or the plan's name for them"`
+	Condition   string `json:"condition" help:"the lists with several values, such as rtt=20ms; empty without any"`
+	Seed        int    `json:"seed" help:"from 1; runs of one seed meet the same losses"`
 
-	Subject  string        `json:"subject" help:"engine, binding or gvisor"`
-	Timers   string        `json:"timers" help:"text of the sender's timers"`
-	Peer     string        `json:"peer" help:"text of the receivers' timers"`
-	Workload string        `json:"workload" help:"when objects begin"`
-	Bytes    uint64        `json:"bytes" unit:"bytes" help:"of an object"`
-	Flows    int           `json:"flows" help:"from the sender, each to its own receiver"`
-	RTT      time.Duration `json:"rtt_ns" help:"of the path without queues"`
-	Rate     string        `json:"rate" help:"of the shared link"`
-	Queue    int           `json:"queue" unit:"packets" help:"most packets that wait; 0 is no bound"`
-	Jitter   time.Duration `json:"jitter_ns" help:"uniform variation of the delay"`
-	Reorder  float64       `json:"reorder" help:"share of packets that are late, 0 to 1"`
-	Loss     string        `json:"loss" help:"towards the receivers"`
-	AckLoss  string        `json:"ack_loss" help:"towards the sender"`
-	Tick     time.Duration `json:"tick_ns" help:"of expiry, if the plan has a list of them"`
-	Floor    time.Duration `json:"floor_ns" help:"RTO floor, if the plan has a list of them"`
-	RTTTick  time.Duration `json:"rtt_tick_ns" help:"of the RTT clock, if the plan has a list of them"`
+	Subject    string        `json:"subject" help:"engine, binding or gvisor"`
+	Timers     string        `json:"timers" help:"text of the sender's timers"`
+	Name       string        `json:"name" help:"of the sender's timers: the plan's, or their text"`
+	Peer       string        `json:"peer" help:"text of the receivers' timers"`
+	Workload   string        `json:"workload" help:"when objects begin"`
+	Bytes      uint64        `json:"bytes" unit:"bytes" help:"of an object"`
+	Flows      int           `json:"flows" help:"from the sender, each to its own receiver"`
+	RTT        time.Duration `json:"rtt_ns" help:"of the path without queues"`
+	Rate       string        `json:"rate" help:"of the shared link"`
+	Queue      int           `json:"queue" unit:"packets" help:"most packets that wait; 0 is no bound"`
+	Jitter     time.Duration `json:"jitter_ns" help:"uniform variation of the delay"`
+	Reorder    float64       `json:"reorder" help:"share of packets that are late, 0 to 1"`
+	Loss       string        `json:"loss" help:"towards the receivers"`
+	AckLoss    string        `json:"ack_loss" help:"towards the sender"`
+	Control    string        `json:"control" help:"congestion control, if the plan has a list of them"`
+	SACK       string        `json:"sack" help:"true or false, if the plan has a list of them"`
+	Timestamps string        `json:"timestamps" help:"true or false, if the plan has a list of them"`
+	Tick       time.Duration `json:"tick_ns" help:"of expiry, if the plan has a list of them"`
+	Floor      time.Duration `json:"floor_ns" help:"RTO floor, if the plan has a list of them"`
+	RTTTick    time.Duration `json:"rtt_tick_ns" help:"of the RTT clock, if the plan has a list of them"`
+	Wheel      string        `json:"wheel" help:"scheme of the timing wheel, if the plan has a list of them"`
 
-	Mean       time.Duration `json:"mean_ns" help:"time of an object"`
-	Median     time.Duration `json:"median_ns" help:"time that half of the run's objects keep"`
-	P95        time.Duration `json:"p95_ns" help:"time that 95 % of the run's objects keep"`
-	P99        time.Duration `json:"p99_ns" help:"time that 99 % of the run's objects keep"`
-	Longest    time.Duration `json:"longest_ns" help:"time of the slowest object"`
-	Objects    int           `json:"objects" help:"that count: after the warm-up"`
-	Unfinished int           `json:"unfinished" help:"objects that the limit cut off"`
-	Goodput    float64       `json:"goodput" unit:"bit/s" help:"all flows together, from the first start to the last end"`
+	Time       float64         `json:"time" unit:"ms" help:"of an object, mean"`
+	Median     time.Duration   `json:"median_ns" help:"time that half of the run's objects keep"`
+	P95        time.Duration   `json:"p95_ns" help:"time that 95 % of the run's objects keep"`
+	P99        time.Duration   `json:"p99_ns" help:"time that 99 % of the run's objects keep"`
+	Shortest   time.Duration   `json:"shortest_ns" help:"time of the fastest object"`
+	Longest    time.Duration   `json:"longest_ns" help:"time of the slowest object"`
+	Times      declared.Sample `json:"times" help:"of all objects: see pooled"`
+	Objects    int             `json:"objects" help:"that count: after the warm-up"`
+	Unfinished int             `json:"unfinished" help:"objects that the limit cut off"`
+	Goodput    float64         `json:"goodput" unit:"bit/s" help:"all flows together, first start to last end"`
 
-	Sent            int           `json:"sent" unit:"segments" help:"data segments, retransmissions included"`
-	Lost            int           `json:"lost" unit:"segments" help:"data segments that the path lost"`
-	Retransmissions int           `json:"retransmissions" unit:"segments" help:"data segments that were sent before"`
-	Spurious        int           `json:"spurious" unit:"segments" help:"retransmissions of segments that were not lost"`
-	Timeouts        uint64        `json:"timeouts" help:"of the sender"`
-	Probes          uint64        `json:"probes" help:"for lost tails"`
-	Repaired        int           `json:"repaired" help:"lost transmissions whose bytes were sent another time"`
-	WaitSum         time.Duration `json:"wait_sum_ns" help:"from lost transmissions to the next of the same bytes, in all"`
+	First      bool    `json:"first" help:"whether the sender is the first one of its condition"`
+	FirstTime  float64 `json:"first_time" unit:"ms" help:"of an object of the first sender, mean"`
+	Difference float64 `json:"difference" unit:"ms" help:"from the first sender, object by object, mean"`
+	Sooner     int     `json:"sooner" help:"objects that took over 1 % less than with the first sender"`
+	Later      int     `json:"later" help:"objects that took over 1 % more"`
+
+	Sent            int             `json:"sent" unit:"segments" help:"data segments, retransmissions included"`
+	Lost            int             `json:"lost" unit:"segments" help:"data segments that the path lost"`
+	Retransmissions int             `json:"retransmissions" unit:"segments" help:"data segments that were sent before"`
+	Spurious        int             `json:"spurious" unit:"segments" help:"retransmissions of segments that were not lost"`
+	Timeouts        uint64          `json:"timeouts" help:"of the sender"`
+	Probes          uint64          `json:"probes" help:"for lost tails"`
+	Repaired        int             `json:"repaired" help:"lost transmissions whose bytes were sent another time"`
+	WaitSum         time.Duration   `json:"wait_sum_ns" help:"from lost transmissions to the next of those bytes, in all"`
+	Waits           declared.Sample `json:"waits" help:"each of them: see pooled"`
+
+	Counted  bool   `json:"counted" help:"whether its wheel's operations were counted: not gVisor's own timers"`
+	Starts   uint64 `json:"starts" help:"START_TIMER of the sender's wheel"`
+	Stops    uint64 `json:"stops" help:"STOP_TIMER"`
+	Expiries uint64 `json:"expiries" help:"EXPIRY_PROCESSING"`
+	Visits   uint64 `json:"visits" help:"records that the wheel looked at"`
+	Wakeups  uint64 `json:"wakeups" help:"ticks with a busy slot"`
+
+	shown
+}
+
+// shown is where figures show a combination: along x, in lines and panels, and in the maps of two
+// lists.
+type shown struct {
+	Along      string  `json:"along" help:"for figures: the list along x, the longest numeric one; empty without any"`
+	Unit       string  `json:"unit" help:"for figures: of that list's numbers; none if they are labels"`
+	Numeric    bool    `json:"numeric" help:"for figures: whether that list has numbers"`
+	X          float64 `json:"x" help:"for figures: the value of that list"`
+	XLabel     string  `json:"x_label" help:"for figures: its label; the sender without such a list"`
+	Everywhere bool    `json:"everywhere" help:"for figures: whether the sender has no such value"`
+	Line       string  `json:"line" help:"for figures: the sender, without that list"`
+	Panel      string  `json:"panel" help:"for figures: the condition, without that list"`
+
+	Heat   string `json:"heat" help:"for maps of two numeric lists: the other lists; empty without two"`
+	HeatX  string `json:"heat_x" help:"for maps of two numeric lists: value of the first, as a label"`
+	HeatY  string `json:"heat_y" help:"for maps of two numeric lists: value of the second"`
+	HeatsX string `json:"heats_x" help:"for maps of two numeric lists: name of the first"`
+	HeatsY string `json:"heats_y" help:"for maps of two numeric lists: name of the second"`
+	BestX  string `json:"best_x" help:"for the map of two conditions: value of the first; empty without two"`
+	BestY  string `json:"best_y" help:"for the map of two conditions: value of the second"`
+	BestsX string `json:"bests_x" help:"for the map of two conditions: name of the first"`
+	BestsY string `json:"bests_y" help:"for the map of two conditions: name of the second"`
+	Best   bool   `json:"best" help:"for the map of two conditions: whether others have their first values"`
 }
 
 // rowsOf returns a row for each result, in order.
-func rowsOf(p *Plan, results []testbed.Result) any {
+func rowsOf(p *Plan, results []testbed.Result) []Row {
 	rows := make([]Row, 0, len(results))
+	first := map[string]int{}
+	figures := p.shows()
 	for i, c := range p.combinations() {
+		row := p.row(c)
+		row.Combination, row.shown = i, figures(c)
+		base, ok := first[row.Condition]
+		if !ok {
+			first[row.Condition], base = i, i
+		}
+		row.First = base == i
 		for seed := 1; seed <= p.Seeds; seed++ {
-			r := &results[i*p.Seeds+seed-1]
-			rate := pick(p.Rate, c, "rate")
-			loss, ackLoss := pick(p.Loss, c, "loss"), pick(p.AckLoss, c, "ack_loss")
-			row := Row{
-				Sender: p.sender(c), Condition: p.condition(c), Seed: seed,
-				Subject: pick(p.Subject, c, "subject"), Timers: pick(p.Timers, c, "timers").Text, Peer: pick(p.Peer,
-					c, "peer").Text,
-				Workload: pick(p.Workload, c, "workload"), Bytes: pick(p.Bytes, c, "bytes"), Flows: pick(p.Flows, c,
-					"flows"),
-				RTT: pick(p.RTT, c, "rtt"), Rate: rate.String(), Queue: pick(p.Queue, c, "queue"),
-				Jitter:  pick(p.Jitter, c, "jitter"),
-				Reorder: pick(p.Reorder, c, "reorder"), Loss: loss.String(), AckLoss: ackLoss.String(),
-				Tick: pick(p.Tick, c, "tick"), Floor: pick(p.Floor, c, "floor"), RTTTick: pick(p.RTTTick, c,
-					"rtt_tick"),
-				Objects: len(r.Times), Unfinished: r.Unfinished, Goodput: r.Goodput(),
-				Sent: r.Sent, Lost: r.Lost, Retransmissions: r.Retransmitted, Spurious: r.Spurious,
-				Timeouts: r.Timeouts, Probes: r.Probes, Repaired: r.Repaired, WaitSum: r.WaitSum,
-			}
-			if len(r.Times) > 0 {
-				row.Mean, row.Longest = time.Duration(stat.Mean(r.Times)), slices.Max(r.Times)
-				at := func(q float64) time.Duration { return time.Duration(stat.Quantile(r.Times, q)) }
-				row.Median, row.P95, row.P99 = at(0.5), at(0.95), at(0.99)
-			}
-			rows = append(rows, row)
+			of := row
+			of.Seed = seed
+			of.measure(&results[i*p.Seeds+seed-1], &results[base*p.Seeds+seed-1])
+			rows = append(rows, of)
 		}
 	}
 	return rows
+}
+
+// row returns what a combination is.
+func (p *Plan) row(c combination) Row {
+	rate := pick(p.Rate, c, "rate")
+	loss, ackLoss := pick(p.Loss, c, "loss"), pick(p.AckLoss, c, "ack_loss")
+	labels := p.labels(c)
+	return Row{
+		Sender: p.sender(c), Condition: p.condition(c), Name: labels["timers"],
+		Subject: pick(p.Subject, c, "subject"), Timers: pick(p.Timers, c, "timers").Text,
+		Peer: pick(p.Peer, c, "peer").Text, Workload: pick(p.Workload, c, "workload"),
+		Bytes: pick(p.Bytes, c, "bytes"), Flows: pick(p.Flows, c, "flows"),
+		RTT: pick(p.RTT, c, "rtt"), Rate: rate.String(), Queue: pick(p.Queue, c, "queue"),
+		Jitter: pick(p.Jitter, c, "jitter"), Reorder: pick(p.Reorder, c, "reorder"),
+		Loss: loss.String(), AckLoss: ackLoss.String(), Control: labels["control"], SACK: labels["sack"],
+		Timestamps: labels["timestamps"], Tick: pick(p.Tick, c, "tick"), Floor: pick(p.Floor, c, "floor"),
+		RTTTick: pick(p.RTTTick, c, "rtt_tick"), Wheel: labels["wheel"],
+	}
+}
+
+// measure sets what a run measured, also against the first sender's run under the same seed.
+func (row *Row) measure(r, first *testbed.Result) {
+	if len(r.Times) == 0 {
+		return // no object counts
+	}
+	row.Time, row.FirstTime = ms(stat.Mean(r.Times)), ms(stat.Mean(first.Times))
+	row.Shortest, row.Longest = slices.Min(r.Times), slices.Max(r.Times)
+	at := func(q float64) time.Duration { return time.Duration(stat.Quantile(r.Times, q)) }
+	row.Median, row.P95, row.P99 = at(0.5), at(0.95), at(0.99)
+	row.Times, row.Objects, row.Unfinished, row.Goodput = r.Times, len(r.Times), r.Unfinished, r.Goodput()
+	row.Sent, row.Lost, row.Retransmissions, row.Spurious = r.Sent, r.Lost, r.Retransmitted, r.Spurious
+	row.Timeouts, row.Probes, row.Repaired = r.Timeouts, r.Probes, r.Repaired
+	row.WaitSum, row.Waits = r.WaitSum, r.Waits
+	if w := r.Wheel; w != nil {
+		row.Counted = true
+		row.Starts, row.Stops, row.Expiries, row.Visits, row.Wakeups = w.Starts, w.Stops, w.Expiries, w.Visits, w.Wakeups
+	}
+	sum := 0.0
+	for i, ours := range r.Times {
+		theirs := first.Times[i]
+		sum += ms(ours - theirs)
+		switch share := float64(ours-theirs) / float64(max(1, theirs)); {
+		case share < -0.01:
+			row.Sooner++
+		case share > 0.01:
+			row.Later++
+		}
+	}
+	row.Difference = sum / float64(len(r.Times))
+}
+
+func ms[T time.Duration | float64](d T) float64 { return float64(d) / float64(time.Millisecond) }
+
+// shows returns where figures show each combination.
+func (p *Plan) shows() func(c combination) shown {
+	axes := p.axes()
+	numeric := p.varying((*axis).numeric)
+	conditions := p.varying(func(a *axis) bool { return !a.sender })
+	along := -1
+	if len(numeric) > 0 {
+		along = numeric[0]
+	} else if len(conditions) > 0 {
+		along = conditions[0]
+	}
+	return func(c combination) (s shown) {
+		label := func(i int) string { return axes[i].labels[c[i]] }
+		if along < 0 {
+			s.XLabel, s.Line, s.Panel = p.sender(c), "all objects", p.condition(c)
+		} else {
+			a := &axes[along]
+			s.Along, s.Unit, s.Numeric, s.XLabel = a.key, a.unit, a.numeric(), label(along)
+			s.Line, s.Panel = p.sender(c, a.key), p.condition(c, a.key)
+			if s.Numeric {
+				s.X = a.values[c[along]]
+			}
+			s.Everywhere = a.sender && p.pointless(c, a.key)
+		}
+		if len(numeric) > 1 {
+			x, y := numeric[0], numeric[1]
+			s.HeatsX, s.HeatsY, s.HeatX, s.HeatY = axes[x].key, axes[y].key, label(x), label(y)
+			s.Heat = p.labelOf(c, axes[x].key, axes[y].key)
+		}
+		if len(conditions) > 1 {
+			x, y := conditions[0], conditions[1]
+			s.BestsX, s.BestsY, s.BestX, s.BestY, s.Best = axes[x].key, axes[y].key, label(x), label(y), true
+			for i, a := range axes {
+				s.Best = s.Best && (a.sender || i == x || i == y || c[i] == 0)
+			}
+		}
+		return s
+	}
 }

@@ -6,10 +6,12 @@
 //
 // A combination is a sender (subject, timers, tick, floor, rtt_tick, wheel) under a condition (all
 // other lists). Under each condition all senders meet the same losses, pauses and starts. The study
-// compares them with the first sender, object by object.
+// compares them with the first sender, object by object. A folder of a user's claims may use the
+// columns of Row.
 package sweep
 
 import (
+	"context"
 	"embed"
 	"fmt"
 	"slices"
@@ -17,67 +19,77 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
+	"tcpwheel/experiments/declared"
 	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/wheel"
 )
 
-//go:embed README.md plan.yaml
+//go:embed README.md *.yaml kernel/*.yaml
 var files embed.FS
 
 // Plan is a plan of the study. Its lists are crossed.
 type Plan struct {
-	Subject []string         `plan:"subject" oneof:"engine binding gvisor" about:"the sender: the engine in the virtual network, the engine in a gVisor stack, or gVisor's own TCP with its own timers"`
-	Timers  []testbed.Timers `plan:"timers" about:"of the sender; the first is the baseline"`
-	Names   []string         `plan:"names" optional:"true" about:"short names for tables and figures, one for each of timers"`
-	Tick    []time.Duration  `plan:"tick" min:"1us" max:"500ms" optional:"true" about:"tick of expiry, replaces that of timers"`
-	Floor   []time.Duration  `plan:"floor" min:"0s" max:"1m" optional:"true" about:"RTO floor, replaces that of timers; 0s is none"`
-	RTTTick []time.Duration  `plan:"rtt_tick" min:"0s" max:"500ms" optional:"true" about:"tick of the RTT clock, replaces that of timers; 0s is exact"`
-	Wheel   []string         `plan:"wheel" optional:"true" about:"scheme of the timing wheel of subject engine, as tcpwheel wheel schemes lists them; default scheme6"`
+	Subject []string         `plan:"subject" oneof:"engine binding gvisor"`
+	Timers  []testbed.Timers `plan:"timers"`
+	Names   []string         `plan:"names" optional:"true"`
+	Tick    []time.Duration  `plan:"tick" min:"1us" max:"500ms" optional:"true"`
+	Floor   []time.Duration  `plan:"floor" min:"0s" max:"1m" optional:"true"`
+	RTTTick []time.Duration  `plan:"rtt_tick" min:"0s" max:"500ms" optional:"true"`
+	Wheel   []string         `plan:"wheel" optional:"true"`
 
-	Control    []string `plan:"control" oneof:"newreno cubic vegas" optional:"true" about:"congestion control, replaces that of timers"`
-	SACK       []bool   `plan:"sack" optional:"true" about:"of the sender, replaces that of timers"`
-	Timestamps []bool   `plan:"timestamps" optional:"true" about:"of the sender, replaces that of timers"`
+	Control    []string `plan:"control" oneof:"newreno cubic vegas" optional:"true"`
+	SACK       []bool   `plan:"sack" optional:"true"`
+	Timestamps []bool   `plan:"timestamps" optional:"true"`
 
-	Peer    []testbed.Timers `plan:"peer" about:"timers of the receivers with their delayed ACKs, such as linux delack=200ms"`
-	RTT     []time.Duration  `plan:"rtt" min:"10us" max:"10s" about:"RTT of the path without queues"`
-	Rate    []sim.LinkRate   `plan:"rate" about:"of the shared link towards the receivers"`
-	Queue   []int            `plan:"queue" min:"0" max:"1000000" about:"most packets that wait for the shared link; 0 is no bound"`
-	Jitter  []time.Duration  `plan:"jitter" min:"0s" max:"5s" about:"uniform variation of the delay towards the receivers, up or down, at most half the RTT; packets keep their order"`
-	Reorder []float64        `plan:"reorder" unit:"probability" min:"0" max:"1" about:"share of packets that are late by reorder_by, so others overtake them"`
-	Loss    []testbed.Fates  `plan:"loss" about:"towards the receivers, by flow"`
-	AckLoss []testbed.Fates  `plan:"ack_loss" about:"towards the sender, by flow; fates and tail lose requests there, not ACKs"`
+	Peer    []testbed.Timers `plan:"peer"`
+	RTT     []time.Duration  `plan:"rtt" min:"10us" max:"10s"`
+	Rate    []sim.LinkRate   `plan:"rate"`
+	Queue   []int            `plan:"queue" min:"0" max:"1000000"`
+	Jitter  []time.Duration  `plan:"jitter" min:"0s" max:"5s"`
+	Reorder []float64        `plan:"reorder" unit:"probability" min:"0" max:"1"`
+	Loss    []testbed.Fates  `plan:"loss"`
+	AckLoss []testbed.Fates  `plan:"ack_loss"`
 
-	Workload []string `plan:"workload" oneof:"bulk request-response web tail stop-and-wait" about:"when the objects of a flow begin"`
-	Bytes    []uint64 `plan:"bytes" unit:"size" min:"1" max:"1073741824" about:"size of an object; n times 1400, for n up to 30, is n segments for all subjects"`
-	Flows    []int    `plan:"flows" min:"1" max:"1000" about:"flows from one sender, each to its own receiver"`
+	Workload []string `plan:"workload" oneof:"bulk request-response web tail stop-and-wait"`
+	Bytes    []uint64 `plan:"bytes" unit:"size" min:"1" max:"1073741824"`
+	Flows    []int    `plan:"flows" min:"1" max:"1000"`
 
-	JitterHold time.Duration `plan:"jitter_hold" min:"0s" max:"1h" about:"how long a drawn delay holds: packets sent within it take the same time; 0s draws one for each packet"`
-	ReorderBy  time.Duration `plan:"reorder_by" min:"0s" max:"10s" about:"see reorder"`
-	Objects    int           `plan:"objects" min:"1" max:"10000" about:"objects of each flow, warm-up included; bulk has one"`
-	Warmup     int           `plan:"warmup" min:"0" max:"9999" about:"first objects, which fates and tail spare and which do not count"`
-	Request    uint32        `plan:"request" min:"1" max:"65535" about:"bytes of a request"`
-	Think      time.Duration `plan:"think" min:"0s" max:"1m" about:"pause between objects, uniform from half to one and a half of it"`
-	Stagger    time.Duration `plan:"stagger" min:"0s" max:"1m" about:"flows begin at random within this span, so the phase of ticks is random"`
-	Limit      time.Duration `plan:"limit" min:"1ms" max:"24h" about:"virtual time; an unfinished object counts with its age"`
-	MTU        int           `plan:"mtu" min:"576" max:"9000" about:"of the path"`
-	Seeds      int           `plan:"seeds" min:"1" max:"1000" about:"1 to this: each a run of its own"`
-
-	Expect []Expectation `plan:"expect" optional:"true" about:"what you expect, to be judged"`
+	JitterHold time.Duration `plan:"jitter_hold" min:"0s" max:"1h"`
+	ReorderBy  time.Duration `plan:"reorder_by" min:"0s" max:"10s"`
+	Objects    int           `plan:"objects" min:"1" max:"10000"`
+	Warmup     int           `plan:"warmup" min:"0" max:"9999"`
+	Request    uint32        `plan:"request" min:"1" max:"65535"`
+	Think      time.Duration `plan:"think" min:"0s" max:"1m"`
+	Stagger    time.Duration `plan:"stagger" min:"0s" max:"1m"`
+	Limit      time.Duration `plan:"limit" min:"1ms" max:"24h"`
+	MTU        int           `plan:"mtu" min:"576" max:"9000"`
+	Seeds      int           `plan:"seeds" min:"1" max:"1000"`
 }
 
 // Study is study U1.
-var Study = experiments.Define(experiments.Spec[Plan, testbed.Result]{
+var Study = declared.DefineRows(experiments.Spec[Plan, testbed.Result]{
 	ID: "U1", Name: "sweep", Class: experiments.Shape, Files: files,
-	Found:    "The study of a user's own plan; its own compares policies, ticks and floors over one path.",
-	Question: "What do your timers do to your work over your path?",
-	Check:    check,
-	Cells:    cells,
-	Judge:    judge,
-	Rows:     rowsOf,
-	Row:      Row{},
-	Live:     []experiments.LivePart[Plan]{{Name: "kernel", Needs: needsRoot, Run: kernel}},
-})
+	Check: check,
+	Cells: cells,
+	Live:  []experiments.LivePart[Plan]{{Name: "kernel", Needs: needsRoot, Run: kernel}},
+}, rowsOf)
+
+// cells returns the combinations in order, each with all seeds.
+func cells(p *Plan) (all []experiments.Cell[testbed.Result]) {
+	for _, c := range p.combinations() {
+		name := p.name(c)
+		for seed := 1; seed <= p.Seeds; seed++ {
+			s := p.spec(c, seed)
+			all = append(all, experiments.Cell[testbed.Result]{
+				Name: fmt.Sprintf("%s seed=%d", name, seed),
+				Cost: cost(s),
+				Run:  func(ctx context.Context) (testbed.Result, error) { return testbed.Run(ctx, s) },
+			})
+		}
+	}
+	return all
+}
 
 // Bounds of a plan, so no plan can overload a machine.
 const (
@@ -155,7 +167,7 @@ func check(p *Plan) error {
 		return fmt.Errorf("%.0f objects in all cells, want at most %d: lower flows, objects or seeds, or shorten "+
 			"lists", times, MaxTimes)
 	}
-	return p.checkExpectations()
+	return nil
 }
 
 // refused returns the error for timers that conflict with lists. It names the list if only one

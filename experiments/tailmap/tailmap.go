@@ -76,7 +76,7 @@ type Sent struct {
 
 // Study is the study.
 var Study = declared.DefineRows(experiments.Spec[Plan, Cell]{
-	ID: "E17", Name: "tailmap", Class: experiments.Exact, Files: files,
+	ID: "E17", Name: "tailmap", Bed: "pair", Class: experiments.Exact, Files: files,
 	Check: func(p *Plan) error {
 		for _, j := range append([]int{p.LadderLost}, p.Lost...) {
 			if j >= p.Segments {

@@ -72,7 +72,7 @@ func (t *transferred) outcome(bytes int) outcome {
 
 // OneOnOne is the study.
 var OneOnOne = declared.DefineRows(experiments.Spec[oneOnOnePlan, oneOnOneCell]{
-	ID: "E26", Name: "oneonone", Class: experiments.Published, Folder: "vegas/oneonone", Files: files,
+	ID: "E26", Name: "oneonone", Bed: "dumbbell", Class: experiments.Published, Folder: "vegas/oneonone", Files: files,
 	Cells: oneOnOneCells,
 }, oneOnOneRows)
 

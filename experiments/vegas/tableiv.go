@@ -78,7 +78,7 @@ type tableivCell struct {
 
 // TableIV is the study.
 var TableIV = declared.DefineRows(experiments.Spec[tableivPlan, tableivCell]{
-	ID: "E9", Name: "tableiv", Class: experiments.Published, Folder: "vegas/tableiv", Files: files,
+	ID: "E9", Name: "tableiv", Bed: "dumbbell", Class: experiments.Published, Folder: "vegas/tableiv", Files: files,
 	Check: func(p *tableivPlan) error {
 		var texts []string
 		for _, t := range p.rows() {

@@ -91,7 +91,7 @@ type Row struct {
 
 // Study is the study.
 var Study = declared.DefineRows(experiments.Spec[Plan, Cell]{
-	ID: "E8", Name: "vegas", Class: experiments.Published, Files: files,
+	ID: "E8", Name: "vegas", Bed: "pair", Class: experiments.Published, Files: files,
 	Check: check,
 	Cells: cells,
 }, rows)

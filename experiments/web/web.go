@@ -75,7 +75,7 @@ type Cell struct {
 
 // Study is the study.
 var Study = declared.Define(experiments.Spec[Plan, Cell]{
-	ID: "E18", Name: "web", Class: experiments.Published, Files: files,
+	ID: "E18", Name: "web", Bed: "pair", Class: experiments.Published, Files: files,
 	Check: func(p *Plan) error {
 		if err := checkShares("shares", "sizes", p.Shares, len(p.Sizes)); err != nil {
 			return err

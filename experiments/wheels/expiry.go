@@ -42,7 +42,7 @@ type expiryCell struct {
 
 // Expiry is the study.
 var Expiry = declared.Define(experiments.Spec[expiryPlan, expiryCell]{
-	ID: "E12", Name: "expiry", Class: experiments.Exact, Folder: "wheels/expiry", Files: files,
+	ID: "E12", Name: "expiry", Bed: "wheel", Class: experiments.Exact, Folder: "wheels/expiry", Files: files,
 	Check: func(p *expiryPlan) error {
 		if p.Longest <= p.Shortest {
 			return fmt.Errorf("longest: %v, want more than shortest, %v", p.Longest, p.Shortest)

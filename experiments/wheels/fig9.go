@@ -36,7 +36,7 @@ type fig9Row struct {
 
 // Fig9 is the study.
 var Fig9 = declared.DefineRows(experiments.Spec[fig9Plan, fig9Cell]{
-	ID: "E2", Name: "fig9", Class: experiments.Exact, Folder: "wheels/fig9", Files: files,
+	ID: "E2", Name: "fig9", Bed: "wheel", Class: experiments.Exact, Folder: "wheels/fig9", Files: files,
 	Check: func(p *fig9Plan) error {
 		n := len(p.Outstanding)
 		if n < 2 {

@@ -110,7 +110,7 @@ func gcd(a, b int) int {
 
 // Hashing is the study.
 var Hashing = declared.DefineRows(experiments.Spec[hashingPlan, hashingCell]{
-	ID: "E4", Name: "hashing", Class: experiments.Exact, Folder: "wheels/hashing", Files: files,
+	ID: "E4", Name: "hashing", Bed: "wheel", Class: experiments.Exact, Folder: "wheels/hashing", Files: files,
 	Cells: hashingCells,
 }, hashingRows)
 

@@ -73,7 +73,7 @@ func hierarchyRows(_ *hierarchyPlan, cells []hierarchyCell) (all []hierarchyRow)
 
 // Hierarchy is the study.
 var Hierarchy = declared.DefineRows(experiments.Spec[hierarchyPlan, hierarchyCell]{
-	ID: "E3", Name: "hierarchy", Class: experiments.Exact, Folder: "wheels/hierarchy", Files: files,
+	ID: "E3", Name: "hierarchy", Bed: "wheel", Class: experiments.Exact, Folder: "wheels/hierarchy", Files: files,
 	Cells: hierarchyCells,
 	Live:  []experiments.LivePart[hierarchyPlan]{{Name: "clock", Run: hierarchyClock}},
 }, hierarchyRows)

@@ -74,7 +74,7 @@ func interruptsRows(p *interruptsPlan, cells []interruptsCell) (all []interrupts
 
 // Interrupts is the study.
 var Interrupts = declared.DefineRows(experiments.Spec[interruptsPlan, interruptsCell]{
-	ID: "E6", Name: "interrupts", Class: experiments.Exact, Folder: "wheels/interrupts", Files: files,
+	ID: "E6", Name: "interrupts", Bed: "wheel", Class: experiments.Exact, Folder: "wheels/interrupts", Files: files,
 	Cells: interruptsCells,
 }, interruptsRows)
 

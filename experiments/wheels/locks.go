@@ -110,7 +110,7 @@ func locksRows(_ *locksPlan, cells []locksCell) (all []locksRow) {
 
 // Locks is the study.
 var Locks = declared.DefineRows(experiments.Spec[locksPlan, locksCell]{
-	ID: "E7", Name: "locks", Class: experiments.Exact, Folder: "wheels/locks", Files: files,
+	ID: "E7", Name: "locks", Bed: "wheel", Class: experiments.Exact, Folder: "wheels/locks", Files: files,
 	Check: func(p *locksPlan) error {
 		for _, s := range p.Schemes {
 			if !slices.Contains(locksSchemes, s) {

@@ -148,7 +148,7 @@ func millionRows(p *millionPlan, cells []millionCell) (all []millionRow) {
 
 // Million is the study.
 var Million = declared.DefineRows(experiments.Spec[millionPlan, millionCell]{
-	ID: "E22", Name: "million", Class: experiments.Shape, Folder: "wheels/million", Files: files,
+	ID: "E22", Name: "million", Bed: "wheel", Class: experiments.Shape, Folder: "wheels/million", Files: files,
 	Check: func(p *millionPlan) error {
 		if p.Keepalive < 2*p.Watched || p.interval() < 1000 {
 			return fmt.Errorf("keepalive: %v, want at least twice %v (watched), and 1000 ticks", p.Keepalive, p.Watched)

@@ -77,7 +77,7 @@ func nicholsRows(_ *nicholsPlan, cells []nicholsCell) (all []nicholsRow) {
 
 // Nichols is the study.
 var Nichols = declared.DefineRows(experiments.Spec[nicholsPlan, nicholsCell]{
-	ID: "E5", Name: "nichols", Class: experiments.Exact, Folder: "wheels/nichols", Files: files,
+	ID: "E5", Name: "nichols", Bed: "wheel", Class: experiments.Exact, Folder: "wheels/nichols", Files: files,
 	Check: func(p *nicholsPlan) error {
 		if !slices.Contains(p.Slots, p.Minutes) {
 			return fmt.Errorf("minutes: %d, want one of slots, %v: set both", p.Minutes, p.Slots)

@@ -69,7 +69,7 @@ func orderedlistRows(_ *orderedlistPlan, cells []orderedlistCell) (all []ordered
 
 // OrderedList is the study.
 var OrderedList = declared.DefineRows(experiments.Spec[orderedlistPlan, orderedlistCell]{
-	ID: "E1", Name: "orderedlist", Class: experiments.Exact, Folder: "wheels/orderedlist", Files: files,
+	ID: "E1", Name: "orderedlist", Bed: "wheel", Class: experiments.Exact, Folder: "wheels/orderedlist", Files: files,
 	Cells: orderedlistCells,
 }, orderedlistRows)
 

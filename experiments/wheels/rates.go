@@ -120,6 +120,6 @@ func (s *ratesSide) all() (sum ratesKind) {
 
 // Rates is study E21: how often TCP starts, moves and stops timers.
 var Rates = declared.DefineRows(experiments.Spec[ratesPlan, ratesCell]{
-	ID: "E21", Name: "rates", Class: experiments.Exact, Folder: "wheels/rates", Files: files,
+	ID: "E21", Name: "rates", Bed: "pair", Class: experiments.Exact, Folder: "wheels/rates", Files: files,
 	Cells: ratesCells,
 }, ratesRows)

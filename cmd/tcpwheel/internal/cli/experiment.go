@@ -175,13 +175,13 @@ func wantStudies(least, most int) cobra.PositionalArgs {
 	}
 }
 
-// findStudy returns the study with that name or number.
-func findStudy(cmd *cobra.Command, name string) (*experiments.Study, error) {
+// findStudy returns the study with that name or number. A hint may also name what else is possible.
+func findStudy(cmd *cobra.Command, name string, also ...string) (*experiments.Study, error) {
 	if s := studies.Find(name); s != nil {
 		return s, nil
 	}
 	hint := "'tcpwheel experiment list' names all studies; a plan is a file with .yaml in its name"
-	if likely, ok := spelling.Nearest(name, studyNames()); ok {
+	if likely, ok := spelling.Nearest(name, append(studyNames(), also...)); ok {
 		hint = didYouMean(likely)
 	}
 	return nil, &usageError{err: fmt.Errorf("%sno study %q", commandPrefix(cmd), name), hint: hint}
