@@ -220,7 +220,7 @@ func (s *Host) tcpReport() TCPReport {
 	}
 	if p, err := c.protocol(); err == nil && r.Name == Ours {
 		policy := &p.Conn.Policy
-		r.Policy, r.Control = cmp.Or(c.Policy, tcptimers.DefaultPolicy), p.Conn.Control
+		r.Policy, r.Control, r.Pacing = cmp.Or(c.Policy, tcptimers.DefaultPolicy), p.Conn.Control, p.Conn.Pacing
 		r.Tick, r.Floor, r.DelAck = policy.Tick, max(policy.Bounds.Min, policy.VarMin), policy.DelAck.String()
 	}
 	return r

@@ -56,6 +56,7 @@ type TCPReport struct {
 	Tick      time.Duration `json:"tick_ns,omitempty"`
 	Floor     time.Duration `json:"rto_floor_ns,omitempty"`
 	DelAck    string        `json:"delayed_acks,omitempty"` // as tcptimers.ParseDelAck reads it
+	Pacing    bool          `json:"pacing,omitempty"`
 }
 
 // String lists the configuration in words.
@@ -64,6 +65,9 @@ func (t TCPReport) String() string {
 	if t.Policy != "" {
 		words = append(words, fmt.Sprintf("policy %s", t.Policy), fmt.Sprintf("tick %v", t.Tick), fmt.Sprintf("RTO floor %v", t.Floor),
 			"delayed ACKs "+t.DelAck)
+	}
+	if t.Pacing {
+		words = append(words, "paced")
 	}
 	words = append(words, t.Control)
 	if t.KeepAlive != "" {

@@ -23,6 +23,7 @@ import (
 	"tcpwheel/netstack/sockets"
 	"tcpwheel/netstack/tcp/events"
 	"tcpwheel/tun/netns"
+	"tcpwheel/wheel/base/setting"
 )
 
 // statusGet requests a path of the host's status server.
@@ -141,6 +142,7 @@ type eventLine struct {
 	Transmissions int    `json:"transmissions"`
 	Took          int64  `json:"took_ns"`
 	Lines         int    `json:"lines"` // missed
+	Len           int    `json:"len"`
 }
 
 // parseEvents reads lines, and counts them by event.
@@ -200,6 +202,57 @@ func TestTrace(t *testing.T) {
 				t.Errorf("%d timers started with TCP %s", timers, whose)
 			}
 		})
+	}
+}
+
+// TestPacing reads from the link's log how the first window of an answer leaves: at once, or, with
+// pacing, spread over half of the round trip by timers of the same wheel, none of them early. Load
+// on the machine only makes that longer.
+func TestPacing(t *testing.T) {
+	t.Parallel()
+	const delay, segments = 20 * time.Millisecond, 10
+	spread := func(paced bool) (first, last time.Duration, releases int) {
+		file := filepath.Join(t.TempDir(), "trace.jsonl")
+		s := newTestHost(t, Config{Trace: file, Policy: "per-segment@100us", Link: sim.LinkConfig{Delay: delay},
+			Settings: []setting.Change{{Name: "pacing", Text: strconv.FormatBool(paced)}}})
+		s.getBytes(stackAddrs[0].Addr(), 100_000)
+		if got := strings.Contains(s.String(), "delayed ACKs 40ms, paced, cubic"); got != paced {
+			t.Errorf("the banner is %q with pacing %t", s, paced)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines, _ := parseEvents(t, bytes.NewReader(b))
+		sent := 0
+		for _, e := range lines {
+			switch {
+			case e.Event == "timer_expired" && e.Timer == "pacing":
+				releases++
+				if *e.Late < 0 {
+					t.Errorf("%+v, want it after its deadline", e)
+				}
+			case e.Event == "segment_sent" && e.Len > 0 && sent < segments*1448:
+				if sent == 0 {
+					first = time.Duration(e.T)
+				}
+				last, sent = time.Duration(e.T), sent+e.Len
+				if paced && e.Len > 1448 {
+					t.Errorf("%+v, want single segments", e)
+				}
+			}
+		}
+		return first, last, releases
+	}
+	// In slow start a window takes half of the round trip: nine gaps of 2 ms, each less a tick.
+	if first, last, releases := spread(true); last-first < 3*delay/4 || releases < segments {
+		t.Errorf("paced: %v for %d segments, %d releases by timer", last-first, segments, releases)
+	}
+	if _, _, releases := spread(false); releases > 0 {
+		t.Errorf("%d releases by timer without pacing", releases)
 	}
 }
 

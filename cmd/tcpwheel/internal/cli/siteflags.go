@@ -8,9 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tcpwheel/netstack/tcp"
 	"tcpwheel/tcptimers"
 	"tcpwheel/tun/up"
 	"tcpwheel/wheel/base/quantity"
+	"tcpwheel/wheel/base/setting"
 )
 
 // siteFlags are the flags of up and nc for the stack, its TCP and its link. Values that are not
@@ -49,6 +51,10 @@ func (f *siteFlags) registerStack(cmd *cobra.Command, c *up.Config) {
 	durationFlag(fs, &c.Tick, "tick", "", "granularity of timers (default: policy's)")
 	settingFlag[tcptimers.Policy](fs, &c.Settings, "rto-floor", "rto-floor", "floor on the RTO (default: policy's)")
 	settingFlag[tcptimers.Policy](fs, &c.Settings, "delayed-ack", "delack", "off, 40ms or heartbeat:200ms (default: policy's)")
+	fs.BoolFunc("pacing", "a timer spreads segments over the round trip", func(text string) error {
+		c.Settings = append(c.Settings, setting.Change{Name: "pacing", Text: text})
+		return setting.Set(new(tcp.Config), "pacing", text)
+	})
 	quantityFlag(fs, &c.KeepAlive, up.ParseKeepAlive, "times", "keepalive", "", "IDLE,INTERVAL,COUNT, as 10s,1s,3 (default off)")
 	fs.StringVar(&c.Control, "cc", "", "congestion control (default: cubic)")
 	fs.IntVar(&c.Queues, "queues", 1, "queues of the device")
