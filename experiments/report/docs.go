@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -160,6 +161,7 @@ func (s *Study) result() string {
 	for _, class := range claimClasses {
 		writeClaims(&b, class, s.Outcome.Claims)
 	}
+	writeLooks(&b, s.Outcome.Claims)
 	for _, c := range s.Outcome.Claims {
 		if c.Verdict != experiments.Reproduced {
 			b.WriteString("\n")
@@ -217,32 +219,31 @@ func crossCheck(root string) (string, error) {
 }
 
 // Markdown returns docs/results.md: what was not reproduced, and why, the results that matter most,
-// then one row for each claim. check is the result of the comparison with another simulator.
+// then the other published claims, and the laws that do not hold. check is the result of the
+// comparison with another simulator. The READMEs of the studies have everything else.
 func (r *Report) Markdown(check string) string {
 	var b strings.Builder
 	b.WriteString("# Results of the studies\n\n")
-	prose(&b, "", fmt.Sprintf("Reproduce them with `%s`, and this page with `tcpwheel experiment docs DIR`. A line, "+
-		"or a sentence, is of the study that it names: `tcpwheel experiment run NAME` runs that study alone, and "+
-		"prints its claims. Each study's README has its method, sources, expected bands, tables and figures.",
-		r.Command()))
 	n := r.Count()
-	fmt.Fprintf(&b, "\n**%s.**\n\n", n)
-	prose(&b, "", "A published result is a number or an order that somebody else printed. Laws are rules that this "+
-		"project set, from a "+
-		"source's model or a standard; checks test the studies themselves. A printed number counts as reproduced "+
-		"within 10 %. "+
-		"Each verdict is marked. Settled: it comes from an interval, and chance hardly decided it. "+
-		fmt.Sprintf("Unsettled: chance may have, at a false discovery rate of 5 %% (Benjamini and Yekutieli, over "+
-			"all claims with an interval); %d of the published ones are. ", n.Unsettled)+
+	fmt.Fprintf(&b, "**%s.**\n\n", n)
+	prose(&b, "", "A published result is a number or an order that somebody else printed; a number is reproduced "+
+		"within 10 %. Laws are rules that this project set, from a source's model or a standard; checks test the "+
+		"studies themselves. Settled: the verdict comes from an interval, and chance hardly decided it. "+
+		fmt.Sprintf("Unsettled: chance may have, at a false discovery rate of 5 %% ([studies.md](studies.md)); %d of "+
+			"the published ones are. ", n.Unsettled)+
 		"Exact: no seed changes it. No interval: an order, a worst case or a count over all seeds.")
+	b.WriteString("\n")
+	prose(&b, "", fmt.Sprintf("`tcpwheel experiment run STUDY` repeats any line, `%s` all. A study's README has its "+
+		"method, all claims with their bands, the words of the source, what turns a verdict, and why a claim fails, "+
+		"at length.", r.Command()))
 	r.writeComparisons(&b, "Published results that were not reproduced, or differ", true)
 	r.writeHeadlines(&b)
 	r.writeComparisons(&b, "Published results that were reproduced", false)
+	r.writeSources(&b)
 	if check != "" {
 		b.WriteString("\n## Next to another simulator\n\n" + check +
 			"\n\nThe tables are in [experiments/ns3](../experiments/ns3/README.md).\n")
 	}
-	r.writeLooks(&b)
 	r.writeOpenLaws(&b)
 	r.writeStudies(&b)
 	return b.String()
@@ -252,7 +253,7 @@ func (r *Report) Markdown(check string) string {
 const longestMeasure = 80
 
 // writeComparisons writes a row for each published claim that was reproduced, or for each that was
-// not, with the reason.
+// not, with the first sentence of the reason.
 func (r *Report) writeComparisons(b *strings.Builder, title string, open bool) {
 	head, rule, verdicts := "", "", []experiments.Verdict{experiments.Reproduced}
 	if open {
@@ -268,7 +269,8 @@ func (r *Report) writeComparisons(b *strings.Builder, title string, open bool) {
 			}
 			why := ""
 			if open {
-				why = " " + inTable(c.Why) + " |"
+				first, _, _ := strings.Cut(c.Why, ". ")
+				why = " " + inTable(first) + " |"
 			}
 			fmt.Fprintf(b, "| %s | %s | %s | %s | %s |%s\n", s.link(), inTable(c.Text), inTable(orDash(c.Published)),
 				shortMeasure(*c), s.markedVerdict(c), why)
@@ -290,59 +292,91 @@ func (r *Report) eachPublished(f func(s *Study, c *experiments.Claim)) {
 
 // readings are how much of a source was read, in words.
 var readings = map[experiments.Read]string{
-	"": "not stated", experiments.ReadPaper: "yes, its text", experiments.ReadAbstract: "its abstract alone",
-	experiments.ReadSummary: "no, what others say of it", experiments.ReadCode: "its authors' program",
-	experiments.ReadNothing: "no: it could not be read",
+	"": "not stated", experiments.ReadPaper: "its text", experiments.ReadAbstract: "its abstract alone",
+	experiments.ReadSummary: "what others say of it", experiments.ReadCode: "its authors' program",
+	experiments.ReadNothing: "nothing: it could not be read",
 }
 
-// writeLooks writes a row for each published claim: what its source says, and what turns the
-// verdict.
-func (r *Report) writeLooks(b *strings.Builder) {
-	b.WriteString("\n## Each published result, looked at apart\n\n")
-	prose(b, "", "Was the source read, what does it say word for word, and where? Where does the band come from? "+
-		"Which values of the plan turn the verdict, as `--set KEY=VALUE`, and which were tried and do not?")
-	b.WriteString("\n| study | claim | source | read | its words, and where | basis of the band | turned by |\n" +
-		"|---|---|---|---|---|---|---|\n")
+// writeSources writes a row for each source of published claims: how much of it was read.
+func (r *Report) writeSources(b *strings.Builder) {
+	type source struct{ name, read string }
+	var order []source
+	studies := map[source][]string{}
 	r.eachPublished(func(s *Study, c *experiments.Claim) {
-		words := c.Look.At
-		if c.Look.Quote != "" {
-			words = strings.TrimPrefix(c.Look.At+": ", ": ") + "“" + c.Look.Quote + "”"
+		from := source{c.Source, readings[c.Look.Read]}
+		if studies[from] == nil {
+			order = append(order, from)
 		}
-		cells := []string{c.Text, c.Source, readings[c.Look.Read], orDash(words), c.Basis, orDash(c.Look.Turns)}
-		for i := range cells {
-			cells[i] = inTable(cells[i])
+		if link := s.link(); !slices.Contains(studies[from], link) {
+			studies[from] = append(studies[from], link)
 		}
-		fmt.Fprintf(b, "| %s | %s |\n", s.link(), strings.Join(cells, " | "))
 	})
+	b.WriteString("\n## What was read of the sources\n\n| source | read | studies |\n|---|---|---|\n")
+	for _, from := range order {
+		fmt.Fprintf(b, "| %s | %s | %s |\n", inTable(from.name), from.read, strings.Join(studies[from], ", "))
+	}
+}
+
+// writeLooks writes a line for each published claim: what was read of its source, the words there,
+// and what turns the verdict.
+func writeLooks(b *strings.Builder, claims []experiments.Claim) {
+	for i := range claims {
+		c := &claims[i]
+		if c.Class != experiments.OfOthers || c.Look == (experiments.Look{}) {
+			continue
+		}
+		text := fmt.Sprintf("Read for *%s*: %s", inTable(c.Text), readings[c.Look.Read])
+		if c.Look.At != "" {
+			text += "; " + c.Look.At
+		}
+		if c.Look.Quote != "" {
+			text += ": “" + c.Look.Quote + "”"
+		}
+		text = sentence(text)
+		if c.Look.Turns != "" {
+			text += " Turned by: " + sentence(c.Look.Turns)
+		}
+		b.WriteString("\n")
+		prose(b, "", text)
+	}
 }
 
 // writeOpenLaws writes the laws and checks that do not hold.
 func (r *Report) writeOpenLaws(b *strings.Builder) {
-	b.WriteString("\n## Own laws that do not hold\n\n| study | law | measured | verdict | why |\n" +
-		"|---|---|---|---|---|\n")
+	b.WriteString("\n## Own laws that do not hold\n\nThe README of each study says why.\n\n" +
+		"| study | law | measured | verdict |\n|---|---|---|---|\n")
 	for _, o := range r.Open() {
 		if o.Claim.Class != experiments.OfOthers {
-			fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", o.Study.link(), inTable(o.Claim.Text), shortMeasure(o.Claim),
-				o.Study.markedVerdict(&o.Claim), inTable(o.Claim.Why))
+			fmt.Fprintf(b, "| %s | %s | %s | %s |\n", o.Study.link(), inTable(o.Claim.Text), shortMeasure(o.Claim),
+				o.Study.markedVerdict(&o.Claim))
 		}
 	}
 }
 
-// writeStudies writes a row for each study.
+// writeStudies writes a row for each study, and the addresses of all links to studies.
 func (r *Report) writeStudies(b *strings.Builder) {
-	b.WriteString("\n## All studies\n\n| study | question | claims | results |\n|---|---|---|---|\n")
+	b.WriteString("\n## All studies\n\nReproduced of the published results, laws that hold, and the results' SHA-256." +
+		"\n\n| study | question | published | laws, checks | results |\n|---|---|---|---|---|\n")
+	of := func(some, all int) string {
+		if all == 0 {
+			return "–"
+		}
+		return fmt.Sprintf("%d of %d", some, all)
+	}
 	for i := range r.Studies {
 		s := &r.Studies[i]
-		fmt.Fprintf(b, "| %s | %s | %s | `%s` |\n", s.link(), inTable(s.Job.Study.Question()), CountOf(s.Outcome),
-			s.Job.Digest(s.Results)[:12])
+		n := CountOf(s.Outcome)
+		fmt.Fprintf(b, "| %s %s | %s | %s | %s | `%s` |\n", s.Job.Study.ID, s.link(), inTable(s.Job.Study.Question()),
+			of(n.Reproduced, n.Published), of(n.LawsHeld+n.ChecksPassed, n.Laws+n.Checks), s.Job.Digest(s.Results)[:12])
+	}
+	b.WriteString("\n")
+	for i := range r.Studies {
+		fmt.Fprintf(b, "%s: ../experiments/%s/README.md\n", r.Studies[i].link(), r.Studies[i].Job.Study.Folder)
 	}
 }
 
-// link returns a link from docs to the study's README.
-func (s *Study) link() string {
-	j := s.Job.Study
-	return fmt.Sprintf("[%s %s](../experiments/%s/README.md)", j.ID, j.Name, j.Folder)
-}
+// link returns a link from docs to the study's README, whose address writeStudies writes.
+func (s *Study) link() string { return "[" + s.Job.Study.Name + "]" }
 
 func shortMeasure(c experiments.Claim) string {
 	text := inTable(measured(c))
@@ -400,7 +434,6 @@ func writeTable(b *strings.Builder, t *experiments.Table) {
 	}
 }
 
-// writeClaims writes a table of claims.
 // writeClaims writes a table of the claims of a class, if there are any.
 func writeClaims(b *strings.Builder, class experiments.ClaimClass, claims []experiments.Claim) {
 	head := map[experiments.ClaimClass]string{

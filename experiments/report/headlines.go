@@ -67,8 +67,8 @@ func (r *Report) writeHeadlines(b *strings.Builder) {
 			b.WriteString("\n## The results that matter most\n")
 		}
 		b.WriteString("\n")
-		prose(b, "   ", fmt.Sprintf("%d. **%s.** %s Study [%s](../experiments/%s/README.md), `tcpwheel experiment run "+
-			"%s`.", n, h.title, s.Found(), h.study, s.Job.Study.Folder, h.study))
+		prose(b, "   ", fmt.Sprintf("%d. **%s.** %s Study %s, `tcpwheel experiment run %s`.", n, h.title, s.Found(),
+			s.link(), h.study))
 		if h.figure != "" {
 			fmt.Fprintf(b, "\n   ![%s](%s)\n", h.study, strings.TrimPrefix(s.figureName(h.figure), "docs/"))
 		}
