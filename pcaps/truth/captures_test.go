@@ -12,7 +12,7 @@ import (
 )
 
 // TestPublicGate: on public captures the oracle repairs nearly all losses as they were repaired,
-// wherever the capture was made. It lists the others; docs/accuracy.md has the cause of each.
+// wherever the capture was made. It lists the others; docs/notes/captures.md has the cause of each.
 func TestPublicGate(t *testing.T) {
 	const dir = "../../../shared/captures"
 	if _, err := os.Stat(dir); err != nil {
