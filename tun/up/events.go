@@ -10,30 +10,21 @@ import (
 
 	"tcpwheel/netstack"
 	"tcpwheel/netstack/tcp/events"
-	"tcpwheel/tcptimers"
 	"tcpwheel/tun/internal/background"
 	"tcpwheel/wheel"
 	"tcpwheel/wheel/base/pcapng"
 	"tcpwheel/wheel/base/record"
 )
 
-// event is an event of the stack: a change of a timer, a segment, or a recovery.
-type event struct {
-	at   wheel.Time
-	name string // of package events
-
-	// Of timers.
-	change   netstack.TimerChange
-	endpoint *netstack.Endpoint // nil if only segment's addresses name the connection
-	timer    tcptimers.Kind
-	number   int        // of the segment whose timer it is; 0 is the connection's
-	deadline wheel.Time // of a timer that expired: when it was set to expire
-
-	// Of segments and recoveries.
-	segment       segment
-	transmissions int
-	causes        []netstack.Cause // of the stack's own
-	took          time.Duration
+// Event is an event of the stack: a change of a timer, a segment, or a recovery.
+type Event struct {
+	Time          wheel.Time // on the stack's clock
+	Name          string     // of package events: it says which fields are set
+	Timer         netstack.TimerEvent
+	Segment       Segment          // that passed, was lost or is recovered
+	Transmissions int              // of the stack's segment: 2 or more for a retransmission
+	Causes        []netstack.Cause // the timers that sent it
+	Took          time.Duration    // a recovery
 }
 
 // timerEvents are the names of events by netstack.TimerChange.
@@ -46,33 +37,36 @@ var (
 )
 
 // append adds the event as a line of JSON. conn returns the name of the connection of an endpoint.
-func (e *event) append(b []byte, conn func(*netstack.Endpoint) string) []byte {
-	head := events.Head{T: e.at, Event: e.name}
-	if e.endpoint != nil {
-		head.Conn = conn(e.endpoint)
-	} else {
-		head.Conn = connName(e.segment.local, e.segment.remote)
+func (e *Event) append(b []byte, conn func(*netstack.Endpoint) string) []byte {
+	head := events.Head{T: e.Time, Event: e.Name}
+	switch timer := &e.Timer; {
+	case timer.Endpoint != nil:
+		head.Conn = conn(timer.Endpoint)
+	case timer.Local.IsValid():
+		head.Conn = connName(timer.Local, timer.Remote)
+	default:
+		head.Conn = connName(e.Segment.Local, e.Segment.Remote)
 	}
-	switch e.name {
-	case timerEvents[e.change]:
-		t := events.Timer{Head: head, Timer: e.timer.String(), Segment: e.number}
-		left := int64(e.deadline.Sub(e.at))
-		if late := -left; e.change == netstack.TimerExpired {
+	switch e.Name {
+	case timerEvents[e.Timer.Change]:
+		t := events.Timer{Head: head, Timer: e.Timer.Kind.String(), Segment: e.Timer.Segment}
+		left := int64(e.Timer.Deadline.Sub(e.Time))
+		if late := -left; e.Name == events.TimerExpired {
 			t.Late = &late
-		} else if e.change != netstack.TimerStopped {
+		} else if e.Name != events.TimerStopped {
 			t.Due = &left
 		}
 		b = timerJSON.Append(b, &t)
 	case events.Recovered:
-		r := events.Repair{Head: head, Seq: uint32(e.segment.header.Seq), Took: int64(e.took), Transmissions: e.transmissions}
+		r := events.Repair{Head: head, Seq: uint32(e.Segment.Header.Seq), Took: int64(e.Took), Transmissions: e.Transmissions}
 		b = repairJSON.Append(b, &r)
 	default:
-		p := events.Passed{Head: head, Segment: events.SegmentOf(&e.segment.header, e.segment.size)}
-		if e.transmissions > 1 {
-			p.Transmission = e.transmissions
+		p := events.Passed{Head: head, Segment: events.SegmentOf(&e.Segment.Header, e.Segment.Size)}
+		if e.Transmissions > 1 {
+			p.Transmission = e.Transmissions
 		}
-		if len(e.causes) > 0 {
-			p.By = e.causes[0].Name()
+		if len(e.Causes) > 0 {
+			p.By = e.Causes[0].Name()
 		}
 		b = passedJSON.Append(b, &p)
 	}
@@ -92,7 +86,7 @@ const (
 type eventStream struct {
 	conn    func(*netstack.Endpoint) string
 	active  atomic.Bool // there are readers
-	queue   *background.Queue[event]
+	queue   *background.Queue[Event]
 	dropped atomic.Uint64 // behind the queue
 
 	mu       sync.Mutex
@@ -115,9 +109,9 @@ func newEventStream(conn func(*netstack.Endpoint) string) *eventStream {
 }
 
 // add queues an event.
-func (s *eventStream) add(e event) {
+func (s *eventStream) add(e Event) {
 	if s.active.Load() {
-		s.queue.Add(1, func(b *background.Batch[event]) { b.Items = append(b.Items, e) })
+		s.queue.Add(1, func(b *background.Batch[Event]) { b.Items = append(b.Items, e) })
 	}
 }
 
@@ -147,7 +141,7 @@ func (s *eventStream) unsubscribe(r *eventReader) {
 }
 
 // run encodes the queue until close.
-func (s *eventStream) run(q *background.Queue[event]) {
+func (s *eventStream) run(q *background.Queue[Event]) {
 	for q.Next() {
 		batch := q.Take()
 		if s.pass(batch.Items) {
@@ -158,7 +152,7 @@ func (s *eventStream) run(q *background.Queue[event]) {
 }
 
 // encode delivers events to the readers.
-func (s *eventStream) encode(batch []event) {
+func (s *eventStream) encode(batch []Event) {
 	names := map[*netstack.Endpoint]string{} // of this batch: endpoints come and go
 	conn := func(e *netstack.Endpoint) string {
 		name, ok := names[e]

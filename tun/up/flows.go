@@ -13,21 +13,21 @@ import (
 	"tcpwheel/wheel/base/pcapng"
 )
 
-// segment is a TCP segment at the stack's end of the link.
-type segment struct {
-	direction     pcapng.Direction
-	local, remote netip.AddrPort
-	header        tcp.Header
-	size          uint32 // bytes of payload
+// Segment is a TCP segment at the stack's end of the link. It may hold several segments of a wire.
+type Segment struct {
+	Direction     pcapng.Direction
+	Local, Remote netip.AddrPort
+	Header        tcp.Header
+	Size          uint32 // bytes of payload
 }
 
 // sequence returns how many sequence numbers the segment takes.
-func (s *segment) sequence() uint32 {
-	n := s.size
-	if s.header.Flags.Has(tcp.SYN) {
+func (s *Segment) sequence() uint32 {
+	n := s.Size
+	if s.Header.Flags.Has(tcp.SYN) {
 		n++
 	}
-	if s.header.Flags.Has(tcp.FIN) {
+	if s.Header.Flags.Has(tcp.FIN) {
 		n++
 	}
 	return n
@@ -35,7 +35,7 @@ func (s *segment) sequence() uint32 {
 
 // parseSegment reads the headers of a packet. ok is false if it is no TCP segment, or a fragment of
 // one.
-func parseSegment(pkt *stack.PacketBuffer, d pcapng.Direction) (s segment, ok bool) {
+func parseSegment(pkt *stack.PacketBuffer, d pcapng.Direction) (s Segment, ok bool) {
 	b := firstView(pkt)
 	if len(b) == 0 {
 		return s, false
@@ -65,9 +65,9 @@ func parseSegment(pkt *stack.PacketBuffer, d pcapng.Direction) (s segment, ok bo
 		return s, false
 	}
 	from, to := netip.AddrPortFrom(src, h.SrcPort), netip.AddrPortFrom(dst, h.DstPort)
-	s = segment{direction: d, local: from, remote: to, header: h, size: uint32(pkt.Size() - n - size)}
+	s = Segment{Direction: d, Local: from, Remote: to, Header: h, Size: uint32(pkt.Size() - n - size)}
 	if d == pcapng.Inbound {
-		s.local, s.remote = to, from
+		s.Local, s.Remote = to, from
 	}
 	return s, true
 }
@@ -123,11 +123,11 @@ type recovery struct {
 
 // sending records a segment of the stack. It returns the number of the transmission, from 1, or 0
 // for a segment without sequence numbers.
-func (v *flows) sending(now wheel.Time, s *segment) (transmission int) {
-	k, n := flowKey{s.local, s.remote}, s.sequence()
+func (v *flows) sending(now wheel.Time, s *Segment) (transmission int) {
+	k, n := flowKey{s.Local, s.Remote}, s.sequence()
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if s.header.Flags.Has(tcp.RST) {
+	if s.Header.Flags.Has(tcp.RST) {
 		delete(v.all, k)
 		return 0
 	}
@@ -135,11 +135,11 @@ func (v *flows) sending(now wheel.Time, s *segment) (transmission int) {
 		return 0
 	}
 	f := v.all[k]
-	if f == nil || s.header.Flags.Has(tcp.SYN) && s.header.Seq != f.iss {
-		f = v.add(k, s.header.Seq)
+	if f == nil || s.Header.Flags.Has(tcp.SYN) && s.Header.Seq != f.iss {
+		f = v.add(k, s.Header.Seq)
 	}
-	f.fin = f.fin || s.header.Flags.Has(tcp.FIN)
-	return f.send(now, s.header.Seq, s.header.Seq.Add(n))
+	f.fin = f.fin || s.Header.Flags.Has(tcp.FIN)
+	return f.send(now, s.Header.Seq, s.Header.Seq.Add(n))
 }
 
 // add begins a flow. The caller holds the lock.
@@ -176,8 +176,8 @@ func (f *flow) send(now wheel.Time, start, end tcp.Seq) (transmission int) {
 
 // acknowledged removes what a segment of the peer acknowledges, and returns the recoveries that it
 // completes.
-func (v *flows) acknowledged(now wheel.Time, s *segment) (done []recovery) {
-	k := flowKey{s.local, s.remote}
+func (v *flows) acknowledged(now wheel.Time, s *Segment) (done []recovery) {
+	k := flowKey{s.Local, s.Remote}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	f := v.all[k]
@@ -185,13 +185,13 @@ func (v *flows) acknowledged(now wheel.Time, s *segment) (done []recovery) {
 		return nil
 	}
 	n := 0
-	for ; s.header.Flags.Has(tcp.ACK) && n < len(f.sent) && s.header.Ack.AtOrAfter(f.sent[n].end); n++ {
+	for ; s.Header.Flags.Has(tcp.ACK) && n < len(f.sent) && s.Header.Ack.AtOrAfter(f.sent[n].end); n++ {
 		if span := f.sent[n]; span.transmissions > 1 {
 			done = append(done, recovery{span.end, now.Sub(span.first), span.transmissions})
 		}
 	}
 	f.sent = f.sent[n:]
-	if s.header.Flags.Has(tcp.RST) || f.fin && len(f.sent) == 0 {
+	if s.Header.Flags.Has(tcp.RST) || f.fin && len(f.sent) == 0 {
 		delete(v.all, k)
 	}
 	return done

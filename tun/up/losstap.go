@@ -26,7 +26,7 @@ func (t *lossTap) Sent(_ wheel.Time, p *tun.LinkPacket, pkt *stack.PacketBuffer)
 		d = pcapng.Inbound
 	}
 	if s, ok := parseSegment(pkt, d); ok {
-		o.stream.add(event{at: o.now(), name: events.SegmentLost, segment: s})
+		o.stream.add(Event{Time: o.now(), Name: events.SegmentLost, Segment: s})
 	}
 }
 

@@ -91,10 +91,7 @@ func (o *observer) timer(ev netstack.TimerEvent) {
 		o.late[ev.Kind].Observe(max(0, ev.Time.Sub(ev.Deadline)).Seconds())
 	}
 	if o.stream.active.Load() {
-		o.stream.add(event{
-			at: ev.Time, name: timerEvents[ev.Change], change: ev.Change, endpoint: ev.Endpoint, timer: ev.Kind, number: ev.Segment, deadline: ev.Deadline,
-			segment: segment{local: ev.Local, remote: ev.Remote},
-		})
+		o.stream.add(Event{Time: ev.Time, Name: timerEvents[ev.Change], Timer: ev})
 	}
 }
 
@@ -105,11 +102,11 @@ func (o *observer) add(pkt *stack.PacketBuffer, d pcapng.Direction) {
 		return
 	}
 	now := o.now()
-	e := event{at: now, name: segmentEvent(d), segment: s}
+	e := Event{Time: now, Name: segmentEvent(d), Segment: s}
 	if d == pcapng.Outbound {
-		e.transmissions = o.flows.sending(now, &s)
+		e.Transmissions = o.flows.sending(now, &s)
 		if o.stream.active.Load() {
-			e.causes = netstack.Causes(pkt)
+			e.Causes = netstack.Causes(pkt)
 		}
 		o.stream.add(e)
 		return
@@ -119,8 +116,8 @@ func (o *observer) add(pkt *stack.PacketBuffer, d pcapng.Direction) {
 		o.recoveries.Observe(r.took.Seconds())
 		o.log.add(r.took)
 		done := s
-		done.header.Seq = r.end
-		o.stream.add(event{at: now, name: events.Recovered, segment: done, took: r.took, transmissions: r.transmissions})
+		done.Header.Seq = r.end
+		o.stream.add(Event{Time: now, Name: events.Recovered, Segment: done, Took: r.took, Transmissions: r.transmissions})
 	}
 }
 

@@ -290,7 +290,7 @@ func TestSlowEventReader(t *testing.T) {
 	defer stream.close()
 	r := stream.subscribe()
 	stream.unsubscribe(stream.subscribe()) // has no effect on r
-	e, sent := event{name: events.SegmentSent}, 0
+	e, sent := Event{Name: events.SegmentSent}, 0
 	for deadline := time.Now().Add(testLimit); stream.dropped.Load() == 0; time.Sleep(100 * time.Microsecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("none of %d events was dropped", sent)

@@ -188,7 +188,7 @@ func TestPast(t *testing.T) {
 	evaluate[bool](t, ctx, slide+`(4e9)`)
 	await(t, ctx, "the moment at 4 s", `demo.at === 4e9 && document.getElementById("facts").textContent.startsWith("4.0000 s") && demo.lanes[0].marks.length > 20`)
 	await(t, ctx, "the pause of the run", `demo.frame.paused`)
-	if late := evaluate[float64](t, ctx, `Math.max(...demo.lanes[0].packets.filter(p => demo.lanes[0].marks.length).map(p => p.at_ns))`); late < 4e9 {
+	if late := evaluate[float64](t, ctx, `Math.max(...demo.lanes[0].packets.filter(p => demo.lanes[0].marks.length).map(p => p.sent_ns))`); late < 4e9 {
 		t.Errorf("the log's packets end at %v, want some after the moment, for playing on", late)
 	}
 	if wheel := evaluate[float64](t, ctx, `demo.lanes[0].spots.length`); wheel == 0 {

@@ -73,7 +73,7 @@ func TestLivePage(t *testing.T) {
 	await(t, ctx, "that nothing is connected", `!document.querySelector(".idle").hidden && document.querySelector(".shown").hidden`)
 	get("1000000")
 	await(t, ctx, "recoveries", `demo.frame.lanes[0].recoveries > 5 && demo.frame.lanes[0].recovery_ms.length > 5`)
-	await(t, ctx, "losses of the link", `demo.lanes[0].packets.some(p => p.mark && p.lost === "link") || demo.frame.lanes[0].lost > 5`)
+	await(t, ctx, "losses of the link", `demo.lanes[0].packets.some(p => p.mark && p.fate === "lost") || demo.frame.lanes[0].lost > 5`)
 	await(t, ctx, "retransmissions", `demo.lanes[0].packets.filter(p => p.again).map(p => packetText("per-segment", p, null, x => "")).join().includes("retransmitted by")`)
 	await(t, ctx, "a wheel at work", `demo.frame.lanes[0].wheel.slots >= 64 && demo.frame.lanes[0].timers_started >= 100`)
 	await(t, ctx, "its configuration", `document.body.innerText.includes("policy per-segment") && document.body.innerText.includes("seed 7")`)

@@ -83,6 +83,7 @@ const (
 	FateLost       = "lost"       // by a loss model, on the wire: see By
 	FateQueue      = "queue"      // dropped as the queue was full
 	FateTooBig     = "too-big"    // larger than the path MTU; it has met no model, and has no number
+	FateByHand     = "by-hand"    // dropped by the user of the demo
 	FateUnfinished = "unfinished" // on the wire when the link ended
 )
 

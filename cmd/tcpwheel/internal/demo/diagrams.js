@@ -140,11 +140,11 @@ function drawSequence(lane, l, t, length, out) {
   const [c, w, h] = out || context(lane.seq), to = Math.max(t, length), from = to - length, floor = h - axisHeight;
   lane.marks = [];
   const packets = lane.packets;
-  const data = packets.filter(p => p.from === 0 && p.end > p.start && p.at_ns >= from && p.at_ns <= t);
+  const data = packets.filter(p => p.from === 0 && p.end > p.start && p.sent_ns >= from && p.sent_ns <= t);
   const flows = new Map();
   for (const p of data) {
     const r = flows.get(p.conn) || { lo: Infinity, hi: -Infinity, last: 0 };
-    r.lo = Math.min(r.lo, p.start); r.hi = Math.max(r.hi, p.end); r.last = p.at_ns;
+    r.lo = Math.min(r.lo, p.start); r.hi = Math.max(r.hi, p.end); r.last = p.sent_ns;
     flows.set(p.conn, r);
   }
   const latest = [...flows.keys()].sort((a, b) => flows.get(b).last - flows.get(a).last).slice(0, maxBands);
@@ -171,9 +171,9 @@ function drawSequence(lane, l, t, length, out) {
   });
   c.fillStyle = colours.ack;
   for (const p of packets) {
-    if (p.from !== 1 || p.end !== p.start || p.lost || p.arrive_ns > t || p.arrive_ns < from || !shown(p.conn)) continue;
+    if (p.from !== 1 || p.end !== p.start || p.fate || p.due_ns > t || p.due_ns < from || !shown(p.conn)) continue;
     const f = flows.get(p.conn);
-    if (p.start >= f.lo && p.start <= f.hi) c.fillRect(X(p.arrive_ns) - 1, Y(p.conn, p.start) - 1, 2, 2);
+    if (p.start >= f.lo && p.start <= f.hi) c.fillRect(X(p.due_ns) - 1, Y(p.conn, p.start) - 1, 2, 2);
   }
   const labelled = conns.map((id, i) => ({ from: 0, to: 6 + c.measureText(lane.connName(id)).width, y: i * band + 12 }));
   for (const p of data) if (shown(p.conn)) drawPacket(c, lane, l, p, X, Y, w, labelled);
@@ -191,13 +191,13 @@ function drawSequence(lane, l, t, length, out) {
 }
 
 function drawPacket(c, lane, l, p, X, Y, w, labelled) {
-  const x = X(p.at_ns), y = Y(p.conn, p.start), top = Math.min(Y(p.conn, p.end), y - 2), colour = colours[p.again ? colourOf(p.by || "") : "ink"];
+  const x = X(p.sent_ns), y = Y(p.conn, p.start), top = Math.min(Y(p.conn, p.end), y - 2), colour = colours[p.again ? colourOf(p.by || "") : "ink"];
   if (!p.mark) {
     c.strokeStyle = colour; c.lineWidth = p.again ? 3 : 1.5;
     c.beginPath(); c.moveTo(x, y); c.lineTo(x, top); c.stroke();
     if (p.again) { c.fillStyle = colour; c.beginPath(); c.moveTo(x - 4, top); c.lineTo(x, top - 6); c.lineTo(x + 4, top); c.closePath(); c.fill(); }
   }
-  if (p.lost) {
+  if (p.fate) {
     c.strokeStyle = colours.ink; c.lineWidth = 1.5; c.beginPath();
     c.moveTo(x - 4, y - 5); c.lineTo(x + 4, y + 3); c.moveTo(x + 4, y - 5); c.lineTo(x - 4, y + 3); c.stroke();
   }

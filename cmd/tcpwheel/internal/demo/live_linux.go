@@ -11,6 +11,7 @@ import (
 	"tcpwheel/cmd/tcpwheel/internal/lanes"
 	"tcpwheel/netstack"
 	"tcpwheel/netstack/tcp"
+	"tcpwheel/netstack/tcp/events"
 	"tcpwheel/tun/up"
 	"tcpwheel/wheel"
 	"tcpwheel/wheel/base/pcapng"
@@ -152,34 +153,33 @@ func (l *Live) idOf(e *netstack.Endpoint) int {
 	return id
 }
 
-// TimerChanged implements up.Watcher.
-func (l *Live) TimerChanged(ev netstack.TimerEvent) {
+// Seen implements up.Watcher. Events that the page does not draw leave it as it is.
+func (l *Live) Seen(ev *up.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.rec.Timer(l.idOf(ev.Endpoint), ev)
-}
-
-// Recovered implements up.Watcher.
-func (l *Live) Recovered(took time.Duration) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.recoveries++
-	l.took = append(l.took[max(0, len(l.took)-lanes.KeptRecoveries+1):], took)
-}
-
-// SegmentPassed implements up.Watcher.
-func (l *Live) SegmentPassed(s *up.Segment) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	c := l.conn(s.Local, s.Remote)
-	if s.Direction == pcapng.Inbound {
-		if !s.Lost {
-			ack := c.position(uint32(s.Header.Ack))
-			l.rec.Arrived(c.id, s.Time, ack, s.Size > 0)
-			l.packet(&lanes.Transmission{At: s.Time, Arrive: s.Time, From: lanes.Client, Conn: c.id, Start: ack, End: ack})
+	switch ev.Name {
+	case events.TimerStarted, events.TimerMoved, events.TimerStopped, events.TimerExpired:
+		l.rec.Timer(l.idOf(ev.Timer.Endpoint), ev.Timer)
+	case events.SegmentReceived:
+		s := &ev.Segment
+		c := l.conn(s.Local, s.Remote)
+		ack := c.position(uint32(s.Header.Ack))
+		l.rec.Arrived(c.id, ev.Time, ack, s.Size > 0)
+		l.packet(&lanes.Transmission{At: ev.Time, Arrive: ev.Time, From: lanes.Client, Conn: c.id, Start: ack, End: ack})
+	case events.SegmentSent, events.SegmentLost:
+		if ev.Segment.Direction == pcapng.Outbound {
+			l.left(ev)
 		}
-		return
+	case events.Recovered:
+		l.recoveries++
+		l.took = append(l.took[max(0, len(l.took)-lanes.KeptRecoveries+1):], ev.Took)
 	}
+}
+
+// left draws a segment of the stack, or the place where the link dropped it.
+func (l *Live) left(ev *up.Event) {
+	s := &ev.Segment
+	c := l.conn(s.Local, s.Remote)
 	seq := uint32(s.Header.Seq)
 	if s.Header.Flags.Has(tcp.SYN) {
 		seq++
@@ -187,14 +187,14 @@ func (l *Live) SegmentPassed(s *up.Segment) {
 	if !c.known || s.Header.Flags.Has(tcp.SYN) && seq != c.base {
 		c.base, c.known, c.next = seq, true, 0
 	}
-	x := &lanes.Transmission{At: s.Time, Arrive: s.Time, From: lanes.Server, Conn: c.id, Start: c.position(seq)}
+	x := &lanes.Transmission{At: ev.Time, Arrive: ev.Time, From: lanes.Server, Conn: c.id, Start: c.position(seq)}
 	x.End = x.Start + uint64(s.Size)
 	c.next = max(c.next, x.End)
-	if s.Lost {
-		x.Mark, x.Lost = true, "link"
-	} else if s.Transmissions > 1 {
+	if ev.Name == events.SegmentLost {
+		x.Mark, x.Lost = true, events.FateLost
+	} else if ev.Transmissions > 1 {
 		x.Again = true
-		x.CausedBy(s.Causes)
+		x.CausedBy(ev.Causes)
 		if l.host.Config().TCP == up.GVisor {
 			x.By = "gVisor"
 		}

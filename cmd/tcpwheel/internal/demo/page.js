@@ -228,7 +228,7 @@ function take(f) {
     const lane = lanes[i];
     collect(lane.kept, lane.keptNotes, l);
     let k = 0;
-    while (k < lane.kept.length && lane.kept[k].arrive_ns < f.time_ns - keptNS) lane.keptNotes.delete(lane.kept[k++].n);
+    while (k < lane.kept.length && lane.kept[k].due_ns < f.time_ns - keptNS) lane.keptNotes.delete(lane.kept[k++].n);
     lane.kept.splice(0, k);
     if (l.recovery_ms) lane.nowRecoveries = l.recovery_ms;
   });
@@ -370,7 +370,7 @@ const quoted = x => /[",\n]/.test(x) ? `"${String(x).replaceAll('"', '""')}"` : 
 const table = rows => rows.map(r => r.map(x => quoted(x ?? "")).join(",") + "\n").join("");
 function packetsCSV() {
   const t = at ?? frame.time_ns, from = t - +$("window").value * 1e9, rows = [["lane", "time_s", "arrives_s", "from", "connection", "start", "end", "retransmission_by", "timer_set_for_s", "lost"]];
-  lanes.forEach((lane, i) => { for (const p of lane.packets) if (p.at_ns >= from && p.at_ns <= t && !p.mark) rows.push([shownFrame.lanes[i].lane, p.at_ns / 1e9, p.arrive_ns / 1e9, p.from ? "client" : "server", lane.connName(p.conn), p.start, p.end, p.again ? p.by : "", p.for_ns ? p.for_ns / 1e9 : "", p.lost]); });
+  lanes.forEach((lane, i) => { for (const p of lane.packets) if (p.sent_ns >= from && p.sent_ns <= t && !p.mark) rows.push([shownFrame.lanes[i].lane, p.sent_ns / 1e9, p.due_ns / 1e9, p.from ? "client" : "server", lane.connName(p.conn), p.start, p.end, p.again ? p.by : "", p.for_ns ? p.for_ns / 1e9 : "", p.fate]); });
   return table(rows);
 }
 function resultsCSV() {

@@ -78,16 +78,19 @@ function timerText(lane, t, wheel, connName, later) {
   return lines.join("\n");
 }
 
+// What lost a packet, by its fate.
+const fates = { lost: "link", queue: "queue", "by-hand": "dropped by hand" };
+
 // packetText describes a packet of a time-sequence diagram. note is its segment's timer, if known.
 function packetText(lane, p, note, connName) {
-  const lines = [`${connName(p.conn)}, bytes ${p.start} to ${p.end}, sent at ${seconds(p.at_ns)}`];
+  const lines = [`${connName(p.conn)}, bytes ${p.start} to ${p.end}, sent at ${seconds(p.sent_ns)}`];
   if (p.again) {
-    lines.push(`retransmitted by ${p.by}` + (p.for_ns ? `, armed ${ms(p.at_ns - p.armed_ns)} before for ${ms(p.for_ns)}` : ""));
+    lines.push(`retransmitted by ${p.by}` + (p.for_ns ? `, armed ${ms(p.sent_ns - p.armed_ns)} before for ${ms(p.for_ns)}` : ""));
     lines.push(ruleOf(lane, { by: p.by, segment: p.own }));
   }
-  if (p.lost) lines.push(`lost: ${p.lost}`);
+  if (p.fate) lines.push(`lost: ${fates[p.fate]}`);
   if (note) {
-    const end = note.ended_ns ? `ended after ${ms(note.ended_ns - p.at_ns)} ${endings[note.how](note.value)}` : "still running";
+    const end = note.ended_ns ? `ended after ${ms(note.ended_ns - p.sent_ns)} ${endings[note.how](note.value)}` : "still running";
     lines.push(`its own timer: armed for ${ms(note.for_ns)}, ${end}`, rule(lane, 0, true));
   }
   return lines.join("\n");

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"tcpwheel/netstack/tcp/events"
 	"tcpwheel/netstack/virtual"
 	"tcpwheel/wheel"
 	"tcpwheel/wheel/base/pcapng"
@@ -44,6 +45,9 @@ func (r *ring) add(x *Transmission, p *virtual.Packet) {
 	r.packets = append(r.packets, kept{x.At, header, p.Size, x.comment()})
 }
 
+// lostBy says in a comment what lost a packet, by its fate.
+var lostBy = map[string]string{events.FateLost: "link", events.FateQueue: "queue", events.FateByHand: "dropped by hand"}
+
 // comment says what a reader of a capture wants to know of a packet, "" for nothing.
 func (x *Transmission) comment() string {
 	text := ""
@@ -59,7 +63,7 @@ func (x *Transmission) comment() string {
 		} else {
 			text += ";"
 		}
-		text += " lost (" + x.Lost + ")"
+		text += " lost (" + lostBy[x.Lost] + ")"
 	}
 	return text
 }

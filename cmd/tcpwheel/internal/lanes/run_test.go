@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tcpwheel/netstack"
+	"tcpwheel/netstack/tcp/events"
 	"tcpwheel/netstack/virtual"
 	"tcpwheel/wheel"
 )
@@ -149,7 +150,7 @@ func TestLanesMeetTheSameFates(t *testing.T) {
 	for i, l := range r.Lanes {
 		fates[i] = map[key]bool{}
 		l.onPacket = func(x *Transmission, p *virtual.Packet) {
-			if x.End > x.Start && !x.Again && x.Lost != "queue" {
+			if x.End > x.Start && !x.Again && x.Lost != events.FateQueue {
 				fates[i][key{x.From, x.Conn, x.Start}] = x.Lost != ""
 			}
 		}

@@ -11,8 +11,8 @@ import (
 // Transmission is a packet on the wire of a lane, for diagrams.
 type Transmission struct {
 	Seq    uint64        `json:"n"`                  // counts the transmissions of the lane
-	At     wheel.Time    `json:"at_ns"`              // it left
-	Arrive wheel.Time    `json:"arrive_ns"`          // it arrived, or would have
+	At     wheel.Time    `json:"sent_ns"`            // it left
+	Arrive wheel.Time    `json:"due_ns"`             // it arrived, or would have
 	From   int           `json:"from"`               // 0 is the server
 	Conn   int           `json:"conn"`               // see ConnView
 	Start  uint64        `json:"start"`              // of its data; of an ACK, SEG.ACK
@@ -22,7 +22,7 @@ type Transmission struct {
 	Armed  wheel.Time    `json:"armed_ns,omitempty"` // of By's timer, if it has one
 	Span   time.Duration `json:"for_ns,omitempty"`   // for how long By's timer was set
 	Own    bool          `json:"own,omitempty"`      // By's timer was the segment's own
-	Lost   string        `json:"lost,omitempty"`     // "link", "queue" or "dropped by hand"
+	Lost   string        `json:"fate,omitempty"`     // of package events; "" was delivered
 	// Mark is set for the place of a loss: the packet is another entry.
 	Mark bool `json:"mark,omitempty"`
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tcpwheel/netstack"
+	"tcpwheel/netstack/tcp/events"
 	"tcpwheel/netstack/virtual"
 	"tcpwheel/wheel"
 )
@@ -30,7 +31,7 @@ func TestUserLossIsTheSameInAllLanes(t *testing.T) {
 		all := map[uint64]bool{}
 		dropped = append(dropped, all)
 		l.onPacket = func(x *Transmission, _ *virtual.Packet) {
-			if x.Lost == byHand {
+			if x.Lost == events.FateByHand {
 				all[uint64(x.Conn)<<32|x.Start] = true
 			}
 		}

@@ -5,6 +5,7 @@ import (
 
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/tcp"
+	"tcpwheel/netstack/tcp/events"
 	"tcpwheel/netstack/tcp/ledger"
 	"tcpwheel/netstack/virtual"
 	"tcpwheel/wheel"
@@ -18,9 +19,6 @@ const (
 
 // queuePackets is the room of the link in each direction.
 const queuePackets = 200
-
-// byHand is why a packet was lost that an action dropped.
-const byHand = "dropped by hand"
 
 // flowKey identifies a direction of a connection in all lanes: ports are the same in all.
 type flowKey struct {
@@ -91,7 +89,7 @@ func (w *wire) Send(now wheel.Time, from int, p *virtual.Packet) (took time.Dura
 		x.Conn = int(p.Header.SrcPort)
 	}
 	if fate.Outcome != sim.Delivered {
-		x.Arrive, x.Lost = now.Add(w.lane.run.conditions.Delay), "queue"
+		x.Arrive, x.Lost = now.Add(w.lane.run.conditions.Delay), events.FateQueue
 	}
 	if p.Segment && p.End > p.Start {
 		w.sendData(now, p, &x)
@@ -122,10 +120,10 @@ func (w *wire) sendData(now wheel.Time, p *virtual.Packet, x *Transmission) {
 	switch {
 	case x.Lost != "":
 	case x.From == Server && !x.Again && run.hitBy(w.lane.index, x.Conn, span{p.Start, p.End}):
-		x.Lost = byHand
+		x.Lost = events.FateByHand
 	case x.From == Server && run.spares(x.Conn, span{p.Start, p.End}):
 	case run.fate(k, p.Start, attempt):
-		x.Lost = "link"
+		x.Lost = events.FateLost
 	}
 	for _, l := range f.losses {
 		if x.Again && l.start < x.End && x.Start < l.end {
