@@ -3,10 +3,10 @@ package tcpwheel_test
 import (
 	"flag"
 	"fmt"
-	"go/doc"
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"regexp"
@@ -18,36 +18,21 @@ import (
 
 var updateDocs = flag.Bool("update", false, "rewrite docs/packages.md")
 
-// packagesName lists every package with the first sentence of its documentation.
-const packagesName = "docs/packages.md"
+// packagesName has every package, between the two marks.
+const (
+	packagesName = "docs/packages.md"
+	roomsBegin   = "<!-- rooms: go test . -run PackagesAreListed -update -->\n"
+	roomsEnd     = "<!-- end of rooms -->\n"
+)
 
 var roomRow = regexp.MustCompile(`(?m)^\| \[([a-z/]+)\]\(([a-z/]+)\) \|`)
 
 // TestReadmeTableIsTheImportOrder checks that imports point from the bottom of the README's table
 // of rooms to its top, tests left out.
 func TestReadmeTableIsTheImportOrder(t *testing.T) {
-	text, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var rooms []string
-	for _, m := range roomRow.FindAllStringSubmatch(string(text), -1) {
-		if m[1] != m[2] {
-			t.Errorf("the row of %s links to %s", m[1], m[2])
-		}
-		rooms = append(rooms, m[1])
-	}
-	row := func(dir string) int { // of the longest room that dir is in
-		found := -1
-		for i, r := range rooms {
-			if below(dir, r) && (found < 0 || len(r) > len(rooms[found])) {
-				found = i
-			}
-		}
-		return found
-	}
+	rooms := readmeRooms(t)
 	for dir, p := range packages(t) {
-		from := row(dir)
+		from := rowOf(rooms, dir)
 		if from < 0 {
 			if dir != "." {
 				t.Errorf("package %s is in no room of the README's table", dir)
@@ -55,40 +40,90 @@ func TestReadmeTableIsTheImportOrder(t *testing.T) {
 			continue
 		}
 		for _, imported := range p.imports {
-			if to := row(imported); to > from {
+			if to := rowOf(rooms, imported); to > from {
 				t.Errorf("%s imports %s, which is below it in the README's table", dir, imported)
 			}
 		}
 	}
 }
 
-// TestPackagesAreListed compares docs/packages.md with the packages. -update rewrites it.
-func TestPackagesAreListed(t *testing.T) {
-	var b strings.Builder
-	b.WriteString("# Packages\n\nEvery package with the first sentence of its documentation. " +
-		"A test writes this page:\n`go test . -run PackagesAreListed -update`.\n\n" +
-		"| package | what it is |\n|---|---|\n")
-	all := packages(t)
-	var dirs []string
-	for dir := range all {
-		if dir != "." && all[dir].production {
-			dirs = append(dirs, dir)
-		}
-	}
-	slices.Sort(dirs)
-	for _, dir := range dirs {
-		fmt.Fprintf(&b, "| [%s](../%s) | %s |\n", dir, dir, strings.ReplaceAll(all[dir].synopsis, "|", `\|`))
-	}
-	if *updateDocs {
-		if err := os.WriteFile(packagesName, []byte(b.String()), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	have, err := os.ReadFile(packagesName)
+// readmeRooms returns the rooms of the README's table.
+func readmeRooms(t *testing.T) (rooms []string) {
+	t.Helper()
+	text, err := os.ReadFile("README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(have) != b.String() {
+	for _, m := range roomRow.FindAllStringSubmatch(string(text), -1) {
+		if m[1] != m[2] {
+			t.Errorf("the row of %s links to %s", m[1], m[2])
+		}
+		rooms = append(rooms, m[1])
+	}
+	return rooms
+}
+
+// rowOf returns the number of the longest room that dir is in, -1 if it is in none.
+func rowOf(rooms []string, dir string) int {
+	found := -1
+	for i, r := range rooms {
+		if below(dir, r) && (found < 0 || len(r) > len(rooms[found])) {
+			found = i
+		}
+	}
+	return found
+}
+
+// TestPackagesAreListed compares a part of docs/packages.md with the packages: those of each room,
+// and the drawing of the imports between rooms. -update rewrites it.
+func TestPackagesAreListed(t *testing.T) {
+	rooms, all := readmeRooms(t), packages(t)
+	inside := make([][]string, len(rooms))
+	imports := make([]map[int]bool, len(rooms))
+	for _, dir := range slices.Sorted(maps.Keys(all)) {
+		from := rowOf(rooms, dir)
+		if from < 0 || !all[dir].production {
+			continue
+		}
+		if name := strings.TrimPrefix(strings.TrimPrefix(dir, rooms[from]), "/"); name != "" {
+			inside[from] = append(inside[from], name)
+		}
+		if imports[from] == nil {
+			imports[from] = map[int]bool{}
+		}
+		for _, imported := range all[dir].imports {
+			imports[from][rowOf(rooms, imported)] = true
+		}
+	}
+	var b strings.Builder
+	b.WriteString("\n```text\n")
+	for i, r := range rooms {
+		fmt.Fprintf(&b, "%-14s", r)
+		for k := range i {
+			b.WriteString(map[bool]string{true: "  x", false: "  ."}[imports[i][k]])
+		}
+		fmt.Fprintf(&b, "  %s\n", path.Base(r))
+	}
+	b.WriteString("```\n\n| room | packages below it |\n|---|---|\n")
+	for i, r := range rooms {
+		fmt.Fprintf(&b, "| [%s](../%s) | %s |\n", r, r, strings.Join(inside[i], ", "))
+	}
+	b.WriteString("\n")
+	page, err := os.ReadFile(packagesName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, _ := strings.Cut(string(page), roomsBegin)
+	_, after, ok := strings.Cut(rest, roomsEnd)
+	want := before + roomsBegin + b.String() + roomsEnd + after
+	switch {
+	case !ok:
+		t.Errorf("%s has no place for the packages", packagesName)
+	case *updateDocs:
+		if err := os.WriteFile(packagesName, []byte(want), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	case want != string(page):
 		t.Errorf("%s is stale: run go test . -run PackagesAreListed -update", packagesName)
 	}
 }
@@ -97,7 +132,6 @@ func TestPackagesAreListed(t *testing.T) {
 type packageFacts struct {
 	production bool     // not only tests
 	imports    []string // directories of this module that its production files import
-	synopsis   string
 }
 
 func packages(t *testing.T) map[string]*packageFacts {
@@ -123,12 +157,9 @@ func packages(t *testing.T) map[string]*packageFacts {
 			return nil
 		}
 		p.production = true
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly|parser.ParseComments)
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
 		if err != nil {
 			return err
-		}
-		if text := file.Doc.Text(); text != "" {
-			p.synopsis = new(doc.Package).Synopsis(text)
 		}
 		for _, spec := range file.Imports {
 			imported, _ := strconv.Unquote(spec.Path.Value)
