@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"tcpwheel/cmd/tcpwheel/internal/lanes"
-	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sim/script"
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/tcptimers"
@@ -26,8 +24,7 @@ policy is a name and changes:
 
 as in ` + "`linux@1ms rto-min=5ms +pacing -tlp`, or without blanks `linux@1ms+rto-min=5ms+pacing-tlp`" + `. NAME is a policy or
 profile of [tcptimers](../tcptimers). @TICK is short for tick=TICK. Replays take the settings of timers, all other texts
-of policies those of connections too.
-`
+of policies those of connections too. The settings of links and of the demo are in ` + "`tcpwheel link --help` and\n`tcpwheel demo --help`, those of a plan of links in [link.md](link.md) and\n`go doc ./netstack/sim LinkConfig`.\n"
 
 // settingsMarkdown returns docs/settings.md.
 func settingsMarkdown() string {
@@ -37,18 +34,15 @@ func settingsMarkdown() string {
 	for _, part := range []struct {
 		title, intro string
 		all          []setting.Setting
-		alone        bool // its names are its own
 	}{
-		{"Timers", "Package tcptimers, Policy.", setting.All(tcptimers.Policy{}), false},
-		{"Connections", "Package netstack/tcp, Config.", setting.All(tcp.Config{}), false},
-		{"Engines", "Package netstack/tcp, EngineConfig. Scenarios have them.", setting.All(tcp.EngineConfig{}), false},
-		{"Scenarios", "Lines `--name=value` before the first event: all of the above, and these of the run.", script.Options(), false},
-		{"Links", "Package netstack/sim, LinkConfig: flags of link, up and nc, and fields of plans in JSON.", setting.All(sim.LinkConfig{}), true},
-		{"The demo", "Flags, actions, and fields of the page.", setting.All(lanes.Conditions{}), true},
+		{"Timers", "Package tcptimers, Policy.", setting.All(tcptimers.Policy{})},
+		{"Connections", "Package netstack/tcp, Config.", setting.All(tcp.Config{})},
+		{"Engines", "Package netstack/tcp, EngineConfig. Scenarios have them.", setting.All(tcp.EngineConfig{})},
+		{"Scenarios", "Lines `--name=value` before the first event: all of the above, and these of the run.", script.Options()},
 	} {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| setting | value | meaning |\n|---|---|---|\n", part.title, part.intro)
 		for _, s := range part.all {
-			if seen[s.Name] && !part.alone {
+			if seen[s.Name] {
 				continue
 			}
 			seen[s.Name] = true
