@@ -23,7 +23,7 @@ func TestNamedSettings(t *testing.T) {
 	}
 	most := 0.2 // seconds of one processor
 	if long {
-		most = 6
+		most = 60
 	}
 	runs := 0
 	for _, s := range Studies() {

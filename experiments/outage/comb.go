@@ -32,6 +32,7 @@ type combCell struct {
 	Mixed     bool   `json:"mixed,omitempty" help:"whether timeouts are of 3, 4 and 5 ticks"`
 	Seed      int    `json:"seed"`
 
+	Late   int `json:"late,omitempty" help:"segments left out: the one before was lost in the queue, and not yet repaired"`
 	RTOs   int `json:"rtos" help:"different timeouts of the connections when the outage began"`
 	Second int `json:"second" help:"first retransmissions"`
 

@@ -219,7 +219,7 @@ func combOutage(p *combPlan, tm testbed.Timers, c combCell) (combCell, error) {
 				return c, err
 			}
 		case s.Unacked() > 0:
-			return c, fmt.Errorf("connection %d has no ACK yet when it sends the next segment", a.conn)
+			c.Late++ // the queue has dropped its segment: it has to wait
 		default:
 			if a.at >= start {
 				rtos[s.Conn().Info(a.at).RTO] = true
