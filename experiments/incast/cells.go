@@ -1,6 +1,7 @@
 package incast
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -23,6 +24,7 @@ type Setting struct {
 	Window  int           `json:"window" unit:"bytes" help:"the client's receive window; 0 is the engine's own"`
 	Service time.Duration `json:"service_ns" help:"longest time until a server begins to answer"`
 	Repair  string        `json:"repair" help:"other means that repair losses"`
+	TCP     string        `json:"tcp" column:"subject" help:"engine, binding or gvisor"`
 }
 
 // subject is a Setting and how to run it.
@@ -33,9 +35,10 @@ type subject struct {
 	queries int
 	seeds   int
 	servers []int
-	initial int           // window, 0 is the engine's
-	buffer  int           // packets that the port holds
-	think   time.Duration // longest pause between queries
+	initial int             // window, 0 is the engine's
+	buffer  int             // packets that the port holds
+	think   time.Duration   // longest pause between queries
+	stack   testbed.Subject // of the servers in a gVisor stack
 }
 
 // Row is a Cell and its Setting.
@@ -136,7 +139,13 @@ func (p *Plan) subjects() (all []subject) {
 	}
 	for _, floor := range p.GVisorFloors {
 		s := p.classic("gvisor", gvisorFloor, p.DelAck) // the client's timers
-		s.Floor, s.text, s.seeds = floor, fmt.Sprintf("gVisor's own TCP, floor=%v, no RACK", floor), p.GVisorSeeds
+		s.stack = testbed.Subject{Kind: testbed.GVisor, Floor: floor, NoRACK: true}
+		s.Floor, s.text, s.seeds = floor, s.stack.String(), p.GVisorSeeds
+		all = append(all, s)
+	}
+	for _, other := range p.Subjects {
+		s := p.classic("other", gvisorFloor, p.DelAck)
+		s.stack, s.Floor, s.text, s.seeds = other, other.Floor, other.String(), p.GVisorSeeds
 		all = append(all, s)
 	}
 	// A change runs with each delay of ACKs before the next one does.
@@ -203,15 +212,18 @@ func (p *Plan) each(f func(s *subject, n, seed int)) {
 // rows returns the cells with their settings.
 func rows(p *Plan, cells []Cell) []Row {
 	all := make([]Row, 0, len(cells))
-	p.each(func(s *subject, _, _ int) { all = append(all, Row{cells[len(all)], s.Setting}) })
+	p.each(func(s *subject, _, _ int) {
+		s.TCP = string(cmp.Or(s.stack.Kind, testbed.Engine))
+		all = append(all, Row{cells[len(all)], s.Setting})
+	})
 	return all
 }
 
 func cells(p *Plan) (all []experiments.Cell[Cell]) {
 	p.each(func(s *subject, n, seed int) {
 		run, cost := run, 1e-9
-		if s.Kind == "gvisor" {
-			run, cost = runGVisor, 1e-8
+		if s.stack.Kind != "" {
+			run, cost = runStacks, 1e-8
 		}
 		of := *s
 		all = append(all, experiments.Cell[Cell]{

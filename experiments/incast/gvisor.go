@@ -24,7 +24,7 @@ const gvisorFloor = 200 * time.Millisecond
 // first of the delayed ACKs.
 const gvisorPort = 10000
 
-// gvisorStar is the servers with gVisor's TCP around a switch, and the client.
+// gvisorStar is the servers in a gVisor stack around a switch, and the client.
 type gvisorStar struct {
 	*testbed.Stacks
 	plan     *Plan
@@ -39,8 +39,8 @@ type gvisorStar struct {
 	ended    func(took time.Duration, timeouts uint64)
 }
 
-// runGVisor is run with gVisor's own TCP.
-func runGVisor(p *Plan, s subject, n, seed int) (Cell, error) {
+// runStacks is run with the servers' TCP in a gVisor stack.
+func runStacks(p *Plan, s subject, n, seed int) (Cell, error) {
 	c := Cell{Timers: s.text, Servers: n, Seed: seed}
 	timers, err := testbed.ParseTimers(s.timers)
 	if err != nil {
@@ -52,8 +52,7 @@ func runGVisor(p *Plan, s subject, n, seed int) (Cell, error) {
 	}
 	client := virtual.TCP{Config: netstack.Config{Conn: timers.Config()}}
 	if r.Stacks, err = testbed.NewStacks(virtual.Config{Seed: uint64(seed),
-		TCP: [2]virtual.TCP{testbed.DialEnd: client, testbed.ListenEnd: {GVisor: true, MinRTO: s.Floor,
-			NoRACK: true}}, Wire: r}); err != nil {
+		TCP: [2]virtual.TCP{testbed.DialEnd: client, testbed.ListenEnd: s.stack.Stack()}, Wire: r}); err != nil {
 		return c, err
 	}
 	r.ended = func(took time.Duration, timeouts uint64) {
@@ -71,10 +70,7 @@ func runGVisor(p *Plan, s subject, n, seed int) (Cell, error) {
 	}
 	c.Retransmissions = r.Net.Stack(testbed.ListenEnd).Stats().TCP.Retransmits.Value()
 	c.Dropped = r.middle[0].Counts().QueueDropped
-	if left := r.Close(); err == nil {
-		err = left
-	}
-	return c, err
+	return c, r.Finish(err)
 }
 
 // build makes the links.

@@ -57,6 +57,8 @@ type Plan struct {
 
 	GVisorFloors []time.Duration `plan:"gvisor_floors" min:"100us" max:"10s" optional:"true"`
 	GVisorSeeds  int             `plan:"gvisor_seeds" min:"1" max:"1000"`
+
+	Subjects []testbed.Subject `plan:"subjects" optional:"true"`
 }
 
 // Cell is the queries to a number of servers under one seed.
@@ -97,7 +99,7 @@ var Study = declared.DefineRows(experiments.Spec[Plan, Cell]{
 				return fmt.Errorf("timers %q: %w", s.text, err)
 			}
 		}
-		return nil
+		return testbed.CheckStacks(p.Subjects)
 	},
 	Cells: cells,
 	Live:  []experiments.LivePart[Plan]{{Name: "kernel", Needs: needsRoot, Run: serviceTimes}},

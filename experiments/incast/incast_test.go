@@ -8,6 +8,7 @@ import (
 
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/internal/studytest"
+	"tcpwheel/experiments/internal/testbed"
 )
 
 // TestQueries checks the time of a query: one server fills the link, and 40 at once nearly always
@@ -73,4 +74,25 @@ func TestPlanIsChecked(t *testing.T) {
 		"repairs: [tlp]":       `policy "tlp", want KEY=VALUE`,
 		"repaired_servers: 5":  "repaired_servers: 5, want one of servers",
 	})
+}
+
+// TestSubjects runs the engine in a gVisor stack as the servers: a query with a loss at the end
+// takes the floor, as with the engine alone.
+func TestSubjects(t *testing.T) {
+	p := studytest.Own[Plan](t, Study)
+	p.Subjects = []testbed.Subject{{Kind: testbed.Binding,
+		Timers: testbed.MustTimers(p.Classic.Text + " floor=300ms delack=off")}}
+	p.GVisorFloors, p.Warmup = nil, 0
+	for _, s := range p.subjects() {
+		if s.stack.Kind == "" {
+			continue
+		}
+		s.queries = 4
+		c, err := runStacks(p, s, 40, 1)
+		if err != nil || c.Queries != 4 || c.Timed < 3 || c.Least < 300*time.Millisecond {
+			t.Errorf("%+v, %v, want queries that wait for the floor", c, err)
+		}
+		return
+	}
+	t.Error("the plan's subjects are not run")
 }

@@ -14,40 +14,27 @@ import (
 	"tcpwheel/wheel"
 )
 
-// combGvisor is gVisor's own TCP: with the floor of the other timers and without RACK and its
-// probe, or with its defaults.
-type combGvisor struct{ plain bool }
-
 // combGvisorPayload is the bytes that fit into a segment of gVisor's with any SACK blocks.
 const combGvisorPayload = 1400
 
-// combGvisorFloor is the floor of the other timers.
-const combGvisorFloor = time.Second
-
-// String returns the name in the place of a text of timers.
-func (g combGvisor) String() string {
-	if g.plain {
-		return "gVisor's own TCP"
-	}
-	return "gVisor's own TCP, floor=1s, no RACK"
-}
-
-var combGvisors = []combGvisor{{}, {plain: true}}
+// combGvisors are gVisor's own TCP with the floor of the other timers and without RACK and its
+// probe, and with its defaults.
+var combGvisors = []testbed.Subject{{Kind: testbed.GVisor, Floor: time.Second, NoRACK: true}, {Kind: testbed.GVisor}}
 
 func combGvisorCells(p *combPlan) (all []experiments.Cell[combCell]) {
 	for _, g := range combGvisors {
 		for seed := 1; seed <= p.GVisorSeeds; seed++ {
 			all = append(all, experiments.Cell[combCell]{
 				Name: fmt.Sprintf("timers=%q seed=%d", g, seed), Cost: 4e-4 * float64(p.Connections),
-				Run: func(context.Context) (combCell, error) { return g.outage(p, seed) },
+				Run: func(context.Context) (combCell, error) { return combOnStacks(p, g, seed) },
 			})
 		}
 	}
 	return all
 }
 
-// outage is combOutage with gVisor's own TCP as the client.
-func (g combGvisor) outage(p *combPlan, seed int) (combCell, error) {
+// combOnStacks is combOutage with a subject in a gVisor stack as the client.
+func combOnStacks(p *combPlan, g testbed.Subject, seed int) (combCell, error) {
 	c := combCell{Timers: g.String(), Seed: seed}
 	up, down := p.links(combBegins)
 	counter := p.counter(combBegins)
@@ -65,12 +52,8 @@ func (g combGvisor) outage(p *combPlan, seed int) (combCell, error) {
 			counter.arrived(now, p.Header.SrcPort, int(p.Tag))
 		}
 	}
-	client := virtual.TCP{GVisor: true}
-	if !g.plain {
-		client.NoRACK, client.MinRTO = true, combGvisorFloor
-	}
 	server := virtual.TCP{Config: netstack.Config{Conn: combConfig(p.Shipped)}}
-	s, err := testbed.NewStacks(virtual.Config{Seed: uint64(seed), TCP: [2]virtual.TCP{testbed.DialEnd: client,
+	s, err := testbed.NewStacks(virtual.Config{Seed: uint64(seed), TCP: [2]virtual.TCP{testbed.DialEnd: g.Stack(),
 		testbed.ListenEnd: server}, Wire: w})
 	if err != nil {
 		return c, err
@@ -100,8 +83,5 @@ func (g combGvisor) outage(p *combPlan, seed int) (combCell, error) {
 		err = s.Run(combBegins.Add(p.Watch), func() bool { return len(counter.times) == p.Connections })
 	}
 	c.fill(p, counter)
-	if left := s.Close(); err == nil {
-		err = left
-	}
-	return c, err
+	return c, s.Finish(err)
 }

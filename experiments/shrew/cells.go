@@ -55,7 +55,7 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 			}
 		}
 	}
-	return append(all, gvisorCells(p)...)
+	return append(all, stackCells(p)...)
 }
 
 // packets returns about the packets of a cell.

@@ -14,39 +14,28 @@ import (
 	"tcpwheel/wheel"
 )
 
-// gvisor is gVisor's own TCP over a floor, with its defaults SACK, RACK, probes and CUBIC. bare
-// switches RACK and probes off. Its NewReno is not used: here it has timeouts without any pulse.
-type gvisor struct {
-	floor time.Duration
-	bare  bool
-}
-
-// String returns the name in the place of a text of timers.
-func (g gvisor) String() string {
-	text := fmt.Sprintf("gVisor's own TCP, floor=%v", g.floor)
-	if g.bare {
-		text += ", no RACK"
-	}
-	return text
-}
-
-// gvisors are those of the plan.
-func (p *Plan) gvisors() (all []gvisor) {
+// stacks are the subjects of the plan that run in gVisor stacks: gVisor's own TCP over each floor
+// with its defaults SACK, RACK, probes and CUBIC, and without RACK and probes; and the plan's
+// others. gVisor's NewReno is not used: here it has timeouts without any pulse.
+func (p *Plan) stacks() (all []testbed.Subject) {
 	for _, floor := range p.GVisorFloors {
-		all = append(all, gvisor{floor, true}, gvisor{floor, false})
+		g := testbed.Subject{Kind: testbed.GVisor, Floor: floor, NoRACK: true}
+		all = append(all, g)
+		g.NoRACK = false
+		all = append(all, g)
 	}
-	return all
+	return append(all, p.Subjects...)
 }
 
-func gvisorCells(p *Plan) (all []experiments.Cell[Cell]) {
-	for _, g := range p.gvisors() {
+func stackCells(p *Plan) (all []experiments.Cell[Cell]) {
+	for _, s := range p.stacks() {
 		for _, period := range append([]time.Duration{0}, p.Periods...) {
 			for seed := 1; seed <= p.GVisorSeeds; seed++ {
-				c := Cell{Timers: g.String(), Pulse: p.Length, Period: period, Seed: seed}
+				c := Cell{Timers: s.String(), Pulse: p.Length, Period: period, Seed: seed}
 				all = append(all, experiments.Cell[Cell]{
 					Name: fmt.Sprintf("timers=%q pulse=%v period=%v seed=%d", c.Timers, c.Pulse, period, seed),
 					Cost: 1e-5 * p.packets(c.Pulse, period),
-					Run:  func(context.Context) (Cell, error) { return g.run(p, c) },
+					Run:  func(context.Context) (Cell, error) { return runStacks(p, s, c) },
 				})
 			}
 		}
@@ -54,8 +43,8 @@ func gvisorCells(p *Plan) (all []experiments.Cell[Cell]) {
 	return all
 }
 
-// run is run with gVisor's own TCP as the sender.
-func (g gvisor) run(p *Plan, c Cell) (Cell, error) {
+// runStacks is run with a subject in a gVisor stack as the sender.
+func runStacks(p *Plan, subject testbed.Subject, c Cell) (Cell, error) {
 	w, err := testbed.NewWire(p.bottleneck(), p.bottleneck(), [2]uint64{0, 1})
 	if err != nil {
 		return c, err
@@ -69,7 +58,7 @@ func (g gvisor) run(p *Plan, c Cell) (Cell, error) {
 	}
 	receiver := netstack.Config{Conn: p.Published.Config()}
 	s, err := testbed.NewStacks(virtual.Config{Seed: uint64(c.Seed),
-		TCP: [2]virtual.TCP{testbed.DialEnd: {GVisor: true, MinRTO: g.floor, NoRACK: g.bare},
+		TCP: [2]virtual.TCP{testbed.DialEnd: subject.Stack(),
 			testbed.ListenEnd: {Config: receiver}}, Wire: w})
 	if err != nil {
 		return c, err
@@ -91,8 +80,5 @@ func (g gvisor) run(p *Plan, c Cell) (Cell, error) {
 	}
 	c.Share = p.share(uint64(arrived - before))
 	c.Timeouts = s.Net.Counts(testbed.DialEnd).Timeouts - timeouts
-	if left := s.Close(); err == nil {
-		err = left
-	}
-	return c, err
+	return c, s.Finish(err)
 }

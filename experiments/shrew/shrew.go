@@ -42,6 +42,8 @@ type Plan struct {
 
 	GVisorFloors []time.Duration `plan:"gvisor_floors" min:"1ms" max:"1m" optional:"true"`
 	GVisorSeeds  int             `plan:"gvisor_seeds" min:"1" max:"1000"`
+
+	Subjects []testbed.Subject `plan:"subjects" optional:"true"`
 }
 
 // Cell is a flow's share against pulses of a period under one seed. Its columns are the measures of
@@ -59,15 +61,30 @@ type Cell struct {
 	Flows   []float64 `json:"flows,omitempty" help:"the share of each of several flows"`
 }
 
+// Row is a Cell and what kind of TCP it has.
+type Row struct {
+	Cell
+	Subject string `json:"subject" help:"engine, binding or gvisor"`
+}
+
+// rows returns the cells with their subjects.
+func rows(p *Plan, cells []Cell) (all []Row) {
+	kinds := testbed.KindsOf(p.stacks())
+	for _, c := range cells {
+		all = append(all, Row{c, kinds(c.Timers)})
+	}
+	return all
+}
+
 // Study is the study.
-var Study = declared.Define(experiments.Spec[Plan, Cell]{
+var Study = declared.DefineRows(experiments.Spec[Plan, Cell]{
 	ID: "E20", Name: "shrew", Bed: "dumbbell", Class: experiments.Published, Files: files,
 	Check: func(p *Plan) error {
 		longest := max(p.Length, slices.Max(append(p.Others, 0)))
 		if !slices.IsSorted(p.Periods) || p.Periods[0] <= longest {
 			return fmt.Errorf("periods: %v, want rising values above the longest pulse, %v", p.Periods, longest)
 		}
-		return nil
+		return testbed.CheckStacks(p.Subjects)
 	},
 	Cells: cells,
-})
+}, rows)

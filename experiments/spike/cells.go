@@ -49,23 +49,27 @@ type timers struct {
 	family family
 	size   time.Duration // G, or the floor
 	lab    testbed.Timers
+	stack  testbed.Subject // of ofStack
 }
 
 func (p *Plan) all() (all []timers) {
 	const bare = " -tlp -rack control=newreno"
 	for _, g := range p.Ticks {
 		lab := testbed.MustTimers(fmt.Sprintf("per-segment@%v rtt-tick=%v var-min=0s floor=1ms%s", g, g, bare))
-		all = append(all, timers{fmt.Sprintf("G=%v", g), ofTick, g, lab})
+		all = append(all, timers{name: fmt.Sprintf("G=%v", g), family: ofTick, size: g, lab: lab})
 	}
 	for _, floor := range p.Floors {
 		lab := testbed.MustTimers(fmt.Sprintf("per-segment@1ms rtt-tick=1ms var-min=%v%s", floor, bare))
-		all = append(all, timers{fmt.Sprintf("floor=%v", floor), ofFloor, floor, lab})
+		all = append(all, timers{name: fmt.Sprintf("floor=%v", floor), family: ofFloor, size: floor, lab: lab})
 	}
 	for _, name := range p.Policies {
-		all = append(all, timers{name, ofPolicy, 0, testbed.MustTimers(name + " control=newreno")})
+		all = append(all, timers{name: name, family: ofPolicy, lab: testbed.MustTimers(name + " control=newreno")})
 	}
 	if p.GVisorSeeds > 0 {
-		all = append(all, timers{name: gvisor, family: ofStack})
+		all = append(all, timers{name: gvisor, family: ofStack, stack: newReno})
+	}
+	for _, s := range p.Subjects {
+		all = append(all, timers{name: s.String(), family: ofStack, stack: s})
 	}
 	return all
 }
@@ -92,7 +96,7 @@ func cell(p *Plan, tm *timers, seed int) (c Cell, err error) {
 		s := Spike{Peak: peak, Response: response}
 		do := func() error { return spike(p, tm, seed, &s) }
 		if tm.family == ofStack {
-			do = func() error { return gvisorSpike(p, seed, &s) }
+			do = func() error { return stackSpike(p, tm.stack, seed, &s) }
 		}
 		if err := do(); err != nil {
 			return fmt.Errorf("%s, seed %d, peak %v, %s: %w", tm.name, seed, peak, response, err)
@@ -117,7 +121,7 @@ func cell(p *Plan, tm *timers, seed int) (c Cell, err error) {
 		}
 	}
 	if tm.family == ofStack {
-		c.Waits, err = gvisorWaits(p, seed)
+		c.Waits, err = stackWaits(p, tm.stack, seed)
 	} else {
 		c.Waits, err = waits(p, tm, seed)
 	}

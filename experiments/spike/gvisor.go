@@ -14,12 +14,16 @@ import (
 	"tcpwheel/wheel"
 )
 
-// gvisor is gVisor's own TCP. Without a response it has neither SACK nor timestamps, and so neither
-// RACK nor probes; with all three responses it has its defaults: SACK, timestamps, RACK and probes.
+// gvisor is the name of gVisor's own TCP with NewReno. Without a response a subject in a gVisor
+// stack has neither SACK nor timestamps, and gVisor's neither RACK nor probes; with all three
+// responses it has all that it has.
 const gvisor = "gVisor"
 
-// gvisorPath is gVisor's TCP, a server with this project's TCP, and the path between them.
-type gvisorPath struct {
+var newReno = testbed.Subject{Kind: testbed.GVisor, Control: "newreno"}
+
+// stackPath is a subject in a gVisor stack, a server with this project's TCP, and the path between
+// them.
+type stackPath struct {
 	*testbed.Stacks
 	*testbed.Wire
 	rtt  func(now wheel.Time) time.Duration
@@ -29,11 +33,10 @@ type gvisorPath struct {
 	first, second wheel.Time // its transmissions
 }
 
-// newGVisorPath connects the two, and runs app as a task of the client.
-func newGVisorPath(
-	p *Plan, response string, window int, app func(g *gvisorPath, c *sockets.Conn) error,
-) (g *gvisorPath, err error) {
-	g = &gvisorPath{lost: ^uint64(0), rtt: func(wheel.Time) time.Duration { return p.RTT }}
+// newStackPath connects the two, and runs app as a task of the client.
+func newStackPath(p *Plan, subject testbed.Subject, response string, window int,
+	app func(g *stackPath, c *sockets.Conn) error) (g *stackPath, err error) {
+	g = &stackPath{lost: ^uint64(0), rtt: func(wheel.Time) time.Duration { return p.RTT }}
 	link := sim.LinkConfig{Rate: uint64(p.Rate), Overhead: 38}
 	if g.Wire, err = testbed.NewWire(link, link, [2]uint64{0, 1}); err != nil {
 		return nil, err
@@ -41,8 +44,13 @@ func newGVisorPath(
 	g.Sent = g.sent
 	_, server := config(&timers{lab: testbed.MustTimers("per-segment control=newreno")})
 	apply(&server, response)
+	subject.NoSACK = subject.NoSACK || response == none
+	client := subject.Stack()
+	if subject.Kind != testbed.GVisor { // which has no such settings
+		apply(&client.Config.Conn, response)
+	}
 	g.Stacks, err = testbed.NewStacks(virtual.Config{Seed: 1, Wire: g.Wire, TCP: [2]virtual.TCP{
-		testbed.DialEnd:   {GVisor: true, NoSACK: response == none, Control: "newreno"},
+		testbed.DialEnd:   client,
 		testbed.ListenEnd: {Config: netstack.Config{Conn: server}, NoSACK: response == none, RecvBuffer: window},
 	}})
 	if err != nil {
@@ -55,7 +63,7 @@ func newGVisorPath(
 }
 
 // sent adds the round trip of the moment, and loses the segment.
-func (g *gvisorPath) sent(now wheel.Time, from int, p *virtual.Packet, fate *sim.Fate) {
+func (g *stackPath) sent(now wheel.Time, from int, p *virtual.Packet, fate *sim.Fate) {
 	g.last[from] = max(g.last[from], fate.At.Add(g.rtt(fate.At)/2))
 	fate.At = g.last[from]
 	if from != testbed.DialEnd || p.End == p.Start || p.Start != g.lost {
@@ -69,10 +77,10 @@ func (g *gvisorPath) sent(now wheel.Time, from int, p *virtual.Packet, fate *sim
 	}
 }
 
-// gvisorSpike is spike with gVisor's TCP. gVisor does not report its window.
-func gvisorSpike(p *Plan, seed int, s *Spike) error {
+// stackSpike is spike with a subject in a gVisor stack, which does not report its window.
+func stackSpike(p *Plan, subject testbed.Subject, seed int, s *Spike) error {
 	const mss = 1448
-	g, err := newGVisorPath(p, s.Response, p.Window*mss, func(_ *gvisorPath, c *sockets.Conn) error {
+	g, err := newStackPath(p, subject, s.Response, p.Window*mss, func(_ *stackPath, c *sockets.Conn) error {
 		for b := make([]byte, 64*mss); ; {
 			if _, err := c.Write(b); err != nil {
 				return err
@@ -102,11 +110,11 @@ func gvisorSpike(p *Plan, seed int, s *Spike) error {
 	return errors.Join(err, g.Close())
 }
 
-// gvisorWaits is waits with gVisor's TCP.
-func gvisorWaits(p *Plan, seed int) (all []int64, err error) {
+// stackWaits is waits with a subject in a gVisor stack.
+func stackWaits(p *Plan, subject testbed.Subject, seed int) (all []int64, err error) {
 	const size = 1000
 	done := false
-	g, err := newGVisorPath(p, every, 0, func(g *gvisorPath, c *sockets.Conn) error {
+	g, err := newStackPath(p, subject, every, 0, func(g *stackPath, c *sockets.Conn) error {
 		wrote, sleep := uint64(0), g.Net.Tasks.Sleep
 		write := func() error {
 			wrote += size

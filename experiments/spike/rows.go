@@ -1,8 +1,11 @@
 package spike
 
 import (
+	"cmp"
 	"slices"
 	"time"
+
+	"tcpwheel/experiments/internal/testbed"
 )
 
 // Row is a spike, or the wait of a lost segment.
@@ -12,6 +15,7 @@ type Row struct {
 	Family string        `json:"family" help:"granularity, floor, policy, or stack: another TCP"`
 	Size   time.Duration `json:"size_ns" help:"the granularity G, or the floor on the variation"`
 	Seed   int           `json:"seed"`
+	TCP    string        `json:"tcp" column:"subject" help:"engine, binding or gvisor"`
 
 	Spike
 	Tried   bool    `json:"tried" help:"whether the plan tries responses with this peak"`
@@ -24,6 +28,9 @@ type Row struct {
 
 // back reports whether the window is as large as before the spike.
 func back(s *Spike) bool { return float64(s.After) >= 0.95*float64(s.Before) }
+
+// kind returns what kind of TCP the timers are of.
+func (tm *timers) kind() string { return string(cmp.Or(tm.stack.Kind, testbed.Engine)) }
 
 // rows returns the spikes of all timers by their peaks, and the waits.
 func rows(p *Plan, cells []Cell) (all []Row) {
@@ -40,7 +47,7 @@ func rows(p *Plan, cells []Cell) (all []Row) {
 					if s.Peak != peak {
 						continue
 					}
-					row := Row{Kind: "spike", Timers: tm.name, Family: string(tm.family), Size: tm.size, Seed: c.Seed,
+					row := Row{Kind: "spike", Timers: tm.name, Family: string(tm.family), Size: tm.size, Seed: c.Seed, TCP: tm.kind(),
 						Spike: s, Tried: slices.Contains(p.Tried, peak), Harmful: harmful, Back: back(&s)}
 					if s.Before > 0 {
 						row.Window = float64(s.After) / float64(s.Before)
@@ -55,7 +62,7 @@ func rows(p *Plan, cells []Cell) (all []Row) {
 			}
 			for _, w := range c.Waits {
 				all = append(all, Row{
-					Kind: "wait", Timers: tm.name, Family: string(tm.family), Size: tm.size, Seed: c.Seed,
+					Kind: "wait", Timers: tm.name, Family: string(tm.family), Size: tm.size, Seed: c.Seed, TCP: tm.kind(),
 					Wait: float64(w) / 1e3,
 				})
 			}

@@ -9,6 +9,7 @@ import (
 
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/declared"
+	"tcpwheel/experiments/internal/testbed"
 )
 
 //go:embed *.md *.yaml
@@ -34,6 +35,8 @@ type Plan struct {
 	Seeds     int `plan:"seeds" min:"1" max:"1000"`
 
 	GVisorSeeds int `plan:"gvisor_seeds" min:"0" max:"1000"`
+
+	Subjects []testbed.Subject `plan:"subjects" optional:"true"`
 }
 
 // Cell is the spikes under some timers and one seed.
@@ -78,7 +81,7 @@ var Study = declared.DefineRows(experiments.Spec[Plan, Cell]{
 		if last := p.Peaks[len(p.Peaks)-1]; p.Watch < p.Lasts+2*last {
 			return fmt.Errorf("watch: %v, want at least %v, for all ACKs to arrive", p.Watch, p.Lasts+2*last)
 		}
-		return nil
+		return testbed.CheckStacks(p.Subjects)
 	},
 	Cells: cells,
 }, rows)

@@ -1,6 +1,7 @@
 package spike
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/declared"
 	"tcpwheel/experiments/internal/studytest"
+	"tcpwheel/experiments/internal/testbed"
 )
 
 const millisecond = time.Millisecond
@@ -87,12 +89,12 @@ func TestGVisor(t *testing.T) {
 		least, most int
 	}{{200 * millisecond, none, 0, 0}, {time.Second, none, 60, 200}, {time.Second, every, 1, 50}} {
 		s := Spike{Peak: test.peak, Response: test.response}
-		err := gvisorSpike(p, 1, &s)
+		err := stackSpike(p, newReno, 1, &s)
 		if err != nil || s.Retransmissions < test.least || s.Retransmissions > test.most || s.Bytes < 2_000_000 {
 			t.Errorf("%+v, %v, want %d to %d retransmissions", s, err, test.least, test.most)
 		}
 	}
-	waits, err := gvisorWaits(p, 1)
+	waits, err := stackWaits(p, newReno, 1)
 	if err != nil || len(waits) != p.Losses || slices.Min(waits) < 400_000 || slices.Max(waits) > 410_000 {
 		t.Errorf("lone segments wait %v µs, %v, want 2·SRTT + 200 ms", waits, err)
 	}
@@ -106,4 +108,31 @@ func TestPlanIsChecked(t *testing.T) {
 		"lasts: 5s\nwatch: 6s":   "watch: 6s, want at least 7s",
 		"peaks: [1s]\ntried: []": "want at least one value",
 	})
+}
+
+// TestSubjects runs the engine in a gVisor stack: it rides a spike out as it does alone. A segment
+// or two of the window may leave at another moment.
+func TestSubjects(t *testing.T) {
+	p := small()
+	for _, tm := range p.all() {
+		if tm.family != ofTick {
+			continue
+		}
+		subject, err := testbed.ParseSubject("binding " + tm.lab.Text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, response := range []string{none, every} {
+			alone := Spike{Peak: time.Second, Response: response}
+			stacked := alone
+			if err := errors.Join(spike(p, &tm, 1, &alone), stackSpike(p, subject, 1, &stacked)); err != nil {
+				t.Fatal(err)
+			}
+			apart := alone.Retransmissions - stacked.Retransmissions
+			if alone.Timeouts != stacked.Timeouts || max(apart, -apart) > 2 {
+				t.Errorf("%s, %s: %d timeouts and %d retransmissions, in a gVisor stack %d and %d", tm.name, response,
+					alone.Timeouts, alone.Retransmissions, stacked.Timeouts, stacked.Retransmissions)
+			}
+		}
+	}
 }

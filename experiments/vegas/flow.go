@@ -61,7 +61,13 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 	}
 	for _, rtt := range p.RTTs {
 		all = append(all, series{fmt.Sprintf("gvisor rtt=%v", rtt), flow{plan: p, timers: p.Fine, rtt: rtt},
-			Cell{Timers: gvisor}, true, p.GVisorSeeds, 8e-4, flow.gvisor}.cells()...)
+			Cell{Timers: gvisor}, true, p.GVisorSeeds, 8e-4, flow.onStacks}.cells()...)
+	}
+	for _, s := range p.Subjects {
+		for _, rtt := range p.RTTs {
+			all = append(all, series{fmt.Sprintf("subject=%q rtt=%v", s, rtt), flow{plan: p, timers: p.Fine, rtt: rtt,
+				subject: s}, Cell{Timers: s.String()}, true, p.GVisorSeeds, 8e-4, flow.onStacks}.cells()...)
+		}
 	}
 	return all
 }
@@ -108,10 +114,12 @@ type flow struct {
 	plan   *Plan
 	timers testbed.Timers
 	rtt    time.Duration
-	kind   int // index of kinds
-	still  bool
-	anchor bool
-	key    uint64
+	// subject runs in a gVisor stack; without one it is gVisor's own TCP.
+	subject testbed.Subject
+	kind    int // index of kinds
+	still   bool
+	anchor  bool
+	key     uint64
 }
 
 func (f *flow) losses() int {

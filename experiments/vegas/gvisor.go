@@ -16,9 +16,16 @@ import (
 // timeout, and a clock of nanoseconds.
 const gvisor = "gVisor"
 
-// gvisor runs the flow with gVisor's TCP in the place of the client's engine, over the links that
-// two engines have. SACK is off, and with it gVisor's RACK and probes.
-func (f flow) gvisor() (out Waits, err error) {
+// bare is that TCP: SACK is off, and with it gVisor's RACK and probes.
+var bare = testbed.Subject{Kind: testbed.GVisor, NoSACK: true, Control: "newreno"}
+
+// onStacks runs the flow with a subject in a gVisor stack in the place of the client's engine, over
+// the links that two engines have.
+func (f flow) onStacks() (out Waits, err error) {
+	subject := f.subject
+	if subject.Kind == "" {
+		subject = bare
+	}
 	out.Waits = []float64{}
 	losses := watch{}
 	up, down := f.links(&losses)
@@ -29,7 +36,7 @@ func (f flow) gvisor() (out Waits, err error) {
 		return out, err
 	}
 	s, err := testbed.NewStacks(virtual.Config{Seed: f.key, Wire: w, TCP: [2]virtual.TCP{
-		testbed.DialEnd:   {GVisor: true, NoSACK: true, Control: "newreno"},
+		testbed.DialEnd:   subject.Stack(),
 		testbed.ListenEnd: {Config: netstack.Config{Conn: f.timers.Config()}, NoSACK: true},
 	}})
 	if err != nil {
@@ -68,10 +75,7 @@ func (f flow) gvisor() (out Waits, err error) {
 	if err == nil && !done() {
 		err = fmt.Errorf("%d exchanges, and then none", begun)
 	}
-	if left := s.Close(); err == nil {
-		err = left
-	}
-	if err != nil {
+	if err = s.Finish(err); err != nil {
 		return out, err
 	}
 	return out, losses.waits(w.Retransmissions, f.losses(), &out)

@@ -41,7 +41,10 @@ type Plan struct {
 	StillOffset  time.Duration   `plan:"still_offset" min:"1us" max:"100ms"`
 
 	GVisorSeeds int `plan:"gvisor_seeds" min:"0" max:"1000"`
-	Seeds       int `plan:"seeds" min:"1" max:"1000"`
+
+	Subjects []testbed.Subject `plan:"subjects" optional:"true"`
+
+	Seeds int `plan:"seeds" min:"1" max:"1000"`
 }
 
 // timers returns all timers: the coarse ones, the fine ones, Tahoe's, and the others.
@@ -74,6 +77,7 @@ type Row struct {
 	Text   string        `json:"text" help:"the timers"`
 	Timers string        `json:"timers" help:"the timers without the words that all share; gVisor is its own TCP"`
 	Role   string        `json:"role" help:"of the timers in the plan: coarse, fine, tahoe, other or gvisor"`
+	TCP    string        `json:"tcp" column:"subject" help:"engine, binding or gvisor"`
 	RTT    time.Duration `json:"rtt_ns" help:"the mean round trip"`
 	Seed   int           `json:"seed"`
 	Lost   string        `json:"lost" help:"segment: alone, of three, or again: its fast retransmission is lost too"`
@@ -110,16 +114,20 @@ func check(p *Plan) error {
 				p.StillOffset, end, tcptimers.SlowTick)
 		}
 	}
-	return nil
+	return testbed.CheckStacks(p.Subjects)
 }
 
 // rows returns the losses of the cells, the models at the round trips of lone segments, and the
 // courses of the estimator.
 func rows(p *Plan, cells []Cell) (all []Row) {
 	roles := map[string]string{p.Coarse.Text: "coarse", p.Fine.Text: "fine", p.Tahoe.Text: "tahoe", gvisor: "gvisor"}
+	kindOf := testbed.KindsOf(p.Subjects)
 	for _, c := range cells {
 		row := Row{Kind: "loss", Text: c.Timers, Timers: name(c.Timers), Role: cmp.Or(roles[c.Timers], "other"),
-			RTT: c.RTT, Seed: c.Seed}
+			RTT: c.RTT, Seed: c.Seed, TCP: kindOf(c.Timers)}
+		if c.Timers == gvisor {
+			row.TCP = string(testbed.GVisor)
+		}
 		switch {
 		case c.Still:
 			row.Kind = "still"

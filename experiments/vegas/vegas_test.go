@@ -69,16 +69,35 @@ func TestGVisor(t *testing.T) {
 	for kind := range kinds {
 		f := flow{plan: p, timers: testbed.MustTimers("per-segment" + plain), rtt: 20 * time.Millisecond, kind: kind,
 			key: 1}
-		a, err := f.gvisor()
+		a, err := f.onStacks()
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := f.gvisor()
+		b, err := f.onStacks()
 		if err != nil || !slices.Equal(a.Waits, b.Waits) {
 			t.Errorf("%s: two runs differ: %v, %v, %v", kinds[kind].name, a, b, err)
 		}
 		if a.Other != 0 || len(a.Waits) != 3 || kind == 0 && (slices.Min(a.Waits) < 200 || slices.Max(a.Waits) > 201) {
 			t.Errorf("%s: %+v, want three waits for a timeout, of 200 ms for a lone segment", kinds[kind].name, a)
+		}
+	}
+}
+
+// TestSubjects: the engine in a gVisor stack waits as long as the engine alone, over the same
+// links.
+func TestSubjects(t *testing.T) {
+	p := &Plan{Losses: 3, Between: 4, CV: 0.3}
+	for kind := range kinds {
+		f := flow{plan: p, timers: testbed.MustTimers("per-segment" + plain), rtt: 20 * time.Millisecond, kind: kind,
+			key: 1}
+		alone, err := f.run()
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.subject = testbed.Subject{Kind: testbed.Binding, Timers: f.timers}
+		stacked, err := f.onStacks()
+		if err != nil || !slices.Equal(alone.Waits, stacked.Waits) || len(alone.Waits) != 3 {
+			t.Errorf("%s: %v alone, %v in a gVisor stack, %v", kinds[kind].name, alone, stacked, err)
 		}
 	}
 }

@@ -25,6 +25,9 @@
 //
 // # Subjects
 //
+// Subject is a TCP by its text, for the beds of studies: timers, "binding TIMERS", or "gvisor
+// floor=1s -rack".
+//
 // Run runs a small piece of work with a TCP of choice as its sender. It reports how long each
 // object took, and each retransmission: when it was sent, and whether it was needed.
 //

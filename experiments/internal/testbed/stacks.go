@@ -5,6 +5,7 @@ import (
 	"io"
 	"time"
 
+	"tcpwheel/netstack"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sockets"
 	"tcpwheel/netstack/tcp"
@@ -119,6 +120,15 @@ func (s *Stacks) Close() error {
 	return nil
 }
 
+// Finish closes the stacks after a run. It returns the first error of both.
+func (s *Stacks) Finish(err error) error {
+	left := s.Close()
+	if err != nil {
+		return err
+	}
+	return left
+}
+
 // Discard reads a connection until it ends, and passes the size of each read to count.
 func Discard(c *sockets.Conn, count func(n int)) error {
 	for b := make([]byte, 64<<10); ; {
@@ -151,6 +161,7 @@ type Wire struct {
 	stacks   *Stacks // nil follows none
 	iss      tcp.Seq // of the first end
 	timeouts uint64  // of the first end, until its last packet
+	ours     bool    // the first end has this module's TCP, which counts after it has sent
 }
 
 // segmentKey is the data segments that begin at a place in the stream of a connection.
@@ -174,7 +185,10 @@ func NewWire(there, back sim.LinkConfig, keys [2]uint64) (*Wire, error) {
 }
 
 // Follow has the wire fill in Acked and Retransmissions. The stacks have one connection.
-func (w *Wire) Follow(s *Stacks) { w.stacks = s }
+func (w *Wire) Follow(s *Stacks) {
+	w.stacks = s
+	_, w.ours = netstack.Counters(s.Net.Stack(DialEnd))
+}
 
 // Link returns the link from an end.
 func (w *Wire) Link(from int) *sim.Link { return w.links[from] }
@@ -209,16 +223,32 @@ func (w *Wire) follow(now wheel.Time, p *virtual.Packet) {
 	if p.End == p.Start {
 		return
 	}
-	timeouts := w.stacks.Net.Counts(DialEnd).Timeouts
 	if p.Tag > 1 {
 		w.Retransmissions = append(w.Retransmissions, Retransmission{At: now, Attempt: int(p.Tag),
-			Timed: timeouts > w.timeouts, Timer: tcptimers.Rexmit})
+			Timed: !w.ours && w.timed() > 0, Timer: tcptimers.Rexmit})
 	}
-	w.timeouts = timeouts
+	if !w.ours {
+		w.timeouts = w.stacks.Net.Counts(DialEnd).Timeouts
+	}
+}
+
+// timed returns the timeouts since the last look.
+func (w *Wire) timed() int { return int(w.stacks.Net.Counts(DialEnd).Timeouts - w.timeouts) }
+
+// settle notes which of the last retransmissions were timeouts, once the sender has counted them.
+func (w *Wire) settle() {
+	n := w.timed()
+	w.timeouts += uint64(n)
+	for i := max(0, len(w.Retransmissions)-n); i < len(w.Retransmissions); i++ {
+		w.Retransmissions[i].Timed = true
+	}
 }
 
 // Arrive implements virtual.Wire.
 func (w *Wire) Arrive(now wheel.Time, from int, p *virtual.Packet) bool {
+	if w.ours && from == ListenEnd {
+		w.settle()
+	}
 	if w.stacks != nil && from == ListenEnd && p.Segment && p.Header.Flags.Has(tcp.ACK) {
 		w.Acked += uint64(p.Header.Ack.Sub(w.iss.Add(uint32(w.Acked) + 1)))
 	}

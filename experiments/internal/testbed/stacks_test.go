@@ -2,6 +2,8 @@ package testbed
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -68,5 +70,43 @@ func TestStacksFail(t *testing.T) {
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestParseSubject: a text names a TCP, its name in cells, and what it is in a stack.
+func TestParseSubject(t *testing.T) {
+	for text, want := range map[string]string{
+		"linux":                          "engine linux",
+		"engine bsd":                     "engine bsd",
+		"binding rfc6298@exact floor=1s": "binding binding rfc6298@exact floor=1s",
+		"gvisor":                         "gvisor gVisor's own TCP",
+		"gvisor floor=1s -rack":          "gvisor gVisor's own TCP, floor=1s, no RACK",
+		"gvisor -sack control=newreno":   "gvisor gVisor's own TCP, no SACK, newreno",
+		"gvisor floor=1us":               "! floor 1µs, want 1ms to 1m",
+		"gvisor rack":                    `! "rack", want floor=1s, -rack, `,
+		"gvisor control=vegas":           `! "control=vegas", want floor=1s, -rack, `,
+		"kernel":                         "! the kernel's TCP runs in real time",
+		"binding":                        "! tcptimers: ",
+		"hurd":                           `! tcptimers: unknown policy "hurd"`,
+	} {
+		s, err := ParseSubject(text)
+		got := fmt.Sprint(s.Kind, " ", s)
+		if why, wrong := strings.CutPrefix(want, "! "); wrong {
+			if err == nil || !strings.Contains(err.Error(), why) {
+				t.Errorf("%q: %v, want %s", text, err, why)
+			}
+			continue
+		}
+		if err != nil || got != want {
+			t.Errorf("%q: %q, %v; want %q", text, got, err, want)
+		}
+	}
+	g := Subject{Kind: GVisor, Floor: time.Second, NoRACK: true}
+	b := Subject{Kind: Binding, Timers: MustTimers("bsd -sack")}
+	if s := g.Stack(); !s.GVisor || s.MinRTO != time.Second || !s.NoRACK || s.NoSACK {
+		t.Errorf("gVisor's is %+v", s)
+	}
+	if s := b.Stack(); s.GVisor || !s.NoSACK || s.Config.Conn.Policy.Tick != 500*time.Millisecond {
+		t.Errorf("that of the binding has no SACK of 4.4BSD: %+v", s)
 	}
 }

@@ -1,0 +1,137 @@
+package testbed
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"tcpwheel/netstack"
+	"tcpwheel/netstack/virtual"
+	"tcpwheel/wheel/base/quantity"
+)
+
+// Subject is a TCP under test. Its text is that of its timers for the engine, "binding TIMERS" for
+// the engine in a gVisor stack, and "gvisor [floor=1s] [-rack] [-sack] [control=newreno]" for
+// gVisor's own TCP. Without SACK gVisor has neither RACK nor probes; -rack switches off both.
+// The kernel's TCP runs in real time: see RunKernel.
+type Subject struct {
+	Kind   Kind
+	Timers Timers // of Engine and Binding
+
+	Floor          time.Duration // of gVisor's timeout; 0 is its own, 200 ms
+	NoRACK, NoSACK bool
+	Control        string // "" is gVisor's own, CUBIC
+}
+
+const subjectAllowed = "timers, binding and timers, or gvisor and then any of floor=1s, -rack, -sack, " +
+	"control=newreno and control=cubic"
+
+// ParseSubject reads the text of a Subject.
+func ParseSubject(text string) (s Subject, err error) {
+	first, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
+	switch Kind(first) {
+	case GVisor:
+		s.Kind = GVisor
+		for _, word := range strings.Fields(rest) {
+			if err := s.set(word); err != nil {
+				return s, fmt.Errorf("subject %q: %w", text, err)
+			}
+		}
+		return s, nil
+	case Binding, Engine:
+		s.Kind = Kind(first)
+	case "kernel":
+		return s, fmt.Errorf("subject %q: the kernel's TCP runs in real time: see --live of sweep", text)
+	default:
+		s.Kind, rest = Engine, text
+	}
+	s.Timers, err = ParseTimers(strings.TrimSpace(rest))
+	return s, err
+}
+
+// set changes gVisor's TCP by a word.
+func (s *Subject) set(word string) (err error) {
+	key, value, _ := strings.Cut(word, "=")
+	switch {
+	case word == "-rack":
+		s.NoRACK = true
+	case word == "-sack":
+		s.NoSACK = true
+	case key == "control" && slices.Contains(gvisorControls[1:], value):
+		s.Control = value
+	case key == "floor":
+		if s.Floor, err = quantity.ParseDuration(value); err == nil && (s.Floor < time.Millisecond || s.Floor > time.Minute) {
+			err = fmt.Errorf("floor %v, want 1ms to 1m", s.Floor)
+		}
+	default:
+		err = fmt.Errorf("%q, want floor=1s, -rack, -sack, control=newreno or control=cubic", word)
+	}
+	return err
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (s *Subject) UnmarshalText(text []byte) (err error) {
+	*s, err = ParseSubject(string(text))
+	return err
+}
+
+// Allowed implements plan.Allower.
+func (s *Subject) Allowed() string { return subjectAllowed }
+
+// String returns the subject's name in cells and tables.
+func (s Subject) String() string {
+	switch s.Kind {
+	case Engine:
+		return s.Timers.Text
+	case Binding:
+		return "binding " + s.Timers.Text
+	}
+	text := "gVisor's own TCP"
+	if s.Floor > 0 {
+		text += fmt.Sprintf(", floor=%v", s.Floor)
+	}
+	for _, o := range []struct {
+		set  bool
+		word string
+	}{{s.NoRACK, "no RACK"}, {s.NoSACK, "no SACK"}, {s.Control != "", s.Control}} {
+		if o.set {
+			text += ", " + o.word
+		}
+	}
+	return text
+}
+
+// Stack returns the subject's TCP in a gVisor stack, of Binding or GVisor.
+func (s *Subject) Stack() virtual.TCP {
+	if s.Kind == GVisor {
+		return virtual.TCP{GVisor: true, MinRTO: s.Floor, NoRACK: s.NoRACK, NoSACK: s.NoSACK, Control: s.Control}
+	}
+	c := s.Timers.Config()
+	return virtual.TCP{Config: netstack.Config{Conn: c}, NoSACK: s.NoSACK || !c.SACK}
+}
+
+// KindsOf returns the kind of a TCP by its name in cells: that of one of the subjects, or Engine.
+func KindsOf(all []Subject) func(name string) string {
+	kinds := map[string]Kind{}
+	for _, s := range all {
+		kinds[s.String()] = s.Kind
+	}
+	return func(name string) string { return string(cmp.Or(kinds[name], Engine)) }
+}
+
+// CheckStacks refuses subjects that do not run in gVisor stacks, and subjects that occur twice.
+func CheckStacks(all []Subject) error {
+	var names []string
+	for _, s := range all {
+		if s.Kind == Engine {
+			return fmt.Errorf("subjects: %q, want binding or gvisor: timers of the engine are those above", s)
+		}
+		if slices.Contains(names, s.String()) {
+			return fmt.Errorf("subjects: %q occurs twice", s)
+		}
+		names = append(names, s.String())
+	}
+	return nil
+}
