@@ -25,7 +25,7 @@ func Studies() []*experiments.Study {
 		// Captures under other timers.
 		counterfactual.Study, counterfactual.Field,
 		// Floor and granularity separately.
-		frontier.Study, frontier.Quantisation, spike.Study, delack.Study,
+		frontier.Study, frontier.Quantisation, frontier.RoundTrips, spike.Study, delack.Study,
 		// Incast, and randomised timeouts.
 		incast.Study, incast.CMU, incast.Randomised, incast.AllToAll,
 		// Costs of the wheel.

@@ -1,5 +1,6 @@
 // Package frontier is the studies of estimators without feedback: E10, the effect of floor,
-// granularity, gains and sampling on timeouts, and E11, what a clock's tick does to one round trip.
+// granularity, gains and sampling on timeouts; E11, what a clock's tick does to one round trip; and
+// E30, the estimators on measured round trips.
 package frontier
 
 import (
@@ -12,7 +13,7 @@ import (
 	"tcpwheel/experiments/declared"
 )
 
-//go:embed *.md *.yaml quantisation/*.md quantisation/*.yaml
+//go:embed *.md *.yaml quantisation/*.md quantisation/*.yaml roundtrips/*.md roundtrips/*.yaml roundtrips/*.gz
 var files embed.FS
 
 // Plan is the plan of the study.

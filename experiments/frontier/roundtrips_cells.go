@@ -1,0 +1,157 @@
+package frontier
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/internal/testbed"
+	"tcpwheel/tcptimers"
+	"tcpwheel/wheel"
+)
+
+// tripsConfig is an estimator.
+type tripsConfig struct {
+	config
+	every int
+	least time.Duration // of RFC 9002: kGranularity
+	delay time.Duration // added to the timeout, as RFC 9002 adds max_ack_delay
+}
+
+// estimators returns all estimators, each once: RFC 6298's with all floors and ticks, with all
+// floors and gains, and with fewer samples; RFC 9002's; and those of other policies.
+func (p *tripsPlan) estimators() (all []tripsConfig) {
+	add := func(c tripsConfig) {
+		if !slices.Contains(all, c) {
+			all = append(all, c)
+		}
+	}
+	for _, floor := range p.Floors {
+		for _, tick := range p.Ticks {
+			add(tripsConfig{config: both(floor, tick), every: 1})
+		}
+		for _, alpha := range p.Alphas {
+			for _, beta := range p.Betas {
+				c := standard(floor)
+				c.alpha, c.beta = alpha, beta
+				add(tripsConfig{config: c, every: 1})
+			}
+		}
+		for _, n := range p.Every {
+			add(tripsConfig{config: standard(floor), every: n})
+		}
+	}
+	for _, g := range p.Granularities {
+		add(tripsConfig{config: standard(0), every: 1, least: g})
+		add(tripsConfig{config: standard(0), every: 1, least: g, delay: p.AckDelay})
+	}
+	for _, t := range p.Policies {
+		add(tripsConfig{config: config{other: t.Text}, every: 1})
+	}
+	return all
+}
+
+// timer returns the timer of an estimator.
+func (c *tripsConfig) timer() timer {
+	switch {
+	case c.other != "":
+		p := testbed.MustTimers(c.other).Policy
+		return timer{p, p.NewEstimator()}
+	case c.least > 0:
+		t := c.config.timer()
+		bounds := t.policy.Bounds
+		bounds.Min = c.least
+		t.made = tcptimers.NewRFC6298(tcptimers.StandardConfig{Bounds: bounds, G: c.least})
+		return t
+	}
+	return c.config.timer()
+}
+
+// follow runs an estimator over round trips. The first begins so long after an instant as it says.
+func (c *tripsConfig) follow(t *timer, at wheel.Time, trips []trip) (w waits) {
+	p, e := &t.policy, t.made.New()
+	bad, bound := 0, 0
+	var sum time.Duration
+	for i := range trips {
+		rtt := trips[i].rtt
+		at = at.Add(trips[i].idle)
+		if i > 0 {
+			wait := p.Deadline(at, e.RTO()+c.delay).Sub(at)
+			sum += wait
+			w.Wait += float64(wait) / float64(rtt)
+			if rtt > wait {
+				bad++
+			}
+			if 4*e.RTTVar() <= c.least {
+				bound++
+			}
+		}
+		if i%c.every == 0 {
+			e.Sample(tcptimers.Sample{RTT: p.Measure(at, at.Add(rtt)), Round: true, Expected: 1})
+		}
+		at = at.Add(rtt)
+	}
+	n := float64(len(trips) - 1)
+	w.Bad, w.Wait, w.Waits = 100*float64(bad)/n, w.Wait/n, sum/time.Duration(len(trips)-1)
+	w.Bound = 100 * float64(bound) / n
+	return w
+}
+
+// tripsCells returns a cell for each series.
+func tripsCells(p *tripsPlan) (all []experiments.Cell[tripsCell]) {
+	configs := p.estimators()
+	found, err := allSeries()
+	if err != nil {
+		panic("BUG: frontier: " + err.Error()) // TestSeries reads them
+	}
+	for i, s := range found {
+		if len(s.trips) < p.Least || !slices.Contains(p.Strata, s.stratum) {
+			continue
+		}
+		trips := s.trips[:min(len(s.trips), p.Most)]
+		all = append(all, experiments.Cell[tripsCell]{
+			Name: fmt.Sprintf("series=%d %s", i+1, s.source),
+			Cost: 4e-8 * float64(len(trips)*len(configs)*(1+p.Shuffles)),
+			Run: func(context.Context) (tripsCell, error) {
+				return p.overSeries(configs, i+1, s, trips), nil
+			},
+		})
+	}
+	return all
+}
+
+// overSeries runs all estimators over a series, and over the same round trips in other orders.
+func (p *tripsPlan) overSeries(configs []tripsConfig, number int, s series, trips []trip) tripsCell {
+	rng := rand.New(rand.NewPCG(uint64(number), 0xe30))
+	at := wheel.Time(rng.Int64N(int64(time.Second))) // the phase of the ticks
+	c := tripsCell{Stratum: s.stratum, Site: s.site, Trips: len(trips), First: trips[0].rtt,
+		Shuffled: make([]waits, len(configs))}
+	lengths := make([]time.Duration, len(trips))
+	for i, t := range trips {
+		lengths[i] = t.rtt
+	}
+	slices.Sort(lengths)
+	c.Median, c.Longest = lengths[(len(lengths)-1)/2], lengths[len(lengths)-1]
+	timers := make([]timer, len(configs))
+	for k := range configs {
+		timers[k] = configs[k].timer()
+		c.Measured = append(c.Measured, configs[k].follow(&timers[k], at, trips))
+	}
+	trips = slices.Clone(trips)
+	for range p.Shuffles {
+		rng.Shuffle(len(trips), func(i, j int) { trips[i], trips[j] = trips[j], trips[i] })
+		for k := range configs {
+			w, sum := configs[k].follow(&timers[k], at, trips), &c.Shuffled[k]
+			sum.Bad, sum.Wait, sum.Waits, sum.Bound = sum.Bad+w.Bad, sum.Wait+w.Wait, sum.Waits+w.Waits, sum.Bound+w.Bound
+		}
+	}
+	n := float64(p.Shuffles)
+	for k := range c.Shuffled {
+		w := &c.Shuffled[k]
+		w.Bad, w.Wait, w.Waits, w.Bound = w.Bad/n, w.Wait/n, w.Waits/time.Duration(p.Shuffles), w.Bound/n
+	}
+	return c
+}
