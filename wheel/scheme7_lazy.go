@@ -24,10 +24,11 @@ import (
 // in at most one list, so memory cannot grow.
 //
 // A record has 32 bytes, no pointer, and the deadline in nanoseconds: a tick is computed only
-// where a timer is placed. Lists of the finest level are circular, and their heads are records of
-// the same arena, so that linking does not branch. Lists of coarser levels are chunks of record
-// numbers, as in Scheme6: all their timers are looked at together, long after START, and the cache
-// misses overlap.
+// where a timer is placed. A slot of the finest level has a circular list for timers that START
+// puts there. Its head is a record of the same arena, so that linking does not branch. Timers that
+// come from a coarser level, and those of coarser levels, are in chunks of record numbers, as in
+// Scheme6: all timers of such a list are looked at together, long after START, and the cache misses
+// overlap.
 //
 // The order within a tick depends on the calls alone. It is not START order: timers that come
 // from a coarser level go after timers that were started later for the same tick.
@@ -62,7 +63,7 @@ type lazyHierarchy struct {
 	maxReach   uint64   // reach while the end of time is far
 	last       Time     // the instant of the last tick
 	busy       []uint64 // as inner for the coarser levels, in whole words
-	coarse     chunks   // the lists of coarser levels by level and slot, then the list beyond
+	coarse     chunks   // lists by level and slot, then the list beyond
 	words      uint32   // words of a level
 	free       uint32   // head of the free records, linked by next
 	levels     uint8
@@ -113,7 +114,7 @@ func newLazyHierarchy(name string, cfg Config) Facility {
 	w.words = uint32(cfg.Slots+63) / 64
 	w.busy = make([]uint64, w.words*uint32(w.levels-1))
 	w.base = uint64(cfg.Slots) + lazyLists
-	w.coarse = newChunks(int(w.levels-1)<<w.bits + 1)
+	w.coarse = newChunks(int(w.levels)<<w.bits + 1)
 	w.last = w.time(w.div(math.MaxInt64))
 	if size, slots := uint64(w.size), uint64(cfg.Slots); size > 1 && size <= math.MaxUint32/slots {
 		w.maxReach, w.scale = w.mask*size, math.MaxUint64/size+1
@@ -140,7 +141,7 @@ const (
 const lazySlots = 1 << 12 // most slots of a level
 
 // beyond returns the list of chunks for timers beyond the last level.
-func (w *lazyHierarchy) beyond() uint32 { return uint32(w.levels-1) << w.bits }
+func (w *lazyHierarchy) beyond() uint32 { return uint32(w.levels) << w.bits }
 
 // list returns one of the circular lists after those of the slots.
 func (w *lazyHierarchy) list(l uint32) uint32 { return uint32(w.base) - lazyLists + l }

@@ -49,7 +49,7 @@ func (w *lazyHierarchy) settle(i uint32, r *lazyNode) bool {
 	}
 	if r.deadline > w.now {
 		w.due = r.next
-		w.requeue(i, r, w.levels)
+		w.requeue(i, r, w.levels, false)
 		return false
 	}
 	if w.counting {
@@ -60,12 +60,12 @@ func (w *lazyHierarchy) settle(i uint32, r *lazyNode) bool {
 
 // requeue places a timer that came up, on a given level, before its deadline. A stopped one has
 // left the wheel.
-func (w *lazyHierarchy) requeue(i uint32, r *lazyNode, from uint8) {
+func (w *lazyHierarchy) requeue(i uint32, r *lazyNode, from uint8, fromCoarser bool) {
 	if r.deadline == idle {
 		r.from = inNoList
 		return
 	}
-	to := w.place(i, r)
+	to := w.place(i, r, fromCoarser)
 	if w.counting {
 		w.counts.Moves++
 		if to < from {
@@ -141,7 +141,10 @@ func (w *lazyHierarchy) collectTo(end uint64) bool {
 		}
 		if s := uint32(tick & w.mask); w.inner[s>>6]>>(s&63)&1 != 0 {
 			w.inner[s>>6] &^= 1 << (s & 63)
-			w.queue(s)
+			if w.nodes[s].next != s {
+				w.queue(s)
+			}
+			w.takeApart(s, w.levels)
 		}
 		if w.anyDue() {
 			return true
@@ -214,7 +217,7 @@ func (w *lazyHierarchy) cascade() {
 		slot := uint32(w.cur >> shift & w.mask)
 		if word := &w.bitsOf(level)[slot>>6]; w.cur>>shift<<shift == w.cur && *word>>(slot&63)&1 != 0 {
 			*word &^= 1 << (slot & 63)
-			w.takeApart(uint32(level-1)<<w.bits|slot, level)
+			w.takeApart(uint32(level)<<w.bits|slot, level)
 		}
 	}
 	w.coming = w.wrap
@@ -241,7 +244,7 @@ func (w *lazyHierarchy) takeApart(list uint32, level uint8) {
 		if w.counting {
 			w.counts.TickVisits++
 		}
-		w.requeue(i, r, level)
+		w.requeue(i, r, level, true)
 	}
 }
 
@@ -293,11 +296,11 @@ func (w *lazyHierarchy) earliestOn(level uint8, first, last uint64) uint64 {
 		if v := n << shift; v > last || v*uint64(w.size) > first {
 			break
 		}
-		if slot := uint32(n & w.mask); level == 0 {
+		slot := uint32(n & w.mask)
+		if level == 0 {
 			first = w.earliestIn(slot, first)
-		} else {
-			first = w.earliestOf(uint32(level-1)<<w.bits|slot, first)
 		}
+		first = w.earliestOf(uint32(level)<<w.bits|slot, first)
 	}
 	return first
 }

@@ -47,7 +47,7 @@ func (w *lazyHierarchy) verify() error {
 func (w *lazyHierarchy) verifyList(l uint32) (n int, err error) {
 	comes := w.cur // the tick at which the list comes up
 	if l < w.list(0) {
-		if comes, err = w.verifySlot(0, l, w.nodes[l].next == l); err != nil {
+		if comes, err = w.verifySlot(0, l, w.isEmpty(l)); err != nil {
 			return 0, err
 		}
 	}
@@ -75,11 +75,11 @@ func (w *lazyHierarchy) verifyList(l uint32) (n int, err error) {
 	return n, nil
 }
 
-// verifyChunks walks list l of a coarser level, or the list beyond.
+// verifyChunks walks list l of chunks.
 func (w *lazyHierarchy) verifyChunks(l uint32) (n int, err error) {
 	comes := w.wrap
 	if l < w.beyond() {
-		if comes, err = w.verifySlot(uint8(l>>w.bits)+1, l&uint32(w.mask), w.coarse.top[l] == 0); err != nil {
+		if comes, err = w.verifySlot(uint8(l>>w.bits), l&uint32(w.mask), w.isEmpty(l)); err != nil {
 			return 0, err
 		}
 	}
@@ -91,6 +91,11 @@ func (w *lazyHierarchy) verifyChunks(l uint32) (n int, err error) {
 		return w.verifyTimer(i, comes, l < w.beyond())
 	})
 	return n, err
+}
+
+// isEmpty reports whether the list of a slot of any level is empty.
+func (w *lazyHierarchy) isEmpty(l uint32) bool {
+	return w.coarse.top[l] == 0 && (uint64(l) > w.mask || w.nodes[l].next == l)
 }
 
 // verifySlot returns the tick at which a slot comes up.

@@ -55,24 +55,26 @@ func (w *lazyHierarchy) start(t Timer, deadline uint64) {
 		return
 	}
 	r.deadline = deadline
-	w.place(i, r)
+	w.place(i, r, false)
 }
 
 // place puts a running timer, which is in no list and due after now, into a list that comes up in
-// time. It returns the level.
-func (w *lazyHierarchy) place(i uint32, r *lazyNode) (level uint8) {
+// time. It returns the level. A timer from a coarser level is in chunks on level 0 too.
+func (w *lazyHierarchy) place(i uint32, r *lazyNode, fromCoarser bool) (level uint8) {
 	tick, shift := w.up(r.deadline), uint8(0)
 	for ; level < w.levels; level, shift = level+1, shift+w.bits {
 		if n := tick >> shift; n-w.cur>>shift <= w.mask {
 			slot := uint32(n & w.mask)
 			w.bitsOf(level)[slot>>6] |= 1 << (slot & 63)
 			r.from = (n<<shift-1)*uint64(w.size) + 1
-			if level == 0 {
+			switch {
+			case level > 0:
+				w.coming = min(w.coming, n<<shift)
+			case !fromCoarser:
 				w.append(slot, i, r)
 				return level
 			}
-			w.coming = min(w.coming, n<<shift)
-			w.push(uint32(level-1)<<w.bits|slot, i, r)
+			w.push(uint32(level)<<w.bits|slot, i, r)
 			return level
 		}
 	}
@@ -92,7 +94,7 @@ func (w *lazyHierarchy) bitsOf(level uint8) []uint64 {
 	return w.busy[uint32(level-1)*w.words:][:w.words]
 }
 
-// push appends record i to a list of a coarser level, or to the list beyond.
+// push appends record i to a list of chunks.
 func (w *lazyHierarchy) push(list, i uint32, r *lazyNode) {
 	r.next = inCoarse | list
 	r.prev, _ = w.coarse.push(list, i)
@@ -115,8 +117,8 @@ func (w *lazyHierarchy) leave(i uint32, r *lazyNode) {
 		if moved != 0 {
 			w.nodes[moved].prev = prev
 		}
-		if slot := list & uint32(w.mask); empty && list < w.beyond() {
-			w.bitsOf(uint8(list>>w.bits) + 1)[slot>>6] &^= 1 << (slot & 63)
+		if slot := list & uint32(w.mask); empty && list < w.beyond() && (list != slot || w.nodes[slot].next == slot) {
+			w.bitsOf(uint8(list >> w.bits))[slot>>6] &^= 1 << (slot & 63)
 		}
 		return
 	}
@@ -126,7 +128,7 @@ func (w *lazyHierarchy) leave(i uint32, r *lazyNode) {
 		return
 	}
 	w.nodes[prev].next = next
-	if prev == next && prev < w.list(0) {
+	if prev == next && prev < w.list(0) && w.coarse.top[prev] == 0 {
 		w.inner[prev>>6] &^= 1 << (prev & 63)
 	}
 }
