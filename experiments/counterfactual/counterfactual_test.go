@@ -119,7 +119,7 @@ func TestFaults(t *testing.T) {
 		"points: receiver":          `points: no sender, want it: verdicts use it`,
 		"policies: [linux, linux]":  `policies: linux is listed twice`,
 		"policies: reno":            `my.yaml:1: policies: "reno", `,
-		"control: bbr":              `control: "bbr", want one of newreno, cubic, vegas`,
+		"control: bbr":              `my.yaml:1: control: "bbr", want one of newreno, cubic, vegas`,
 		"points: [sender, sky]":     `my.yaml:1: points: "sky", want one of sender, middle, receiver`,
 	} {
 		if _, err := open(text); err == nil || !strings.HasPrefix(err.Error(), want) {

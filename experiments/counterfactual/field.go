@@ -23,7 +23,7 @@ type fieldPlan struct {
 	// A directory; "" is the samples at their senders.
 	Captures string   `plan:"captures" optional:"true"`
 	Policies []choice `plan:"policies"`
-	Control  string   `plan:"control"`
+	Control  string   `plan:"control" oneof:"newreno cubic vegas"`
 }
 
 // fieldCell is the result of one capture.
@@ -52,7 +52,7 @@ type fieldKind struct {
 // Field is the study.
 var Field = declared.DefineRows(experiments.Spec[fieldPlan, fieldCell]{
 	ID: "C2", Name: "field", Bed: "captures", Class: experiments.Shape, Folder: "counterfactual/field", Files: files,
-	Check: func(p *fieldPlan) error { return checkChoices(p.Policies, p.Control) },
+	Check: func(p *fieldPlan) error { return checkChoices(p.Policies) },
 	Cells: fieldCells,
 }, fieldRows)
 

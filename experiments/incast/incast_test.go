@@ -68,7 +68,7 @@ func TestFalsifier(t *testing.T) {
 func TestPlanIsChecked(t *testing.T) {
 	studytest.WantRefused(t, Study, map[string]string{
 		"fine: 7ms":            "fine: 7ms, want one of floors",
-		"servers: [2, 40]":     "servers: [2 40], want rising numbers from 1",
+		"servers: [2, 40]":     "servers: [2 40], want numbers from 1",
 		"delack: never":        `delack "never"`,
 		"receive_windows: 100": "receive_windows",
 		"repairs: [tlp]":       `policy "tlp", want KEY=VALUE`,

@@ -20,7 +20,7 @@ type Plan struct {
 	RTT    time.Duration   `plan:"rtt" min:"2ms" max:"1s"`
 	Rate   int             `plan:"rate" unit:"rate" min:"1000000" max:"1000000000"` // bit/s
 	Window int             `plan:"window" min:"4" max:"1000"`                       // segments
-	Peaks  []time.Duration `plan:"peaks" min:"2ms" max:"10s"`
+	Peaks  []time.Duration `plan:"peaks" min:"2ms" max:"10s" order:"rising"`
 	Lasts  time.Duration   `plan:"lasts" min:"100ms" max:"30s"`
 	Tried  []time.Duration `plan:"tried" min:"2ms" max:"10s"`
 	Warm   time.Duration   `plan:"warm" min:"1s" max:"1m"`
@@ -65,10 +65,8 @@ type Spike struct {
 var Study = declared.DefineRows(experiments.Spec[Plan, Cell]{
 	ID: "E23", Name: "spike", Bed: "path", Class: experiments.Shape, Files: files,
 	Check: func(p *Plan) error {
-		for i, peak := range p.Peaks {
-			if peak <= p.RTT || i > 0 && peak <= p.Peaks[i-1] {
-				return fmt.Errorf("peaks: %v, want rising values above the rtt of %v", peak, p.RTT)
-			}
+		if least := p.Peaks[0]; least <= p.RTT {
+			return fmt.Errorf("peaks: %v, want more than the rtt of %v", least, p.RTT)
 		}
 		for _, peak := range p.Tried {
 			if !slices.Contains(p.Peaks, peak) {

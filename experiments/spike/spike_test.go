@@ -104,7 +104,7 @@ func TestPlanIsChecked(t *testing.T) {
 	studytest.WantRefused(t, Study, map[string]string{
 		"tried: [200ms]":         "tried: [200ms], want the greatest of the peaks, 1s, too",
 		"tried: [250ms, 1s]":     "tried: 250ms is none of the peaks",
-		"peaks: [50ms, 1s]":      "peaks: 50ms, want rising values above the rtt of 100ms",
+		"peaks: [50ms, 1s]":      "peaks: 50ms, want more than the rtt of 100ms",
 		"lasts: 5s\nwatch: 6s":   "watch: 6s, want at least 7s",
 		"peaks: [1s]\ntried: []": "want at least one value",
 	})
