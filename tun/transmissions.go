@@ -2,7 +2,6 @@ package tun
 
 import (
 	"encoding/binary"
-	"slices"
 
 	"gvisor.dev/gvisor/pkg/tcpip"
 	"gvisor.dev/gvisor/pkg/tcpip/header"
@@ -10,6 +9,7 @@ import (
 
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/tcp"
+	"tcpwheel/netstack/tcp/ledger"
 )
 
 // transmissions counts, for one direction, how often each byte of each TCP stream has passed. The
@@ -30,21 +30,15 @@ type streamKey struct {
 
 // stream is one direction of one connection.
 type stream struct {
-	first uint32 // sequence number of offset 0
-	next  uint64 // highest offset seen, plus one
-	syns  uint32
-	spans []byteSpan // sorted and disjoint; adjacent spans differ in sent
-}
-
-// byteSpan is a range of bytes that have passed equally often.
-type byteSpan struct {
-	from, to uint64
-	sent     uint32
+	first  uint32 // sequence number of offset 0
+	next   int64  // highest offset seen, plus one
+	syns   uint32
+	passed []ledger.Set // the bytes that have passed at least once, at least twice, and so on
 }
 
 const (
 	maxStreams = 1 << 16 // beyond this, the oldest stream is forgotten
-	maxSpans   = 1 << 12 // per stream: beyond this, the lowest half is forgotten
+	maxRanges  = 1 << 12 // per stream: beyond this, the lowest half is forgotten
 )
 
 // annotate sets p's Start, End and Attempt from pkt, a packet of split. All are 0 for a packet
@@ -55,7 +49,7 @@ func (ts *transmissions) annotate(pkt *stack.PacketBuffer, p *sim.Packet) {
 		return
 	}
 	flags, seq := header.TCPFlags(b[tcpFlags]), binary.BigEndian.Uint32(b[4:])
-	length := uint64(pkt.Data().Size())
+	length := int64(pkt.Data().Size())
 	if flags.Contains(header.TCPFlagFin) {
 		length++
 	}
@@ -82,12 +76,12 @@ func (ts *transmissions) annotate(pkt *stack.PacketBuffer, p *sim.Packet) {
 		}
 		seq++ // of data on a SYN
 	}
-	start := tcp.Seq(seq - s.first).Unwrap(int64(s.next))
+	start := tcp.Seq(seq - s.first).Unwrap(s.next)
 	if start < 0 {
 		return // before the first byte seen
 	}
-	p.Start, p.End = uint64(start), uint64(start)+length
-	p.Attempt = s.pass(p.Start, p.End)
+	p.Start, p.End = uint64(start), uint64(start+length)
+	p.Attempt = s.pass(ledger.Range{Start: start, End: start + length})
 }
 
 // add begins a stream.
@@ -107,76 +101,33 @@ func (ts *transmissions) add(key streamKey, first uint32) *stream {
 	return s
 }
 
-// pass records that the bytes [start, end) pass. It returns the transmission number of the byte
-// among them that has passed most often.
-func (s *stream) pass(start, end uint64) (attempt uint32) {
-	s.next = max(s.next, end)
-	i, _ := slices.BinarySearchFunc(s.spans, start, func(o byteSpan, start uint64) int {
-		if o.to <= start {
-			return -1
+// pass records that bytes pass. It returns the transmission number of the byte among them that has
+// passed most often.
+func (s *stream) pass(r ledger.Range) (attempt uint32) {
+	s.next = max(s.next, r.End)
+	for parts := []ledger.Range{r}; len(parts) > 0; attempt++ {
+		if int(attempt) == len(s.passed) {
+			s.passed = append(s.passed, nil)
 		}
-		return 1
-	})
-	j := i
-	var parts []byteSpan
-	if n := len(s.spans); i == n && (n == 0 || s.spans[n-1].to != start || s.spans[n-1].sent != 1) {
-		s.spans = append(s.spans, byteSpan{start, end, 1})
-		return s.forget(1)
-	} else if i == n {
-		s.spans[n-1].to = end
-		return 1
+		before := &s.passed[attempt]
+		var again []ledger.Range
+		for _, p := range parts {
+			again = append(again, before.Common(p)...)
+			before.Add(p)
+		}
+		parts = again
 	}
-	if i > 0 { // may merge with the first part
-		i--
-		parts = append(parts, s.spans[i])
-	}
-	at := start
-	for ; j < len(s.spans) && s.spans[j].from < end; j++ {
-		o := s.spans[j]
-		if o.from < at {
-			parts = append(parts, byteSpan{o.from, at, o.sent})
-			o.from = at
-		}
-		if at < o.from {
-			parts = append(parts, byteSpan{at, o.from, 1})
-			attempt = max(attempt, 1)
-		}
-		at = min(o.to, end)
-		parts = append(parts, byteSpan{o.from, at, o.sent + 1})
-		attempt = max(attempt, o.sent+1)
-		if at < o.to {
-			parts = append(parts, byteSpan{at, o.to, o.sent})
+	ranges, most := 0, ledger.Set(nil)
+	for _, set := range s.passed {
+		if ranges += len(set); len(set) > len(most) {
+			most = set
 		}
 	}
-	if at < end {
-		parts = append(parts, byteSpan{at, end, 1})
-		attempt = max(attempt, 1)
-	}
-	if j < len(s.spans) {
-		parts = append(parts, s.spans[j])
-		j++
-	}
-	s.spans = slices.Replace(s.spans, i, j, merged(parts)...)
-	return s.forget(attempt)
-}
-
-// merged joins adjacent spans that have passed equally often.
-func merged(parts []byteSpan) []byteSpan {
-	out := parts[:0]
-	for _, p := range parts {
-		if last := len(out) - 1; last >= 0 && out[last].to == p.from && out[last].sent == p.sent {
-			out[last].to = p.to
-		} else {
-			out = append(out, p)
+	if ranges > maxRanges {
+		pos := most[len(most)/2].End
+		for i := range s.passed {
+			s.passed[i].Forget(pos)
 		}
-	}
-	return out
-}
-
-// forget keeps the spans within their bound. It returns attempt.
-func (s *stream) forget(attempt uint32) uint32 {
-	if len(s.spans) > maxSpans {
-		s.spans = slices.Delete(s.spans, 0, maxSpans/2)
 	}
 	return attempt
 }

@@ -8,6 +8,7 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 
 	"tcpwheel/netstack/sim"
+	"tcpwheel/netstack/tcp/ledger"
 )
 
 // TestTransmissionsAgreeWithTheirTwin compares with a count of each byte.
@@ -26,17 +27,18 @@ func TestTransmissionsAgreeWithTheirTwin(t *testing.T) {
 				twin[i]++
 				want = max(want, twin[i])
 			}
-			if got := s.pass(uint64(start), uint64(end)); got != want {
+			if got := s.pass(ledger.Range{Start: int64(start), End: int64(end)}); got != want {
 				t.Fatalf("step %d: transmission %d of [%d, %d), want %d", k, got, start, end, want)
 			}
-			for i, o := range s.spans {
-				if o.from >= o.to || i > 0 && (s.spans[i-1].to > o.from || s.spans[i-1].to == o.from && s.spans[i-1].sent == o.sent) {
-					t.Fatalf("step %d: spans %v, want sorted, disjoint spans whose neighbours differ", k, s.spans)
-				}
-				for j := o.from; j < o.to; j++ {
-					if twin[j] != o.sent {
-						t.Fatalf("step %d: byte %d has passed %d times, want %d", k, j, o.sent, twin[j])
+			for i, want := range twin {
+				got := uint32(0)
+				for _, set := range s.passed {
+					if set.Contains(ledger.Range{Start: int64(i), End: int64(i) + 1}) {
+						got++
 					}
+				}
+				if got != want {
+					t.Fatalf("step %d: byte %d has passed %d times, want %d", k, i, got, want)
 				}
 			}
 		}
@@ -45,11 +47,17 @@ func TestTransmissionsAgreeWithTheirTwin(t *testing.T) {
 
 func TestTransmissionsAreBounded(t *testing.T) {
 	var s stream
-	for i := range uint64(3 * maxSpans) {
-		s.pass(2*i, 2*i+1)
+	for i := range int64(3 * maxRanges) {
+		s.pass(ledger.Range{Start: 2 * i, End: 2*i + 1})
 	}
-	if len(s.spans) > maxSpans || s.spans[len(s.spans)-1].from != 2*(3*maxSpans-1) {
-		t.Errorf("%d spans, want at most %d, with the last", len(s.spans), maxSpans)
+	if all := s.passed[0]; len(all) > maxRanges || all[len(all)-1].Start != 2*(3*maxRanges-1) {
+		t.Errorf("%d ranges, want at most %d, with the last", len(all), maxRanges)
+	}
+	for range 3 * maxRanges { // of one byte
+		s.pass(ledger.Range{Start: 0, End: 1})
+	}
+	if len(s.passed) > maxRanges+1 {
+		t.Errorf("%d sets, want at most %d", len(s.passed), maxRanges+1)
 	}
 	var ts transmissions
 	for i := range uint32(maxStreams + 10) {

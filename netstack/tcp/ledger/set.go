@@ -69,6 +69,23 @@ func (s Set) Until(pos int64) int64 {
 	return pos
 }
 
+// Common returns the parts of r that are in s, in order.
+func (s Set) Common(r Range) (parts []Range) {
+	for i := s.find(r.Start + 1); i < len(s) && s[i].Start < r.End; i++ {
+		parts = append(parts, Range{max(s[i].Start, r.Start), min(s[i].End, r.End)})
+	}
+	return parts
+}
+
+// Forget removes all positions before pos.
+func (s *Set) Forget(pos int64) {
+	all := slices.Delete(*s, 0, s.find(pos+1))
+	if len(all) > 0 {
+		all[0].Start = max(all[0].Start, pos)
+	}
+	*s = all
+}
+
 // Len returns the number of positions.
 func (s Set) Len() (n int64) {
 	for _, r := range s {

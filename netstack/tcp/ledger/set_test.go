@@ -56,6 +56,16 @@ func TestSet(t *testing.T) {
 			if got := s.Until(from); got != until {
 				t.Fatalf("seed %d: %v.Until(%d) = %d, want %d", seed, s, from, got, until)
 			}
+			common := Set(s.Common(Range{from, to}))
+			if !s.Contains(Range{from, to}) && common.Len() == to-from || common.Len() != count(from, to) {
+				t.Fatalf("seed %d: %v.Common([%d, %d)) = %v", seed, s, from, to, common)
+			}
+		}
+		if pos := rng.Int64N(n); seed%2 == 0 {
+			s.Forget(pos)
+			if left := count(pos, n); s.Len() != left || len(s) > 0 && s[0].Start < pos {
+				t.Fatalf("seed %d: after Forget(%d): %v, want %d", seed, pos, s, left)
+			}
 		}
 	}
 }
