@@ -2,7 +2,6 @@ package track
 
 import (
 	"net/netip"
-	"strings"
 	"testing"
 
 	"tcpwheel/netstack/tcp"
@@ -48,22 +47,5 @@ func TestOutcomes(t *testing.T) {
 		if n := len(c.Flows[0].Episodes); c.Outcome.Never() && n > 0 {
 			t.Errorf("%s: %d episodes, want none", test.name, n)
 		}
-	}
-}
-
-// TestUnreachable reads a capture whose router answers SYNs with ICMP errors.
-func TestUnreachable(t *testing.T) {
-	conns, _, l := followThird(t, "t08")
-	router := netip.MustParseAddr("fd00:2003:4:0:a00:27ff:fe1f:9c5f")
-	for _, c := range conns {
-		if c.Outcome == Unreachable && c.UnreachableBy != router {
-			t.Errorf("connection %d: %v, want %v", c.ID, c.UnreachableBy, router)
-		}
-	}
-	if n, all := l.Outcomes[Unreachable], l.NeverEstablished(); n != 148 || all != 154 {
-		t.Errorf("%d unreachable of %d, want 148 of 154: a router limits its errors", n, all)
-	}
-	if text := strings.Join(l.Sentences(), " "); !strings.Contains(text, "unreachable (by ICMP of "+router.String()+")") {
-		t.Errorf("%q does not say who said so", text)
 	}
 }

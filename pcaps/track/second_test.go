@@ -159,43 +159,6 @@ func TestSecondCaptures(t *testing.T) {
 	}
 }
 
-// TestSpuriousOfSolaris reads h25. Each of three fast retransmissions was acknowledged before it
-// was captured, and the receiver answers it in its turn by a duplicate ACK (packets 1308, 1576 and
-// 1930), as it does a duplicate. No other one is spurious.
-func TestSpuriousOfSolaris(t *testing.T) {
-	if _, err := os.Stat(secondCaptures); err != nil {
-		t.Skipf("no public captures: %v", err)
-	}
-	f := followSecond(t, "h25-solaris-discard.dmp.gz")
-	want := map[int64]bool{1299: true, 1567: true, 1923: true}
-	for _, e := range f.byPacket {
-		for _, r := range e.Retransmissions {
-			if (r.Spurious == Spurious) != want[r.Packet] {
-				t.Errorf("packet %d is spurious: %v, want %v", r.Packet, r.Spurious, want[r.Packet])
-			}
-		}
-	}
-	if len(f.byPacket) < 70 {
-		t.Errorf("%d retransmissions, want 74", len(f.byPacket))
-	}
-}
-
-// TestDamagedCaptures: m03 has no loss. What remains of h32 is damage that no field proves:
-// sequence numbers 128 and 2048 too low (packets 64 and 198), an identification (134), and a header
-// length that makes options data (159). Its checksums prove nothing, as the sender's were left to
-// the interface.
-func TestDamagedCaptures(t *testing.T) {
-	if _, err := os.Stat(secondCaptures); err != nil {
-		t.Skipf("no public captures: %v", err)
-	}
-	if f := followSecond(t, "m03-fuzz-big-endian.pcap"); len(f.byPacket) > 0 {
-		t.Errorf("m03: %d retransmissions, want none", len(f.byPacket))
-	}
-	if f := followSecond(t, "h32-sll-keepalive-retx.pcapng"); len(f.byPacket) > 10 || f.byPacket[53] != nil || f.byPacket[54] != nil {
-		t.Errorf("h32: %d retransmissions, want 10 and not packet 53 or 54", len(f.byPacket))
-	}
-}
-
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
