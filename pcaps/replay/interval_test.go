@@ -3,6 +3,7 @@ package replay
 import (
 	"math"
 	"math/rand/v2"
+	"net/netip"
 	"slices"
 	"testing"
 	"time"
@@ -44,4 +45,72 @@ func bounds(saved []time.Duration, draws int, seed uint64) (low, high time.Durat
 	drawn := draw(saved, draws, rand.New(rand.NewPCG(seed, 2)))
 	slices.Sort(drawn)
 	return drawn[draws/200], drawn[draws-1-draws/200]
+}
+
+// TestTickShifts: all waits move together. At one place the sum moves by all; spread evenly,
+// they cancel out.
+func TestTickShifts(t *testing.T) {
+	const tick = 500 * time.Millisecond
+	same, even := make([]time.Duration, 8), make([]time.Duration, 8)
+	for i := range same {
+		same[i], even[i] = 100*time.Millisecond, time.Duration(i)*tick/8
+	}
+	for _, test := range []struct {
+		waits []time.Duration
+		want  time.Duration // between the least and the most
+	}{{same, 8 * tick}, {even, tick}, {nil, 0}} {
+		later := tickShifts(test.waits, tick)
+		least, most := slices.Min(later[:]), slices.Max(later[:])
+		if off := test.want - (most - least); off < 0 || off > test.want/25 {
+			t.Errorf("%v: %v to %v, want %v between them", test.waits, least, most, test.want)
+		}
+		if later[0] != 0 {
+			t.Errorf("%v: the phase as it is costs %v", test.waits, later[0])
+		}
+	}
+}
+
+// TestLostAgain compares what repairs cost that are lost by chance with a draw for each.
+func TestLostAgain(t *testing.T) {
+	const n = 400_000
+	rng := rand.New(rand.NewPCG(3, 4))
+	for _, x := range []lostAgain{{200 * time.Millisecond, time.Minute, 0.1}, {time.Second, 5 * time.Second, 0.5}, {time.Second, time.Minute, 0.001}} {
+		draws := make([]time.Duration, n)
+		x.cost(draws, rng)
+		hit, mean, hitTwin, twin := 0, 0.0, 0, 0.0
+		for i := range draws {
+			hit += count(draws[i] != 0)
+			mean -= draws[i].Seconds() / n
+			longer, wait := time.Duration(0), x.waited
+			for k := 0; k < mostAgain && rng.Float64() < x.chance; k++ {
+				wait = min(2*wait, x.longest)
+				longer += wait
+			}
+			hitTwin += count(longer != 0)
+			twin += longer.Seconds() / n
+		}
+		if math.Abs(mean-twin) > 0.1*twin || math.Abs(float64(hit-hitTwin)) > 5*math.Sqrt(float64(hitTwin)) {
+			t.Errorf("%+v: %d draws are hit, mean %.4f s, want %d, %.4f s", x, hit, mean, hitTwin, twin)
+		}
+	}
+}
+
+// TestInterval: the bounds hold what the capture does not show. Ticks widen them on both sides, and
+// repairs that may be lost only below.
+func TestInterval(t *testing.T) {
+	conns := [][]time.Duration{{time.Second}, {time.Second}, {time.Second}, {time.Second}, {time.Second}}
+	plain := savings{conns: conns}
+	host := netip.MustParseAddr("192.0.2.1")
+	ticks := savings{conns: conns, tick: time.Second / 2, waits: map[netip.Addr][]time.Duration{host: {time.Second / 4, time.Second / 4}}}
+	again := savings{conns: conns, again: []lostAgain{{time.Second, time.Minute, 0.1}}}
+	for _, test := range []struct {
+		what      string
+		savings   savings
+		low, high time.Duration // at least, at most
+	}{{"plain", plain, 5 * time.Second, 5 * time.Second}, {"ticks", ticks, 4500 * time.Millisecond, 5500 * time.Millisecond}, {"again", again, -time.Second, 5 * time.Second}} {
+		low, _, high, ok := test.savings.interval(5)
+		if off := low - test.low; !ok || off.Abs() > 10*time.Millisecond || (high-test.high).Abs() > 10*time.Millisecond {
+			t.Errorf("%s: %v to %v, want %v to %v", test.what, low, high, test.low, test.high)
+		}
+	}
 }

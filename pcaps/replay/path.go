@@ -31,9 +31,9 @@ type transmission struct {
 	start, end  int64
 	try         int
 	lost        bool
-	spurious    bool // its bytes had arrived, or were on their way
-	filledIn    bool // the capture does not show its fate
-	unseen      bool // the capture has nothing that left about then
+	spurious    bool          // its bytes had arrived, or were on their way
+	filledIn    bool          // the capture does not show its fate
+	apart       time.Duration // from the nearest captured transmission
 }
 
 // carry implements carrier: an end has sent a packet.
@@ -160,7 +160,7 @@ func (p *path) judge(now wheel.Time, start, end int64, try int) transmission {
 			p.run.horizon = now
 		}
 	}
-	x.unseen = !p.trace.leftAbout(now, p.near())
+	x.apart = p.trace.apart(now)
 	p.findSpurious(&x)
 	p.high = max(p.high, end)
 	p.findArrival(&x, t)
@@ -218,5 +218,5 @@ func (p *path) lostThen(now wheel.Time, t *Try) (lost, known bool) {
 // draw decides by chance. The same transmission draws the same under each policy.
 func (p *path) draw(start int64, try int) bool {
 	x := uint64(start)*0x9e3779b97f4a7c15 + uint64(try)*0xbf58476d1ce4e5b9 + uint64(p.flow) + 1
-	return float64(sim.Mix64(x)>>11)/(1<<53) < p.trace.chance()
+	return float64(sim.Mix64(x)>>11)/(1<<53) < p.trace.chance(0.5)
 }

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"sort"
 	"time"
@@ -91,20 +92,21 @@ func within(spans []Span, at wheel.Time) bool {
 	return i < len(spans) && spans[i].From <= at
 }
 
-// leftAbout reports whether the capture has a transmission that left near an instant.
-func (p *PathTrace) leftAbout(at wheel.Time, near time.Duration) bool {
-	i, _ := slices.BinarySearch(p.left, at.Add(-near))
-	return i < len(p.left) && p.left[i] <= at.Add(near)
+// apart returns how far an instant is from when the next captured transmission left, or the one
+// before.
+func (p *PathTrace) apart(at wheel.Time) time.Duration {
+	i, _ := slices.BinarySearch(p.left, at)
+	least := time.Duration(math.MaxInt64)
+	for _, t := range p.left[max(i-1, 0):min(i+1, len(p.left))] {
+		least = min(least, t.Sub(at).Abs())
+	}
+	return least
 }
 
-// chance returns the captured loss rate, by the rule of succession.
-func (p *PathTrace) chance() float64 { return float64(p.Lost+1) / float64(p.Transmissions+2) }
-
-// chanceAmong returns the loss rate of a path among others, whose losses and transmissions together
-// have the given rate: as if two more transmissions had had that. A path with few transmissions
-// says little alone.
-func (p *PathTrace) chanceAmong(rate float64) float64 {
-	return (float64(p.Lost) + 2*rate) / float64(p.Transmissions+2)
+// chance returns the captured loss rate, as if two more transmissions had had the prior rate: few
+// transmissions say little alone. With a prior of ½ it is the rule of succession.
+func (p *PathTrace) chance(prior float64) float64 {
+	return (float64(p.Lost) + 2*prior) / float64(p.Transmissions+2)
 }
 
 // interpolate returns the delay of a packet that leaves at an instant, from samples in order: that

@@ -21,7 +21,7 @@ type Recovery struct {
 
 	try     int           // the transmission that repaired it
 	waited  time.Duration // until that left
-	unseen  bool          // the capture has nothing that left about then
+	apart   time.Duration // that is from when the nearest captured transmission left
 	transit time.Duration // and until it arrived
 }
 
@@ -172,7 +172,7 @@ func (r *run) recovery(l *Loss) (rec Recovery) {
 	}
 	acked, ok := ackedAt(p.acks, end)
 	if last := r.lastBefore(l, repair, acked, ok); last != nil {
-		rec.try, rec.waited, rec.transit, rec.unseen = last.try, last.at.Sub(l.Sent), last.arrives.Sub(last.at), last.unseen
+		rec.try, rec.waited, rec.transit, rec.apart = last.try, last.at.Sub(l.Sent), last.arrives.Sub(last.at), last.apart
 	}
 	if !ok {
 		return rec

@@ -437,7 +437,7 @@ func TestOracleRepairsStories(t *testing.T) {
 			t.Errorf("%s: %+v, %+v, %q, want a repair after %v to %v", st.Choices[choice].Text, e, r.Policies[choice].Recoveries, why, want[0], want[1])
 		}
 	}
-	sum := st.Summarize([]*Result{r}, 1)
+	sum := st.Summarize([]*Result{r})[1]
 	if sum.Effect != CannotTell || sum.Why != "one loss is too few for a verdict: want 5" {
 		t.Errorf("one loss: %v, %q", sum.Effect, sum.Why)
 	}

@@ -81,7 +81,8 @@ func TestSummaries(t *testing.T) {
 	if c.N == 0 || c.Median <= 0 || c.P95 < c.Median || c.P99 < c.P95 || c.Waiting <= 0 || o.N < c.N*95/100 {
 		t.Fatalf("captured: %+v, oracle: %+v", c, o)
 	}
-	same, slow := st.Summarize(results, 0), st.Summarize(results, 1)
+	sums := st.Summarize(results)
+	same, slow := sums[0], sums[1]
 	if off := math.Abs(same.Saved[ByRange].Seconds()) / same.Of[ByRange].Seconds(); off > 0.01 || same.Effect == Saves || same.Effect == Costs {
 		t.Errorf("Linux's timers save %.1f %% against themselves: %v", 100*off, same.Effect)
 	}
@@ -282,7 +283,7 @@ func TestBegunBeforeTheCapture(t *testing.T) {
 		if early > 0 != test.early || counts == 0 {
 			t.Errorf("%d packets: %d losses are early and %d count", len(test.packets), early, counts)
 		}
-		if sum := st.Summarize([]*Result{r}, 0); sum.N != counts || sum.Early > early {
+		if sum := st.Summarize([]*Result{r})[0]; sum.N != counts || sum.Early > early {
 			t.Errorf("%d losses count, and %d do not for being early, want %d of %d", sum.N, sum.Early, counts, early)
 		}
 	}

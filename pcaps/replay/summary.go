@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
-	"math/rand/v2"
 	"net/netip"
-	"slices"
 	"time"
 
 	"tcpwheel/pcaps/track"
@@ -35,21 +33,14 @@ type Summary struct {
 	Waiting          time.Duration // their sum, less a round trip each
 
 	// Saved is the oracle's recovery times less the policy's, loss by loss, by each key, and Of the
-	// oracle's. Low and High bound Saved by range with 99 %, if HasInterval.
+	// oracle's. Low and High bound Saved by range with 99 %, if HasInterval: also if the ticks of a
+	// host had been at other instants, and if retransmissions were lost where nothing was captured.
 	Saved, Of   [Keys]time.Duration
 	Low, High   time.Duration
 	HasInterval bool
 
 	// OracleError is how far the oracle's recovery times may be off in sum, of the losses by range.
 	OracleError time.Duration
-
-	// TickError is how far Saved may be off by range, because the capture does not show when the ticks
-	// of the policy's timers would have been: those of a host move together.
-	TickError time.Duration
-
-	// ChanceError is how much more the policy may cost, with 99 %: of the losses by range, the ones
-	// that it repairs at times when nothing was captured may be lost again.
-	ChanceError time.Duration
 
 	Effect Effect
 	Why    string // it cannot tell
@@ -60,10 +51,8 @@ type Summary struct {
 	// Of whole connections.
 	Retransmissions, Spurious int
 
-	all    []time.Duration                // the recovery times
-	waits  map[netip.Addr][]time.Duration // for ticks, by host
-	again  float64                        // the mean and the variance of ChanceError, in seconds
-	spread float64
+	all  []time.Duration // the recovery times
+	seen time.Duration   // Low, if nothing were lost where nothing was captured
 }
 
 // GateSummary is how many losses there are, and how many of them count.
@@ -139,48 +128,38 @@ func SummarizeOracle(results []*Result) Summary {
 	return s
 }
 
-// SummarizeAll returns how each choice does.
-func (st *Study) SummarizeAll(results []*Result) []Summary {
+// Summarize returns how each choice does. For each it draws 10,000 times as many numbers as there
+// are connections.
+func (st *Study) Summarize(results []*Result) []Summary {
 	all := make([]Summary, len(st.Choices))
+	rate := lossRate(results)
 	for i := range all {
-		all[i] = st.Summarize(results, i)
+		all[i] = st.summarize(results, i, rate)
 	}
 	return all
 }
 
-// Summarize returns how the choice of that number does. It draws 10,000 times as many numbers as
-// there are connections.
-func (st *Study) Summarize(results []*Result, choice int) Summary {
-	s := Summary{Policy: st.Choices[choice].Text, waits: map[netip.Addr][]time.Duration{}}
-	var saved [][]time.Duration // by range, of each connection
-	rate := lossRate(results)
+// summarize returns how the choice of that number does, among connections with a loss rate.
+func (st *Study) summarize(results []*Result, choice int, rate float64) Summary {
+	s := Summary{Policy: st.Choices[choice].Text}
+	saved := savings{waits: map[netip.Addr][]time.Duration{}}
 	for _, r := range results {
 		if whole := r.Policies[choice].Whole; whole != nil {
 			s.Spurious += whole.Spurious
 			s.Retransmissions += whole.Retransmissions
 		}
-		if conn := s.addAll(r, choice, rate); len(conn) > 0 {
-			saved = append(saved, conn)
-		}
+		s.addAll(r, choice, rate, &saved)
 	}
 	s.quantiles()
 	fewest := st.LeastLosses()
-	s.Low, s.High, s.HasInterval = interval(saved, fewest)
-	tick := time.Duration(0)
-	for _, r := range results {
-		tick = max(tick, r.Policies[choice].timers.Tick)
-	}
-	for _, waits := range s.waits {
-		s.TickError += tickSpan(waits, tick)
-	}
-	s.ChanceError = time.Duration((s.again + 2.58*math.Sqrt(s.spread)) * float64(time.Second))
-	s.waits, s.again, s.spread = nil, 0, 0
+	s.Low, s.seen, s.High, s.HasInterval = saved.interval(fewest)
 	s.judge(fewest)
 	return s
 }
 
-// addAll adds the losses of a connection, and returns what each saves by range.
-func (s *Summary) addAll(r *Result, choice int, rate float64) (saved []time.Duration) {
+// addAll adds the losses of a connection, and to saved what each saves by range.
+func (s *Summary) addAll(r *Result, choice int, rate float64, saved *savings) {
+	var conn []time.Duration
 	for i := range r.Captured.Losses {
 		if r.Gates[i] != Passed {
 			continue
@@ -196,12 +175,8 @@ func (s *Summary) addAll(r *Result, choice int, rate float64) (saved []time.Dura
 		case ok:
 			s.add(rec.TRec, r.Captured.Losses[i].RTT)
 			s.OracleError += r.Doubts[i]
-			s.mayLoseAgain(rec, r.Captured.Paths[r.Captured.Losses[i].Flow].chanceAmong(rate))
-			if wait, ok := r.tickWait(i, choice, rec); ok {
-				host := r.addr(r.Captured.Losses[i].Flow)
-				s.waits[host] = append(s.waits[host], wait)
-			}
-			saved = append(saved, oracle-rec.TRec)
+			saved.add(r, i, choice, rec, rate)
+			conn = append(conn, oracle-rec.TRec)
 		case rec == nil:
 			s.Unknown++
 		case r.Captured.Losses[i].Early:
@@ -212,7 +187,9 @@ func (s *Summary) addAll(r *Result, choice int, rate float64) (saved []time.Dura
 			s.FilledIn++
 		}
 	}
-	return saved
+	if len(conn) > 0 {
+		saved.conns = append(saved.conns, conn)
+	}
 }
 
 // lossRate returns the captured loss rate of all connections, by the rule of succession.
@@ -227,24 +204,6 @@ func lossRate(results []*Result) float64 {
 	return float64(lost) / float64(all)
 }
 
-// mayLoseAgain counts what a repair costs if it is lost by chance, and perhaps the ones after it.
-// Each waits twice as long as the one before.
-func (s *Summary) mayLoseAgain(rec *Recovery, chance float64) {
-	if !rec.unseen {
-		return
-	}
-	mean, square := 0.0, 0.0
-	p, longer := 1-chance, 0.0
-	for range mostAgain {
-		p *= chance
-		longer = 2*longer + 2*rec.waited.Seconds()
-		mean += p * longer
-		square += p * longer * longer
-	}
-	s.again += mean
-	s.spread += square - mean*mean
-}
-
 // add counts a recovery.
 func (s *Summary) add(took, rtt time.Duration) {
 	s.all = append(s.all, took)
@@ -255,48 +214,6 @@ func (s *Summary) quantiles() {
 	s.N = len(s.all)
 	s.Median, s.P95, s.P99 = Quantile(s.all, 0.5), Quantile(s.all, 0.95), Quantile(s.all, 0.99)
 	s.all = nil
-}
-
-const (
-	mostAgain    = 6      // losses in a row of one repair
-	fewestLosses = 5      // without an interval below
-	fewestConns  = 5      // below, losses are drawn for the interval, and not connections
-	resamples    = 10_000 // draws for an interval
-)
-
-// interval returns the bounds of 99 % of the sum of what connections save: it draws connections
-// again and again with replacement, as losses of one connection are not independent; or losses, if
-// there are few connections.
-func interval(conns [][]time.Duration, fewest int) (low, high time.Duration, ok bool) {
-	var sums []time.Duration
-	for _, c := range conns {
-		if len(conns) < fewestConns {
-			sums = append(sums, c...)
-			continue
-		}
-		sum := time.Duration(0)
-		for _, saved := range c {
-			sum += saved
-		}
-		sums = append(sums, sum)
-	}
-	if len(sums) < fewest {
-		return 0, 0, false
-	}
-	drawn := draw(sums, resamples, rand.New(rand.NewPCG(1, 2))) // the same intervals each time
-	slices.Sort(drawn)
-	return drawn[resamples/200], drawn[resamples-1-resamples/200], true
-}
-
-// draw returns the sums of as many of sums, drawn with replacement.
-func draw(sums []time.Duration, n int, rng *rand.Rand) []time.Duration {
-	drawn := make([]time.Duration, n)
-	for i := range drawn {
-		for range sums {
-			drawn[i] += sums[rng.IntN(len(sums))]
-		}
-	}
-	return drawn
 }
 
 // negligible is the part of the oracle's recovery times that makes no difference.
@@ -315,13 +232,13 @@ const notShown = "the capture does not show whether retransmissions at other tim
 func (s *Summary) judge(fewest int) {
 	saved := s.Saved[ByRange]
 	small := func(d, of time.Duration) bool { return math.Abs(float64(d)) <= negligible*float64(of) }
-	same := small(s.Low, s.Of[ByRange]) && small(s.High, s.Of[ByRange])
+	same := small(s.seen, s.Of[ByRange]) && small(s.High, s.Of[ByRange])
 	agree := true
 	for k := range s.Saved {
 		same = same && small(s.Saved[k], s.Of[k])
 		agree = agree && s.Of[k] > 0 && (s.Saved[k] > 0) == (saved > 0) && s.Saved[k] != 0
 	}
-	margin := s.OracleError + s.TickError + time.Duration(negligible*float64(s.Of[ByRange]))
+	margin := s.OracleError + time.Duration(negligible*float64(s.Of[ByRange]))
 	s.Effect = CannotTell
 	switch {
 	case s.Unknown > 0 && s.N == 0:
@@ -340,14 +257,14 @@ func (s *Summary) judge(fewest int) {
 		s.Effect = NoDifference
 	case s.Low <= 0 && s.High >= 0:
 		s.Why = fmt.Sprintf("its interval, %s to %s, includes 0", track.SpanText(s.Low), track.SpanText(s.High))
+		if s.seen > margin {
+			s.Why += ", as retransmissions may be lost where nothing was captured"
+		}
 	case !agree:
 		s.Why = notShown
 	case min(s.Low.Abs(), s.High.Abs()) <= margin:
 		s.Why = fmt.Sprintf("its interval, %s to %s, is not beyond %s, by which the replay may be wrong or which makes no difference",
 			track.SpanText(s.Low), track.SpanText(s.High), track.SpanText(margin))
-	case saved > 0 && s.Low <= margin+s.ChanceError:
-		s.Why = fmt.Sprintf("its interval, %s to %s, is not beyond %s, which it may lose where nothing was captured", track.SpanText(s.Low),
-			track.SpanText(s.High), track.SpanText(margin+s.ChanceError))
 	case saved > 0:
 		s.Effect = Saves
 	default:

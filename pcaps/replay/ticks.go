@@ -80,24 +80,6 @@ func (r *Result) tickWait(loss, choice int, rec *Recovery) (wait time.Duration, 
 	return floorMod(rec.D, p.Tick), true
 }
 
-// tickSpan returns by how much the sum of waits for ticks differs at most between two phases of the
-// ticks, which are the same for all of them.
-func tickSpan(waits []time.Duration, tick time.Duration) time.Duration {
-	slices.Sort(waits)
-	sum := time.Duration(0)
-	for _, w := range waits {
-		sum += w
-	}
-	least, most := sum, sum
-	n := time.Duration(len(waits))
-	// The ticks come later, until a wait is a whole tick, which is none.
-	for k, w := range slices.Backward(waits) {
-		at := sum + n*(tick-w) - (n-1-time.Duration(k))*tick
-		least, most = min(least, at-tick), max(most, at)
-	}
-	return most - least
-}
-
 // Linux's wheel of timers, as in tcptimers.PhaseJiffies: timers of more than slots ticks of a level
 // go to the next level, whose ticks are longer by step. Levels above those here have ticks of 16 s
 // and more.

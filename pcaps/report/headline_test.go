@@ -12,7 +12,7 @@ import (
 func headlineOf(t *testing.T, flows int, losses string, policies ...string) (h Headline, r *Replays) {
 	t.Helper()
 	r = replayed(t, "few.pcapng", captured(t, flows, 200_000, losses), policies...)
-	return NewHeadline(r.study(), r.Results, r.study().SummarizeAll(r.Results), r.First), r
+	return NewHeadline(r.study(), r.Results, r.study().Summarize(r.Results), r.First), r
 }
 
 // TestFewLossesHaveALineEach: with too few losses for a verdict, each has an estimate and its
@@ -33,7 +33,7 @@ func TestFewLossesHaveALineEach(t *testing.T) {
 	}
 	r.Results[0].Gates[0] = replay.WrongTime
 	_, why := r.Results[0].Estimate(0, 1)
-	h = NewHeadline(r.study(), r.Results, r.study().SummarizeAll(r.Results), r.First)
+	h = NewHeadline(r.study(), r.Results, r.study().Summarize(r.Results), r.First)
 	if want := "no estimate, " + replay.WrongTime.String(); why != replay.WrongTime.String() || !strings.HasSuffix(h.Each[0], want) {
 		t.Errorf("a loss that the oracle repairs at another time: %q, want %q", h.Each[0], want)
 	}
@@ -54,7 +54,7 @@ func TestTooLargeIsNotCompared(t *testing.T) {
 	for i := range r.Results[0].Captured.Losses {
 		r.Results[0].Captured.Losses[i].Kind = track.PMTU
 	}
-	h := NewHeadline(r.study(), r.Results, r.study().SummarizeAll(r.Results), r.First)
+	h := NewHeadline(r.study(), r.Results, r.study().Summarize(r.Results), r.First)
 	if text := strings.Join(h.All(), " "); !strings.Contains(text, "2 were too large for the path") || h.Timers != "There is nothing to compare." {
 		t.Errorf("%q, want two segments too large for the path, and no comparison", text)
 	}

@@ -125,7 +125,7 @@ func (r *Replays) Write(w io.Writer) error {
 	}
 	v.refusalsView = refused(r.Refusals)
 	if len(r.Results) > 0 {
-		summaries := r.study().SummarizeAll(r.Results)
+		summaries := r.study().Summarize(r.Results)
 		h := NewHeadline(r.study(), r.Results, summaries, r.First)
 		v.Headline = &h
 		g := replay.SummarizeGate(r.Results)

@@ -89,7 +89,7 @@ func TestReplayPageIsWellFormed(t *testing.T) {
 		t.Errorf("%d diagrams, want %d", len(all), want)
 	}
 	wellFormed(t, all)
-	s := r.study().Summarize(r.Results, 1)
+	s := r.study().Summarize(r.Results)[1]
 	if saved := s.Saved[replay.ByRange]; !s.HasInterval || s.Low > saved || s.High < saved || s.Low == s.High {
 		t.Errorf("between %v and %v (%v), want %v between", s.Low, s.High, s.HasInterval, saved)
 	}

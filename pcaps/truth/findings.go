@@ -114,9 +114,8 @@ func find(name string, all damage.Packets, study *replay.Study) (f *findings) {
 		rec := replay.NewRecorder(replay.Config{Done: func(c *track.Conn, s *replay.CapturedConn, _ error) { done(c, s) }})
 		decode(all, rec.Add, rec.ICMP)
 		rec.Close()
-		for i := range study.Choices {
-			sum := study.Summarize(results, i)
-			f.verdicts[study.Choices[i].Text] = sum.Effect
+		for _, sum := range study.Summarize(results) {
+			f.verdicts[sum.Policy] = sum.Effect
 		}
 	}
 	for i := range f.episodes {

@@ -259,8 +259,7 @@ func (t *twins) judge(r *Replays, side Side, results []*replay.Result) {
 	for _, x := range results {
 		r.oracle(x)
 	}
-	for choice := range t.study.Choices {
-		sum := t.study.Summarize(results, choice)
+	for choice, sum := range t.study.Summarize(results) {
 		j := Judged{
 			Trial: t.name, Damage: t.damage, Captured: t.captured, Policy: sum.Policy, Side: side, Verdict: sum.Effect.String(), Why: sum.Why, Losses: sum.N,
 			Saved: sum.Saved[replay.ByRange], Low: sum.Low, High: sum.High,

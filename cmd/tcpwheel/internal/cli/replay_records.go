@@ -193,7 +193,7 @@ func (r *replaying) writeJSON() error {
 	}
 	c, o := replay.SummarizeCaptured(r.results), replay.SummarizeOracle(r.results)
 	policies := []policyRecord{policyRecordOf("(as captured)", &c), policyRecordOf(replay.Oracle, &o)}
-	summaries := r.study.SummarizeAll(r.results)
+	summaries := r.study.Summarize(r.results)
 	for i := range summaries {
 		policies = append(policies, choiceRecordOf(&summaries[i]))
 	}

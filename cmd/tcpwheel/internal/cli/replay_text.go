@@ -16,7 +16,7 @@ import (
 // writeTables prints the answer in words, the policies, and the longest losses.
 func (r *replaying) writeTables() error {
 	var b strings.Builder
-	summaries := r.study.SummarizeAll(r.results)
+	summaries := r.study.Summarize(r.results)
 	if len(r.results) > 0 {
 		h := pages.NewHeadline(&r.study, r.results, summaries, r.firstOf)
 		b.WriteString(paragraph(h.Lost) + paragraph(h.Timers))
@@ -162,11 +162,11 @@ func policyCell(b *strings.Builder, text string, width, indent int) string {
 }
 
 // policyColumns is the width of the names of policies.
-const policyColumns = 19
+const policyColumns = 18
 
 // policyTable prints how each policy does over all losses that count.
 func (r *replaying) policyTable(b *strings.Builder, summaries []replay.Summary) {
-	fmt.Fprintf(b, "\n%-*s%4s%8s%8s%9s%19s  %s\n", policyColumns, "policy", "n", "median", "p95", "saved", "99 % interval", "verdict")
+	fmt.Fprintf(b, "\n%-*s%4s%8s%8s%9s%20s  %s\n", policyColumns, "policy", "n", "median", "p95", "saved", "99 % interval", "verdict")
 	row := func(name string, s *replay.Summary, rest string) {
 		line := fmt.Sprintf("%s%4d%s%s%s", policyCell(b, name, policyColumns, 0), s.N, pad(spanOrDash(s.Median, s.N > 0), 8), pad(spanOrDash(s.P95, s.N > 0), 8), rest)
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
@@ -182,7 +182,7 @@ func (r *replaying) policyTable(b *strings.Builder, summaries []replay.Summary) 
 		if s.HasInterval {
 			interval = track.SpanText(s.Low) + " to " + track.SpanText(s.High)
 		}
-		row(s.Policy, s, fmt.Sprintf("%s%s  %v", pad(spanOrDash(s.Saved[replay.ByRange], s.N > 0), 9), pad(interval, 19), s.Effect))
+		row(s.Policy, s, fmt.Sprintf("%s%s  %v", pad(spanOrDash(s.Saved[replay.ByRange], s.N > 0), 9), pad(interval, 20), s.Effect))
 		if s.Effect == replay.CannotTell {
 			if open[s.Why] == nil {
 				reasons = append(reasons, s.Why)
