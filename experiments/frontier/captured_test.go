@@ -27,6 +27,9 @@ func TestFlights(t *testing.T) {
 
 // TestCaptured runs the estimators over a sample, whose round trips are 20 ms and more.
 func TestCaptured(t *testing.T) {
+	if testing.Short() {
+		t.Skip("its cells run as in TestClaims: runs without -short")
+	}
 	in, err := samples.Open("reorder/a.pcapng.gz")
 	if err != nil {
 		t.Fatal(err)
