@@ -163,9 +163,6 @@ func readDrops(in io.Reader, drop func()) {
 	}()
 }
 
-// demoMemory is where collections become frequent: a page may be open for hours.
-const demoMemory = 110 << 20
-
 // demoLive shows a table that is brought up to date twice a second, and serves the page, until ctx
 // ends.
 func demoLive(ctx context.Context, in io.Reader, out io.Writer, run *lanes.Run, listen string, noPage bool) error {
@@ -175,7 +172,7 @@ func demoLive(ctx context.Context, in io.Reader, out io.Writer, run *lanes.Run, 
 		return err
 	}
 	collectOften()
-	debug.SetMemoryLimit(demoMemory)
+	debug.SetMemoryLimit(lanes.MemoryLimit)
 	s := demo.NewServer(run, l.Addr())
 	defer s.Close()
 	web := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: 10 * time.Second}

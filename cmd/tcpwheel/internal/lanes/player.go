@@ -15,6 +15,9 @@ import (
 	"tcpwheel/wheel"
 )
 
+// MemoryLimit is where a program that plays a Run for hours collects garbage more often, in bytes.
+const MemoryLimit = 110 << 20
+
 // Player plays a Run for pages: it advances it, makes frames, keeps their log, and carries out
 // controls. Nothing that it does takes longer than a frame, but for the beginning of a run.
 type Player struct {

@@ -17,14 +17,15 @@ import (
 	"tcpwheel/wheel"
 )
 
-// memoryLimit is where collections become frequent. The page's bound is 1 GB.
+// memoryLimit is where analyze and replay collect garbage more often. The page's bound is 1 GB.
 const memoryLimit = 600 << 20
 
 func main() {
-	debug.SetMemoryLimit(memoryLimit)
 	if len(os.Args) > 1 && os.Args[1] == "lanes" {
+		debug.SetMemoryLimit(lanes.MemoryLimit)
 		serveLanes()
 	}
+	debug.SetMemoryLimit(memoryLimit)
 	os.Exit(cli.Run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
