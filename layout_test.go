@@ -97,6 +97,7 @@ var policy = layout{
 		"cmd/tcpwheel/internal/cli/rootless_linux_test.go",
 		"cmd/tcpwheel/internal/cli/up_linux_test.go",
 		"cmd/tcpwheel/internal/cli/watch_linux_test.go",
+		"cmd/tcpwheel/internal/cli/bomb_linux_test.go",
 		"cmd/tcpwheel/internal/cli/watch_load_linux_test.go",
 		"cmd/tcpwheel/internal/cli/watch_memory_linux_test.go",
 		"cmd/tcpwheel/internal/demo/live_linux.go",

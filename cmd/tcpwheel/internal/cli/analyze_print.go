@@ -16,12 +16,10 @@ func (s *summary) print(b *strings.Builder) {
 	fmt.Fprintf(b, "%s: %s in %s, %s with %s\n", s.file, plural(s.stats.TCP, "TCP packet"), track.SpanText(s.stats.Last.Sub(s.stats.First)),
 		plural(int64(s.conns), "connection"), byteText(s.bytes))
 	switch {
-	case s.conns == 0 && s.stats.TCP == 0:
-		fmt.Fprintln(b, "No TCP in it.")
-	case s.conns == 0:
+	case s.conns == 0 && s.stats.TCP > 0:
 		fmt.Fprintf(b, "%s; the capture has %s\n", s.a.filter.unmatched(), plural(int64(s.seen), "connection"))
 		return
-	default:
+	case s.conns > 0:
 		for _, line := range s.losses.Sentences() {
 			b.WriteString(paragraph(line))
 		}
@@ -53,6 +51,9 @@ func (s *summary) explain(b *strings.Builder) {
 
 // warnings says what limits the answer, and what to do about it.
 func (s *summary) warnings() (all []string) {
+	if s.conns == 0 && s.stats.TCP == 0 {
+		all = append(all, "No TCP in it.")
+	}
 	if s.cut {
 		all = append(all, "The file is cut short: what comes before the cut was analysed.")
 	}
