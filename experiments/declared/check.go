@@ -1,7 +1,9 @@
 package declared
 
 import (
+	"cmp"
 	"fmt"
+	"go/ast"
 	"maps"
 	"reflect"
 	"slices"
@@ -67,6 +69,40 @@ func (n *names) walk(part any, locals []string) error {
 	return nil
 }
 
+// measures finds columns where no row is in sight: outside of the operators over rows.
+func (n *names) measures(tree ast.Expr) (err error) {
+	ast.Inspect(tree, func(x ast.Node) bool {
+		switch x := x.(type) {
+		case *ast.SelectorExpr:
+			if id, ok := x.X.(*ast.Ident); !ok || id.Name != "plan" {
+				err = cmp.Or(err, n.measures(x.X))
+			}
+			return false
+		case *ast.CallExpr:
+			c, failed := splitCall(x)
+			op, ok := operator{}, false
+			if failed == nil {
+				op, ok = operatorNamed(c.name)
+			}
+			if ok && op.perRows {
+				return false
+			}
+			for _, arg := range x.Args { // and not the operator's name
+				if err == nil {
+					err = n.measures(arg)
+				}
+			}
+			return false
+		case *ast.Ident:
+			if err == nil && slices.Contains(n.columns, x.Name) {
+				err = (&scope{named: n.named}).outside(x.Name)
+			}
+		}
+		return err == nil
+	})
+	return err
+}
+
 // parts is an ordered mapping of parts.
 type parts interface {
 	each(func(key string, of any) error) error
@@ -93,6 +129,9 @@ func (n *names) fields(part any, locals []string) (err error) {
 			return err
 		}
 		if of.set() {
+			if err := n.measures(of.tree); err != nil {
+				return atLine(of.line, err)
+			}
 			inside = append([]string{"item", "index"}, locals...)
 		}
 	}

@@ -511,6 +511,9 @@ func TestWrongFiles(t *testing.T) {
 		{"let: {}\n", "figures: {f: {series: [{over: sead, x: seed, y: 1}]}}\n", "series: sead: no such column, did you " +
 			"mean seed?"},
 		{"let: [1]\n", "", "claims.yaml:1: let: want a mapping"},
+		{"let: {n: max(rtt)}\n", "", "claims.yaml:1: let: n: rtt: a column outside of a measure"},
+		{"let: {}\n", "tables: {t: {title: x, for: seed, columns: {a: 1}}}\n",
+			"figures.yaml:1: tables: t: seed: a column outside of a measure"},
 		{"", "", "claims.yaml: empty, want a mapping"},
 		{"a: b: c\n", "", "claims.yaml: not YAML"},
 	} {

@@ -270,7 +270,7 @@ func (s *scope) name(name string) (any, error) {
 			}
 			return v, nil
 		}
-		return nil, fmt.Errorf("%s: a column outside of a measure, want an operator such as mean(%s)", name, name)
+		return nil, s.outside(name)
 	}
 	if v, ok := s.named[name]; ok {
 		if missing, ok := v.(absent); ok {
@@ -279,6 +279,15 @@ func (s *scope) name(name string) (any, error) {
 		return v, nil
 	}
 	return nil, fmt.Errorf("%s: not known yet: let and plan come first", name)
+}
+
+// outside says that a name is that of a column where no row is in sight.
+func (s *scope) outside(name string) error {
+	var key string
+	if all, ok := s.named["plan"].(planNamed); ok && all[name] != nil {
+		key = ", or plan." + name
+	}
+	return fmt.Errorf("%s: a column outside of a measure, want an operator such as mean(%[1]s)%s", name, key)
 }
 
 // member returns the value NAME.member.

@@ -393,6 +393,7 @@ func inherit[T any](all ordered[T], what string, like func(*T) string) error {
 type names struct {
 	sheet   *Sheet
 	values  map[string]bool // of the plan and let
+	named   map[string]any  // those of the plan
 	columns []string        // of the rows in sight
 }
 
@@ -404,7 +405,7 @@ func (n *names) in(groups string) (*names, error) {
 	var all []string
 	for _, e := range n.sheet.groups {
 		if e.name == groups {
-			return &names{n.sheet, n.values, e.of.columns()}, nil
+			return &names{n.sheet, n.values, n.named, e.of.columns()}, nil
 		}
 		all = append(all, e.name)
 	}
@@ -425,8 +426,8 @@ func (g *groupRows) columns() []string {
 // and operators. plan is a pointer to a plan, and columns are those of its rows. A column hides a
 // key of the same name, which is then plan.KEY.
 func (s *Sheet) Check(plan any, columns []Column) error {
-	n := &names{sheet: s, values: map[string]bool{"true": true, "false": true}}
-	for name := range planValues(plan) {
+	n := &names{sheet: s, values: map[string]bool{"true": true, "false": true}, named: planValues(plan)}
+	for name := range n.named {
 		n.values[name] = true
 	}
 	for _, c := range columns {
@@ -434,6 +435,9 @@ func (s *Sheet) Check(plan any, columns []Column) error {
 	}
 	for _, e := range s.let {
 		err := n.formula(e.of)
+		if err == nil {
+			err = atLine(e.of.line, n.measures(e.of.tree))
+		}
 		if slices.Contains(n.columns, e.name) {
 			err = lineError(e.line, "a column has that name")
 		}
@@ -448,7 +452,7 @@ func (s *Sheet) Check(plan any, columns []Column) error {
 		}
 	}
 	// A function may be for rows of groups too.
-	all := &names{s, n.values, slices.Clone(n.columns)}
+	all := &names{s, n.values, n.named, slices.Clone(n.columns)}
 	for _, e := range s.groups {
 		all.columns = append(all.columns, e.of.columns()...)
 	}
