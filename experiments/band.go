@@ -155,12 +155,6 @@ func (b Band) OrDiffers(wide Band) Band {
 	}, append(slices.Clone(b.edges), wide.edges...), b.basis}
 }
 
-// OrDiffersIf returns b with middle ground: what is outside b differs if the condition holds, which
-// the text describes.
-func (b Band) OrDiffersIf(ok bool, format string, args ...any) Band {
-	return b.OrDiffers(Whether(ok, format, args...))
-}
-
 // Saying returns b with another text, for a band that numbers alone do not explain.
 func (b Band) Saying(format string, args ...any) Band {
 	b.text = fmt.Sprintf(format, args...)

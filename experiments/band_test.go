@@ -24,7 +24,7 @@ func TestBandsDecideAndPrintTheSame(t *testing.T) {
 		{Between(3, 7, "times").OrDiffers(Between(1.5, 15, "times")), "3 to 7 times; 1.5 to 15 times differs",
 			[]float64{3, 7}, []float64{1.5, 15}, []float64{1, 16}},
 		{Whether(true, "%d at once", 4), "4 at once", []float64{0, math.NaN()}, nil, nil},
-		{Whether(false, "falling").OrDiffersIf(true, "in part"), "falling; in part differs", nil, []float64{0}, nil},
+		{Whether(false, "falling").OrDiffers(Whether(true, "in part")), "falling; in part differs", nil, []float64{0}, nil},
 		{Above(1, "").Saying("grows"), "grows", []float64{2}, nil, []float64{1}},
 	} {
 		if c.band.String() != c.text {
@@ -63,17 +63,5 @@ func TestOutcomeJudgesClaims(t *testing.T) {
 	var back Claim
 	if err := json.Unmarshal(text, &back); err != nil || back.Expected.String() != "exactly 2" {
 		t.Errorf("read back from %s: expected %q, %v", text, back.Expected, err)
-	}
-}
-
-func TestGroups(t *testing.T) {
-	type cell struct {
-		name string
-		x    float64
-	}
-	cells := []cell{{"b", 1}, {"a", 2}, {"b", 3}}
-	groups := GroupBy(cells, func(c *cell) string { return c.name })
-	if len(groups) != 2 || groups[0].Key != "b" || len(groups[0].Items) != 2 || groups[1].Key != "a" {
-		t.Errorf("groups %v, want b with two cells and then a", groups)
 	}
 }

@@ -156,10 +156,10 @@ func (c *comparison) number(row map[string]string, column string) float64 {
 
 // bySeed returns the mean over rows of each seed, with the interval over seeds.
 func (c *comparison) bySeed(rows []map[string]string, value func(map[string]string) float64) stat.Interval {
-	return stat.BootstrapMean(experiments.Values(experiments.GroupBy(rows,
+	return stat.BootstrapMean(valuesOf(groupBy(rows,
 		func(r *map[string]string) string { return (*r)["seed"] }),
-		func(g *experiments.Group[string, map[string]string]) float64 {
-			return stat.Mean(experiments.Values(g.Items, func(r *map[string]string) float64 { return value(*r) }))
+		func(g *group[string, map[string]string]) float64 {
+			return stat.Mean(valuesOf(g.Items, func(r *map[string]string) float64 { return value(*r) }))
 		}), 1)
 }
 
@@ -286,14 +286,14 @@ func (c *comparison) relative(floor, delack, changed, servers string) stat.Inter
 func (c *comparison) onset(sack bool, delack, changed string) stat.Interval {
 	file, where := c.incast(sack, "300ms", delack, changed)
 	var seeds [][]map[string]string
-	for _, g := range experiments.GroupBy(c.rows(file, where...),
+	for _, g := range groupBy(c.rows(file, where...),
 		func(r *map[string]string) string { return (*r)["seed"] }) {
 		seeds = append(seeds, g.Items)
 	}
 	return stat.Bootstrap(seeds, 1, func(rows []map[string]string) float64 {
 		for _, n := range incastServers {
-			of := experiments.Select(rows, func(r *map[string]string) bool { return (*r)["servers"] == n })
-			if stat.Mean(experiments.Values(of, func(r *map[string]string) float64 {
+			of := keep(rows, func(r *map[string]string) bool { return (*r)["servers"] == n })
+			if stat.Mean(valuesOf(of, func(r *map[string]string) float64 {
 				return c.number(*r,
 					"timed") / c.number(*r, "queries")
 			})) >= 0.1 {
@@ -325,7 +325,7 @@ func (c *comparison) incastClaims(b *strings.Builder) {
 }
 
 func shrewPeriods(c *comparison) (all []string) {
-	for _, g := range experiments.GroupBy(c.rows("ours-shrew", "timers=floor=1s", "pulse_ns=100000000"),
+	for _, g := range groupBy(c.rows("ours-shrew", "timers=floor=1s", "pulse_ns=100000000"),
 		func(r *map[string]string) string { return (*r)["period_ns"] }) {
 		all = append(all, g.Key)
 	}
@@ -409,7 +409,7 @@ func (c *comparison) vegasFigures(b *strings.Builder) {
 
 func (c *comparison) vegasClaims(b *strings.Builder) {
 	short := func(rows []map[string]string) stat.Interval {
-		return c.wait(experiments.Select(rows, func(r *map[string]string) bool {
+		return c.wait(keep(rows, func(r *map[string]string) bool {
 			return slices.Contains(vegasRTTs[:4],
 				(*r)["rtt_ns"])
 		}))

@@ -73,7 +73,7 @@ func toy(name string, class experiments.Class) *experiments.Study {
 					Name: fmt.Sprintf("claim-%d", i), Text: hostile, Source: "arithmetic", Tag: experiments.FromPrint,
 					Class: experiments.OfOthers, Basis: "the print",
 					Expected: experiments.Whether(v == experiments.Reproduced,
-						"").OrDiffersIf(v == experiments.Differs, "").Saying("0"), Published: "0 ms",
+						"").OrDiffers(experiments.Whether(v == experiments.Differs, "")).Saying("0"), Published: "0 ms",
 					Measured:  experiments.Measured(cells[0].X, "ms"),
 					Otherwise: "because " + hostile,
 				})
