@@ -26,7 +26,6 @@ type (
 		Facts   []htmlpage.Fact
 		Heads   []headlineView
 		Claims  []claimView
-		Table   claimsView // of all
 		Open    []claimView
 		Studies []studyView
 		Live    []liveView
@@ -35,10 +34,6 @@ type (
 	claimView struct {
 		experiments.Claim
 		Study, ID, Value, Interval, Kind string // Kind is the verdict as a class
-	}
-	claimsView struct {
-		Claims []claimView
-		Linked bool // to the studies
 	}
 	tableView struct {
 		experiments.Table
@@ -127,7 +122,6 @@ func (r *Report) WritePage(w io.Writer) error {
 		v.Machine = []htmlpage.Fact{{"system", m.OS}, {"kernel", m.Kernel}, {"processor", m.CPU}, {"processors",
 			fmt.Sprint(m.CPUs)}, {"Go", m.Go}}
 	}
-	v.Table = claimsView{v.Claims, true}
 	b := bufio.NewWriterSize(w, 1<<16)
 	page := htmlpage.Page("Timer granularity and TCP: what was published, what was measured", figure.PageStyle()+pageCSS,
 		v.nodes())
