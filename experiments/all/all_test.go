@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
@@ -40,6 +41,10 @@ func TestStudies(t *testing.T) {
 				if !strings.Contains(s.Readme(), part) {
 					t.Errorf("README.md has no %q", part)
 				}
+			}
+			claims, err := os.ReadFile(filepath.Join("..", filepath.FromSlash(s.Folder), "claims.yaml"))
+			if err != nil || !regexp.MustCompile(`(?m)^# (Rows|A row|The bed)\b`).Match(claims) {
+				t.Errorf("claims.yaml does not say what its rows are: %v", err)
 			}
 			for _, quick := range []bool{false, true} {
 				if _, err := s.Open(quick); err != nil {
