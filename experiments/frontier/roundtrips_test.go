@@ -98,7 +98,7 @@ func TestTripsFollow(t *testing.T) {
 	}
 }
 
-const fewTrips = "study: roundtrips\nmost: 100\nshuffles: 1\n"
+const fewTrips = "study: roundtrips\nstrata: [4g, 5g, ndt]\nmost: 100\nshuffles: 1\n"
 
 // TestTripsNull checks that the null control fails if an estimator does alike on shuffled series.
 func TestTripsNull(t *testing.T) {
@@ -113,5 +113,5 @@ func TestTripsFalsifier(t *testing.T) {
 			c.Measured[i] = waits{Bad: float64(i % 7), Wait: 3 + float64(i%5), Waits: time.Second}
 		}
 	})
-	studytest.Want(t, out, experiments.NotReproduced, "order", "fine-ticks", "steps")
+	studytest.Want(t, out, experiments.NotReproduced, "order", "order-next", "fine-ticks", "steps")
 }
