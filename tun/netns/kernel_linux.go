@@ -84,16 +84,26 @@ func setCUBIC(l *net.TCPListener) (name string, err error) {
 // SetQuickAck sets TCP_QUICKACK on a connection of a kernel: it then acknowledges at once, or else
 // delays its ACKs. The kernel changes the option itself, so set it again after each read.
 func SetQuickAck(c net.Conn, on bool) error {
-	raw, err := c.(*net.TCPConn).SyscallConn()
-	if err != nil {
-		return err
-	}
 	value := 0
 	if on {
 		value = 1
 	}
+	return setOption(c, unix.IPPROTO_TCP, unix.TCP_QUICKACK, value)
+}
+
+// SetPacingRate sets SO_MAX_PACING_RATE on a connection of a kernel, in bytes per second. Without
+// fq the kernel's TCP then paces by a timer of its own.
+func SetPacingRate(c net.Conn, rate int) error {
+	return setOption(c, unix.SOL_SOCKET, unix.SO_MAX_PACING_RATE, rate)
+}
+
+func setOption(c net.Conn, level, name, value int) error {
+	raw, err := c.(*net.TCPConn).SyscallConn()
+	if err != nil {
+		return err
+	}
 	var failed error
-	err = raw.Control(func(fd uintptr) { failed = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_QUICKACK, value) })
+	err = raw.Control(func(fd uintptr) { failed = unix.SetsockoptInt(int(fd), level, name, value) })
 	return errors.Join(err, failed)
 }
 

@@ -38,6 +38,9 @@ func (*Pair) Close() error { return errNotLinux }
 // SetQuickAck sets TCP_QUICKACK on a connection of a kernel.
 func SetQuickAck(net.Conn, bool) error { return errNotLinux }
 
+// SetPacingRate sets SO_MAX_PACING_RATE on a connection of a kernel.
+func SetPacingRate(net.Conn, int) error { return errNotLinux }
+
 // KernelInfo is what the kernel knows of a connection: part of its TCP_INFO.
 type KernelInfo struct {
 	SRTT, RTO, Jiffy       time.Duration
