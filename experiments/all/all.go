@@ -8,6 +8,7 @@ import (
 	"tcpwheel/experiments/frontier"
 	"tcpwheel/experiments/incast"
 	"tcpwheel/experiments/outage"
+	"tcpwheel/experiments/pacing"
 	"tcpwheel/experiments/shrew"
 	"tcpwheel/experiments/spike"
 	"tcpwheel/experiments/sweep"
@@ -30,7 +31,7 @@ func Studies() []*experiments.Study {
 		incast.Study, incast.CMU, incast.Randomised, incast.AllToAll,
 		// Costs of the wheel.
 		wheels.OrderedList, wheels.Fig9, wheels.Hierarchy, wheels.Hashing, wheels.Nichols, wheels.Interrupts,
-		wheels.Locks, wheels.Rates, wheels.Million,
+		wheels.Locks, wheels.Rates, wheels.Million, pacing.Study,
 		// Tails, outages and their timers.
 		tailmap.Study, outage.Comb, outage.Study, wheels.Expiry, outage.DeadPeer,
 		// Real-world traffic.
