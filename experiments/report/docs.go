@@ -249,9 +249,6 @@ func (r *Report) Markdown(check string) string {
 	return b.String()
 }
 
-// longestMeasure is the most characters of a measure in results.md; README has the longer ones.
-const longestMeasure = 80
-
 // writeComparisons writes a row for each published claim that was reproduced, or for each that was
 // not, with the first sentence of the reason.
 func (r *Report) writeComparisons(b *strings.Builder, title string, open bool) {
@@ -273,7 +270,7 @@ func (r *Report) writeComparisons(b *strings.Builder, title string, open bool) {
 				why = " " + inTable(first) + " |"
 			}
 			fmt.Fprintf(b, "| %s | %s | %s | %s | %s |%s\n", s.link(), inTable(c.Text), inTable(orDash(c.Published)),
-				shortMeasure(*c), s.markedVerdict(c), why)
+				inTable(measured(*c)), s.markedVerdict(c), why)
 		})
 	}
 }
@@ -347,7 +344,7 @@ func (r *Report) writeOpenLaws(b *strings.Builder) {
 		"| study | law | measured | verdict |\n|---|---|---|---|\n")
 	for _, o := range r.Open() {
 		if o.Claim.Class != experiments.OfOthers {
-			fmt.Fprintf(b, "| %s | %s | %s | %s |\n", o.Study.link(), inTable(o.Claim.Text), shortMeasure(o.Claim),
+			fmt.Fprintf(b, "| %s | %s | %s | %s |\n", o.Study.link(), inTable(o.Claim.Text), inTable(measured(o.Claim)),
 				o.Study.markedVerdict(&o.Claim))
 		}
 	}
@@ -377,17 +374,6 @@ func (r *Report) writeStudies(b *strings.Builder) {
 
 // link returns a link from docs to the study's README, whose address writeStudies writes.
 func (s *Study) link() string { return "[" + s.Job.Study.Name + "]" }
-
-func shortMeasure(c experiments.Claim) string {
-	text := inTable(measured(c))
-	if len(text) > longestMeasure {
-		text = inTable(c.Measured.String())
-	}
-	if len(text) > longestMeasure {
-		return "see README"
-	}
-	return text
-}
 
 // verdictText is the verdict, and a mark if chance may have decided it.
 func verdictText(c experiments.Claim) string {
