@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -131,7 +132,7 @@ func tryCommand(words []string, read func(string) ([]byte, error), tcpwheel func
 		return nil // comes from the network
 	case arg(0) == "go" && arg(1) == "test" && arg(2) == "./...":
 		return has("go.mod", `^module `)
-	case arg(0) == "go" && arg(1) == "test" && arg(3) == "-run":
+	case arg(0) == "go" && arg(1) == "test" && slices.Contains(words, "-run"):
 		// TestProofsExist looks for the test
 		return has(strings.TrimPrefix(arg(2), "./")+"/doc.go", `^package `)
 	case arg(0) == "go" && arg(1) == "-C" && arg(3) == "test":
@@ -167,9 +168,10 @@ func shorten(args []string) []string {
 	return args
 }
 
-// TestProofsExist looks for each test, fuzz target and benchmark that a document names.
+// TestProofsExist looks for each test, fuzz target and benchmark that a document names, and in the
+// package of a command for those of the command.
 func TestProofsExist(t *testing.T) {
-	defined := make(map[string]bool)
+	defined, inFolder := make(map[string]bool), make(map[string][]string)
 	function := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark|Example)\w*)\(`)
 	err := filepath.WalkDir(".", func(path string, _ os.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, "_test.go") {
@@ -178,6 +180,8 @@ func TestProofsExist(t *testing.T) {
 		text, err := os.ReadFile(path)
 		for _, m := range function.FindAllSubmatch(text, -1) {
 			defined[string(m[1])] = true
+			folder := filepath.ToSlash(filepath.Dir(path))
+			inFolder[folder] = append(inFolder[folder], string(m[1]))
 		}
 		return err
 	})
@@ -185,6 +189,7 @@ func TestProofsExist(t *testing.T) {
 		t.Fatal(err)
 	}
 	named := regexp.MustCompile(`\b((?:Test|Fuzz|Benchmark|Example)[A-Z]\w*)(\*?)`)
+	run := regexp.MustCompile("go (?:-C (\\S+) )?test (\\./\\S+)[^`\n]* -run '?\\^?([A-Z][\\w|]*)")
 	scenario := regexp.MustCompile("`([a-z0-9-]+\\.pkt)`")
 	for _, name := range append([]string{"docs/status.md", "docs/accuracy.md", "docs/captures.md", "docs/differences.md", "docs/link.md", "docs/up.md"}, documents...) {
 		text, err := os.ReadFile(name)
@@ -198,6 +203,14 @@ func TestProofsExist(t *testing.T) {
 			}
 			if !found {
 				t.Errorf("%s: there is no %s", name, m[0])
+			}
+		}
+		for _, m := range run.FindAllStringSubmatch(string(text), -1) {
+			for _, part := range strings.Split(m[3], "|") {
+				if folder := path.Join(m[1], m[2]); !slices.ContainsFunc(inFolder[folder],
+					func(test string) bool { return strings.Contains(test, part) }) {
+					t.Errorf("%s: %s: no test of %s is %s", name, m[0], folder, part)
+				}
 			}
 		}
 		for _, m := range scenario.FindAllStringSubmatch(string(text), -1) {

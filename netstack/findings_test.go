@@ -49,7 +49,9 @@ func TestGVisorRACKBreaksTiesBackwards(t *testing.T) {
 			p.send(header.TCPFlagAck, 1, 1+mss, 0)
 			before = p.sent
 			r.pass(rtt/4 + time.Millisecond)
-			if got := p.sent - before; (got == 0) != c.ours {
+			got := p.sent - before
+			t.Logf("of %d segments that left together, %d left again within %v of the first ACK", segments, got, rtt/4)
+			if (got == 0) != c.ours {
 				t.Errorf("%d retransmissions within RTT/4 of the first ACK, want none by ours only", got)
 			}
 		})
