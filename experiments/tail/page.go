@@ -12,25 +12,18 @@ import (
 
 	"tcpwheel/pcaps/figure"
 	"tcpwheel/pcaps/htmlpage"
+	"tcpwheel/wheel/base/record"
 )
 
 // sizeView is the results of one size of the response.
 type sizeView struct {
 	What, Sentence string
 	Figure         g.Node
-	Rows           []rowView
+	Rows           []Result
 }
 
-type rowView struct {
-	Sender   string `head:"sender"`
-	P50      string `head:"retransmitted p50" cell:"number"`
-	P95      string `head:"p95" cell:"number"`
-	RTTs     string `head:"p50, RTTs" cell:"number"`
-	By       string `head:"by"`
-	Complete string `head:"complete p50" cell:"number"`
-	Spurious string `head:"spurious, with loss/without" cell:"number"`
-	Delay    string `head:"ACK after, p50" cell:"number"`
-}
+// columns are those of the table.
+const columns = "sender retransmit_p50_ns retransmit_p95_ns retransmit_rtts.1 ByCause complete_p50_ns SpuriousBoth control_ack_delay_p50_ns"
 
 // WritePage writes a page with a figure and a table for each size of the response. command repeats
 // the measurement. The results must be sorted by size.
@@ -60,24 +53,19 @@ func WritePage(w io.Writer, results []Result, command string) error {
 }
 
 func (s sizeView) node() g.Node {
-	return g.Group{h.H2(g.Text(s.What)), h.P(g.Text(s.Sentence)), s.Figure, htmlpage.Records("sort", "", s.Rows, nil)}
+	return g.Group{h.H2(g.Text(s.What)), h.P(g.Text(s.Sentence)), s.Figure, htmlpage.Records("sort", columns, s.Rows, nil)}
 }
 
 // size makes the part of a page for the results of one size.
 func size(results []Result) (s sizeView, err error) {
 	what := results[0].what()
 	s.What, s.Sentence = strings.ToUpper(what[:1])+what[1:], sentence(results)
+	s.Rows = forPeople(results)
 	f := drawing(results)
 	if err := f.Check(); err != nil {
 		return s, fmt.Errorf("tail: figure: %w", err)
 	}
 	s.Figure = f.Element()
-	for i := range results {
-		r := &results[i]
-		s.Rows = append(s.Rows, rowView{r.Sender, ms(r.RetransmitP50), ms(r.RetransmitP95), fmt.Sprintf("%.1f",
-			r.RetransmitRTTs), r.Causes.String(),
-			ms(r.CompleteP50), fmt.Sprintf("%d/%d", r.Spurious, r.ControlSpurious), ms(r.ControlDelayP50)})
-	}
 	return s, nil
 }
 
@@ -93,11 +81,11 @@ func sentence(results []Result) string {
 		}
 	}
 	if first == last {
-		return fmt.Sprintf("%s retransmits after %s, in the median.", first.Sender, ms(first.RetransmitP50))
+		return fmt.Sprintf("%s retransmits after %s, in the median.", first.Sender, record.SpanText(first.RetransmitP50))
 	}
 	return fmt.Sprintf("%s retransmits after %s and %s after %s, in the median: %.1f times as long.", first.Sender,
-		ms(first.RetransmitP50),
-		last.Sender, ms(last.RetransmitP50), float64(last.RetransmitP50)/float64(first.RetransmitP50))
+		record.SpanText(first.RetransmitP50),
+		last.Sender, record.SpanText(last.RetransmitP50), float64(last.RetransmitP50)/float64(first.RetransmitP50))
 }
 
 // drawing is the distribution of the times to the retransmission, by sender.

@@ -5,38 +5,38 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
+	"tcpwheel/wheel/base/record"
 	"tcpwheel/wheel/stat"
 )
 
 // Result is the result of one sender and one size of the response.
 type Result struct {
-	Sender   string        `json:"sender"`
+	Sender   string        `json:"sender" help:"ours with its policy, gvisor or linux"`
 	Control  string        `json:"congestion_control"`
-	Segments int           `json:"segments"`
+	Segments int           `json:"segments" help:"of the response, whose last one was lost"`
 	RTT      time.Duration `json:"rtt_ns"`
-	Count    int           `json:"count"`
-	Virtual  bool          `json:"virtual"`
+	Count    int           `json:"count" help:"connections"`
+	Virtual  bool          `json:"virtual" help:"in virtual time"`
 
-	DelayAcks bool `json:"delay_acks"` // the client delayed the ACKs of that response
+	DelayAcks bool `json:"delay_acks" help:"the client delayed the ACKs of that response"`
 
-	// From the first transmission of the lost segment to its retransmission.
-	RetransmitP50  time.Duration `json:"retransmit_p50_ns"`
-	RetransmitP95  time.Duration `json:"retransmit_p95_ns"`
-	RetransmitRTTs float64       `json:"retransmit_rtts"` // the median in round-trip times
+	RetransmitP50  time.Duration `json:"retransmit_p50_ns" head:"retrans.\np50" help:"from the lost transmission to the next"`
+	RetransmitP95  time.Duration `json:"retransmit_p95_ns" head:"p95"`
+	RetransmitRTTs float64       `json:"retransmit_rtts" head:"RTTs" help:"the median in round-trip times"`
 
-	// From the first transmission of the response to the arrival of its last byte.
-	CompleteP50 time.Duration `json:"complete_p50_ns"`
+	CompleteP50 time.Duration `json:"complete_p50_ns" head:"complete\np50" help:"from the first transmission to the last arrival"`
 	CompleteP95 time.Duration `json:"complete_p95_ns"`
 
 	Causes       // of the retransmissions in the run with losses
-	Spurious int `json:"spurious"` // retransmitted segments in that run beyond the lost ones
+	Spurious int `json:"spurious" help:"retransmitted segments in that run beyond the lost ones"`
 
-	// retransmitted segments in the run without losses
-	ControlSpurious int           `json:"control_spurious"`
-	ControlDelayP50 time.Duration `json:"control_ack_delay_p50_ns"`
+	ControlSpurious int           `json:"control_spurious" help:"spurious in the run without losses"`
+	ControlDelayP50 time.Duration `json:"control_ack_delay_p50_ns" head:"ACK after\np50" help:"of the ACK of a lone segment in that run"`
+
+	ByCause      string `json:"-" head:"by"`
+	SpuriousBoth string `json:"-" head:"spurious\nloss/none" cell:"number"`
 
 	// Waits are the times from loss to retransmission, in rising order.
 	Waits []time.Duration `json:"-"`
@@ -59,10 +59,9 @@ type Kernel struct {
 
 // Causes are the retransmissions of a sender by cause.
 type Causes struct {
-	Timeouts uint64 `json:"timeouts"` // retransmission timers
-	// tail loss probes; gVisor counts none: its retransmissions without another cause
-	Probes          uint64 `json:"probes"`
-	FastRetransmits uint64 `json:"fast_retransmits"` // recovery by ACKs, in segments
+	Timeouts        uint64 `json:"timeouts" help:"retransmission timers"`
+	Probes          uint64 `json:"probes" help:"tail loss probes; of gVisor the retransmissions without another cause"`
+	FastRetransmits uint64 `json:"fast_retransmits" help:"recovery by ACKs, in segments"`
 }
 
 // String lists the causes, the most frequent first.
@@ -130,23 +129,35 @@ func quantiles(d []time.Duration) (p50, p95 time.Duration) {
 	return d[stat.Rank(len(d), 0.5)], d[stat.Rank(len(d), 0.95)]
 }
 
+// layout is the table of a size of the response.
+var layout = record.NewLayout[Result]("%-*sender %8retransmit_p50_ns %8retransmit_p95_ns %5.1retransmit_rtts  %-*ByCause %8complete_p50_ns %9SpuriousBoth %9control_ack_delay_p50_ns")
+
 // WriteTable writes a table for each size of the response. The results must be sorted by size.
 func WriteTable(w io.Writer, results []Result) error {
-	tw := tabwriter.NewWriter(w, 0, 0, 1, ' ', 0)
-	for i, r := range results {
-		if i == 0 || r.Segments != results[i-1].Segments {
-			if i > 0 {
-				fmt.Fprintln(tw)
-			}
-			fmt.Fprintln(tw, r.what())
-			fmt.Fprint(tw, "\tretransmitted\t\t\t\tcomplete\tspurious\tACK after\n")
-			fmt.Fprint(tw, "sender\tp50\tp95\tRTTs\tby\tp50\tloss/none\tp50\n")
+	for len(results) > 0 {
+		same := slices.IndexFunc(results, func(r Result) bool { return r.Segments != results[0].Segments })
+		if same < 0 {
+			same = len(results)
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%.1f\t%v\t%s\t%d/%d\t%s\n", r.Sender, ms(r.RetransmitP50), ms(r.RetransmitP95),
-			r.RetransmitRTTs, r.Causes,
-			ms(r.CompleteP50), r.Spurious, r.ControlSpurious, ms(r.ControlDelayP50))
+		text := results[0].what() + "\n" + layout.Table(forPeople(results[:same]))
+		if results = results[same:]; len(results) > 0 {
+			text += "\n"
+		}
+		if _, err := io.WriteString(w, text); err != nil {
+			return err
+		}
 	}
-	return tw.Flush()
+	return nil
+}
+
+// forPeople returns results with the texts that only tables have.
+func forPeople(results []Result) []Result {
+	results = slices.Clone(results)
+	for i := range results {
+		r := &results[i]
+		r.ByCause, r.SpuriousBoth = r.Causes.String(), fmt.Sprintf("%d/%d", r.Spurious, r.ControlSpurious)
+	}
+	return results
 }
 
 // what says what was lost, and how often.
@@ -160,5 +171,3 @@ func (r *Result) what() string {
 	}
 	return fmt.Sprintf("%s lost, RTT %v, %d times%s", what, r.RTT, r.Count, delay)
 }
-
-func ms(d time.Duration) string { return fmt.Sprintf("%.1fms", float64(d)/float64(time.Millisecond)) }

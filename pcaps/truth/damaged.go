@@ -32,28 +32,28 @@ type DamageTable struct {
 
 // DamageRow is the captures under one damage.
 type DamageRow struct {
-	Damage   string `json:"damage"`
+	Damage   string `json:"damage" help:"as of damage --list"`
 	Captures int    `json:"captures"`
-	Unfit    int64  `json:"packets_not_rewritten"`
+	Unfit    int64  `json:"packets_not_rewritten" help:"that the damage could not be applied to"`
 
-	Segments int64 `json:"segments"` // with data, in the undamaged captures
-	Before   int   `json:"episodes"` // of these
-	After    int   `json:"damaged_episodes"`
-	Kept     int   `json:"kept"` // in both
+	Segments int64 `json:"segments" help:"with data, in the undamaged captures"`
+	Before   int   `json:"episodes" help:"of the undamaged captures"`
+	After    int   `json:"damaged_episodes" head:"damaged" help:"of the damaged captures"`
+	Kept     int   `json:"kept" help:"episodes in both"`
 
-	Invented int `json:"invented"`      // episodes that the undamaged capture lacks
-	Kinds    int `json:"changed_kind"`  // kept ones with another kind, both decided
-	Needs    int `json:"changed_need"`  // with another verdict on whether it was needed, both decided
-	Times    int `json:"changed_times"` // with D or T_rec beyond what the damage can move
+	Invented int `json:"invented" help:"episodes that the undamaged capture lacks"`
+	Kinds    int `json:"changed_kind" head:"other kind" help:"kept ones with another kind, both decided"`
+	Needs    int `json:"changed_need" head:"other need" help:"kept ones with another verdict on whether it was needed, both decided"`
+	Times    int `json:"changed_times" head:"other times" help:"kept ones with D or T_rec beyond what the damage can move"`
 
 	Lost      time.Duration `json:"lost_ns"`
 	LostAfter time.Duration `json:"damaged_lost_ns"`
-	Grew      int           `json:"captures_lost_grew"`
-	GrewBy    time.Duration `json:"lost_grew_ns"` // in these
+	Grew      int           `json:"captures_lost_grew" head:"lost grew" help:"captures in which the time lost grew"`
+	GrewBy    time.Duration `json:"lost_grew_ns" help:"in these"`
 
-	Verdicts int `json:"verdicts"` // that save or cost, before or after
-	Flipped  int `json:"verdicts_flipped"`
-	Decided  int `json:"refusals_decided"` // that became verdicts
+	Verdicts int `json:"verdicts" help:"that save or cost, before or after"`
+	Flipped  int `json:"verdicts_flipped" head:"flipped" help:"verdicts that turned"`
+	Decided  int `json:"refusals_decided" head:"decided" help:"refusals that became verdicts"`
 	Panics   int `json:"panics"`
 
 	Findings []DamageFinding `json:"findings"`

@@ -3,32 +3,31 @@ package link
 import (
 	"fmt"
 	"io"
-	"text/tabwriter"
+	"reflect"
 	"time"
+
+	"tcpwheel/wheel/base/record"
 )
 
 // Summary counts the packets of a direction. Packets = Delivered + Queue + Lost + TooBig.
 type Summary struct {
-	Direction  string `json:"direction"`
-	Packets    uint64 `json:"packets"`
-	Delivered  uint64 `json:"delivered"`
-	Queue      uint64 `json:"queue_dropped"` // dropped because the queue was full
-	Lost       uint64 `json:"lost"`
-	TooBig     uint64 `json:"too_big"`
-	Reordered  uint64 `json:"reordered"`
-	Duplicated uint64 `json:"duplicated"`
-	Corrupted  uint64 `json:"corrupted"`
-	Marked     uint64 `json:"marked"`
-	Bytes      uint64 `json:"bytes"` // of packets that arrived
-	// dropped by the sending kernel before the link; not in Packets
-	KernelDrops uint64 `json:"kernel_drops"`
-	// not accepted by the receiving kernel; included in Delivered
-	Refused uint64 `json:"refused"`
+	Direction   string `json:"direction" head:"" help:"a-to-b or b-to-a"`
+	Packets     uint64 `json:"packets" help:"that entered the link: delivered, dropped by the queue, lost or too big"`
+	Delivered   uint64 `json:"delivered"`
+	Queue       uint64 `json:"queue_dropped" head:"queue" help:"dropped because the queue was full"`
+	Lost        uint64 `json:"lost" help:"by the loss model"`
+	TooBig      uint64 `json:"too_big" help:"larger than the path MTU"`
+	Reordered   uint64 `json:"reordered"`
+	Duplicated  uint64 `json:"duplicated"`
+	Corrupted   uint64 `json:"corrupted"`
+	Marked      uint64 `json:"marked" head:"marked CE" help:"CE was set"`
+	Bytes       uint64 `json:"bytes" help:"of packets that arrived"`
+	KernelDrops uint64 `json:"kernel_drops" head:"dropped by the sending kernel before the link" help:"dropped by the sending kernel before the link; not in packets"`
+	Refused     uint64 `json:"refused" head:"refused by the receiving kernel" help:"not accepted by the receiving kernel; included in delivered"`
 
-	// How late packets arrived, compared with the model.
-	LateP50 time.Duration `json:"late_p50_ns"`
-	LateP99 time.Duration `json:"late_p99_ns"`
-	LateMax time.Duration `json:"late_max_ns"`
+	LateP50 time.Duration `json:"late_p50_ns" help:"how late packets arrived, compared with the model: median"`
+	LateP99 time.Duration `json:"late_p99_ns" head:"p99"`
+	LateMax time.Duration `json:"late_max_ns" head:"max"`
 }
 
 // CommandError is the failure of one of Commands.
@@ -43,42 +42,21 @@ func (e *CommandError) Error() string { return "link: " + e.Name + ": " + e.Err.
 // Unwrap returns Err.
 func (e *CommandError) Unwrap() error { return e.Err }
 
-// WriteTable writes both directions as a table.
+var (
+	layout = record.NewLayout[Summary]("%-6direction %9packets %9delivered %8queue_dropped %8lost %8too_big %9late_p50_ns %8late_p99_ns %8late_max_ns")
+	rare   = record.Select(reflect.TypeFor[Summary](), "reordered duplicated corrupted marked kernel_drops refused")
+)
+
+// WriteTable writes both directions as a table, and a line for each count of what is rare.
 func WriteTable(w io.Writer, s [2]Summary) error {
-	tw := tabwriter.NewWriter(w, 0, 0, 1, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(tw, "\tpackets\tdelivered\tqueue\tlost\ttoo big\tlate p50\tp99\tmax\t")
-	for _, d := range s {
-		fmt.Fprintf(tw, "%s\t%d\t%d\t%d\t%d\t%d\t%v\t%v\t%v\t\n", d.Direction, d.Packets, d.Delivered, d.Queue, d.Lost, d.TooBig,
-			round(d.LateP50), round(d.LateP99), round(d.LateMax))
-	}
-	if err := tw.Flush(); err != nil {
-		return err
-	}
-	for _, d := range s {
-		for _, more := range []struct {
-			n    uint64
-			what string
-		}{
-			{d.Reordered, "reordered"}, {d.Duplicated, "duplicated"}, {d.Corrupted, "corrupted"}, {d.Marked, "marked CE"},
-			{d.KernelDrops, "dropped by the sending kernel before the link"}, {d.Refused, "refused by the receiving kernel"},
-		} {
-			if more.n > 0 {
-				if _, err := fmt.Fprintf(w, "%s: %d %s\n", d.Direction, more.n, more.what); err != nil {
-					return err
-				}
+	text := layout.Table(s[:])
+	for i := range s {
+		for _, f := range rare {
+			if n, _ := f.Value(reflect.ValueOf(&s[i]).Elem()); !n.IsZero() {
+				text += fmt.Sprintf("%s: %v %s\n", s[i].Direction, n, f.Head)
 			}
 		}
 	}
-	return nil
-}
-
-// round rounds to about three digits.
-func round(d time.Duration) time.Duration {
-	switch {
-	case d >= 100*time.Millisecond:
-		return d.Round(time.Millisecond)
-	case d >= 100*time.Microsecond:
-		return d.Round(time.Microsecond)
-	}
-	return d.Round(100 * time.Nanosecond)
+	_, err := io.WriteString(w, text)
+	return err
 }

@@ -19,28 +19,28 @@ type Result struct {
 	// Figures is nil if the cell was skipped.
 	*Figures
 
-	// Skipped is the reason why there are no figures.
-	Skipped string `json:"skipped,omitempty"`
+	Skipped string `json:"skipped,omitempty" help:"why there are no figures"`
 }
 
 // Figures are the measurements of a cell.
 type Figures struct {
-	NsPerOp     float64 `json:"ns_per_op"` // median of the rounds
-	NsLow       float64 `json:"ns_low"`    // the fastest round
-	NsHigh      float64 `json:"ns_high"`   // the slowest round
-	Ops         int     `json:"ops"`       // timed operations of all rounds
-	AllocsPerOp float64 `json:"allocs_per_op"`
+	NsPerOp     float64 `json:"ns_per_op" head:"ns/op" cell:"digits" help:"median of the rounds"`
+	NsLow       float64 `json:"ns_low" help:"the fastest round"`
+	NsHigh      float64 `json:"ns_high" help:"the slowest round"`
+	Ops         int     `json:"ops" help:"timed operations of all rounds"`
+	AllocsPerOp float64 `json:"allocs_per_op" head:"allocs" cell:"digits"`
 
-	BytesPerTimer float64 `json:"bytes_per_timer"` // heap, slots included, divided by n
-	GCMillis      float64 `json:"gc_ms"`           // by which n timers prolong a garbage collection
+	BytesPerTimer float64 `json:"bytes_per_timer" head:"B/timer" cell:"digits" help:"heap, slots included, divided by n"`
+	GCMillis      float64 `json:"gc_ms" head:"GC ms" cell:"digits" help:"by which n timers prolong a garbage collection"`
+	RuntimeRatio  float64 `json:"runtime_ratio,omitempty" head:"speed-up" cell:"digits 0=-" help:"the time of the Go runtime's timers divided by ns_per_op"`
 
-	// RuntimeRatio is the time of the Go runtime's timers divided by NsPerOp; 0 if not measured.
-	RuntimeRatio float64 `json:"runtime_ratio,omitempty"`
-
-	// Counts are the elementary operations of CountedOps operations of the workload. nil if they
-	// were not counted: for the Go runtime, and where the budget was too small.
-	CountedOps int           `json:"counted_ops,omitempty"`
+	// Counts is nil for the Go runtime, and where the budget was too small.
+	CountedOps int           `json:"counted_ops,omitempty" help:"operations of the workload whose elementary operations are in counts"`
 	Counts     *wheel.Counts `json:"counts,omitempty"`
+
+	// In tables: half of NsHigh less NsLow as a part of NsPerOp, and VisitsPerOp.
+	Spread float64  `json:"-" head:"± %" cell:"%"`
+	Visits *float64 `json:"-" head:"visits" cell:"digits"`
 }
 
 // VisitsPerOp returns how many records each operation looked at, and whether that was counted.

@@ -4,10 +4,12 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"math"
-	"strconv"
 	"unicode/utf8"
+
+	"tcpwheel/wheel/base/record"
 )
+
+var layout = record.NewLayout[Result]("%-20scheme %9ns_per_op %5.0Spread %6allocs_per_op %7bytes_per_timer %6gc_ms %7Visits %8runtime_ratio")
 
 // WriteTable writes results as text, a table for each workload and n, at most 80 columns wide.
 // Time, allocations and visits are per operation. speed-up is the time of the Go runtime's timers
@@ -23,26 +25,21 @@ func WriteTable(w io.Writer, results []Result) error {
 			if w := findWorkload(r.Workload); w != nil {
 				about = ": " + w.About
 			}
-			fmt.Fprintf(b, "%s\n%s%-20s %9s %5s %6s %7s %6s %7s %8s\n", cut(fmt.Sprintf("%s, n = %d%s", r.Workload, r.N, about), 80), answer(results[i:]),
-				"scheme", "ns/op", "±", "allocs", "B/timer", "GC ms", "visits", "speed-up")
+			fmt.Fprintf(b, "%s\n%s%s", cut(fmt.Sprintf("%s, n = %d%s", r.Workload, r.N, about), 80), answer(results[i:]), layout.Head())
 		}
 		if r.Figures == nil {
 			fmt.Fprintf(b, "%-20s %s\n", cut(r.Scheme, 20), cut("skipped: "+r.Skipped, 59))
 			continue
 		}
-		visits, ratio := "-", "-"
-		if v, ok := r.VisitsPerOp(); ok {
-			visits = digits(v)
-		}
-		if r.RuntimeRatio > 0 {
-			ratio = digits(r.RuntimeRatio)
-		}
-		spread := 0.0
+		shown := *r.Figures
 		if r.NsPerOp > 0 {
-			spread = (r.NsHigh - r.NsLow) / 2 / r.NsPerOp * 100
+			shown.Spread = (r.NsHigh - r.NsLow) / 2 / r.NsPerOp
 		}
-		fmt.Fprintf(b, "%-20s %9s %4.0f%% %6s %7s %6s %7s %8s\n", cut(r.Scheme, 20), digits(r.NsPerOp), min(spread, 999),
-			digits(r.AllocsPerOp), digits(r.BytesPerTimer), digits(r.GCMillis), visits, ratio)
+		if v, ok := r.VisitsPerOp(); ok {
+			shown.Visits = &v
+		}
+		r.Figures = &shown
+		b.WriteString(layout.Row(&r))
 	}
 	return b.Flush()
 }
@@ -61,7 +58,7 @@ func answer(results []Result) string {
 			continue
 		}
 		if r.Scheme == Limit {
-			limit = fmt.Sprintf("The same work without a wheel takes %s ns.\n", digits(r.NsPerOp))
+			limit = fmt.Sprintf("The same work without a wheel takes %s ns.\n", record.Digits(r.NsPerOp))
 			continue
 		}
 		if fastest == nil || r.NsPerOp < fastest.NsPerOp {
@@ -74,27 +71,13 @@ func answer(results []Result) string {
 	if fastest == nil || fastest == slowest {
 		return ""
 	}
-	text := fmt.Sprintf("%s is the fastest, %s ns", fastest.Scheme, digits(fastest.NsPerOp))
+	text := fmt.Sprintf("%s is the fastest, %s ns", fastest.Scheme, record.Digits(fastest.NsPerOp))
 	if fastest.RuntimeRatio > 0 && fastest.Scheme != Runtime {
-		text += fmt.Sprintf("; Go's timers take %s times that", digits(fastest.RuntimeRatio))
+		text += fmt.Sprintf("; Go's timers take %s times that", record.Digits(fastest.RuntimeRatio))
 	} else if fastest.NsPerOp > 0 {
-		text += fmt.Sprintf("; %s takes %s times that", slowest.Scheme, digits(slowest.NsPerOp/fastest.NsPerOp))
+		text += fmt.Sprintf("; %s takes %s times that", slowest.Scheme, record.Digits(slowest.NsPerOp/fastest.NsPerOp))
 	}
 	return cut(text+".", 80) + "\n" + limit
-}
-
-// digits writes x with three significant digits, or with all digits before the point if there are
-// more.
-func digits(x float64) string {
-	switch {
-	case x == 0:
-		return "0"
-	case math.Abs(x) < 9.995:
-		return strconv.FormatFloat(x, 'f', 2, 64)
-	case math.Abs(x) < 99.95:
-		return strconv.FormatFloat(x, 'f', 1, 64)
-	}
-	return strconv.FormatFloat(x, 'f', 0, 64)
 }
 
 // cut shortens s to n characters.

@@ -331,14 +331,14 @@ func TestTable(t *testing.T) {
 	want := `rearm, n = 1000: START of a random one of n timers that run
 scheme6 is the fastest, 5.12 ns; Go's timers take 20.0 times that.
 The same work without a wheel takes 1.50 ns.
-scheme                   ns/op     ± allocs B/timer  GC ms  visits speed-up
-scheme6                   5.12    5%      0    32.0      0    0.50     20.0
+scheme                   ns/op   ± % allocs B/timer  GC ms  visits speed-up
+scheme6                   5.12     5      0    32.0      0    0.50     20.0
 scheme2-with-a-very… skipped: 1000 timers xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…
-runtime                    102  883%   1.00     112   1197       -     1.00
-limit                     1.50    0%      0       0      0       -     68.3
+runtime                    102   883   1.00     112   1197       -     1.00
+limit                     1.50     0      0       0      0       -     68.3
 
 expire, n = 10: START of n timers, ticks until all have expired; per timer
-scheme                   ns/op     ± allocs B/timer  GC ms  visits speed-up
+scheme                   ns/op   ± % allocs B/timer  GC ms  visits speed-up
 runtime              skipped: the clock
 `
 	if got := b.String(); got != want {

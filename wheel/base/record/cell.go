@@ -2,6 +2,7 @@ package record
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 	"strconv"
 	"strings"
@@ -34,11 +35,11 @@ func SpanCell(d time.Duration, known bool) Cell {
 func (f *Field) Cell(record reflect.Value) Cell {
 	v, known := f.Value(record)
 	known = known && !(f.OmitZero && v.IsZero())
-	if f.digits >= 0 {
+	if f.isNumber() {
 		if !known {
 			return Cell{}
 		}
-		return Cell{Text: strconv.FormatFloat(v.Float(), 'f', f.digits, 64)}
+		return Cell{Text: f.instead(f.number(v.Float()))}
 	}
 	switch x := reflect.Zero(f.Type).Interface().(type) {
 	case Cell:
@@ -62,9 +63,35 @@ func (f *Field) Cell(record reflect.Value) Cell {
 	}
 	c := Cell{Words: f.Words()}
 	if known {
-		c.Text = f.text(v)
+		c.Text = f.instead(textOf(v))
 	}
 	return c
+}
+
+// Text returns the text of a field in a record; a dash is unknown.
+func (f *Field) Text(record reflect.Value) string {
+	if text := f.Cell(record).Text; text != "" {
+		return text
+	}
+	return "-"
+}
+
+// isNumber reports whether the layout or the tag says how a number is written.
+func (f *Field) isNumber() bool {
+	return f.digits >= 0 || f.shown == "%" || strings.HasPrefix(f.shown, "digits")
+}
+
+func (f *Field) number(x float64) string {
+	switch {
+	case f.shown == "%" && f.digits < 0:
+		return strconv.FormatFloat(100*x, 'f', 1, 64)
+	case f.shown == "%":
+		return strconv.FormatFloat(100*x, 'f', f.digits, 64)
+	case f.digits >= 0:
+		return strconv.FormatFloat(x, 'f', f.digits, 64)
+	default:
+		return Digits(x)
+	}
 }
 
 // Words reports whether the field holds words, not a number.
@@ -81,9 +108,8 @@ func (f *Field) Words() bool {
 	}
 }
 
-// text writes a value for people.
-func (f *Field) text(v reflect.Value) string {
-	text := textOf(v)
+// instead returns what the tag says that people read instead of a text, or else the text.
+func (f *Field) instead(text string) string {
 	for pair := range strings.FieldsSeq(f.shown) {
 		if from, to, ok := strings.Cut(pair, "="); ok && from == text {
 			return to
@@ -106,20 +132,21 @@ func SpanText(d time.Duration) string {
 		name string
 	}{{time.Second, "s"}, {time.Millisecond, "ms"}, {time.Microsecond, "µs"}} {
 		if d >= u.unit {
-			return sign + threeDigits(float64(d)/float64(u.unit)) + " " + u.name
+			return sign + Digits(float64(d)/float64(u.unit)) + " " + u.name
 		}
 	}
 	return sign + strconv.FormatInt(int64(d), 10) + " ns"
 }
 
-// threeDigits writes a number of at least 1.
-func threeDigits(x float64) string {
+// Digits writes a number with three digits, or with all digits before the point if there are more.
+func Digits(x float64) string {
 	digits := 0
-	if x < 99.95 {
-		digits = 1
-	}
-	if x < 9.995 {
+	switch size := math.Abs(x); {
+	case size == 0:
+	case size < 9.995:
 		digits = 2
+	case size < 99.95:
+		digits = 1
 	}
 	return strconv.FormatFloat(x, 'f', digits, 64)
 }

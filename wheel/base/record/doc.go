@@ -7,7 +7,8 @@
 //	unit   its unit, if the end of the name does not say it: _s, _ns, _bytes
 //	head   its heading in tables for people; else the name without its unit
 //	help   what it means, in a line without a full stop
-//	cell   for texts: what people read instead, as "yes=no no=yes unknown=?"
+//	cell   for texts: what people read instead, as "yes=no no=yes unknown=?";
+//	       for numbers "digits": three digits, or "%": a part of 1 in percent
 //
 // Encoding/json reads the same tags. A field without a name for JSON and with a heading is in
 // tables for people only. Pointers and texts that JSON omits are unknown where they are missing.
@@ -17,6 +18,8 @@
 // A Layout is a row of a text table, with the names of fields in it:
 //
 //	"%4conn %6retransmission_packet %8.3at_s %-7kind %7d_s"
+//
+// A width of * is that of the widest cell. A heading may have several lines.
 //
 // Package htmlpage makes the same cells into tables of a page.
 package record

@@ -10,7 +10,7 @@ import (
 )
 
 // Field is a column of a record type: a field that is no struct. Those of nested structs have both
-// names, as rtt_min_s. A map is a column for each of its keys, whose type must implement Keyed.
+// names, as rtt_min_s. A map is a column for each of its keys, whose type implements Keyed.
 type Field struct {
 	Name string
 	Head string // for people
@@ -60,8 +60,8 @@ func ParseKey[T interface {
 }
 
 // Fields returns the columns of a record type for programs, in the order of its fields. It leaves
-// out "type", pointers without a name, and slices and arrays of structs. A later column with the
-// name of an earlier one gets the prefix "flow_".
+// out "type", pointers without a name that are not embedded, slices and arrays of structs, and maps
+// whose keys are not known. A later column with the name of an earlier one gets the prefix "flow_".
 func Fields(record reflect.Type) []Field { return known(record).programs }
 
 // allFields is Fields with those for people only.
@@ -101,7 +101,7 @@ func appendFields(all []Field, t reflect.Type, prefix string, index []int, optio
 			continue
 		case people:
 			name = f.Name
-		case name == "-", name == "" && f.Type.Kind() == reflect.Pointer:
+		case name == "-", name == "" && f.Type.Kind() == reflect.Pointer && !f.Anonymous:
 			continue
 		case prefix != "" && name != "":
 			name = prefix + "_" + name
@@ -122,7 +122,7 @@ func appendFields(all []Field, t reflect.Type, prefix string, index []int, optio
 		case kind == reflect.Struct:
 			all = appendFields(all, c.Type, name, path, c.Optional)
 		case kind == reflect.Map:
-			for _, key := range keysOf(c.Type.Key(), name) {
+			for _, key := range keysOf(c.Type.Key()) {
 				m := c
 				m.key, m.Type = reflect.ValueOf(key), c.Type.Elem()
 				m.Name = name + "_" + textOf(m.key)
@@ -139,12 +139,11 @@ func appendFields(all []Field, t reflect.Type, prefix string, index []int, optio
 	return all
 }
 
-func keysOf(t reflect.Type, column string) []any {
-	keyed, ok := reflect.Zero(t).Interface().(Keyed)
-	if !ok {
-		panic("BUG: no keys for column " + column)
+func keysOf(t reflect.Type) []any {
+	if keyed, ok := reflect.Zero(t).Interface().(Keyed); ok {
+		return keyed.Keys()
 	}
-	return keyed.Keys()
+	return nil
 }
 
 // Unit returns the unit: the tag's, or "s", "ns" or "bytes" at the end of the name, else "".

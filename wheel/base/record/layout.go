@@ -12,7 +12,7 @@ import (
 
 // Layout is a row of a text table about records of type T. It is a text with the names of fields:
 // "%-7kind" is the field kind, aligned left in seven columns, "%8.3at_s" a number with three digits
-// after the point.
+// after the point, and "%-*file" a field as wide as its widest cell.
 type Layout[T any] struct {
 	columns []column
 	tail    string
@@ -21,11 +21,12 @@ type Layout[T any] struct {
 // column is a field with the text before it.
 type column struct {
 	before string
-	width  int // below 0 is aligned left
+	width  int  // below 0 is aligned left
+	widest bool // width is 1 or -1, times the width of the widest cell
 	field  Field
 }
 
-var verb = regexp.MustCompile(`%(-?\d+)?(?:\.(\d+))?([A-Za-z]\w*)`)
+var verb = regexp.MustCompile(`%(-?(?:\d+|\*))?(?:\.(\d+))?([A-Za-z]\w*)`)
 
 // NewLayout returns the layout that a text describes. It panics if T has no such field.
 func NewLayout[T any](text string) *Layout[T] {
@@ -38,7 +39,8 @@ func NewLayout[T any](text string) *Layout[T] {
 			return text[m[2*i]:m[2*i+1]]
 		}
 		c := column{before: text[last:m[0]], field: find(reflect.TypeFor[T](), part(3))}
-		c.width, _ = strconv.Atoi(part(1))
+		c.widest = strings.HasSuffix(part(1), "*")
+		c.width, _ = strconv.Atoi(strings.Replace(part(1), "*", "1", 1))
 		if d := part(2); d != "" {
 			c.field.digits, _ = strconv.Atoi(d)
 		}
@@ -76,44 +78,75 @@ func find(record reflect.Type, name string) Field {
 	panic(fmt.Sprintf("BUG: %v has no field %s", record, name))
 }
 
-// Head returns the line of headings.
-func (l *Layout[T]) Head() string { return l.line(func(f *Field) string { return f.Head }) }
-
-// Row returns the line of a record. Unknown values are a dash.
-func (l *Layout[T]) Row(record *T) string {
-	value := reflect.ValueOf(record).Elem()
-	return l.line(func(f *Field) string {
-		if text := f.Cell(value).Text; text != "" {
-			return text
-		}
-		return "-"
-	})
-}
-
-// Table returns the line of headings and those of the records.
-func (l *Layout[T]) Table(records []T) string {
+// Head returns the headings. Some may have several lines.
+func (l *Layout[T]) Head() string {
+	deep := 1
+	for i := range l.columns {
+		deep = max(deep, 1+strings.Count(l.columns[i].field.Head, "\n"))
+	}
 	var b strings.Builder
-	b.WriteString(l.Head())
-	for i := range records {
-		b.WriteString(l.Row(&records[i]))
+	for n := range deep {
+		l.line(&b, func(f *Field) string {
+			lines := strings.Split(f.Head, "\n")
+			if skip := deep - len(lines); n >= skip {
+				return lines[n-skip]
+			}
+			return ""
+		})
 	}
 	return b.String()
 }
 
-func (l *Layout[T]) line(text func(*Field) string) string {
+// Row returns the line of a record. Unknown values are a dash.
+func (l *Layout[T]) Row(record *T) string {
 	var b strings.Builder
+	l.row(&b, record)
+	return b.String()
+}
+
+func (l *Layout[T]) row(b *strings.Builder, record *T) {
+	value := reflect.ValueOf(record).Elem()
+	l.line(b, func(f *Field) string { return f.Text(value) })
+}
+
+// Table returns the headings and the lines of the records.
+func (l *Layout[T]) Table(records []T) string {
+	fitted := &Layout[T]{slices.Clone(l.columns), l.tail}
+	for i := range fitted.columns {
+		c := &fitted.columns[i]
+		if !c.widest {
+			continue
+		}
+		most := 0
+		for line := range strings.SplitSeq(c.field.Head, "\n") {
+			most = max(most, utf8.RuneCountInString(line))
+		}
+		for k := range records {
+			most = max(most, utf8.RuneCountInString(c.field.Text(reflect.ValueOf(&records[k]).Elem())))
+		}
+		c.width *= most
+	}
+	var b strings.Builder
+	b.WriteString(fitted.Head())
+	for i := range records {
+		fitted.row(&b, &records[i])
+	}
+	return b.String()
+}
+
+// line writes a line without blanks at its end.
+func (l *Layout[T]) line(b *strings.Builder, text func(*Field) string) {
+	line := ""
 	for i := range l.columns {
 		c := &l.columns[i]
 		cell := text(&c.field)
 		blanks := strings.Repeat(" ", max(max(c.width, -c.width)-utf8.RuneCountInString(cell), 0))
-		b.WriteString(c.before)
+		line += c.before
 		if c.width < 0 {
-			b.WriteString(cell + blanks)
+			line += cell + blanks
 		} else {
-			b.WriteString(blanks + cell)
+			line += blanks + cell
 		}
 	}
-	b.WriteString(l.tail)
-	b.WriteByte('\n')
-	return b.String()
+	b.WriteString(strings.TrimRight(line+l.tail, " ") + "\n")
 }

@@ -11,11 +11,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 
 	"tcpwheel/pcaps/damage"
 	"tcpwheel/pcaps/samples"
 	"tcpwheel/pcaps/truth"
+	"tcpwheel/wheel/base/record"
 )
 
 // damageForm is how many captures the table of damages has.
@@ -141,22 +143,20 @@ type damageRowRecord struct {
 	*truth.DamageRow
 }
 
+// damageColumns are those of the table.
+const damageColumns = "damage episodes damaged_episodes invented changed_kind changed_need changed_times captures_lost_grew verdicts verdicts_flipped refusals_decided panics"
+
 // write writes the table.
 func (t *damageTable) write(b *bytes.Buffer, details bool) error {
 	fmt.Fprintf(b, "damaged on purpose, %s: %d captures, %d replayed\n", t.origin, t.Files, t.Again)
-	head := []string{"damage", "episodes", "damaged", "invented", "other kind", "other need", "other times", "lost grew", "verdicts", "flipped", "decided", "panics"}
-	var rows [][]string
-	for i := range t.Rows {
-		r := &t.Rows[i]
-		cells := []string{r.Damage}
-		for _, n := range []int{r.Before, r.After, r.Invented, r.Kinds, r.Needs, r.Times, r.Grew, r.Verdicts, r.Flipped, r.Decided, r.Panics} {
-			cells = append(cells, fmt.Sprint(n))
+	fields := record.Select(reflect.TypeFor[truth.DamageRow](), damageColumns)
+	head, flush, rows := make([]string, len(fields)), make([]bool, len(fields)), make([][]string, len(t.Rows))
+	for c := range fields {
+		f := &fields[c]
+		head[c], flush[c] = f.Head, !f.Words()
+		for i := range t.Rows {
+			rows[i] = append(rows[i], f.Text(reflect.ValueOf(&t.Rows[i]).Elem()))
 		}
-		rows = append(rows, cells)
-	}
-	flush := make([]bool, len(head))
-	for i := range flush {
-		flush[i] = i > 0
 	}
 	if err := writeColumns(b, head, rows, flush); err != nil {
 		return err

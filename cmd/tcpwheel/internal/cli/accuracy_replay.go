@@ -22,6 +22,7 @@ import (
 	"tcpwheel/pcaps/track"
 	"tcpwheel/pcaps/truth"
 	"tcpwheel/tun/kerneltruth"
+	"tcpwheel/wheel/base/record"
 )
 
 // replayOrigin is a source of captures that are replayed.
@@ -147,21 +148,26 @@ func runTwins(ctx context.Context, seed uint64, keep string) ([]truth.KernelRuns
 
 // replayAccuracyRecord is one side of an origin's captures as JSON.
 type replayAccuracyRecord struct {
-	Type     string         `json:"type"`   // "replay_accuracy"
-	Origin   string         `json:"origin"` // simulator, kernels or captures
-	Side     string         `json:"captured_at"`
+	Type     string         `json:"type"` // "replay_accuracy"
+	Origin   string         `json:"origin" help:"simulator, kernels or captures"`
+	Side     string         `json:"captured_at" head:"captured at" help:"sender, middle or receiver"`
 	Captures int            `json:"captures"`
-	Needed   int            `json:"needed"`
-	Passed   int            `json:"through_gate"`
+	Needed   int            `json:"needed" help:"losses whose first retransmission was necessary"`
+	Passed   int            `json:"through_gate" help:"those whose oracle takes the captured time"`
 	Gates    map[string]int `json:"gates,omitempty"`  // the others, by reason
 	Missed   []truth.Missed `json:"missed,omitempty"` // these losses, with --differences
 
-	OracleMedian   *float64 `json:"oracle_median_off"` // as parts of the recovery time
-	OracleP95      *float64 `json:"oracle_p95_off"`
-	Policies       int      `json:"policy_recoveries"`
-	PoliciesMedian *float64 `json:"policies_median_off"`
-	PoliciesP95    *float64 `json:"policies_p95_off"`
+	OracleMedian   *float64 `json:"oracle_median_off" head:"oracle off,\n% median" cell:"%" help:"how far the oracle is off, as a part of the recovery time"`
+	OracleP95      *float64 `json:"oracle_p95_off" head:"p95" cell:"%"`
+	Policies       int      `json:"policy_recoveries" help:"under policies whose truth is known"`
+	PoliciesMedian *float64 `json:"policies_median_off" head:"policies off,\n% median" cell:"%" help:"how far replays under policies are off, as a part of the true recovery time"`
+	PoliciesP95    *float64 `json:"policies_p95_off" head:"p95" cell:"%"`
+
+	Share string `json:"-" head:"through the gate, %" cell:"number"`
 }
+
+var replayAccuracyLayout = record.NewLayout[replayAccuracyRecord](
+	"%-12captured_at %7needed %19Share %12oracle_median_off %5oracle_p95_off %14policies_median_off %5policies_p95_off")
 
 // verdictsRecord is the verdicts on an origin's captures as JSON.
 type verdictsRecord struct {
@@ -186,7 +192,7 @@ func (o *replayOrigin) records(differences bool) (all []replayAccuracyRecord) {
 		}
 		rec := replayAccuracyRecord{
 			Type: "replay_accuracy", Origin: o.name, Side: truth.Side(i).String(), Captures: o.n, Needed: s.Needed, Passed: s.Passed, Gates: s.Gates,
-			Policies: len(s.Policies),
+			Policies: len(s.Policies), Share: shareText(s.Share()),
 		}
 		if differences {
 			rec.Missed = s.Missed
@@ -241,14 +247,8 @@ func (a *assessment) writeReplaysJSON(enc *json.Encoder) error {
 // write writes a line for each side, and how many verdicts are false.
 func (o *replayOrigin) write(b *bytes.Buffer, differences bool) {
 	fmt.Fprintf(b, "replay, %s: %d %s\n", o.name, o.n, o.what)
-	fmt.Fprintf(b, "%-13s%7s%20s%18s%20s\n%40s%9s%9s%10s%10s\n", "captured at", "needed", "through the gate, %", "oracle off, %", "policies off, %",
-		"", "median", "p95", "median", "p95")
 	records := o.records(differences)
-	for _, r := range records {
-		share := o.sum.Sides[sideNamed(r.Side)].Share()
-		fmt.Fprintf(b, "the %-9s%7d%20s%9s%9s%10s%10s\n", r.Side, r.Needed, shareText(share), partText(r.OracleMedian), partText(r.OracleP95),
-			partText(r.PoliciesMedian), partText(r.PoliciesP95))
-	}
+	b.WriteString(replayAccuracyLayout.Table(records))
 	for _, r := range records {
 		for _, m := range r.Missed {
 			fmt.Fprintf(b, "missed at the %s: %s, packet %d: %s, captured %s, replayed %s\n", r.Side, m.File, m.Packet, m.Why,
@@ -279,23 +279,6 @@ func (o *replayOrigin) write(b *bytes.Buffer, differences bool) {
 		}
 	}
 	b.WriteByte('\n')
-}
-
-func sideNamed(name string) truth.Side {
-	for i := range truth.Sides {
-		if truth.Side(i).String() == name {
-			return truth.Side(i)
-		}
-	}
-	panic("BUG: no side " + name)
-}
-
-// partText is a part in percent.
-func partText(part *float64) string {
-	if part == nil {
-		return "-"
-	}
-	return fmt.Sprintf("%.1f", 100**part)
 }
 
 // mostFalse is the most false verdicts, in percent.

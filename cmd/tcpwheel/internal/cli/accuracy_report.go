@@ -9,6 +9,7 @@ import (
 
 	"tcpwheel/pcaps/track"
 	"tcpwheel/pcaps/truth"
+	"tcpwheel/wheel/base/record"
 )
 
 // views are the reported sums and their thresholds.
@@ -37,24 +38,30 @@ func recallOf(f *truth.FlowShares) truth.Part    { return f.Recall }
 // viewRecord is a view as JSON. Kinds are in the order of their names. Rows are the truth, columns
 // the findings; the last of each is none. The columns of tshark's tables are its labels.
 type viewRecord struct {
-	Type      string          `json:"type"`   // "accuracy"
-	Origin    string          `json:"origin"` // simulator, samples, directories or kernels
-	View      string          `json:"view"`
+	Type      string          `json:"type"` // "accuracy"
+	Origin    string          `json:"origin" help:"simulator, samples, directories or kernels"`
+	View      string          `json:"view" head:"captured at the" help:"where, and of which connections"`
 	Scenarios int             `json:"scenarios"`
-	Unmatched int             `json:"unmatched"`
+	Unmatched int             `json:"unmatched" help:"retransmissions that a kernel's trace does not explain"`
 	Kinds     []string        `json:"kinds"`
 	Episodes  truth.Confusion `json:"episodes"`
 	Packets   truth.Confusion `json:"packets"`
 	InPlace   int             `json:"in_place"`
 	Verdicts  truth.Verdicts  `json:"verdicts"` // rows no and yes; columns unknown, no, yes
-	Right     float64         `json:"right_percent"`
-	Precision float64         `json:"spurious_precision_percent"`
-	Recall    float64         `json:"spurious_recall_percent"`
+	Right     float64         `json:"right_percent" help:"episodes of the right kind"`
+	Precision float64         `json:"spurious_precision_percent" help:"of what was called spurious, what is"`
+	Recall    float64         `json:"spurious_recall_percent" help:"of what is spurious, what was called so"`
 
 	// 95% intervals: from, to.
 	RightInterval     [2]float64 `json:"right_interval_percent"`
 	PrecisionInterval [2]float64 `json:"spurious_precision_interval_percent"`
 	RecallInterval    [2]float64 `json:"spurious_recall_interval_percent"`
+
+	// What people read in a table.
+	N          int    `json:"-" head:"episodes"`
+	KindsText  string `json:"-" head:"kinds right, %" cell:"number"`
+	SpuriousOf string `json:"-" head:"spurious:\nprecision, %" cell:"number"`
+	OfSpurious string `json:"-" head:"spurious:\nrecall, %" cell:"number"`
 
 	Labels         []string             `json:"tshark_labels,omitempty"`
 	LabelKinds     *truth.LabelTable    `json:"tshark_packets,omitempty"`
@@ -66,12 +73,14 @@ func (a *assessment) record(o *origin, view string, t *truth.Tally) viewRecord {
 		Type: "accuracy", Origin: o.name, View: view, Scenarios: o.n, Unmatched: o.unmatched, Episodes: t.Episodes, Packets: t.Packets,
 		InPlace: t.InPlace, Verdicts: t.Verdicts, Right: t.Kinds(), Precision: t.Verdicts.Precision(), Recall: t.Verdicts.Recall(),
 	}
+	_, r.N = t.Episodes.Right()
 	for k := range track.Kinds {
 		r.Kinds = append(r.Kinds, track.Kind(k).String())
 	}
 	for i, of := range []func(*truth.FlowShares) truth.Part{kindsOf, precisionOf, recallOf} {
 		s := t.Share(of)
 		*[]*[2]float64{&r.RightInterval, &r.PrecisionInterval, &r.RecallInterval}[i] = [2]float64{s.Low, s.High}
+		*[]*string{&r.KindsText, &r.SpuriousOf, &r.OfSpurious}[i] = shareText(s)
 	}
 	if a.tshark != "" && t.Labels.Any() {
 		r.Labels, r.LabelKinds, r.LabelsSpurious = truth.LabelNames(), &t.Labels.Kinds, &t.Labels.Verdicts
@@ -97,7 +106,7 @@ func (a *assessment) write() error {
 	var b bytes.Buffer
 	a.writeVerdict(&b)
 	for _, o := range a.origins {
-		writeOrigin(&b, o)
+		a.writeOrigin(&b, o)
 	}
 	for _, o := range a.replays {
 		o.write(&b, a.differences)
@@ -162,23 +171,21 @@ func (a *assessment) writeVerdict(b *bytes.Buffer) {
 }
 
 // writeOrigin writes a line for each view: the share that is right, with its interval.
-func writeOrigin(b *bytes.Buffer, o *origin) {
+func (a *assessment) writeOrigin(b *bytes.Buffer, o *origin) {
 	fmt.Fprintf(b, "%s: %d %s", o.name, o.n, o.what)
 	if o.name != "simulator" {
 		fmt.Fprintf(b, "; the kernel's trace does not explain %d retransmissions", o.unmatched)
 	}
-	fmt.Fprintf(b, "\n%-20s%8s%17s%17s%17s\n%28s%17s%17s%17s\n", "captured at the", "episodes", "kinds right, %",
-		"spurious:", "spurious:", "", "", "precision, %", "recall, %")
+	b.WriteString("\n" + viewLayout.Head())
 	for _, v := range views {
-		t := o.sum.Sum(v.want)
-		_, all := t.Episodes.Right()
-		if all == 0 {
-			continue
+		if r := a.record(o, v.name, o.sum.Sum(v.want)); r.N > 0 {
+			b.WriteString(viewLayout.Row(&r))
 		}
-		fmt.Fprintf(b, "%-20s%8d%17s%17s%17s\n", v.name, all, shareText(t.Share(kindsOf)), shareText(t.Share(precisionOf)), shareText(t.Share(recallOf)))
 	}
 	fmt.Fprintln(b)
 }
+
+var viewLayout = record.NewLayout[viewRecord]("%-20view%8N%17KindsText%17SpuriousOf%17OfSpurious")
 
 // shareText returns a share and its interval in percent: "99.4 99.1-99.6".
 func shareText(s truth.Share) string {

@@ -13,10 +13,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"tcpwheel/experiments/spelling"
+	"tcpwheel/experiments/tail"
 	"tcpwheel/netstack/tcp/events"
 	"tcpwheel/pcaps/track"
+	"tcpwheel/pcaps/truth"
 	"tcpwheel/pcaps/watch"
+	"tcpwheel/tun/link"
 	"tcpwheel/wheel/base/record"
+	"tcpwheel/wheel/wheelbench"
 )
 
 // glossaryPart is a group of terms.
@@ -126,11 +130,19 @@ var records = []struct {
 	{"policy", reflect.TypeFor[policyRecord]()},
 	{"judged", reflect.TypeFor[judgedRecord]()},
 	{"replays", reflect.TypeFor[replayRow]()},
+	{"wire", reflect.TypeFor[wireRecord]()},
 	{"snapshot", reflect.TypeFor[watch.Snapshot]()},
 	{"packet", reflect.TypeFor[events.Packet]()},
 	{"segment", reflect.TypeFor[events.Passed]()},
 	{"timer", reflect.TypeFor[events.Timer]()},
 	{"recovered", reflect.TypeFor[events.Repair]()},
+	{"link", reflect.TypeFor[link.Summary]()},
+	{"tail", reflect.TypeFor[tail.Result]()},
+	{"bench", reflect.TypeFor[wheelbench.Result]()},
+	{"accuracy", reflect.TypeFor[viewRecord]()},
+	{"replay_accuracy", reflect.TypeFor[replayAccuracyRecord]()},
+	{"damage_row", reflect.TypeFor[truth.DamageRow]()},
+	{"simbench", reflect.TypeFor[simSeries]()},
 }
 
 // recordNames lists the records.

@@ -9,6 +9,7 @@ import (
 
 	"tcpwheel/pcaps/replay"
 	pages "tcpwheel/pcaps/report"
+	"tcpwheel/pcaps/track"
 )
 
 // connKey says in a record which connection it is about.
@@ -32,11 +33,11 @@ type replayRecord struct {
 	Spurious        string   `json:"spurious" help:"as of an episode"`
 	At              float64  `json:"at_s" help:"time of the first retransmission since packet 1 of the file"`
 	Packet          int64    `json:"packet" help:"of the first retransmission"`
-	Captured        *float64 `json:"captured_t_rec_s" help:"T_rec as captured"`
+	Captured        *float64 `json:"captured_t_rec_s" head:"capture" help:"T_rec as captured"`
 	RTT             float64  `json:"rtt_s"`
 	Policy          string   `json:"policy" help:"oracle, or a choice"`
 	Model           string   `json:"model" help:"the captured timers, unknown if no model explains them"`
-	Range           *float64 `json:"t_rec_by_range_s" help:"T_rec in the replay, keyed by bytes"`
+	Range           *float64 `json:"t_rec_by_range_s" head:"by range" help:"T_rec in the replay, keyed by bytes"`
 	Time            *float64 `json:"t_rec_by_time_s" help:"T_rec in the replay, keyed by time"`
 	Index           *float64 `json:"t_rec_by_index_s" help:"T_rec in the replay, keyed by number"`
 	D               *float64 `json:"d_s" help:"by range, to the first retransmission"`
@@ -130,8 +131,8 @@ type policyRecord struct {
 	P99             *float64 `json:"p99_s"`
 	Waiting         *float64 `json:"waiting_s" help:"the sum of recovery times, less a round trip each"`
 	Retransmissions int      `json:"retransmissions"`
-	Spurious        int      `json:"spurious_retransmissions" help:"of bytes that had arrived: known in a replay"`
-	SavedRange      *float64 `json:"saved_by_range_s,omitempty" help:"the oracle's recovery times less the policy's"`
+	Spurious        int      `json:"spurious_retransmissions" head:"spurious" help:"of bytes that had arrived: known in a replay"`
+	SavedRange      *float64 `json:"saved_by_range_s,omitempty" head:"saved" help:"the oracle's recovery times less the policy's"`
 	SavedTime       *float64 `json:"saved_by_time_s,omitempty" help:"the same, keyed by time"`
 	SavedIndex      *float64 `json:"saved_by_index_s,omitempty" help:"the same, keyed by number"`
 	Low             *float64 `json:"saved_low_s,omitempty" help:"bound of the interval of 99 % by range"`
@@ -142,12 +143,19 @@ type policyRecord struct {
 	FilledIn        int      `json:"filled_in,omitempty" help:"losses that are left out"`
 	NotRepaired     int      `json:"not_repaired,omitempty" help:"losses not repaired under the policy"`
 	Unknown         int      `json:"unknown,omitempty" help:"losses whose timers no model explains"`
+
+	// What people read in a table.
+	Interval  string   `json:"-" head:"99 % interval" cell:"number"`
+	PartRange *float64 `json:"-" head:"by range" cell:"%"`
+	PartTime  *float64 `json:"-" head:"by time" cell:"%"`
+	PartIndex *float64 `json:"-" head:"by index" cell:"%"`
+	LeftOut   int      `json:"-" head:"left out"`
 }
 
 func policyRecordOf(name string, s *replay.Summary) policyRecord {
 	rec := policyRecord{
 		Type: "policy", Policy: name, N: s.N, Retransmissions: s.Retransmissions, Spurious: s.Spurious,
-		FilledIn: s.FilledIn, NotRepaired: s.NotRepaired, Unknown: s.Unknown,
+		FilledIn: s.FilledIn, NotRepaired: s.NotRepaired, Unknown: s.Unknown, LeftOut: s.NotRepaired + s.FilledIn + s.Unknown,
 	}
 	if s.N > 0 {
 		rec.Median, rec.P95, rec.P99, rec.Waiting = secondsOf(s.Median), secondsOf(s.P95), secondsOf(s.P99), secondsOf(s.Waiting)
@@ -160,14 +168,26 @@ func choiceRecordOf(s *replay.Summary) policyRecord {
 	rec := policyRecordOf(s.Policy, s)
 	for k, to := range []**float64{&rec.SavedRange, &rec.SavedTime, &rec.SavedIndex} {
 		if s.Of[k] > 0 {
-			*to = secondsOf(s.Saved[k])
+			part := float64(s.Saved[k]) / float64(s.Of[k])
+			*to, *[]**float64{&rec.PartRange, &rec.PartTime, &rec.PartIndex}[k] = secondsOf(s.Saved[k]), &part
 		}
 	}
 	if s.HasInterval {
 		rec.Low, rec.High = secondsOf(s.Low), secondsOf(s.High)
+		rec.Interval = track.SpanText(s.Low) + " to " + track.SpanText(s.High)
 	}
 	rec.OracleError, rec.Verdict, rec.Why = secondsOf(s.OracleError), s.Effect.String(), s.Why
 	return rec
+}
+
+// policies returns how the captured timers, the oracle and each choice do.
+func (r *replaying) policies(summaries []replay.Summary) []policyRecord {
+	c, o := replay.SummarizeCaptured(r.results), replay.SummarizeOracle(r.results)
+	all := []policyRecord{policyRecordOf("(as captured)", &c), policyRecordOf(replay.Oracle, &o)}
+	for i := range summaries {
+		all = append(all, choiceRecordOf(&summaries[i]))
+	}
+	return all
 }
 
 func (r *replaying) writeJSON() error {
@@ -191,13 +211,8 @@ func (r *replaying) writeJSON() error {
 	if err := encodeAll(enc, r.records()); err != nil {
 		return err
 	}
-	c, o := replay.SummarizeCaptured(r.results), replay.SummarizeOracle(r.results)
-	policies := []policyRecord{policyRecordOf("(as captured)", &c), policyRecordOf(replay.Oracle, &o)}
 	summaries := r.study.Summarize(r.results)
-	for i := range summaries {
-		policies = append(policies, choiceRecordOf(&summaries[i]))
-	}
-	if err := encodeAll(enc, slices.Values(policies)); err != nil {
+	if err := encodeAll(enc, slices.Values(r.policies(summaries))); err != nil {
 		return err
 	}
 	g := replay.SummarizeGate(r.results)

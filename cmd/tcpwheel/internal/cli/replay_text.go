@@ -11,6 +11,7 @@ import (
 	"tcpwheel/pcaps/replay"
 	pages "tcpwheel/pcaps/report"
 	"tcpwheel/pcaps/track"
+	"tcpwheel/wheel/base/record"
 )
 
 // writeTables prints the answer in words, the policies, and the longest losses.
@@ -151,38 +152,36 @@ func namesOf(b *strings.Builder, results []*replay.Result) func(*replay.Result) 
 	return func(x *replay.Result) string { return fmt.Sprintf("%d:%d", numbers[x.File], x.ID) }
 }
 
-// policyCell is the text of a policy in so many columns. A longer one goes on a line of its own
-// before, indented.
-func policyCell(b *strings.Builder, text string, width, indent int) string {
-	if utf8.RuneCountInString(text) <= width {
-		return text + strings.Repeat(" ", width-utf8.RuneCountInString(text))
+// The tables.
+var (
+	policyLayout = record.NewLayout[policyRecord]("%-18policy%4n%8median_s%8p95_s%9saved_by_range_s%20Interval  %verdict")
+	keyLayout    = record.NewLayout[policyRecord]("%-18policy%9PartRange%9PartTime%9PartIndex%9LeftOut%9spurious_retransmissions%10waiting_s")
+	gatedLayout  = record.NewLayout[replayRecord]("%5conn %8packet %-8kind%8captured_t_rec_s%8t_rec_by_range_s")
+)
+
+// longPolicy takes a policy that is too long for its column out of a row, and returns the line
+// before the row that has it.
+func longPolicy(policy *string, width, indent int) (line string) {
+	if utf8.RuneCountInString(*policy) > width {
+		line, *policy = strings.Repeat(" ", indent)+*policy+"\n", " "
 	}
-	fmt.Fprintf(b, "%*s%s\n", indent, "", text)
-	return strings.Repeat(" ", width)
+	return line
 }
 
-// policyColumns is the width of the names of policies.
-const policyColumns = 18
+func policyRow(l *record.Layout[policyRecord], rec policyRecord) string {
+	return longPolicy(&rec.Policy, 18, 0) + l.Row(&rec)
+}
 
 // policyTable prints how each policy does over all losses that count.
 func (r *replaying) policyTable(b *strings.Builder, summaries []replay.Summary) {
-	fmt.Fprintf(b, "\n%-*s%4s%8s%8s%9s%20s  %s\n", policyColumns, "policy", "n", "median", "p95", "saved", "99 % interval", "verdict")
-	row := func(name string, s *replay.Summary, rest string) {
-		line := fmt.Sprintf("%s%4d%s%s%s", policyCell(b, name, policyColumns, 0), s.N, pad(spanOrDash(s.Median, s.N > 0), 8), pad(spanOrDash(s.P95, s.N > 0), 8), rest)
-		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	b.WriteString("\n" + policyLayout.Head())
+	for _, rec := range r.policies(summaries) {
+		b.WriteString(policyRow(policyLayout, rec))
 	}
-	c, o := replay.SummarizeCaptured(r.results), replay.SummarizeOracle(r.results)
-	row("(as captured)", &c, "")
-	row(replay.Oracle, &o, "")
 	var reasons []string
 	open := map[string][]string{} // policies by why it cannot be told
 	for i := range summaries {
 		s := &summaries[i]
-		interval := "-"
-		if s.HasInterval {
-			interval = track.SpanText(s.Low) + " to " + track.SpanText(s.High)
-		}
-		row(s.Policy, s, fmt.Sprintf("%s%s  %v", pad(spanOrDash(s.Saved[replay.ByRange], s.N > 0), 9), pad(interval, 20), s.Effect))
 		if s.Effect == replay.CannotTell {
 			if open[s.Why] == nil {
 				reasons = append(reasons, s.Why)
@@ -215,18 +214,9 @@ func (r *replaying) gateTable(b *strings.Builder, g *replay.GateSummary) {
 
 // keyTable prints what each policy saves by each key, and what is left out of it.
 func keyTable(b *strings.Builder, summaries []replay.Summary) {
-	fmt.Fprintf(b, "\n%-*s%9s%9s%9s%9s%9s%10s\n", policyColumns, "saved, in percent", "by range", "by time", "by index", "left out", "spurious", "waiting")
+	b.WriteString("\nsaved, in percent\n" + keyLayout.Head())
 	for i := range summaries {
-		s := &summaries[i]
-		b.WriteString(policyCell(b, s.Policy, policyColumns, 0))
-		for k := range s.Saved {
-			text := "-"
-			if s.Of[k] > 0 {
-				text = fmt.Sprintf("%.1f", 100*float64(s.Saved[k])/float64(s.Of[k]))
-			}
-			b.WriteString(pad(text, 9))
-		}
-		fmt.Fprintf(b, "%9d%9d%s\n", s.NotRepaired+s.FilledIn+s.Unknown, s.Spurious, pad(spanOrDash(s.Waiting, s.N > 0), 10))
+		b.WriteString(policyRow(keyLayout, choiceRecordOf(&summaries[i])))
 	}
 	b.WriteString("\nleft out: losses whose repair depends on packets that the capture does not show\n" +
 		"spurious: unnecessary retransmissions of whole connections\n" +
@@ -238,17 +228,17 @@ func (r *replaying) gatedTable(b *strings.Builder) {
 	const most = 50
 	n := 0
 	for x, i := range replay.Losses(r.results) {
-		l, o := &x.Captured.Losses[i], &x.Oracle[i]
-		if !l.Needed() || x.Gates[i] == replay.Passed {
+		if !x.Captured.Losses[i].Needed() || x.Gates[i] == replay.Passed {
 			continue
 		}
 		if n++; n > most {
 			continue
 		}
 		if n == 1 {
-			fmt.Fprintf(b, "\nlosses that cannot be replayed\n%5s %8s %-8s%8s%8s\n", "conn", "packet", "kind", "capture", replay.Oracle)
+			b.WriteString("\nlosses that cannot be replayed\n" + gatedLayout.Head())
 		}
-		fmt.Fprintf(b, "%5d %8d %-8v%s%s  %s\n      %v\n", x.ID, l.Packet, l.Kind, pad(spanOrDash(l.TRec, true), 8), pad(spanOrDash(o.TRec, o.Repaired), 8), x.File, x.Gates[i])
+		rec := r.oracleRecord(x, i)
+		fmt.Fprintf(b, "%s      %s: %v\n", gatedLayout.Row(&rec), x.File, x.Gates[i])
 	}
 	if n > most {
 		fmt.Fprintf(b, "and %d more, see --json\n", n-most)

@@ -16,19 +16,26 @@ import (
 type wireRecord struct {
 	Type string `json:"type"`
 	connKey
-	End        string  `json:"end"`
-	Policy     string  `json:"policy"`
-	Model      string  `json:"model"`
-	First      int     `json:"first_transmissions"`
-	FirstRight int     `json:"first_within_1ms"`
-	Again      int     `json:"retransmissions"`
-	AgainRight int     `json:"retransmissions_within_1ms"`
-	More       int     `json:"not_captured"`
-	Median     float64 `json:"median_s"`
-	P95        float64 `json:"p95_s"`
-	Want       string  `json:"divergence_captured,omitempty"`
-	Got        string  `json:"divergence_sent,omitempty"`
+	End        string   `json:"end" help:"client or server: the end that the engine stands for"`
+	Policy     string   `json:"policy"`
+	Model      string   `json:"model" help:"the captured timers, unknown if no model explains them"`
+	First      int      `json:"first_transmissions"`
+	FirstRight int      `json:"first_within_1ms" help:"no more than 1 ms off"`
+	Again      int      `json:"retransmissions"`
+	AgainRight int      `json:"retransmissions_within_1ms" help:"no more than 1 ms off"`
+	More       int      `json:"not_captured" head:"more" help:"retransmissions that the captured end did not send"`
+	Median     *float64 `json:"median_s" help:"how far first transmissions are off; null without any"`
+	P95        *float64 `json:"p95_s"`
+	Want       string   `json:"divergence_captured,omitempty" help:"the first event that differs, as captured"`
+	Got        string   `json:"divergence_sent,omitempty" help:"that event as the engine has it"`
+
+	// What people read in a table.
+	Name    string `json:"-" head:"conn"`
+	FirstOf string `json:"-" head:"first <= 1 ms" cell:"number"`
+	AgainOf string `json:"-" head:"again" cell:"number"`
 }
+
+var wireLayout = record.NewLayout[wireRecord]("%5Name %-6end %-20policy%14FirstOf%11AgainOf%6not_captured%8median_s%8p95_s")
 
 // runWires runs the open loop of each end that had losses under each policy. The results are in the
 // order of files, and in a file by the number of the connection.
@@ -89,7 +96,10 @@ func (r *replaying) wireRecordOf(e *pages.WireEnd) wireRecord {
 	x, o := e.Result, e.Outcome
 	rec := wireRecord{
 		Type: "wire", connKey: connKeyOf(x), End: endNames[e.End], Policy: e.Policy, Model: x.Model, First: o.First, FirstRight: o.FirstRight,
-		Again: o.Retransmissions, AgainRight: o.RetransmissionsRight, More: o.More, Median: o.Median.Seconds(), P95: o.P95.Seconds(),
+		Again: o.Retransmissions, AgainRight: o.RetransmissionsRight, More: o.More,
+	}
+	if o.First > 0 {
+		rec.Median, rec.P95 = secondsOf(o.Median), secondsOf(o.P95)
 	}
 	if d := o.Divergence; d != nil {
 		rec.Want, rec.Got = pages.EventText(x.Captured, d.Want, r.firstOf(x)), pages.EventText(x.Captured, d.Got, r.firstOf(x))
@@ -121,13 +131,12 @@ func (r *replaying) writeWireTable(ends []pages.WireEnd) error {
 		}
 		b.WriteByte('\n')
 		name := namesOf(&b, results)
-		fmt.Fprintf(&b, "%5s %-6s %-20s%14s%11s%6s%8s%8s\n", "conn", "end", "policy", "first <= 1 ms", "again", "more", "median", "p95")
+		b.WriteString(wireLayout.Head())
 		for i := range ends {
-			e, o := &ends[i], ends[i].Outcome
-			rec := r.wireRecordOf(e)
-			fmt.Fprintf(&b, "%5s %-6s %s%14s%11s%6d%s%s\n", name(e.Result), rec.End, policyCell(&b, rec.Policy, 20, 13), fmt.Sprintf("%d/%d", o.FirstRight, o.First),
-				fmt.Sprintf("%d/%d", o.RetransmissionsRight, o.Retransmissions), o.More, pad(spanOrDash(o.Median, o.First > 0), 8), pad(spanOrDash(o.P95, o.First > 0), 8))
-			if o.Divergence != nil {
+			rec := r.wireRecordOf(&ends[i])
+			rec.Name, rec.FirstOf, rec.AgainOf = name(ends[i].Result), fmt.Sprintf("%d/%d", rec.FirstRight, rec.First), fmt.Sprintf("%d/%d", rec.AgainRight, rec.Again)
+			b.WriteString(longPolicy(&rec.Policy, 20, 13) + wireLayout.Row(&rec))
+			if ends[i].Outcome.Divergence != nil {
 				fmt.Fprintf(&b, "      captured %s\n      sent     %s\n", rec.Want, rec.Got)
 			}
 		}

@@ -9,7 +9,6 @@ import (
 	"io"
 	"math"
 	"runtime"
-	"strconv"
 	"strings"
 	"time"
 
@@ -20,6 +19,7 @@ import (
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
 	"tcpwheel/wheel/base/quantity"
+	"tcpwheel/wheel/base/record"
 )
 
 // simBench are the flags of sim bench.
@@ -40,7 +40,7 @@ type simBench struct {
 // simSeries is a result of sim bench for one way of arming retransmission timers.
 type simSeries struct {
 	Policy  string  `json:"policy"`
-	Timers  string  `json:"timers"` // "per-segment" or "restart"
+	Timers  string  `json:"timers" help:"per-segment, or restart: one for each connection"`
 	Scheme  string  `json:"scheme"`
 	Control string  `json:"control"`
 	Flows   int     `json:"flows"`
@@ -50,24 +50,20 @@ type simSeries struct {
 	Seed    uint64  `json:"seed"`
 	Runs    int     `json:"runs"`
 
-	// Of one run: all runs are the same.
-	VirtualSeconds  float64 `json:"virtual_s"`
-	Segments        uint64  `json:"segments"`
-	Events          uint64  `json:"events"`
-	Retransmissions uint64  `json:"retransmissions"`
+	VirtualSeconds  float64 `json:"virtual_s" help:"of one run: all runs are the same"`
+	Segments        uint64  `json:"segments" help:"that arrived in one run"`
+	Events          uint64  `json:"events" help:"arrivals and expiries"`
+	Retransmissions uint64  `json:"retransmissions" head:"retransmitted"`
 	Timeouts        uint64  `json:"timeouts"`
-	Goodput         float64 `json:"goodput_bps"`
+	Goodput         float64 `json:"goodput_bps" head:"bit/s"`
 
-	// CPUSeconds is the sum over the slices of a run of the least that each took in any run: other
-	// programs only ever add to it.
-	CPUSeconds           float64 `json:"cpu_s"`
-	SegmentsPerCPUSecond float64 `json:"segments_per_cpu_s"`
+	// Other programs only ever add to the time of a slice.
+	CPUSeconds           float64 `json:"cpu_s" head:"CPU s" help:"over the slices of a run, the least that each took in any run"`
+	SegmentsPerCPUSecond float64 `json:"segments_per_cpu_s" head:"segments\nper CPU s"`
 
-	// PerSegmentOverhead is the CPU time per segment with a timer per segment divided by that with
-	// a timer per connection, less 1, and PerEventOverhead that per arrival and expiry. Only the
-	// series with a timer per segment has them.
-	PerSegmentOverhead *float64 `json:"per_segment_overhead,omitempty"`
-	PerEventOverhead   *float64 `json:"per_event_overhead,omitempty"`
+	// Only the series with a timer per segment has these.
+	PerSegmentOverhead *float64 `json:"per_segment_overhead,omitempty" head:"overhead,\n%" cell:"%" help:"CPU time per segment over that with a timer per connection, less 1"`
+	PerEventOverhead   *float64 `json:"per_event_overhead,omitempty" help:"the same per arrival and expiry"`
 }
 
 // perSegment and perEvent are what the CPU time of a run is divided by.
@@ -219,6 +215,8 @@ func (b *simBench) once(ctx context.Context, run int, result *[2]host.Result, le
 	return nil
 }
 
+var simLayout = record.NewLayout[simSeries]("%-11timers %8segments %13retransmissions %8timeouts %10.0goodput_bps %6.3cpu_s %9.0segments_per_cpu_s %9per_segment_overhead")
+
 func writeSimSeries(w io.Writer, all []simSeries, asJSON bool) error {
 	if asJSON {
 		return writeRecords(w, all)
@@ -235,17 +233,7 @@ func writeSimSeries(w io.Writer, all []simSeries, asJSON bool) error {
 		fmt.Sprintf("%.4g s: policy %s", s.VirtualSeconds, s.Policy), "scheme " + s.Scheme, "control " + s.Control,
 		fmt.Sprintf("seed %d", s.Seed), "least of " + plural(int64(s.Runs), "run"),
 	})
-	const row = "%-12s %9s %13s %8s %9s %7s %10s %8s\n"
-	fmt.Fprintf(&b, row, "timers", "segments", "retransmitted", "timeouts", "goodput", "CPU s", "segments/s", "overhead")
-	for _, s := range all {
-		overhead := ""
-		if s.PerSegmentOverhead != nil {
-			overhead = fmt.Sprintf("%+.1f%%", 100**s.PerSegmentOverhead)
-		}
-		fmt.Fprintf(&b, row, s.Timers, strconv.FormatUint(s.Segments, 10), strconv.FormatUint(s.Retransmissions, 10),
-			strconv.FormatUint(s.Timeouts, 10), fmt.Sprintf("%.4g", s.Goodput), fmt.Sprintf("%.3f", s.CPUSeconds),
-			fmt.Sprintf("%.0f", s.SegmentsPerCPUSecond), strings.TrimSpace(overhead))
-	}
+	b.WriteString(simLayout.Table(all))
 	if len(all) == 2 && all[0].Retransmissions != all[1].Retransmissions {
 		one := all[1]
 		fmt.Fprintf(&b, "Their work differs by %+d retransmissions and %+d timeouts: per arrival and expiry the\noverhead is %+.1f%%.\n",
