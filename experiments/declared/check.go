@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"tcpwheel/experiments"
+	"tcpwheel/pcaps/figure"
 )
 
 var (
@@ -183,6 +184,10 @@ func (c *claim) check(n *names, locals []string) error {
 		}
 	}
 	switch {
+	case c.Text.text() == "" || c.Source.text == "":
+		return lineError(line, "want text, the claim in one line, and source")
+	case c.Class.text == string(experiments.OfOthers) && c.Tag.text == string(experiments.Computed):
+		return lineError(line, "a computed figure is no published one: want another tag, or class: law")
 	case c.Expect == nil:
 		return lineError(line, "want expect")
 	case !c.Measure.set() && c.Measured.text() == "":
@@ -200,7 +205,26 @@ func (c *claim) check(n *names, locals []string) error {
 			return within(key, atLine(line, err))
 		}
 	}
+	switch {
+	case c.needsBasis():
+		return lineError(line, "want basis: where the numbers of expect come from")
+	case c.Why.text() == "":
+		return lineError(line, "want why: the reason that a reader is given if the claim fails")
+	}
 	return nil
+}
+
+// needsBasis reports whether the numbers that decide a claim are of nobody known.
+func (c *claim) needsBasis() bool {
+	switch b := c.Expect; {
+	case c.Basis.text != "" || c.Class.text == string(experiments.Check):
+	case b.Exactly.set() || b.Printed.set() || b.PrintedRange != nil || b.AsPrinted:
+	case c.Class.text == string(experiments.OfOthers):
+		return true
+	default:
+		return !b.Holds.set() || c.Differs != nil && !c.Differs.Holds.set()
+	}
+	return false
 }
 
 // text returns the text of a template, "" if the file has none.
@@ -249,6 +273,9 @@ func (n *names) columnsExist(key string, all []string) error {
 }
 
 func (t *table) check(n *names, locals []string) error {
+	if t.Title.text() == "" {
+		return lineError(t.Name.line, "want title")
+	}
 	in, err := n.in(t.Rows)
 	if err == nil {
 		err = in.columnsExist("each", t.Each)
@@ -299,6 +326,9 @@ func (g *graph) check(n *names, locals []string) error {
 	if err := n.fields(g, locals); err != nil {
 		return err
 	}
+	if g.Title.text() == "" || g.X.Label.text() == "" || g.Y.Label.text() == "" && g.Panels == nil {
+		return lineError(g.Name.line, "want title, x: {label: …} and y: {label: …}")
+	}
 	for _, s := range g.Series {
 		for _, p := range g.Panels {
 			in, err := n.in(s.Rows)
@@ -339,6 +369,9 @@ func (s *series) check(n *names, locals []string) error {
 	}
 	if err == nil {
 		err = in.columnsExist("series", columns)
+	}
+	if err == nil && s.Kind != "" && !slices.Contains(figure.Kinds, s.Kind) {
+		err = fmt.Errorf("kind: %q, want one of %s", s.Kind, strings.Trim(fmt.Sprint(figure.Kinds), "[]"))
 	}
 	if err == nil && (s.Points < 0 || s.Points > mostPoints) {
 		err = fmt.Errorf("points: %d, want 1 to %d", s.Points, mostPoints)

@@ -493,6 +493,14 @@ func TestWrongFiles(t *testing.T) {
 		{claim("    expected: {at_most: 1}\n"), "", "claims.yaml:8: claims: a: expected: no such key, did you mean expect?"},
 		{claim(""), "", "claims.yaml:2: claims: a: want expect"},
 		{claim("    expect: {at_most: 1, below: 2}\n"), "", "claims: a: expect: 2 rules, want one of"},
+		{claim("    expect: {atmost: 1}\n"), "", "claims.yaml:8: claims: a: expect: atmost: no such key, did you mean at_most?"},
+		{claim("    expect: {holds: 1 > 0, text: one, and two}\n"), "", "expect: and two: no such key"},
+		{claim("    expect: {exactly: 1}\n"), "", "claims.yaml:2: claims: a: want why"},
+		{claim("    expect: {at_most: 1}\n"), "", "want basis: where the numbers of expect come from"},
+		{strings.Replace(claim("    expect: {exactly: 1}\n"), "    text: t\n", "", 1), "", "want text"},
+		{strings.Replace(claim("    expect: {exactly: 1}\n"), "law", "published", 1), "", "no published one"},
+		{"found: 'waits {as}.'\n" + claim("    expect: {exactly: 1}\n"), "", "claims.yaml:1: found: {as}: no such claim"},
+		{"let: {n: count(where timers == bsd)}\n", "", "bsd: no such name, and a text has quotes: 'bsd'."},
 		{claim("    expect: {between: [1]}\n"), "", "1 numbers, want two"},
 		{claim("    expect: {holds: true}\n"), "", "holds needs a text"},
 		{claim("    expect: {at_most: 1}\n    when: true\n"), "", "when needs else"},
@@ -510,12 +518,18 @@ func TestWrongFiles(t *testing.T) {
 			"figures.yaml:1: tables: t: above: 1 values, want one for each of 4 columns"},
 		{"let: {}\n", "figures: {f: {series: [{over: sead, x: seed, y: 1}]}}\n", "series: sead: no such column, did you " +
 			"mean seed?"},
+		{"let: {}\n", "figures: {f: {title: t, x: {label: x}, y: {label: y}, series: [{kind: dotz, over: seed, x: seed, " +
+			"y: 1}]}}\n", `kind: "dotz", want one of line steps points bars dots links spans`},
+		{"let: {}\n", "figures: {f: {series: []}}\n", "figures.yaml:1: figures: f: want title"},
+		{"let: {n: 'least(ms(rtt'}\n", "", "not an expression: a ) is missing"},
+		{"let: {}\n", "tables: {t: {columns: {a: 1}}}\n", "figures.yaml:1: tables: t: want title"},
 		{"let: [1]\n", "", "claims.yaml:1: let: want a mapping"},
 		{"let: {n: max(rtt)}\n", "", "claims.yaml:1: let: n: rtt: a column outside of a measure"},
 		{"let: {}\n", "tables: {t: {title: x, for: seed, columns: {a: 1}}}\n",
 			"figures.yaml:1: tables: t: seed: a column outside of a measure"},
 		{"", "", "claims.yaml: empty, want a mapping"},
 		{"a: b: c\n", "", "claims.yaml: not YAML"},
+		{"let:\n  a: 1\n b: 2\n", "", "claims.yaml:3: not YAML"},
 	} {
 		sheet, err := Read(fstest.MapFS{"claims.yaml": {Data: []byte(c.claims)},
 			"figures.yaml": {Data: []byte("tables: {}\n" + c.figures)}}, ".")

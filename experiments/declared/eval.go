@@ -35,6 +35,7 @@ type scope struct {
 type base struct {
 	rows   *rows
 	groups map[string]*rows
+	none   func() string // says why the last condition that no row met may be wrong
 }
 
 // memo keeps the values of expressions in each row, for measures that see the same rows many times.
@@ -432,7 +433,48 @@ func (s *scope) chosen(where ast.Expr) ([]int, error) {
 			kept = append(kept, in.row)
 		}
 	}
+	if kept == nil {
+		s.base.none = func() string { return s.stranger(where) }
+	}
 	return kept, nil
+}
+
+// mostNamed is the most values of a column that a message lists.
+const mostNamed = 12
+
+// stranger says that a condition compares a column with a text that no row has there, "" if it does
+// not.
+func (s *scope) stranger(where ast.Expr) (says string) {
+	ast.Inspect(where, func(n ast.Node) bool {
+		same, ok := n.(*ast.BinaryExpr)
+		if !ok || same.Op != token.EQL {
+			return says == ""
+		}
+		id, ok := same.X.(*ast.Ident)
+		if !ok {
+			return says == ""
+		}
+		column, ok := s.table.index[id.Name]
+		in := *s
+		in.row = -1
+		v, err := in.eval(same.Y)
+		text, isText := v.(string)
+		if !ok || err != nil || !isText {
+			return says == ""
+		}
+		var have []string
+		for _, row := range s.table.values {
+			if v, _ := row[column].(string); !slices.Contains(have, v) {
+				have = append(have, v)
+			}
+		}
+		if !slices.Contains(have, text) {
+			says = fmt.Sprintf("; no row has %s %q%s: they have %s", id.Name, text, strings.TrimSuffix(nearest(text, have),
+				"?"), strings.Join(have[:min(len(have), mostNamed)], ", "))
+		}
+		return says == ""
+	})
+	return says
 }
 
 // each returns the value of an expression in each row that meets the condition.

@@ -124,7 +124,7 @@ func Open(files fs.FS, folder string, quick bool, find func(name string) *experi
 	if err != nil {
 		return nil, err
 	}
-	job.JudgeBy(sheet.question, sheet.found, func(plan, rows any) (*experiments.Outcome, error) {
+	job.JudgeBy(sheet.question, sheet.found.text, func(plan, rows any) (*experiments.Outcome, error) {
 		out, err := sheet.outcome(plan, tableOf(rows))
 		if err != nil || !sheet.bare {
 			return out, err
@@ -311,6 +311,7 @@ func (s *scope) claimText(c *claim) (made experiments.Claim, err error) {
 }
 
 func (s *scope) addClaim(out *experiments.Outcome, c *claim) error {
+	s.base.none = nil
 	made, err := s.claimText(c)
 	if err != nil {
 		return err
@@ -343,6 +344,9 @@ func (s *scope) addClaim(out *experiments.Outcome, c *claim) error {
 		what := c.wants()
 		if _, of, ok := strings.Cut(err.Error(), errNoRows.Error()+": "); ok {
 			what = of
+		}
+		if s.base.none != nil {
+			what += s.base.none()
 		}
 		out.NotApplicable(made, "the plan has no such rows: "+what)
 		return nil

@@ -129,7 +129,7 @@ func parse(text string) (expression, error) {
 	if err != nil {
 		_, reason, _ := strings.Cut(err.Error(), ": ")
 		return expression{}, fmt.Errorf("%q: not an expression: %s", text, strings.NewReplacer(inMark, "in", overMark,
-			"over", whereMark, "where", ifName, "if").Replace(reason))
+			"over", whereMark, "where", ifName, "if", "missing ',' before newline in argument list", "a ) is missing").Replace(reason))
 	}
 	e := expression{text, tree}
 	ast.Inspect(tree, func(n ast.Node) bool {

@@ -15,6 +15,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"tcpwheel/experiments/plan"
 	"tcpwheel/pcaps/figure"
 )
 
@@ -28,7 +29,8 @@ type Sheet struct {
 	figures   ordered[graph]
 	notes     ordered[note]
 
-	question, found string
+	question string
+	found    located
 
 	claimsFile, figuresFile string
 	bare                    bool // without figures.yaml
@@ -280,7 +282,7 @@ func Read(files fs.FS, folder string) (*Sheet, error) {
 		return nil, err
 	}
 	s.let, s.groups, s.claims, s.notes, s.tables, s.figures = c.Let, c.Groups, c.Claims, c.Notes, f.Tables, f.Figures
-	s.question, s.found = c.Question.text, c.Found.text
+	s.question, s.found = c.Question.text, c.Found
 	err := named(s.claimsFile, s.claims, func(c *claim, name prose) error { c.Name = name; return nil })
 	if err == nil {
 		err = named(s.figuresFile, s.figures, func(g *graph, name prose) error { g.Name = name; return nil })
@@ -340,7 +342,7 @@ func readFile(files fs.FS, name string, into any) error {
 	}
 	var doc yaml.Node
 	if err := yaml.Unmarshal(text, &doc); err != nil {
-		return fmt.Errorf("%s: not YAML: %s", name, strings.TrimPrefix(err.Error(), "yaml: "))
+		return plan.Syntax(name, err)
 	}
 	if len(doc.Content) != 1 {
 		return fmt.Errorf("%s: empty, want a mapping", name)
@@ -461,11 +463,34 @@ func (s *Sheet) Check(plan any, columns []Column) error {
 			return inFile(s.claimsFile, within("functions: "+name, atLine(f.line, err)))
 		}
 	}
+	if err := s.checkFound(); err != nil {
+		return inFile(s.claimsFile, err)
+	}
 	if err := n.file(map[string]parts{"claims": &s.claims, "notes": &s.notes}); err != nil {
 		return inFile(s.claimsFile, err)
 	}
 	if err := n.file(map[string]parts{"tables": &s.tables, "figures": &s.figures}); err != nil {
 		return inFile(s.figuresFile, err)
+	}
+	return nil
+}
+
+// braced finds what is shown in a finding: {claim}, or {claim#}.
+var braced = regexp.MustCompile(`\{([^{}]*?)#?\}`)
+
+// checkFound finds claims that the finding shows and the file does not have.
+func (s *Sheet) checkFound() error {
+	var all []string
+	for _, e := range s.claims {
+		if all = append(all, e.name); e.of.For.set() {
+			return nil // its names are known when the plan is
+		}
+	}
+	for _, m := range braced.FindAllStringSubmatch(s.found.text, -1) {
+		if !slices.Contains(all, m[1]) {
+			return lineError(s.found.line, fmt.Sprintf("found: %s: no such claim%s, want one of %s", m[0],
+				nearest(m[1], all), strings.Join(all, ", ")))
+		}
 	}
 	return nil
 }
@@ -522,9 +547,12 @@ func (n *names) check(tree ast.Expr, locals []string) (err error) {
 		case *ast.Ident:
 			if !n.values[x.Name] && !slices.Contains(n.columns, x.Name) && !slices.Contains(locals, x.Name) {
 				all := append(slices.Sorted(maps.Keys(n.values)), n.columns...)
-				err = fmt.Errorf("%s: no such name%s; known are the plan's and let's %s, and the columns %s", x.Name,
-					nearest(x.Name, all),
-					strings.Join(slices.Sorted(maps.Keys(n.values)), ", "), strings.Join(n.columns, ", "))
+				meant := nearest(x.Name, all)
+				if meant == "" {
+					meant = fmt.Sprintf(", and a text has quotes: '%s'.", x.Name)
+				}
+				err = fmt.Errorf("%s: no such name%s Known are the columns %s, and of the plan and let %s", x.Name, meant,
+					strings.Join(n.columns, ", "), strings.Join(slices.Sorted(maps.Keys(n.values)), ", "))
 			}
 		}
 		return true

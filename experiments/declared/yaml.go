@@ -134,6 +134,10 @@ func inFile(name string, err error) error {
 // strict decodes a node. It refuses keys that a struct has no field for, and names the nearest one.
 func strict(n *yaml.Node, into any) error {
 	v := reflect.ValueOf(into).Elem()
+	if v.Kind() == reflect.Pointer {
+		v.Set(reflect.New(v.Type().Elem()))
+		return strict(n, v.Interface())
+	}
 	if _, own := into.(yaml.Unmarshaler); own || v.Kind() != reflect.Struct {
 		return yamlError(n.Decode(into), n.Line)
 	}

@@ -15,8 +15,8 @@ var (
 	numbered   = regexp.MustCompile(`^, number ([0-9]+)`)
 )
 
-// syntax rewrites an error of the YAML decoder in this package's form, file:line: text.
-func syntax(name string, err error) error {
+// Syntax rewrites an error of the YAML decoder in this package's form, file:line: text.
+func Syntax(name string, err error) error {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	m := syntaxLine.FindStringSubmatch(text)
 	if m == nil {

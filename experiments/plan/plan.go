@@ -32,7 +32,7 @@ func Parse(name string, text []byte) (*File, error) {
 		if errors.Is(err, io.EOF) {
 			return nil, fmt.Errorf("%s: empty, want a mapping of keys to values", name)
 		}
-		return nil, syntax(name, err)
+		return nil, Syntax(name, err)
 	}
 	if err := dec.Decode(&more); !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%s:%d: a document more, want one", name, more.Line)

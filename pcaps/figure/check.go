@@ -49,7 +49,7 @@ func bad(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) }
 
 // checkSeries returns an error if a series cannot be drawn on the axes.
 func (f *Figure) checkSeries(s *Series) error {
-	if !slices.Contains([]Kind{Line, Steps, Points, Bars, Dots, Links, Spans}, s.Kind) {
+	if !slices.Contains(Kinds, s.Kind) {
 		return fmt.Errorf("kind %q", s.Kind)
 	}
 	if s.Colour != "" && !slices.Contains(colours, s.Colour) {

@@ -60,6 +60,9 @@ const (
 	Spans  Kind = "spans"  // bars along X from Lo to Hi, at Y
 )
 
+// Kinds are all of them.
+var Kinds = []Kind{Line, Steps, Points, Bars, Dots, Links, Spans}
+
 // Colour is the name of a colour of the palette.
 type Colour string
 
