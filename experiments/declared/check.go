@@ -214,7 +214,7 @@ func (c *claim) check(n *names, locals []string) error {
 	return nil
 }
 
-// needsBasis reports whether the numbers that decide a claim are of nobody known.
+// needsBasis reports whether the file does not say where the numbers that decide a claim come from.
 func (c *claim) needsBasis() bool {
 	switch b := c.Expect; {
 	case c.Basis.text != "" || c.Class.text == string(experiments.Check):

@@ -123,13 +123,16 @@ type expression struct {
 	tree ast.Expr
 }
 
+// inWords replaces what a text cannot spell in the parser's messages.
+var inWords = strings.NewReplacer(inMark, "in", overMark, "over", whereMark, "where", ifName, "if",
+	"missing ',' before newline in argument list", "a ) is missing")
+
 // parse parses an expression. Names are checked later, by names.check.
 func parse(text string) (expression, error) {
 	tree, err := parser.ParseExpr(respell(text))
 	if err != nil {
 		_, reason, _ := strings.Cut(err.Error(), ": ")
-		return expression{}, fmt.Errorf("%q: not an expression: %s", text, strings.NewReplacer(inMark, "in", overMark,
-			"over", whereMark, "where", ifName, "if", "missing ',' before newline in argument list", "a ) is missing").Replace(reason))
+		return expression{}, fmt.Errorf("%q: not an expression: %s", text, inWords.Replace(reason))
 	}
 	e := expression{text, tree}
 	ast.Inspect(tree, func(n ast.Node) bool {
