@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"strings"
 
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"tcpwheel/netstack/virtual"
@@ -46,6 +47,28 @@ func newKernel(addr netip.Prefix) (k *kernel, err error) {
 		return k, err
 	}
 	return k, k.Device.Up()
+}
+
+// setQdisc replaces the queueing discipline of the device.
+func (k *kernel) setQdisc(kind string) error {
+	return k.Do(func() error {
+		h, err := netlink.NewHandle(unix.NETLINK_ROUTE)
+		if err != nil {
+			return err
+		}
+		defer h.Close()
+		dev, err := h.LinkByName(k.Device.Name())
+		if err != nil {
+			return err
+		}
+		attrs := netlink.QdiscAttrs{LinkIndex: dev.Attrs().Index, Parent: netlink.HANDLE_ROOT,
+			Handle: netlink.MakeHandle(1, 0)}
+		err = h.QdiscReplace(&netlink.GenericQdisc{QdiscAttrs: attrs, QdiscType: kind})
+		if errors.Is(err, unix.ENOENT) {
+			return fmt.Errorf("this kernel has no queueing discipline %s: %w", kind, errors.ErrUnsupported)
+		}
+		return err
+	})
 }
 
 // Do calls f on a thread in the namespace. Sockets that f opens belong to the kernel there.

@@ -18,6 +18,10 @@ type PairConfig struct {
 	There, Back sim.LinkConfig
 	Seed        uint64 // of the links' random numbers
 
+	// Qdisc is the queueing discipline of the server, if that is a kernel: fq, for example. "" is the
+	// kernel's choice. NewPair returns errors.ErrUnsupported if the kernel does not have it.
+	Qdisc string
+
 	// Sent and Arrived observe each packet as it enters and leaves the link. nil observes nothing.
 	// Calls for one direction do not overlap.
 	Sent, Arrived func(Packet)

@@ -61,16 +61,21 @@ func NewPair(cfg PairConfig) (p *Pair, err error) {
 	if cfg.Server != nil {
 		return p, p.serveStack(cfg.Server, o)
 	}
-	return p, p.serveKernel(o)
+	return p, p.serveKernel(o, cfg.Qdisc)
 }
 
 // serveKernel makes a second kernel the server.
-func (p *Pair) serveKernel(o tun.LinkOptions) error {
+func (p *Pair) serveKernel(o tun.LinkOptions, qdisc string) error {
 	server, err := newKernel(netip.MustParsePrefix(serverAddr))
 	if err != nil {
 		return err
 	}
 	p.closers = append(p.closers, server.Close)
+	if qdisc != "" {
+		if err := server.setQdisc(qdisc); err != nil {
+			return err
+		}
+	}
 	joined, err := tun.Join(server.Device.Endpoint(), p.client.Device.Endpoint(), o)
 	if err != nil {
 		return err

@@ -1,17 +1,47 @@
 package netns
 
 import (
+	"errors"
 	"io"
+	"net/netip"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/vishvananda/netlink"
 
 	"tcpwheel/netstack/leaktest"
 	"tcpwheel/netstack/sim"
 )
 
 func TestMain(m *testing.M) { os.Exit(leaktest.Main(m, "tcpwheel/")) }
+
+// TestQdisc sets a queueing discipline that each kernel has, and one that none has.
+func TestQdisc(t *testing.T) {
+	k, err := newKernel(netip.MustParsePrefix(serverAddr))
+	Must(t, err)
+	Must(t, k.setQdisc("pfifo"))
+	Must(t, k.Do(func() error {
+		dev, err := netlink.LinkByName(k.Device.Name())
+		if err != nil {
+			return err
+		}
+		all, err := netlink.QdiscList(dev)
+		if err == nil && (len(all) != 1 || all[0].Type() != "pfifo") {
+			t.Errorf("the device has %v, want pfifo", all)
+		}
+		return err
+	}))
+	if err := k.Close(); err != nil {
+		t.Error(err)
+	}
+	s, err := NewPair(PairConfig{Qdisc: "none-such"})
+	if !errors.Is(err, errors.ErrUnsupported) || s != nil || !strings.Contains(err.Error(), "discipline none-such") {
+		t.Errorf("%v, %v, want an error that names it", s, err)
+	}
+}
 
 // TestLostTail: the segment with the last byte of a kernel's response is lost once. The kernel
 // retransmits it, by its probe or its timer, two round trips later at the earliest. On a busy
