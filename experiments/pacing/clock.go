@@ -2,6 +2,7 @@ package pacing
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"time"
 
@@ -17,6 +18,7 @@ type Timing struct {
 	Flows  int           `json:"flows"`
 	Packet stat.Interval `json:"packet" unit:"ns" help:"of a packet: median, fastest, slowest round"`
 	Ratio  stat.Interval `json:"ratio" help:"of its time to that of one-wheel in the same round, likewise"`
+	Bytes  float64       `json:"bytes" unit:"bytes" help:"of memory for a flow, with all that the queues hold"`
 }
 
 var timed = declared.Judge[Plan, Timing](files, "clock")
@@ -28,7 +30,7 @@ const clockSpan = 20 * time.Millisecond
 func clock(ctx context.Context, p *Plan) (*experiments.Outcome, error) {
 	var all []Timing
 	for _, flows := range p.Flows {
-		ns, err := p.timeRounds(ctx, flows)
+		ns, bytes, err := p.timeRounds(ctx, flows)
 		if err != nil {
 			return nil, err
 		}
@@ -38,7 +40,7 @@ func clock(ctx context.Context, p *Plan) (*experiments.Outcome, error) {
 			for round, took := range ns[i] {
 				ratios[round] = took / one[round]
 			}
-			all = append(all, Timing{queue, flows, middle(ns[i]), middle(ratios)})
+			all = append(all, Timing{queue, flows, middle(ns[i]), middle(ratios), bytes[i] / float64(flows)})
 		}
 	}
 	return timed(p, all)
@@ -49,26 +51,36 @@ func middle(all []float64) stat.Interval {
 	return stat.Interval{Value: stat.Median(all), Lo: stat.Quantile(all, 0), Hi: stat.Quantile(all, 1)}
 }
 
-// timeRounds returns the nanoseconds of a packet, by queue and round. Rounds are interleaved, so
-// that other programs meet all queues alike.
-func (p *Plan) timeRounds(ctx context.Context, flows int) (ns [][]float64, err error) {
+// heapBytes returns the memory in use.
+func heapBytes() float64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapAlloc)
+}
+
+// timeRounds returns the nanoseconds of a packet, by queue and round, and the memory of each queue.
+// Rounds are interleaved, so that other programs meet all queues alike.
+func (p *Plan) timeRounds(ctx context.Context, flows int) (ns [][]float64, bytes []float64, err error) {
 	pacers := make([]*pacer, len(p.Queues))
 	for i, queue := range p.Queues {
+		before := heapBytes()
 		if pacers[i], err = p.newPacer(queue, flows, false); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		pacers[i].run(wheel.Time(p.RTO+pacers[i].gap), p.Tick)
+		bytes = append(bytes, max(heapBytes()-before, 0))
 	}
 	ns = make([][]float64, len(p.Queues))
 	for range p.Rounds {
 		for i, w := range pacers {
 			if err := ctx.Err(); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			sent, begin := w.packets, time.Now()
 			w.run(w.now.Add(max(clockSpan, w.gap)), p.Tick)
 			ns[i] = append(ns[i], float64(time.Since(begin))/float64(max(w.packets-sent, 1)))
 		}
 	}
-	return ns, nil
+	return ns, bytes, nil
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
+	"tcpwheel/experiments/declared"
 	"tcpwheel/netstack"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/virtual"
@@ -28,70 +29,85 @@ func needsRoot() error {
 	return nil
 }
 
-// kernelGaps measures the gaps of real senders over the path of gaps.csv by the log of its link:
-// this machine's kernel, and the binding, each with pacing and without.
-func kernelGaps(ctx context.Context, p *Plan) (*experiments.Outcome, error) {
-	t := experiments.Table{Name: "kernel", Title: fmt.Sprintf("Trains of real senders, ended by a gap of %v, by the log "+
-		"of the link between two namespaces: %v Mbit/s, %v", p.Train, p.GapRate/1e6, p.GapTrip),
-		Columns: []string{"sender", "packets", "alone, %", "in trains of up to 5, %", "longest train",
-			"dropped by the queue"},
-	}
-	for _, s := range []struct {
-		name          string
-		paced, kernel bool
-	}{
-		{"the kernel", false, true}, {"the kernel, SO_MAX_PACING_RATE", true, true},
-		{"the binding", false, false}, {"the binding, +pacing", true, false},
-	} {
-		w, err := p.realGaps(ctx, s.kernel, s.paced)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", s.name, err)
-		}
-		share := func(n int) float64 { return 100 * float64(n) / float64(max(w.Sent, 1)) }
-		t.Add(s.name, w.Sent, share(w.Alone), share(w.UpTo5), w.Longest, int(w.Dropped))
-	}
-	return &experiments.Outcome{Tables: []experiments.Table{t}, Notes: []string{fmt.Sprintf("Without fq the kernel's TCP "+
-		"paces by a timer of its own, at the rate of the bottleneck; the binding by its wheel, with a tick of %v.",
-		p.Ticks[0])}}, nil
+// Sender is a real sender's transfer: a row of the live part.
+type Sender struct {
+	Sender string `json:"sender" help:"kernel, kernel-paced, kernel-fq, binding or binding-paced"`
+	Qdisc  string `json:"qdisc" help:"of the kernel that sends, if it is not the kernel's own choice"`
+	Kernel bool   `json:"kernel" help:"whether this machine's kernel sends, and not the binding"`
+	Cell
 }
 
-// realGaps sends one transfer of the plan in real time.
-func (p *Plan) realGaps(ctx context.Context, kernel, paced bool) (w *watch, err error) {
-	w = &watch{Cell: Cell{Gap: packetTime(p.GapRate)}, split: p.Train}
+var judgeSenders = declared.Judge[Plan, Sender](files, "kernel")
+
+// kernelGaps measures the gaps of real senders over the path of gaps.csv by the log of its link:
+// this machine's kernel, and the binding, each with pacing and without. A kernel without fq leaves
+// out its row.
+func kernelGaps(ctx context.Context, p *Plan) (*experiments.Outcome, error) {
+	path := Cell{Kind: ofGaps, Tick: p.Ticks[0], Rate: p.GapRate, RoundTrip: p.GapTrip, Gap: packetTime(p.GapRate),
+		Room: p.GapBuffer}
+	paced := path
+	paced.Paced = true
+	var all []Sender
+	var lacks []string
+	for _, s := range []Sender{{"kernel", "", true, path}, {"kernel-paced", "", true, paced},
+		{"kernel-fq", "fq", true, paced}, {"binding", "", false, path}, {"binding-paced", "", false, paced}} {
+		err := p.send(ctx, &s)
+		if errors.Is(err, errors.ErrUnsupported) {
+			lacks = append(lacks, fmt.Sprintf("Without the row %s: %v.", s.Sender, err))
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", s.Sender, err)
+		}
+		all = append(all, s)
+	}
+	out, err := judgeSenders(p, all)
+	if err == nil {
+		out.Notes = append(out.Notes, lacks...)
+	}
+	return out, err
+}
+
+// send sends one transfer of the plan in real time.
+func (p *Plan) send(ctx context.Context, s *Sender) (err error) {
+	w := &watch{Cell: s.Cell, split: p.Train}
 	link := sim.LinkConfig{Rate: uint64(p.GapRate), Overhead: overhead, Delay: p.GapTrip / 2,
 		Queue: sim.Limit{Packets: uint32(p.GapBuffer)}}
-	cfg := netns.PairConfig{There: link, Back: sim.LinkConfig{Delay: p.GapTrip / 2}, Sent: func(s netns.Packet) {
-		if s.FromServer && s.Model.End > s.Model.Start {
-			w.depart(s.At)
-			if s.Fate.Outcome == sim.QueueDropped {
-				w.Dropped++
+	cfg := netns.PairConfig{There: link, Back: sim.LinkConfig{Delay: p.GapTrip / 2}, Qdisc: s.Qdisc,
+		Sent: func(n netns.Packet) {
+			if n.FromServer && n.Model.End > n.Model.Start {
+				w.depart(n.At)
+				if n.Fate.Outcome == sim.QueueDropped {
+					w.Dropped++
+				}
 			}
-		}
-	}}
-	if !kernel {
-		conn := p.Timers.Config()
-		conn.Policy.Tick, conn.Pacing = p.Ticks[0], paced
+		}}
+	if !s.Kernel {
+		conn := p.GapTimers.Config()
+		conn.Policy.Tick, conn.Pacing = s.Tick, s.Paced
 		cfg.Server = &virtual.TCP{Config: netstack.Config{Conn: conn}}
 	}
 	pair, err := netns.NewPair(cfg)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, kernelLimit)
 	defer cancel()
 	l, _, err := pair.Listen(livePort)
 	if err != nil {
-		return nil, errors.Join(err, pair.Close())
+		return errors.Join(err, pair.Close())
 	}
 	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
 	sent := make(chan error, 1)
-	go func() { sent <- p.serve(ctx, l, kernel && paced) }()
+	go func() { sent <- p.serve(ctx, l, s.Kernel && s.Paced) }()
 	c, err := pair.Dial(ctx, 0, livePort)
 	if err == nil {
 		if at, ok := ctx.Deadline(); ok {
 			err = c.SetDeadline(at)
 		}
-		_, failed := io.Copy(io.Discard, c)
+		began := pair.Now()
+		n, failed := io.Copy(io.Discard, c)
+		w.Took, w.Bits = pair.Now().Sub(began), float64(8*n)
 		err = errors.Join(err, failed, c.Close())
 	}
 	if stop() {
@@ -99,7 +115,8 @@ func (p *Plan) realGaps(ctx context.Context, kernel, paced bool) (w *watch, err 
 	}
 	err = errors.Join(err, <-sent, pair.Close())
 	w.endTrain()
-	return w, err
+	s.Cell = w.Cell
+	return err
 }
 
 // livePort is the port of the sender.

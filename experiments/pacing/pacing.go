@@ -13,7 +13,7 @@ import (
 	"tcpwheel/experiments/internal/testbed"
 )
 
-//go:embed README.md plan.yaml claims.yaml figures.yaml clock/*.yaml gaps.csv
+//go:embed README.md plan.yaml claims.yaml figures.yaml clock/*.yaml kernel/*.yaml gaps.csv
 var files embed.FS
 
 // Plan is the plan of the study. Ticks, rates, round trips and losses are crossed.
@@ -38,11 +38,12 @@ type Plan struct {
 	Tail       int            `plan:"tail_transfer" min:"1" max:"10000"`
 	Tails      int            `plan:"tail_transfers" min:"1" max:"100000"`
 
-	GapRate   int           `plan:"gap_rate" unit:"rate" min:"100000" max:"100000000000"`
-	GapTrip   time.Duration `plan:"gap_round_trip" min:"10us" max:"1s"`
-	GapBuffer int           `plan:"gap_buffer" min:"1" max:"100000"`
-	GapBytes  int           `plan:"gap_bytes" unit:"size" min:"100000" max:"1000000000"`
-	Train     time.Duration `plan:"train" min:"1us" max:"1s"`
+	GapTimers testbed.Timers `plan:"gap_timers"`
+	GapRate   int            `plan:"gap_rate" unit:"rate" min:"100000" max:"100000000000"`
+	GapTrip   time.Duration  `plan:"gap_round_trip" min:"10us" max:"1s"`
+	GapBuffer int            `plan:"gap_buffer" min:"1" max:"100000"`
+	GapBytes  int            `plan:"gap_bytes" unit:"size" min:"100000" max:"1000000000"`
+	Train     time.Duration  `plan:"train" min:"1us" max:"1s"`
 
 	Queues  []string      `plan:"queues" oneof:"one-wheel two-wheels hierarchy heap tree"`
 	Flows   []int         `plan:"flows" min:"10" max:"10000000" order:"rising"`

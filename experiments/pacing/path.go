@@ -63,6 +63,8 @@ func (p *Plan) transfers(c Cell, segments, objects int, split time.Duration) fun
 			conn = p.OldTimers.Config()
 		case ofTails:
 			conn = p.TailTimers.Config()
+		case ofGaps:
+			conn = p.GapTimers.Config()
 		}
 		conn.Policy.Tick, conn.Pacing, conn.Socket.NoDelay = c.Tick, c.Paced, true
 		bottleneck := sim.LinkConfig{Rate: uint64(c.Rate), Overhead: overhead, Delay: c.RoundTrip / 2}

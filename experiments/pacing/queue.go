@@ -41,33 +41,34 @@ func (p *Plan) flowGap(flows int) time.Duration {
 // newPacer returns a pacer whose flows begin evenly over a gap.
 func (p *Plan) newPacer(kind string, flows int, count bool) (*pacer, error) {
 	w := &pacer{flows: flows, rto: p.RTO, gap: p.flowGap(flows)}
-	open := func(scheme string, tick time.Duration) error {
+	// open adds a facility for the numbers from, up to but not including to.
+	open := func(scheme string, tick time.Duration, from, to int) error {
 		f, err := wheel.New(scheme, wheel.Config{Tick: tick, Count: count})
 		if err != nil {
 			return err
 		}
-		f.Reserve(2 * flows)
-		for i := range 2 * flows {
+		f.Reserve(to - from)
+		for i := from; i < to; i++ {
 			f.New(uint64(i))
 		}
-		w.queues = append(w.queues, &facility{f})
+		w.queues = append(w.queues, &facility{f, from - 1})
 		return nil
 	}
 	var err error
 	switch kind {
 	case oneWheel:
-		err = open(wheel.Default, p.Tick)
+		err = open(wheel.Default, p.Tick, 0, 2*flows)
 	case "hierarchy":
-		err = open("scheme7", p.Tick)
+		err = open("scheme7", p.Tick, 0, 2*flows)
 	case "two-wheels":
-		if err = open(wheel.Default, p.Tick); err == nil {
-			err = open(wheel.Default, p.Coarse)
+		if err = open(wheel.Default, p.Tick, 0, flows); err == nil {
+			err = open(wheel.Default, p.Coarse, flows, 2*flows)
 		}
 	case "heap":
 		w.queues = append(w.queues, &timerHeap{place: make([]int, 2*flows), at: make([]wheel.Time, 2*flows)})
 	case "tree":
 		w.queues = append(w.queues, &redBlack{nodes: make([]rbNode, flows+1)})
-		err = open(wheel.Default, p.Coarse)
+		err = open(wheel.Default, p.Coarse, flows, 2*flows)
 	}
 	if err != nil {
 		return nil, err
@@ -129,12 +130,15 @@ func (p *Plan) operations(c Cell) func(context.Context) (Cell, error) {
 }
 
 // facility is a facility of package wheel. Its timers are numbered from 1.
-type facility struct{ wheel.Facility }
+type facility struct {
+	wheel.Facility
+	before int // the number before that of the first timer
+}
 
-func (f *facility) set(flow int, at wheel.Time) { f.Schedule(wheel.Timer(flow+1), at) }
+func (f *facility) set(flow int, at wheel.Time) { f.Schedule(wheel.Timer(flow-f.before), at) }
 
 func (f *facility) advance(now wheel.Time, due func(int)) {
-	f.Advance(now, 0, func(t wheel.Timer) { due(int(t) - 1) })
+	f.Advance(now, 0, func(t wheel.Timer) { due(int(t) + f.before) })
 }
 
 func (f *facility) work() (records, wakes uint64) {
