@@ -60,5 +60,5 @@ func ExampleSpans() {
 		s.Add(wheel.Time(i+1).Sub(0) * 1_000_000)
 	}
 	fmt.Println(s.Len(), track.SpanText(s.Quantile(0.5)), track.SpanText(s.Quantile(0.95)))
-	// Output: 100 51.0 ms 95.0 ms
+	// Output: 100 50.0 ms 95.0 ms
 }

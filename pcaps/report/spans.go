@@ -3,6 +3,8 @@ package report
 import (
 	"slices"
 	"time"
+
+	"tcpwheel/wheel/stat"
 )
 
 // Spans keeps time spans for quantiles: all of the first 4096, then every second one, and so on.
@@ -39,12 +41,12 @@ func (s *Spans) Add(d time.Duration) {
 // Len returns how many spans were added.
 func (s *Spans) Len() int { return s.seen }
 
-// Quantile returns the q-quantile of the kept spans, 0 if there are none.
+// Quantile returns the q-quantile of the kept spans, as in package stat; 0 if there are none.
 func (s *Spans) Quantile(q float64) time.Duration {
 	if len(s.all) == 0 {
 		return 0
 	}
-	return s.inOrder()[int(q*float64(len(s.all)-1)+0.5)]
+	return s.inOrder()[stat.Rank(len(s.all), q)]
 }
 
 // inOrder returns the kept spans, shortest first.

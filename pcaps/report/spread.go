@@ -8,6 +8,7 @@ import (
 	"tcpwheel/pcaps/figure"
 	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/stat"
 )
 
 // curve is one distribution of a figure.
@@ -41,7 +42,7 @@ func distribution(title, axis, name string, curves []curve) (picture, bool) {
 		if len(k.all) == 0 {
 			continue
 		}
-		s := figure.Series{Name: fmt.Sprintf("%s (%d, median %s)", k.name, k.n, track.SpanText(k.all[len(k.all)/2])), Kind: figure.Steps, Colour: k.colour}
+		s := figure.Series{Name: fmt.Sprintf("%s (%d, median %s)", k.name, k.n, track.SpanText(k.all[stat.Rank(len(k.all), 0.5)])), Kind: figure.Steps, Colour: k.colour}
 		s.Add(max(k.all[0], lo).Seconds(), 0)
 		for i, span := range k.all {
 			share := float64(i+1) / float64(len(k.all))

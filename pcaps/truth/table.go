@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tcpwheel/pcaps/track"
+	"tcpwheel/wheel/stat"
 )
 
 // Write writes the tables: episodes, packets with tshark's labels if there are any, and verdicts.
@@ -20,7 +21,7 @@ func (s *Tally) Write(w io.Writer) {
 	(&grid{}).add("found:", s.Episodes.columns()).write(w)
 	if n := len(s.Errors); n > 0 {
 		errors := slices.Sorted(slices.Values(s.Errors))
-		fmt.Fprintf(w, "D is off by %v in the median, by %v at the 95th percentile\n", round(errors[n/2]), round(errors[n*95/100]))
+		fmt.Fprintf(w, "D is off by %v in the median, by %v at the 95th percentile\n", round(errors[stat.Rank(n, 0.5)]), round(errors[stat.Rank(n, 0.95)]))
 	}
 	right, all = s.Packets.Right()
 	fmt.Fprintf(w, "%d of %d retransmitted packets: %.2f %%\n", right, all, percent(right, all))

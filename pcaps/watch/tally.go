@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tcpwheel/pcaps/track"
+	"tcpwheel/wheel/stat"
 )
 
 // measured reports whether T_rec counts: something was lost and repaired.
@@ -51,7 +52,7 @@ func (k *KindTally) quantiles(all []time.Duration) {
 	}
 	slices.Sort(all)
 	at := func(q float64) *float64 {
-		s := all[int(q*float64(len(all)-1)+0.5)].Seconds()
+		s := all[stat.Rank(len(all), q)].Seconds()
 		return &s
 	}
 	k.P50, k.P95, k.P99 = at(0.50), at(0.95), at(0.99)

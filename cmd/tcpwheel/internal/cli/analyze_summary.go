@@ -12,6 +12,7 @@ import (
 	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
 	"tcpwheel/wheel/base/record"
+	"tcpwheel/wheel/stat"
 )
 
 // summary summarises one file. It keeps sums, durations for quantiles, and the episodes of the
@@ -78,13 +79,13 @@ func (s *recoveries) add(r recovery) {
 	s.seen++
 }
 
-// median returns the recovery with the median T_rec, the longer of two. ok is false without any.
+// median returns the recovery with the median T_rec, as in package stat. ok is false without any.
 func (s *recoveries) median() (r recovery, ok bool) {
 	if len(s.all) == 0 {
 		return recovery{}, false
 	}
 	slices.SortFunc(s.all, func(x, y recovery) int { return cmp.Compare(x.tRec, y.tRec) })
-	return s.all[len(s.all)/2], true
+	return s.all[stat.Rank(len(s.all), 0.5)], true
 }
 
 func newSummary(file string, a *analysis) *summary {
