@@ -121,7 +121,7 @@ func (v *replayView) nodes() g.Group {
 				g.If(len(v.Headline.Each) > 0, h.Ul(g.Map(v.Headline.Each, func(s string) g.Node { return h.Li(g.Text(s), newline) }))),
 			}
 		}),
-		g.Iff(v.Savings != nil, func() g.Node {
+		g.Iff(v.Savings != nil || v.Times != nil, func() g.Node {
 			return g.Group{h.Div(h.Class("opening"), v.Savings.node(), v.Times.node()), newline}
 		}),
 		htmlpage.Soft("Made by tcpwheel. Each policy replayed the losses, delays and applications of the captures in virtual time, with all else equal. T_rec is the time from the first transmission to the ACK of the repair. The oracle retransmits when the captured senders did: a loss counts only where it takes the captured time, within 10 % or 2 ms."),

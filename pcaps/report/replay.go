@@ -134,8 +134,9 @@ func (r *Replays) Write(w io.Writer) error {
 		v.Policies, v.Models = r.policies(summaries), r.models()
 		v.Open = openPolicies(summaries)
 		r.gated(&v)
-		fig := r.savings(summaries)
-		v.Savings = &fig
+		if fig, ok := r.savings(summaries); ok {
+			v.Savings = &fig
+		}
 		if fig, ok := r.lossTimes(); ok {
 			v.Times = &fig
 		}

@@ -103,6 +103,17 @@ func TestReplayPageIsWellFormed(t *testing.T) {
 	}
 }
 
+// TestNothingSavedIsNotDrawn summarizes policies without a loss that counts: there is no figure.
+func TestNothingSavedIsNotDrawn(t *testing.T) {
+	r := replayed(t, "lossy.pcapng", captured(t, 1, 100_000, lossy), "linux", "bsd")
+	if fig, ok := r.savings(make([]replay.Summary, 2)); ok {
+		t.Errorf("the figure is %+v, want none", fig)
+	}
+	if _, ok := r.savings(r.study().Summarize(r.Results)); !ok {
+		t.Error("no figure of policies with losses that count")
+	}
+}
+
 // TestReplayNamesAreEscaped has a file whose name is code, and no connection that can be replayed.
 func TestReplayNamesAreEscaped(t *testing.T) {
 	const evil = `"><script>alert(1)</script><img src=x onerror=alert(1)>,` + "\n=1+1"

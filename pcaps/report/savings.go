@@ -69,12 +69,15 @@ func span(all []saving) (least, most float64) {
 	return least, most
 }
 
-// savings draws each policy's saving by the three keys, with its interval.
-func (r *Replays) savings(summaries []replay.Summary) picture {
+// savings draws each policy's saving by the three keys, with its interval. ok is false without any.
+func (r *Replays) savings(summaries []replay.Summary) (p picture, ok bool) {
 	const line, longest = 26, 34
 	var all []saving
 	for i := range summaries {
 		all = append(all, savingOf(&summaries[i]))
+	}
+	if !slices.ContainsFunc(all, func(w saving) bool { return w.known[replay.ByRange] }) {
+		return p, false
 	}
 	least, most := span(all)
 	// A policy that is many times slower would leave no room for the others. The axis ends here, and
@@ -126,7 +129,7 @@ func (r *Replays) savings(summaries []replay.Summary) picture {
 		Name: "savings", Title: "What each policy saves", Caption: r.savingsCaption(beyond), Height: float64(line * len(all)),
 		X: x, Y: figure.Axis{Label: "policy", Ticks: names}, Series: filled(series[:]...),
 		Marks: []figure.Mark{{Label: "as the oracle", Vertical: true}},
-	}, t.b.String()}
+	}, t.b.String()}, true
 }
 
 // savingsCaption explains the keys. beyond says that some savings are outside the figure.
