@@ -7,7 +7,6 @@
 package samples
 
 import (
-	"embed"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -15,9 +14,6 @@ import (
 	"path"
 	"strings"
 )
-
-//go:embed */*.gz scenarios.json
-var files embed.FS
 
 // Sample describes a scenario.
 type Sample struct {
