@@ -79,6 +79,25 @@ func LoopbackUp(name string) error {
 	})
 }
 
+const featureUsecTS = 1 << 4 // RTAX_FEATURE_TCP_USEC_TS of linux/rtnetlink.h
+
+// SetFineTimestamps gives the routes of PairDevice, in the namespace of the calling thread, the
+// feature tcp_usec_ts: TCP timestamps then count microseconds, since Linux 6.7. It is for iproute2
+// before 6.7, which cannot.
+func SetFineTimestamps() error {
+	device, err := netlink.LinkByName(PairDevice)
+	if err != nil {
+		return err
+	}
+	routes, err := netlink.RouteList(device, netlink.FAMILY_V4)
+	for i := range routes {
+		r := &routes[i]
+		r.Features |= featureUsecTS
+		err = errors.Join(err, netlink.RouteReplace(r))
+	}
+	return err
+}
+
 // WriteSysctls writes kernel settings, named as below /proc/sys ("net/ipv4/tcp_sack"), in the
 // namespace of the calling thread.
 func WriteSysctls(values map[string]string) error {

@@ -10,11 +10,15 @@ import (
 
 // KernelInfo is what the kernel knows of a connection: part of its TCP_INFO.
 type KernelInfo struct {
-	SRTT, RTO     time.Duration // tcpi_rtt and tcpi_rto
-	Unacked       uint32        // segments in flight
-	Retransmitted uint32        // segments retransmitted and not yet acknowledged
-	Jiffy         time.Duration // the tick of the kernel's timers
+	SRTT, RTO      time.Duration // tcpi_rtt and tcpi_rto
+	ATO            time.Duration // tcpi_ato: how long an ACK may wait
+	Unacked        uint32        // segments in flight
+	Retransmitted  uint32        // segments retransmitted and not yet acknowledged
+	FineTimestamps bool          // timestamps count microseconds
+	Jiffy          time.Duration // the tick of the kernel's timers
 }
+
+const optUsecTS = 64 // TCPI_OPT_USEC_TS of linux/tcp.h, since Linux 6.7
 
 // ReadInfo returns what the kernel knows of a connection.
 func ReadInfo(c net.Conn) (KernelInfo, error) {
@@ -33,7 +37,8 @@ func ReadInfo(c net.Conn) (KernelInfo, error) {
 	}
 	const us = time.Microsecond
 	return KernelInfo{
-		SRTT: time.Duration(info.Rtt) * us, RTO: time.Duration(info.Rto) * us,
-		Unacked: info.Unacked, Retransmitted: info.Retrans, Jiffy: time.Duration(jiffy.Nano()),
+		SRTT: time.Duration(info.Rtt) * us, RTO: time.Duration(info.Rto) * us, ATO: time.Duration(info.Ato) * us,
+		Unacked: info.Unacked, Retransmitted: info.Retrans, FineTimestamps: info.Options&optUsecTS != 0,
+		Jiffy: time.Duration(jiffy.Nano()),
 	}, nil
 }

@@ -36,7 +36,7 @@ func newKernel(addr netip.Prefix) (k *kernel, err error) {
 	if k.space, err = tun.NewNamespace(); err != nil {
 		return k, err
 	}
-	if k.Device, err = tun.Open("kernel0", tun.Options{Netns: k.space.Path(), NoOffload: true}); err != nil {
+	if k.Device, err = tun.Open(PairDevice, tun.Options{Netns: k.space.Path(), NoOffload: true}); err != nil {
 		return k, err
 	}
 	if err = k.Do(func() error { return WriteSysctls(NoMetricsSave) }); err != nil {

@@ -42,7 +42,11 @@ type Packet struct {
 	Causes []netstack.Cause // the timers that sent it, likewise; only of this module's TCP
 }
 
+// PairSubnet is the subnet of both hosts of a Pair, and PairDevice the device there of each kernel.
 const (
+	PairSubnet = "10.11.0.0/24"
+	PairDevice = "kernel0"
+
 	serverAddr = "10.11.0.1/24"
 	clientAddr = "10.11.0.2/24"
 )

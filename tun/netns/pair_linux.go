@@ -23,6 +23,7 @@ import (
 // Pair is two hosts joined by an emulated link. Multiple goroutines may invoke its methods.
 type Pair struct {
 	client  *kernel
+	server  *kernel // nil if it is a gVisor stack
 	clock   *wheel.Realtime
 	began   wheel.Time
 	listen  func(port uint16) (l net.Listener, control string, err error)
@@ -70,7 +71,7 @@ func (p *Pair) serveKernel(o tun.LinkOptions, qdisc string) error {
 	if err != nil {
 		return err
 	}
-	p.closers = append(p.closers, server.Close)
+	p.server, p.closers = server, append(p.closers, server.Close)
 	if qdisc != "" {
 		if err := server.setQdisc(qdisc); err != nil {
 			return err
@@ -140,6 +141,18 @@ func (p *Pair) Dial(ctx context.Context, local, remote uint16) (c net.Conn, err 
 		return err
 	})
 	return c, err
+}
+
+// In calls f on a thread in the namespace of the server's kernel, or of the client's: programs that
+// f starts run there.
+func (p *Pair) In(server bool, f func() error) error {
+	if !server {
+		return p.client.Do(f)
+	}
+	if p.server == nil {
+		return errors.New("netns: the server is no kernel")
+	}
+	return p.server.Do(f)
 }
 
 // Counts returns the server's retransmissions, over all connections.

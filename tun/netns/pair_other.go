@@ -29,6 +29,9 @@ func (*Pair) Listen(uint16) (net.Listener, string, error) { return nil, "", errN
 // Dial connects from the client to the server.
 func (*Pair) Dial(context.Context, uint16, uint16) (net.Conn, error) { return nil, errNotLinux }
 
+// In returns an error.
+func (*Pair) In(bool, func() error) error { return errNotLinux }
+
 // Counts returns the server's retransmissions.
 func (*Pair) Counts() (virtual.Counts, error) { return virtual.Counts{}, errNotLinux }
 
@@ -41,10 +44,14 @@ func SetQuickAck(net.Conn, bool) error { return errNotLinux }
 // SetPacingRate sets SO_MAX_PACING_RATE on a connection of a kernel.
 func SetPacingRate(net.Conn, int) error { return errNotLinux }
 
+// SetFineTimestamps returns an error.
+func SetFineTimestamps() error { return errNotLinux }
+
 // KernelInfo is what the kernel knows of a connection: part of its TCP_INFO.
 type KernelInfo struct {
-	SRTT, RTO, Jiffy       time.Duration
+	SRTT, RTO, ATO, Jiffy  time.Duration
 	Unacked, Retransmitted uint32
+	FineTimestamps         bool
 }
 
 // ReadInfo returns an error.
