@@ -17,12 +17,16 @@ var headlines = []struct{ study, title, figure string }{
 	{"frontier", "Over short round trips the floor decides, then the tick", "frontier"},
 	{"comb", "Shared ticks make bursts", "comb"},
 	{"cmu", "A floor of 200 ms collapses incast, and one of 1 ms does not", "goodput"},
+	{"datacentre", "In a data centre the floor buys most, and belongs to both ends", "losses"},
 	{"incast", "SACK decides most where the timeouts of incast begin", "incast-1-timeouts"},
 	{"shrew", "Pulses at the floor shut a flow out", "shrew"},
 	{"tailmap", "Timers per segment and probes complement each other", "winners-200ms"},
 	{"orderedlist", "The paper's average insertion costs have their labels interchanged", "passed-by-n"},
 	{"million", "Idle keepalive timers are Scheme 6's worst case", "work-by-slots"},
 }
+
+// headlineTables are tables that a headline shows whole, by study.
+var headlineTables = map[string]string{"datacentre": "steps"}
 
 // mostHeadlines is the most headlines of a page.
 const mostHeadlines = 5
@@ -69,6 +73,14 @@ func (r *Report) writeHeadlines(b *strings.Builder) {
 		b.WriteString("\n")
 		prose(b, "   ", fmt.Sprintf("%d. **%s.** %s Study %s, `tcpwheel experiment run %s`.", n, h.title, s.Found(),
 			s.link(), h.study))
+		for i := range s.Outcome.Tables {
+			if t := &s.Outcome.Tables[i]; t.Name == headlineTables[h.study] {
+				b.WriteString("\n")
+				prose(b, "", sentence(t.Title))
+				b.WriteString("\n")
+				writeTable(b, t)
+			}
+		}
 		if h.figure != "" {
 			fmt.Fprintf(b, "\n   ![%s](%s)\n", h.study, strings.TrimPrefix(s.figureName(h.figure), "docs/"))
 		}
