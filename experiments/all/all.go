@@ -4,6 +4,7 @@ package all
 import (
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/counterfactual"
+	"tcpwheel/experiments/datacentre"
 	"tcpwheel/experiments/delack"
 	"tcpwheel/experiments/frontier"
 	"tcpwheel/experiments/incast"
@@ -28,7 +29,7 @@ func Studies() []*experiments.Study {
 		// Floor and granularity separately.
 		frontier.Study, frontier.Quantisation, frontier.RoundTrips, spike.Study, delack.Study,
 		// Incast, and randomised timeouts.
-		incast.Study, incast.CMU, incast.Randomised, incast.AllToAll,
+		incast.Study, incast.CMU, incast.Randomised, incast.AllToAll, datacentre.Study,
 		// Costs of the wheel.
 		wheels.OrderedList, wheels.Fig9, wheels.Hierarchy, wheels.Hashing, wheels.Nichols, wheels.Interrupts,
 		wheels.Locks, wheels.Rates, wheels.Million, pacing.Study,

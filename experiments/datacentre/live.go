@@ -1,0 +1,289 @@
+package datacentre
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/declared"
+	"tcpwheel/experiments/internal/testbed"
+	"tcpwheel/netstack/sim"
+	"tcpwheel/tun/netns"
+	"tcpwheel/wheel"
+	"tcpwheel/wheel/stat"
+)
+
+// Settings of the live part: an answer is one segment, and a pause is longer than any ACK waits.
+// Queries of a group follow each other at once, so only the ACK of its last answer may wait.
+const (
+	livePort   = 80
+	liveClient = 20000
+	liveTrip   = time.Millisecond
+	livePause  = 60 * time.Millisecond
+	liveAnswer = 1000 // bytes
+	liveGroup  = 10   // queries
+	liveGroups = 15   // behind the first one
+	liveLosses = 9    // queries behind them whose answer is lost once: odd, for the median
+	liveAtOnce = 5    // settings, which mostly wait
+)
+
+// trial is a setting of the kernel, as commands for each end. NET and DEV are the subnet and the
+// device of both.
+type trial struct {
+	name           string
+	floor          time.Duration // that the server then has
+	server, client []string
+}
+
+// trials returns the settings of the live part.
+func trials() []trial {
+	route := func(attributes string) []string { return []string{"ip route change NET dev DEV " + attributes} }
+	const sysctl = "sysctl -qw net.ipv4.tcp_rto_min_us="
+	both := func(name string, floor time.Duration, commands ...string) trial {
+		return trial{name, floor, commands, commands}
+	}
+	const usual = 200 * time.Millisecond
+	return []trial{
+		{"as shipped", usual, nil, nil},
+		{"floor, sender only", 5 * time.Millisecond, route("rto_min 5ms"), nil},
+		both("floor, both ends", 5*time.Millisecond, route("rto_min 5ms")...),
+		both("floor by sysctl", 5*time.Millisecond, sysctl+"5000"),
+		both("floor 1 ms", time.Millisecond, route("rto_min 1ms")...),
+		both("floor 200 us by route", 200*time.Microsecond, route("rto_min 200us")...),
+		both("floor 200 us", 200*time.Microsecond, sysctl+"200"),
+		both("route and sysctl", 40*time.Millisecond, sysctl+"5000", route("rto_min 40ms")[0]),
+		{"no delayed ACKs", usual, nil, route("quickack 1")},
+		both("fine timestamps", usual, route("features tcp_usec_ts")...),
+	}
+}
+
+// Kernel is a setting of this machine's kernel: a row of the live part.
+type Kernel struct {
+	Setting string        `json:"setting"`
+	Server  string        `json:"server" help:"commands at the server, which sends most"`
+	Client  string        `json:"client" help:"commands at the client"`
+	Refused string        `json:"refused" help:"what a command said that failed"`
+	Done    bool          `json:"done" help:"whether the setting ran: by its commands, or else by netlink"`
+	Floor   time.Duration `json:"floor_ns" help:"of the server's timeout, as set"`
+	Jiffy   time.Duration `json:"jiffy_ns" help:"the tick of the kernel's timers"`
+	SRTT    time.Duration `json:"srtt_ns" help:"of the server, by TCP_INFO"`
+	RTO     time.Duration `json:"rto_ns" help:"of the server"`
+	ATO     time.Duration `json:"ato_ns" help:"of the client"`
+	Fine    bool          `json:"fine" help:"whether timestamps count microseconds"`
+
+	Groups int           `json:"groups" help:"of queries without a loss, each followed by a pause"`
+	Waited time.Duration `json:"waited_ns" help:"median wait of the ACK of the last answer of a group"`
+	Resent int           `json:"resent" unit:"segments" help:"of these answers, retransmitted"`
+	Repair time.Duration `json:"repair_ns" help:"median time from a lost answer to its retransmission"`
+}
+
+// needsRoot returns an error if the kernel's TCP cannot run here.
+func needsRoot() error {
+	if runtime.GOOS != "linux" || os.Geteuid() != 0 {
+		return errors.New("the kernel's TCP needs Linux and root, for TUN devices in network namespaces")
+	}
+	return nil
+}
+
+var judgeKernel = declared.Judge[Plan, Kernel](files, "kernel")
+
+// kernel tries the settings on this machine's kernel, in network namespaces that it makes and
+// removes.
+func kernel(ctx context.Context, p *Plan) (*experiments.Outcome, error) {
+	these := trials()
+	all, errs := make([]Kernel, len(these)), make([]error, len(these))
+	tokens := make(chan struct{}, liveAtOnce)
+	var running sync.WaitGroup
+	for i, t := range these {
+		running.Go(func() {
+			tokens <- struct{}{}
+			defer func() { <-tokens }()
+			if all[i], errs[i] = t.run(ctx, p.Request); errs[i] != nil {
+				errs[i] = fmt.Errorf("%s: %w", t.name, errs[i])
+			}
+		})
+	}
+	running.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return judgeKernel(p, all)
+}
+
+// wire is what is seen of the answers on the link.
+type wire struct {
+	mu      sync.Mutex
+	arrived wheel.Time // of the last answer of a group, 0 once it is acknowledged
+	sent    wheel.Time // of the last answer's first transmission
+	lossy   bool       // the answers lose their first transmission
+	waits   []float64  // of ACKs, in ns
+	repairs []float64  // from a lost answer to its retransmission, in ns
+	resent  int        // answers that were not lost
+}
+
+// onSent notes a packet that enters the link.
+func (w *wire) onSent(p netns.Packet) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case !p.FromServer:
+		if p.Model.End == p.Model.Start && w.arrived > 0 {
+			w.waits = append(w.waits, float64(p.At.Sub(w.arrived)))
+		}
+		w.arrived = 0
+	case p.Model.End == p.Model.Start:
+	case p.Model.Attempt <= 1:
+		w.sent = p.At
+	case w.lossy && p.Model.Attempt == 2:
+		w.repairs = append(w.repairs, float64(p.At.Sub(w.sent)))
+	case !w.lossy:
+		w.resent++
+	}
+}
+
+// onArrived notes a packet that leaves the link.
+func (w *wire) onArrived(p netns.Packet) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if n := p.Model.Start / liveAnswer; p.FromServer && p.Model.End > p.Model.Start && n%liveGroup == liveGroup-1 {
+		w.arrived = p.At
+	}
+}
+
+// lost is a rule of testbed.StreamLoss: all answers behind the first ones lose a transmission.
+func lost(_ wheel.Time, start, _ uint64, attempt uint32) bool {
+	return attempt == 1 && start/liveAnswer >= liveGroup*(1+liveGroups)
+}
+
+// run sets a kernel at each end of a link and measures.
+func (t trial) run(ctx context.Context, request int) (k Kernel, err error) {
+	k = Kernel{Setting: t.name, Server: strings.Join(t.server, "; "), Client: strings.Join(t.client, "; "), Floor: t.floor}
+	w := &wire{}
+	there := sim.LinkConfig{Delay: liveTrip / 2, Loss: sim.Losses{&testbed.StreamLoss{Rule: lost}}}
+	pair, err := netns.NewPair(netns.PairConfig{There: there, Back: sim.LinkConfig{Delay: liveTrip / 2}, Sent: w.onSent,
+		Arrived: w.onArrived})
+	if err != nil {
+		return k, err
+	}
+	defer func() { err = errors.Join(err, pair.Close()) }()
+	for _, end := range []struct {
+		server   bool
+		commands []string
+	}{{true, t.server}, {false, t.client}} {
+		for _, command := range end.commands {
+			if err := pair.In(end.server, func() error { return set(ctx, command, &k) }); err != nil {
+				return k, nil // refused
+			}
+		}
+	}
+	k.Done = true
+	return k, k.measure(ctx, pair, w, request)
+}
+
+// set runs a command in the namespace of the calling thread. iproute2 before 6.7 does not know the
+// feature tcp_usec_ts; it is then set by netlink.
+func set(ctx context.Context, command string, k *Kernel) error {
+	words := strings.Fields(strings.NewReplacer("NET", netns.PairSubnet, "DEV", netns.PairDevice).Replace(command))
+	out, err := exec.CommandContext(ctx, words[0], words[1:]...).CombinedOutput()
+	if err == nil {
+		return nil
+	}
+	k.Refused, _, _ = strings.Cut(strings.TrimSpace(string(out)), "\n")
+	if k.Refused == "" {
+		k.Refused = err.Error()
+	}
+	if strings.HasSuffix(command, "tcp_usec_ts") {
+		return netns.SetFineTimestamps()
+	}
+	return err
+}
+
+// measure asks the server, first without a loss and then with one in each answer.
+func (k *Kernel) measure(ctx context.Context, pair *netns.Pair, w *wire, request int) error {
+	l, _, err := pair.Listen(livePort)
+	if err != nil {
+		return err
+	}
+	accepted := make(chan net.Conn, 1)
+	go func() {
+		defer close(accepted)
+		if c, err := l.Accept(); err == nil {
+			accepted <- c
+		}
+	}()
+	c, err := pair.Dial(ctx, liveClient, livePort)
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	server, ok := <-accepted
+	if !ok {
+		return errors.Join(errors.New("the server accepted no connection"), c.Close(), l.Close())
+	}
+	in, out := make([]byte, liveAnswer), make([]byte, request)
+	pause := func() error {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(livePause):
+			return nil
+		}
+	}
+	for group := 0; group <= liveGroups && err == nil; group++ {
+		for n := 0; n < liveGroup && err == nil; n++ {
+			err = exchange(c, server, out, in)
+		}
+		if group == 0 { // no ACK has waited yet
+			err = errors.Join(err, k.read(server, c))
+		}
+		err = errors.Join(err, pause())
+	}
+	w.mu.Lock()
+	k.Groups, k.Resent, k.Waited = liveGroups+1, w.resent, time.Duration(stat.Median(w.waits))
+	w.lossy = true
+	w.mu.Unlock()
+	for n := 0; n < liveLosses && err == nil; n++ {
+		err = errors.Join(exchange(c, server, out, in), pause())
+	}
+	w.mu.Lock()
+	k.Repair = time.Duration(stat.Median(w.repairs))
+	w.mu.Unlock()
+	return errors.Join(err, c.Close(), server.Close(), l.Close())
+}
+
+// exchange sends a request and its answer.
+func exchange(client, server net.Conn, request, answer []byte) error {
+	if _, err := client.Write(request); err != nil {
+		return err
+	}
+	if _, err := io.ReadFull(server, make([]byte, len(request))); err != nil {
+		return err
+	}
+	if _, err := server.Write(answer); err != nil {
+		return err
+	}
+	_, err := io.ReadFull(client, answer)
+	return err
+}
+
+// read reads what the kernels of both ends know of the connection.
+func (k *Kernel) read(server, client net.Conn) error {
+	at, err := netns.ReadInfo(server)
+	if err != nil {
+		return err
+	}
+	k.Jiffy, k.SRTT, k.RTO, k.Fine = at.Jiffy, at.SRTT, at.RTO, at.FineTimestamps
+	if at, err = netns.ReadInfo(client); err != nil {
+		return err
+	}
+	k.ATO = at.ATO
+	return nil
+}
