@@ -1,12 +1,14 @@
 package declared
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
 	"strings"
 	"time"
 
+	"tcpwheel/wheel/base/record"
 	"tcpwheel/wheel/stat"
 )
 
@@ -52,55 +54,51 @@ func (t *rows) kindsOf(column string) []int {
 	return kinds
 }
 
-// Columns returns the columns of a row: the fields of the struct that JSON writes, without the
-// ending _ns of durations, or the name in the tag column. The tags unit and help describe them.
+// Columns returns the columns of a row: the fields of the struct that have a name in JSON and a form
+// in expressions. The ending _ns of durations is not in their names. See package record for tags.
 func Columns(row any) []Column {
 	var all []Column
-	for _, f := range reflect.VisibleFields(reflect.TypeOf(row)) {
-		if name := columnName(f); name != "" {
-			v, ok := asValue(reflect.Zero(f.Type))
-			if !ok {
-				continue
-			}
-			all = append(all, Column{name, f.Tag.Get("unit"), kind(v), f.Tag.Get("help")})
+	for _, f := range fieldsOf(reflect.TypeOf(row)) {
+		v, _ := asValue(reflect.Zero(f.Type))
+		c := Column{f.Column, f.Unit(), kind(v), f.Help}
+		if _, ok := v.(time.Duration); ok {
+			c.Unit = ""
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// fieldsOf returns the fields of a row that are columns.
+func fieldsOf(row reflect.Type) (all []record.Field) {
+	for _, of := range reflect.VisibleFields(row) {
+		f, form := record.Describe(of), of.Type
+		if form.Kind() == reflect.Slice {
+			form = form.Elem() // a list of what has no form is none
+		}
+		_, ok := asValue(reflect.Zero(form))
+		f.Column = cmp.Or(f.Column, strings.TrimSuffix(f.Name, "_ns"))
+		if ok && of.IsExported() && !of.Anonymous && f.Name != "-" && f.Column != "" {
+			all = append(all, f)
 		}
 	}
 	return all
 }
 
-// isColumn reports whether values of a type have a form in expressions.
-func isColumn(t reflect.Type) bool {
-	_, ok := asValue(reflect.Zero(t))
-	return ok
-}
-
-func columnName(f reflect.StructField) string {
-	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-	if name == "-" || f.PkgPath != "" || f.Anonymous {
-		return ""
-	}
-	if own := f.Tag.Get("column"); own != "" {
-		return own
-	}
-	return strings.TrimSuffix(name, "_ns")
-}
-
 // tableOf returns a slice of structs as rows.
 func tableOf(slice any) *rows {
 	t := &rows{index: map[string]int{}}
-	var fields [][]int
 	all := reflect.ValueOf(slice)
-	for _, f := range reflect.VisibleFields(all.Type().Elem()) {
-		if name := columnName(f); name != "" && isColumn(f.Type) {
-			t.index[name] = len(t.names)
-			t.names, fields = append(t.names, name), append(fields, f.Index)
-		}
+	fields := fieldsOf(all.Type().Elem())
+	for i, f := range fields {
+		t.index[f.Column] = i
+		t.names = append(t.names, f.Column)
 	}
 	for i := range all.Len() {
-		v := all.Index(i)
 		row := make([]any, len(fields))
-		for k, index := range fields {
-			if x, ok := asValue(v.FieldByIndex(index)); ok {
+		for k := range fields {
+			v, _ := fields[k].Value(all.Index(i))
+			if x, ok := asValue(v); ok {
 				row[k] = plain(x)
 			}
 		}

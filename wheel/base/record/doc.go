@@ -6,6 +6,7 @@
 //	json   its name for programs
 //	unit   its unit, if the end of the name does not say it: _s, _ns, _bytes
 //	head   its heading in tables for people; else the name without its unit
+//	column its name in the claims of a study, if it is not the one for programs
 //	help   what it means, in a line without a full stop
 //	cell   for texts: what people read instead, as "yes=no no=yes unknown=?";
 //	       for numbers "digits": three digits, or "%": a part of 1 in percent

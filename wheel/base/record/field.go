@@ -15,6 +15,8 @@ type Field struct {
 	Name string
 	Head string // for people
 	Help string
+	// Column is the name in the claims of a study, if it is not the one in JSON.
+	Column string
 
 	// Optional values are unknown if they are missing: pointers, and texts and packet numbers that
 	// JSON omits.
@@ -90,6 +92,14 @@ var fieldsOf sync.Map
 
 var marshaler = reflect.TypeFor[encoding.TextMarshaler]()
 
+// Describe returns what the tags of a field of a struct say of it. Its Name is that in JSON, "" or
+// "-" without one.
+func Describe(f reflect.StructField) Field {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return Field{Name: name, Help: f.Tag.Get("help"), Column: f.Tag.Get("column"), Type: f.Type, index: f.Index,
+		unit: f.Tag.Get("unit"), shown: f.Tag.Get("cell"), digits: -1}
+}
+
 func appendFields(all []Field, t reflect.Type, prefix string, index []int, optional bool) []Field {
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -107,7 +117,8 @@ func appendFields(all []Field, t reflect.Type, prefix string, index []int, optio
 			name = prefix + "_" + name
 		}
 		path := append(slices.Clone(index), i)
-		c := Field{Name: name, Head: head, Help: f.Tag.Get("help"), unit: f.Tag.Get("unit"), Optional: optional, Type: f.Type, index: path, people: people, shown: f.Tag.Get("cell"), digits: -1}
+		c := Describe(f)
+		c.Name, c.Head, c.Optional, c.index, c.people = name, head, optional, path, people
 		if f.Type.Kind() == reflect.Pointer {
 			c.Optional, c.Type = true, f.Type.Elem()
 		} else if strings.Contains(options, "omitempty") && (c.Type.Kind() == reflect.String || strings.HasSuffix(name, "_packet")) {
