@@ -26,7 +26,7 @@ type toyCell struct {
 
 func toy(name string) *Study {
 	return Define(Spec[toyPlan, toyCell]{
-		ID: "T" + name, Name: name, Question: "what are squares?", Class: Exact,
+		ID: "T" + name, Name: name, Words: func() Words { return Words{Question: "what are squares?"} }, Class: Exact,
 		Files: fstest.MapFS{
 			"README.md": {Data: []byte("# squares")},
 			"plan.yaml": {Data: []byte("study: " + name + "\ncells: 20\nfail: -1\npanic: -1\nquick:\n  cells: 3\n")},

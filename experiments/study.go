@@ -34,11 +34,7 @@ type Spec[P, R any] struct {
 	// Studies of one bed have measures in common. "" is a bed of the study's own, by its name.
 	Bed string
 
-	// Question is one line. Found says what the study found, in one or two sentences: {claim} is the
-	// measured value of a claim, {claim#} its number alone. A study whose claims are data has both in
-	// claims.yaml, from where package declared lets Words read them.
-	Question, Found string
-	Words           func() (question, found string)
+	Words func() Words
 
 	// Folder is the study's folder below experiments; "" is Name.
 	Folder string
@@ -103,13 +99,24 @@ type Study struct {
 	plan  func() any // a new P
 	row   any
 	shows func(plan, rows any) (*Outcome, error)
-	words func() (question, found string)
+	words func() Words
 }
 
 // Question returns the question of the study, in one line.
 func (s *Study) Question() string {
-	question, _ := s.words()
-	return question
+	return s.words().Question
+}
+
+// Rows says what a row of the study is.
+func (s *Study) Rows() string { return s.words().Rows }
+
+// Words are what the claims.yaml of a study says of it.
+type Words struct {
+	Question string // in one line
+	// Found says what the study found, in one or two sentences: {claim} is the measured value of a
+	// claim, {claim#} its number alone.
+	Found string
+	Rows  string // what a row is
 }
 
 // Job is a study with a plan, ready to run.
@@ -122,13 +129,13 @@ type Job struct {
 	Cells []Work
 	Live  []LiveWork
 
-	words   func() (question, found string)
+	words   func() Words
 	judge   func(results []json.RawMessage) (*Outcome, error)
 	judgeBy func(judge func(plan, rows any) (*Outcome, error))
 }
 
-// Words returns the question, and what was found: see Spec.
-func (j *Job) Words() (question, found string) { return j.words() }
+// Words returns the words of the claims by which the job is judged.
+func (j *Job) Words() Words { return j.words() }
 
 // Work is a cell whose result is JSON.
 type Work struct {
@@ -160,10 +167,10 @@ func (s *Study) Shows(plan, rows any) (*Outcome, error) {
 }
 
 // JudgeBy replaces the judge of the study by another one of its plan and rows, a slice of structs,
-// and what was found by the words that go with it. An empty question is that of the study.
-func (j *Job) JudgeBy(question, found string, judge func(plan, rows any) (*Outcome, error)) {
-	question = cmp.Or(question, j.Study.Question())
-	j.words = func() (string, string) { return question, found }
+// and its words by those that go with it. An empty question is that of the study.
+func (j *Job) JudgeBy(words Words, judge func(plan, rows any) (*Outcome, error)) {
+	words.Question = cmp.Or(words.Question, j.Study.Question())
+	j.words = func() Words { return words }
 	j.judgeBy(judge)
 }
 
@@ -179,9 +186,6 @@ func (s *Study) Plan() string { return s.mustRead("plan.yaml") }
 func Define[P, R any](s Spec[P, R]) *Study {
 	study := &Study{ID: s.ID, Name: s.Name, Class: s.Class, Folder: cmp.Or(s.Folder, s.Name), words: s.Words,
 		Bed: cmp.Or(s.Bed, s.Name), shows: s.Shows}
-	if study.words == nil {
-		study.words = func() (string, string) { return s.Question, s.Found }
-	}
 	study.files, study.plan, study.row = s.Files, func() any { return new(P) }, s.Row
 	if study.row == nil {
 		study.row = *new(R)
@@ -213,7 +217,7 @@ type Folder struct {
 	Class    Class
 	Folder   string
 	Files    fs.FS
-	Words    func() (question, found string)
+	Words    func() Words
 	// Judge makes the outcome from a plan and rows of the bed.
 	Judge func(plan, rows any) (*Outcome, error)
 }
@@ -240,8 +244,7 @@ func (s *Study) Over(f Folder) *Study {
 			return nil, err
 		}
 		j.Study, j.Plan, j.Live = study, study.Plan(), nil // the live parts are of the plan of s
-		question, found := f.Words()
-		j.JudgeBy(question, found, f.Judge)
+		j.JudgeBy(f.Words(), f.Judge)
 		return j, nil
 	}
 	return study

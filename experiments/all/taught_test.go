@@ -49,8 +49,8 @@ func TestTaught(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if question, found := j.Words(); question != j.Study.Question() || !strings.Contains(found, "{order}") {
-		t.Errorf("question %q, found %q: want that of the bed, and that of the folder", question, found)
+	if w := j.Words(); w.Question != j.Study.Question() || !strings.Contains(w.Found, "{order}") {
+		t.Errorf("question %q, found %q: want that of the bed, and that of the folder", w.Question, w.Found)
 	}
 	results, err := experiments.Run(t.Context(), []*experiments.Job{j}, experiments.Shard{}, 2, nil)
 	if err != nil {

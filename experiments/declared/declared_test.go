@@ -488,12 +488,13 @@ func TestWrongFiles(t *testing.T) {
 			"mean(losses)\n" + lines
 	}
 	for _, c := range []struct{ claims, figures, want string }{
-		{"clams: {}\n", "", "claims.yaml:1: clams: no such key, did you mean claims?, want one of question, found, let, " +
-			"functions, groups, claims, notes"},
+		{"clams: {}\n", "", "claims.yaml:1: clams: no such key, did you mean claims?, want one of question, found, rows, " +
+			"let, functions, groups, claims, notes"},
 		{claim("    expected: {at_most: 1}\n"), "", "claims.yaml:8: claims: a: expected: no such key, did you mean expect?"},
 		{claim(""), "", "claims.yaml:2: claims: a: want expect"},
 		{claim("    expect: {at_most: 1, below: 2}\n"), "", "claims: a: expect: 2 rules, want one of"},
-		{claim("    expect: {atmost: 1}\n"), "", "claims.yaml:8: claims: a: expect: atmost: no such key, did you mean at_most?"},
+		{claim("    expect: {atmost: 1}\n"), "", "claims.yaml:8: claims: a: expect: atmost: no such key, did you mean " +
+			"at_most?"},
 		{claim("    expect: {holds: 1 > 0, text: one, and two}\n"), "", "expect: and two: no such key"},
 		{claim("    expect: {exactly: 1}\n"), "", "claims.yaml:2: claims: a: want why"},
 		{claim("    expect: {at_most: 1}\n"), "", "want basis: where the numbers of expect come from"},

@@ -60,17 +60,14 @@ func DefineRows[P, C, R any](s experiments.Spec[P, C], rows func(p *P, cells []C
 		return sheet().outcome(p, tableOf(rows(p, cells)))
 	}
 	s.Shows = func(plan, all any) (*experiments.Outcome, error) { return sheet().outcome(plan, tableOf(all)) }
-	if s.Question == "" {
-		s.Words = sync.OnceValues(func() (question, found string) { return words(s.Files, folderOf(s.Folder)) })
-	}
+	s.Words = sync.OnceValue(func() experiments.Words { return words(s.Files, folderOf(s.Folder)) })
 	s.Rows, s.Row = func(p *P, cells []C) any { return rows(p, cells) }, *new(R)
 	return experiments.Define(s)
 }
 
-// words reads the question and the finding of claims.yaml, and nothing else of it: a list of all
-// studies needs no more.
-func words(files fs.FS, folder string) (question, found string) {
-	var says struct{ Question, Found string }
+// words reads the words of claims.yaml, and nothing else of it: a list of all studies needs no more.
+func words(files fs.FS, folder string) experiments.Words {
+	var says struct{ Question, Found, Rows string }
 	text, err := fs.ReadFile(files, path.Join(folder, "claims.yaml"))
 	if err == nil {
 		err = yaml.Unmarshal(text, &says)
@@ -78,14 +75,15 @@ func words(files fs.FS, folder string) (question, found string) {
 	if err != nil {
 		panic(fmt.Sprintf("BUG: %s: %v", path.Join(folder, "claims.yaml"), err))
 	}
-	return strings.TrimSpace(says.Question), strings.TrimSpace(says.Found)
+	return experiments.Words{Question: strings.TrimSpace(says.Question), Found: strings.TrimSpace(says.Found),
+		Rows: strings.TrimSpace(says.Rows)}
 }
 
 // Over defines a study that is data alone: a folder with plan.yaml, which names the study bed whose
 // runs it takes, claims.yaml and figures.yaml. It sets the words and the judge of f.
 func Over(bed *experiments.Study, f experiments.Folder) *experiments.Study {
 	sheet := mustRead(f.Files, folderOf(f.Folder), bed.NewPlan(), bed.Row())
-	f.Words = sync.OnceValues(func() (question, found string) { return words(f.Files, folderOf(f.Folder)) })
+	f.Words = sync.OnceValue(func() experiments.Words { return words(f.Files, folderOf(f.Folder)) })
 	f.Judge = func(plan, rows any) (*experiments.Outcome, error) { return sheet().outcome(plan, tableOf(rows)) }
 	return bed.Over(f)
 }
@@ -124,7 +122,8 @@ func Open(files fs.FS, folder string, quick bool, find func(name string) *experi
 	if err != nil {
 		return nil, err
 	}
-	job.JudgeBy(sheet.question, sheet.found.text, func(plan, rows any) (*experiments.Outcome, error) {
+	says := experiments.Words{Question: sheet.question, Found: sheet.found.text, Rows: sheet.rows}
+	job.JudgeBy(says, func(plan, rows any) (*experiments.Outcome, error) {
 		out, err := sheet.outcome(plan, tableOf(rows))
 		if err != nil || !sheet.bare {
 			return out, err

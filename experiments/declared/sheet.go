@@ -29,8 +29,8 @@ type Sheet struct {
 	figures   ordered[graph]
 	notes     ordered[note]
 
-	question string
-	found    located
+	question, rows string
+	found          located
 
 	claimsFile, figuresFile string
 	bare                    bool // without figures.yaml
@@ -46,6 +46,7 @@ type function struct {
 type claimsYAML struct {
 	Question  located            `yaml:"question"` // in one line
 	Found     located            `yaml:"found"`    // {claim} is what a claim measured
+	Rows      located            `yaml:"rows"`     // what a row is
 	Let       ordered[formula]   `yaml:"let"`
 	Functions ordered[formula]   `yaml:"functions"`
 	Groups    ordered[groupRows] `yaml:"groups"`
@@ -282,7 +283,7 @@ func Read(files fs.FS, folder string) (*Sheet, error) {
 		return nil, err
 	}
 	s.let, s.groups, s.claims, s.notes, s.tables, s.figures = c.Let, c.Groups, c.Claims, c.Notes, f.Tables, f.Figures
-	s.question, s.found = c.Question.text, c.Found
+	s.question, s.found, s.rows = c.Question.text, c.Found, c.Rows.text
 	err := named(s.claimsFile, s.claims, func(c *claim, name prose) error { c.Name = name; return nil })
 	if err == nil {
 		err = named(s.figuresFile, s.figures, func(g *graph, name prose) error { g.Name = name; return nil })

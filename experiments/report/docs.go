@@ -169,6 +169,9 @@ func (s *Study) result() string {
 		}
 	}
 	s.writeDetails(&b)
+	if s.Job.Study.Rows() != "" {
+		writeRows(&b, s.Job.Study)
+	}
 	return b.String()
 }
 

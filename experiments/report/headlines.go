@@ -117,7 +117,7 @@ func (r *Report) study(name string) *Study {
 // Found says what the study found. It replaces each {claim} by the measured value with its unit,
 // and each {claim#} by the number alone.
 func (s *Study) Found() string {
-	_, text := s.Job.Words()
+	text := s.Job.Words().Found
 	for _, c := range s.Outcome.Claims {
 		text = strings.ReplaceAll(text, "{"+c.Name+"}", c.Measured.String())
 		text = strings.ReplaceAll(text, "{"+c.Name+"#}", experiments.Number(c.Measured.Value))

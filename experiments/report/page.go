@@ -142,9 +142,8 @@ func claimViews(study *experiments.Study, claims []experiments.Claim) (all []cla
 func (s *Study) view() studyView {
 	j := s.Job
 	rec := s.record()
-	question, _ := j.Words()
 	v := studyView{
-		ID: j.Study.ID, Name: j.Study.Name, Question: question, Found: s.Found(),
+		ID: j.Study.ID, Name: j.Study.Name, Question: j.Words().Question, Found: s.Found(),
 		Class: sentence(classText[j.Study.Class]), Command: s.Command(), Plan: j.Plan,
 		User: j.User, Readme: markdown(j.Study.Readme()),
 		Facts: []htmlpage.Fact{

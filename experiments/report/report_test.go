@@ -44,7 +44,10 @@ func toy(name string, class experiments.Class) *experiments.Study {
 	readme := "# T: a toy\n\n**Question.** Is `a < b`? [See](x.md) and [there](https://example.org/).\n\n- one\n- " +
 		"*two*\n\n**What would change our mind.** Nothing.\n"
 	return experiments.Define(experiments.Spec[toyPlan, toyCell]{
-		ID: "T" + name, Name: name, Question: "what is " + name + "?", Class: class, Found: "The first is {claim-0#}.",
+		ID: "T" + name, Name: name, Class: class, Words: func() experiments.Words {
+			return experiments.Words{Question: "what is " + name + "?", Found: "The first is {claim-0#}.",
+				Rows: "Rows are numbers"}
+		},
 		Files: fstest.MapFS{"README.md": {Data: []byte(readme)},
 			"plan.yaml": {Data: []byte("study: " + name + "\ncells: 5\nshift: 0\nquick:\n  cells: 2\n")}},
 		Cells: func(p *toyPlan) (all []experiments.Cell[toyCell]) {

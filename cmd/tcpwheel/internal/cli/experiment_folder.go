@@ -168,6 +168,11 @@ func listMeasures(cmd *cobra.Command, of []*experiments.Study, asJSON bool) erro
 	if asJSON {
 		return nil
 	}
+	if says := of[0].Rows(); len(of) == 1 && says != "" {
+		if _, err := fmt.Fprintln(cmd.OutOrStdout(), paragraph(says)); err != nil {
+			return err
+		}
+	}
 	if err := writeColumns(cmd.OutOrStdout(), headings, rows, nil); err != nil {
 		return err
 	}

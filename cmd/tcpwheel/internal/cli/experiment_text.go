@@ -44,7 +44,7 @@ func writeStudy(w io.Writer, s *findings.Study) error {
 	if asked := plan.Question(s.Job.Plan); s.Job.User && asked != "" {
 		writeWrapped(&b, "", asked)
 	}
-	question, _ := s.Job.Words()
+	question := s.Job.Words().Question
 	writeWrapped(&b, "", fmt.Sprintf("%s %s: %s", study.ID, study.Name, question))
 	b.WriteString("\n")
 	writeOutcome(&b, s.Outcome)
