@@ -23,7 +23,8 @@ type sizeView struct {
 }
 
 // columns are those of the table.
-const columns = "sender retransmit_p50_ns retransmit_p95_ns retransmit_rtts.1 ByCause complete_p50_ns SpuriousBoth control_ack_delay_p50_ns"
+const columns = "sender retransmit_p50_ns retransmit_p95_ns retransmit_rtts.1 ByCause complete_p50_ns SpuriousBoth " +
+	"control_ack_delay_p50_ns"
 
 // WritePage writes a page with a figure and a table for each size of the response. command repeats
 // the measurement. The results must be sorted by size.

@@ -22,18 +22,18 @@ type Result struct {
 
 	DelayAcks bool `json:"delay_acks" help:"the client delayed the ACKs of that response"`
 
-	RetransmitP50  time.Duration `json:"retransmit_p50_ns" head:"retrans.\np50" help:"from the lost transmission to the next"`
+	RetransmitP50  time.Duration `json:"retransmit_p50_ns" head:"retrans.\np50" help:"after the lost transmission"`
 	RetransmitP95  time.Duration `json:"retransmit_p95_ns" head:"p95"`
 	RetransmitRTTs float64       `json:"retransmit_rtts" head:"RTTs" help:"the median in round-trip times"`
 
-	CompleteP50 time.Duration `json:"complete_p50_ns" head:"complete\np50" help:"from the first transmission to the last arrival"`
+	CompleteP50 time.Duration `json:"complete_p50_ns" head:"complete\np50" help:"from first transmission to last arrival"`
 	CompleteP95 time.Duration `json:"complete_p95_ns"`
 
 	Causes       // of the retransmissions in the run with losses
 	Spurious int `json:"spurious" help:"retransmitted segments in that run beyond the lost ones"`
 
 	ControlSpurious int           `json:"control_spurious" help:"spurious in the run without losses"`
-	ControlDelayP50 time.Duration `json:"control_ack_delay_p50_ns" head:"ACK after\np50" help:"of the ACK of a lone segment in that run"`
+	ControlDelayP50 time.Duration `json:"control_ack_delay_p50_ns" head:"ACK after\np50" help:"of a lone segment there"`
 
 	ByCause      string `json:"-" head:"by"`
 	SpuriousBoth string `json:"-" head:"spurious\nloss/none" cell:"number"`
@@ -130,7 +130,8 @@ func quantiles(d []time.Duration) (p50, p95 time.Duration) {
 }
 
 // layout is the table of a size of the response.
-var layout = record.NewLayout[Result]("%-*sender %8retransmit_p50_ns %8retransmit_p95_ns %5.1retransmit_rtts  %-*ByCause %8complete_p50_ns %9SpuriousBoth %9control_ack_delay_p50_ns")
+var layout = record.NewLayout[Result]("%-*sender %8retransmit_p50_ns %8retransmit_p95_ns %5.1retransmit_rtts  " +
+	"%-*ByCause %8complete_p50_ns %9SpuriousBoth %9control_ack_delay_p50_ns")
 
 // WriteTable writes a table for each size of the response. The results must be sorted by size.
 func WriteTable(w io.Writer, results []Result) error {
