@@ -167,7 +167,7 @@ func (s *Study) Shows(plan, rows any) (*Outcome, error) {
 }
 
 // JudgeBy replaces the judge of the study by another one of its plan and rows, a slice of structs,
-// and its words by those that go with it. An empty question is that of the study.
+// and its words by the words given. An empty question is that of the study.
 func (j *Job) JudgeBy(words Words, judge func(plan, rows any) (*Outcome, error)) {
 	words.Question = cmp.Or(words.Question, j.Study.Question())
 	j.words = func() Words { return words }

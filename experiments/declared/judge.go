@@ -65,7 +65,7 @@ func DefineRows[P, C, R any](s experiments.Spec[P, C], rows func(p *P, cells []C
 	return experiments.Define(s)
 }
 
-// words reads the words of claims.yaml, and nothing else of it: a list of all studies needs no more.
+// words reads the words of claims.yaml, and nothing else of it: a list of studies needs no more.
 func words(files fs.FS, folder string) experiments.Words {
 	var says struct{ Question, Found, Rows string }
 	text, err := fs.ReadFile(files, path.Join(folder, "claims.yaml"))

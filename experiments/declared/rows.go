@@ -54,8 +54,8 @@ func (t *rows) kindsOf(column string) []int {
 	return kinds
 }
 
-// Columns returns the columns of a row: the fields of the struct that have a name in JSON and a form
-// in expressions. The ending _ns of durations is not in their names. See package record for tags.
+// Columns returns the columns of a row: the fields of the struct with a name in JSON and a form in
+// expressions. The ending _ns of durations is not in their names. See package record for tags.
 func Columns(row any) []Column {
 	var all []Column
 	for _, f := range fieldsOf(reflect.TypeOf(row)) {
