@@ -102,7 +102,7 @@ var Study = declared.DefineRows(experiments.Spec[Plan, Cell]{
 		return testbed.CheckStacks(p.Subjects)
 	},
 	Cells: cells,
-	Live:  []experiments.LivePart[Plan]{{Name: "kernel", Needs: needsRoot, Run: serviceTimes}},
+	Live:  []experiments.LivePart[Plan]{{Name: "kernel", Needs: testbed.NeedsRoot, Run: serviceTimes}},
 }, rows)
 
 // CMU is the study of the setup of the CMU group.

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
-	"runtime"
 	"time"
 
 	"tcpwheel/experiments"
@@ -20,14 +18,6 @@ import (
 
 // kernelLimit bounds a transfer of the live part.
 const kernelLimit = 2 * time.Minute
-
-// needsRoot returns an error if the kernel's TCP cannot run here.
-func needsRoot() error {
-	if runtime.GOOS != "linux" || os.Geteuid() != 0 {
-		return errors.New("the kernel's TCP needs Linux and root, for TUN devices in network namespaces")
-	}
-	return nil
-}
 
 // Sender is a real sender's transfer: a row of the live part.
 type Sender struct {

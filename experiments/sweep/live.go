@@ -3,8 +3,6 @@ package sweep
 import (
 	"context"
 	"errors"
-	"os"
-	"runtime"
 	"sync"
 	"time"
 
@@ -21,14 +19,6 @@ const (
 	kernelSpan       = 10 * time.Second
 	kernelAtOnce     = 6
 )
-
-// needsRoot says why the kernel's TCP cannot run here.
-func needsRoot() error {
-	if runtime.GOOS != "linux" || os.Geteuid() != 0 {
-		return errors.New("the kernel's TCP needs Linux and root, for TUN devices in network namespaces")
-	}
-	return nil
-}
 
 // kernelWork returns the part of a plan that the kernel can do: one flow, no stop-and-wait.
 func kernelWork(p *Plan) (all []combination) {

@@ -72,7 +72,7 @@ var Study = declared.DefineRows(experiments.Spec[Plan, testbed.Result]{
 	ID: "U1", Name: "sweep", Class: experiments.Shape, Files: files,
 	Check: check,
 	Cells: cells,
-	Live:  []experiments.LivePart[Plan]{{Name: "kernel", Needs: needsRoot, Run: kernel}},
+	Live:  []experiments.LivePart[Plan]{{Name: "kernel", Needs: testbed.NeedsRoot, Run: kernel}},
 }, rowsOf)
 
 // cells returns the combinations in order, each with all seeds.

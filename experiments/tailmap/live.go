@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"runtime"
 	"slices"
 	"time"
 
@@ -15,14 +13,6 @@ import (
 	"tcpwheel/experiments/tail"
 	"tcpwheel/wheel"
 )
-
-// needsRoot returns an error if the kernel's TCP cannot run here.
-func needsRoot() error {
-	if runtime.GOOS != "linux" || os.Geteuid() != 0 {
-		return errors.New("the kernel's TCP needs Linux and root, for TUN devices in network namespaces")
-	}
-	return nil
-}
 
 func ms(d time.Duration) float64 { return float64(d) / 1e6 }
 

@@ -8,6 +8,7 @@ import (
 
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/declared"
+	"tcpwheel/experiments/internal/testbed"
 )
 
 //go:embed *.md *.yaml
@@ -92,5 +93,5 @@ var Study = declared.DefineRows(experiments.Spec[Plan, Cell]{
 		return nil
 	},
 	Cells: cells,
-	Live:  []experiments.LivePart[Plan]{{Name: "kernel", Needs: needsRoot, Run: kernel}},
+	Live:  []experiments.LivePart[Plan]{{Name: "kernel", Needs: testbed.NeedsRoot, Run: kernel}},
 }, rows)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
+	"runtime"
 	"sync"
 	"time"
 
@@ -24,6 +26,14 @@ type kernelRun struct {
 	open    []io.Closer
 	errs    []error
 	over    bool
+}
+
+// NeedsRoot returns an error if the kernel's TCP cannot run here: the Needs of a live part.
+func NeedsRoot() error {
+	if runtime.GOOS != "linux" || os.Geteuid() != 0 {
+		return errors.New("the kernel's TCP needs Linux and root, for TUN devices in network namespaces")
+	}
+	return nil
 }
 
 // RunKernel runs a Spec in real time, with the TCP of this machine's kernel at both ends. It
