@@ -9,12 +9,24 @@ import (
 	"time"
 )
 
-// savings is what a policy saves by range, and what the capture does not show of that.
+// savings is what a policy saves, and what the capture does not show of that.
 type savings struct {
-	conns [][]time.Duration              // by connection, of each loss
+	conns [][]saving                     // by connection, of each loss
 	waits map[netip.Addr][]time.Duration // for ticks, by host
 	tick  time.Duration
 	again []lostAgain
+}
+
+// saving is what a loss, or several, save at least and at most, by the key that their fates follow:
+// least is not above what they save by range, and most not below.
+type saving struct{ least, most [Keys]time.Duration }
+
+// add adds o.
+func (s *saving) add(o *saving) {
+	for k := range Keys {
+		s.least[k] += o.least[k]
+		s.most[k] += o.most[k]
+	}
 }
 
 // lostAgain is a repair that leaves when the capture shows nothing of the path.
@@ -31,18 +43,28 @@ const (
 	sameWait = 16
 )
 
-// add adds what is not known of a loss that counts.
-func (s *savings) add(r *Result, loss, choice int, rec *Recovery, rate float64) {
-	flow := r.Captured.Losses[loss].Flow
-	p, timers := &r.Captured.Paths[flow], &r.Policies[choice].timers
+// add adds to what is known of a loss that counts what is not, and returns what it saves. By a key
+// that does not say what becomes of it the first retransmission may arrive.
+func (s *savings) add(r *Result, loss, choice int, rec *Recovery, rate float64) (x saving) {
+	l := &r.Captured.Losses[loss]
+	p, timers := &r.Captured.Paths[l.Flow], &r.Policies[choice].timers
+	for k := range Keys {
+		took := min(rec.TRec, rec.D+l.RTT)
+		if other, ok := r.Recovery(loss, choice, Key(k)); ok {
+			took = other.TRec
+		}
+		x.least[k] = r.Oracle[loss].TRec - max(rec.TRec, took)
+		x.most[k] = r.Oracle[loss].TRec - min(rec.TRec, took)
+	}
 	if rec.apart > max(p.Base/4, sameInstant, rec.waited/sameWait) {
 		s.again = append(s.again, lostAgain{rec.waited, timers.Bounds.Max, p.chance(rate)})
 	}
 	if wait, ok := r.tickWait(loss, choice, rec); ok {
 		s.tick = max(s.tick, timers.Tick)
-		host := r.addr(flow)
+		host := r.addr(l.Flow)
 		s.waits[host] = append(s.waits[host], wait)
 	}
+	return x
 }
 
 const (
@@ -54,19 +76,19 @@ const (
 
 // interval returns the bounds of 99 % of the sum of what is saved. It draws connections again and
 // again with replacement, as losses of one connection are not independent; or losses, if there are
-// few connections. For each draw it also draws where the ticks of each host are, which moves all
-// waits for them together. For the lower bound it draws as well which repairs are lost again; seen
-// is that bound without these.
+// few connections. With each it draws the key that the fates follow, and for each draw where the
+// ticks of each host are, which moves all waits for them together. For the lower bound it draws as
+// well which repairs are lost again; seen is that bound without these.
 func (s *savings) interval(fewest int) (low, seen, high time.Duration, ok bool) {
-	var sums []time.Duration
+	var sums []saving
 	for _, c := range s.conns {
 		if len(s.conns) < fewestConns {
 			sums = append(sums, c...)
 			continue
 		}
-		sum := time.Duration(0)
-		for _, saved := range c {
-			sum += saved
+		var sum saving
+		for i := range c {
+			sum.add(&c[i])
 		}
 		sums = append(sums, sum)
 	}
@@ -74,32 +96,37 @@ func (s *savings) interval(fewest int) (low, seen, high time.Duration, ok bool) 
 		return 0, 0, 0, false
 	}
 	rng := rand.New(rand.NewPCG(1, 2)) // the same intervals each time
-	drawn := draw(sums, resamples, rng)
+	least, most := draw(sums, resamples, rng)
 	for _, host := range slices.SortedFunc(maps.Keys(s.waits), netip.Addr.Compare) {
 		later := tickShifts(s.waits[host], s.tick)
-		for i := range drawn {
-			drawn[i] -= later[rng.IntN(phases)]
+		for i := range least {
+			x := later[rng.IntN(phases)]
+			least[i] -= x
+			most[i] -= x
 		}
 	}
-	const least = resamples / 200
-	again := slices.Clone(drawn)
+	again := slices.Clone(least)
 	for _, x := range s.again {
 		x.cost(again, rng)
 	}
-	slices.Sort(drawn)
-	slices.Sort(again)
-	return again[least], drawn[least], drawn[resamples-1-least], true
+	for _, bound := range [][]time.Duration{again, least, most} {
+		slices.Sort(bound)
+	}
+	const outside = resamples / 200
+	return again[outside], least[outside], most[resamples-1-outside], true
 }
 
-// draw returns the sums of as many of sums, drawn with replacement.
-func draw(sums []time.Duration, n int, rng *rand.Rand) []time.Duration {
-	drawn := make([]time.Duration, n)
-	for i := range drawn {
+// draw returns the sums of as many of sums, drawn with replacement, each by a key.
+func draw(sums []saving, n int, rng *rand.Rand) (least, most []time.Duration) {
+	least, most = make([]time.Duration, n), make([]time.Duration, n)
+	for i := range n {
 		for range sums {
-			drawn[i] += sums[rng.IntN(len(sums))]
+			x := rng.IntN(len(sums) * Keys)
+			least[i] += sums[x/Keys].least[x%Keys]
+			most[i] += sums[x/Keys].most[x%Keys]
 		}
 	}
-	return drawn
+	return least, most
 }
 
 // tickShifts returns by how much the sum of waits for ticks grows if these are later, by phase.

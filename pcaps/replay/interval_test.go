@@ -13,9 +13,9 @@ import (
 func TestResamples(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, losses := range []int{5, 30, 200} {
-		var saved []time.Duration
+		var saved []saving
 		for range losses {
-			saved = append(saved, time.Duration(1e8*(r.ExpFloat64()-0.3))) // skewed, as savings are
+			saved = append(saved, always(time.Duration(1e8*(r.ExpFloat64()-0.3)))) // skewed, as savings are
 		}
 		for _, draws := range []int{100, 1000, resamples} {
 			var lows []float64
@@ -40,9 +40,14 @@ func TestResamples(t *testing.T) {
 	}
 }
 
+// always is what a loss saves that fares alike by each key.
+func always(d time.Duration) saving {
+	return saving{[Keys]time.Duration{d, d, d}, [Keys]time.Duration{d, d, d}}
+}
+
 // bounds is the interval of savings of single losses.
-func bounds(saved []time.Duration, draws int, seed uint64) (low, high time.Duration) {
-	drawn := draw(saved, draws, rand.New(rand.NewPCG(seed, 2)))
+func bounds(saved []saving, draws int, seed uint64) (low, high time.Duration) {
+	drawn, _ := draw(saved, draws, rand.New(rand.NewPCG(seed, 2)))
 	slices.Sort(drawn)
 	return drawn[draws/200], drawn[draws-1-draws/200]
 }
@@ -95,10 +100,16 @@ func TestLostAgain(t *testing.T) {
 	}
 }
 
-// TestInterval: the bounds hold what the capture does not show. Ticks widen them on both sides, and
-// repairs that may be lost only below.
+// TestInterval: the bounds hold what the capture does not show. Ticks widen them on both sides,
+// repairs that may be lost only below, and losses that fare otherwise by another key to that side.
 func TestInterval(t *testing.T) {
-	conns := [][]time.Duration{{time.Second}, {time.Second}, {time.Second}, {time.Second}, {time.Second}}
+	conns := slices.Repeat([][]saving{{always(time.Second)}}, 5)
+	less, more := slices.Clone(conns), slices.Clone(conns)
+	for i := range conns {
+		x, y := always(time.Second), always(time.Second)
+		x.least[ByTime], y.most[ByIndex] = -time.Second, time.Minute
+		less[i], more[i] = []saving{x}, []saving{y}
+	}
 	plain := savings{conns: conns}
 	host := netip.MustParseAddr("192.0.2.1")
 	ticks := savings{conns: conns, tick: time.Second / 2, waits: map[netip.Addr][]time.Duration{host: {time.Second / 4, time.Second / 4}}}
@@ -107,7 +118,9 @@ func TestInterval(t *testing.T) {
 		what      string
 		savings   savings
 		low, high time.Duration // at least, at most
-	}{{"plain", plain, 5 * time.Second, 5 * time.Second}, {"ticks", ticks, 4500 * time.Millisecond, 5500 * time.Millisecond}, {"again", again, -time.Second, 5 * time.Second}} {
+	}{{"plain", plain, 5 * time.Second, 5 * time.Second}, {"ticks", ticks, 4500 * time.Millisecond, 5500 * time.Millisecond}, {"again", again, -time.Second, 5 * time.Second},
+		{"less by another key", savings{conns: less}, -3 * time.Second, 5 * time.Second},
+		{"more by another key", savings{conns: more}, 5 * time.Second, 241 * time.Second}} {
 		low, _, high, ok := test.savings.interval(5)
 		if off := low - test.low; !ok || off.Abs() > 10*time.Millisecond || (high-test.high).Abs() > 10*time.Millisecond {
 			t.Errorf("%s: %v to %v, want %v to %v", test.what, low, high, test.low, test.high)

@@ -34,7 +34,8 @@ type Summary struct {
 
 	// Saved is the oracle's recovery times less the policy's, loss by loss, by each key, and Of the
 	// oracle's. Low and High bound Saved by range with 99 %, if HasInterval: also if the ticks of a
-	// host had been at other instants, and if retransmissions were lost where nothing was captured.
+	// host had been at other instants, if fates followed another key, and if
+	// retransmissions were lost where nothing was captured.
 	Saved, Of   [Keys]time.Duration
 	Low, High   time.Duration
 	HasInterval bool
@@ -159,7 +160,7 @@ func (st *Study) summarize(results []*Result, choice int, rate float64) Summary 
 
 // addAll adds the losses of a connection, and to saved what each saves by range.
 func (s *Summary) addAll(r *Result, choice int, rate float64, saved *savings) {
-	var conn []time.Duration
+	var conn []saving
 	for i := range r.Captured.Losses {
 		if r.Gates[i] != Passed {
 			continue
@@ -175,8 +176,7 @@ func (s *Summary) addAll(r *Result, choice int, rate float64, saved *savings) {
 		case ok:
 			s.add(rec.TRec, r.Captured.Losses[i].RTT)
 			s.OracleError += r.Doubts[i]
-			saved.add(r, i, choice, rec, rate)
-			conn = append(conn, oracle-rec.TRec)
+			conn = append(conn, saved.add(r, i, choice, rec, rate))
 		case rec == nil:
 			s.Unknown++
 		case r.Captured.Losses[i].Early:
@@ -216,8 +216,14 @@ func (s *Summary) quantiles() {
 	s.all = nil
 }
 
-// negligible is the part of the oracle's recovery times that makes no difference.
-const negligible = 0.01
+const (
+	// negligible is the part of the oracle's recovery times that makes no difference.
+	negligible = 0.01
+
+	// inexact is the part by which a replay may be wrong: under other timers a loss meets another
+	// window and other packets in flight.
+	inexact = 0.05
+)
 
 // A verdict needs mostEarly times as many losses as are left out because the capture began shortly
 // before them.
@@ -227,8 +233,7 @@ const mostEarly = 4
 const notShown = "the capture does not show whether retransmissions at other times would arrive"
 
 // judge finds the verdict. A policy saves, or costs, if the interval of what it saves is above, or
-// below, 0 by more than the oracle may be wrong by and than what makes no difference, and all keys
-// agree on that.
+// below, 0 by more than the oracle and the replay may be wrong by, and all keys agree on that.
 func (s *Summary) judge(fewest int) {
 	saved := s.Saved[ByRange]
 	small := func(d, of time.Duration) bool { return math.Abs(float64(d)) <= negligible*float64(of) }
@@ -238,7 +243,7 @@ func (s *Summary) judge(fewest int) {
 		same = same && small(s.Saved[k], s.Of[k])
 		agree = agree && s.Of[k] > 0 && (s.Saved[k] > 0) == (saved > 0) && s.Saved[k] != 0
 	}
-	margin := s.OracleError + time.Duration(negligible*float64(s.Of[ByRange]))
+	margin := s.OracleError + time.Duration(inexact*float64(s.Of[ByRange]))
 	s.Effect = CannotTell
 	switch {
 	case s.Unknown > 0 && s.N == 0:
@@ -263,7 +268,7 @@ func (s *Summary) judge(fewest int) {
 	case !agree:
 		s.Why = notShown
 	case min(s.Low.Abs(), s.High.Abs()) <= margin:
-		s.Why = fmt.Sprintf("its interval, %s to %s, is not beyond %s, by which the replay may be wrong or which makes no difference",
+		s.Why = fmt.Sprintf("its interval, %s to %s, is not beyond %s, by which the replay may be wrong",
 			track.SpanText(s.Low), track.SpanText(s.High), track.SpanText(margin))
 	case saved > 0:
 		s.Effect = Saves

@@ -62,7 +62,7 @@ func TestTooLargeIsNotCompared(t *testing.T) {
 
 // TestHeadlines holds the other answers to their words.
 func TestHeadlines(t *testing.T) {
-	h, _ := headlineOf(t, 8, "bernoulli:0.08", "per-segment@1ms", "bsd")
+	h, _ := headlineOf(t, 16, "bernoulli:0.08", "per-segment@1ms", "bsd")
 	if len(h.Each) != 0 || !strings.HasSuffix(h.Timers, " could be replayed.") || !strings.Contains(h.Timers, "4.4BSD's timers would have cost ") {
 		t.Errorf("many losses: %q and lines %q, want a verdict on 4.4BSD and no line", h.Timers, h.Each)
 	}

@@ -122,7 +122,7 @@ func TestDamageStops(t *testing.T) {
 
 // TestDamagedTrials judges replays of damaged captures by what other timers really do.
 func TestDamagedTrials(t *testing.T) {
-	trials := &Trials{Seeds: 1, First: 5_000_000, Damages: parse(t, "begin:33%", "drop:1%", "cut:96", "resolution:4ms"), PerTrial: 1, every: 4}
+	trials := &Trials{Seeds: 1, First: 5_000_000, Damages: parse(t, "begin:33%", "drop:1%", "cut:96", "resolution:4ms"), PerTrial: 4, every: 4}
 	r, n, err := trials.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
