@@ -47,7 +47,11 @@ func writeStudy(w io.Writer, s *findings.Study) error {
 	question := s.Job.Words().Question
 	writeWrapped(&b, "", fmt.Sprintf("%s %s: %s", study.ID, study.Name, question))
 	b.WriteString("\n")
-	writeOutcome(&b, s.Outcome)
+	found := s.Found()
+	if strings.Contains(found, "{") { // a claim that this plan does not have
+		found = ""
+	}
+	writeOutcome(&b, s.Outcome, found)
 	for _, l := range s.Live {
 		fmt.Fprintf(&b, "Timed on this machine: %s\n\n", l.Name)
 		if l.Skipped != "" {
@@ -55,16 +59,23 @@ func writeStudy(w io.Writer, s *findings.Study) error {
 			b.WriteString("\n")
 			continue
 		}
-		writeOutcome(&b, l.Outcome)
+		writeOutcome(&b, l.Outcome, "")
 	}
 	_, err := w.Write(b.Bytes())
 	return err
 }
 
-// writeOutcome prints the answer first: the count of claims and the claims. The tables follow.
-func writeOutcome(b *bytes.Buffer, out *experiments.Outcome) {
+// writeOutcome prints the answer first: the count of claims, what was found, and the claims. The
+// tables follow.
+func writeOutcome(b *bytes.Buffer, out *experiments.Outcome, found string) {
 	if len(out.Claims) > 0 {
 		fmt.Fprintf(b, "%s.\n\n", findings.CountOf(out))
+	}
+	if found != "" {
+		writeWrapped(b, "", found)
+		b.WriteString("\n")
+	}
+	if len(out.Claims) > 0 {
 		for _, c := range out.Claims {
 			writeClaim(b, "", c)
 		}
