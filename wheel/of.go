@@ -1,9 +1,6 @@
 package wheel
 
-import (
-	"errors"
-	"math"
-)
+import "errors"
 
 // Of is a timer facility whose records lie inside the values that they time: an Entry is a field
 // of its owner, so that START finds it where the program already is. It is Scheme 7 of the paper
@@ -24,39 +21,10 @@ import (
 // follows them, and linking one pays a write barrier while the collector runs. A Facility's arena
 // has neither. An Of is not safe for concurrent use.
 type Of[O any] struct {
-	// The short paths of Schedule take deadlines from first on: less than span later if the
-	// timer's place comes up in time, less than reach later if it is in no list.
-	first Time // 1 ns after the instant of cur
-	span  uint64
-	reach uint64
-
-	now   uint64    // the instant of cur, in ns after the origin
-	rest  uint64    // size - 1
-	scale uint64    // ⌊2^64/size⌋+1: multiplying by it divides intervals below reach by size
-	next  uint64    // cur+1
-	mask  uint64    // slots of a level - 1
-	due   *Entry[O] // first timer that came up and was not looked at
-
-	inner [lazySlots / 64]uint64 // a bit per slot of level 0: 1 if it is busy
-	lists []Entry[O]             // the heads of all lists: of slots, and lazyLate, lazyDue, ofBeyond
-
-	started uint64 // timers started and ended: two sums, so that neither waits for the other
-	ended   uint64
-
-	ticker
-	cur        uint64   // the last tick processed, or the one being processed
-	coming     uint64   // earliest tick at which a coarser slot or the list beyond may come up
-	wrap       uint64   // tick at which the list beyond comes up
-	end        uint64   // where the current Advance ends
-	target     uint64   // the latest tick asked for; see front.target
-	maxReach   uint64   // reach while the end of time is far
-	last       Time     // the instant of the last tick
-	busy       []uint64 // as inner for the coarser levels, in whole words
-	words      uint32   // words of a level
-	levels     uint8
-	bits       uint8 // log2 of the slots of a level
-	expiring   bool  // inside the expiry function
-	unfinished bool  // an Advance was cut short by its limit
+	due   *Entry[O]  // first timer that came up and was not looked at
+	rest  uint64     // size - 1
+	lists []Entry[O] // the heads of the lists by number, then of lazyLate and lazyDue
+	lazyLevels
 }
 
 // Entry is a timer record of an Of, to be a field of what it times. Its zero value is a timer that
@@ -70,12 +38,6 @@ type Entry[O any] struct {
 	deadline   uint64    // ns after the origin, and 1 more; 0 if it is not running
 	from       uint64    // its list comes up in time for deadlines from here on, as ns
 }
-
-// ofBeyond is the list of timers beyond the last level.
-const (
-	ofBeyond = lazyLists
-	ofLists  = lazyLists + 1
-)
 
 // noCopy makes go vet report copies.
 type noCopy struct{}
@@ -93,39 +55,20 @@ func NewOf[O any](cfg Config) (*Of[O], error) {
 	if cfg.Count {
 		return nil, errors.New("wheel: Count is set, and Of counts no operations: want false")
 	}
-	w := &Of[O]{
-		ticker: newTicker(cfg.Origin, cfg.Tick),
-		levels: levels(cfg),
-		bits:   slotBits(cfg),
-		mask:   uint64(cfg.Slots - 1),
-		coming: noTick,
-		wrap:   noTick,
-		words:  uint32(cfg.Slots+63) / 64,
-	}
+	w := new(Of[O])
+	w.init(cfg)
 	w.rest = uint64(w.size - 1)
-	w.busy = make([]uint64, w.words*uint32(w.levels-1))
-	w.last = w.time(w.div(math.MaxInt64))
-	if size, slots := uint64(w.size), uint64(cfg.Slots); size > 1 && size <= math.MaxUint32/slots {
-		w.maxReach, w.scale = w.mask*size, math.MaxUint64/size+1
-	}
-	w.lists = make([]Entry[O], uint32(w.levels)<<w.bits+ofLists)
+	w.lists = make([]Entry[O], w.beyond()+1+lazyLists)
 	for i := range w.lists {
 		l := &w.lists[i]
 		l.next, l.prev = l, l
 	}
 	w.due = w.list(lazyDue)
-	w.setCur(0)
 	return w, nil
 }
 
-// list returns the head of a list after those of the slots.
-func (w *Of[O]) list(l uint32) *Entry[O] { return &w.lists[uint32(len(w.lists))-ofLists+l] }
-
-// Now returns the instant of the last tick processed, or of the one being processed.
-func (w *Of[O]) Now() Time { return w.origin + Time(w.now) }
-
-// Len returns the number of running timers.
-func (w *Of[O]) Len() int { return int(w.started - w.ended) }
+// list returns the head of a list without a number.
+func (w *Of[O]) list(l uint32) *Entry[O] { return &w.lists[uint32(len(w.lists))-lazyLists+l] }
 
 // Deadline returns the instant of the tick at which e will expire, and whether e is running.
 func (w *Of[O]) Deadline(e *Entry[O]) (at Time, running bool) {

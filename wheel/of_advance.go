@@ -1,9 +1,6 @@
 package wheel
 
-import (
-	"math"
-	"math/bits"
-)
+import "math"
 
 // Advance does PER_TICK_BOOKKEEPING for all ticks up to now, and calls expire for each due timer,
 // at most limit times if limit is above 0. See Facility. While expire runs, its timer is not
@@ -130,89 +127,32 @@ func (w *Of[O]) anyDue() bool { return w.due != w.list(lazyDue) }
 // collect is PER_TICK_BOOKKEEPING up to the first tick at which timers come up, or to target. It
 // moves cur there and the timers to the due ones. It reports whether there are any.
 func (w *Of[O]) collect() bool {
-	for !w.collectTo(w.end) {
+	for {
+		for w.step() {
+			if w.cur == w.coming {
+				w.cascade(w.takeApart)
+			}
+			if s := w.cur & w.mask; w.inner[s>>6]>>(s&63)&1 != 0 {
+				w.inner[s>>6] &^= 1 << (s & 63)
+				w.queue(&w.lists[s])
+			}
+			if w.anyDue() {
+				return true
+			}
+		}
 		if w.end == w.target {
 			return false
 		}
 		w.begin() // the Advance of an earlier call ended here; this call's begins
 		if w.anyDue() {
-			break
-		}
-	}
-	return true
-}
-
-func (w *Of[O]) collectTo(end uint64) bool {
-	for w.cur < end {
-		tick := w.coming
-		if m := w.inner[w.next&w.mask>>6] >> (w.next & w.mask & 63); m != 0 {
-			tick = min(tick, w.next+uint64(bits.TrailingZeros64(m)))
-		} else {
-			tick = min(tick, w.nextSlot(0))
-		}
-		if tick > end {
-			break
-		}
-		w.setCur(tick)
-		if tick == w.coming {
-			w.cascade()
-		}
-		if s := uint32(tick & w.mask); w.inner[s>>6]>>(s&63)&1 != 0 {
-			w.inner[s>>6] &^= 1 << (s & 63)
-			w.queue(&w.lists[s])
-		}
-		if w.anyDue() {
 			return true
 		}
-	}
-	w.setCur(max(w.cur, end))
-	return false
-}
-
-// setCur moves the clock to a tick. Short paths are taken if the end of time is not reached.
-func (w *Of[O]) setCur(tick uint64) {
-	w.cur, w.next, w.now = tick, tick+1, tick*uint64(w.size)
-	w.first, w.span = w.origin+Time(w.now)+1, 0
-	if w.first > w.origin && w.first <= w.last {
-		w.span = uint64(w.last) - uint64(w.first) + 1
-	}
-	w.reach = min(w.maxReach, w.span)
-}
-
-// nextSlot returns the tick at which the next busy slot of a level comes up, or noTick.
-func (w *Of[O]) nextSlot(level uint8) uint64 {
-	shift := level * w.bits
-	n := w.cur >> shift
-	if ahead := nextBusy(w.bitsOf(level), n, w.mask); ahead != 0 {
-		return (n + ahead) << shift
-	}
-	return noTick
-}
-
-// cascade takes apart the coarser slots that come up at cur, and the list beyond if its time has
-// come. Due timers are queued, coarse levels first; the others move on.
-func (w *Of[O]) cascade() {
-	w.coming = noTick
-	if w.cur == w.wrap {
-		w.wrap = noTick
-		w.takeApart(w.list(ofBeyond))
-	}
-	for level := w.levels - 1; level > 0; level-- {
-		shift := level * w.bits
-		slot := uint32(w.cur >> shift & w.mask)
-		if word := &w.bitsOf(level)[slot>>6]; w.cur>>shift<<shift == w.cur && *word>>(slot&63)&1 != 0 {
-			*word &^= 1 << (slot & 63)
-			w.takeApart(&w.lists[uint32(level)<<w.bits|slot])
-		}
-	}
-	w.coming = w.wrap
-	for level := uint8(1); level < w.levels; level++ {
-		w.coming = min(w.coming, w.nextSlot(level))
 	}
 }
 
 // takeApart queues the due timers of a list that came up, and places the others.
-func (w *Of[O]) takeApart(list *Entry[O]) {
+func (w *Of[O]) takeApart(number uint32, _ uint8) {
+	list := &w.lists[number]
 	e := list.next
 	list.next, list.prev = list, list
 	for e != list {
@@ -229,19 +169,12 @@ func (w *Of[O]) takeApart(list *Entry[O]) {
 // NextWakeup returns the first instant at which Advance may have work to do: see Facility.
 func (w *Of[O]) NextWakeup() (at Time, ok bool) {
 	late := w.list(lazyLate)
-	switch {
-	case w.Len() == 0:
-		return 0, false
-	case w.anyDue() || late.next != late:
-		return w.Now(), true
-	}
-	return w.time(min(w.nextSlot(0), w.coming)), true
+	return w.nextWakeup(w.anyDue() || late.next != late)
 }
 
 // NextExpiry returns the exact instant of the next expiry, if that is not after limit: see
 // Facility.
 func (w *Of[O]) NextExpiry(limit Time) (at Time, ok bool) {
-	last := w.floor(limit)
 	if w.Len() == 0 || limit < w.Now() {
 		return 0, false
 	}
@@ -249,36 +182,10 @@ func (w *Of[O]) NextExpiry(limit Time) (at Time, ok bool) {
 	if earliest(late.next, late, idle) < idle {
 		return w.Now(), true
 	}
-	first := earliest(w.due, due, idle)
-	for level := range w.levels {
-		first = w.earliestOn(level, first, last)
-	}
-	if w.wrap <= last && w.wrap*uint64(w.size) <= first {
-		beyond := w.list(ofBeyond)
-		first = earliest(beyond.next, beyond, first)
-	}
-	if tick := max(w.cur, w.up(first)); first < idle && tick <= last {
-		return w.time(tick), true
-	}
-	return 0, false
-}
-
-// earliestOn returns the earliest deadline on a level, or first if that is earlier, in ns after the
-// origin. It looks at slots that come up by tick last.
-func (w *Of[O]) earliestOn(level uint8, first, last uint64) uint64 {
-	shift := level * w.bits
-	n := w.cur >> shift
-	end := n + w.mask
-	for {
-		ahead := nextBusy(w.bitsOf(level), n, w.mask)
-		n += ahead
-		// A slot that comes up at tick v holds no timer that is due before v.
-		if v := n << shift; ahead == 0 || n > end || v > last || v*uint64(w.size) > first {
-			return first
-		}
-		slot := &w.lists[uint64(level)<<w.bits|n&w.mask]
-		first = earliest(slot.next, slot, first)
-	}
+	return w.nextExpiry(limit, earliest(w.due, due, idle), func(number uint32, first uint64) uint64 {
+		list := &w.lists[number]
+		return earliest(list.next, list, first)
+	})
 }
 
 // earliest returns the earliest deadline from e to the end of its list, or first if that is

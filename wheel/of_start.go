@@ -51,37 +51,9 @@ func (w *Of[O]) start(e *Entry[O], deadline uint64) {
 // place puts a running timer, which is in no list and due after now, into a list that comes up in
 // time.
 func (w *Of[O]) place(e *Entry[O]) {
-	tick, shift := w.up(e.deadline-1), uint8(0)
-	for level := range w.levels {
-		if n := tick >> shift; n-w.cur>>shift <= w.mask {
-			slot := uint32(n & w.mask)
-			w.bitsOf(level)[slot>>6] |= 1 << (slot & 63)
-			if level > 0 {
-				w.coming = min(w.coming, n<<shift)
-			}
-			w.appendAt(&w.lists[uint32(level)<<w.bits|slot], n<<shift, e)
-			return
-		}
-		shift += w.bits
-	}
-	start := tick >> shift << shift // the level wraps around, and reaches the tick from there
-	w.wrap = min(w.wrap, start)
-	w.coming = min(w.coming, start)
-	w.appendAt(w.list(ofBeyond), start, e)
-}
-
-// bitsOf returns the words with the bits of a level's busy slots.
-func (w *Of[O]) bitsOf(level uint8) []uint64 {
-	if level == 0 {
-		return w.inner[:w.words]
-	}
-	return w.busy[uint32(level-1)*w.words:][:w.words]
-}
-
-// appendAt appends e to a list that comes up at the given tick.
-func (w *Of[O]) appendAt(list *Entry[O], tick uint64, e *Entry[O]) {
-	e.from = (tick-1)*uint64(w.size) + 1
-	w.append(list, e)
+	list, _, from := w.listFor(e.deadline - 1)
+	e.from = from
+	w.append(&w.lists[list], e)
 }
 
 func (*Of[O]) append(list, e *Entry[O]) {
@@ -131,22 +103,10 @@ func (w *Of[O]) ScheduleRange(e *Entry[O], earliest, latest Time) {
 	if latest < earliest {
 		panic(fmt.Sprintf("BUG: wheel: range ends at %v before it begins at %v", latest, earliest))
 	}
-	first := w.ceil(earliest)
-	final := max(first, w.floor(latest))
-	if tick := w.up(e.deadline - 1); e.deadline != 0 && first <= tick && tick <= final {
+	lo := w.ceil(earliest)
+	hi := max(lo, w.floor(latest))
+	if tick := w.up(e.deadline - 1); e.deadline != 0 && lo <= tick && tick <= hi {
 		return
 	}
-	w.Schedule(e, w.time(w.choose(first, final)))
-}
-
-// choose follows Ratas, as scheme7.choose does: the latest tick on a slot boundary of the coarsest
-// level that has one in the range.
-func (w *Of[O]) choose(lo, hi uint64) uint64 {
-	for level := w.levels; level > 0 && hi > w.cur; level-- {
-		shift := level * w.bits
-		if tick := hi >> shift << shift; tick >= max(lo, w.cur+1) {
-			return tick
-		}
-	}
-	return hi
+	w.Schedule(e, w.time(w.choose(lo, hi)))
 }

@@ -130,7 +130,7 @@ func (f *ofFacility) check() error {
 // held returns the number of entries in all lists, or the first broken link, busy bit or deadline.
 func (f *ofFacility) held() (held int, err error) {
 	w := f.Of
-	slots := len(w.lists) - ofLists
+	slots := int(w.beyond())
 	for i := range w.lists {
 		l := &w.lists[i]
 		first, n := l.next, 0

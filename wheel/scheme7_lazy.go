@@ -36,41 +36,11 @@ type lazyHierarchy struct {
 	nodes []lazyNode // the heads of circular lists, then the timers: timer t is at base+t
 	base  uint64
 
-	// The short paths of START take deadlines from first on: less than span later if the timer's
-	// place comes up in time, less than reach later if it is in no list.
-	first Time // 1 ns after the instant of cur
-	span  uint64
-	reach uint64
+	lazyLevels
 
-	dueBy uint64 // first, in ns after the origin: earlier deadlines are due
-	scale uint64 // ⌊2^64/size⌋+1: multiplying by it divides intervals below reach by size
-	next  uint64 // cur+1
-	mask  uint64 // slots of a level - 1
-	due   uint32 // first timer that came up and was not looked at; see lazyDue
-
-	inner [lazySlots / 64]uint64 // a bit per slot of level 0: 1 if it is busy
-
-	started uint64 // timers started and ended: two sums, so that neither waits for the other
-	ended   uint64
-
-	ticker
-	now        uint64   // the instant of cur, in ns after the origin
-	cur        uint64   // the last tick processed, or the one being processed
-	coming     uint64   // earliest tick at which a coarser slot or the list beyond may come up
-	wrap       uint64   // tick at which the list beyond comes up
-	end        uint64   // where the current Advance ends
-	target     uint64   // the latest tick asked for; see front.target
-	maxReach   uint64   // reach while the end of time is far
-	last       Time     // the instant of the last tick
-	busy       []uint64 // as inner for the coarser levels, in whole words
-	coarse     chunks   // lists by level and slot, then the list beyond
-	words      uint32   // words of a level
-	free       uint32   // head of the free records, linked by next
-	levels     uint8
-	bits       uint8 // log2 of the slots of a level
-	counting   bool  // span, reach and dueBy stay 0, so that no short path is taken
-	expiring   bool  // inside the expiry function
-	unfinished bool  // an Advance was cut short by its limit
+	due        uint32 // first timer that came up and was not looked at; see lazyDue
+	coarse     chunks // lists of chunks, by number
+	free       uint32 // head of the free records, linked by next
 	counts     Counts
 	name       string
 	prefetched uint64 // a meaningless sum that keeps prefetching reads alive
@@ -101,24 +71,10 @@ const (
 const inCoarse = 1 << 31
 
 func newLazyHierarchy(name string, cfg Config) Facility {
-	w := &lazyHierarchy{
-		name:     name,
-		ticker:   newTicker(cfg.Origin, cfg.Tick),
-		levels:   levels(cfg),
-		bits:     slotBits(cfg),
-		mask:     uint64(cfg.Slots - 1),
-		coming:   noTick,
-		wrap:     noTick,
-		counting: cfg.Count,
-	}
-	w.words = uint32(cfg.Slots+63) / 64
-	w.busy = make([]uint64, w.words*uint32(w.levels-1))
+	w := &lazyHierarchy{name: name}
+	w.init(cfg)
 	w.base = uint64(cfg.Slots) + lazyLists
-	w.coarse = newChunks(int(w.levels)<<w.bits + 1)
-	w.last = w.time(w.div(math.MaxInt64))
-	if size, slots := uint64(w.size), uint64(cfg.Slots); size > 1 && size <= math.MaxUint32/slots {
-		w.maxReach, w.scale = w.mask*size, math.MaxUint64/size+1
-	}
+	w.coarse = newChunks(int(w.beyond()) + 1)
 	w.Reserve(15)
 	w.nodes = w.nodes[:w.base+1]
 	for l := range w.nodes {
@@ -127,7 +83,6 @@ func newLazyHierarchy(name string, cfg Config) Facility {
 	w.nodes[w.base] = lazyNode{deadline: freed, from: inLate} // number 0 is no timer
 	w.due = w.list(lazyDue)
 	w.nodes[w.due].deadline = idle // ends the search for due timers
-	w.setCur(0)
 	return w
 }
 
@@ -137,11 +92,6 @@ const (
 	lazyDue          // timers that came up in the current Advance; its first is lazyHierarchy.due
 	lazyLists        // number of these
 )
-
-const lazySlots = 1 << 12 // most slots of a level
-
-// beyond returns the list of chunks for timers beyond the last level.
-func (w *lazyHierarchy) beyond() uint32 { return uint32(w.levels) << w.bits }
 
 // list returns one of the circular lists after those of the slots.
 func (w *lazyHierarchy) list(l uint32) uint32 { return uint32(w.base) - lazyLists + l }
@@ -195,8 +145,6 @@ func (w *lazyHierarchy) node(t Timer) *lazyNode {
 }
 
 func (w *lazyHierarchy) Owner(t Timer) uint64 { return w.nodes[uint64(t)+w.base].owner }
-func (w *lazyHierarchy) Now() Time            { return w.origin + Time(w.now) }
-func (w *lazyHierarchy) Len() int             { return int(w.started - w.ended) }
 func (w *lazyHierarchy) Counts() Counts       { return w.counts }
 func (w *lazyHierarchy) ResetCounts()         { w.counts = Counts{} }
 func (w *lazyHierarchy) Scheme() string       { return w.name }

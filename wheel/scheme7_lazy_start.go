@@ -61,37 +61,13 @@ func (w *lazyHierarchy) start(t Timer, deadline uint64) {
 // place puts a running timer, which is in no list and due after now, into a list that comes up in
 // time. It returns the level. A timer from a coarser level is in chunks on level 0 too.
 func (w *lazyHierarchy) place(i uint32, r *lazyNode, fromCoarser bool) (level uint8) {
-	tick, shift := w.up(r.deadline), uint8(0)
-	for ; level < w.levels; level, shift = level+1, shift+w.bits {
-		if n := tick >> shift; n-w.cur>>shift <= w.mask {
-			slot := uint32(n & w.mask)
-			w.bitsOf(level)[slot>>6] |= 1 << (slot & 63)
-			r.from = (n<<shift-1)*uint64(w.size) + 1
-			switch {
-			case level > 0:
-				w.coming = min(w.coming, n<<shift)
-			case !fromCoarser:
-				w.append(slot, i, r)
-				return level
-			}
-			w.push(uint32(level)<<w.bits|slot, i, r)
-			return level
-		}
+	list, level, from := w.listFor(r.deadline)
+	if r.from = from; level == 0 && !fromCoarser {
+		w.append(list, i, r)
+	} else {
+		w.push(list, i, r)
 	}
-	start := tick >> shift << shift // the level wraps around, and reaches the tick from there
-	w.wrap = min(w.wrap, start)
-	w.coming = min(w.coming, start)
-	r.from = (start-1)*uint64(w.size) + 1
-	w.push(w.beyond(), i, r)
 	return level
-}
-
-// bitsOf returns the words with the bits of a level's busy slots.
-func (w *lazyHierarchy) bitsOf(level uint8) []uint64 {
-	if level == 0 {
-		return w.inner[:w.words]
-	}
-	return w.busy[uint32(level-1)*w.words:][:w.words]
 }
 
 // push appends record i to a list of chunks.
@@ -144,28 +120,16 @@ func (w *lazyHierarchy) ScheduleRange(t Timer, earliest, latest Time) {
 }
 
 func (w *lazyHierarchy) startRange(t Timer, earliest, latest Time) {
+	r := w.node(t)
 	if latest < earliest {
 		panic(fmt.Sprintf("BUG: wheel: range ends at %v before it begins at %v", latest, earliest))
 	}
-	r := w.node(t)
 	lo := w.ceil(earliest)
 	hi := max(lo, w.floor(latest))
 	if tick := w.up(r.deadline); r.deadline != idle && lo <= tick && tick <= hi {
 		return
 	}
 	w.Schedule(t, w.time(w.choose(lo, hi)))
-}
-
-// choose follows Ratas, as scheme7.choose does: the latest tick on a slot boundary of the coarsest
-// level that has one in the range.
-func (w *lazyHierarchy) choose(lo, hi uint64) uint64 {
-	for level := w.levels; level > 0 && hi > w.cur; level-- {
-		shift := level * w.bits
-		if tick := hi >> shift << shift; tick >= max(lo, w.cur+1) {
-			return tick
-		}
-	}
-	return hi
 }
 
 // Stop is STOP_TIMER: see Facility.
