@@ -3,6 +3,8 @@ package watch
 import (
 	"math/bits"
 	"time"
+
+	"tcpwheel/wheel/stat"
 )
 
 // histogram counts durations in buckets that are 1/16 wide, for quantiles with an error of 3 %.
@@ -43,7 +45,7 @@ func (h *histogram) quantiles(to *KindTally) {
 		return
 	}
 	at := func(q float64) *float64 {
-		rank, sum := uint64(q*float64(h.n-1)+0.5), uint64(0)
+		rank, sum := uint64(stat.Rank(int(h.n), q)), uint64(0)
 		for b, n := range h.counts {
 			if sum += uint64(n); sum > rank {
 				s := bucketMiddle(b).Seconds()
