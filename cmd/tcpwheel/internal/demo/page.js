@@ -180,7 +180,7 @@ function drawTables(lane, l, f) {
   const names = { rexmit: "rexmit", tlp: "probe", delack: "del. ACK", keepalive: "keepalive" };
   const due = c => Object.entries(c.timers || {}).map(([k, x]) => `${names[k] || k}${x[0] > 1 ? " ×" + x[0] : ""} ${ms(Math.max(0, x[1]))}`).join(", ");
   fill(lane.div.querySelector(".conns table"), conns.map(c => [c.name, ...[c.srtt_ns, c.rttvar_ns, c.rto_ns].map(x => x ? ms(x) : ""), due(c)]),
-    ["connection", "SRTT", "RTTVAR", "RTO", "timers that run: due in"]);
+    conns.length && ["connection", "SRTT", "RTTVAR", "RTO", "timers that run: due in"]);
   const idle = f.live && !conns.length && !l.recoveries && !lane.packets.length;
   lane.div.querySelector(".shown").hidden = idle;
   const note = lane.div.querySelector(".idle");
