@@ -277,6 +277,41 @@ func TestNothingIsClipped(t *testing.T) {
 	}
 }
 
+// TestTextsOfADiagramAreApart writes down where the diagrams of packets have texts, while a tenth of
+// the packets is lost: no cause of a retransmission lies on another text, or on a packet.
+func TestTextsOfADiagramAreApart(t *testing.T) {
+	c := lanes.DefaultConditions()
+	c.Loss = 0.1
+	run, err := lanes.NewRun(1, nil, c, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := open(t, drive(t, run), 1400, 900)
+	await(t, ctx, "lanes", `demo.frame && demo.lanes.length === 3`)
+	evaluate[bool](t, ctx, `(() => { window.causes = 0; window.over = [];
+		const { fillText, clearRect } = CanvasRenderingContext2D.prototype, drawings = new Map();
+		// A drawing is complete when the next one begins.
+		CanvasRenderingContext2D.prototype.clearRect = function (...a) {
+			const lane = demo.lanes.find(l => l.seq === this.canvas), texts = drawings.get(this.canvas) || [];
+			if (lane) for (const s of texts) if (/^(ACKs|.* timer|.* probe)$/.test(s.text)) {
+				window.causes++;
+				for (const m of lane.marks) if (m.x > s.from && m.x < s.to && m.y > s.y - 8 && m.y < s.y) window.over.push(s.text + " on a packet");
+				for (const o of texts) if (o !== s && s.from < o.to && o.from < s.to && Math.abs(s.y - o.y) < 8) window.over.push(s.text + " on " + o.text);
+			}
+			drawings.set(this.canvas, []); clearRect.apply(this, a);
+		};
+		CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+			fillText.call(this, text, x, y);
+			const width = this.measureText(text).width, from = x - width * ({ center: 0.5, right: 1 }[this.textAlign] || 0);
+			drawings.get(this.canvas)?.push({ text, from, to: from + width, y });
+		};
+		return true; })()`)
+	await(t, ctx, "500 causes of retransmissions", `window.causes > 500`)
+	if over := evaluate[string](t, ctx, `[...new Set(window.over)].slice(0, 5).join("; ")`); over != "" {
+		t.Errorf("texts lie on others: %s", over)
+	}
+}
+
 // BenchmarkDrawing draws frames of three lanes of some 1,000 timers in the browser. 20 a second
 // must fit into a core with what BenchmarkFrame measures.
 func BenchmarkDrawing(b *testing.B) {

@@ -175,8 +175,10 @@ function drawSequence(lane, l, t, length, out) {
     const f = flows.get(p.conn);
     if (p.start >= f.lo && p.start <= f.hi) c.fillRect(X(p.due_ns) - 1, Y(p.conn, p.start) - 1, 2, 2);
   }
-  const labelled = conns.map((id, i) => ({ from: 0, to: 6 + c.measureText(lane.connName(id)).width, y: i * band + 12 }));
-  for (const p of data) if (shown(p.conn)) drawPacket(c, lane, l, p, X, Y, w, labelled);
+  const taken = conns.map((id, i) => ({ from: 0, to: 6 + c.measureText(lane.connName(id)).width, top: i * band + 3, end: i * band + 14 }));
+  const drawn = data.filter(p => shown(p.conn));
+  for (const p of drawn) taken.push(drawPacket(c, lane, l, p, X, Y));
+  for (const p of drawn) if (p.again && p.by) drawCause(c, p.by, X(p.sent_ns), Y(p.conn, p.start), w, taken);
   lane.read = (x, y) => { // what the cursor reads
     if (y > floor) return seconds(from + x / w * length);
     const i = Math.floor(y / band), id = conns[i];
@@ -190,7 +192,8 @@ function drawSequence(lane, l, t, length, out) {
   }
 }
 
-function drawPacket(c, lane, l, p, X, Y, w, labelled) {
+// drawPacket draws the sign of a packet, and returns the room that it takes.
+function drawPacket(c, lane, l, p, X, Y) {
   const x = X(p.sent_ns), y = Y(p.conn, p.start), top = Math.min(Y(p.conn, p.end), y - 2), colour = colours[p.again ? colourOf(p.by || "") : "ink"];
   if (!p.mark) {
     c.strokeStyle = colour; c.lineWidth = p.again ? 3 : 1.5;
@@ -201,14 +204,22 @@ function drawPacket(c, lane, l, p, X, Y, w, labelled) {
     c.strokeStyle = colours.ink; c.lineWidth = 1.5; c.beginPath();
     c.moveTo(x - 4, y - 5); c.lineTo(x + 4, y + 3); c.moveTo(x + 4, y - 5); c.lineTo(x - 4, y + 3); c.stroke();
   }
-  if (p.again && p.by) {
-    const wide = c.measureText(p.by).width, from = x > w / 2 ? x - 6 - wide : x + 7, label = { from, to: from + wide, y: y - 3 };
-    if (!labelled.some(o => label.from < o.to + 8 && o.from < label.to + 8 && Math.abs(label.y - o.y) < 12)) { // else its title says it
-      c.fillStyle = colours.fg; c.fillText(p.by, from, label.y);
-      labelled.push(label);
+  lane.marks.push({ x, y: (y + top) / 2, text: () => packetText(l.lane, p, lane.notes.get(p.n), lane.connName) });
+  return { from: x - 4, to: x + 4, top: top - (p.again ? 6 : 0), end: y + (p.fate ? 3 : 0) };
+}
+
+// drawCause writes what sent a packet again next to its sign, where nothing is in the way. Else only the sign's title says it.
+function drawCause(c, by, x, y, w, taken) {
+  const wide = c.measureText(by).width;
+  for (const base of [y - 3, y - 14, y + 11]) {
+    for (const from of x > w / 2 ? [x - 7 - wide, x + 7] : [x + 7, x - 7 - wide]) {
+      const room = { from, to: from + wide, top: base - 8, end: base + 2 };
+      if (from < 0 || room.to > w || room.top < 0 || taken.some(o => room.from < o.to + 2 && o.from < room.to + 2 && room.top < o.end && o.top < room.end)) continue;
+      c.fillStyle = colours.fg; c.fillText(by, from, base);
+      taken.push(room);
+      return;
     }
   }
-  lane.marks.push({ x, y: (y + top) / 2, text: () => packetText(l.lane, p, lane.notes.get(p.n), lane.connName) });
 }
 
 // drawSpread draws the cumulative distribution of recovery times, all lanes over each other.
