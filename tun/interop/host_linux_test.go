@@ -343,7 +343,7 @@ func (h *host) listenFor(t *testing.T, at netip.AddrPort, backlog int) (l listen
 }
 
 const (
-	testLimit   = 3 * time.Minute // for a dial, a read or a write, on any machine
+	testLimit   = 8 * time.Minute // for a dial, a read or a write, on any machine
 	gvisorLimit = time.Minute     // for gVisor's sender, which may stop: see network.stopped
 )
 
