@@ -116,7 +116,10 @@ var Study = declared.DefineRows(experiments.Spec[Plan, Cell]{
 	ID: "E29", Name: "pacing", Bed: "dumbbell", Class: experiments.Shape, Files: files,
 	Check: (*Plan).check,
 	Cells: cells,
-	Live:  []experiments.LivePart[Plan]{{Name: "clock", Run: clock}, {Name: "kernel", Needs: testbed.NeedsRoot, Run: kernelGaps}},
+	Live: []experiments.LivePart[Plan]{
+		{Name: "clock", Run: clock},
+		{Name: "kernel", Needs: testbed.NeedsRoot, Run: kernelGaps},
+	},
 }, rows)
 
 // check finds faults beyond the tags.
