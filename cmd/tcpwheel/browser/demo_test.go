@@ -277,8 +277,8 @@ func TestNothingIsClipped(t *testing.T) {
 	}
 }
 
-// TestTextsOfADiagramAreApart writes down where the diagrams of packets have texts, while a tenth of
-// the packets is lost: no cause of a retransmission lies on another text, or on a packet.
+// TestTextsOfADiagramAreApart notes where the diagrams of packets have texts, while a tenth of the
+// packets is lost: no cause of a retransmission lies on another text, or on a packet.
 func TestTextsOfADiagramAreApart(t *testing.T) {
 	c := lanes.DefaultConditions()
 	c.Loss = 0.1
