@@ -140,7 +140,7 @@ var Study = declared.DefineRows(experiments.Spec[Plan, Cell]{
 		return nil
 	},
 	Cells: cells,
-	Live:  []experiments.LivePart[Plan]{{Name: "kernel", Needs: needsRoot, Run: kernel}},
+	Live:  []experiments.LivePart[Plan]{{Name: "kernel", Needs: testbed.NeedsRoot, Run: kernel}},
 }, rows)
 
 // ackDelay returns how long an ACK may wait, 0 for not at all. Linux keeps rto_min in jiffies,

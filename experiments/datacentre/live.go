@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -84,14 +82,6 @@ type Kernel struct {
 	Waited time.Duration `json:"waited_ns" help:"median wait of the ACK of the last answer of a group"`
 	Resent int           `json:"resent" unit:"segments" help:"of these answers, retransmitted"`
 	Repair time.Duration `json:"repair_ns" help:"median time from a lost answer to its retransmission"`
-}
-
-// needsRoot returns an error if the kernel's TCP cannot run here.
-func needsRoot() error {
-	if runtime.GOOS != "linux" || os.Geteuid() != 0 {
-		return errors.New("the kernel's TCP needs Linux and root, for TUN devices in network namespaces")
-	}
-	return nil
 }
 
 var judgeKernel = declared.Judge[Plan, Kernel](files, "kernel")
