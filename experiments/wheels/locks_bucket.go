@@ -78,22 +78,3 @@ func (t *bucketTimer) unlink() bool {
 	t.prev.next, t.next.prev, t.next, t.prev = t.next, t.prev, nil, nil
 	return true
 }
-
-// tick begins the next tick and returns the number of timers that expire. One goroutine may call
-// it at a time.
-func (w *bucketWheel) tick() (expired int) {
-	now := w.now.Load() + 1
-	in, lock := w.lock(now)
-	defer lock.Unlock()
-	w.now.Store(now)
-	h := &w.buckets[in].head
-	for t := h.next; t != h; {
-		next := t.next
-		if t.deadline <= now {
-			t.unlink()
-			expired++
-		}
-		t = next
-	}
-	return expired
-}

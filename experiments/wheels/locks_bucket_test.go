@@ -69,3 +69,22 @@ func TestBucketWheelAtOnce(t *testing.T) {
 		t.Errorf("%d stops and expiries, want %d", sum, want)
 	}
 }
+
+// tick begins the next tick and returns the number of timers that expire. One goroutine may call
+// it at a time.
+func (w *bucketWheel) tick() (expired int) {
+	now := w.now.Load() + 1
+	in, lock := w.lock(now)
+	defer lock.Unlock()
+	w.now.Store(now)
+	h := &w.buckets[in].head
+	for t := h.next; t != h; {
+		next := t.next
+		if t.deadline <= now {
+			t.unlink()
+			expired++
+		}
+		t = next
+	}
+	return expired
+}

@@ -1,10 +1,6 @@
 package tcp
 
-import (
-	"fmt"
-
-	"tcpwheel/wheel"
-)
+import "tcpwheel/wheel"
 
 // MaxSentSegments is the largest value of Config.MaxSegments.
 const MaxSentSegments = 1 << 20
@@ -42,15 +38,6 @@ type sentQueue struct {
 	edge       lossEdge
 
 	visits, moves uint64 // segments visited, and IDs moved for a split: bounded in tests
-}
-
-// newSentQueue returns an empty queue for at most maxSegments segments, 1..MaxSentSegments. It
-// allocates on the first Push.
-func newSentQueue(maxSegments int) (sentQueue, error) {
-	if maxSegments < 1 || maxSegments > MaxSentSegments {
-		return sentQueue{}, fmt.Errorf("tcp: max segments %d, want 1..%d", maxSegments, MaxSentSegments)
-	}
-	return sentQueue{max: uint32(maxSegments)}, nil
 }
 
 // Len returns the number of segments.

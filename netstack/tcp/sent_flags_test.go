@@ -1,6 +1,7 @@
 package tcp
 
 import (
+	"fmt"
 	"testing"
 
 	"tcpwheel/wheel"
@@ -107,4 +108,13 @@ func TestSentQueueDoesNotAllocate(t *testing.T) {
 	if got := testing.AllocsPerRun(100, round); got != 0 {
 		t.Errorf("%v allocations in a round, want 0", got)
 	}
+}
+
+// newSentQueue returns an empty queue for at most maxSegments segments, 1..MaxSentSegments. It
+// allocates on the first Push.
+func newSentQueue(maxSegments int) (sentQueue, error) {
+	if maxSegments < 1 || maxSegments > MaxSentSegments {
+		return sentQueue{}, fmt.Errorf("tcp: max segments %d, want 1..%d", maxSegments, MaxSentSegments)
+	}
+	return sentQueue{max: uint32(maxSegments)}, nil
 }

@@ -3,7 +3,8 @@
 //
 // # Usage
 //
-//	rec := replay.NewRecorder(replay.Config{Done: func(c *track.Conn, s *replay.CapturedConn, err error) { … }})
+//	done := func(c *track.Conn, s *replay.CapturedConn, err error) { … }
+//	rec := replay.NewRecorder(replay.Config{Done: done})
 //	for … { rec.Add(&packet) }
 //	rec.Close()
 //	r, err := (&replay.Study{Choices: choices}).Run(file, c, s)

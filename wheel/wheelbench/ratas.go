@@ -86,23 +86,6 @@ func newRatas(w wheel.Facility, pairs int, ranges bool, seed uint64) *ratasMix {
 // idle timers of a pair, which every message touches, are neighbours.
 func (m *ratasMix) timer(i, kind uint32) wheel.Timer { return wheel.Timer(kind*m.most + i + 1) }
 
-// runRatas runs the whole mix, five minutes of virtual time, on a new facility of the named
-// scheme. With ranges it extends idle timers by ScheduleRange, as the second interface of Ratas
-// does.
-func runRatas(scheme string, slots, pairs int, ranges bool, seed uint64) (*ratasMix, error) {
-	w, err := wheel.New(scheme, wheel.Config{Tick: ratasTick, Slots: slots})
-	if err != nil {
-		return nil, err
-	}
-	m := newRatas(w, pairs, ranges, seed)
-	m.begin(pairs, new(atomic.Bool))
-	for now := w.Now(); now < wheel.Time(ratasEnd); {
-		now = now.Add(100 * time.Millisecond)
-		w.Advance(now, 0, m.expire)
-	}
-	return m, nil
-}
-
 // begin adds pairs at random instants of the first second, at least one. It checks stop at each
 // pair and each tick.
 func (m *ratasMix) begin(pairs int, stop *atomic.Bool) {

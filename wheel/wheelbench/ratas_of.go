@@ -35,21 +35,6 @@ type ofUnit struct {
 	idle, pace, requests, deadline, close wheel.Entry[*ofUnit]
 }
 
-// runOfMix runs the whole mix, as runRatas does, with ranges. With batch above 0, up to that many
-// timers expire in one call.
-func runOfMix(pairs, batch int, seed uint64) (*ofMix, error) {
-	m, err := newOfMix(pairs, batch, seed)
-	if err != nil {
-		return nil, err
-	}
-	m.begin(pairs, new(atomic.Bool))
-	for now := m.w.Now(); now < wheel.Time(ratasEnd); {
-		now = now.Add(100 * time.Millisecond)
-		m.advance(now)
-	}
-	return m, nil
-}
-
 func newOfMix(pairs, batch int, seed uint64) (*ofMix, error) {
 	w, err := wheel.NewOf[*ofUnit](wheel.Config{Tick: ratasTick})
 	if err != nil {

@@ -3,7 +3,9 @@ package wheelbench
 import (
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"tcpwheel/wheel"
 )
@@ -94,4 +96,36 @@ func BenchmarkRatas(b *testing.B) {
 func reportMessages(b *testing.B, messages int64) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(messages), "ns/message")
 	b.ReportMetric(float64(messages)/float64(b.N), "messages")
+}
+
+// runRatas runs the whole mix, five minutes of virtual time, on a new facility of the named
+// scheme. With ranges it extends idle timers by ScheduleRange, as the second interface of Ratas
+// does.
+func runRatas(scheme string, slots, pairs int, ranges bool, seed uint64) (*ratasMix, error) {
+	w, err := wheel.New(scheme, wheel.Config{Tick: ratasTick, Slots: slots})
+	if err != nil {
+		return nil, err
+	}
+	m := newRatas(w, pairs, ranges, seed)
+	m.begin(pairs, new(atomic.Bool))
+	for now := w.Now(); now < wheel.Time(ratasEnd); {
+		now = now.Add(100 * time.Millisecond)
+		w.Advance(now, 0, m.expire)
+	}
+	return m, nil
+}
+
+// runOfMix runs the whole mix, as runRatas does, with ranges. With batch above 0, up to that many
+// timers expire in one call.
+func runOfMix(pairs, batch int, seed uint64) (*ofMix, error) {
+	m, err := newOfMix(pairs, batch, seed)
+	if err != nil {
+		return nil, err
+	}
+	m.begin(pairs, new(atomic.Bool))
+	for now := m.w.Now(); now < wheel.Time(ratasEnd); {
+		now = now.Add(100 * time.Millisecond)
+		m.advance(now)
+	}
+	return m, nil
 }

@@ -121,7 +121,7 @@ func interactive(t *testing.T, x *interaction, seeds uint64, set func(*tcp.Confi
 }
 
 // TestInteractiveAfterLoss: for application-limited senders cubic reduces cwnd by default, as Linux
-// does; RFC 9438 §4.6 prefers the flight. With -v it shows what the flight costs interactive flows,
+// does; RFC 9438 §4.6 prefers the flight. With -v it shows what that costs interactive flows,
 // and what it gives to others. docs/differences.md has the decision.
 func TestInteractiveAfterLoss(t *testing.T) {
 	seeds, all := uint64(20), interactions()
