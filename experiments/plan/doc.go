@@ -19,7 +19,8 @@
 //
 // A field without the tag is not part of the plan. The other tags and the syntax of values are
 // those of package setting, and hold for each element of a list. A single value is a list of one. A
-// list may be empty only with optional:"true", and must rise with order:"rising".
+// list may be empty only with optional:"true", and must rise with order:"rising". Keys lists what
+// the tags say.
 //
 // # Errors
 //

@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -198,4 +199,26 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestKeys(t *testing.T) {
+	type place struct {
+		Port int `plan:"port" min:"1"`
+	}
+	type plan struct {
+		RTT    []time.Duration `plan:"rtt" min:"1us" max:"10s" help:"without queues"`
+		Rate   *uint64         `plan:"rate" unit:"rate"`
+		Where  []place         `plan:"where"`
+		Policy string          `plan:"policy" oneof:"bsd linux"`
+		Of     int
+	}
+	want := []Key{
+		{"rtt", "list: a duration such as 20ms, 1us to 10s", "without queues"},
+		{"rate", "a rate in bit/s such as 100Mbit or 1e8", ""},
+		{"where", "list: a mapping with the keys port", ""},
+		{"policy", "one of bsd, linux", ""},
+	}
+	if got := Keys(new(plan)); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
 }

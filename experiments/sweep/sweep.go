@@ -2,7 +2,7 @@
 // measures each combination.
 //
 // `tcpwheel experiment run my-plan.yaml` runs a plan whose first line is "study: sweep".
-// docs/sweep.md has every key.
+// 'tcpwheel experiment show sweep --keys' lists every key.
 //
 // A combination is a sender (subject, timers, tick, floor, rtt_tick, wheel) under a condition (all
 // other lists). Under each condition all senders meet the same losses, pauses and starts. The study
@@ -30,41 +30,41 @@ var files embed.FS
 
 // Plan is a plan of the study. Its lists are crossed.
 type Plan struct {
-	Subject []string         `plan:"subject" oneof:"engine binding gvisor"`
-	Timers  []testbed.Timers `plan:"timers"`
-	Names   []string         `plan:"names" optional:"true"`
-	Tick    []time.Duration  `plan:"tick" min:"1us" max:"500ms" optional:"true"`
-	Floor   []time.Duration  `plan:"floor" min:"0s" max:"1m" optional:"true"`
-	RTTTick []time.Duration  `plan:"rtt_tick" min:"0s" max:"500ms" optional:"true"`
-	Wheel   []string         `plan:"wheel" optional:"true"`
+	Subject []string         `plan:"subject" oneof:"engine binding gvisor" help:"the sender: the engine in the virtual network, the engine in a gVisor stack, or gVisor's own TCP with its own timers"`
+	Timers  []testbed.Timers `plan:"timers" help:"of the sender; the first is the baseline"`
+	Names   []string         `plan:"names" optional:"true" help:"short names for tables and figures, one for each of timers"`
+	Tick    []time.Duration  `plan:"tick" min:"1us" max:"500ms" optional:"true" help:"tick of expiry, replaces that of timers"`
+	Floor   []time.Duration  `plan:"floor" min:"0s" max:"1m" optional:"true" help:"RTO floor, replaces that of timers; 0s is none"`
+	RTTTick []time.Duration  `plan:"rtt_tick" min:"0s" max:"500ms" optional:"true" help:"tick of the RTT clock, replaces that of timers; 0s is exact"`
+	Wheel   []string         `plan:"wheel" optional:"true" help:"scheme of the timing wheel of subject engine, as tcpwheel wheel schemes lists them; default scheme6"`
 
-	Control    []string `plan:"control" oneof:"newreno cubic vegas" optional:"true"`
-	SACK       []bool   `plan:"sack" optional:"true"`
-	Timestamps []bool   `plan:"timestamps" optional:"true"`
+	Control    []string `plan:"control" oneof:"newreno cubic vegas" optional:"true" help:"congestion control, replaces that of timers"`
+	SACK       []bool   `plan:"sack" optional:"true" help:"of the sender, replaces that of timers"`
+	Timestamps []bool   `plan:"timestamps" optional:"true" help:"of the sender, replaces that of timers"`
 
-	Peer    []testbed.Timers `plan:"peer"`
-	RTT     []time.Duration  `plan:"rtt" min:"10us" max:"10s"`
-	Rate    []sim.LinkRate   `plan:"rate"`
-	Queue   []int            `plan:"queue" min:"0" max:"1000000"`
-	Jitter  []time.Duration  `plan:"jitter" min:"0s" max:"5s"`
-	Reorder []float64        `plan:"reorder" unit:"probability" min:"0" max:"1"`
-	Loss    []testbed.Fates  `plan:"loss"`
-	AckLoss []testbed.Fates  `plan:"ack_loss"`
+	Peer    []testbed.Timers `plan:"peer" help:"timers of the receivers with their delayed ACKs, such as linux delack=200ms"`
+	RTT     []time.Duration  `plan:"rtt" min:"10us" max:"10s" help:"RTT of the path without queues"`
+	Rate    []sim.LinkRate   `plan:"rate" help:"of the shared link towards the receivers"`
+	Queue   []int            `plan:"queue" min:"0" max:"1000000" help:"most packets that wait for the shared link; 0 is no bound"`
+	Jitter  []time.Duration  `plan:"jitter" min:"0s" max:"5s" help:"uniform variation of the delay towards the receivers, up or down, at most half the RTT; packets keep their order"`
+	Reorder []float64        `plan:"reorder" unit:"probability" min:"0" max:"1" help:"share of packets that are late by reorder_by, so others overtake them"`
+	Loss    []testbed.Fates  `plan:"loss" help:"towards the receivers, by flow"`
+	AckLoss []testbed.Fates  `plan:"ack_loss" help:"towards the sender, by flow; fates and tail lose requests there, not ACKs"`
 
-	Workload []string `plan:"workload" oneof:"bulk request-response web tail stop-and-wait"`
-	Bytes    []uint64 `plan:"bytes" unit:"size" min:"1" max:"1073741824"`
-	Flows    []int    `plan:"flows" min:"1" max:"1000"`
+	Workload []string `plan:"workload" oneof:"bulk request-response web tail stop-and-wait" help:"when the objects of a flow begin"`
+	Bytes    []uint64 `plan:"bytes" unit:"size" min:"1" max:"1073741824" help:"size of an object; n times 1400, for n up to 30, is n segments for all subjects"`
+	Flows    []int    `plan:"flows" min:"1" max:"1000" help:"flows from one sender, each to its own receiver"`
 
-	JitterHold time.Duration `plan:"jitter_hold" min:"0s" max:"1h"`
-	ReorderBy  time.Duration `plan:"reorder_by" min:"0s" max:"10s"`
-	Objects    int           `plan:"objects" min:"1" max:"10000"`
-	Warmup     int           `plan:"warmup" min:"0" max:"9999"`
-	Request    uint32        `plan:"request" min:"1" max:"65535"`
-	Think      time.Duration `plan:"think" min:"0s" max:"1m"`
-	Stagger    time.Duration `plan:"stagger" min:"0s" max:"1m"`
-	Limit      time.Duration `plan:"limit" min:"1ms" max:"24h"`
-	MTU        int           `plan:"mtu" min:"576" max:"9000"`
-	Seeds      int           `plan:"seeds" min:"1" max:"1000"`
+	JitterHold time.Duration `plan:"jitter_hold" min:"0s" max:"1h" help:"how long a drawn delay holds: packets sent within it take the same time; 0s draws one for each packet"`
+	ReorderBy  time.Duration `plan:"reorder_by" min:"0s" max:"10s" help:"see reorder"`
+	Objects    int           `plan:"objects" min:"1" max:"10000" help:"objects of each flow, warm-up included; bulk has one"`
+	Warmup     int           `plan:"warmup" min:"0" max:"9999" help:"first objects, which fates and tail spare and which do not count"`
+	Request    uint32        `plan:"request" min:"1" max:"65535" help:"bytes of a request"`
+	Think      time.Duration `plan:"think" min:"0s" max:"1m" help:"pause between objects, uniform from half to one and a half of it"`
+	Stagger    time.Duration `plan:"stagger" min:"0s" max:"1m" help:"flows begin at random within this span, so the phase of ticks is random"`
+	Limit      time.Duration `plan:"limit" min:"1ms" max:"24h" help:"virtual time; an unfinished object counts with its age"`
+	MTU        int           `plan:"mtu" min:"576" max:"9000" help:"of the path"`
+	Seeds      int           `plan:"seeds" min:"1" max:"1000" help:"1 to this: each a run of its own"`
 }
 
 // Study is study U1.

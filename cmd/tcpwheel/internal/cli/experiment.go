@@ -107,11 +107,12 @@ func newExperimentList() *cobra.Command {
 }
 
 func newExperimentShow() *cobra.Command {
-	var asPlan bool
+	var asPlan, asKeys bool
 	cmd := &cobra.Command{
 		Use:   "show STUDY",
 		Short: "show a study's question and its plan",
-		Long: "Show prints the README of a study, the size of its runs, and its plan. Your\n" +
+		Long: "Show prints the README of a study, the size of its runs, and its plan. With\n" +
+			"--keys it prints what each key of a plan means and may be. Your\n" +
 			"own plan is a file that names the study and the values that differ. A comment\n" +
 			"that it begins with is its question, which the run prints first:\n\n" +
 			"  # Does a tick of 7 ms make timers late by more than 7 ms?\n" +
@@ -126,6 +127,9 @@ func newExperimentShow() *cobra.Command {
 				return err
 			}
 			w := cmd.OutOrStdout()
+			if asKeys {
+				return writeKeys(w, s)
+			}
 			if asPlan {
 				_, err := io.WriteString(w, s.Plan())
 				return err
@@ -146,7 +150,17 @@ func newExperimentShow() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asPlan, "plan", false, "print only the plan, to start your own")
+	cmd.Flags().BoolVar(&asKeys, "keys", false, "print only what each key of a plan may be")
 	return cmd
+}
+
+// writeKeys lists the keys of a study's plans.
+func writeKeys(w io.Writer, s *experiments.Study) error {
+	var rows [][]string
+	for _, k := range plan.Keys(s.NewPlan()) {
+		rows = append(rows, []string{k.Name, k.Help, k.Accepts})
+	}
+	return writeColumns(w, []string{"key", "what", "may be"}, rows, nil)
 }
 
 func (r runInfo) String() string {
