@@ -32,7 +32,6 @@ type glossaryPart struct {
 type glossaryTerm struct{ name, meaning string }
 
 // glossary has every term that the output, the help and the documents use in a sense of their own.
-// docs/glossary.md is generated from it.
 var glossary = []glossaryPart{
 	{"Losses in captures", []glossaryTerm{
 		{"episode", "a loss with its repair: from the first retransmission until everything in flight then is acknowledged"},
@@ -209,25 +208,12 @@ func writeGlossary(w io.Writer, want string) error {
 	return err
 }
 
-// glossaryMarkdown returns docs/glossary.md.
-func glossaryMarkdown() string {
-	var b strings.Builder
-	b.WriteString("# Glossary\n\nThe terms of tcpwheel's output, help and documents. `tcpwheel glossary` prints them.\n")
-	for _, part := range glossary {
-		fmt.Fprintf(&b, "\n## %s\n\n| term | meaning |\n|---|---|\n", part.title)
-		for _, t := range part.terms {
-			fmt.Fprintf(&b, "| %s | %s |\n", t.name, t.meaning)
-		}
-	}
-	return b.String()
-}
-
 func newGlossary() *cobra.Command {
 	return &cobra.Command{
 		Use:   "glossary [TERM]",
 		Short: "explain the terms of the output, a line each",
-		Long: "Glossary explains the terms of the output, the help and the documents: all, or\nall that contain TERM. docs/glossary.md has the same text. TERM may also be a\n" +
-			"field of JSON, CSV and tables, as d_s, or record NAME for all fields of one:\n" + recordNames() + ".",
+		Long: "Glossary explains the terms of the output, the help and the documents: all, or\nall that contain TERM. TERM may also be a field of JSON, CSV and tables, as d_s,\n" +
+			"or record NAME for all fields of one:\n" + recordNames() + ".",
 		Example: "  tcpwheel glossary\n  tcpwheel glossary 'timer tax'\n  tcpwheel glossary record episode",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, words []string) error {

@@ -1,28 +1,9 @@
 package cli
 
 import (
-	"os"
 	"strings"
 	"testing"
 )
-
-// TestGlossaryIsDocumented compares docs/glossary.md with the command. -update rewrites it.
-func TestGlossaryIsDocumented(t *testing.T) {
-	const name = "../../../../docs/glossary.md"
-	want := glossaryMarkdown()
-	if *update {
-		if err := os.WriteFile(name, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(got) != want {
-		t.Errorf("%s is stale: run go test ./cmd/tcpwheel/internal/cli -run Glossary -update", name)
-	}
-}
 
 // TestGlossaryTerms checks that each term has one short line.
 func TestGlossaryTerms(t *testing.T) {

@@ -154,7 +154,7 @@ func newRoot(args []string, stdin io.Reader, stdout, stderr io.Writer) *cobra.Co
 			"cost under other timers. It runs a userspace TCP with a timer for each segment,\n" +
 			"over TUN and in virtual time, and measures timing wheels.\n\n" +
 			"It exits with 0 on success, 1 on failure, 2 for a wrong call, and 3 if it found\n" +
-			"a violation. Terms are explained by 'tcpwheel glossary' and docs/glossary.md.",
+			"a violation. Terms are explained by 'tcpwheel glossary'.",
 		Example:       "  tcpwheel demo\n  tcpwheel analyze sample:burst\n  tcpwheel wheel bench --schemes scheme6,runtime --n 1000",
 		SilenceErrors: true,
 		SilenceUsage:  true,
