@@ -50,7 +50,7 @@ func readPublic(t *testing.T, set, id string) *publicFile {
 		}
 		st.Choices = append(st.Choices, c)
 	}
-	rec := replay.NewRecorder(replay.Config{Done: func(c *track.Conn, s *replay.CapturedConn, err error) {
+	rec := replay.NewRecorder(replay.Config{Done: func(c *track.Conn, s *replay.CapturedConn, _ error) {
 		f.conns = append(f.conns, c)
 		f.losses.AddAll(c)
 		for i := range c.Flows {
