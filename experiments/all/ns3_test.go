@@ -62,13 +62,6 @@ func TestNS3Parameters(t *testing.T) {
 		for _, line := range lines[1:] {
 			key, value, _ := strings.Cut(line, ": ")
 			have, found := planLine(own, key)
-			// Two keys of today's plans were one when ns-3 ran.
-			if two, ok := map[string][2]string{"pulses": {"length", "other_lengths"}, "delacks": {"delack",
-				"other_delacks"}}[key]; ok {
-				first, _ := planLine(own, two[0])
-				others, ok := planLine(own, two[1])
-				have, found = first+", "+strings.Trim(others, "[]"), ok
-			}
 			switch {
 			case !found:
 				t.Errorf("%s: the plan has no %s any more", name, key)
