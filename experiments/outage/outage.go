@@ -30,7 +30,7 @@ type Plan struct {
 // Cell is one lost flight.
 type Cell struct {
 	Flight int           `json:"flight" unit:"segments"`
-	Span   time.Duration `json:"span_ns" help:"in which the segments leave"`
+	Span   time.Duration `json:"span_ns" help:"from the first segment to the last"`
 	Part   int           `json:"part" unit:"%" help:"of the flight that arrives"`
 	Seed   int           `json:"seed"`
 	RTO    time.Duration `json:"rto_ns" help:"when the flight begins"`
