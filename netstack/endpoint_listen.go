@@ -34,7 +34,7 @@ func (e *Endpoint) listen(backlog int) tcpip.Error {
 		return &tcpip.ErrInvalidEndpointState{}
 	}
 	e.phase = phaseListen
-	e.listener = &listener{e: e, halfOpen: make(map[*Endpoint]halfOpenEntry)}
+	e.listener = &listener{e: e}
 	e.listener.setBacklog(backlog)
 	b, id := e.reg, e.info.ID
 	e.mu.Unlock()
@@ -79,16 +79,11 @@ func (e *Endpoint) Accept(peer *tcpip.FullAddress) (tcpip.Endpoint, *waiter.Queu
 		l.mu.Unlock()
 		return nil, nil, &tcpip.ErrInvalidEndpointState{}
 	}
-	if len(l.queue) == 0 {
-		l.mu.Unlock()
+	c, ok := l.backlog.Accept()
+	l.mu.Unlock()
+	if !ok {
 		return nil, nil, &tcpip.ErrWouldBlock{}
 	}
-	c := l.queue[0]
-	l.queue[0] = nil
-	if l.queue = l.queue[1:]; len(l.queue) == 0 {
-		l.queue = nil
-	}
-	l.mu.Unlock()
 	c.mu.Lock()
 	c.parent = nil
 	if peer != nil {

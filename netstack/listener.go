@@ -1,9 +1,6 @@
 package netstack
 
 import (
-	"cmp"
-	"maps"
-	"slices"
 	"sync"
 
 	"gvisor.dev/gvisor/pkg/tcpip"
@@ -18,26 +15,17 @@ import (
 type listener struct {
 	e *Endpoint
 
-	mu            sync.Mutex // taken after an endpoint's lock
-	backlog       tcp.Backlog
-	halfOpen      map[*Endpoint]halfOpenEntry // connections in SYN-RECEIVED
-	halfOpenTotal uint64                      // connections that were ever in halfOpen
-	queue         []*Endpoint                 // connections that Accept will return
-	shutDown      bool                        // by Shutdown: SYNs are refused
-	closed        bool
-}
-
-// halfOpenEntry is what a listener knows of a half-open connection.
-type halfOpenEntry struct {
-	since wheel.Time // arrival of the SYN
-	order uint64     // 1 for the first SYN; connections are reset in this order
+	mu       sync.Mutex // taken after an endpoint's lock
+	backlog  tcp.ListenQueue[*Endpoint]
+	shutDown bool // by Shutdown: SYNs are refused
+	closed   bool
 }
 
 // relisten is Listen on a listener: it changes the backlog and ends a shutdown.
 func (l *listener) relisten(backlog int) tcpip.Error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.queue) > backlog {
+	if l.backlog.Queued > backlog {
 		return &tcpip.ErrInvalidEndpointState{}
 	}
 	l.shutDown = false
@@ -48,24 +36,18 @@ func (l *listener) relisten(backlog int) tcpip.Error {
 // setBacklog sets the bounds. As in gVisor, a backlog is that of listen(2) plus one.
 func (l *listener) setBacklog(n int) { l.backlog.SetBounds(n-1, l.e.p.maxSynRcvd) }
 
-// counted returns the backlog with its counts. The caller holds the lock.
-func (l *listener) counted() *tcp.Backlog {
-	l.backlog.Queued, l.backlog.HalfOpen = len(l.queue), len(l.halfOpen)
-	return &l.backlog
-}
-
 // ready reports whether Accept has a connection to return.
 func (l *listener) ready() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.queue) > 0
+	return l.backlog.Queued > 0
 }
 
 // hasRoom reports whether the accept queue has room.
 func (l *listener) hasRoom() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return !l.counted().Full()
+	return !l.backlog.Full()
 }
 
 // listenInput processes a segment in LISTEN.
@@ -77,7 +59,7 @@ func (e *Endpoint) listenInput(l *listener, id stack.TransportEndpointID, seg *s
 	}
 	l.mu.Lock()
 	l.backlog.Cookies = cookies
-	action := l.counted().Segment(seg.arrived, local, remote, &seg.header)
+	action := l.backlog.Segment(seg.arrived, local, remote, &seg.header)
 	shut := (l.shutDown || l.closed) && action != tcp.ListenIgnore
 	l.mu.Unlock()
 	if shut {
@@ -160,8 +142,7 @@ func (l *listener) open(id stack.TransportEndpointID, seg *segment, pkt *stack.P
 	l.mu.Lock()
 	gone := l.closed || l.shutDown
 	if !gone && !e.inAcceptQueue && e.phase == phaseConn {
-		l.halfOpenTotal++
-		l.halfOpen[e] = halfOpenEntry{seg.arrived, l.halfOpenTotal}
+		l.backlog.Open(e, seg.arrived)
 	}
 	l.mu.Unlock()
 	e.mu.Unlock()
@@ -213,11 +194,11 @@ func (p *protocol) openPassive(wq *waiter.Queue, id stack.TransportEndpointID, s
 func (l *listener) childChanged(c *Endpoint, queue, ended bool) {
 	l.mu.Lock()
 	gone := l.closed || l.shutDown
-	if queue || ended {
-		delete(l.halfOpen, c)
-	}
-	if queue && !gone {
-		l.queue = append(l.queue, c)
+	switch {
+	case queue && !gone:
+		l.backlog.Enqueue(c)
+	case queue || ended:
+		l.backlog.Leave(c)
 	}
 	l.mu.Unlock()
 	if queue {
@@ -237,7 +218,8 @@ func (l *listener) childChanged(c *Endpoint, queue, ended bool) {
 func (l *listener) handshake(c *Endpoint, seg *segment, now wheel.Time, o *tcp.Output) (drop bool) {
 	in := seg.inbound()
 	l.mu.Lock()
-	maybe, since := l.backlog.MayHoldLateCookie(now, &c.conn, &seg.header), l.halfOpen[c].since
+	maybe := l.backlog.MayHoldLateCookie(now, &c.conn, &seg.header)
+	since, _ := l.backlog.Since(c)
 	l.mu.Unlock()
 	var ck tcp.Cookie
 	late := false
@@ -247,7 +229,7 @@ func (l *listener) handshake(c *Endpoint, seg *segment, now wheel.Time, o *tcp.O
 		ck, late = c.p.secret.TakeCookie(now, local, remote, &seg.header, c.conn.Config())
 	}
 	l.mu.Lock()
-	action := l.counted().Handshake(now, &c.conn, since, c.opts.deferAccept, late, &in, o)
+	action := l.backlog.Handshake(now, &c.conn, since, c.opts.deferAccept, late, &in, o)
 	l.mu.Unlock()
 	switch action {
 	case tcp.HandshakeDrop:
@@ -273,11 +255,7 @@ func (l *listener) close() {
 // the order of their SYNs.
 func (l *listener) abortAll() {
 	l.mu.Lock()
-	half := slices.SortedFunc(maps.Keys(l.halfOpen), func(a, b *Endpoint) int {
-		return cmp.Compare(l.halfOpen[a].order, l.halfOpen[b].order)
-	})
-	all := append(l.queue, half...)
-	l.queue = nil
+	all := l.backlog.Drain()
 	l.mu.Unlock()
 	for _, c := range all {
 		c.Abort()

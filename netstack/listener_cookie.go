@@ -48,7 +48,7 @@ func (l *listener) takeCookie(id stack.TransportEndpointID, seg *segment) (taken
 	ck, ok := p.secret.TakeCookie(seg.arrived, local, remote, &seg.header, cfg)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	p.count(func(c *tcp.Counters) { action = l.counted().TookCookie(seg.arrived, ok, c) })
+	p.count(func(c *tcp.Counters) { action = l.backlog.TookCookie(seg.arrived, ok, c) })
 	return &ck, action
 }
 

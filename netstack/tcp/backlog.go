@@ -8,14 +8,14 @@ import (
 )
 
 // Backlog decides what a listener does with segments. It holds the listener's bounds and counts;
-// the connections themselves are the host's. The host carries the decisions out.
+// the connections are in a ListenQueue. The host carries the decisions out.
 type Backlog struct {
 	Max         int        // established connections that wait for Accept
 	MaxHalfOpen int        // connections in SYN-RECEIVED
 	Cookies     SYNCookies // when SYNs are answered with cookies
 
-	Queued   int // connections that wait for Accept; the host counts
-	HalfOpen int // connections in SYN-RECEIVED; the host counts
+	Queued   int // connections that wait for Accept; a ListenQueue counts
+	HalfOpen int // connections in SYN-RECEIVED; a ListenQueue counts
 
 	cookieSent bool
 	cookieAt   wheel.Time // when the last cookie was sent

@@ -200,7 +200,7 @@ func (e *Engine) apply(s *Socket) {
 	if events != 0 {
 		e.notices = append(e.notices, Notice{s, events})
 		if s.pending != nil {
-			s.pending.listener.noteEvents(s, events)
+			s.pending.noteEvents(s, events)
 		}
 	}
 	if events.Has(EventClosed) {

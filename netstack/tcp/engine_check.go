@@ -50,16 +50,19 @@ func (e *Engine) Check() error {
 func (e *Engine) checkListeners() error {
 	halfOpen := map[*Listener]int{}
 	for _, s := range e.sockets {
-		if s != nil && s.pending != nil && !s.pending.queued {
-			halfOpen[s.pending.listener]++
+		if s == nil || s.pending == nil {
+			continue
+		}
+		if _, ok := s.pending.backlog.Since(s); ok {
+			halfOpen[s.pending]++
 		}
 	}
 	for local, l := range e.listeners {
 		if l.backlog.HalfOpen != halfOpen[l] {
 			return fmt.Errorf("tcp: listener %v counts %d half-open connections, want %d", local, l.backlog.HalfOpen, halfOpen[l])
 		}
-		if len(l.queue) > l.backlog.Max || len(l.queue) != l.backlog.Queued {
-			return fmt.Errorf("tcp: listener %v has %d connections in its queue, want at most %d", local, len(l.queue), l.backlog.Max)
+		if n := l.backlog.Queued; n > l.backlog.Max {
+			return fmt.Errorf("tcp: listener %v has %d connections in its queue, want at most %d", local, n, l.backlog.Max)
 		}
 		delete(halfOpen, l)
 	}

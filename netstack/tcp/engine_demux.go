@@ -42,7 +42,7 @@ func (e *Engine) Input(now wheel.Time, p *Packet) (s *Socket, v Disposition) {
 		}
 	}
 	if s.pending != nil {
-		v = s.pending.listener.inputHalfOpen(now, s, &in)
+		v = s.pending.inputHalfOpen(now, s, &in)
 	} else {
 		v = s.conn.Input(now, &in, &e.out)
 	}

@@ -15,8 +15,8 @@ type Socket struct {
 	index     uint32 // in Engine.sockets; noSocket after the end
 	keepalive timerRef
 	delack    timerRef
-	pending   *pendingAccept // of a passive connection until it is accepted
-	timers    *socketTimers  // nil if no such timer exists
+	pending   *Listener     // of a passive connection until it is accepted
+	timers    *socketTimers // nil if no such timer exists
 
 	conn Conn
 

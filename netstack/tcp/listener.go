@@ -15,8 +15,7 @@ type Listener struct {
 	cfg         *Config
 	deferAccept time.Duration
 
-	backlog Backlog
-	queue   []*Socket // established, waiting for Accept
+	backlog ListenQueue[*Socket]
 	closed  bool
 }
 
@@ -25,13 +24,6 @@ type ListenConfig struct {
 	Backlog     int           // as of listen(2), 0 or more: see Backlog.SetBounds
 	Conn        *Config       // nil uses the engine's
 	DeferAccept time.Duration // TCP_DEFER_ACCEPT: wait so long for data; 0 is off
-}
-
-// pendingAccept is the listener's state of a connection that is not accepted yet.
-type pendingAccept struct {
-	listener *Listener
-	since    wheel.Time // when the SYN arrived
-	queued   bool       // the handshake is complete
 }
 
 // Listen opens a listener: a passive OPEN. An unspecified address listens on all addresses of its
@@ -55,10 +47,8 @@ func (e *Engine) Listen(local netip.AddrPort, cfg ListenConfig) (*Listener, erro
 	if err != nil {
 		return nil, err
 	}
-	l := &Listener{
-		engine: e, local: local, cfg: conn, deferAccept: cfg.DeferAccept,
-		backlog: Backlog{Cookies: e.cfg.SYNCookies},
-	}
+	l := &Listener{engine: e, local: local, cfg: conn, deferAccept: cfg.DeferAccept}
+	l.backlog.Cookies = e.cfg.SYNCookies
 	l.backlog.SetBounds(cfg.Backlog, e.cfg.MaxSynRcvd)
 	e.listeners[local] = l
 	return l, nil
@@ -77,26 +67,20 @@ func (e *Engine) listener(local netip.AddrPort) *Listener {
 }
 
 // Len returns the number of connections that wait for Accept.
-func (l *Listener) Len() int { return len(l.queue) }
+func (l *Listener) Len() int { return l.backlog.Queued }
 
 // Accept returns the connection that was established first. EventConnected of a passive connection
 // says that there is one. The connection may have closed since.
 func (l *Listener) Accept() (*Socket, bool) {
-	if len(l.queue) == 0 {
-		return nil, false
+	s, ok := l.backlog.Accept()
+	if ok {
+		s.pending = nil
 	}
-	s := l.queue[0]
-	l.queue[0] = nil
-	if l.queue = l.queue[1:]; len(l.queue) == 0 {
-		l.queue = nil
-	}
-	l.backlog.Queued--
-	s.pending = nil
-	return s, true
+	return s, ok
 }
 
-// Close closes the listener and resets connections not yet accepted. A second call is a no-op. It
-// costs O(n log n) in the engine's connections.
+// Close closes the listener and resets connections not yet accepted: first the established ones. A
+// second call is a no-op.
 func (l *Listener) Close(now wheel.Time) {
 	if l.closed {
 		return
@@ -104,12 +88,9 @@ func (l *Listener) Close(now wheel.Time) {
 	now = l.engine.setNow(now)
 	l.closed = true
 	delete(l.engine.listeners, l.local)
-	for _, s := range l.engine.all() {
-		if s.pending != nil && s.pending.listener == l {
-			l.engine.Abort(now, s)
-		}
+	for _, s := range l.backlog.Drain() {
+		l.engine.Abort(now, s)
 	}
-	l.queue, l.backlog.Queued = nil, 0
 }
 
 // input processes a segment in LISTEN.
@@ -138,8 +119,8 @@ func (l *Listener) input(now wheel.Time, local, remote netip.AddrPort, in *Inbou
 // open makes the connection of a SYN.
 func (l *Listener) open(now wheel.Time, local, remote netip.AddrPort, in *Inbound, iss Seq) *Socket {
 	s := l.engine.add(local, remote, l.cfg, iss)
-	s.pending = &pendingAccept{listener: l, since: now}
-	l.backlog.HalfOpen++
+	s.pending = l
+	l.backlog.Open(s, now)
 	s.conn.Accept(now, in, &l.engine.out)
 	l.engine.apply(s)
 	return s
@@ -147,18 +128,16 @@ func (l *Listener) open(now wheel.Time, local, remote netip.AddrPort, in *Inboun
 
 // noteEvents updates the queues after events of a connection not yet accepted.
 func (l *Listener) noteEvents(s *Socket, events Events) {
-	p := s.pending
-	if events.Has(EventConnected) && !p.queued {
-		p.queued = true
-		l.backlog.HalfOpen--
-		if !l.closed {
-			l.queue = append(l.queue, s)
-			l.backlog.Queued++
-		}
-	}
-	if events.Has(EventClosed) && !p.queued {
+	_, halfOpen := l.backlog.Since(s)
+	switch {
+	case !halfOpen:
+	case events.Has(EventConnected) && !l.closed:
+		l.backlog.Enqueue(s)
+	case events.Has(EventConnected):
+		l.backlog.Leave(s)
+	case events.Has(EventClosed):
 		// RFC 9293 §3.10.7.4: a connection from LISTEN returns there.
-		l.backlog.HalfOpen--
+		l.backlog.Leave(s)
 		s.pending = nil
 	}
 }
@@ -166,11 +145,11 @@ func (l *Listener) noteEvents(s *Socket, events Events) {
 // inputHalfOpen processes a segment for connection s, which is not accepted yet.
 func (l *Listener) inputHalfOpen(now wheel.Time, s *Socket, in *Inbound) Disposition {
 	e, ck, late := l.engine, Cookie{}, false
-	if !s.pending.queued {
+	if since, halfOpen := l.backlog.Since(s); halfOpen {
 		if l.backlog.MayHoldLateCookie(now, &s.conn, in.Header) {
 			ck, late = l.takeCookie(now, s.Local(), s.Remote(), in)
 		}
-		switch l.backlog.Handshake(now, &s.conn, s.pending.since, l.deferAccept, late, in, &e.out) {
+		switch l.backlog.Handshake(now, &s.conn, since, l.deferAccept, late, in, &e.out) {
 		case HandshakeDrop:
 			return Disposition{}
 		case HandshakeRestart:

@@ -23,8 +23,8 @@ func (l *Listener) takeCookie(now wheel.Time, local, remote netip.AddrPort, in *
 func (l *Listener) openCookie(now wheel.Time, local, remote netip.AddrPort, in *Inbound, ck Cookie) (*Socket, Disposition) {
 	e := l.engine
 	s := e.add(local, remote, l.cfg, ck.ISS)
-	s.pending = &pendingAccept{listener: l, since: now}
-	l.backlog.HalfOpen++
+	s.pending = l
+	l.backlog.Open(s, now)
 	v := s.conn.AcceptCookie(now, in, ck, &e.out)
 	e.apply(s)
 	return s, v
