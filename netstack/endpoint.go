@@ -184,7 +184,7 @@ func (e *Endpoint) connecting() bool {
 	return e.phase == phaseConnecting || e.phase == phaseConn && !e.connected()
 }
 
-// takeHardErr returns why the connection ended, once.
+// takeHardErr returns the error that ended the connection the first time, and then nil.
 func (e *Endpoint) takeHardErr() tcpip.Error {
 	err := e.hardErr
 	e.hardErr = nil

@@ -10,26 +10,26 @@ import (
 	"tcpwheel/wheel"
 )
 
-// what is the activity of a connection when its peer dies.
-type what uint8
+// activity is what a connection does when its peer dies.
+type activity uint8
 
 const (
-	idle    what = iota // nothing, with keepalive
-	data                // data is in flight
-	opening             // there never was a peer
+	idle    activity = iota // nothing, with keepalive
+	data                    // data is in flight
+	opening                 // there never was a peer
 )
 
 // death is a case: a TCP, and the timer that notices.
 type death struct {
-	name   string
-	short  string // in the diagram
-	what   what
-	timers testbed.Timers
-	idle   time.Duration // of keepalive
-	each   time.Duration
-	count  int
-	user   time.Duration // the user timeout; 0 is none
-	bare   bool          // gVisor's TCP, without RACK and its probe
+	name     string
+	short    string // in the diagram
+	activity activity
+	timers   testbed.Timers
+	idle     time.Duration // of keepalive
+	each     time.Duration
+	count    int
+	user     time.Duration // the user timeout; 0 is none
+	bare     bool          // gVisor's TCP, without RACK and its probe
 }
 
 const noProbes = " -tlp -rack control=newreno"
@@ -47,13 +47,13 @@ func deaths(p *deadPlan) (all []death) {
 	}
 	for _, user := range p.UserTimeouts {
 		all = append(all, death{name: fmt.Sprintf("user timeout of %v", user), short: fmt.Sprintf("user %v", user),
-			what: data, timers: testbed.MustTimers("per-segment" + noProbes), user: user})
+			activity: data, timers: testbed.MustTimers("per-segment" + noProbes), user: user})
 	}
 	for _, policy := range []struct{ name, timers string }{{"4.4BSD", "bsd"}, {"Linux", "linux"}, {"default",
 		"per-segment"}} {
 		tm := testbed.MustTimers(policy.timers + noProbes)
-		all = append(all, death{name: "R2, " + policy.name, short: "R2 " + policy.name, what: data, timers: tm},
-			death{name: "SYN, " + policy.name, short: "SYN " + policy.name, what: opening, timers: tm})
+		all = append(all, death{name: "R2, " + policy.name, short: "R2 " + policy.name, activity: data, timers: tm},
+			death{name: "SYN, " + policy.name, short: "SYN " + policy.name, activity: opening, timers: tm})
 	}
 	return all
 }
@@ -61,7 +61,7 @@ func deaths(p *deadPlan) (all []death) {
 // config returns the configuration of the connection.
 func (d *death) config() tcp.Config {
 	cfg := d.timers.Config()
-	if d.what == idle {
+	if d.activity == idle {
 		cfg.Socket.Keepalive, cfg.Socket.KeepIdle, cfg.Socket.KeepInterval, cfg.Socket.KeepCount = true, d.idle,
 			d.each, d.count
 	}
@@ -77,11 +77,11 @@ func (d *death) countdown() bool { return d.timers.Policy.Phase == tcptimers.Pha
 func (d *death) rule(start wheel.Time, rto time.Duration) (life time.Duration, ok bool) {
 	p := &d.timers.Policy
 	switch {
-	case d.what == idle:
+	case d.activity == idle:
 		return d.idle + time.Duration(d.count)*d.each, false
 	case d.user > 0:
 		return d.user, false
-	case d.what == opening:
+	case d.activity == opening:
 		return p.R2Syn(true), false
 	}
 	// RFC 6298 §5 (5.5): the timeout doubles at each expiry, up to the ceiling. It is the last at R2,

@@ -80,7 +80,7 @@ func (d *death) one(p *deadPlan, phase float64) (life, rule time.Duration, exact
 	dead := false
 	lossy := sim.LinkConfig{Delay: p.RTT / 2, Loss: sim.Losses{&cut{&dead}}}
 	pair, err := testbed.NewPair(testbed.PairPlan{Seed: 1, Client: cfg, Server: cfg, Up: lossy, Down: lossy,
-		Trace: d.what == data})
+		Trace: d.activity == data})
 	if err != nil {
 		return 0, 0, false, err
 	}
@@ -94,7 +94,7 @@ func (d *death) one(p *deadPlan, phase float64) (life, rule time.Duration, exact
 	net := pair.World.Net
 	run := func(t time.Duration) { pair.Run(net.Now().Add(t)) }
 	run(time.Second + time.Duration(phase*float64(d.timers.Policy.Tick))) // whole ticks plus the phase
-	dead = d.what == opening
+	dead = d.activity == opening
 	var ended wheel.Time
 	start := net.Now()
 	session, err := pair.Client.Dial(pair.Server, 80, nil,
@@ -107,7 +107,7 @@ func (d *death) one(p *deadPlan, phase float64) (life, rule time.Duration, exact
 		return 0, 0, false, err
 	}
 	rto := time.Duration(0)
-	if d.what != opening {
+	if d.activity != opening {
 		const settle = 2 * time.Second
 		run(settle) // a whole number of ticks
 		for range 20 {
@@ -117,7 +117,7 @@ func (d *death) one(p *deadPlan, phase float64) (life, rule time.Duration, exact
 		if server == nil {
 			return 0, 0, false, errors.New("the connection was not accepted")
 		}
-		if d.what == idle {
+		if d.activity == idle {
 			server.Write(100, 0)
 			run(p.RTT / 2)
 			start = net.Now() // the last segment has arrived

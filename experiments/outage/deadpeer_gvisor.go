@@ -22,10 +22,10 @@ func gvisorCases(p *deadPlan) (all []death) {
 	all = append(all, death{name: "gVisor, keepalive", idle: 2 * time.Hour, each: 75 * time.Second, count: 9},
 		death{name: "gVisor, keepalive, fast", idle: p.FastIdle, each: p.FastInterval, count: p.FastCount})
 	for _, user := range p.UserTimeouts {
-		all = append(all, death{name: fmt.Sprintf("gVisor, user timeout of %v", user), what: data, user: user},
-			death{name: fmt.Sprintf("gVisor, user timeout of %v, no probes", user), what: data, user: user, bare: true})
+		all = append(all, death{name: fmt.Sprintf("gVisor, user timeout of %v", user), activity: data, user: user},
+			death{name: fmt.Sprintf("gVisor, user timeout of %v, no probes", user), activity: data, user: user, bare: true})
 	}
-	return append(all, death{name: "gVisor, R2", what: data}, death{name: "gVisor, SYN", what: opening})
+	return append(all, death{name: "gVisor, R2", activity: data}, death{name: "gVisor, SYN", activity: opening})
 }
 
 // The ends of a connection with gVisor's TCP.
@@ -45,7 +45,7 @@ type gvisorDeath struct {
 // dieUnderGVisor measures how long a connection of gVisor's own TCP outlives its peer.
 func dieUnderGVisor(p *deadPlan, d *death) (deadCell, error) {
 	c := deadCell{Case: d.name, Seed: 1}
-	g := &gvisorDeath{death: d, dead: d.what == opening}
+	g := &gvisorDeath{death: d, dead: d.activity == opening}
 	link := sim.LinkConfig{Delay: p.RTT / 2}
 	w, err := testbed.NewWire(link, link, [2]uint64{0, 1})
 	if err != nil {
@@ -63,7 +63,7 @@ func dieUnderGVisor(p *deadPlan, d *death) (deadCell, error) {
 	if err != nil {
 		return c, err
 	}
-	if d.what != opening {
+	if d.activity != opening {
 		g.ServeAt(peerEnd, echo)
 	}
 	g.Go(func() error {
@@ -80,9 +80,9 @@ func dieUnderGVisor(p *deadPlan, d *death) (deadCell, error) {
 		return c, fmt.Errorf("%s: %w", d.name, err)
 	}
 	c.Took = g.end.Sub(g.start).Seconds()
-	if d.what == idle || d.user > 0 {
+	if d.activity == idle || d.user > 0 {
 		c.Rule = d.user
-		if d.what == idle {
+		if d.activity == idle {
 			c.Rule = d.idle + time.Duration(d.count)*d.each
 		}
 		if d.late(c) >= time.Millisecond {
@@ -111,7 +111,7 @@ func echo(c *sockets.Conn) error {
 func (g *gvisorDeath) live() error {
 	g.start = g.Net.Now()
 	c, err := g.Connect(gvisorEnd, 40000)
-	if g.what == opening {
+	if g.activity == opening {
 		if err == nil {
 			return errors.New("there is a peer")
 		}
@@ -134,7 +134,7 @@ func (g *gvisorDeath) live() error {
 		}
 	}
 	g.dead, g.start = true, g.Net.Now()
-	if g.what == data {
+	if g.activity == data {
 		if _, err := c.Write(b); err != nil {
 			return err
 		}
@@ -148,9 +148,9 @@ func (g *gvisorDeath) live() error {
 // configure sets the options of the case. Keepalive of two hours is gVisor's default.
 func (d *death) configure(conn *sockets.Conn) error {
 	switch {
-	case d.what == idle && d.idle == 2*time.Hour:
+	case d.activity == idle && d.idle == 2*time.Hour:
 		return conn.SetKeepAlive(true)
-	case d.what == idle:
+	case d.activity == idle:
 		return conn.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: d.idle, Interval: d.each,
 			Count: d.count})
 	case d.user > 0:

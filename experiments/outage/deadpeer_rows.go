@@ -33,7 +33,7 @@ func deadRows(p *deadPlan, cells []deadCell) (all []deadRow) {
 	cases := map[string]deadRow{}
 	for set, of := range map[string][]death{"engine": deaths(p), "gvisor": gvisorCases(p)} {
 		for _, d := range of {
-			cases[d.name] = deadRow{Set: set, Case: d.name, Short: d.short, While: whiles[d.what], User: d.user,
+			cases[d.name] = deadRow{Set: set, Case: d.name, Short: d.short, While: whiles[d.activity], User: d.user,
 				Bare: d.bare}
 		}
 	}

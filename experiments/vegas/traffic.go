@@ -22,8 +22,8 @@ type traffic struct {
 	err   error // of a conversation that failed to begin
 }
 
-// conversation is what one connection writes. bytes leave at once, as far as the window allows, or
-// in packets with random waits for so long.
+// conversation is the data that one connection writes: bytes at once, as far as the window allows,
+// or packets with random waits between them.
 type conversation struct {
 	bytes  uint64
 	lasts  time.Duration // 0 for all at once

@@ -260,7 +260,8 @@ func (c *Conn) sendOne(now wheel.Time, free bool, o *Output) (hold holdReason, s
 	if !c.sendData(now, n, c.finQueued && n == queued && usable > n, o) {
 		return holdNone, false
 	}
-	if !c.limited() || !c.sackOn { // else retransmissions would wait for what the replay let leave
+	// Else retransmissions would wait for what the replay let leave.
+	if !c.replayLimits() || !c.sackOn {
 		c.spendSndcnt(n)
 	}
 	if c.rec.frtoCredit > 0 {

@@ -81,13 +81,14 @@ func (r *ReplayConfig) limit(delivered uint64) *SendLimit {
 	return &r.Limits[i]
 }
 
-// limited reports whether a replay decides on new data, and not congestion control.
-func (c *Conn) limited() bool { return c.cfg.Replay != nil && len(c.cfg.Replay.Limits) > 0 }
+// replayLimits reports whether limits of a replay, in the place of congestion control, say when new
+// data leaves.
+func (c *Conn) replayLimits() bool { return c.cfg.Replay != nil && len(c.cfg.Replay.Limits) > 0 }
 
 // allowsNew reports whether n bytes of new data may leave.
 func (c *Conn) allowsNew(n uint32) bool {
 	// Duplicate ACKs without SACK do not say how much has arrived.
-	if !c.limited() || !c.sackOn && (c.caState >= CARecovery || c.rec.dup.N() > 0) {
+	if !c.replayLimits() || !c.sackOn && (c.caState >= CARecovery || c.rec.dup.N() > 0) {
 		return c.cwndAllows(n)
 	}
 	delivered := c.acked + uint64(c.fl.sent.Sacked().Bytes)
@@ -220,7 +221,7 @@ func (c *Conn) forkControl() {
 		return // it is made when the handshake is over
 	}
 	window := c.cc.Cwnd()
-	if c.limited() {
+	if c.replayLimits() {
 		if l := c.cfg.Replay.limit(c.acked + uint64(c.fl.sent.Sacked().Bytes)); l != nil && !l.AtLeast {
 			window = l.Bytes
 		}

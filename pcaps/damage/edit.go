@@ -44,7 +44,8 @@ func (h headers) sum(b []byte, size uint32) uint16 {
 	return tcp.PseudoHeader(src, dst, h.end(size)-h.tcp).Add(kept[:sumAt]).Add(kept[sumAt+2:]).Checksum()
 }
 
-// pseudo returns what a sender stores that leaves the checksum to its network interface.
+// pseudo returns the checksum of the pseudo-header: a sender stores it, and its network interface
+// adds the rest.
 func (h headers) pseudo(b []byte, size uint32) uint16 {
 	src, dst := h.addrs(b)
 	return ^tcp.PseudoHeader(src, dst, h.end(size)-h.tcp).Checksum()

@@ -19,7 +19,7 @@ const (
 	clientEnd = 1
 )
 
-// stacksRun is a run between two stacks.
+// stacksRun is a run of a sender in one gVisor stack and its receivers in another.
 type stacksRun struct {
 	*run
 	*Stacks

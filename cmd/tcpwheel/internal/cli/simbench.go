@@ -66,7 +66,7 @@ type simSeries struct {
 	PerEventOverhead   *float64 `json:"per_event_overhead,omitempty" help:"the same per arrival and expiry"`
 }
 
-// perSegment and perEvent are what the CPU time of a run is divided by.
+// perSegment and perEvent return the CPU time per segment, and per arrival or expiry.
 func (s *simSeries) perSegment() float64 { return s.CPUSeconds / float64(max(s.Segments, 1)) }
 func (s *simSeries) perEvent() float64   { return s.CPUSeconds / float64(max(s.Events, 1)) }
 

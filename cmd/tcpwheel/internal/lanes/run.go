@@ -141,7 +141,7 @@ func (r *Run) try(a Action) error {
 	return c.Set(a.Name, a.Text)
 }
 
-// Do does an action now, and keeps it for Actions and Again.
+// Do performs an action now, and records it: Actions lists it, and Again repeats it.
 func (r *Run) Do(name, text string) error {
 	a := Action{r.now, name, text}
 	if err := r.try(a); err != nil {
