@@ -63,7 +63,7 @@ func (c *senderClock) sent(ts uint32, now wheel.Time) wheel.Time {
 	return now.Add(-late + c.tick/2)
 }
 
-// learn estimates the tick of the timestamps from n ticks since c.at: the usual one that fits twice.
+// learn estimates the tick of the timestamps: n ticks passed since c.at.
 func (c *senderClock) learn(n int64, now wheel.Time) {
 	passed := now.Sub(c.at)
 	if n < clockTicks || passed < clockLearns {
