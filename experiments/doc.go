@@ -14,9 +14,9 @@
 //		Cells: func(p *Plan) []experiments.Cell[Cell] { … },
 //	})
 //
-// Package declared judges by claims.yaml, which has the question and the finding too, and by
-// figures.yaml; docs/studies.md teaches them. A row embeds the cell, whose tags name its columns. A
-// judge in Go is in the field Judge.
+// Package declared judges by claims.yaml, which also has the question, the finding and what a row
+// is, and by figures.yaml; docs/studies.md teaches them. A row embeds the cell, whose tags name its
+// columns. A judge in Go is in the field Judge.
 //
 // Package experiments/all lists the studies.
 //
