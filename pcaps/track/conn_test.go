@@ -540,6 +540,37 @@ func TestRecutSuperPacketsAreCopies(t *testing.T) {
 	}
 }
 
+// TestRecutBehindAQueue captures a super-packet with its segments behind a queue: their timestamps
+// say that they left 20 ms before, but they were captured at once.
+func TestRecutBehindAQueue(t *testing.T) {
+	l := newLab(t, Config{})
+	id := uint32(1)
+	send := func(at float64, seq, length int, stamp uint32) {
+		l.send(at, true, seq, length, 1, withStamps(stamp, 7), withID(id))
+	}
+	l.send(0, true, 0, 0, 0, withFlags(tcp.SYN), withStamps(1, 0))
+	l.send(0.1, false, 0, 0, 1, withFlags(tcp.SYN|tcp.ACK), withStamps(7, 1))
+	l.send(50, true, 1, 0, 1, withStamps(51, 7))
+	seq := 1
+	for i := range 10 {
+		id++
+		at := 100 * float64(i+1)
+		send(at, seq, 1000, uint32(at)+1)
+		seq += 1000
+		l.send(at+0.1, false, 1, 0, seq, withStamps(7, uint32(at)+1))
+	}
+	id++
+	send(1120, seq, 3000, 1101)
+	for i := range 3 {
+		send(1120+float64(i)/100, seq+1000*i, 1000, 1101)
+		id++
+	}
+	l.send(1120.1, false, 1, 0, seq+3000, withStamps(7, 1101))
+	if c := l.wantClean(1)[0]; c.Copies != 3 {
+		t.Errorf("%d copies, want 3", c.Copies)
+	}
+}
+
 // TestCopyWithOptionsCutOff captures each packet twice; the capture cut the timestamps of one.
 func TestCopyWithOptionsCutOff(t *testing.T) {
 	l := newLab(t, Config{})

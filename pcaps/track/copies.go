@@ -195,12 +195,13 @@ func (f *Flow) isRecut(p *capture.Packet, now wheel.Time, asked bool) bool {
 	place, elsewhere, samePacket, atOnce := captureSpot(p), true, true, f.una > 1 && f.ipIDs.order(id, s.id) <= 0
 	for k := i; k < f.board.len() && f.board.at(k).start < end; k++ {
 		t := f.board.at(k)
-		if t.missing || now.Sub(t.sent) > copyElsewhere || p.Header.Options.HasTimestamps && t.hasTS && p.Header.Options.TSVal != t.ts {
+		age := now.Sub(max(t.seen, t.sent)) // away from the sender, sent may be long before
+		if t.missing || age > copyElsewhere || p.Header.Options.HasTimestamps && t.hasTS && p.Header.Options.TSVal != t.ts {
 			return false
 		}
 		elsewhere = elsewhere && t.captureSpot != place
 		samePacket = samePacket && t.transmissions == 1 && t.packet == s.packet
-		atOnce = atOnce && now.Sub(t.sent) <= copyAtOnce
+		atOnce = atOnce && age <= copyAtOnce
 	}
 	if atOnce && !asked {
 		return true

@@ -29,9 +29,8 @@ var excuses = map[string]excuse{
 	"twice": {kinds: 1},
 
 	// A connection that the capture has in part may lack the packet that identifies its twin.
-	"nat":      {needs: 1, lost: 1},
-	"segments": {lost: 2},
-	"tso":      {needs: 1, times: 1, lost: 3},
+	"nat": {needs: 1, lost: 1},
+	"tso": {needs: 1, times: 1, lost: 3},
 
 	// Verdicts by timing trust a clock that goes ahead, and one finer than 64 times can show.
 	"step":       {kinds: 1, needs: 18, times: 1, verdicts: 3},
