@@ -97,6 +97,38 @@ func TestLayout(t *testing.T) {
 	}
 }
 
+// TestLayoutOfNumbers checks widths of the widest cell, headings of two lines, three digits, parts
+// in percent, and fields behind an embedded pointer.
+func TestLayoutOfNumbers(t *testing.T) {
+	type figures struct {
+		Ns    float64 `json:"ns_per_op" head:"ns\nper op" cell:"digits 0=none"`
+		Share float64 `json:"share" head:"share, %" cell:"%"`
+	}
+	type result struct {
+		Name string `json:"name"`
+		*figures
+		Keys map[string]int `json:"keys"`
+	}
+	l := NewLayout[result]("%-*name %6ns_per_op%9.2share|")
+	all := []result{{"a", &figures{0.1234, 0.5}, nil}, {"longer", &figures{0, -1}, nil}, {"no", nil, nil}}
+	want := "           ns         |\n" +
+		"name   per op share, %|\n" +
+		"a        0.12    50.00|\n" +
+		"longer   none  -100.00|\n" +
+		"no          -        -|\n"
+	if got := l.Table(all); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if got := Header[result](); !slices.Equal(got, []string{"name", "ns_per_op", "share"}) {
+		t.Errorf("columns %v: a map whose keys are not known is none", got)
+	}
+	for x, want := range map[float64]string{0: "0", 9.994: "9.99", -12.34: "-12.3", 1234.5: "1234"} {
+		if got := Digits(x); got != want {
+			t.Errorf("Digits(%v) = %q, want %q", x, got, want)
+		}
+	}
+}
+
 func TestSelect(t *testing.T) {
 	names := func(fields []Field) (all string) {
 		for _, f := range fields {
