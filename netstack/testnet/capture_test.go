@@ -2,6 +2,7 @@ package testnet_test
 
 import (
 	"bytes"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -20,9 +21,17 @@ func TestFailsOnPurpose(t *testing.T) {
 		t.Skip("TestCaptures runs it")
 	}
 	t.Run("a/b", func(t *testing.T) {
-		bubble(t, testnet.Path{Delay: 20 * time.Millisecond, Up: "loss=packets:1", Down: "loss=ranges:10000-10001@1"}, func(t *testing.T, n *testnet.Net) {
-			go http.Serve(n.Listen(":80"), page(10_000))
-			_, err := get(n.HTTPClient(), "http://server/")
+		bubble(t, testnet.Path{Delay: 20 * time.Millisecond, Up: "loss=packets:1", Down: "loss=ranges:9999-10000@1"}, func(t *testing.T, n *testnet.Net) {
+			l := n.Listen(":80")
+			go func() {
+				if c, err := l.Accept(); err == nil {
+					c.Write(make([]byte, 10_000)) // at once: the lost segment is the last one
+				}
+			}()
+			c, err := n.Dial("tcp", "server:80")
+			if err == nil {
+				_, err = io.ReadFull(c, make([]byte, 10_000))
+			}
 			t.Error("on purpose:", err)
 		}, testnet.Seed(7))
 	})
