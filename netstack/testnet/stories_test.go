@@ -67,7 +67,12 @@ func TestLostEnd(t *testing.T) {
 	for _, policy := range []string{"per-segment", "linux", "rfc6298", "bsd"} {
 		path := testnet.Path{Delay: 20 * time.Millisecond, Down: "loss=ranges:13000-13001@1"}
 		bubble(t, path, func(t *testing.T, n *testnet.Net) {
-			go http.Serve(n.Listen(":80"), page(13_000))
+			go http.Serve(n.Listen(":80"), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				page(12_000).ServeHTTP(w, r)
+				w.(http.Flusher).Flush()
+				time.Sleep(60 * time.Millisecond) // until all of it is acknowledged: its end is a lone segment
+				page(1_000).ServeHTTP(w, r)
+			}))
 			if got, err := get(n.HTTPClient(), "http://server/"); got != 13_000 || err != nil {
 				t.Fatal(got, err)
 			}
