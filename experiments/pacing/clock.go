@@ -2,12 +2,12 @@ package pacing
 
 import (
 	"context"
-	"runtime"
 	"slices"
 	"time"
 
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/declared"
+	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/wheel"
 	"tcpwheel/wheel/stat"
 )
@@ -40,47 +40,29 @@ func clock(ctx context.Context, p *Plan) (*experiments.Outcome, error) {
 			for round, took := range ns[i] {
 				ratios[round] = took / one[round]
 			}
-			all = append(all, Timing{queue, flows, middle(ns[i]), middle(ratios), bytes[i] / float64(flows)})
+			all = append(all, Timing{queue, flows, testbed.MedianOf(ns[i]), testbed.MedianOf(ratios), bytes[i] / float64(flows)})
 		}
 	}
 	return timed(p, all)
 }
 
-// middle returns the median, with the least and the greatest.
-func middle(all []float64) stat.Interval {
-	return stat.Interval{Value: stat.Median(all), Lo: stat.Quantile(all, 0), Hi: stat.Quantile(all, 1)}
-}
-
-// heapBytes returns the memory in use.
-func heapBytes() float64 {
-	var m runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&m)
-	return float64(m.HeapAlloc)
-}
-
 // timeRounds returns the nanoseconds of a packet, by queue and round, and the memory of each queue.
-// Rounds are interleaved, so that other programs meet all queues alike.
 func (p *Plan) timeRounds(ctx context.Context, flows int) (ns [][]float64, bytes []float64, err error) {
-	pacers := make([]*pacer, len(p.Queues))
+	pieces := make([]testbed.Piece, len(p.Queues))
 	for i, queue := range p.Queues {
-		before := heapBytes()
-		if pacers[i], err = p.newPacer(queue, flows, false); err != nil {
+		before := testbed.HeapBytes()
+		w, err := p.newPacer(queue, flows, false)
+		if err != nil {
 			return nil, nil, err
 		}
-		pacers[i].run(wheel.Time(p.RTO+pacers[i].gap), p.Tick)
-		bytes = append(bytes, max(heapBytes()-before, 0))
-	}
-	ns = make([][]float64, len(p.Queues))
-	for range p.Rounds {
-		for i, w := range pacers {
-			if err := ctx.Err(); err != nil {
-				return nil, nil, err
-			}
-			sent, begin := w.packets, time.Now()
+		w.run(wheel.Time(p.RTO+w.gap), p.Tick)
+		bytes = append(bytes, max(float64(testbed.HeapBytes())-float64(before), 0))
+		pieces[i] = func() int {
+			sent := w.packets
 			w.run(w.now.Add(max(clockSpan, w.gap)), p.Tick)
-			ns[i] = append(ns[i], float64(time.Since(begin))/float64(max(w.packets-sent, 1)))
+			return int(w.packets - sent)
 		}
 	}
-	return ns, bytes, nil
+	ns, err = testbed.TimeRounds(ctx, p.Rounds, pieces)
+	return ns, bytes, err
 }

@@ -7,6 +7,7 @@ import (
 
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/declared"
+	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/wheel/stat"
 )
 
@@ -44,7 +45,7 @@ func fig9Clock(ctx context.Context, p *fig9Plan) (*experiments.Outcome, error) {
 // fig9Measure times the kernels with each of the numbers of timers, in interleaved rounds, and the
 // runtime.
 func fig9Measure(ctx context.Context, p *fig9Plan, counts []int) (all []fig9Timing, err error) {
-	var pieces []piece
+	var pieces []testbed.Piece
 	for i := range fig9Kernels {
 		k := &fig9Kernels[i]
 		for _, n := range counts {
@@ -55,7 +56,10 @@ func fig9Measure(ctx context.Context, p *fig9Plan, counts []int) (all []fig9Timi
 			if err != nil {
 				return nil, err
 			}
-			pieces = append(pieces, piece{ops: p.Iterations, run: func() { b.iterate(p.Iterations) }})
+			pieces = append(pieces, func() int {
+				b.iterate(p.Iterations)
+				return p.Iterations
+			})
 			all = append(all, fig9Timing{Kernel: k.name, About: k.about, Linear: k.linear, N: n})
 		}
 	}
@@ -63,12 +67,12 @@ func fig9Measure(ctx context.Context, p *fig9Plan, counts []int) (all []fig9Timi
 	if err != nil {
 		return nil, err
 	}
-	ns, err := timeRounds(ctx, p.Rounds, pieces)
+	ns, err := testbed.TimeRounds(ctx, p.Rounds, pieces)
 	if err != nil {
 		return nil, err
 	}
-	for i, m := range medians(ns) {
-		all[i].NS = m
+	for i, rounds := range ns {
+		all[i].NS = testbed.MedianOf(rounds)
 	}
 	return append(all, ofRuntime...), nil
 }
@@ -86,16 +90,17 @@ func fig9MeasureRuntime(ctx context.Context, p *fig9Plan, counts []int) (all []f
 		for i := len(timers); i < n; i++ {
 			timers = append(timers, time.AfterFunc(time.Hour+time.Duration(i)*time.Millisecond, func() {}))
 		}
-		ns, err := timeRounds(ctx, p.Rounds, []piece{{ops: p.Iterations, run: func() {
+		ns, err := testbed.TimeRounds(ctx, p.Rounds, []testbed.Piece{func() int {
 			for range p.Iterations {
 				time.AfterFunc(time.Hour+time.Duration(n)*time.Millisecond, func() {}).Stop()
 			}
-		}}})
+			return p.Iterations
+		}})
 		if err != nil {
 			return nil, err
 		}
 		k := &fig9Runtime
-		all = append(all, fig9Timing{Kernel: k.name, About: k.about, Linear: k.linear, N: n, NS: medians(ns)[0]})
+		all = append(all, fig9Timing{Kernel: k.name, About: k.about, Linear: k.linear, N: n, NS: testbed.MedianOf(ns[0])})
 	}
 	return all, nil
 }

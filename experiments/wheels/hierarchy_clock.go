@@ -6,6 +6,7 @@ import (
 
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/declared"
+	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/wheel"
 	"tcpwheel/wheel/stat"
 )
@@ -26,10 +27,10 @@ var hierarchySixes = []struct{ name, about string }{
 var hierarchyClockRotations = []int{1, 2, 4, 8, 16, 32, 64}
 
 // hierarchyPiece runs timers of a facility for a mean interval.
-func hierarchyPiece(scheme string, slots, levels int) (piece, error) {
+func hierarchyPiece(scheme string, slots, levels int) (testbed.Piece, error) {
 	f, err := wheel.New(scheme, wheel.Config{Tick: 1, Slots: slots, Levels: levels})
 	if err != nil {
-		return piece{}, err
+		return nil, err
 	}
 	r := rand.New(rand.NewPCG(1, 3))
 	f.Reserve(hierarchyClockTimers)
@@ -38,11 +39,12 @@ func hierarchyPiece(scheme string, slots, levels int) (piece, error) {
 		again(f.New(0))
 	}
 	f.Advance(2*hierarchyClockT, 0, again)
-	return piece{ops: hierarchyClockTimers, run: func() {
+	return func() int {
 		for end := f.Now() + hierarchyClockT; f.Now() < end; {
 			f.Advance(f.Now()+wheel.Time(min(slots/2, 64)), 0, again)
 		}
-	}}, nil
+		return hierarchyClockTimers
+	}, nil
 }
 
 // hierarchyTiming is the time of a timer: a row of the live part.
@@ -60,7 +62,7 @@ var hierarchyTimed = declared.Judge[hierarchyPlan, hierarchyTiming](files, "hier
 
 // hierarchyClock fits the costs in nanoseconds of this machine.
 func hierarchyClock(ctx context.Context, p *hierarchyPlan) (*experiments.Outcome, error) {
-	var pieces []piece
+	var pieces []testbed.Piece
 	var rows []hierarchyTiming
 	add := func(scheme string, slots, levels int, row hierarchyTiming) error {
 		work, err := hierarchyPiece(scheme, slots, levels)
@@ -84,12 +86,12 @@ func hierarchyClock(ctx context.Context, p *hierarchyPlan) (*experiments.Outcome
 			return nil, err
 		}
 	}
-	ns, err := timeRounds(ctx, hierarchyClockRounds, pieces)
+	ns, err := testbed.TimeRounds(ctx, hierarchyClockRounds, pieces)
 	if err != nil {
 		return nil, err
 	}
-	for i, m := range medians(ns) {
-		rows[i].NS = m
+	for i, rounds := range ns {
+		rows[i].NS = testbed.MedianOf(rounds)
 	}
 	return hierarchyTimed(p, rows)
 }

@@ -8,6 +8,7 @@ import (
 
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/declared"
+	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/wheel"
 	"tcpwheel/wheel/stat"
 )
@@ -75,9 +76,9 @@ func (p *locksPlan) pair(w locksWay) (func(i, ticks int), error) {
 }
 
 // piece has a goroutine on each processor start and stop its timer.
-func (p *locksPlan) piece(w locksWay) (piece, error) {
+func (p *locksPlan) piece(w locksWay) (testbed.Piece, error) {
 	pair, err := p.pair(w)
-	return piece{ops: w.processors * p.ClockPairs, run: func() {
+	return func() int {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(w.processors))
 		var all sync.WaitGroup
 		for i := range w.processors {
@@ -92,7 +93,8 @@ func (p *locksPlan) piece(w locksWay) (piece, error) {
 			})
 		}
 		all.Wait()
-	}}, err
+		return w.processors * p.ClockPairs
+	}, err
 }
 
 // locksTiming is a wheel on this machine's processors: a row of the live part.
@@ -111,7 +113,7 @@ var locksTimed = declared.Judge[locksPlan, locksTiming](files, "locks/clock")
 // locksClock times the locks on this machine's processors.
 func locksClock(ctx context.Context, p *locksPlan) (*experiments.Outcome, error) {
 	ways := locksWays(p.Schemes, []int{0, p.Work}, max(2, runtime.GOMAXPROCS(0)))
-	var pieces []piece
+	var pieces []testbed.Piece
 	for _, w := range ways {
 		work, err := p.piece(w)
 		if err != nil {
@@ -119,7 +121,7 @@ func locksClock(ctx context.Context, p *locksPlan) (*experiments.Outcome, error)
 		}
 		pieces = append(pieces, work)
 	}
-	ns, err := timeRounds(ctx, p.ClockRounds, pieces)
+	ns, err := testbed.TimeRounds(ctx, p.ClockRounds, pieces)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,8 @@ import (
 
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/declared"
+	"tcpwheel/experiments/internal/testbed"
+	"tcpwheel/wheel/stat"
 )
 
 const (
@@ -32,13 +34,13 @@ func millionClock(ctx context.Context, p *millionPlan) (*experiments.Outcome, er
 	var all []millionTiming
 	for i := range p.Facilities {
 		f := &p.Facilities[i]
-		before := heapBytes()
+		before := testbed.HeapBytes()
 		w, err := f.open(p.Tick, false)
 		if err != nil {
 			return nil, err
 		}
 		l := p.newLoad(w, 1, 0)
-		bytes := float64(heapBytes()-before-uint64(len(l.running))) / float64(p.Connections*millionRecords)
+		bytes := float64(testbed.HeapBytes()-before-uint64(len(l.running))) / float64(p.Connections*millionRecords)
 		idle, active, err := l.time(ctx)
 		if err != nil {
 			return nil, err
@@ -55,48 +57,50 @@ func millionClock(ctx context.Context, p *millionPlan) (*experiments.Outcome, er
 
 // time returns the nanoseconds of a tick, of idle and of active connections.
 func (l *millionLoad) time(ctx context.Context) (idle, active float64, err error) {
-	ns, err := timeRounds(ctx, millionClockRounds, []piece{
-		{ops: millionIdleTicks, run: func() {
+	ns, err := testbed.TimeRounds(ctx, millionClockRounds, []testbed.Piece{
+		func() int {
 			for range millionIdleTicks {
 				l.tick()
 			}
-		}},
-		{ops: millionActiveTicks, run: func() {
+			return millionIdleTicks
+		},
+		func() int {
 			for range millionActiveTicks {
 				l.tick()
 				l.packets()
 			}
-		}},
+			return millionActiveTicks
+		},
 	})
 	if err != nil {
 		return 0, 0, err
 	}
-	m := medians(ns)
-	return m[0].Value, m[1].Value, nil
+	return stat.Median(ns[0]), stat.Median(ns[1]), nil
 }
 
 // millionRuntimeTimers returns the bytes of one of the Go runtime's timers, and the nanoseconds of
 // a Reset.
 func millionRuntimeTimers(ctx context.Context, p *millionPlan) (bytes, ns float64, err error) {
 	n := p.Connections
-	before := heapBytes()
+	before := testbed.HeapBytes()
 	timers := make([]*time.Timer, n)
 	for i := range timers {
 		timers[i] = time.AfterFunc(p.Keepalive+time.Hour, func() {})
 	}
-	bytes = float64(heapBytes()-before) / float64(n)
+	bytes = float64(testbed.HeapBytes()-before) / float64(n)
 	const resets = 10_000
 	r := rand.New(rand.NewPCG(1, 0xe22))
-	times, err := timeRounds(ctx, millionClockRounds, []piece{{ops: resets, run: func() {
+	times, err := testbed.TimeRounds(ctx, millionClockRounds, []testbed.Piece{func() int {
 		for range resets {
 			timers[r.IntN(n)].Reset(p.Keepalive + time.Hour)
 		}
-	}}})
+		return resets
+	}})
 	for _, t := range timers {
 		t.Stop()
 	}
 	if err != nil {
 		return 0, 0, err
 	}
-	return bytes, medians(times)[0].Value, nil
+	return bytes, stat.Median(times[0]), nil
 }

@@ -1,4 +1,4 @@
-package wheels
+package testbed
 
 import (
 	"context"
@@ -9,25 +9,28 @@ import (
 
 func TestRoundsAreInterleaved(t *testing.T) {
 	order := ""
-	pieces := []piece{{1, func() { order += "a" }}, {10, func() { order += "b" }}}
-	ns, err := timeRounds(t.Context(), 3, pieces)
+	add := func(name string, ops int) Piece {
+		return func() int { order += name; return ops }
+	}
+	pieces := []Piece{add("a", 1), add("b", 10)}
+	ns, err := TimeRounds(t.Context(), 3, pieces)
 	if err != nil || order != "abababab" || len(ns) != 2 || len(ns[0]) != 3 || len(ns[1]) != 3 {
 		t.Errorf("ran %s, rounds %v, %v: want one to warm up and three", order, ns, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := timeRounds(ctx, 3, pieces); !errors.Is(err, context.Canceled) {
+	if _, err := TimeRounds(ctx, 3, pieces); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
-	if got := fmt.Sprint(medians([][]float64{{3, 1, 2}})); got != "[{2 1 3}]" {
-		t.Errorf("Medians = %s", got)
+	if got := fmt.Sprint(MedianOf([]float64{3, 1, 2})); got != "{2 1 3}" {
+		t.Errorf("MedianOf = %s", got)
 	}
 }
 
 func TestHeapBytes(t *testing.T) {
-	before := heapBytes()
+	before := HeapBytes()
 	held := make([]byte, 10<<20)
-	if grown := heapBytes() - before; grown < 9<<20 || grown > 11<<20 {
+	if grown := HeapBytes() - before; grown < 9<<20 || grown > 11<<20 {
 		t.Errorf("the heap has grown by %d for %d", grown, len(held))
 	}
 	held[0] = 1
