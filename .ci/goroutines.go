@@ -16,6 +16,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -60,7 +61,8 @@ func main() {
 		fmt.Fprintln(os.Stderr, "goroutines:", err)
 		os.Exit(1)
 	}
-	for _, p := range sorted(all) {
+	for _, path := range slices.Sorted(maps.Keys(all)) {
+		p := all[path]
 		if p.DepOnly || len(p.TestGoFiles)+len(p.XTestGoFiles) == 0 {
 			continue
 		}
@@ -108,20 +110,6 @@ func list(patterns []string) (packages, error) {
 		}
 	}
 	return all, cmd.Wait()
-}
-
-func sorted(all packages) []*pkg {
-	var list []*pkg
-	for _, p := range all {
-		list = append(list, p)
-	}
-	slices.SortFunc(list, func(a, b *pkg) int {
-		if a.ImportPath < b.ImportPath {
-			return -1
-		}
-		return 1
-	})
-	return list
 }
 
 // reason says why code of a package, without its tests, may run in several goroutines. It returns
