@@ -13,7 +13,8 @@ import (
 	"tcpwheel/experiments/declared"
 )
 
-//go:embed *.md *.yaml quantisation/*.md quantisation/*.yaml roundtrips/*.md roundtrips/*.yaml roundtrips/*.gz
+//go:embed *.md *.yaml quantisation/*.md quantisation/*.yaml
+//go:embed roundtrips/*.md roundtrips/*.yaml roundtrips/*.gz
 var files embed.FS
 
 // Plan is the plan of the study.
