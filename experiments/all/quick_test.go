@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"tcpwheel/experiments"
+	"tcpwheel/experiments/internal/studytest"
 )
 
 // TestQuickAgrees runs the quick form of cheap studies. A claim has the verdict of the full run, in
@@ -28,14 +29,7 @@ func TestQuickAgrees(t *testing.T) {
 			if j.Cost() > most {
 				t.Skipf("about %.1f s", j.Cost())
 			}
-			results, err := experiments.Run(t.Context(), []*experiments.Job{j}, experiments.Shard{}, 2, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			out, err := j.Judge(results[s.Name])
-			if err != nil {
-				t.Fatal(err)
-			}
+			out := studytest.RunJob(t, j)
 			experiments.SettleVerdicts(out)
 			out.DoubtQuick()
 			full := verdicts(s.Readme())

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"tcpwheel/experiments"
+	"tcpwheel/experiments/internal/studytest"
 	"tcpwheel/experiments/plan"
 )
 
@@ -51,14 +52,7 @@ func TestNamedSettings(t *testing.T) {
 				if j.Cost() > most {
 					t.Skipf("about %.0f s", j.Cost())
 				}
-				results, err := experiments.Run(t.Context(), []*experiments.Job{j}, experiments.Shard{}, 2, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				out, err := j.Judge(results[s.Name])
-				if err != nil {
-					t.Fatal(err)
-				}
+				out := studytest.RunJob(t, j)
 				for _, c := range out.Claims {
 					for _, words := range []string{c.Text, c.Measured.String(), c.Expected.String(), c.Why} {
 						if unit := unitTwice.FindString(words); unit != "" {

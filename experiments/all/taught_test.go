@@ -7,6 +7,7 @@ import (
 
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/declared"
+	"tcpwheel/experiments/internal/studytest"
 )
 
 // TestTaught runs the folder that 'experiment new' writes: a study in less than 60 lines of YAML,
@@ -31,14 +32,7 @@ func TestTaught(t *testing.T) {
 	if w := j.Words(); w.Question != j.Study.Question() || !strings.Contains(w.Found, "{order}") {
 		t.Errorf("question %q, found %q: want that of the bed, and that of the folder", w.Question, w.Found)
 	}
-	results, err := experiments.Run(t.Context(), []*experiments.Job{j}, experiments.Shard{}, 2, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := j.Judge(results[j.Study.Name])
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := studytest.RunJob(t, j)
 	for _, c := range out.Claims {
 		if c.Verdict != experiments.Reproduced {
 			t.Errorf("%s: %s, %v", c.Name, c.Verdict, c.Measured)

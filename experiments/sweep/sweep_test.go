@@ -5,13 +5,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/declared"
+	"tcpwheel/experiments/internal/studytest"
 	"tcpwheel/experiments/plan"
 )
 
@@ -26,7 +26,7 @@ func run(t *testing.T, name, text string, quick bool) *experiments.Outcome {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return judged(t, j)
+	return studytest.RunJob(t, j)
 }
 
 // TestExamples runs each example as a quick run has it: what it expects is seen.
@@ -61,20 +61,7 @@ func runFolder(t *testing.T, files fs.FS, folder string) *experiments.Outcome {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return judged(t, j)
-}
-
-func judged(t *testing.T, j *experiments.Job) *experiments.Outcome {
-	t.Helper()
-	r, err := experiments.Run(t.Context(), []*experiments.Job{j}, experiments.Shard{}, runtime.GOMAXPROCS(0), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := j.Judge(r[Study.Name])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
+	return studytest.RunJob(t, j)
 }
 
 // open opens a plan of a user, and returns what is wrong with it.

@@ -28,7 +28,12 @@ const workers = 2
 // it may be empty.
 func Run(t *testing.T, s *experiments.Study, text string) *experiments.Outcome {
 	t.Helper()
-	j := open(t, s, text)
+	return RunJob(t, open(t, s, text))
+}
+
+// RunJob runs an opened study.
+func RunJob(t *testing.T, j *experiments.Job) *experiments.Outcome {
+	t.Helper()
 	return verdict(t, j, results(t, j))
 }
 
