@@ -90,20 +90,14 @@ var judgeKernel = declared.Judge[Plan, Kernel](files, "kernel")
 // removes.
 func kernel(ctx context.Context, p *Plan) (*experiments.Outcome, error) {
 	these := trials()
-	all, errs := make([]Kernel, len(these)), make([]error, len(these))
-	tokens := make(chan struct{}, liveAtOnce)
-	var running sync.WaitGroup
-	for i, t := range these {
-		running.Go(func() {
-			tokens <- struct{}{}
-			defer func() { <-tokens }()
-			if all[i], errs[i] = t.run(ctx, p.Request); errs[i] != nil {
-				errs[i] = fmt.Errorf("%s: %w", t.name, errs[i])
-			}
-		})
-	}
-	running.Wait()
-	if err := errors.Join(errs...); err != nil {
+	all := make([]Kernel, len(these))
+	err := testbed.AtOnce(liveAtOnce, len(these), func(i int) (err error) {
+		if all[i], err = these[i].run(ctx, p.Request); err != nil {
+			return fmt.Errorf("%s: %w", these[i].name, err)
+		}
+		return nil
+	})
+	if err != nil {
 		return nil, err
 	}
 	return judgeKernel(p, all)

@@ -2,8 +2,6 @@ package sweep
 
 import (
 	"context"
-	"errors"
-	"sync"
 	"time"
 
 	"tcpwheel/experiments"
@@ -56,27 +54,20 @@ func kernel(ctx context.Context, p *Plan) (*experiments.Outcome, error) {
 	}
 	seeds := min(p.Seeds, kernelSeeds)
 	results := make([][2][]testbed.Result, len(work))
-	errs := make([]error, len(work)*seeds)
-	var all sync.WaitGroup
-	tokens := make(chan struct{}, kernelAtOnce)
-	for i, c := range work {
+	for i := range results {
 		for side := range results[i] {
 			results[i][side] = make([]testbed.Result, seeds)
 		}
-		for n := range seeds {
-			all.Go(func() {
-				tokens <- struct{}{}
-				defer func() { <-tokens }()
-				s, err := p.kernelSpec(c, n+1), error(nil)
-				if results[i][0][n], err = testbed.RunKernel(ctx, s); err == nil {
-					results[i][1][n], err = testbed.Run(ctx, s)
-				}
-				errs[i*seeds+n] = err
-			})
-		}
 	}
-	all.Wait()
-	if err := errors.Join(errs...); err != nil {
+	err := testbed.AtOnce(kernelAtOnce, len(work)*seeds, func(at int) (err error) {
+		i, n := at/seeds, at%seeds
+		s := p.kernelSpec(work[i], n+1)
+		if results[i][0][n], err = testbed.RunKernel(ctx, s); err == nil {
+			results[i][1][n], err = testbed.Run(ctx, s)
+		}
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
 	var rows []Row

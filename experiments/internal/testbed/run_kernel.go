@@ -36,6 +36,23 @@ func NeedsRoot() error {
 	return nil
 }
 
+// AtOnce calls run for 0 to n-1, at most so many at once, and returns all errors. Runs of the
+// kernel mostly wait.
+func AtOnce(most, n int, run func(i int) error) error {
+	errs := make([]error, n)
+	tokens := make(chan struct{}, most)
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() {
+			tokens <- struct{}{}
+			defer func() { <-tokens }()
+			errs[i] = run(i)
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
 // RunKernel runs a Spec in real time, with the TCP of this machine's kernel at both ends. It
 // ignores Kind, Timers, Scheme, MTU, SACK, Timestamps, Control and Peer, except that the receiver
 // acknowledges at once if Peer does. The Spec has one flow, and is not StopAndWait. Its Fates are
