@@ -174,7 +174,7 @@ func TestReadmeCountsStudies(t *testing.T) {
 		t.Fatal(err)
 	}
 	all, published := 0, 0
-	for _, row := range regexp.MustCompile("(?m)^\\| [A-Z]\\w+ \\[.* \\| `[0-9a-f]{12}` \\|$").FindAllString(string(results), -1) {
+	for _, row := range regexp.MustCompile(`(?m)^\| [A-Z]\w+ \[.*$`).FindAllString(string(results), -1) {
 		all++
 		if cells := strings.Split(row, " | "); cells[2] != "–" {
 			published++

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -222,23 +223,20 @@ func crossCheck(root string) (string, error) {
 }
 
 // Markdown returns docs/results.md: what was not reproduced, and why, the results that matter most,
-// then the other published claims, and the laws that do not hold. check is the result of the
-// comparison with another simulator. The READMEs of the studies have everything else.
+// the other published claims, and a row for each study. check is the result of the comparison with
+// another simulator. The READMEs of the studies have everything else.
 func (r *Report) Markdown(check string) string {
 	var b strings.Builder
 	b.WriteString("# Results of the studies\n\n")
 	n := r.Count()
 	fmt.Fprintf(&b, "**%s.**\n\n", n)
 	prose(&b, "", "A published result is a number or an order that somebody else printed; a number is reproduced "+
-		"within 10 %. Laws are rules that this project set, from a source's model or a standard; checks test the "+
-		"studies themselves. Settled: the verdict comes from an interval, and chance hardly decided it. "+
-		fmt.Sprintf("Unsettled: chance may have, at a false discovery rate of 5 %% ([studies.md](studies.md)); %d of "+
-			"the published ones are. ", n.Unsettled)+
-		"Exact: no seed changes it. No interval: an order, a worst case or a count over all seeds.")
-	b.WriteString("\n")
-	prose(&b, "", fmt.Sprintf("`tcpwheel experiment run STUDY` repeats any line, `%s` all. A study's README has its "+
-		"method, all claims with their bands, the words of the source, what turns a verdict, and why a claim fails, "+
-		"at length.", r.Command()))
+		"within 10 %. Laws are rules that this project set, checks test the studies themselves. Settled: the verdict "+
+		"comes from an interval, and chance hardly decided it. Unsettled: chance may have, at a false discovery rate "+
+		fmt.Sprintf("of 5 %% ([studies.md](studies.md)); %d of the published ones are. Exact: no seed changes it. No "+
+			"interval: an order, a worst case or a count over all seeds. `tcpwheel experiment run STUDY` repeats any "+
+			"line, `%s` all. A study's README has its tables, bands, the words of the source, and why a claim or law "+
+			"fails, at length.", n.Unsettled, r.Command()))
 	r.writeComparisons(&b, "Published results that were not reproduced, or differ", true)
 	r.writeHeadlines(&b)
 	r.writeComparisons(&b, "Published results that were reproduced", false)
@@ -247,7 +245,6 @@ func (r *Report) Markdown(check string) string {
 		b.WriteString("\n## Next to another simulator\n\n" + check +
 			"\n\nThe tables are in [experiments/ns3](../experiments/ns3/README.md).\n")
 	}
-	r.writeOpenLaws(&b)
 	r.writeStudies(&b)
 	return b.String()
 }
@@ -267,13 +264,12 @@ func (r *Report) writeComparisons(b *strings.Builder, title string, open bool) {
 			if c.Verdict != verdict {
 				return
 			}
-			why := ""
+			row := []string{s.link(), c.Text, orDash(c.Published), measured(*c), s.mark(c)}
 			if open {
-				first, _, _ := strings.Cut(c.Why, ". ")
-				why = " " + inTable(first) + " |"
+				row[4] = c.VerdictText() + ", " + row[4]
+				row = append(row, firstSentence(c.Why))
 			}
-			fmt.Fprintf(b, "| %s | %s | %s | %s | %s |%s\n", s.link(), inTable(c.Text), inTable(orDash(c.Published)),
-				inTable(measured(*c)), s.markedVerdict(c), why)
+			fmt.Fprintf(b, "| %s |\n", inRow(row))
 		})
 	}
 }
@@ -297,24 +293,16 @@ var readings = map[experiments.Read]string{
 	experiments.ReadNothing: "nothing: it could not be read",
 }
 
-// writeSources writes a row for each source of published claims: how much of it was read.
+// writeSources writes how much was read of the sources of the published claims.
 func (r *Report) writeSources(b *strings.Builder) {
-	type source struct{ name, read string }
-	var order []source
-	studies := map[source][]string{}
-	r.eachPublished(func(s *Study, c *experiments.Claim) {
-		from := source{c.Source, readings[c.Look.Read]}
-		if studies[from] == nil {
-			order = append(order, from)
-		}
-		if link := s.link(); !slices.Contains(studies[from], link) {
-			studies[from] = append(studies[from], link)
-		}
-	})
-	b.WriteString("\n## What was read of the sources\n\n| source | read | studies |\n|---|---|---|\n")
-	for _, from := range order {
-		fmt.Fprintf(b, "| %s | %s | %s |\n", inTable(from.name), from.read, strings.Join(studies[from], ", "))
+	claims := map[string]int{}
+	r.eachPublished(func(_ *Study, c *experiments.Claim) { claims[readings[c.Look.Read]]++ })
+	var parts []string
+	for _, read := range slices.Sorted(maps.Keys(claims)) {
+		parts = append(parts, fmt.Sprintf("%s for %d", read, claims[read]))
 	}
+	b.WriteString("\n")
+	prose(b, "", "Read of the sources of all published results: "+strings.Join(parts, ", ")+".")
 }
 
 // writeLooks writes a line for each published claim: what was read of its source, the words there,
@@ -341,22 +329,11 @@ func writeLooks(b *strings.Builder, claims []experiments.Claim) {
 	}
 }
 
-// writeOpenLaws writes the laws and checks that do not hold.
-func (r *Report) writeOpenLaws(b *strings.Builder) {
-	b.WriteString("\n## Own laws that do not hold\n\nThe README of each study says why.\n\n" +
-		"| study | law | measured | verdict |\n|---|---|---|---|\n")
-	for _, o := range r.Open() {
-		if o.Claim.Class != experiments.OfOthers {
-			fmt.Fprintf(b, "| %s | %s | %s | %s |\n", o.Study.link(), inTable(o.Claim.Text), inTable(measured(o.Claim)),
-				o.Study.markedVerdict(&o.Claim))
-		}
-	}
-}
-
-// writeStudies writes a row for each study, and the addresses of all links to studies.
+// writeStudies writes a row for each study with the first sentence of what it found, and the
+// addresses of all links to studies.
 func (r *Report) writeStudies(b *strings.Builder) {
-	b.WriteString("\n## All studies\n\nReproduced of the published results, laws that hold, and the results' SHA-256." +
-		"\n\n| study | question | published | laws, checks | results |\n|---|---|---|---|---|\n")
+	b.WriteString("\n## All studies\n\nThe answer; published results that were reproduced; laws and checks that hold. " +
+		"The README has the rest of both.\n\n| study | answer | published | laws |\n|---|---|---|---|\n")
 	of := func(some, all int) string {
 		if all == 0 {
 			return "–"
@@ -366,16 +343,22 @@ func (r *Report) writeStudies(b *strings.Builder) {
 	for i := range r.Studies {
 		s := &r.Studies[i]
 		n := CountOf(s.Outcome)
-		fmt.Fprintf(b, "| %s %s | %s | %s | %s | `%s` |\n", s.Job.Study.ID, s.link(), inTable(s.Job.Study.Question()),
-			of(n.Reproduced, n.Published), of(n.LawsHeld+n.ChecksPassed, n.Laws+n.Checks), s.Job.Digest(s.Results)[:12])
+		fmt.Fprintf(b, "| %s %s | %s | %s | %s |\n", s.Job.Study.ID, s.link(), inTable(firstSentence(s.Found())),
+			of(n.Reproduced, n.Published), of(n.LawsHeld+n.ChecksPassed, n.Laws+n.Checks))
 	}
-	b.WriteString("\n")
+	fmt.Fprintf(b, "\nThe runs are those of [sums.txt](../%s), SHA-256 `%s`.\n\n", SumsName, SumsDigest([]byte(r.sums())))
 	for i := range r.Studies {
-		fmt.Fprintf(b, "%s: ../experiments/%s/README.md\n", r.Studies[i].link(), r.Studies[i].Job.Study.Folder)
+		fmt.Fprintf(b, "%s: ../experiments/%s\n", r.Studies[i].link(), r.Studies[i].Job.Study.Folder)
 	}
 }
 
-// link returns a link from docs to the study's README, whose address writeStudies writes.
+// firstSentence returns the first sentence of a text, without its full stop.
+func firstSentence(text string) string {
+	first, _, _ := strings.Cut(text, ". ")
+	return strings.TrimSuffix(first, ".")
+}
+
+// link returns a link from docs to the study's folder, whose address writeStudies writes.
 func (s *Study) link() string { return "[" + s.Job.Study.Name + "]" }
 
 // verdictText is the verdict, and a mark if chance may have decided it.
@@ -386,18 +369,17 @@ func verdictText(c experiments.Claim) string {
 	return c.VerdictText()
 }
 
-// markedVerdict is the verdict, and whether chance may have decided it.
-func (s *Study) markedVerdict(c *experiments.Claim) string {
-	mark := "no interval"
+// mark says whether chance may have decided the verdict.
+func (s *Study) mark(c *experiments.Claim) string {
 	switch {
 	case c.Unsettled:
-		mark = "unsettled"
+		return "unsettled"
 	case c.P != nil:
-		mark = "settled"
+		return "settled"
 	case c.Measured.Exact || s.Job.Study.Class == experiments.Exact:
-		mark = "exact"
+		return "exact"
 	}
-	return c.VerdictText() + ", " + mark
+	return "no interval"
 }
 
 func writeTable(b *strings.Builder, t *experiments.Table) {
@@ -448,10 +430,7 @@ func writeClaims(b *strings.Builder, class experiments.ClaimClass, claims []expe
 		case experiments.Check:
 			row = []string{c.Text, measured(c), c.Expected.String(), verdictText(c)}
 		}
-		for i := range row {
-			row[i] = inTable(row[i])
-		}
-		fmt.Fprintf(b, "| %s |\n", strings.Join(row, " | "))
+		fmt.Fprintf(b, "| %s |\n", inRow(row))
 	}
 }
 
@@ -499,6 +478,14 @@ func measured(c experiments.Claim) string {
 // inTable keeps text within a cell.
 func inTable(s string) string {
 	return strings.NewReplacer("|", `\|`, "\n", " ", "<", "&lt;").Replace(s)
+}
+
+// inRow keeps texts within the cells of a row.
+func inRow(cells []string) string {
+	for i := range cells {
+		cells[i] = inTable(cells[i])
+	}
+	return strings.Join(cells, " | ")
 }
 
 // proseWidth is how wide the lines of a paragraph may be.

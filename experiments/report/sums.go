@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -44,6 +45,9 @@ func (r *Report) sums() string {
 	}
 	return b.String()
 }
+
+// SumsDigest returns the first digits of the SHA-256 of the file SumsName.
+func SumsDigest(text []byte) string { return fmt.Sprintf("%x", sha256.Sum256(text))[:12] }
 
 // Sums is the digests of a study's results.
 type Sums struct {
