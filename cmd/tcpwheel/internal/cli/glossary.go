@@ -14,12 +14,16 @@ import (
 
 	"tcpwheel/experiments/spelling"
 	"tcpwheel/experiments/tail"
+	"tcpwheel/netstack/sim/script"
+	"tcpwheel/netstack/tcp"
 	"tcpwheel/netstack/tcp/events"
 	"tcpwheel/pcaps/track"
 	"tcpwheel/pcaps/truth"
 	"tcpwheel/pcaps/watch"
+	"tcpwheel/tcptimers"
 	"tcpwheel/tun/link"
 	"tcpwheel/wheel/base/record"
+	"tcpwheel/wheel/base/setting"
 	"tcpwheel/wheel/wheelbench"
 )
 
@@ -101,6 +105,9 @@ var glossary = []glossaryPart{
 		{"probability", "from 0 to 1, or in percent: 0.02 or 2%"},
 		{"size", "bytes: 1500, 64KiB, 1.5MB or 1e6; KiB is 1024 bytes, kB 1000"},
 		{"count", "a whole number: 1000, 1_000_000 or 1e6"},
+		{"switch", "on, true or 1; off, false or 0; in the text of a policy +NAME and -NAME"},
+		{"text of a policy", "NAME[@TICK] [SETTING=VALUE] [+SWITCH] [-SWITCH] as in linux@1ms rto-min=5ms -tlp, or linux@1ms+rto-min=5ms-tlp"},
+		{"setting", "a value of timers, connections, engines or scenarios by name, with _ or -: list them with tcpwheel glossary settings"},
 		{"limit", "of a queue: 100 packets, or 64KiB"},
 		{"loss", "none, a probability, or models joined by a semicolon: gilbert-elliott:p=0.01,r=0.3;packets:3,7-9"},
 	}},
@@ -167,11 +174,45 @@ func recordParts(want string) (parts []glossaryPart) {
 	return parts
 }
 
-// writeGlossary prints the terms that contain want, or all terms, and the fields of records that
-// want names.
+// settingParts returns the settings named want, or all of them for "settings".
+func settingParts(want string) (parts []glossaryPart) {
+	seen := map[string]bool{}
+	plain := func(name string) string { return strings.ReplaceAll(name, "_", "-") }
+	for _, of := range []struct {
+		title string
+		all   []setting.Setting
+	}{
+		{"Settings of timers", setting.All(tcptimers.Policy{})},
+		{"Settings of connections, not of replays", setting.All(tcp.Config{})},
+		{"Settings of engines, in scenarios", setting.All(tcp.EngineConfig{})},
+		{"Settings of a scenario: --NAME=VALUE before its first event", script.Options()},
+	} {
+		part := glossaryPart{title: of.title}
+		for _, s := range of.all {
+			names := append([]string{s.Name}, s.Aliases...)
+			if seen[s.Name] || want != "settings" && !slices.ContainsFunc(names, func(name string) bool { return plain(name) == plain(want) }) {
+				continue
+			}
+			seen[s.Name] = true
+			value := strings.Join(s.Values, ", ")
+			if s.Kind == "switch" || value == "" {
+				value = s.Kind
+			}
+			if s.Bounds != "" {
+				value += ", " + s.Bounds
+			}
+			part.terms = append(part.terms, glossaryTerm{strings.Join(names, ", "), value + ": " + s.Help})
+		}
+		parts = append(parts, part)
+	}
+	return parts
+}
+
+// writeGlossary prints the terms that contain want, or all terms, and the fields of records and the
+// settings that want names.
 func writeGlossary(w io.Writer, want string) error {
 	var b bytes.Buffer
-	for i, part := range slices.Concat(glossary, recordParts(want)) {
+	for i, part := range slices.Concat(glossary, recordParts(want), settingParts(want)) {
 		var terms []glossaryTerm
 		width := 0
 		for _, t := range part.terms {
@@ -213,8 +254,9 @@ func newGlossary() *cobra.Command {
 		Use:   "glossary [TERM]",
 		Short: "explain the terms of the output, a line each",
 		Long: "Glossary explains the terms of the output, the help and the documents: all, or\nall that contain TERM. TERM may also be a field of JSON, CSV and tables, as d_s,\n" +
-			"or record NAME for all fields of one:\n" + recordNames() + ".",
-		Example: "  tcpwheel glossary\n  tcpwheel glossary 'timer tax'\n  tcpwheel glossary record episode",
+			"or record NAME for all fields of one:\n" + recordNames() + ".\n\n" +
+			"TERM may be a setting of TCP too, as rto-min, or settings for all of them: in\nthe texts of policies, in flags, plans, scenarios and the demo.",
+		Example: "  tcpwheel glossary\n  tcpwheel glossary 'timer tax'\n  tcpwheel glossary record episode\n  tcpwheel glossary settings",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, words []string) error {
 			return writeGlossary(cmd.OutOrStdout(), strings.Join(words, " "))

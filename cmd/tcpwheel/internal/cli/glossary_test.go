@@ -42,3 +42,25 @@ func TestGlossaryOfRecords(t *testing.T) {
 		t.Errorf("d_s: %v\n%s", err, &b)
 	}
 }
+
+// TestGlossaryOfSettings checks that each setting has its values and a line, and that any of its
+// names finds it, with _ or -.
+func TestGlossaryOfSettings(t *testing.T) {
+	all := settingParts("settings")
+	for _, part := range all {
+		if len(part.terms) < 5 {
+			t.Errorf("%s: %d", part.title, len(part.terms))
+		}
+		for _, term := range part.terms {
+			if value, help, _ := strings.Cut(term.meaning, ": "); value == "" || help == "" || strings.HasSuffix(help, ".") {
+				t.Errorf("%s: %q", term.name, term.meaning)
+			}
+		}
+	}
+	for _, want := range []string{"rto-min", "rto_min", "floor"} {
+		var b strings.Builder
+		if err := writeGlossary(&b, want); err != nil || !strings.Contains(b.String(), "rto-min, floor  duration, 1ns to 24h: floor on the RTO") {
+			t.Errorf("%s: %v\n%s", want, err, &b)
+		}
+	}
+}

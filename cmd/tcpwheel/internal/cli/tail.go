@@ -46,7 +46,7 @@ func newTail() *cobra.Command {
 			"--html writes a page with a figure for each size. --pcap writes the packets of\n" +
 			"the runs with losses. A comment names the timer that sent a packet.\n\n" +
 			"A policy is NAME or NAME@TICK, perhaps with settings, as in linux+rto-floor=5ms:\n" +
-			"docs/settings.md. With --within it exits with 3 if the first policy takes more\n" +
+			"tcpwheel glossary settings. With --within it exits with 3 if the first policy takes more\n" +
 			"RTTs than that, or retransmits spuriously.",
 		Example: "  tcpwheel tail --virtual --policy rfc6298,linux,linux+rto-floor=20ms",
 		RunE: func(cmd *cobra.Command, _ []string) error {
