@@ -14,7 +14,7 @@ import (
 )
 
 // documents are what shows commands, in blocks marked sh, a command on each line.
-var documents = []string{"README.md", "CONTRIBUTING.md", "wheel/peers/README.md", "docs/studies.md", "docs/sweep.md", "docs/performance.md", "docs/findings.md", "docs/start.md"}
+var documents = []string{"README.md", "CONTRIBUTING.md", "wheel/peers/README.md", "docs/studies.md", "docs/performance.md", "docs/findings.md", "docs/start.md"}
 
 // built returns the command, which is built once for all tests of this package.
 func built(t *testing.T) string {

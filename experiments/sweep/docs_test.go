@@ -9,9 +9,9 @@ import (
 	"tcpwheel/experiments"
 )
 
-const document = "../../docs/sweep.md"
+const document = "../../docs/studies.md"
 
-// TestDocumented runs the plan that docs/sweep.md shows.
+// TestDocumented runs the plan that docs/studies.md shows.
 func TestDocumented(t *testing.T) {
 	text, err := os.ReadFile(document)
 	if err != nil {
