@@ -1,5 +1,5 @@
-// Package sql runs the queries of docs/corpora.md in DuckDB, and compares their answers with ones
-// computed from the JSON of the same captures.
+// Package sql runs the queries of pcaps/corpus/queries.sql in DuckDB, and compares their answers
+// with ones computed from the JSON of the same captures.
 package sql
 
 import (
@@ -20,19 +20,16 @@ import (
 	"tcpwheel/pcaps/corpus/peers"
 )
 
-var block = regexp.MustCompile("(?s)```sql\n(.*?)```")
+var query = regexp.MustCompile(`(?s)\nSELECT .*?;`)
 
-// queries returns the queries of the document.
+// queries returns the queries of the file.
 func queries(t *testing.T) (all []string) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(peers.Root, "docs/corpora.md"))
+	text, err := os.ReadFile(filepath.Join(peers.Root, "pcaps/corpus/queries.sql"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range block.FindAllStringSubmatch(string(text), -1) {
-		all = append(all, m[1])
-	}
-	return all
+	return query.FindAllString(string(text), -1)
 }
 
 // row is a row of an answer: texts, float64s and bools. A date is a text.
