@@ -18,10 +18,10 @@ import (
 
 var updateDocs = flag.Bool("update", false, "rewrite docs/packages.md")
 
-// packagesName has every package, between the two marks.
+// packagesName has the drawing of the rooms, between the two marks.
 const (
 	packagesName = "docs/packages.md"
-	roomsBegin   = "<!-- rooms: go test . -run PackagesAreListed -update -->\n"
+	roomsBegin   = "<!-- rooms: go test . -run PackagesAreDrawn -update -->\n"
 	roomsEnd     = "<!-- end of rooms -->\n"
 )
 
@@ -74,19 +74,15 @@ func rowOf(rooms []string, dir string) int {
 	return found
 }
 
-// TestPackagesAreListed compares a part of docs/packages.md with the packages: those of each room,
-// and the drawing of the imports between rooms. -update rewrites it.
-func TestPackagesAreListed(t *testing.T) {
+// TestPackagesAreDrawn compares the drawing of docs/packages.md with the imports between rooms.
+// -update rewrites it.
+func TestPackagesAreDrawn(t *testing.T) {
 	rooms, all := readmeRooms(t), packages(t)
-	inside := make([][]string, len(rooms))
 	imports := make([]map[int]bool, len(rooms))
 	for _, dir := range slices.Sorted(maps.Keys(all)) {
 		from := rowOf(rooms, dir)
 		if from < 0 || !all[dir].production {
 			continue
-		}
-		if name := strings.TrimPrefix(strings.TrimPrefix(dir, rooms[from]), "/"); name != "" {
-			inside[from] = append(inside[from], name)
 		}
 		if imports[from] == nil {
 			imports[from] = map[int]bool{}
@@ -104,11 +100,7 @@ func TestPackagesAreListed(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "  %s\n", path.Base(r))
 	}
-	b.WriteString("```\n\n| room | packages below it |\n|---|---|\n")
-	for i, r := range rooms {
-		fmt.Fprintf(&b, "| [%s](../%s) | %s |\n", r, r, strings.Join(inside[i], ", "))
-	}
-	b.WriteString("\n")
+	b.WriteString("```\n\n")
 	page, err := os.ReadFile(packagesName)
 	if err != nil {
 		t.Fatal(err)
@@ -118,13 +110,13 @@ func TestPackagesAreListed(t *testing.T) {
 	want := before + roomsBegin + b.String() + roomsEnd + after
 	switch {
 	case !ok:
-		t.Errorf("%s has no place for the packages", packagesName)
+		t.Errorf("%s has no place for the drawing", packagesName)
 	case *updateDocs:
 		if err := os.WriteFile(packagesName, []byte(want), 0o666); err != nil {
 			t.Fatal(err)
 		}
 	case want != string(page):
-		t.Errorf("%s is stale: run go test . -run PackagesAreListed -update", packagesName)
+		t.Errorf("%s is stale: run go test . -run PackagesAreDrawn -update", packagesName)
 	}
 }
 
