@@ -53,12 +53,3 @@ func ExampleNotes() {
 	// tcpwheel: was lost and retransmitted as packet 2 (rto)
 	// tcpwheel: acknowledges the retransmission in packet 2: D 300 ms + P 40.0 ms = T_rec 340 ms
 }
-
-func ExampleSpans() {
-	var s report.Spans
-	for i := range 100 {
-		s.Add(wheel.Time(i+1).Sub(0) * 1_000_000)
-	}
-	fmt.Println(s.Len(), track.SpanText(s.Quantile(0.5)), track.SpanText(s.Quantile(0.95)))
-	// Output: 100 50.0 ms 95.0 ms
-}

@@ -14,6 +14,7 @@ import (
 	"tcpwheel/pcaps/htmlpage"
 	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel/base/record"
+	"tcpwheel/wheel/stat"
 )
 
 // Data of the page.
@@ -162,11 +163,11 @@ func (s *Section) view(id string) sectionView {
 
 // view returns the row of a kind. Its quantiles are of the repaired episodes.
 func (k *kindStats) view(kind track.Kind) kindView {
-	quantile := func(of *Spans, q float64) string {
-		if of.Len() == 0 {
+	quantile := func(of *spans, q float64) string {
+		if of.Seen() == 0 {
 			return "-"
 		}
-		return track.SpanText(of.Quantile(q))
+		return track.SpanText(time.Duration(stat.Quantile(of.Kept(), q)))
 	}
 	return kindView{
 		Kind: kind.String(), N: k.n, TRec: quantile(&k.tRec, 0.5), TRecP95: quantile(&k.tRec, 0.95), TRecP99: quantile(&k.tRec, 0.99),

@@ -8,6 +8,7 @@ import (
 
 	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/stat"
 )
 
 // Limits bounds memory and the size of the page. A field of 0 or less means its default.
@@ -81,9 +82,14 @@ type Section struct {
 type kindStats struct {
 	n, undecided, open int
 	spurious           int           // retransmissions
-	d, tRec            Spans         // of the repaired episodes
+	d, tRec            spans         // of the repaired episodes
 	lost, waited       time.Duration // Episode.TimeLost and TimerWait, added up
 }
+
+// spans are a sample of spans.
+type spans = stat.Sample[time.Duration]
+
+const maxSpans = 1 << 12 // that are kept
 
 // connRow is a row of the table of connections.
 type connRow struct {
@@ -149,8 +155,8 @@ func (s *Section) shrink() {
 			for i := range t.flows {
 				f := &t.flows[i]
 				f.compact(&c.Flows[i], s.limit/2, 1)
-				for len(f.rtts) > s.limit/4 {
-					f.fewerRTTs()
+				for len(f.rtts.Kept()) > s.limit/4 {
+					f.rtts.Halve()
 				}
 			}
 			s.marks += t.len()
@@ -274,8 +280,8 @@ func (s *Section) episode(f *track.Flow, e *track.Episode) {
 	k.lost += e.TimeLost
 	k.waited += e.TimerWait
 	if e.Repaired {
-		k.d.Add(e.D)
-		k.tRec.Add(e.TRec)
+		k.d.Add(e.D, maxSpans)
+		k.tRec.Add(e.TRec, maxSpans)
 	} else {
 		k.open++
 	}

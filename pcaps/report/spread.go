@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -58,8 +59,9 @@ func distribution(title, axis, name string, curves []curve) (picture, bool) {
 func (s *Section) recoveries() (picture, bool) {
 	var curves []curve
 	for kind := range s.kinds {
-		if k := &s.kinds[kind]; k.tRec.Len() > 0 {
-			curves = append(curves, curve{name: track.Kind(kind).String(), all: k.tRec.inOrder(), n: k.tRec.Len()})
+		if k := &s.kinds[kind]; k.tRec.Seen() > 0 {
+			slices.Sort(k.tRec.Kept())
+			curves = append(curves, curve{name: track.Kind(kind).String(), all: k.tRec.Kept(), n: k.tRec.Seen()})
 		}
 	}
 	return distribution("Recovery times by kind", "T_rec, from first transmission to ACK", "recovery-times", curves)
@@ -70,7 +72,7 @@ func (d *drawing) roundTrips(origin wheel.Time) (picture, bool) {
 	var first, last wheel.Time
 	n, hi := 0, time.Duration(0)
 	for i := range d.trace.flows {
-		for _, r := range d.trace.flows[i].rtts {
+		for _, r := range d.trace.flows[i].rtts.Kept() {
 			if n == 0 || r.at < first {
 				first = r.at
 			}
@@ -89,18 +91,18 @@ func (d *drawing) roundTrips(origin wheel.Time) (picture, bool) {
 	}
 	for i := range d.trace.flows {
 		tr := &d.trace.flows[i]
-		if len(tr.rtts) == 0 {
+		if tr.rtts.Seen() == 0 {
 			continue
 		}
 		src := d.conn.Flows[i].Src.String()
 		s := figure.Series{Name: fmt.Sprintf("from %s (%d samples)", src, d.conn.Flows[i].RTT.Samples), Kind: figure.Dots}
-		for _, r := range tr.rtts {
+		for _, r := range tr.rtts.Kept() {
 			t.row(micro(r.at.Sub(origin).Seconds()), src, strconv.FormatFloat(r.took.Seconds(), 'g', 9, 64))
 			s.Add(r.at.Sub(origin).Seconds(), r.took.Seconds())
 		}
 		fig.Series = append(fig.Series, s)
-		if tr.rttStep > 1 {
-			fig.Caption = fmt.Sprintf("At most every %dth sample of a direction.", max(tr.rttStep, 1))
+		if n := tr.rtts.Step(); n > 1 {
+			fig.Caption = fmt.Sprintf("At most every %dth sample of a direction.", n)
 		}
 	}
 	return picture{fig, t.b.String()}, true

@@ -1,10 +1,6 @@
 package report
 
-import (
-	"math"
-	"testing"
-	"time"
-)
+import "testing"
 
 func TestText(t *testing.T) {
 	for n, want := range map[int64]string{0: "0 bytes", 1: "1 byte", 999: "999 bytes", 200_000: "200 kB", 1_234_567: "1.23 MB", 5e12: "5000 GB"} {
@@ -20,26 +16,6 @@ func TestText(t *testing.T) {
 	for v, want := range map[float64]string{0: "0 %", -2.5: "-2.5 %", 100: "100 %"} {
 		if got := percentTick(v); got != want {
 			t.Errorf("percentTick(%g) = %q, want %q", v, got, want)
-		}
-	}
-}
-
-// TestSpansStayFew keeps quantiles near of many spans.
-func TestSpansStayFew(t *testing.T) {
-	var s Spans
-	if s.Quantile(0.5) != 0 {
-		t.Error("the median of nothing is not 0")
-	}
-	const n = 1_000_000
-	for i := range n {
-		s.Add(time.Duration(i * 7919 % n))
-	}
-	if len(s.all) > maxSpans || s.Len() != n {
-		t.Errorf("%d of %d kept, want at most %d of %d", len(s.all), s.Len(), maxSpans, n)
-	}
-	for _, q := range []float64{0, 0.1, 0.5, 0.95, 1} {
-		if got, want := float64(s.Quantile(q)), q*n; math.Abs(got-want) > n/50 {
-			t.Errorf("quantile %g is %g, want about %g", q, got, want)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/stat"
 )
 
 // markKind is the kind of a mark in a time-sequence diagram.
@@ -50,12 +51,10 @@ type rtt struct {
 
 // flowTrace holds the marks and RTT samples of a flow.
 type flowTrace struct {
-	marks   []mark
-	grain   time.Duration // marks of a kind that are closer are merged
-	rtts    []rtt
-	merged  int64 // marks that were merged into others
-	rttStep int   // one sample in rttStep is kept
-	rttSeen int
+	marks  []mark
+	grain  time.Duration // marks of a kind that are closer are merged
+	rtts   stat.Sample[rtt]
+	merged int64 // marks that were merged into others
 }
 
 // connTrace holds the traces of a connection.
@@ -64,8 +63,11 @@ type connTrace struct {
 	dropped bool // its marks are no longer kept
 }
 
+// maxRTTs is the most RTT samples kept for a flow.
+const maxRTTs = 1 << 11
+
 // len returns the number of kept marks and RTT samples.
-func (t *flowTrace) len() int { return len(t.marks) + len(t.rtts) }
+func (t *flowTrace) len() int { return len(t.marks) + len(t.rtts.Kept()) }
 
 func (c *connTrace) len() int { return c.flows[0].len() + c.flows[1].len() }
 
@@ -88,7 +90,7 @@ func (t *flowTrace) add(ev *track.Event) {
 	case track.ResetSeen:
 		m.kind = reset
 	case track.RTTSample:
-		t.measure(rtt{ev.Seen, ev.Seen.Sub(ev.At)})
+		t.rtts.Add(rtt{ev.Seen, ev.Seen.Sub(ev.At)}, maxRTTs)
 		return
 	case track.Acked:
 		m.kind = acked
@@ -110,33 +112,6 @@ func (t *flowTrace) add(ev *track.Event) {
 		return
 	}
 	t.marks = append(t.marks, m)
-}
-
-// maxRTTs is the most RTT samples kept for a flow.
-const maxRTTs = 1 << 11
-
-// measure records an RTT sample. Beyond maxRTTs it keeps every second one, and so on.
-func (t *flowTrace) measure(r rtt) {
-	t.rttStep = max(t.rttStep, 1)
-	if t.rttSeen++; (t.rttSeen-1)%t.rttStep != 0 {
-		return
-	}
-	if len(t.rtts) == maxRTTs {
-		t.fewerRTTs()
-		if (t.rttSeen-1)%t.rttStep != 0 {
-			return
-		}
-	}
-	t.rtts = append(t.rtts, r)
-}
-
-// fewerRTTs drops every second sample.
-func (t *flowTrace) fewerRTTs() {
-	n := (len(t.rtts) + 1) / 2
-	for i := range n {
-		t.rtts[i] = t.rtts[2*i]
-	}
-	t.rtts, t.rttStep = t.rtts[:n], 2*t.rttStep
 }
 
 // stretch is a period of time without merged marks.

@@ -13,10 +13,9 @@ import (
 
 // recoveryLog remembers how long recoveries took. Multiple goroutines may invoke its methods.
 type recoveryLog struct {
-	mu    sync.Mutex
-	took  []time.Duration // the first maxRecoveries
-	count int
-	most  time.Duration
+	mu   sync.Mutex
+	took stat.Sample[time.Duration]
+	most time.Duration
 }
 
 // maxRecoveries bounds the memory of a recoveryLog to 512 KiB.
@@ -25,21 +24,18 @@ const maxRecoveries = 1 << 16
 func (l *recoveryLog) add(took time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.took) < maxRecoveries {
-		l.took = append(l.took, took)
-	}
-	l.count++
+	l.took.Add(took, maxRecoveries)
 	l.most = max(l.most, took)
 }
 
-// sum returns the number of recoveries, the median time of those remembered, and the longest time.
+// sum returns the number of recoveries, the median time, and the longest time.
 func (l *recoveryLog) sum() (count int, median, most time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.count == 0 {
+	if l.took.Seen() == 0 {
 		return 0, 0, 0
 	}
-	return l.count, time.Duration(stat.Median(l.took)), l.most
+	return l.took.Seen(), time.Duration(stat.Median(l.took.Kept())), l.most
 }
 
 // recoveryTap times the recoveries of a stack without an observer.

@@ -102,8 +102,8 @@ func (s *summary) details(b *strings.Builder) {
 		if k.n == 0 {
 			continue
 		}
-		row := kindRow{Kind: track.Kind(kind), N: k.n, Spurious: k.spurious, Undecided: k.undecided, Repaired: k.repairs.seen}
-		if r, ok := k.repairs.median(); ok {
+		row := kindRow{Kind: track.Kind(kind), N: k.n, Spurious: k.spurious, Undecided: k.undecided, Repaired: k.repairs.Seen()}
+		if r, ok := k.median(); ok {
 			row.D, row.A, row.P, row.TRec = &r.d, &r.a, &r.p, &r.tRec
 		}
 		b.WriteString(kindLayout.Row(&row))

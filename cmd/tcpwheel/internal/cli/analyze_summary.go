@@ -50,42 +50,23 @@ type summary struct {
 // kindSums are the sums of the episodes of a kind.
 type kindSums struct {
 	n, spurious, undecided int
-	repairs                recoveries
+	repairs                stat.Sample[recovery]
 }
 
 // recovery is what T_rec of a repaired episode consists of.
 type recovery struct{ d, a, p, tRec time.Duration }
 
-// recoveries keeps those of repaired episodes: all up to 65536, then every second one, and so on.
-type recoveries struct {
-	all  []recovery
-	step int
-	seen int
-}
-
+// maxRecoveries is how many of them are kept for the median, of each kind.
 const maxRecoveries = 1 << 16
 
-func (s *recoveries) add(r recovery) {
-	s.step = max(s.step, 1)
-	if s.seen%s.step == 0 {
-		if len(s.all) == maxRecoveries {
-			for i := range maxRecoveries / 2 {
-				s.all[i] = s.all[2*i]
-			}
-			s.all, s.step = s.all[:maxRecoveries/2], 2*s.step
-		}
-		s.all = append(s.all, r)
-	}
-	s.seen++
-}
-
 // median returns the recovery with the median T_rec, as in package stat. ok is false without any.
-func (s *recoveries) median() (r recovery, ok bool) {
-	if len(s.all) == 0 {
+func (k *kindSums) median() (r recovery, ok bool) {
+	all := k.repairs.Kept()
+	if len(all) == 0 {
 		return recovery{}, false
 	}
-	slices.SortFunc(s.all, func(x, y recovery) int { return cmp.Compare(x.tRec, y.tRec) })
-	return s.all[stat.Rank(len(s.all), 0.5)], true
+	slices.SortFunc(all, func(x, y recovery) int { return cmp.Compare(x.tRec, y.tRec) })
+	return all[stat.Rank(len(all), 0.5)], true
 }
 
 func newSummary(file string, a *analysis) *summary {
@@ -189,7 +170,7 @@ func (s *summary) episode(c *track.Conn, f *track.Flow, e *track.Episode) error 
 	k.n++
 	s.losses.Add(c, e)
 	if e.Repaired {
-		k.repairs.add(recovery{e.D, e.A, e.P, e.TRec})
+		k.repairs.Add(recovery{e.D, e.A, e.P, e.TRec}, maxRecoveries)
 	}
 	switch e.Spurious {
 	case track.Spurious:
