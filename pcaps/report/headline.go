@@ -8,6 +8,7 @@ import (
 	"tcpwheel/pcaps/replay"
 	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/base/quantity"
 )
 
 // kindWords says what losses of each kind were repaired by.
@@ -58,7 +59,7 @@ func NewHeadline(st *replay.Study, results []*replay.Result, all []replay.Summar
 			parts = append(parts, fmt.Sprintf("%s by %s (%d)", track.SpanText(byKind[k.kind]), k.words, n[k.kind]))
 		}
 	}
-	h.Lost = fmt.Sprintf("Repairing %s took %s: %s.", lossesText(g.Needed), track.SpanText(g.Captured), strings.Join(parts, ", "))
+	h.Lost = fmt.Sprintf("Repairing %s took %s: %s.", quantity.Count(g.Needed, "loss"), track.SpanText(g.Captured), strings.Join(parts, ", "))
 	fine, worst := finest(all)
 	if fine >= 0 && all[fine].N < st.LeastLosses() && all[fine].Unknown == 0 {
 		h.few(st, results, &all[fine], fine, &g, first)
@@ -74,7 +75,7 @@ func NewHeadline(st *replay.Study, results []*replay.Result, all []replay.Summar
 	if worst >= 0 && worst != fine {
 		words += "; " + verdictOn(&all[worst])
 	}
-	h.Timers = fmt.Sprintf("%s; %d of %s could be replayed.", upper(words), g.Passed, lossesText(g.Needed))
+	h.Timers = fmt.Sprintf("%s; %d of %s could be replayed.", upper(words), g.Passed, quantity.Count(g.Needed, "loss"))
 	return h
 }
 
@@ -102,14 +103,6 @@ func because(g *replay.GateSummary) string {
 	return strings.Join(parts, ", ")
 }
 
-// lossesText is "1 loss" or "7 losses".
-func lossesText(n int) string {
-	if n == 1 {
-		return "1 loss"
-	}
-	return fmt.Sprintf("%d losses", n)
-}
-
 // few words a choice under which few losses count: a line for each loss that was needed.
 func (h *Headline) few(st *replay.Study, results []*replay.Result, s *replay.Summary, choice int, g *replay.GateSummary, first func(*replay.Result) wheel.Time) {
 	name := upper(policyWords(s.Policy))
@@ -117,7 +110,7 @@ func (h *Headline) few(st *replay.Study, results []*replay.Result, s *replay.Sum
 	case s.N == 0 && g.Needed == 1:
 		h.Timers = name + ": this loss has no estimate."
 	case s.N == 0:
-		h.Timers = fmt.Sprintf("%s: none of %s has an estimate.", name, lossesText(g.Needed))
+		h.Timers = fmt.Sprintf("%s: none of %s has an estimate.", name, quantity.Count(g.Needed, "loss"))
 	case g.Needed == 1:
 		h.Timers = name + ", for this loss:"
 	default:

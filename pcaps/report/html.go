@@ -13,6 +13,7 @@ import (
 
 	"tcpwheel/pcaps/htmlpage"
 	"tcpwheel/pcaps/track"
+	"tcpwheel/wheel/base/quantity"
 	"tcpwheel/wheel/base/record"
 	"tcpwheel/wheel/stat"
 )
@@ -252,12 +253,9 @@ func (d *drawing) view(id string, s *Section) drawnView {
 // flowText describes a flow beyond its diagram.
 func flowText(f *track.Flow) string {
 	var parts []string
-	add := func(n int64, what string) {
+	add := func(n int64, noun, rest string) {
 		if n > 0 {
-			if n == 1 {
-				what = strings.TrimSuffix(strings.Replace(what, "s ", " ", 1), "s")
-			}
-			parts = append(parts, fmt.Sprintf("%d %s", n, what))
+			parts = append(parts, quantity.Count(n, noun)+rest)
 		}
 	}
 	if t := &f.RTT; t.Samples > 0 {
@@ -279,14 +277,16 @@ func flowText(f *track.Flow) string {
 			parts = append(parts, "the timeouts of its SYN double from the first, as in Linux before 6.5 and others")
 		}
 	}
-	add(f.Retransmissions, "retransmissions")
-	add(f.Reordered, "out of order")
-	add(f.DSACKs, "duplicates reported")
-	add(f.Keepalives, "keepalives")
-	add(f.WindowProbes, "window probes")
-	add(f.ZeroWindows, "zero windows")
-	add(f.Delayed.Count, "delayed ACKs")
-	add(f.UnseenBytes, "bytes acknowledged and never captured")
+	add(f.Retransmissions, "retransmission", "")
+	if f.Reordered > 0 {
+		parts = append(parts, fmt.Sprintf("%d out of order", f.Reordered))
+	}
+	add(f.DSACKs, "duplicate", " reported")
+	add(f.Keepalives, "keepalive", "")
+	add(f.WindowProbes, "window probe", "")
+	add(f.ZeroWindows, "zero window", "")
+	add(f.Delayed.Count, "delayed ACK", "")
+	add(f.UnseenBytes, "byte", " acknowledged and never captured")
 	if f.ZeroWindowTime > 0 {
 		parts = append(parts, "window closed for "+track.SpanText(f.ZeroWindowTime))
 	}

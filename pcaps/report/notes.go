@@ -6,6 +6,7 @@ import (
 
 	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/base/quantity"
 )
 
 // Notes collects comments for packets of a capture: what each retransmission was, what was lost,
@@ -69,7 +70,7 @@ func (n *Notes) Event(ev *track.Event) {
 		f.text = "reordered: packets sent after it overtook it. It is not a retransmission."
 	case track.Missing:
 		n := ev.End - ev.Start
-		f.text = fmt.Sprintf("%s before its data, or before what it acknowledges, %s not captured so far", bytesText(n), were(n))
+		f.text = fmt.Sprintf("%s before its data, or before what it acknowledges, %s not captured so far", quantity.Count(n, "byte"), were(n))
 	case track.Copy:
 		f.text = "a copy of an earlier packet: captured twice, not a retransmission"
 	case track.Keepalive:
@@ -233,13 +234,6 @@ func (n *Notes) note(packet int64, text string) {
 	}
 	n.octets += len(text) - len(old)
 	n.all[packet] = text
-}
-
-func bytesText(n int64) string {
-	if n == 1 {
-		return "1 byte"
-	}
-	return fmt.Sprintf("%d bytes", n)
 }
 
 func were(n int64) string {

@@ -9,6 +9,7 @@ import (
 	"tcpwheel/pcaps/figure"
 	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/base/quantity"
 )
 
 // zoom draws an episode with D, A and P below it.
@@ -104,7 +105,7 @@ func episodeText(f *track.Flow, e *track.Episode) string {
 	if len(e.Retransmissions) > 0 {
 		cause = causeText(&e.Retransmissions[0], f.Timers().Best)
 	}
-	what := bytesText(int64(e.Bytes))
+	what := quantity.Count(e.Bytes, "byte")
 	switch {
 	case e.Estimated:
 		fmt.Fprintf(&b, "%s, whose first transmission was not captured, %s retransmitted", what, were(int64(e.Bytes)))

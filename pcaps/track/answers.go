@@ -1,6 +1,10 @@
 package track
 
-import "fmt"
+import (
+	"fmt"
+
+	"tcpwheel/wheel/base/quantity"
+)
 
 // Explain returns what the report of an episode rests on, a line for each of four questions and one
 // for the kind: whether Src retransmitted these bytes, whether the first transmission was lost,
@@ -23,7 +27,7 @@ func orElse(text, other string) string {
 
 // explainSent says why a packet is no copy.
 func (f *Flow) explainSent(e *Episode, r *Retransmission) string {
-	bytes := fmt.Sprintf("packet %d has %s from sequence number %d again", r.Packet, countOf(r.Bytes, "byte"), r.Seq)
+	bytes := fmt.Sprintf("packet %d has %s from sequence number %d again", r.Packet, quantity.Count(r.Bytes, "byte"), r.Seq)
 	if r.FirstPacket != 0 {
 		bytes += fmt.Sprintf(", first seen in packet %d", r.FirstPacket)
 	} else if e.Estimated {

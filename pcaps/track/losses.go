@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"strings"
 	"time"
+
+	"tcpwheel/wheel/base/quantity"
 )
 
 // Losses adds up what the losses of a capture cost, and says it in words.
@@ -115,7 +117,7 @@ func (l *Losses) Sentences() (all []string) {
 		all = append(all, fmt.Sprintf("%s never repaired: data waited for %s until the connection or its capture ended.", wereOf(n, "loss"), SpanText(l.Unrepaired)))
 	}
 	if n := l.NeverEstablished(); n > 0 {
-		all = append(all, fmt.Sprintf("%d of %s were never established: %s.", n, countOf(l.Conns, "connection"), l.outcomes()))
+		all = append(all, fmt.Sprintf("%d of %s were never established: %s.", n, quantity.Count(l.Conns, "connection"), l.outcomes()))
 	}
 	if n := l.Twins; n > 0 {
 		all = append(all, fmt.Sprintf("%s captured at two places, as on both sides of a NAT: each counts once.", wereOf(n, "connection")))
@@ -148,15 +150,15 @@ func (l *Losses) lost() string {
 	case l.Episodes == 0:
 		return "No loss."
 	case l.Stalls == 0 && l.Spurious == l.Episodes:
-		return fmt.Sprintf("No time was lost: the retransmissions of %s were unnecessary.", countOf(l.Episodes, "episode"))
+		return fmt.Sprintf("No time was lost: the retransmissions of %s were unnecessary.", quantity.Count(l.Episodes, "episode"))
 	case l.Stalls == 0 && unmeasured == l.Episodes:
-		return fmt.Sprintf("The cost of %s cannot be measured.", countOf(l.Episodes, "loss episode"))
+		return fmt.Sprintf("The cost of %s cannot be measured.", quantity.Count(l.Episodes, "loss episode"))
 	case l.Stalls == 0:
-		return fmt.Sprintf("No time was lost in %s.", countOf(l.Episodes-unmeasured, "loss episode"))
+		return fmt.Sprintf("No time was lost in %s.", quantity.Count(l.Episodes-unmeasured, "loss episode"))
 	}
-	text := fmt.Sprintf("%s of %s were lost in %s", SpanText(l.TimeLost), SpanText(l.Time), countOf(l.Stalls, "stall"))
+	text := fmt.Sprintf("%s of %s were lost in %s", SpanText(l.TimeLost), SpanText(l.Time), quantity.Count(l.Stalls, "stall"))
 	if l.Conns > 1 {
-		text = fmt.Sprintf("%s were lost in %s of %d connections that lasted %s together", SpanText(l.TimeLost), countOf(l.Stalls, "stall"), l.Conns, SpanText(l.Time))
+		text = fmt.Sprintf("%s were lost in %s of %d connections that lasted %s together", SpanText(l.TimeLost), quantity.Count(l.Stalls, "stall"), l.Conns, SpanText(l.Time))
 	}
 	waited := "none"
 	if l.TimerWait > 0 {
@@ -194,11 +196,11 @@ var gapWords = [Gaps]string{
 func (l *Losses) untold() (all []string) {
 	for g, n := range l.Unmeasured {
 		if n > 0 {
-			all = append(all, fmt.Sprintf("%s cannot be measured, because the capture lacks ACKs: %s.", countOf(n, "loss episode"), gapWords[g]))
+			all = append(all, fmt.Sprintf("%s cannot be measured, because the capture lacks ACKs: %s.", quantity.Count(n, "loss episode"), gapWords[g]))
 		}
 	}
 	if n := l.Undecided; n > 0 {
-		all = append(all, fmt.Sprintf("Whether the retransmissions of %s were needed cannot be told.", countOf(n, "episode")))
+		all = append(all, fmt.Sprintf("Whether the retransmissions of %s were needed cannot be told.", quantity.Count(n, "episode")))
 	}
 	return all
 }
@@ -238,19 +240,9 @@ func (e *Episode) story() (text string) {
 	return text
 }
 
-func countOf(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	if noun == "loss" {
-		noun = "losse"
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
 func wereOf(n int, noun string) string {
 	if n == 1 {
-		return countOf(n, noun) + " was"
+		return quantity.Count(n, noun) + " was"
 	}
-	return countOf(n, noun) + " were"
+	return quantity.Count(n, noun) + " were"
 }

@@ -7,6 +7,7 @@ import (
 
 	"tcpwheel/pcaps/report"
 	"tcpwheel/pcaps/track"
+	"tcpwheel/wheel/base/quantity"
 	"tcpwheel/wheel/base/record"
 )
 
@@ -27,7 +28,7 @@ func (s *Snapshot) Line() string {
 // Screen returns the last minute as lines for a terminal of 79 columns.
 func (s *Snapshot) Screen() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %.0f packets/s, %s, %d recovering\n", s.Interface, s.PacketRate, count(s.Connections, "connection"), s.Recovering)
+	fmt.Fprintf(&b, "%s: %.0f packets/s, %s, %d recovering\n", s.Interface, s.PacketRate, quantity.Count(s.Connections, "connection"), s.Recovering)
 	s.writeDoubts(&b, s.UncertainMinute, "in the last minute")
 	fmt.Fprintf(&b, "\nThe last %.0f s:\n", s.Minute.Span)
 	s.Minute.write(&b)
@@ -40,7 +41,7 @@ func (s *Snapshot) Screen() string {
 // Summary returns the whole run as text: a sentence, and the table.
 func (s *Snapshot) Summary() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s in %s, %s\n", s.Interface, count(int(s.Packets), "TCP packet"), secondsText(s.Duration), report.BytesText(s.Bytes))
+	fmt.Fprintf(&b, "%s: %s in %s, %s\n", s.Interface, quantity.Count(s.Packets, "TCP packet"), secondsText(s.Duration), report.BytesText(s.Bytes))
 	if s.Sentence != "" {
 		fmt.Fprintf(&b, "%s\n", s.Sentence)
 	}
@@ -55,13 +56,13 @@ func (s *Snapshot) Summary() string {
 // writeDoubts says what makes the numbers uncertain, if anything does.
 func (s *Snapshot) writeDoubts(b *strings.Builder, uncertain int, when string) {
 	if s.KernelDropped > 0 {
-		fmt.Fprintf(b, "The kernel dropped %s: they came too fast to be read.\n", count(int(s.KernelDropped), "packet"))
+		fmt.Fprintf(b, "The kernel dropped %s: they came too fast to be read.\n", quantity.Count(s.KernelDropped, "packet"))
 	}
 	if s.Evicted > 0 {
-		fmt.Fprintf(b, "%s evicted to bound memory: --max-conns allows more.\n", count(s.Evicted, "connection"))
+		fmt.Fprintf(b, "%s evicted to bound memory: --max-conns allows more.\n", quantity.Count(s.Evicted, "connection"))
 	}
 	if uncertain > 0 {
-		fmt.Fprintf(b, "%s uncertain %s, and not counted.\n", count(uncertain, "recovery"), when)
+		fmt.Fprintf(b, "%s uncertain %s, and not counted.\n", quantity.Count(uncertain, "recovery"), when)
 	}
 }
 
@@ -89,15 +90,4 @@ func (t *Tally) write(b *strings.Builder) {
 		}
 		b.WriteString(strings.TrimRight(line, " \n") + "\n")
 	}
-}
-
-// count writes a number with its noun.
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	if stem, ok := strings.CutSuffix(noun, "y"); ok {
-		return fmt.Sprintf("%d %sies", n, stem)
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

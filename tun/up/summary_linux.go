@@ -8,6 +8,7 @@ import (
 	"tcpwheel/netstack"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/tun"
+	"tcpwheel/wheel/base/quantity"
 )
 
 // Summary says in some lines what the host has done: packets, connections, what the emulated link
@@ -15,7 +16,7 @@ import (
 func (s *Host) Summary() []string {
 	device, all := s.device.Stats(), s.stack.Stats().TCP
 	lines := []string{fmt.Sprintf("%v: %s from the stack, %d to it; %s accepted, %d opened", time.Since(s.began).Round(100*time.Millisecond),
-		count(device.TxPackets, "packet"), device.RxPackets, count(all.PassiveConnectionOpenings.Value(), "connection"),
+		quantity.Count(device.TxPackets, "packet"), device.RxPackets, quantity.Count(all.PassiveConnectionOpenings.Value(), "connection"),
 		all.ActiveConnectionOpenings.Value())}
 	if s.impaired != nil {
 		counts := s.impaired.Counts()
@@ -28,7 +29,7 @@ func (s *Host) Summary() []string {
 	if sent == 0 {
 		return append(lines, "the stack retransmitted nothing")
 	}
-	return append(lines, fmt.Sprintf("the stack retransmitted %s%s", count(sent, "segment"), s.repairs()))
+	return append(lines, fmt.Sprintf("the stack retransmitted %s%s", quantity.Count(sent, "segment"), s.repairs()))
 }
 
 // repairs says what caused retransmissions, and how long the recoveries took.
@@ -36,7 +37,7 @@ func (s *Host) repairs() string {
 	var parts []string
 	add := func(n uint64, what string) {
 		if n > 0 {
-			parts = append(parts, count(n, what))
+			parts = append(parts, quantity.Count(n, what))
 		}
 	}
 	if c, ok := netstack.Counters(s.stack); ok {
@@ -55,7 +56,7 @@ func (s *Host) repairs() string {
 		text = ": " + strings.Join(parts, ", ")
 	}
 	if n, median, most := s.recoveries.sum(); n > 0 {
-		text += fmt.Sprintf("; %s took %v at the median, %v at most", count(uint64(n), "repair"), threeDigits(median), threeDigits(most))
+		text += fmt.Sprintf("; %s took %v at the median, %v at most", quantity.Count(n, "repair"), threeDigits(median), threeDigits(most))
 	}
 	return text
 }
@@ -67,17 +68,6 @@ func droppedText(c *sim.LinkCounts, direction string) string {
 		text += fmt.Sprintf(" (%d in a full queue)", c.QueueDropped)
 	}
 	return text
-}
-
-// count puts a number before a noun.
-func count(n uint64, what string) string {
-	switch {
-	case n == 1:
-		return "1 " + what
-	case strings.HasSuffix(what, "y"):
-		return fmt.Sprintf("%d %sies", n, strings.TrimSuffix(what, "y"))
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // threeDigits rounds a time for a reader.

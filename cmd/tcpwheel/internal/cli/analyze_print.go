@@ -8,16 +8,17 @@ import (
 	"time"
 
 	"tcpwheel/pcaps/track"
+	"tcpwheel/wheel/base/quantity"
 	"tcpwheel/wheel/base/record"
 )
 
 // print writes the answer in two sentences, one table, and with --details everything else.
 func (s *summary) print(b *strings.Builder) {
-	fmt.Fprintf(b, "%s: %s in %s, %s with %s\n", s.file, plural(s.stats.TCP, "TCP packet"), track.SpanText(s.stats.Last.Sub(s.stats.First)),
-		plural(int64(s.conns), "connection"), byteText(s.bytes))
+	fmt.Fprintf(b, "%s: %s in %s, %s with %s\n", s.file, quantity.Count(s.stats.TCP, "TCP packet"), track.SpanText(s.stats.Last.Sub(s.stats.First)),
+		quantity.Count(s.conns, "connection"), byteText(s.bytes))
 	switch {
 	case s.conns == 0 && s.stats.TCP > 0:
-		fmt.Fprintf(b, "%s; the capture has %s\n", s.a.filter.unmatched(), plural(int64(s.seen), "connection"))
+		fmt.Fprintf(b, "%s; the capture has %s\n", s.a.filter.unmatched(), quantity.Count(s.seen, "connection"))
 		return
 	case s.conns > 0:
 		for _, line := range s.losses.Sentences() {
@@ -64,16 +65,16 @@ func (s *summary) warnings() (all []string) {
 		all = append(all, "Besides, receivers had closed their windows for "+track.SpanText(s.stalled)+": their applications did not read.")
 	}
 	if s.stats.Dropped > 0 {
-		all = append(all, fmt.Sprintf("The capture missed %s by its own account: capture with a larger buffer (tcpdump -B).", plural(int64(s.stats.Dropped), "packet")))
+		all = append(all, fmt.Sprintf("The capture missed %s by its own account: capture with a larger buffer (tcpdump -B).", quantity.Count(s.stats.Dropped, "packet")))
 	}
 	if s.stats.TCP > 1 && s.stats.First == s.stats.Last {
 		all = append(all, "All time stamps are equal: times cannot be given. Capture with a clock.")
 	}
 	if s.evicted > 0 {
-		all = append(all, fmt.Sprintf("%s were completed early, to bound memory: raise --max-conns.", plural(int64(s.evicted), "connection")))
+		all = append(all, fmt.Sprintf("%s were completed early, to bound memory: raise --max-conns.", quantity.Count(s.evicted, "connection")))
 	}
 	if n := s.hosts.LeftOut; n > 0 {
-		all = append(all, fmt.Sprintf("The list of hosts lacks %s, to bound memory.", plural(int64(n), "host")))
+		all = append(all, fmt.Sprintf("The list of hosts lacks %s, to bound memory.", quantity.Count(n, "host")))
 	}
 	return all
 }
@@ -94,8 +95,8 @@ func (s *summary) details(b *strings.Builder) {
 	if s.episodes == 0 {
 		return
 	}
-	fmt.Fprintf(b, "%s in %s: %s retransmitted, %d unnecessarily\n", plural(int64(s.episodes), "loss episode"),
-		plural(int64(s.lossy), "connection"), plural(s.retransmissions, "packet"), s.spurious)
+	fmt.Fprintf(b, "%s in %s: %s retransmitted, %d unnecessarily\n", quantity.Count(s.episodes, "loss episode"),
+		quantity.Count(s.lossy, "connection"), quantity.Count(s.retransmissions, "packet"), s.spurious)
 	b.WriteString("\nD + A + P = T_rec of the repaired episode with the median T_rec, by kind\n" + kindLayout.Head())
 	for kind := range s.kinds {
 		k := &s.kinds[kind]
@@ -178,17 +179,17 @@ func (s *summary) table(b *strings.Builder) {
 func (s *summary) remarks() []string {
 	var all []string
 	for _, r := range []struct {
-		n    int64
-		what string
+		n          int64
+		noun, rest string
 	}{
-		{s.copies, "packet captured twice"}, {s.reordered, "segment out of order"}, {s.keepalives, "keepalive"},
-		{s.delayed, "delayed ACK"}, {s.zeroWindows, "zero window"}, {s.probes, "window probe"},
-		{s.unseen, "byte acknowledged and never captured"}, {s.stale, "packet with a stale timestamp"},
-		{s.badSums, "packet damaged on the path"}, {s.oddSums, "packet with a meaningless wrong checksum"},
-		{s.clockSteps, "step back of the clock"},
+		{s.copies, "packet", " captured twice"}, {s.reordered, "segment", " out of order"}, {s.keepalives, "keepalive", ""},
+		{s.delayed, "delayed ACK", ""}, {s.zeroWindows, "zero window", ""}, {s.probes, "window probe", ""},
+		{s.unseen, "byte", " acknowledged and never captured"}, {s.stale, "packet", " with a stale timestamp"},
+		{s.badSums, "packet", " damaged on the path"}, {s.oddSums, "packet", " with a meaningless wrong checksum"},
+		{s.clockSteps, "step", " back of the clock"},
 	} {
 		if r.n > 0 {
-			all = append(all, plural(r.n, r.what))
+			all = append(all, quantity.Count(r.n, r.noun)+r.rest)
 		}
 	}
 	if s.stalled > 0 {

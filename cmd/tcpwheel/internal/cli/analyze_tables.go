@@ -16,6 +16,7 @@ import (
 	"tcpwheel/pcaps/corpus"
 	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/base/quantity"
 )
 
 // The tables of analyze --parquet.
@@ -171,7 +172,7 @@ func (t *tableRun) report(before map[corpus.State]int, took time.Duration) error
 	if t.others.n == 1 {
 		fmt.Fprintf(t.stderr, "tcpwheel: 1 file in the directories is no capture: %s\n", t.others.first)
 	} else if t.others.n > 1 {
-		fmt.Fprintf(t.stderr, "tcpwheel: %s in the directories are no captures, such as %s\n", plural(int64(t.others.n), "file"), t.others.first)
+		fmt.Fprintf(t.stderr, "tcpwheel: %s in the directories are no captures, such as %s\n", quantity.Count(t.others.n, "file"), t.others.first)
 	}
 	slices.Sort(t.bad)
 	for i, text := range t.bad {
@@ -181,16 +182,16 @@ func (t *tableRun) report(before map[corpus.State]int, took time.Duration) error
 		}
 		fmt.Fprintf(t.stderr, "tcpwheel: %s\n", text)
 	}
-	text := fmt.Sprintf("%s read in %s: %s, %s", plural(int64(t.read), "capture"), track.SpanText(took), byteText(t.bytes), plural(t.packets, "packet"))
+	text := fmt.Sprintf("%s read in %s: %s, %s", quantity.Count(t.read, "capture"), track.SpanText(took), byteText(t.bytes), quantity.Count(t.packets, "packet"))
 	if t.read > 0 {
 		text += ", " + perSecond(uint64(t.bytes), took)
 	}
 	text += "."
 	if len(t.bad) > 0 {
-		text += fmt.Sprintf(" %s with an error.", plural(int64(len(t.bad)), "capture"))
+		text += fmt.Sprintf(" %s with an error.", quantity.Count(len(t.bad), "capture"))
 	}
 	if n := before[corpus.Complete] + before[corpus.Failed]; n > 0 {
-		text += fmt.Sprintf(" %s already in the tables", plural(int64(n), "file"))
+		text += fmt.Sprintf(" %s already in the tables", quantity.Count(n, "file"))
 		if bad := before[corpus.Failed]; bad > 0 {
 			text += fmt.Sprintf(", %d with an error (--retry reads them again)", bad)
 		}

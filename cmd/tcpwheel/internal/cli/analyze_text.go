@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -14,22 +13,6 @@ import (
 
 // byteText formats a number of bytes with three digits and its unit.
 func byteText(n int64) string { return pages.BytesText(n) }
-
-// plural returns the number with its noun. For more than one it adds an s to the first word.
-func plural(n int64, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	head, tail, more := strings.Cut(noun, " ")
-	switch {
-	// S after the second.
-	case head == "TCP" || head == "delayed" || head == "zero" || head == "window" || head == "loss":
-		return fmt.Sprintf("%d %s %ss", n, head, tail)
-	case more:
-		return fmt.Sprintf("%d %ss %s", n, head, tail)
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
 
 // joined returns the names by count: "sender 3, receiver 1".
 func joined(counts map[string]int) string {

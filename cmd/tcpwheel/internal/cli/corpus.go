@@ -18,6 +18,7 @@ import (
 
 	"tcpwheel/pcaps/capture"
 	"tcpwheel/pcaps/corpus"
+	"tcpwheel/wheel/base/quantity"
 )
 
 // corpusFlags are the flags of analyze and replay for many captures.
@@ -237,7 +238,7 @@ func (c *notCaptures) has(o *corpus.Object, err error) bool {
 func (c *notCaptures) end(w io.Writer, files int) error {
 	switch {
 	case c.n > 0 && c.n == files:
-		return fmt.Errorf("no capture in %s, such as %s", plural(int64(files), "file"), c.first)
+		return fmt.Errorf("no capture in %s, such as %s", quantity.Count(files, "file"), c.first)
 	case c.n == 1:
 		fmt.Fprintf(w, "tcpwheel: left out %s, which is no capture\n", c.first)
 	case c.n > 1:

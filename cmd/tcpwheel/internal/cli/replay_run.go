@@ -17,6 +17,7 @@ import (
 	"tcpwheel/pcaps/replay"
 	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/base/quantity"
 	"tcpwheel/wheel/base/record"
 )
 
@@ -96,7 +97,7 @@ func (r *replaying) verdict() error {
 		return nil
 	}
 	if len(r.results) == 0 {
-		return fmt.Errorf("replay: none of %s with losses can be replayed", plural(int64(r.lossy), "connection"))
+		return fmt.Errorf("replay: none of %s with losses can be replayed", quantity.Count(r.lossy, "connection"))
 	}
 	if g := replay.SummarizeGate(r.results); g.Needed > 0 && g.Passed == 0 {
 		return &violation{fmt.Errorf("replay: no verdict: none of %d losses could be replayed", g.Needed)}
@@ -159,7 +160,7 @@ func (r *replaying) read(cmd *cobra.Command, o *corpus.Object) (err error) {
 		x.SetTimers(&hosts)
 	}
 	if n := rec.Evicted(); n > 0 {
-		fmt.Fprintf(r.stderr, "tcpwheel: %s: %s left out to bound memory, see --max-conns\n", shown, plural(int64(n), "connection"))
+		fmt.Fprintf(r.stderr, "tcpwheel: %s: %s left out to bound memory, see --max-conns\n", shown, quantity.Count(n, "connection"))
 	}
 	wrong := r.replay(cmd.Context(), shown, r.results[before:])
 	r.results = slices.DeleteFunc(r.results, func(x *replay.Result) bool {

@@ -11,6 +11,7 @@ import (
 	"tcpwheel/pcaps/replay"
 	pages "tcpwheel/pcaps/report"
 	"tcpwheel/pcaps/track"
+	"tcpwheel/wheel/base/quantity"
 	"tcpwheel/wheel/base/record"
 )
 
@@ -51,7 +52,7 @@ func indented(word, text string) string {
 
 // writeHead says how many connections there are, and why some are not replayed.
 func (r *replaying) writeHead(b *strings.Builder, done string) {
-	fmt.Fprintf(b, "%s, %d with losses, %s\n", plural(int64(r.conns), "connection"), r.lossy, done)
+	fmt.Fprintf(b, "%s, %d with losses, %s\n", quantity.Count(r.conns, "connection"), r.lossy, done)
 	reasons := map[string]int{}
 	for _, x := range r.refusals {
 		reasons[x.reason]++

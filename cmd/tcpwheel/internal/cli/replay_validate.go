@@ -7,6 +7,7 @@ import (
 
 	"tcpwheel/pcaps/replay"
 	pages "tcpwheel/pcaps/report"
+	"tcpwheel/wheel/base/quantity"
 	"tcpwheel/wheel/base/record"
 )
 
@@ -21,7 +22,7 @@ func (r *replaying) validate() error {
 	case r.lossy == 0:
 		return errors.New("replay: there is no loss to validate by")
 	case len(r.results) == 0:
-		return fmt.Errorf("replay: none of %s with losses can be replayed", plural(int64(r.lossy), "connection"))
+		return fmt.Errorf("replay: none of %s with losses can be replayed", quantity.Count(r.lossy, "connection"))
 	}
 	checks, err := r.checks()
 	if err != nil {

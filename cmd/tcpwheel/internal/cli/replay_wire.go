@@ -9,6 +9,7 @@ import (
 
 	"tcpwheel/pcaps/replay"
 	pages "tcpwheel/pcaps/report"
+	"tcpwheel/wheel/base/quantity"
 	"tcpwheel/wheel/base/record"
 )
 
@@ -86,7 +87,7 @@ func (r *replaying) printWires() error {
 		err = writeWhole(r.html, page.Write)
 	}
 	if err == nil && r.lossy > 0 && len(ends) == 0 {
-		err = fmt.Errorf("replay: none of %s with losses has an open loop", plural(int64(r.lossy), "connection"))
+		err = fmt.Errorf("replay: none of %s with losses has an open loop", quantity.Count(r.lossy, "connection"))
 	}
 	return err
 }
@@ -119,11 +120,7 @@ func (r *replaying) wireRecords(ends []pages.WireEnd) iter.Seq[wireRecord] {
 
 func (r *replaying) writeWireTable(ends []pages.WireEnd) error {
 	var b strings.Builder
-	done := fmt.Sprintf("%d open loops", len(ends))
-	if len(ends) == 1 {
-		done = "1 open loop"
-	}
-	r.writeHead(&b, done)
+	r.writeHead(&b, quantity.Count(len(ends), "open loop"))
 	if len(ends) > 0 {
 		var results []*replay.Result
 		for i := range ends {

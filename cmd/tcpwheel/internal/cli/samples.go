@@ -21,6 +21,7 @@ import (
 	"tcpwheel/pcaps/samples"
 	"tcpwheel/pcaps/truth"
 	"tcpwheel/tun/kerneltruth"
+	"tcpwheel/wheel/base/quantity"
 )
 
 func newSamples() *cobra.Command {
@@ -179,8 +180,8 @@ func writeSamples(dir string, talk io.Writer) error {
 	if err := writeTraces(dir); err != nil {
 		return err
 	}
-	fmt.Fprintf(talk, "tcpwheel: wrote %s of %s as %s, with the truth next to them, and %s as %s\n", plural(int64(captures), "capture"),
-		plural(int64(len(samples.List())), "sample"), filepath.Join(dir, "*", "*.pcapng.gz"), plural(int64(len(sim.SampleTraces)), "trace"),
+	fmt.Fprintf(talk, "tcpwheel: wrote %s of %s as %s, with the truth next to them, and %s as %s\n", quantity.Count(captures, "capture"),
+		quantity.Count(len(samples.List()), "sample"), filepath.Join(dir, "*", "*.pcapng.gz"), quantity.Count(len(sim.SampleTraces), "trace"),
 		filepath.Join(dir, "traces"))
 	return nil
 }

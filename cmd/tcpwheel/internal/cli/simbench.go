@@ -229,9 +229,9 @@ func writeSimSeries(w io.Writer, all []simSeries, asJSON bool) error {
 	}
 	fmt.Fprintf(&b, "# %s %s/%s, %s\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, processor())
 	wrapText(&b, "", []string{
-		fmt.Sprintf("%s over %.4g bit/s and %s", plural(int64(s.Flows), "flow"), float64(s.Rate), time.Duration(s.RTT)), fmt.Sprintf("%.4g%% loss", 100*s.Loss),
+		fmt.Sprintf("%s over %.4g bit/s and %s", quantity.Count(s.Flows, "flow"), float64(s.Rate), time.Duration(s.RTT)), fmt.Sprintf("%.4g%% loss", 100*s.Loss),
 		fmt.Sprintf("%.4g s: policy %s", s.VirtualSeconds, s.Policy), "scheme " + s.Scheme, "control " + s.Control,
-		fmt.Sprintf("seed %d", s.Seed), "least of " + plural(int64(s.Runs), "run"),
+		fmt.Sprintf("seed %d", s.Seed), "least of " + quantity.Count(s.Runs, "run"),
 	})
 	b.WriteString(simLayout.Table(all))
 	if len(all) == 2 && all[0].Retransmissions != all[1].Retransmissions {
