@@ -8,6 +8,8 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+
+	"tcpwheel/pcaps/tasks"
 )
 
 // Progress is called after each cell with the share of the work that is done, by cost, and the
@@ -96,48 +98,29 @@ func Run(ctx context.Context, jobs []*Job, shard Shard, workers int, progress Pr
 		}
 		results[j.Study.Name] = make([]json.RawMessage, len(j.Cells))
 	}
-	tasks := share(jobs, shard)
+	all := share(jobs, shard)
 	total, done := 0.0, 0.0
-	for _, t := range tasks {
+	for _, t := range all {
 		total += t.cost()
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var (
-		wait sync.WaitGroup
-		mu   sync.Mutex
-		next int
-	)
-	take := func() (t task, ok bool) {
+	var mu sync.Mutex
+	err := tasks.Each(ctx, len(all), workers, func(ctx context.Context, i int) error {
+		t := all[i]
+		w := &t.job.Cells[t.cell]
+		result, err := runCell(ctx, w)
+		if err != nil {
+			return fmt.Errorf("study %s, cell %q: %w", t.job.Study.Name, w.Name, err)
+		}
 		mu.Lock()
 		defer mu.Unlock()
-		if next == len(tasks) || ctx.Err() != nil {
-			return t, false
+		results[t.job.Study.Name][t.cell] = result
+		done += w.Cost
+		if progress != nil {
+			progress(done, total, t.job.Study.Name, w.Name)
 		}
-		next++
-		return tasks[next-1], true
-	}
-	for range max(1, min(workers, len(tasks))) {
-		wait.Go(func() {
-			for t, ok := take(); ok; t, ok = take() {
-				w := &t.job.Cells[t.cell]
-				result, err := runCell(ctx, w)
-				if err != nil {
-					cancel(fmt.Errorf("study %s, cell %q: %w", t.job.Study.Name, w.Name, err))
-					return
-				}
-				mu.Lock()
-				results[t.job.Study.Name][t.cell] = result
-				done += w.Cost
-				if progress != nil {
-					progress(done, total, t.job.Study.Name, w.Name)
-				}
-				mu.Unlock()
-			}
-		})
-	}
-	wait.Wait()
-	if err := context.Cause(ctx); err != nil {
+		return nil
+	})
+	if err != nil {
 		return nil, err
 	}
 	return results, nil

@@ -5,7 +5,7 @@
 //
 //	objects, err := corpus.List(ctx, []string{"captures", "s3://bucket/2026/**/*.pcap.gz"}, options)
 //	tables, err := corpus.OpenTables(ctx, "tables", options, files, connections, episodes)
-//	err = corpus.Each(ctx, objects, workers, func(ctx context.Context, i int) error {
+//	err = tasks.Each(ctx, len(objects), workers, func(ctx context.Context, i int) error {
 //		r, err := objects[i].Open(ctx) // a stream; it survives broken connections
 //		part := tables.Begin(&objects[i])
 //		part.Add(connections, record)

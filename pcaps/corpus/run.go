@@ -1,38 +1,10 @@
 package corpus
 
 import (
-	"context"
 	"io"
-	"sync"
 	"sync/atomic"
 	"time"
 )
-
-// Each calls do for the objects 0 to n-1, in this order, so many at a time, and returns the first
-// error. After an error it starts no further object.
-func Each(ctx context.Context, n, workers int, do func(ctx context.Context, i int) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var (
-		wait sync.WaitGroup
-		next atomic.Int64
-	)
-	for range max(1, min(workers, n)) {
-		wait.Go(func() {
-			for ctx.Err() == nil {
-				i := int(next.Add(1)) - 1
-				if i >= n {
-					return
-				}
-				if err := do(ctx, i); err != nil {
-					cancel(err)
-				}
-			}
-		})
-	}
-	wait.Wait()
-	return context.Cause(ctx)
-}
 
 // Progress counts what a run has read. The zero value is ready for use.
 type Progress struct {

@@ -6,12 +6,12 @@ import (
 	"io"
 	"runtime"
 	"slices"
-	"sync"
 	"time"
 
 	"tcpwheel/pcaps/capture"
 	"tcpwheel/pcaps/damage"
 	"tcpwheel/pcaps/replay"
+	"tcpwheel/pcaps/tasks"
 	"tcpwheel/pcaps/track"
 )
 
@@ -89,26 +89,17 @@ func (t *DamageTable) Add(ctx context.Context, name string, all damage.Packets) 
 		t.Again++
 	}
 	u.findings = find(name, all, u.study)
-	rows, errs := make([]DamageRow, len(t.Damages)), make([]error, len(t.Damages))
-	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
-	var running sync.WaitGroup
-	for i, d := range t.Damages {
-		slots <- struct{}{}
-		running.Go(func() {
-			defer func() { <-slots }()
-			if errs[i] = ctx.Err(); errs[i] == nil {
-				rows[i], errs[i] = u.under(d, t.Seed)
-			}
-		})
-	}
-	running.Wait()
+	rows := make([]DamageRow, len(t.Damages))
+	err := tasks.Each(ctx, len(t.Damages), runtime.GOMAXPROCS(0), func(_ context.Context, i int) (err error) {
+		rows[i], err = u.under(t.Damages[i], t.Seed)
+		return err
+	})
 	for i := range rows {
-		if errs[i] != nil {
-			return errs[i]
+		if err == nil {
+			t.Rows[i].add(&rows[i])
 		}
-		t.Rows[i].add(&rows[i])
 	}
-	return nil
+	return err
 }
 
 // AddFile is Add for a capture file. A file that is cut short counts up to there.

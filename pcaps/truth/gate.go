@@ -8,11 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"sync"
 	"time"
 
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sim/host"
+	"tcpwheel/pcaps/tasks"
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
 	"tcpwheel/wheel/base/pcapng"
@@ -91,30 +91,15 @@ func (g *Gate) Run(ctx context.Context) (Tallies, int, error) {
 		all = part
 	}
 	batches := make([]batch, (len(all)+batchSize-1)/batchSize)
-	var next sync.Mutex
-	taken := 0
-	var workers sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		workers.Go(func() {
-			for {
-				next.Lock()
-				i := taken
-				taken++
-				next.Unlock()
-				if i >= len(batches) {
-					return
-				}
-				batches[i].run(ctx, g, i*batchSize, all[i*batchSize:min((i+1)*batchSize, len(all))])
-			}
-		})
+	err := tasks.Each(ctx, len(batches), runtime.GOMAXPROCS(0), func(ctx context.Context, i int) error {
+		return batches[i].run(ctx, g, i*batchSize, all[i*batchSize:min((i+1)*batchSize, len(all))])
+	})
+	if err != nil {
+		return nil, 0, err
 	}
-	workers.Wait()
 	sum := Tallies{}
 	for i := range batches {
 		b := &batches[i]
-		if b.err != nil {
-			return nil, 0, b.err
-		}
 		for _, n := range b.notes {
 			g.Note("%s", n)
 		}
@@ -127,30 +112,28 @@ func (g *Gate) Run(ctx context.Context) (Tallies, int, error) {
 type batch struct {
 	sum   Tallies
 	notes []string
-	err   error
 }
 
 // run simulates scenarios; first is the number of the first one.
-func (b *batch) run(ctx context.Context, g *Gate, first int, scenarios []Scenario) {
+func (b *batch) run(ctx context.Context, g *Gate, first int, scenarios []Scenario) (err error) {
 	b.sum = Tallies{}
 	var files [3]*labelled
 	if g.Tshark != "" {
 		dir, err := os.MkdirTemp("", "tcpwheel-truth-")
 		if err != nil {
-			b.err = err
-			return
+			return err
 		}
 		defer os.RemoveAll(dir)
 		for _, point := range [2]int{AtA, AtB} {
-			if files[point], b.err = newLabelled(filepath.Join(dir, PointName(point)+".pcapng")); b.err != nil {
-				return
+			if files[point], err = newLabelled(filepath.Join(dir, PointName(point)+".pcapng")); err != nil {
+				return err
 			}
 			defer files[point].file.Close()
 		}
 	}
 	for i, s := range scenarios {
-		if b.err = ctx.Err(); b.err != nil {
-			return
+		if err := ctx.Err(); err != nil {
+			return err
 		}
 		n := first + i
 		s.Sender = netip.AddrFrom4([4]byte{10, byte(1 + n>>16), byte(n >> 8), byte(n)})
@@ -162,8 +145,7 @@ func (b *batch) run(ctx context.Context, g *Gate, first int, scenarios []Scenari
 		}
 		w, err := Simulate(s)
 		if err != nil {
-			b.err = err
-			return
+			return err
 		}
 		for point := range w.Packets {
 			var note func(string, ...any)
@@ -179,10 +161,11 @@ func (b *batch) run(ctx context.Context, g *Gate, first int, scenarios []Scenari
 		}
 	}
 	for _, f := range files {
-		if f != nil && b.err == nil {
-			b.err = f.label(g.Tshark, b.sum)
+		if f != nil && err == nil {
+			err = f.label(g.Tshark, b.sum)
 		}
 	}
+	return err
 }
 
 // labelled is a capture of several connections for tshark, with the truth about each packet.

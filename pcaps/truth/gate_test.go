@@ -57,12 +57,12 @@ func TestResultIsTheSameOnAnyProcessors(t *testing.T) {
 	one := batch{}
 	g := Gate{Seeds: 1}
 	some := g.scenarios()[:20]
-	one.run(context.Background(), &g, 7, some)
+	err := one.run(context.Background(), &g, 7, some)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	other := batch{}
-	other.run(context.Background(), &g, 7, some)
-	if one.err != nil || other.err != nil || len(one.sum) == 0 || !reflect.DeepEqual(one.sum, other.sum) {
-		t.Errorf("%v, %v, and the sums differ", one.err, other.err)
+	otherErr := other.run(context.Background(), &g, 7, some)
+	if err != nil || otherErr != nil || len(one.sum) == 0 || !reflect.DeepEqual(one.sum, other.sum) {
+		t.Errorf("%v, %v, and the sums differ", err, otherErr)
 	}
 }
 
@@ -81,9 +81,8 @@ func TestLabels(t *testing.T) {
 		})
 	}
 	var b batch
-	b.run(context.Background(), &g, 0, some)
-	if b.err != nil {
-		t.Fatal(b.err)
+	if err := b.run(context.Background(), &g, 0, some); err != nil {
+		t.Fatal(err)
 	}
 	s := b.sum.Sum(func(c Class) bool { return c.Side == SenderSide })
 	const fast = 0

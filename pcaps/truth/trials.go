@@ -6,7 +6,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
-	"sync"
 	"time"
 
 	"tcpwheel/netstack/sim"
@@ -14,6 +13,7 @@ import (
 	"tcpwheel/pcaps/capture"
 	"tcpwheel/pcaps/damage"
 	"tcpwheel/pcaps/replay"
+	"tcpwheel/pcaps/tasks"
 	"tcpwheel/tcptimers"
 )
 
@@ -100,9 +100,7 @@ func (t *Trials) Run(ctx context.Context) (*Replays, int, error) {
 		return nil, 0, fmt.Errorf("truth: %d seeds of trials, want 1 and more", t.Seeds)
 	}
 	all := t.plan()
-	each, errs := make([]Replays, len(all)), make([]error, len(all))
-	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
-	var running sync.WaitGroup
+	each := make([]Replays, len(all))
 	n := t.PerTrial
 	if n == 0 {
 		n = len(t.Damages)
@@ -112,21 +110,12 @@ func (t *Trials) Run(ctx context.Context) (*Replays, int, error) {
 			all[i].damages = append(all[i].damages, t.Damages[(i*n+k)%len(t.Damages)])
 		}
 	}
-	for i := range all {
-		slots <- struct{}{}
-		running.Go(func() {
-			defer func() { <-slots }()
-			if errs[i] = ctx.Err(); errs[i] == nil {
-				errs[i] = all[i].run(&each[i])
-			}
-		})
+	err := tasks.Each(ctx, len(all), runtime.GOMAXPROCS(0), func(_ context.Context, i int) error { return all[i].run(&each[i]) })
+	if err != nil {
+		return nil, 0, err
 	}
-	running.Wait()
 	sum := &Replays{}
 	for i := range each {
-		if errs[i] != nil {
-			return nil, 0, errs[i]
-		}
 		sum.Add(&each[i])
 	}
 	return sum, len(all), nil

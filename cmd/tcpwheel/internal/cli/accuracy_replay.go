@@ -15,10 +15,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"tcpwheel/pcaps/replay"
+	"tcpwheel/pcaps/tasks"
 	"tcpwheel/pcaps/track"
 	"tcpwheel/pcaps/truth"
 	"tcpwheel/tun/kerneltruth"
@@ -115,7 +115,7 @@ func (a *assessment) drawTwins(ctx context.Context, keep string, end time.Time) 
 func runTwins(ctx context.Context, seed uint64, keep string) ([]truth.KernelRuns, error) {
 	settings := kerneltruth.Settings()
 	runs := make([]truth.KernelRuns, len(settings))
-	var tasks []func() error
+	var twins []func() error
 	for i, setting := range settings {
 		runs[i].Name, runs[i].Policy = setting.Name, setting.Policy
 		for n := range uint64(twinScenarios) {
@@ -128,22 +128,11 @@ func runTwins(ctx context.Context, seed uint64, keep string) ([]truth.KernelRuns
 			}{{&runs[i].Dirs, ""}, {&runs[i].Again, "-again"}} {
 				dir := filepath.Join(keep, fmt.Sprintf("%s-%d%s", s.Name, i, run.name))
 				*run.dirs = append(*run.dirs, os.DirFS(dir))
-				tasks = append(tasks, func() error { return kerneltruth.Run(ctx, s, dir) })
+				twins = append(twins, func() error { return kerneltruth.Run(ctx, s, dir) })
 			}
 		}
 	}
-	errs := make([]error, len(tasks))
-	slots := make(chan struct{}, twinRuns)
-	var all sync.WaitGroup
-	for i, task := range tasks {
-		slots <- struct{}{}
-		all.Go(func() {
-			defer func() { <-slots }()
-			errs[i] = task()
-		})
-	}
-	all.Wait()
-	return runs, errors.Join(errs...)
+	return runs, tasks.Each(ctx, len(twins), twinRuns, func(_ context.Context, i int) error { return twins[i]() })
 }
 
 // replayAccuracyRecord is one side of an origin's captures as JSON.

@@ -13,6 +13,7 @@ import (
 
 	"tcpwheel/pcaps/capture"
 	"tcpwheel/pcaps/corpus"
+	"tcpwheel/pcaps/tasks"
 	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel/base/record"
 )
@@ -148,7 +149,7 @@ func (a *analysis) run(cmd *cobra.Command, args []string) error {
 		failed error
 		others notCaptures
 	)
-	err = corpus.Each(cmd.Context(), len(objects), workers, func(_ context.Context, i int) error {
+	err = tasks.Each(cmd.Context(), len(objects), workers, func(_ context.Context, i int) error {
 		turn := out.of(i)
 		wrong := a.writingTo(turn).file(cmd, &objects[i])
 		if others.has(&objects[i], wrong) {

@@ -14,6 +14,7 @@ import (
 
 	"tcpwheel/pcaps/capture"
 	"tcpwheel/pcaps/corpus"
+	"tcpwheel/pcaps/tasks"
 	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
 	"tcpwheel/wheel/base/quantity"
@@ -114,7 +115,7 @@ func (t *tableRun) run(cmd *cobra.Command, objects []corpus.Object, read func(*c
 	stop := showProgress(t.stderr, progress)
 	begun := time.Now()
 	t.reading = make(chan struct{}, t.f.workers())
-	err = corpus.Each(cmd.Context(), len(todo), perReader*t.f.workers(), func(ctx context.Context, i int) error {
+	err = tasks.Each(cmd.Context(), len(todo), perReader*t.f.workers(), func(ctx context.Context, i int) error {
 		defer progress.Done()
 		return t.object(ctx, out, &todo[i], progress, read)
 	})
