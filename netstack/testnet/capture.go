@@ -74,21 +74,17 @@ func (h *Host) WriteCapture(w io.Writer) error {
 	defer n.mu.Unlock()
 	epoch := wheel.Time(n.epoch.UnixNano())
 	buf := bufio.NewWriter(w)
-	out, err := pcapng.NewWriter(buf, "tcpwheel testnet")
-	if err != nil {
-		return err
-	}
-	iface, err := out.AddInterface(h.name, pcapng.LinkTypeRaw)
+	out, err := pcapng.NewFile(buf, "tcpwheel testnet", h.name, pcapng.LinkTypeRaw)
 	if err != nil {
 		return err
 	}
 	for _, r := range h.capture.records {
-		if err := out.WriteDirected(iface, epoch+r.at, r.heading, r.data, uint32(len(r.data)), r.comment()); err != nil {
+		if err := out.WriteDirected(0, epoch+r.at, r.heading, r.data, uint32(len(r.data)), r.comment()); err != nil {
 			return err
 		}
 	}
 	if d := h.capture.dropped; d > 0 {
-		if err := out.WriteStatistics(iface, epoch+n.now(), d+uint64(len(h.capture.records)), d); err != nil {
+		if err := out.WriteStatistics(0, epoch+n.now(), d+uint64(len(h.capture.records)), d); err != nil {
 			return err
 		}
 	}

@@ -63,11 +63,8 @@ func annotate(dst io.Writer, s *source, comment func(number int64) string) error
 
 // annotatePcap writes a section with the file's single interface.
 func annotatePcap(w io.Writer, f *pcapFile, comment func() (string, error)) error {
-	out, err := pcapng.NewWriter(w, "tcpwheel")
+	out, err := pcapng.NewFile(w, "tcpwheel", "", f.iface[0].LinkType)
 	if err != nil {
-		return err
-	}
-	if _, err := out.AddInterface("", f.iface[0].LinkType); err != nil {
 		return err
 	}
 	for rec := (record{}); ; {

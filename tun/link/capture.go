@@ -38,10 +38,7 @@ func newCapture(file, name string, epoch wheel.Time) (*capture, error) {
 		return nil, err
 	}
 	c := &capture{sink: pcapng.NewSink(f), epoch: epoch}
-	if c.out, err = pcapng.NewWriter(c.sink, "tcpwheel link"); err == nil {
-		_, err = c.out.AddInterface(name, pcapng.LinkTypeRaw)
-	}
-	if err == nil {
+	if c.out, err = pcapng.NewFile(c.sink, "tcpwheel link", name, pcapng.LinkTypeRaw); err == nil {
 		err = c.sink.Flush()
 	}
 	if err != nil {

@@ -39,7 +39,6 @@ type capture struct {
 	packets uint64   // in the file
 	sink    *pcapng.Sink
 	out     *pcapng.Writer
-	iface   uint32
 	closed  bool
 
 	mu     sync.Mutex
@@ -146,10 +145,8 @@ func (c *capture) open(stdout io.Writer) (err error) {
 		}
 	}
 	c.sink, c.packets = pcapng.NewSink(to), 0
-	if c.out, err = pcapng.NewWriter(c.sink, "tcpwheel"); err == nil {
-		if c.iface, err = c.out.AddInterface(c.device, pcapng.LinkTypeRaw); err == nil {
-			err = c.sink.Flush()
-		}
+	if c.out, err = pcapng.NewFile(c.sink, "tcpwheel", c.device, pcapng.LinkTypeRaw); err == nil {
+		err = c.sink.Flush()
 	}
 	return err
 }
@@ -218,7 +215,7 @@ func (c *capture) run(q *background.Queue[capturedPacket]) {
 // writeStatistics ends a file.
 func (c *capture) writeStatistics() error {
 	dropped := c.report().Dropped
-	if err := c.out.WriteStatistics(c.iface, c.epoch+c.now(), c.packets+dropped, dropped); err != nil {
+	if err := c.out.WriteStatistics(0, c.epoch+c.now(), c.packets+dropped, dropped); err != nil {
 		return err
 	}
 	return c.sink.Flush()
@@ -247,7 +244,7 @@ func (c *capture) write(batch *background.Batch[capturedPacket]) error {
 				return err
 			}
 		}
-		if err := c.out.WriteDirected(c.iface, c.epoch+p.at, p.heading, b, uint32(p.size), netstack.DescribeCauses(p.at, p.causes)); err != nil {
+		if err := c.out.WriteDirected(0, c.epoch+p.at, p.heading, b, uint32(p.size), netstack.DescribeCauses(p.at, p.causes)); err != nil {
 			return err
 		}
 		c.packets++

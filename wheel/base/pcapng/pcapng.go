@@ -57,6 +57,15 @@ func NewWriter(w io.Writer, application string) (*Writer, error) {
 	return p, p.end(application != "")
 }
 
+// NewFile is NewWriter with an interface, number 0: all that most files need.
+func NewFile(w io.Writer, application, name string, linkType uint16) (*Writer, error) {
+	p, err := NewWriter(w, application)
+	if err == nil {
+		_, err = p.AddInterface(name, linkType)
+	}
+	return p, err
+}
+
 // AddInterface adds an interface and returns its number, for WritePacket.
 func (p *Writer) AddInterface(name string, linkType uint16) (uint32, error) {
 	if len(name) > maxOption {

@@ -70,12 +70,8 @@ func (x *Transmission) comment() string {
 
 // write writes the ring as pcapng.
 func (r *ring) write(w io.Writer, lane string) error {
-	out, err := pcapng.NewWriter(w, "tcpwheel demo")
-	if err != nil {
-		return err
-	}
 	const linkTypeIPv4 = 228
-	iface, err := out.AddInterface(lane, linkTypeIPv4)
+	out, err := pcapng.NewFile(w, "tcpwheel demo", lane, linkTypeIPv4)
 	if err != nil {
 		return err
 	}
@@ -83,7 +79,7 @@ func (r *ring) write(w io.Writer, lane string) error {
 		if n := len(r.packets); n > 0 && r.packets[n-1].at-p.at > ringTime {
 			continue
 		}
-		if err := out.WritePacket(iface, epoch+p.at, p.header, p.size, p.comment); err != nil {
+		if err := out.WritePacket(0, epoch+p.at, p.header, p.size, p.comment); err != nil {
 			return err
 		}
 	}
