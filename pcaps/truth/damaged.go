@@ -85,7 +85,7 @@ func (t *DamageTable) Add(ctx context.Context, name string, all damage.Packets) 
 	u := &undamaged{name: name, all: all}
 	t.Files++
 	if len(all) <= t.Replayed {
-		u.study = damageStudy()
+		u.study = studyOf(damagePolicies...)
 		t.Again++
 	}
 	u.findings = find(name, all, u.study)

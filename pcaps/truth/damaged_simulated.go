@@ -3,6 +3,7 @@ package truth
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"net/netip"
 	"slices"
 
@@ -36,10 +37,7 @@ func SimulatedCaptures(n int, first uint64, use func(name string, all damage.Pac
 // point.
 func (t *trial) capture(point int) (damage.Packets, error) {
 	var file bytes.Buffer
-	out, err := pcapng.NewWriter(&file, "")
-	if err == nil {
-		_, err = out.AddInterface("", pcapng.LinkTypeRaw)
-	}
+	out, err := newFile(&file)
 	for n := range t.conns {
 		if err != nil {
 			return nil, err
@@ -61,10 +59,7 @@ func (s Scenario) capture(files bool) (w *Simulated, all [Sides]damage.Packets, 
 		if !files {
 			break
 		}
-		if s.Files[point], err = pcapng.NewWriter(&text[point], ""); err == nil {
-			_, err = s.Files[point].AddInterface("", pcapng.LinkTypeRaw)
-		}
-		if err != nil {
+		if s.Files[point], err = newFile(&text[point]); err != nil {
 			return nil, all, err
 		}
 	}
@@ -89,7 +84,15 @@ func (t *twins) judgeDamaged(r *Replays, side Side, d *damage.Damage, captures [
 			return err
 		}
 		f := t.flow[n][0]
-		x, err := resultBetween(t.study, t.name+", "+d.String(), damaged, f.Src.Addr(), f.Dst.Addr())
+		a, b := f.Src.Addr(), f.Dst.Addr()
+		between := func(c *track.Conn) bool {
+			src, dst := c.Flows[0].Src.Addr(), c.Flows[0].Dst.Addr()
+			return src == a && dst == b || src == b && dst == a
+		}
+		x, err := resultOf(t.study, t.name+", "+d.String(), between, func(rec *replay.Recorder) error {
+			decode(damaged, rec.Add, rec.ICMP)
+			return nil
+		})
 		if err != nil {
 			return err
 		}
@@ -126,18 +129,9 @@ func placeZero(x *replay.Result, damaged damage.Packets, f *Flow) int64 {
 	return 0
 }
 
-// resultBetween replays the connection between two addresses. It returns nil if that has no loss or
-// cannot be replayed.
-func resultBetween(study *replay.Study, name string, all damage.Packets, a, b netip.Addr) (x *replay.Result, err error) {
-	rec := replay.NewRecorder(replay.Config{Done: func(c *track.Conn, s *replay.CapturedConn, _ error) {
-		src, dst := c.Flows[0].Src.Addr(), c.Flows[0].Dst.Addr()
-		if s != nil && x == nil && err == nil && (src == a && dst == b || src == b && dst == a) {
-			x, err = study.Run(name, c, s)
-		}
-	}})
-	decode(all, rec.Add, rec.ICMP)
-	rec.Close()
-	return x, err
+// newFile begins a capture of a Scenario's.
+func newFile(w io.Writer) (*pcapng.Writer, error) {
+	return pcapng.NewFile(w, "", "", pcapng.LinkTypeRaw)
 }
 
 // packetsOf reads a capture into memory, unless there was an error.

@@ -44,18 +44,6 @@ type retransmission struct {
 // damagePolicies are the policies whose verdicts are compared.
 var damagePolicies = []string{"per-segment@1ms", "rfc6298", "bsd"}
 
-func damageStudy() *replay.Study {
-	st := &replay.Study{}
-	for _, text := range damagePolicies {
-		c, err := replay.ParseChoice(text)
-		if err != nil {
-			panic("BUG: " + err.Error())
-		}
-		st.Choices = append(st.Choices, c)
-	}
-	return st
-}
-
 // decode returns the TCP segments of packets, numbered from 1, and calls failed for ICMP errors.
 func decode(all damage.Packets, add func(*capture.Packet), failed func(capture.ICMPError)) {
 	var live capture.Live

@@ -72,6 +72,14 @@ func (g *Gate) scenarios() (all []Scenario) {
 	return all
 }
 
+// some returns one in every so many of a plan, all of it for 0.
+func some[T any](plan []T, every int) (part []T) {
+	for i := 0; i < len(plan); i += max(every, 1) {
+		part = append(part, plan[i])
+	}
+	return part
+}
+
 // batchSize is the number of connections per pair of captures, one after the other: starting tshark
 // is slow.
 const batchSize = 64
@@ -83,13 +91,7 @@ func (g *Gate) Run(ctx context.Context) (Tallies, int, error) {
 		return nil, 0, fmt.Errorf("truth: %d seeds, want 1 and more", g.Seeds)
 	}
 	all := g.scenarios()
-	if g.every > 1 {
-		part := all[:0]
-		for i := 0; i < len(all); i += g.every {
-			part = append(part, all[i])
-		}
-		all = part
-	}
+	all = some(all, g.every)
 	batches := make([]batch, (len(all)+batchSize-1)/batchSize)
 	err := tasks.Each(ctx, len(batches), runtime.GOMAXPROCS(0), func(ctx context.Context, i int) error {
 		return batches[i].run(ctx, g, i*batchSize, all[i*batchSize:min((i+1)*batchSize, len(all))])
@@ -187,10 +189,7 @@ func newLabelled(name string) (*labelled, error) {
 		return nil, err
 	}
 	l := &labelled{file: file, buf: bufio.NewWriterSize(file, 1<<16)}
-	if l.out, err = pcapng.NewWriter(l.buf, ""); err == nil {
-		_, err = l.out.AddInterface("", pcapng.LinkTypeRaw)
-	}
-	if err != nil {
+	if l.out, err = newFile(l.buf); err != nil {
 		file.Close()
 	}
 	return l, err

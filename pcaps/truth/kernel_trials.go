@@ -88,7 +88,7 @@ func (t *twins) judgeKernels(r *Replays, all []kernelPairs, i int, others []int)
 			if !slices.Contains(k.Points, side) {
 				continue
 			}
-			x, err := resultOf(t.study, t.name, func(add func(*capture.Packet)) error { return k.read(side, add) })
+			x, err := resultOf(t.study, t.name, anyConn, func(rec *replay.Recorder) error { return k.read(side, rec.Add) })
 			if err != nil {
 				return err
 			}

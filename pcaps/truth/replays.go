@@ -193,7 +193,7 @@ func offBy(took, truth time.Duration, repaired bool) float64 {
 // oracle, and as a policy the timers that explain the captured ones, against the capture itself. A
 // file that is cut short counts up to there.
 func (r *Replays) AddCapture(in io.Reader, name string) error {
-	study := captured()
+	study := studyOf(replay.Captured)
 	var failed error
 	rec := replay.NewRecorder(replay.Config{Done: func(c *track.Conn, s *replay.CapturedConn, _ error) {
 		if s == nil || failed != nil {
@@ -219,13 +219,17 @@ func (r *Replays) AddCapture(in io.Reader, name string) error {
 	return failed
 }
 
-// captured returns a study of the timers that explain a capture.
-func captured() *replay.Study {
-	c, err := replay.ParseChoice(replay.Captured)
-	if err != nil {
-		panic("BUG: " + err.Error())
+// studyOf returns a study of policies.
+func studyOf(policies ...string) *replay.Study {
+	st := &replay.Study{}
+	for _, text := range policies {
+		c, err := replay.ParseChoice(text)
+		if err != nil {
+			panic("BUG: " + err.Error())
+		}
+		st.Choices = append(st.Choices, c)
 	}
-	return &replay.Study{Choices: []replay.Choice{c}}
+	return st
 }
 
 // twins are the flows of one capture: the senders' as captured, and as they really are under each
@@ -329,18 +333,20 @@ func (f *Flow) recovery(start, end uint64) (took time.Duration, ok bool) {
 	return 0, false
 }
 
-// resultOf makes a CapturedConn of the one connection in what feed adds, and replays it. It returns
-// nil if the connection has no loss or cannot be replayed.
-func resultOf(study *replay.Study, name string, feed func(add func(*capture.Packet)) error) (x *replay.Result, err error) {
+// resultOf replays the first connection in what feed records that is wanted. It returns nil if that
+// has no loss or cannot be replayed.
+func resultOf(study *replay.Study, name string, wanted func(*track.Conn) bool, feed func(*replay.Recorder) error) (x *replay.Result, err error) {
 	rec := replay.NewRecorder(replay.Config{Done: func(c *track.Conn, s *replay.CapturedConn, _ error) {
-		if s != nil && x == nil && err == nil {
+		if s != nil && x == nil && err == nil && wanted(c) {
 			x, err = study.Run(name, c, s)
 		}
 	}})
-	fed := feed(rec.Add)
+	fed := feed(rec)
 	rec.Close()
 	if err = errors.Join(fed, err); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return x, nil
 }
+
+func anyConn(*track.Conn) bool { return true }

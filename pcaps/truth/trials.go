@@ -6,11 +6,11 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"time"
 
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sim/host"
-	"tcpwheel/pcaps/capture"
 	"tcpwheel/pcaps/damage"
 	"tcpwheel/pcaps/replay"
 	"tcpwheel/pcaps/tasks"
@@ -83,14 +83,7 @@ func (t *Trials) plan() (all []trial) {
 			}
 		}
 	}
-	if t.every > 1 {
-		part := all[:0]
-		for i := 0; i < len(all); i += t.every {
-			part = append(part, all[i])
-		}
-		all = part
-	}
-	return all
+	return some(all, t.every)
 }
 
 // Run simulates and replays the plan on all processors, and returns how many trials it had. The
@@ -129,16 +122,9 @@ func (t *trial) name() string {
 
 // run simulates the trial under all timers, and judges the replays of its captures.
 func (t *trial) run(r *Replays) error {
-	tw := twins{name: t.name(), captured: t.scenario.Policy.Name, study: &replay.Study{Fewest: t.fewest}}
-	for _, text := range trialPolicies {
-		c, err := replay.ParseChoice(text)
-		if err != nil {
-			return err
-		}
-		if text != t.scenario.Policy.Name {
-			tw.study.Choices = append(tw.study.Choices, c)
-		}
-	}
+	others := slices.DeleteFunc(slices.Clone(trialPolicies), func(text string) bool { return text == t.scenario.Policy.Name })
+	tw := twins{name: t.name(), captured: t.scenario.Policy.Name, study: studyOf(others...)}
+	tw.study.Fewest = t.fewest
 	tw.under = make([][]flowRuns, len(tw.study.Choices))
 	var results [Sides][]*replay.Result
 	var captures [Sides][]damage.Packets
@@ -152,13 +138,13 @@ func (t *trial) run(r *Replays) error {
 		}
 		var at [Sides]*replay.Result
 		for point := range at {
-			feed := func(add func(*capture.Packet)) error {
+			at[point], err = resultOf(tw.study, tw.name, anyConn, func(rec *replay.Recorder) error {
 				for i := range w.Packets[point] {
-					add(&w.Packets[point][i])
+					rec.Add(&w.Packets[point][i])
 				}
 				return nil
-			}
-			if at[point], err = resultOf(tw.study, tw.name, feed); err != nil {
+			})
+			if err != nil {
 				return err
 			}
 		}

@@ -130,28 +130,16 @@ func (k *Kernels) Label(tshark string, point int) (Tallies, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := capture.Open(file.Name())
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
 	found := map[*Flow]*Labels{}
 	offers := map[*Flow]tcp.Options{}
-	for {
-		p, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
+	err = k.read(point, func(p *capture.Packet) {
 		label, ok := said[p.Number]
 		if !ok {
 			label = len(labels) - 1
 		}
 		f := k.Flows[[2]netip.AddrPort{p.Src, p.Dst}]
 		if f == nil {
-			continue
+			return
 		}
 		if p.Header.Flags.Has(tcp.SYN) {
 			offers[f] = p.Header.Options
@@ -164,6 +152,9 @@ func (k *Kernels) Label(tshark string, point int) (Tallies, error) {
 			found[f] = &Labels{}
 		}
 		found[f].count(t, label)
+	})
+	if err != nil {
+		return nil, err
 	}
 	out := Tallies{}
 	for f, l := range found {
