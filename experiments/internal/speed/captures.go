@@ -58,9 +58,9 @@ func captures(ctx context.Context, quick bool) (all result, err error) {
 		work := fmt.Sprintf("captures, %d packets", n)
 		tcptrace := traceTime(ctx, file) / float64(n)
 		all.rows = append(all.rows,
-			row{work: work, unit: "ns a packet", ours: ns[0], peer: tcptrace, named: "tcptrace, whole process", limit: ns[1],
-				what: "only decoded"},
-			row{work: work + ", decoded", unit: "ns a packet", ours: ns[1], limit: ns[2], what: "only walked"})
+			row{Work: work, Unit: "ns a packet", Ours: ns[0], Peer: tcptrace, BestPeer: "tcptrace, whole process", Limit: ns[1],
+				LimitIs: "only decoded"},
+			row{Work: work + ", decoded", Unit: "ns a packet", Ours: ns[1], Limit: ns[2], LimitIs: "only walked"})
 	}
 	all.figures = append(all.figures, figure.Figure{Name: "speed-captures", Title: "Time of a captured packet by the " +
 		"size of the capture",

@@ -56,9 +56,9 @@ func engine(ctx context.Context, quick bool) (all result, err error) {
 		one.Add(float64(c.flows), least[1])
 		queue.Add(float64(c.flows), least[2])
 		if c.flows == 100 || c.flows == 10_000 {
-			all.rows = append(all.rows, row{work: fmt.Sprintf("engine in virtual time, %d flows", c.flows),
-				unit: "ns a segment", ours: least[0],
-				peer: least[1], named: "one timer", limit: least[2], what: fmt.Sprintf("the event queue alone, %.2f events",
+			all.rows = append(all.rows, row{Work: fmt.Sprintf("engine in virtual time, %d flows", c.flows),
+				Unit: "ns a segment", Ours: least[0],
+				Peer: least[1], BestPeer: "one timer", Limit: least[2], LimitIs: fmt.Sprintf("the event queue alone, %.2f events",
 					events)})
 		}
 	}

@@ -35,9 +35,9 @@ func kernel(ctx context.Context, quick bool) (all result, err error) {
 				of.dir, runtime.GOMAXPROCS(0)) {
 				continue
 			}
-			all.rows = append(all.rows, row{work: of.work, unit: "ns a KB", ours: 1e6 / m["ours-least-MB/s"],
-				peer:  1e6 / m["gvisor-least-MB/s"],
-				named: "gVisor", limit: 1e6 / max(m["limit-MB/s"], 1e-9), what: of.limit})
+			all.rows = append(all.rows, row{Work: of.work, Unit: "ns a KB", Ours: 1e6 / m["ours-least-MB/s"],
+				Peer:     1e6 / m["gvisor-least-MB/s"],
+				BestPeer: "gVisor", Limit: 1e6 / max(m["limit-MB/s"], 1e-9), LimitIs: of.limit})
 		}
 	}
 	return all, nil

@@ -14,25 +14,33 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"tcpwheel/pcaps/figure"
+	"tcpwheel/wheel/base/record"
 )
 
-// row is one line of the table: the times of one operation in ns, 0 if not measured.
+// row is one line of the table: the times of one operation, 0 if not measured.
 type row struct {
-	work  string
-	unit  string
-	ours  float64
-	peer  float64
-	named string // the peer
-	limit float64
-	what  string // the limit, in a few words
+	Work     string  `json:"work"`
+	Unit     string  `json:"unit"`
+	Ours     float64 `json:"ours" cell:"digits"`
+	Peer     float64 `json:"peer" cell:"digits 0=-"`
+	BestPeer string  `json:"best_peer"`
+	Limit    float64 `json:"limit" cell:"digits 0=-"`
+	LimitIs  string  `json:"limit_is"`
+
+	PeerRatio  float64 `json:"peer_ratio" head:"peer/ours" cell:"digits 0=-"`
+	LimitRatio float64 `json:"limit_ratio" head:"ours/limit" cell:"digits 0=-"`
 }
+
+// layout is the table as Markdown.
+var layout = record.NewLayout[row]("| %-*work | %-*unit | %*ours | %*peer | %-*best_peer | %*limit | %-*limit_is | " +
+	"%*peer_ratio | %*limit_ratio |")
 
 // result is what a part of the program found.
 type result struct {
@@ -103,31 +111,25 @@ func run(ctx context.Context, quick bool, only, dir, ratas string) error {
 
 // writeTable prints the rows as Markdown.
 func writeTable(all result) {
-	w := tabwriter.NewWriter(os.Stdout, 0, 0, 1, ' ', 0)
-	fmt.Fprintln(w, "| work\t| ours\t| best peer\t| limit\t| peer/ours\t| ours/limit\t|")
-	fmt.Fprintln(w, "|---\t|---\t|---\t|---\t|---\t|---\t|")
-	for _, r := range all.rows {
-		peer, limit := "-", "-"
-		if r.peer > 0 {
-			peer = fmt.Sprintf("%.3g, %s", r.peer, r.named)
-		}
-		if r.limit > 0 {
-			limit = fmt.Sprintf("%.3g, %s", r.limit, r.what)
-		}
-		fmt.Fprintf(w, "| %s, %s\t| %.3g\t| %s\t| %s\t| %s\t| %s\t|\n", r.work, r.unit, r.ours, peer, limit, ratio(r.peer,
-			r.ours), ratio(r.ours, r.limit))
+	for i := range all.rows {
+		r := &all.rows[i]
+		r.PeerRatio, r.LimitRatio = ratio(r.Peer, r.Ours), ratio(r.Ours, r.Limit)
 	}
-	w.Flush()
+	head, rows, _ := strings.Cut(layout.Table(all.rows), "\n")
+	fmt.Printf("%s\n%s\n%s", head, notBar.ReplaceAllString(head, "-"), rows)
 	for _, note := range all.notes {
 		fmt.Println("\n" + note)
 	}
 }
 
-func ratio(a, b float64) string {
-	if a == 0 || b == 0 {
-		return "-"
+var notBar = regexp.MustCompile("[^|]")
+
+// ratio is 0 if one of the two was not measured.
+func ratio(a, b float64) float64 {
+	if b == 0 {
+		return 0
 	}
-	return fmt.Sprintf("%.2f", a/b)
+	return a / b
 }
 
 // least returns the least time of each function in so many turns, in ns per operation.

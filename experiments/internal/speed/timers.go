@@ -64,23 +64,24 @@ func timers(ctx context.Context, quick bool, ratas string) (all result, err erro
 	peers := peersOfGo(ctx)
 	for _, of := range []struct{ work, peer string }{{"start-stop", "StartStop"}, {"rearm", "Rearm"}, {"expire",
 		"Expire"}, {"keepalive", ""}} {
-		r := row{work: of.work + ", 10^6 timers", unit: "ns", ours: cells[cell(of.work, wheel.Default, 1e6)],
-			limit: cells[cell(of.work, wheelbench.Limit, 1e6)], what: "no wheel",
-			peer: cells[cell(of.work, wheelbench.Runtime, 1e6)], named: "Go runtime"}
-		if ns, name := peers[of.peer].ns, peers[of.peer].name; ns > 0 && ns < r.peer {
-			r.peer, r.named = ns, name
+		r := row{Work: of.work + ", 10^6 timers", Unit: "ns", Ours: cells[cell(of.work, wheel.Default, 1e6)],
+			Limit: cells[cell(of.work, wheelbench.Limit, 1e6)], LimitIs: "no wheel",
+			Peer: cells[cell(of.work, wheelbench.Runtime, 1e6)], BestPeer: "Go runtime"}
+		if ns, name := peers[of.peer].ns, peers[of.peer].name; ns > 0 && ns < r.Peer {
+			r.Peer, r.BestPeer = ns, name
 		}
 		all.rows = append(all.rows, r)
 		if of.work == "expire" {
-			r.work, r.ours = "expire, scheme7-lazy", cells[cell(of.work, "scheme7-lazy", 1e6)]
+			r.Work, r.Ours = "expire, scheme7-lazy", cells[cell(of.work, "scheme7-lazy", 1e6)]
 			all.rows = append(all.rows, r)
 		}
 	}
 	original := runOriginal(ctx, ratas)
 	for _, scheme := range []string{wheelbench.Of, "scheme7-lazy", wheel.Default} {
-		all.rows = append(all.rows, row{work: "Ratas' mix, 32 k pairs, " + scheme, unit: "ns a message",
-			ours: cells[cell("ratas", scheme, ratasTimers)],
-			peer: original, named: "Ratas (C++)", limit: cells[cell("ratas", wheelbench.Limit, ratasTimers)], what: "no wheel"})
+		all.rows = append(all.rows, row{Work: "Ratas' mix, 32 k pairs, " + scheme, Unit: "ns a message",
+			Ours: cells[cell("ratas", scheme, ratasTimers)],
+			Peer: original, BestPeer: "Ratas (C++)",
+			Limit: cells[cell("ratas", wheelbench.Limit, ratasTimers)], LimitIs: "no wheel"})
 	}
 	for _, name := range []string{"start-stop", "rearm", "expire", "ratas"} {
 		f := figure.Figure{Name: "speed-" + name, Title: "Time of " + name + " by the number of timers",
