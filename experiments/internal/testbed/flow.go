@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"tcpwheel/netstack/tcp/ledger"
 	"tcpwheel/wheel"
 )
 
@@ -24,14 +25,14 @@ type flow struct {
 
 // run is a running Spec, with any subject.
 type run struct {
-	spec   *Spec
-	flows  []*flow
-	ledger ledger
-	left   int // flows with objects left
+	spec  *Spec
+	flows []*flow
+	sent  transmissions
+	left  int // flows with objects left
 }
 
 func newRun(s *Spec) *run {
-	r := &run{spec: s, left: s.Flows, ledger: ledger{streams: map[uint16]*stream{}}}
+	r := &run{spec: s, left: s.Flows, sent: transmissions{streams: map[uint16]*ledger.Ledger{}}}
 	for i := range s.Flows {
 		r.flows = append(r.flows, &flow{run: r, index: i, objects: make([]object, s.objects())})
 	}
@@ -104,6 +105,6 @@ func (r *run) result(now wheel.Time) Result {
 	if res.Bytes > 0 {
 		res.Span = last.Sub(first)
 	}
-	r.ledger.count(&res)
+	r.sent.count(&res)
 	return res
 }

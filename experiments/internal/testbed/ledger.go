@@ -1,98 +1,41 @@
 package testbed
 
 import (
-	"sort"
+	"slices"
 	"time"
 
+	"tcpwheel/netstack/tcp/ledger"
 	"tcpwheel/wheel"
 )
 
-// ledger is the sender's transmissions as seen on the path.
-type ledger struct {
-	streams map[uint16]*stream // by the receiver's port
-	all     []transmission
+// transmissions are the sender's data segments as seen on the path.
+type transmissions struct {
+	streams map[uint16]*ledger.Ledger // by the receiver's port; a Mark is the number in all streams
+	n       int32
 }
 
-// stream is the segments of a connection, in the order of the stream.
-type stream struct {
-	segments []span
-}
-
-// span is bytes that were first sent in one segment.
-type span struct {
-	start, end uint64
-	last       int32 // transmission, in ledger.all
-	attempts   uint32
-}
-
-// transmission is one transmission of a segment.
-type transmission struct {
-	at   wheel.Time
-	prev int32 // the transmission before, -1 for none
-	fate fate
-}
-
-type fate uint8
-
-const (
-	pending fate = iota // in flight when the run ended
-	arrived
-	lost
-)
-
-// sent notes a transmission of bytes. It returns its number, and which transmission of these bytes
-// it is, from 1.
-func (l *ledger) sent(now wheel.Time, port uint16, start, end uint64) (id int32, attempt uint32) {
-	s := l.streams[port]
-	if s == nil {
-		s = &stream{}
-		l.streams[port] = s
+// send notes a transmission of bytes. It returns which transmission of the first of them it is,
+// from 1.
+func (a *transmissions) send(now wheel.Time, port uint16, start, end uint64) (attempt uint32) {
+	l := a.streams[port]
+	if l == nil {
+		l = &ledger.Ledger{}
+		a.streams[port] = l
 	}
-	id = int32(len(l.all))
-	l.all = append(l.all, transmission{at: now, prev: -1})
-	next := uint64(0)
-	if n := len(s.segments); n > 0 {
-		next = s.segments[n-1].end
-	}
-	attempt = 1
-	if start < next {
-		g := s.find(start)
-		g.attempts++
-		attempt = g.attempts
-		l.all[id].prev, g.last = g.last, id
-		if end <= next {
-			return id, attempt
-		}
-		start = next
-	}
-	s.segments = append(s.segments, span{start, end, id, attempt})
-	return id, attempt
+	l.Send(ledger.Transmission{Range: ledger.Range{Start: int64(start), End: int64(end)}, At: now, Mark: a.n})
+	a.n++
+	return uint32(len(l.Runs[l.Find(int64(start))].Tries))
 }
 
-// find returns the span of a byte that was sent.
-func (s *stream) find(place uint64) *span {
-	i := sort.Search(len(s.segments), func(i int) bool { return s.segments[i].end > place })
-	return &s.segments[i]
-}
-
-// latest returns the number of the attempt-th transmission of the bytes at start, or -1.
-func (l *ledger) latest(port uint16, start uint64, attempt uint32) int32 {
-	s := l.streams[port]
-	if s == nil || len(s.segments) == 0 || s.segments[len(s.segments)-1].end <= start {
-		return -1
-	}
-	g := s.find(start)
-	id := g.last
-	for n := g.attempts; n > attempt && id >= 0; n-- {
-		id = l.all[id].prev
-	}
-	return id
-}
-
-// settle notes the fate of a transmission; -1 is none.
-func (l *ledger) settle(id int32, f fate) {
-	if id >= 0 {
-		l.all[id].fate = f
+// lose notes that the attempt-th transmission of the byte at start is lost, or the latest one if
+// there are fewer.
+func (a *transmissions) lose(port uint16, start uint64, attempt uint32) {
+	l := a.streams[port]
+	tries := l.Runs[l.Find(int64(start))].Tries
+	n := tries[min(int(attempt), len(tries))-1].N
+	for i, last := l.Between(l.Sent[n].Range); i < last; i++ {
+		tries := l.Runs[i].Tries
+		tries[slices.IndexFunc(tries, func(t ledger.Try) bool { return t.N == n })].Fate = ledger.Lost
 	}
 }
 
@@ -100,27 +43,33 @@ func (l *ledger) settle(id int32, f fate) {
 const maxWaits = 500
 
 // count fills in the counts of a Result.
-func (l *ledger) count(r *Result) {
-	var waits []time.Duration
-	r.Sent = len(l.all)
-	for _, t := range l.all {
-		if t.fate == lost {
-			r.Lost++
-		}
-		if t.prev < 0 {
-			continue
-		}
-		r.Retransmitted++
-		if before := &l.all[t.prev]; before.fate == lost {
-			waits = append(waits, t.at.Sub(before.at))
-		}
-		for p := t.prev; p >= 0; p = l.all[p].prev {
-			if l.all[p].fate != lost {
+func (a *transmissions) count(r *Result) {
+	r.Sent = int(a.n)
+	const none = -1
+	waits := slices.Repeat([]time.Duration{none}, int(a.n)) // by Mark
+	for _, l := range a.streams {
+		for n, t := range l.Sent {
+			if t.Unseen {
+				continue
+			}
+			tries := l.Runs[l.Find(t.Start)].Tries
+			k := slices.IndexFunc(tries, func(t ledger.Try) bool { return t.N == int32(n) })
+			if tries[k].Fate == ledger.Lost {
+				r.Lost++
+			}
+			if k == 0 {
+				continue
+			}
+			r.Retransmitted++
+			if tries[k-1].Fate == ledger.Lost {
+				waits[t.Mark] = t.At.Sub(l.Sent[tries[k-1].N].At)
+			}
+			if slices.ContainsFunc(tries[:k], func(t ledger.Try) bool { return t.Fate != ledger.Lost }) {
 				r.Spurious++
-				break
 			}
 		}
 	}
+	waits = slices.DeleteFunc(waits, func(w time.Duration) bool { return w == none })
 	r.Repaired = len(waits)
 	for i, w := range waits {
 		r.WaitSum += w

@@ -149,9 +149,9 @@ func (t shared) Sent(now wheel.Time, d *host.Datagram, f sim.Fate) {
 	if d.Body.Len == 0 {
 		return
 	}
-	id, _ := t.ledger.sent(now, d.Body.Header.DstPort, d.Start, d.End)
+	attempt := t.sent.send(now, d.Body.Header.DstPort, d.Start, d.End)
 	if f.Outcome != sim.Delivered {
-		t.ledger.settle(id, lost)
+		t.sent.lose(d.Body.Header.DstPort, d.Start, attempt)
 	}
 }
 
@@ -160,14 +160,9 @@ func (shared) Arrived(wheel.Time, *host.Datagram) {}
 
 // Sent implements sim.Tap.
 func (t last) Sent(_ wheel.Time, d *host.Datagram, f sim.Fate) {
-	if d.Body.Len == 0 {
-		return
+	if d.Body.Len > 0 && f.Outcome != sim.Delivered {
+		t.sent.lose(d.Body.Header.DstPort, d.Start, d.Attempt)
 	}
-	fate := arrived
-	if f.Outcome != sim.Delivered {
-		fate = lost
-	}
-	t.ledger.settle(t.ledger.latest(d.Body.Header.DstPort, d.Start, d.Attempt), fate)
 }
 
 // Arrived implements sim.Tap.

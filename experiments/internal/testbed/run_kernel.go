@@ -115,11 +115,9 @@ func (r *kernelRun) seen(p netns.Packet) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	id, _ := r.ledger.sent(p.At, p.Header.DstPort, p.Model.Start, p.Model.End)
-	if p.Fate.Outcome == sim.Delivered {
-		r.ledger.settle(id, arrived)
-	} else {
-		r.ledger.settle(id, lost)
+	attempt := r.sent.send(p.At, p.Header.DstPort, p.Model.Start, p.Model.End)
+	if p.Fate.Outcome != sim.Delivered {
+		r.sent.lose(p.Header.DstPort, p.Model.Start, attempt)
 	}
 }
 

@@ -98,12 +98,11 @@ func (r *stacksRun) build() (err error) {
 // Send implements virtual.Wire: the packet enters the link that all flows share.
 func (r *stacksRun) Send(now wheel.Time, from int, p *virtual.Packet) (time.Duration, bool) {
 	fate := r.shared[from].Send(now, &sim.Packet{Start: p.Start, End: p.End, Attempt: 1, Size: p.Size})
-	p.Tag = -1
 	if from == senderEnd && p.End > p.Start {
-		id, attempt := r.ledger.sent(now, p.Header.DstPort, p.Start, p.End)
-		p.Tag = int64(id)<<32 | int64(attempt)
+		attempt := r.sent.send(now, p.Header.DstPort, p.Start, p.End)
+		p.Tag = int64(attempt)
 		if fate.Outcome != sim.Delivered {
-			r.ledger.settle(id, lost)
+			r.sent.lose(p.Header.DstPort, p.Start, attempt)
 		}
 	}
 	return Transit(now, fate)
@@ -119,19 +118,14 @@ func (r *stacksRun) Arrive(now wheel.Time, from int, p *virtual.Packet) bool {
 	if !ok {
 		return true
 	}
-	packet := sim.Packet{Start: p.Start, End: p.End, Attempt: 1, Size: p.Size}
-	if p.Tag >= 0 {
-		packet.Attempt = uint32(p.Tag)
+	packet := sim.Packet{Start: p.Start, End: p.End, Attempt: max(1, uint32(p.Tag)), Size: p.Size}
+	if r.own[from][flow].Send(now, &packet).Outcome == sim.Delivered {
+		return true
 	}
-	dropped := r.own[from][flow].Send(now, &packet).Outcome != sim.Delivered
-	if p.Tag >= 0 {
-		fate := arrived
-		if dropped {
-			fate = lost
-		}
-		r.ledger.settle(int32(p.Tag>>32), fate)
+	if p.Tag > 0 {
+		r.sent.lose(port, p.Start, packet.Attempt)
 	}
-	return !dropped
+	return false
 }
 
 // serve is the sender's task of a connection.
