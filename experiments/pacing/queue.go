@@ -146,7 +146,9 @@ func (f *facility) work() (records, wakes uint64) {
 	return c.Visits() + c.Moves, c.Wakeups
 }
 
-// timerHeap is container/heap over the instants.
+// timerHeap is container/heap over the instants: each step of a sift swaps two records. Package
+// wheel's scheme3 moves one, and works on half as many (699,000 against 1,357,000 for 1,000 flows
+// in the quick plan). The study compares with a heap as programs have it.
 type timerHeap struct {
 	flows   []int // a heap by at
 	place   []int // by flow, from 1; 0 is not in the heap
