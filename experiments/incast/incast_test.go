@@ -88,7 +88,7 @@ func TestSubjects(t *testing.T) {
 			continue
 		}
 		s.queries = 4
-		c, err := runStacks(p, s, 40, 1)
+		c, err := run(p, s, 40, 1)
 		if err != nil || c.Queries != 4 || c.Timed < 3 || c.Least < 300*time.Millisecond {
 			t.Errorf("%+v, %v, want queries that wait for the floor", c, err)
 		}

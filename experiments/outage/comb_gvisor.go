@@ -7,7 +7,6 @@ import (
 
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/internal/testbed"
-	"tcpwheel/netstack"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sockets"
 	"tcpwheel/netstack/virtual"
@@ -38,25 +37,20 @@ func combOnStacks(p *combPlan, g testbed.Subject, seed int) (combCell, error) {
 	c := combCell{Timers: g.String(), Seed: seed}
 	up, down := p.links(combBegins)
 	counter := p.counter(combBegins)
-	w, err := testbed.NewWire(up, down, [2]uint64{0, 1})
+	s, err := testbed.NewStacks(testbed.StacksPlan{Seed: uint64(seed), Client: g, Server: combConfig(p.Shipped),
+		Up: up, Down: down})
 	if err != nil {
 		return c, err
 	}
-	w.Sent = func(now wheel.Time, from int, p *virtual.Packet, fate *sim.Fate) {
+	s.Sent = func(now wheel.Time, from int, p *virtual.Packet, fate *sim.Fate) {
 		if from == testbed.DialEnd && p.End > p.Start {
 			counter.sent(now, int(p.Tag), *fate)
 		}
 	}
-	w.Arrived = func(now wheel.Time, from int, p *virtual.Packet) {
+	s.Arrived = func(now wheel.Time, from int, p *virtual.Packet) {
 		if from == testbed.DialEnd {
 			counter.arrived(now, p.Header.SrcPort, int(p.Tag))
 		}
-	}
-	server := virtual.TCP{Config: netstack.Config{Conn: combConfig(p.Shipped)}}
-	s, err := testbed.NewStacks(virtual.Config{Seed: uint64(seed), TCP: [2]virtual.TCP{testbed.DialEnd: g.Stack(),
-		testbed.ListenEnd: server}, Wire: w})
-	if err != nil {
-		return c, err
 	}
 	s.Serve(func(*sockets.Conn) error { return nil })
 	conns := make([]*sockets.Conn, p.Connections)
@@ -71,13 +65,11 @@ func combOnStacks(p *combPlan, g testbed.Subject, seed int) (combCell, error) {
 			})
 			continue
 		}
-		s.Go(func() error {
-			if conns[a.conn] == nil {
-				return fmt.Errorf("connection %d is not open when it must send", a.conn)
-			}
-			_, err := conns[a.conn].Write(make([]byte, combGvisorPayload))
-			return err
-		})
+		if conns[a.conn] == nil {
+			err = fmt.Errorf("connection %d is not open when it must send", a.conn)
+			break
+		}
+		s.Write(conns[a.conn], combGvisorPayload)
 	}
 	if err == nil {
 		err = s.Run(combBegins.Add(p.Watch), func() bool { return len(counter.times) == p.Connections })

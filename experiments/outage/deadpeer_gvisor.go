@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"tcpwheel/experiments/internal/testbed"
-	"tcpwheel/netstack"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sockets"
 	"tcpwheel/netstack/tcp"
@@ -28,12 +27,6 @@ func gvisorCases(p *deadPlan) (all []death) {
 	return append(all, death{name: "gVisor, R2", activity: data}, death{name: "gVisor, SYN", activity: opening})
 }
 
-// The ends of a connection with gVisor's TCP.
-const (
-	peerEnd   = 0
-	gvisorEnd = 1
-)
-
 // gvisorDeath is a connection of gVisor's own TCP whose peer dies.
 type gvisorDeath struct {
 	*testbed.Stacks
@@ -47,24 +40,20 @@ func dieUnderGVisor(p *deadPlan, d *death) (deadCell, error) {
 	c := deadCell{Case: d.name, Seed: 1}
 	g := &gvisorDeath{death: d, dead: d.activity == opening}
 	link := sim.LinkConfig{Delay: p.RTT / 2}
-	w, err := testbed.NewWire(link, link, [2]uint64{0, 1})
+	s, err := testbed.NewStacks(testbed.StacksPlan{Seed: 1, Up: link, Down: link,
+		Client: testbed.Subject{Kind: testbed.GVisor, NoRACK: d.bare},
+		Server: tcp.DefaultConfig(tcptimers.MustPolicy(tcptimers.DefaultPolicy))})
 	if err != nil {
 		return c, err
 	}
-	w.Sent = func(_ wheel.Time, _ int, _ *virtual.Packet, fate *sim.Fate) {
+	g.Stacks = s
+	g.Sent = func(_ wheel.Time, _ int, _ *virtual.Packet, fate *sim.Fate) {
 		if g.dead {
 			fate.Outcome = sim.Lost
 		}
 	}
-	g.Stacks, err = testbed.NewStacks(virtual.Config{Seed: 1, Wire: w, TCP: [2]virtual.TCP{
-		peerEnd:   {Config: netstack.Config{Conn: tcp.DefaultConfig(tcptimers.MustPolicy(tcptimers.DefaultPolicy))}},
-		gvisorEnd: {GVisor: true, NoRACK: d.bare},
-	}})
-	if err != nil {
-		return c, err
-	}
 	if d.activity != opening {
-		g.ServeAt(peerEnd, echo)
+		g.Serve(echo)
 	}
 	g.Go(func() error {
 		err := g.live()
@@ -110,7 +99,7 @@ func echo(c *sockets.Conn) error {
 // live is the program of the connection, until gVisor's TCP notices that the peer is dead.
 func (g *gvisorDeath) live() error {
 	g.start = g.Net.Now()
-	c, err := g.Connect(gvisorEnd, 40000)
+	c, err := g.Connect(testbed.DialEnd, 40000)
 	if g.activity == opening {
 		if err == nil {
 			return errors.New("there is a peer")

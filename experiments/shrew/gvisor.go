@@ -7,10 +7,8 @@ import (
 
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/internal/testbed"
-	"tcpwheel/netstack"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sockets"
-	"tcpwheel/netstack/virtual"
 	"tcpwheel/wheel"
 )
 
@@ -45,23 +43,17 @@ func stackCells(p *Plan) (all []experiments.Cell[Cell]) {
 
 // runStacks is run with a subject in a gVisor stack as the sender.
 func runStacks(p *Plan, subject testbed.Subject, c Cell) (Cell, error) {
-	w, err := testbed.NewWire(p.bottleneck(), p.bottleneck(), [2]uint64{0, 1})
+	s, err := testbed.NewStacks(testbed.StacksPlan{Seed: uint64(c.Seed), Client: subject,
+		Server: p.Published.Config(), Up: p.bottleneck(), Down: p.bottleneck()})
 	if err != nil {
 		return c, err
 	}
 	// The pulses share the link of the data: packets that are due leave before one of the sender.
 	pulses, sent := p.train(&c), 0
-	w.Before = func(now wheel.Time, from int) {
+	s.Before = func(now wheel.Time, from int) {
 		for ; from == testbed.DialEnd && pulses.period > 0 && pulses.at(sent) <= now; sent++ {
-			w.Link(from).Send(pulses.at(sent), &sim.Packet{Size: pulses.size})
+			s.Link(from).Send(pulses.at(sent), &sim.Packet{Size: pulses.size})
 		}
-	}
-	receiver := netstack.Config{Conn: p.Published.Config()}
-	s, err := testbed.NewStacks(virtual.Config{Seed: uint64(c.Seed),
-		TCP: [2]virtual.TCP{testbed.DialEnd: subject.Stack(),
-			testbed.ListenEnd: {Config: receiver}}, Wire: w})
-	if err != nil {
-		return c, err
 	}
 	arrived := 0
 	s.Serve(func(conn *sockets.Conn) error { return testbed.Discard(conn, func(n int) { arrived += n }) })

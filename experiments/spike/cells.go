@@ -10,6 +10,7 @@ import (
 	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sim/host"
+	"tcpwheel/netstack/sockets"
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
@@ -120,11 +121,7 @@ func cell(p *Plan, tm *timers, seed int) (c Cell, err error) {
 			}
 		}
 	}
-	if tm.family == ofStack {
-		c.Waits, err = stackWaits(p, tm.stack, seed)
-	} else {
-		c.Waits, err = waits(p, tm, seed)
-	}
+	c.Waits, err = waits(p, tm, seed)
 	return c, err
 }
 
@@ -184,47 +181,95 @@ func spike(p *Plan, tm *timers, seed int, s *Spike) error {
 	return errors.Join(b.world.Faults()...)
 }
 
-// waits loses lone segments, each once, and returns the times from transmission to retransmission.
-func waits(p *Plan, tm *timers, seed int) (waits []int64, err error) {
-	const size = 1000
+// conn is a connection of a client that is driven from outside.
+type conn struct {
+	runFor          func(time.Duration)
+	write           func(bytes int)
+	acked           func() uint64
+	retransmissions *[]testbed.Retransmission
+	finish          func() error // returns the first error of the run, too
+}
+
+// connect opens a connection over two links.
+func (tm *timers) connect(p *Plan, seed int, up, down sim.LinkConfig) (c conn, err error) {
+	if tm.family == ofStack {
+		g, err := p.stacks(tm.stack, every, 0, up, down)
+		if err != nil {
+			return c, err
+		}
+		var opened *sockets.Conn
+		g.Serve(testbed.Sink)
+		g.Dial(0, func(c *sockets.Conn) error {
+			opened = c
+			return nil
+		})
+		if err := g.Run(wheel.Time(time.Minute), func() bool { return opened != nil }); err != nil {
+			return c, g.Finish(err)
+		}
+		return conn{
+			runFor:          func(d time.Duration) { _ = g.Run(g.Net.Now().Add(d), nil) },
+			write:           func(bytes int) { g.Write(opened, bytes) },
+			acked:           func() uint64 { return g.Acked },
+			retransmissions: &g.Retransmissions,
+			finish:          func() error { return g.Finish(g.Run(g.Net.Now(), nil)) },
+		}, nil
+	}
 	client, server := config(tm)
 	apply(&client, every)
 	apply(&server, every)
-	lost := ^uint64(0)
+	pair, err := testbed.NewPair(testbed.PairPlan{
+		Seed: uint64(seed), Client: client, Server: server, Up: up, Down: down, Trace: true, Verify: true,
+	})
+	if err != nil {
+		return c, err
+	}
+	session, err := pair.Connect()
+	return conn{
+		runFor:          pair.RunFor,
+		write:           func(bytes int) { session.Write(uint32(bytes), 0) },
+		acked:           func() uint64 { return session.Wrote() - session.Unacked() },
+		retransmissions: &pair.Records[0].Retransmissions,
+		finish:          func() error { return errors.Join(pair.World.Faults()...) },
+	}, err
+}
+
+// waits loses lone segments, each once, and returns the times from transmission to retransmission.
+func waits(p *Plan, tm *timers, seed int) (waits []int64, err error) {
+	const size = 1000
+	wrote, lost := uint64(0), ^uint64(0)
 	link := sim.LinkConfig{Delay: p.RTT / 2}
+	if tm.family == ofStack {
+		link.Rate, link.Overhead = uint64(p.Rate), 38
+	}
 	lossy := link
 	lossy.Loss = sim.Losses{&testbed.StreamLoss{Rule: func(_ wheel.Time, start, _ uint64, attempt uint32) bool {
 		return start == lost && attempt == 1
 	}}}
-	pair, err := testbed.NewPair(testbed.PairPlan{
-		Seed: uint64(seed), Client: client, Server: server, Up: lossy, Down: link, Trace: true, Verify: true,
-	})
+	c, err := tm.connect(p, seed, lossy, link)
 	if err != nil {
 		return nil, err
 	}
-	session, err := pair.Connect()
-	if err != nil {
-		return nil, err
+	write := func() {
+		c.write(size)
+		wrote += size
 	}
-	pair.RunFor(2 * p.RTT)
-	record := &pair.Records[0]
+	c.runFor(2 * p.RTT)
 	for i := range p.Losses {
 		for j := range p.Exchanges {
 			// At random instants, a coarse clock measures the right mean.
 			phase := testbed.Uniform(uint64(seed), 0xe23, uint64(i), uint64(j))
-			pair.RunFor(2*p.RTT + time.Duration(phase*float64(tcptimers.SlowTick)))
-			session.Write(size, 0)
+			c.runFor(2*p.RTT + time.Duration(phase*float64(tcptimers.SlowTick)))
+			write()
 		}
-		pair.RunFor(20 * time.Second)
-		before := len(record.Retransmissions)
-		lost = session.Wrote()
-		session.Write(size, 0)
-		pair.RunFor(time.Minute)
-		if len(record.Retransmissions) == before || session.Unacked() > 0 {
-			return nil, fmt.Errorf("loss %d was not repaired within a minute", i)
+		c.runFor(20 * time.Second)
+		before := len(*c.retransmissions)
+		lost = wrote
+		write()
+		c.runFor(time.Minute)
+		if len(*c.retransmissions) == before || c.acked() != wrote {
+			return nil, errors.Join(fmt.Errorf("loss %d was not repaired within a minute", i), c.finish())
 		}
-		r := &record.Retransmissions[before]
-		waits = append(waits, r.Wait().Microseconds())
+		waits = append(waits, (*c.retransmissions)[before].Wait().Microseconds())
 	}
-	return waits, errors.Join(pair.World.Faults()...)
+	return waits, c.finish()
 }

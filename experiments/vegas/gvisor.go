@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"tcpwheel/experiments/internal/testbed"
-	"tcpwheel/netstack"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sockets"
 	"tcpwheel/netstack/virtual"
@@ -30,41 +29,31 @@ func (f flow) onStacks() (out Waits, err error) {
 	losses := watch{}
 	up, down := f.links(&losses)
 	// The keys are those of a Pair's links, for the same delays.
-	w, err := testbed.NewWire(up, down, [2]uint64{sim.LinkKey(f.key, "client>server"), sim.LinkKey(f.key,
-		"server>client")})
+	s, err := testbed.NewStacks(testbed.StacksPlan{Seed: f.key, Client: subject, Server: f.timers.Config(), NoSACK: true,
+		Up: up, UpKey: sim.LinkKey(f.key, "client>server"), Down: down, DownKey: sim.LinkKey(f.key, "server>client"),
+		Trace: true})
 	if err != nil {
 		return out, err
 	}
-	s, err := testbed.NewStacks(virtual.Config{Seed: f.key, Wire: w, TCP: [2]virtual.TCP{
-		testbed.DialEnd:   subject.Stack(),
-		testbed.ListenEnd: {Config: netstack.Config{Conn: f.timers.Config()}, NoSACK: true},
-	}})
-	if err != nil {
-		return out, err
-	}
-	w.Follow(s)
 	var conn *sockets.Conn
 	bytes, begun, running := uint64(kinds[f.kind].flight*mss), 0, false
 	next := func(now wheel.Time) {
 		s.Net.Clock.AfterFunc(max(1, f.begins(begun, now).Sub(now)), func() {
 			begun++
 			running = true
-			s.Go(func() error {
-				_, err := conn.Write(make([]byte, bytes))
-				return err
-			})
+			s.Write(conn, int(bytes))
 		})
 	}
 	total := f.losses() * (f.between() + 1)
-	w.Arrived = func(now wheel.Time, from int, _ *virtual.Packet) {
+	s.Arrived = func(now wheel.Time, from int, _ *virtual.Packet) {
 		// The ACK of the last byte ends an exchange.
-		if from == testbed.ListenEnd && running && w.Acked == uint64(begun)*bytes {
+		if from == testbed.ListenEnd && running && s.Acked == uint64(begun)*bytes {
 			if running = false; begun < total {
 				next(now)
 			}
 		}
 	}
-	s.Serve(func(c *sockets.Conn) error { return testbed.Discard(c, func(int) {}) })
+	s.Serve(testbed.Sink)
 	s.Dial(0, func(c *sockets.Conn) error {
 		conn = c
 		next(s.Net.Now())
@@ -78,5 +67,5 @@ func (f flow) onStacks() (out Waits, err error) {
 	if err = s.Finish(err); err != nil {
 		return out, err
 	}
-	return out, losses.waits(w.Retransmissions, f.losses(), &out)
+	return out, losses.waits(s.Retransmissions, f.losses(), &out)
 }

@@ -17,11 +17,13 @@
 //
 // # Hosts
 //
-// Pair is two hosts with engines, Star is a client and many servers around a switch, Dumbbell is
-// pairs that share a bottleneck, and Stacks is two gVisor stacks, which may run gVisor's own TCP.
-// Wire is the path between two stacks; its hooks lose, delay and count, so a study has no Wire of
-// its own for that. FanIn is the barrier-synchronised workload of incast, and Record lists the
-// retransmissions.
+// Pair is two hosts with engines, Star is a client and many servers around a switch, and Dumbbell
+// is pairs that share a bottleneck. Record lists the retransmissions.
+//
+// Stacks is a client in a gVisor stack, with the TCP of a Subject, and a server in another. Wire is
+// the path between them; its hooks lose, delay and count, so a study has no Wire of its own for
+// that. StackStar is a Star whose servers are a Subject. FanIn is the barrier-synchronised workload
+// of incast on either Star.
 //
 // # Subjects
 //

@@ -1,6 +1,7 @@
 package testbed
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -27,60 +28,80 @@ type FanIn struct {
 type Query struct {
 	Took     time.Duration // from the query to the last byte of the last answer
 	Timeouts uint64        // expiries of the servers' retransmission timers
-	Most     uint64        // expiries at the server with the most
+	Most     uint64        // expiries at the server with the most; all of a StackStar
 }
 
-const fanInPort = 80
+// Servers is a client and the servers of a FanIn: a Star or a StackStar.
+type Servers interface {
+	connect(f *FanIn, a *Asker) error
+	timeouts() []uint64 // of each server, or of all together
+	run(until wheel.Time, done func() bool) error
+}
 
-// Run runs the workload in a new Star, and returns the queries after the warmup. A connection that
-// fails, and an answer missing at the Limit, are errors.
-func (f FanIn) Run(s *Star) (queries []Query, err error) {
-	timeouts := make([]uint64, len(s.Servers)) // of each server, before the query
-	net := s.World.Net
-	x := Exchange{Net: net, Request: f.Request, Response: f.Response}
-	a := &Asker{Exchange: x, Fail: func(e error) { err = e }}
-	a.Think = func() time.Duration {
-		return time.Duration(Uniform(f.Seed, 0x7417, uint64(a.Asked)) * float64(f.Think))
-	}
-	a.Begin = func() {
-		for i, h := range s.Servers {
-			timeouts[i] = h.Engine().Counters().TCPTimeouts
-		}
-	}
+// Run runs the workload between new hosts, and returns the queries after the warmup. A connection
+// that fails, and an answer missing at the Limit, are errors.
+func (f FanIn) Run(s Servers) (queries []Query, err error) {
+	var timeouts []uint64 // before the query
+	a := &Asker{Exchange: Exchange{Request: f.Request, Response: f.Response}, Fail: func(e error) { err = e }}
+	a.Think = func() time.Duration { return f.drawn(f.Think, 0x7417, uint64(a.Asked)) }
+	a.Begin = func() { timeouts = s.timeouts() }
 	a.Done = func(took time.Duration) {
 		if a.Asked <= f.Warmup {
 			return
 		}
 		q := Query{Took: took}
-		for i, h := range s.Servers {
-			n := h.Engine().Counters().TCPTimeouts - timeouts[i]
+		for i, n := range s.timeouts() {
+			n -= timeouts[i]
 			q.Timeouts, q.Most = q.Timeouts+n, max(q.Most, n)
 		}
 		queries = append(queries, q)
 	}
-	err = a.Dial(len(s.Servers), func(i int, app host.App) (*host.Session, error) {
-		server := &Answerer{Exchange: x}
-		if f.Service > 0 {
-			server.Service = func() time.Duration {
-				return time.Duration(Uniform(f.Seed, 0x5e71, uint64(a.Asked), uint64(i)) * float64(f.Service))
-			}
-		}
-		h := s.Servers[i]
-		if err := h.Listen(fanInPort, tcp.ListenConfig{Backlog: 1}, func() host.App { return server }); err != nil {
-			return nil, err
-		}
-		return s.Client.Dial(h, fanInPort, nil, app)
-	})
-	if err != nil {
+	if err := s.connect(&f, a); err != nil {
 		return nil, err
 	}
-	for err == nil && len(queries) < f.Queries {
-		if !net.Step() || net.Now() > wheel.Time(f.Limit) {
-			return nil, fmt.Errorf("testbed: %d of %d queries in %v", len(queries), f.Queries, time.Duration(net.Now()))
-		}
+	if e := s.run(wheel.Time(f.Limit), func() bool { return err != nil || len(queries) == f.Queries }); err == nil {
+		err = e
 	}
-	if faults := s.World.Faults(); err == nil && len(faults) > 0 {
-		err = faults[0]
+	if err == nil && len(queries) < f.Queries {
+		err = fmt.Errorf("testbed: %d of %d queries in %v", len(queries), f.Queries, f.Limit)
 	}
 	return queries, err
+}
+
+// drawn returns a random time, evenly up to most.
+func (f *FanIn) drawn(most time.Duration, parts ...uint64) time.Duration {
+	return time.Duration(Uniform(f.Seed, parts...) * float64(most))
+}
+
+// service returns the time until a server begins its answer.
+func (f *FanIn) service(a *Asker, server int) time.Duration {
+	return f.drawn(f.Service, 0x5e71, uint64(a.Asked), uint64(server))
+}
+
+func (s *Star) connect(f *FanIn, a *Asker) error {
+	a.Net = s.World.Net
+	return a.Dial(len(s.Servers), func(i int, app host.App) (*host.Session, error) {
+		server := &Answerer{Exchange: a.Exchange}
+		if f.Service > 0 {
+			server.Service = func() time.Duration { return f.service(a, i) }
+		}
+		h := s.Servers[i]
+		if err := h.Listen(ServePort, tcp.ListenConfig{Backlog: 1}, func() host.App { return server }); err != nil {
+			return nil, err
+		}
+		return s.Client.Dial(h, ServePort, nil, app)
+	})
+}
+
+func (s *Star) timeouts() (all []uint64) {
+	for _, h := range s.Servers {
+		all = append(all, h.Engine().Counters().TCPTimeouts)
+	}
+	return all
+}
+
+func (s *Star) run(until wheel.Time, done func() bool) error {
+	for net := s.World.Net; !done() && net.Step() && net.Now() <= until; {
+	}
+	return errors.Join(s.World.Faults()...)
 }

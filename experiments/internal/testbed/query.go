@@ -20,29 +20,30 @@ type Exchange struct {
 // Asker is a client that asks all its servers at once, waits for all answers, and asks again, over
 // connections that stay open. The first query begins when all connections are open.
 type Asker struct {
-	Exchange
-	Think func() time.Duration     // from the last answer to the next query
-	Begin func()                   // called before each query
-	Done  func(took time.Duration) // called when all answers are complete
-	Fail  func(error)              // called when a connection ends
+	Exchange                          // without Net in gVisor stacks
+	Think    func() time.Duration     // from the last answer to the next query
+	Begin    func()                   // called before each query
+	Done     func(took time.Duration) // called when all answers are complete
+	Fail     func(error)              // called when a connection ends
 
 	Asked int // queries so far
 
-	sessions []*host.Session
-	left     int // connections not yet open, or answers missing
-	since    wheel.Time
-	timer    wheel.Timer
+	ask   []func()            // sends a request over each connection
+	later func(at wheel.Time) // calls Expire then
+	left  int                 // connections not yet open, or answers missing
+	since wheel.Time
 }
 
 // Dial connects to the servers. dial opens the connection to server i, for a program.
 func (a *Asker) Dial(servers int, dial func(i int, app host.App) (*host.Session, error)) error {
-	a.left, a.timer = servers, a.Net.NewTimer(a)
+	timer := a.Net.NewTimer(a)
+	a.left, a.later = servers, func(at wheel.Time) { a.Net.StartTimer(timer, at) }
 	for i := range servers {
 		s, err := dial(i, &askerConn{asker: a})
 		if err != nil {
 			return err
 		}
-		a.sessions = append(a.sessions, s)
+		a.ask = append(a.ask, func() { s.Write(a.Request, 0) })
 	}
 	return nil
 }
@@ -56,16 +57,16 @@ func (a *Asker) arrived(now wheel.Time) {
 	if a.Asked > 0 {
 		a.Done(now.Sub(a.since))
 	}
-	a.Net.StartTimer(a.timer, now.Add(a.Think()))
+	a.later(now.Add(a.Think()))
 }
 
 // Expire implements sim.Handler: it sends a query.
 func (a *Asker) Expire(now wheel.Time) {
 	a.Asked++
-	a.left, a.since = len(a.sessions), now
+	a.left, a.since = len(a.ask), now
 	a.Begin()
-	for _, s := range a.sessions {
-		s.Write(a.Request, 0)
+	for _, ask := range a.ask {
+		ask()
 	}
 }
 
@@ -87,10 +88,15 @@ func (c *askerConn) OnEvents(now wheel.Time, s *host.Session, ev tcp.Events) {
 	}
 	if n := s.Readable(); n > 0 {
 		s.Consume(uint32(n))
-		if c.have += n; c.have >= uint64(a.Response) {
-			c.have -= uint64(a.Response)
-			a.arrived(now)
-		}
+		c.got(now, n)
+	}
+}
+
+// got notes bytes of the answer.
+func (c *askerConn) got(now wheel.Time, n uint64) {
+	if c.have += n; c.have >= uint64(c.asker.Response) {
+		c.have -= uint64(c.asker.Response)
+		c.asker.arrived(now)
 	}
 }
 

@@ -39,7 +39,10 @@ type sentKey struct {
 	seq  tcp.Seq
 }
 
-type sentTimes struct{ first, last wheel.Time }
+type sentTimes struct {
+	first, last wheel.Time
+	attempts    uint32 // of a Wire
+}
 
 // Trace implements tcp.Tracer.
 func (r *Record) Trace(ev *tcp.TraceEvent) {
@@ -57,14 +60,14 @@ func (r *Record) Trace(ev *tcp.TraceEvent) {
 	was, again := r.sent[k]
 	if ev.Rexmit > 0 {
 		if !again {
-			was = sentTimes{first: ev.T, last: ev.T} // the first transmission had other bounds
+			was.first, was.last = ev.T, ev.T // the first transmission had other bounds
 		}
 		r.Retransmissions = append(r.Retransmissions, Retransmission{
 			Conn: ev.Conn, At: ev.T, Seq: ev.Header.Seq, Len: ev.Len, Attempt: int(ev.Rexmit) + 1,
 			First: was.first, Last: was.last, Timed: ev.Timed, Timer: ev.Timer,
 		})
-		r.sent[k] = sentTimes{was.first, ev.T}
+		r.sent[k] = sentTimes{first: was.first, last: ev.T}
 		return
 	}
-	r.sent[k] = sentTimes{ev.T, ev.T}
+	r.sent[k] = sentTimes{first: ev.T, last: ev.T}
 }

@@ -91,8 +91,8 @@ func (r *stacksRun) build() (err error) {
 	if s.Kind == Binding && s.SACK == nil {
 		cfg.TCP[senderEnd].NoSACK = !s.Timers.Config().SACK
 	}
-	r.Stacks, err = NewStacks(cfg)
-	return err
+	r.Stacks = &Stacks{}
+	return r.make(cfg, false)
 }
 
 // Send implements virtual.Wire: the packet enters the link that all flows share.
@@ -105,7 +105,7 @@ func (r *stacksRun) Send(now wheel.Time, from int, p *virtual.Packet) (time.Dura
 			r.sent.lose(p.Header.DstPort, p.Start, attempt)
 		}
 	}
-	return Transit(now, fate)
+	return transit(now, fate)
 }
 
 // Arrive implements virtual.Wire: the packet enters the link of its flow.

@@ -1,6 +1,7 @@
 package testbed
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"time"
@@ -14,11 +15,12 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Stacks is two gVisor stacks with a wire between them, in virtual time. Either may run gVisor's
-// own TCP. The first end dials, and the second listens. Their programs are tasks of package
-// sockets.
+// Stacks is two gVisor stacks with a wire between them, in virtual time. The first end dials with
+// the TCP of a Subject, and the second listens with that of this project. Their programs are tasks
+// of package sockets.
 type Stacks struct {
-	Net *virtual.Net
+	Net   *virtual.Net
+	*Wire // nil if the plan has another
 
 	open []io.Closer
 	over bool // later failures are no errors
@@ -34,13 +36,46 @@ const (
 // ServePort is where servers listen.
 const ServePort = 80
 
-// NewStacks makes the stacks. The caller must Close them.
-func NewStacks(cfg virtual.Config) (*Stacks, error) {
-	net, err := virtual.New(cfg)
-	if err != nil {
-		return nil, err
+// StacksPlan configures Stacks.
+type StacksPlan struct {
+	Seed           uint64
+	Client         Subject
+	Change         func(client *tcp.Config) // changes the client, unless it is gVisor's; may be nil
+	Server         tcp.Config
+	NoSACK         bool           // of the server
+	ServerBuffer   int            // of a socket of the server for received data; 0 is gVisor's own
+	Up, Down       sim.LinkConfig // of the Wire, from the client to the server and back
+	UpKey, DownKey uint64         // seed their random numbers; the default is 0 and 1
+	Trace          bool           // fill in the Wire's Acked and Retransmissions
+	Wire           virtual.Wire   // in the place of Up and Down, if not nil
+}
+
+// NewStacks makes the stacks. The caller must Close or Finish them.
+func NewStacks(p StacksPlan) (*Stacks, error) {
+	s := &Stacks{}
+	if p.Wire == nil {
+		var err error
+		if s.Wire, err = newWire(&p); err != nil {
+			return nil, err
+		}
+		p.Wire = s.Wire
 	}
-	return &Stacks{Net: net}, nil
+	client := p.Client.Stack()
+	if p.Change != nil && !client.GVisor {
+		p.Change(&client.Config.Conn)
+	}
+	return s, s.make(virtual.Config{Seed: p.Seed, Wire: p.Wire, TCP: [2]virtual.TCP{
+		DialEnd:   client,
+		ListenEnd: {Config: netstack.Config{Conn: p.Server}, NoSACK: p.NoSACK, RecvBuffer: p.ServerBuffer},
+	}}, p.Trace)
+}
+
+func (s *Stacks) make(cfg virtual.Config, trace bool) (err error) {
+	if s.Net, err = virtual.New(cfg); err == nil && trace {
+		s.Wire.stacks = s
+		_, s.Wire.ours = netstack.Counters(s.Net.Stack(DialEnd))
+	}
+	return err
 }
 
 // Serve lets the second end listen, and starts a task for each connection.
@@ -129,7 +164,18 @@ func (s *Stacks) Finish(err error) error {
 	return left
 }
 
-// Discard reads a connection until it ends, and passes the size of each read to count.
+// Write starts a task that writes so many bytes.
+func (s *Stacks) Write(c *sockets.Conn, bytes int) {
+	s.Go(func() error {
+		_, err := c.Write(make([]byte, bytes))
+		return err
+	})
+}
+
+// Sink reads a connection until it ends.
+func Sink(c *sockets.Conn) error { return Discard(c, func(int) {}) }
+
+// Discard is Sink, and passes the size of each read to count.
 func Discard(c *sockets.Conn, count func(n int)) error {
 	for b := make([]byte, 64<<10); ; {
 		n, err := c.Read(b)
@@ -140,7 +186,8 @@ func Discard(c *sockets.Conn, count func(n int)) error {
 	}
 }
 
-// Wire is a virtual.Wire of a link in each direction. What a study adds to the path are its hooks.
+// Wire is the virtual.Wire of Stacks, a link in each direction. What a study adds to the path are
+// its hooks.
 type Wire struct {
 	// Before is called before a packet enters the link of an end.
 	Before func(now wheel.Time, from int)
@@ -150,15 +197,15 @@ type Wire struct {
 	// Arrived is called when a packet arrives.
 	Arrived func(now wheel.Time, from int, p *virtual.Packet)
 
-	// Of the connection of stacks that Follow names: the bytes that the second end has acknowledged,
-	// and the retransmissions of the first end. A timeout has caused the first of them after the
-	// counter of timeouts moved.
+	// With StacksPlan.Trace, if there is one connection: the bytes that the server has acknowledged,
+	// and the retransmissions of the client. A timeout has caused the first of them after the counter
+	// of timeouts moved.
 	Acked           uint64
 	Retransmissions []Retransmission
 
 	links    [2]*sim.Link
-	attempts map[segmentKey]uint32
-	stacks   *Stacks // nil follows none
+	segments map[segmentKey]*sentTimes
+	stacks   *Stacks // nil traces nothing
 	iss      tcp.Seq // of the first end
 	timeouts uint64  // of the first end, until its last packet
 	ours     bool    // the first end has this module's TCP, which counts after it has sent
@@ -171,23 +218,13 @@ type segmentKey struct {
 	start    uint64
 }
 
-// NewWire makes a wire of the links from the first end and back. The keys seed their random
-// numbers.
-func NewWire(there, back sim.LinkConfig, keys [2]uint64) (*Wire, error) {
-	w := &Wire{attempts: map[segmentKey]uint32{}}
-	for i, cfg := range []sim.LinkConfig{there, back} {
-		var err error
-		if w.links[i], err = sim.NewLink(cfg, keys[i]); err != nil {
-			return nil, err
-		}
+func newWire(p *StacksPlan) (w *Wire, err error) {
+	w = &Wire{segments: map[segmentKey]*sentTimes{}}
+	if w.links[DialEnd], err = sim.NewLink(p.Up, p.UpKey); err != nil {
+		return nil, err
 	}
-	return w, nil
-}
-
-// Follow has the wire fill in Acked and Retransmissions. The stacks have one connection.
-func (w *Wire) Follow(s *Stacks) {
-	w.stacks = s
-	_, w.ours = netstack.Counters(s.Net.Stack(DialEnd))
+	w.links[ListenEnd], err = sim.NewLink(p.Down, cmp.Or(p.DownKey, 1))
+	return w, err
 }
 
 // Link returns the link from an end.
@@ -198,25 +235,29 @@ func (w *Wire) Send(now wheel.Time, from int, p *virtual.Packet) (time.Duration,
 	if w.Before != nil {
 		w.Before(now, from)
 	}
-	attempt := uint32(1)
+	t := &sentTimes{first: now}
 	if p.End > p.Start {
 		k := segmentKey{from, p.Header.SrcPort, p.Header.DstPort, p.Start}
-		w.attempts[k]++
-		attempt = w.attempts[k]
+		if again := w.segments[k]; again != nil {
+			t = again
+		}
+		w.segments[k] = t
 	}
-	fate := w.links[from].Send(now, &sim.Packet{Start: p.Start, End: p.End, Attempt: attempt, Size: p.Size})
-	p.Tag = int64(attempt)
+	t.attempts++
+	fate := w.links[from].Send(now, &sim.Packet{Start: p.Start, End: p.End, Attempt: t.attempts, Size: p.Size})
+	p.Tag = int64(t.attempts)
 	if w.stacks != nil && from == DialEnd {
-		w.follow(now, p)
+		w.follow(now, p, t)
 	}
+	t.last = now
 	if w.Sent != nil {
 		w.Sent(now, from, p, &fate)
 	}
-	return Transit(now, fate)
+	return transit(now, fate)
 }
 
 // follow notes a packet of the first end.
-func (w *Wire) follow(now wheel.Time, p *virtual.Packet) {
+func (w *Wire) follow(now wheel.Time, p *virtual.Packet, t *sentTimes) {
 	if p.Header.Flags.Has(tcp.SYN) {
 		w.iss = p.Header.Seq
 	}
@@ -225,7 +266,7 @@ func (w *Wire) follow(now wheel.Time, p *virtual.Packet) {
 	}
 	if p.Tag > 1 {
 		w.Retransmissions = append(w.Retransmissions, Retransmission{At: now, Attempt: int(p.Tag),
-			Timed: !w.ours && w.timed() > 0, Timer: tcptimers.Rexmit})
+			First: t.first, Last: t.last, Timed: !w.ours && w.timed() > 0, Timer: tcptimers.Rexmit})
 	}
 	if !w.ours {
 		w.timeouts = w.stacks.Net.Counts(DialEnd).Timeouts
@@ -258,12 +299,12 @@ func (w *Wire) Arrive(now wheel.Time, from int, p *virtual.Packet) bool {
 	return true
 }
 
-// Transit returns a fate as virtual.Wire's Send does.
-func Transit(now wheel.Time, fate sim.Fate) (took time.Duration, ok bool) {
+// transit returns a fate as virtual.Wire's Send does.
+func transit(now wheel.Time, fate sim.Fate) (took time.Duration, ok bool) {
 	return fate.At.Sub(now), fate.Outcome == sim.Delivered
 }
 
-// Pass is virtual.Wire's Send over a link whose losses do not depend on the attempt.
-func Pass(now wheel.Time, l *sim.Link, p *virtual.Packet) (took time.Duration, ok bool) {
-	return Transit(now, l.Send(now, &sim.Packet{Start: p.Start, End: p.End, Attempt: 1, Size: p.Size}))
+// pass is virtual.Wire's Send over a link whose losses do not depend on the attempt.
+func pass(now wheel.Time, l *sim.Link, p *virtual.Packet) (took time.Duration, ok bool) {
+	return transit(now, l.Send(now, &sim.Packet{Start: p.Start, End: p.End, Attempt: 1, Size: p.Size}))
 }

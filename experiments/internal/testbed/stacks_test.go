@@ -31,8 +31,8 @@ func (w *lossyWire) Arrive(wheel.Time, int, *virtual.Packet) bool { return true 
 func TestStacksLoseALoneSegment(t *testing.T) {
 	for _, floor := range []time.Duration{0, time.Second} {
 		w := &lossyWire{}
-		s, err := NewStacks(virtual.Config{Seed: 1, TCP: [2]virtual.TCP{DialEnd: {GVisor: true, NoSACK: true, MinRTO: floor},
-			ListenEnd: {Config: netstack.DefaultConfig()}}, Wire: w})
+		s, err := NewStacks(StacksPlan{Seed: 1, Client: Subject{Kind: GVisor, NoSACK: true, Floor: floor},
+			Server: netstack.DefaultConfig().Conn, Wire: w})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,8 +57,8 @@ func TestStacksLoseALoneSegment(t *testing.T) {
 
 // TestStacksFail checks that the error of a task ends the run.
 func TestStacksFail(t *testing.T) {
-	s, err := NewStacks(virtual.Config{Seed: 1, TCP: [2]virtual.TCP{{Config: netstack.DefaultConfig()},
-		{Config: netstack.DefaultConfig()}}, Wire: &lossyWire{}})
+	s, err := NewStacks(StacksPlan{Seed: 1, Client: Subject{Kind: Binding, Timers: MustTimers("linux")},
+		Server: netstack.DefaultConfig().Conn, Wire: &lossyWire{}})
 	if err != nil {
 		t.Fatal(err)
 	}
