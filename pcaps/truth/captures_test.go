@@ -14,6 +14,9 @@ import (
 // TestPublicGate: on public captures the oracle repairs nearly all losses as they were repaired,
 // wherever the capture was made. It lists the others; docs/notes/captures.md has the cause of each.
 func TestPublicGate(t *testing.T) {
+	if testing.Short() {
+		t.Skip("TestTrials has the same goroutines: runs without -short")
+	}
 	const dir = "../../../shared/captures"
 	if _, err := os.Stat(dir); err != nil {
 		t.Skip(err)

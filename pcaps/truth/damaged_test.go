@@ -122,6 +122,9 @@ func TestDamageStops(t *testing.T) {
 
 // TestDamagedTrials judges replays of damaged captures by what other timers really do.
 func TestDamagedTrials(t *testing.T) {
+	if testing.Short() {
+		t.Skip("TestTrials has the same goroutines: runs without -short")
+	}
 	trials := &Trials{Seeds: 1, First: 5_000_000, Damages: parse(t, "begin:33%", "drop:1%", "cut:96", "resolution:4ms"), PerTrial: 4, every: 4}
 	r, n, err := trials.Run(t.Context())
 	if err != nil {

@@ -22,6 +22,9 @@ var differences = flag.Bool("differences", false, "TestGate logs each retransmis
 // kinds right at the sender 99 %, at the receiver with timestamps 97 %; with DSACK, precision and
 // recall of spurious retransmissions 99 %.
 func TestGate(t *testing.T) {
+	if testing.Short() {
+		t.Skip("TestTrials has the same goroutines: runs without -short")
+	}
 	g := Gate{Seeds: 5, every: 5}
 	if os.Getenv("TCPWHEEL_LONG") != "" {
 		g.every = 1

@@ -73,6 +73,9 @@ func past(t *testing.T, p *Player, from, to time.Duration) (all []Frame) {
 // TestThePastHasEveryPacket compares the log with what a viewer got live: the same packets, each
 // once and in order, and the results of those moments.
 func TestThePastHasEveryPacket(t *testing.T) {
+	if testing.Short() {
+		t.Skip("TestSameSeedSameResults has the same goroutines: runs without -short")
+	}
 	p := newPlayer(t)
 	var viewer Viewer
 	live := make([][]Transmission, p.Lanes())
@@ -158,6 +161,9 @@ func TestBranchIsTheSameRun(t *testing.T) {
 
 // TestOtherLanesHaveTheSameHistory gives a lane another TCP: the others did the same.
 func TestOtherLanesHaveTheSameHistory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("TestSameSeedSameResults has the same goroutines: runs without -short")
+	}
 	p := newPlayer(t)
 	control(t, p, "tail", "1")
 	play(t, p, 5*time.Second)

@@ -87,6 +87,9 @@ func TestUserLossWaitsForATimer(t *testing.T) {
 
 // TestUserLossInSmallSteps repeats a run with losses by the user in other steps.
 func TestUserLossInSmallSteps(t *testing.T) {
+	if testing.Short() {
+		t.Skip("TestSameSeedSameResults has the same goroutines: runs without -short")
+	}
 	const actions = "1s:tail=1,1s:tail=2,3s:drop=3,5.5s:tail=1"
 	a, b := newRun(t, 7, actions), newRun(t, 7, actions)
 	advance(t, a, ten)
