@@ -302,7 +302,7 @@ func (r *Report) writeSources(b *strings.Builder) {
 		parts = append(parts, fmt.Sprintf("%s for %d", read, claims[read]))
 	}
 	b.WriteString("\n")
-	prose(b, "", "Read of the sources of all published results: "+strings.Join(parts, ", ")+".")
+	prose(b, "", "What was read of the source, by published results: "+strings.Join(parts, ", ")+".")
 }
 
 // writeLooks writes a line for each published claim: what was read of its source, the words there,
