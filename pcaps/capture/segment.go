@@ -91,9 +91,28 @@ func parseCut(b []byte) (tcp.Header, error) {
 		i += size
 	}
 	copy(whole[:], b[:i])
+	cutSACK(whole[i:], b[i:])
 	whole[12] = tcp.MaxHeaderLen / 4 << 4
 	h, _, err := tcp.ParseHeader(whole[:])
 	return h, err
+}
+
+// cutSACK copies the blocks of a SACK option that is cut short to whole. One whose right edge is
+// missing has at least its first byte: 96 bytes of a packet over IPv6 with timestamps end there.
+func cutSACK(whole, b []byte) {
+	const kind, block = 5, 8 // RFC 2018 §3
+	if len(b) < 2+block/2 || b[0] != kind {
+		return
+	}
+	n := (len(b) - 2 + block/2) / block
+	if 2+n*block > min(int(b[1]), len(whole)) {
+		return
+	}
+	copy(whole, b[:min(len(b), 2+n*block)])
+	whole[1] = byte(2 + n*block)
+	if last := whole[2+(n-1)*block:]; len(b) < 2+n*block {
+		binary.BigEndian.PutUint32(last[block/2:], binary.BigEndian.Uint32(last)+1)
+	}
 }
 
 // longest is the longest segment on an Ethernet wire. A longer one was assembled by the host or its

@@ -2,6 +2,7 @@ package capture
 
 import (
 	"encoding/binary"
+	"slices"
 	"testing"
 
 	"tcpwheel/netstack/tcp"
@@ -89,5 +90,33 @@ func TestCutOptions(t *testing.T) {
 	data = ip4(6, here4, there4, b)
 	if d, got := decodeOne(101, data, len(data)); got != isTCP || d.p.Header.Options.MSS != 99 || !d.p.Problems.Has(OptionsCut) {
 		t.Errorf("option of length 0: %v, %+v, problems %b", got, d.p.Header.Options, d.p.Problems)
+	}
+}
+
+// TestCutSACK cuts a SACK option of two blocks short behind each of its bytes. A block without its
+// right edge has its first byte.
+func TestCutSACK(t *testing.T) {
+	h := tcp.Header{SrcPort: 1, DstPort: 2, Flags: tcp.ACK, Ack: 5000}
+	h.Options.NumSACK = 2
+	h.Options.SACK[0] = tcp.SeqRange{Start: 6000, End: 7000}
+	h.Options.SACK[1] = tcp.SeqRange{Start: 8000, End: 9000}
+	data := ip4(6, here4, there4, h.AppendTo(nil))
+	blocks := len(data) - 16
+	for keep := blocks - 4; keep < len(data); keep++ {
+		d, got := decodeOne(101, data, keep)
+		var want []tcp.SeqRange
+		if seen := keep - blocks; seen >= 4 {
+			want = append(want, tcp.SeqRange{Start: 6000, End: 6001})
+			if seen >= 8 {
+				want[0].End = 7000
+			}
+			if seen >= 12 {
+				want = append(want, tcp.SeqRange{Start: 8000, End: 8001})
+			}
+		}
+		o := &d.p.Header.Options
+		if got != isTCP || !slices.Equal(o.SACK[:o.NumSACK], want) || !d.p.Problems.Has(OptionsCut) {
+			t.Errorf("%d bytes of the blocks: %v, %v, problems %b, want %v", keep-blocks, got, o.SACK[:o.NumSACK], d.p.Problems, want)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package track
 
 import (
+	"slices"
 	"time"
 
 	"tcpwheel/netstack/tcp"
@@ -84,7 +85,7 @@ func (f *Flow) readACK(p *capture.Packet, now wheel.Time) {
 		f.offered = 0
 	}
 	if a.sacks, a.dsack = 0, false; o.NumSACK > 0 {
-		f.readSACK(a, h)
+		f.readSACK(a, h, p.Problems.Has(capture.OptionsCut))
 	}
 	if s := f.probe; s != nil && s.start == f.max && pos >= s.end {
 		f.Bytes += s.end - s.start
@@ -139,14 +140,18 @@ func (f *Flow) offeredWindow(h *tcp.Header) int64 {
 	return n
 }
 
-// readSACK reads the blocks that can belong to f.
-func (f *Flow) readSACK(a *ack, h *tcp.Header) {
+// readSACK reads the blocks that can belong to f. cut says that the end of the last one may be
+// missing.
+func (f *Flow) readSACK(a *ack, h *tcp.Header, cut bool) {
 	o := &h.Options
 	_, dsack := o.DSACK(h.Ack)
 	for i := range o.NumSACK {
 		r := o.SACK[i]
 		b := block{f.pos(r.Start), 0}
 		b.end = b.start + int64(r.Len())
+		if cut && i == o.NumSACK-1 && r.Len() == 1 {
+			b.end = f.wholeBlock(b.start)
+		}
 		if r.Len() == 0 || r.Len() >= maxSeqStep || b.end > f.max && b.end > a.pos || b.start < f.una-maxSeqStep {
 			continue
 		}
@@ -155,6 +160,20 @@ func (f *Flow) readSACK(a *ack, h *tcp.Header) {
 			a.dsack = dsack
 		}
 	}
+}
+
+// wholeBlock returns the end of the segment at start, where a SACK block begins whose end is cut
+// off: a receiver reports segments.
+func (f *Flow) wholeBlock(start int64) int64 {
+	for _, r := range slices.Backward(f.recent) {
+		if r.start == start {
+			return r.end
+		}
+	}
+	if i := f.board.find(start); i < f.board.len() && f.board.at(i).start <= start {
+		return f.board.at(i).end
+	}
+	return start + 1
 }
 
 // lagSure reports whether the lag was measured at a handshake, or often enough.

@@ -220,3 +220,34 @@ func TestReceiverAsksForWhatWasCaptured(t *testing.T) {
 		t.Errorf("spurious %v by %v, %v lost, want a necessary retransmission and a stall", e.Spurious, e.Evidence, e.TimeLost)
 	}
 }
+
+// TestSACKBlockCutOff has the first half of a SACK block, as 96 bytes of a packet over IPv6 with
+// timestamps do. Below the ACK it reports a duplicate, above it a segment that arrived.
+func TestSACKBlockCutOff(t *testing.T) {
+	cut := func(start tcp.Seq) option {
+		return func(p *capture.Packet) {
+			p.Problems |= capture.OptionsCut
+			sacks([2]tcp.Seq{start, start + 1})(p)
+		}
+	}
+	below := tcp.Seq(0)
+	below -= 1000
+	l := newLab(t, Config{})
+	l.open(0)
+	l.send(100, true, 1, 1000, 1)
+	l.send(230, true, 1, 1000, 1)
+	l.send(250, false, 1, 0, 1001, cut(below))
+	if e := l.only(); e.Spurious != Spurious || e.Evidence != ByDSACK {
+		t.Errorf("spurious: %v by %v, want yes by dsack", e.Spurious, e.Evidence)
+	}
+	l = newLab(t, Config{})
+	l.open(0)
+	l.send(100, true, 1, 1000, 1)
+	l.send(110, true, 1001, 1000, 1)
+	l.send(160, false, 1, 0, 1, cut(1000))
+	l.send(165, true, 1, 1000, 1)
+	l.send(215, false, 1, 0, 2001)
+	if e := l.only(); e.Kind != Fast {
+		t.Errorf("%v, want fast", e.Kind)
+	}
+}
