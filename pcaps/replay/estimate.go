@@ -4,7 +4,8 @@ import "time"
 
 // Estimate is what a policy would have made of one loss. Saved is the oracle's recovery time less
 // the policy's, by range. Low and High bound it: they are the least and the most by any key whose
-// fates the capture shows, apart by what the replay of this loss may be wrong by.
+// fates the capture shows, apart by what the replay of this loss may be wrong by. Low is not above 0
+// if the first retransmission was lost, too: the path may not have been there before the repair.
 type Estimate struct {
 	Oracle, TRec     time.Duration
 	Saved, Low, High time.Duration
@@ -33,5 +34,21 @@ func (r *Result) Estimate(loss, choice int) (e Estimate, why string) {
 		}
 	}
 	e.Low, e.High = e.Low-r.Doubts[loss], e.High+r.Doubts[loss]
+	if r.mayBeOut(loss) {
+		e.Low = min(e.Low, 0)
+	}
 	return e, ""
+}
+
+// mayBeOut reports whether all was lost in a row that left from a loss to its first retransmission
+// or later. Nothing shows that the path carried anything before the captured repair.
+func (r *Result) mayBeOut(loss int) bool {
+	l := &r.Captured.Losses[loss]
+	p := &r.Captured.Paths[l.Flow]
+	for _, s := range p.LossSpans {
+		if s.From <= l.Sent && l.Sent <= s.To {
+			return s.To >= l.Sent.Add(l.D)
+		}
+	}
+	return false
 }

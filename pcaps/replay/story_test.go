@@ -442,3 +442,36 @@ func TestOracleRepairsStories(t *testing.T) {
 		t.Errorf("one loss: %v, %q", sum.Effect, sum.Why)
 	}
 }
+
+// TestSureOnlyOfOneLoss: where the first retransmission was lost, too, the path may have carried
+// nothing until the captured repair, and a sooner one may have been lost as well.
+func TestSureOnlyOfOneLoss(t *testing.T) {
+	for _, test := range []struct {
+		repair string
+		sure   bool
+	}{
+		{"680 < ack 801", true},
+		{"1860 > P 501:801 ack 1\n1880 < ack 801", false},
+	} {
+		conn, s, err := told(t, handshake+`
+		30   > P 1:501 ack 1
+		50   < ack 501
+		60   > P 501:801 ack 1
+		660  > P 501:801 ack 1
+		`+test.repair+`
+		1900 > P 801:901 ack 1
+		1920 < ack 901`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		st := &Study{Choices: choices(t, "per-segment@1ms")}
+		r, err := st.Run("", conn, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, why := r.Estimate(0, 0)
+		if why != "" || e.Saved < 400*time.Millisecond || e.Low > 0 != test.sure || e.High < e.Saved {
+			t.Errorf("%q: %+v, %q, want a saving that is sure: %v", test.repair, e, why, test.sure)
+		}
+	}
+}
