@@ -411,7 +411,10 @@ func (f *Flow) advanceUna(a *ack, m *ackRTT) {
 	if len(f.waiting) > 0 {
 		f.judgeAcked(a)
 	}
-	proved := f.board.sacked >= 3 || !v.hasSACK && v.dupACKs >= 3
+	proved, asked := f.board.sacked >= 3 || !v.hasSACK && v.dupACKs >= 3, wheel.Time(0)
+	if f.board.sacked > 0 || v.dupACKs > 0 {
+		asked = v.lastACK
+	}
 	for f.board.len() > 0 {
 		s := f.board.at(0)
 		if s.start >= a.pos {
@@ -433,19 +436,24 @@ func (f *Flow) advanceUna(a *ack, m *ackRTT) {
 		if part {
 			if s.transmissions > 0 && s.start == 0 { // a SYN whose data was not accepted
 				f.board.split(f.conn.memory, 0, a.pos)
-				f.board.acknowledge(f.conn.memory, false)
+				f.board.acknowledge(f.conn.memory, 0, false)
 			} else {
 				s.start = a.pos
 			}
 			break
 		}
 		f.ackedTS = s.ts
-		if s.sacked && proved { // of a flight with holes only the others are retransmitted
+		switch {
+		case s.sacked && proved: // of a flight with holes only the others are retransmitted
 			f.board.pop()
-		} else {
-			f.board.acknowledge(f.conn.memory, proved)
+		case s.sacked:
+			f.board.acknowledge(f.conn.memory, 0, false)
+		default:
+			f.board.acknowledge(f.conn.memory, asked, proved)
 		}
-		proved = proved && v.hasSACK // without SACK, duplicate ACKs prove only the first one lost
+		if !v.hasSACK { // duplicate ACKs ask only for the first one
+			proved, asked = false, 0
+		}
 	}
 	f.una = max(f.una, a.pos)
 	v.unaMoved, v.dupACKs = a.at, 0

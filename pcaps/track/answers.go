@@ -78,6 +78,8 @@ func (f *Flow) explainEnd(e *Episode) string {
 	switch {
 	case e.Gap != NoGap:
 		return fmt.Sprintf("end captured: no: packet %d acknowledges them, but is not the first ACK to do so: %s", e.GapPacket, gapWords[e.Gap])
+	case e.Repaired && e.AckedPacket < e.RepairPacket:
+		return fmt.Sprintf("end captured: yes: packet %d acknowledges them; it passed the point of capture before packet %d, and reached their sender %s after it", e.AckedPacket, e.RepairPacket, SpanText(e.P))
 	case e.Repaired:
 		return fmt.Sprintf("end captured: yes: packet %d acknowledges them, %s after packet %d, which arrived", e.AckedPacket, SpanText(e.P), e.RepairPacket)
 	}

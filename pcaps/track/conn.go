@@ -242,6 +242,8 @@ func (c *Conn) handle(p *capture.Packet, dir int, damaged bool) {
 	f.onlySYN = h.Flags&(tcp.SYN|tcp.ACK) == tcp.SYN && (f.onlySYN || !f.started)
 	if h.Flags.Has(tcp.RST) {
 		c.reset = true
+		f.endWait(now)
+		g.endWait(now)
 		f.emit(ResetSeen, p.Number, now, now, f.max, f.max, nil)
 		c.noteFact(p, dir, now, now, ResetSeen)
 		return

@@ -196,7 +196,11 @@ func (f *Flow) abandonEpisode() {
 // finish completes the flow and frees its working memory.
 func (f *Flow) finish() {
 	if f.board.len() > 0 && f.episode != nil && f.other().started {
-		f.noteStall(f.conn.Last, false)
+		end := f.conn.Last
+		if f.gaveUp != 0 && f.gaveUp >= maxTime(f.view.newData, f.view.retransmitted) {
+			end = f.gaveUp
+		}
+		f.noteStall(end, false)
 	}
 	f.endZeroWindow(f.conn.Last)
 	f.RTT.finish()

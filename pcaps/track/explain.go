@@ -49,6 +49,7 @@ var rules = []rule{
 	{"just after an ACK that restarts the timer", justRestarted, kind(Unknown)},
 	{"just after an ACK", noTimeout, kind(Unknown)},
 	{"ACKs before it may not have been understood", acksUnclear, kind(Unknown)},
+	{"the only segment in flight, with new data behind it", noProbe, byTimer(RTO)},
 	{"the only segment in flight", func(_ *Flow, c *clue) bool { return c.alone }, byTimer(Unknown)},
 	{"the first segment in flight", func(_ *Flow, c *clue) bool { return c.isFirst }, byTimer(RTO)},
 	{"the last segment in flight", func(_ *Flow, c *clue) bool { return c.isLast }, byTimer(TLP)},
@@ -192,6 +193,9 @@ func provedButLate(f *Flow, c *clue) bool {
 
 func proved(_ *Flow, c *clue) bool { return c.proof != none }
 
+// noProbe: RFC 8985 §7.3, a probe sends new data or the last segment, never both at once.
+func noProbe(_ *Flow, c *clue) bool { return c.alone && c.r.hasNew }
+
 // sameRecovery: away from the sender, one recovery may look like several, as retransmissions are
 // lost before the point of capture.
 func sameRecovery(f *Flow, c *clue) bool {
@@ -243,6 +247,8 @@ func (f *Flow) explainAcked(r *Retransmission) {
 	switch age := span(r.PrevSent, r.Sent); {
 	case r.provedLost && span(v.unaMoved, r.Sent) < max(2*f.RTT.Min, leastTimeout):
 		r.Kind = Fast // proofs of the loss were still on their way
+	case r.asked != 0 && span(r.asked, r.Sent) <= f.answerTime():
+		r.Kind = Fast // the ACK that asked for it came just before
 	case f.episode == nil && r.hasNew: // the end of a recovery made Src go on
 	case v.retransmitted != 0 && r.Sent.Sub(v.retransmitted) < 2*f.RTT.Min+queueSkew:
 		r.Kind = v.lastKind

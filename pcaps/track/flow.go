@@ -101,9 +101,10 @@ type Flow struct {
 
 	finEnd      int64
 	finSeen     wheel.Time
-	claim       seqSpan // as ackedUnseen, or all before base, and when: see refutes
-	ackedUnseen seqSpan // the last bytes that were acknowledged before they were captured
-	tooBig      seqSpan // in flight, from the segment that an ICMP error called too large
+	gaveUp      wheel.Time // when a RST of either end came, after all that was sent; else 0
+	claim       seqSpan    // as ackedUnseen, or all before base, and when: see refutes
+	ackedUnseen seqSpan    // the last bytes that were acknowledged before they were captured
+	tooBig      seqSpan    // in flight, from the segment that an ICMP error called too large
 	recent      []*Retransmission
 	jumps       ackJumps
 	// End of the last new data that followed a silence as long as a timeout, in both directions.
@@ -248,8 +249,9 @@ func (f *Flow) findSegmentSize() int32 {
 func (f *Flow) clear() {
 	f.conn.memory.freeACKs(&f.pending)
 	b := &f.board
-	clear(b.last)
-	*b = scoreboard{ring: b.ring, last: b.last}
+	clear(b.last.all)
+	clear(b.asked.all)
+	*b = scoreboard{ring: b.ring, last: ackedRing{all: b.last.all}, asked: ackedRing{all: b.asked.all}}
 }
 
 // extend appends a segment.

@@ -77,7 +77,8 @@ func (m *memory) release(f *Flow) {
 	if !m.last {
 		m.freeACKs(&f.pending)
 		m.segments.put(f.board.ring)
-		m.history.put(f.board.last)
+		m.history.put(f.board.last.all)
+		m.history.put(f.board.asked.all)
 		m.copies.put(f.copies.sets)
 		m.samples.put(f.rtts.ring[:cap(f.rtts.ring)])
 		m.stamps.put(f.stamps.ring)

@@ -37,7 +37,9 @@ type Retransmission struct {
 	duplicate    ledger.Set // what DSACKs have reported of it, or was known to have arrived
 	estimated    bool       // PrevSent is when its bytes were acknowledged
 	provedLost   bool       // ACKs had proved an earlier transmission lost
+	asked        wheel.Time // when the last ACK asked for it, if it is acknowledged; else 0
 	hasNew       bool       // the packet has new bytes, too
+	pathSlow     bool       // the path was slower than usual when its answer was due
 	notKept      bool       // Dst asks for it although the original was captured
 	byModel      kindsByModel
 	rule         string     // of explain
@@ -61,7 +63,9 @@ func (f *Flow) sendOld(p *capture.Packet, at, now wheel.Time, start, end int64, 
 		f.deliverAsking(f.board.at(i), start, now, at)
 	}
 	from := max(start, f.una)
-	if m := &f.ackedUnseen; start >= m.start && end <= m.end && (now.Sub(m.at) < queueSkew || start == m.start && f.ipIDs.follows(ipID(p))) {
+	m := &f.ackedUnseen
+	follows := start >= m.start && end <= m.end && (now.Sub(m.at) < queueSkew || start == m.start && f.ipIDs.follows(ipID(p)))
+	if follows || f.leftBeforeACK(start, end, h) {
 		if start == m.start {
 			m.start = end
 		}
@@ -119,6 +123,20 @@ func (f *Flow) sendOld(p *capture.Packet, at, now wheel.Time, start, end int64, 
 	}
 }
 
+// leftBeforeACK reports whether bytes that were acknowledged, and never captured, have a timestamp
+// that Dst has echoed since: they left before that ACK, and come late.
+func (f *Flow) leftBeforeACK(start, end int64, h *tcp.Header) bool {
+	m := &f.stamps
+	if end > f.seenUna || !h.Options.HasTimestamps || !m.any || int32(h.Options.TSVal-m.echoed) > 0 {
+		return false
+	}
+	if i := f.board.find(start); i < f.board.len() && f.board.at(i).start <= start {
+		return f.board.at(i).missing
+	}
+	s := f.board.acked(start)
+	return s != nil && !s.captured
+}
+
 // wasAcked reports whether an ACK of everything before end was captured before now. It is no ACK of
 // the packet captured now: buffers of the capture do not swap packets so far apart.
 func (f *Flow) wasAcked(end int64, now wheel.Time) bool {
@@ -159,7 +177,7 @@ func (f *Flow) newRetransmission(p *capture.Packet, at, now wheel.Time, start, e
 		if s := f.board.acked(start); s != nil {
 			r.PrevSent, r.originalSeen, r.estimated = s.sent, s.captured, false
 			r.FirstPacket = s.packet
-			r.provedLost = s.provedLost
+			r.provedLost, r.asked = s.provedLost, s.asked
 			s.sent = at
 		}
 	}

@@ -41,8 +41,15 @@ type ackedSegment struct {
 	sent       wheel.Time // last transmission
 	packet     int64      // first transmission; 0 if none was captured
 	bytes      uint32
-	captured   bool // at least one transmission was
-	provedLost bool // acknowledged after ACKs had shown that it was lost
+	captured   bool       // at least one transmission was
+	provedLost bool       // acknowledged after ACKs had shown that it was lost
+	asked      wheel.Time // when the last ACK before that came if it asked for it; else 0
+}
+
+// ackedRing is the last segments that were acknowledged.
+type ackedRing struct {
+	all  []ackedSegment
+	next int32 // where the next one goes
 }
 
 // scoreboard holds the segments from SND.UNA to SND.NXT, adjacent and in order (RFC 6675 §4), and
@@ -53,8 +60,8 @@ type scoreboard struct {
 	n      int32
 	sacked int32 // number of SACKed segments
 
-	next int32
-	last []ackedSegment // a ring, too; the next one goes to next
+	last  ackedRing // acknowledged
+	asked ackedRing // the ones among them that ACKs had asked for
 }
 
 // ackedKept is the number of acknowledged segments that find their retransmissions.
@@ -94,31 +101,47 @@ func (b *scoreboard) pop() {
 	}
 }
 
-// acknowledge removes the first segment and remembers it.
-func (b *scoreboard) acknowledge(m *memory, provedLost bool) {
-	s := b.at(0)
-	if n := len(b.last); int(b.next) == n {
-		if b.next = 0; n < ackedKept {
-			b.next, b.last = int32(n), m.history.grow(b.last, max(2*n, 2))
-			clear(b.last[n:])
-		}
+// acknowledge removes the first segment and remembers it. ACKs asked for it until asked, if not 0.
+func (b *scoreboard) acknowledge(m *memory, asked wheel.Time, provedLost bool) {
+	s, r := b.at(0), &b.last
+	if asked != 0 { // many others may be acknowledged before its retransmission comes
+		r = &b.asked
 	}
-	a := &b.last[b.next] // field by field: a copy of what was just stored is slow
+	a := r.add(m) // field by field: a copy of what was just stored is slow
 	a.start, a.sent, a.packet, a.bytes = s.start, s.sent, s.packet, uint32(s.end-s.start)
-	a.captured, a.provedLost = s.transmissions > 0, provedLost
-	b.next++
+	a.captured, a.provedLost, a.asked = s.transmissions > 0, provedLost, asked
 	b.pop()
 }
 
-// acked returns the acknowledged segment that contains pos, nil if it is not among the last ones.
-func (b *scoreboard) acked(pos int64) *ackedSegment {
-	for i := range b.last {
-		newest := (int(b.next) - 1 - i) & (len(b.last) - 1)
-		if s := &b.last[newest]; s.start <= pos && pos < s.start+int64(s.bytes) {
+// add returns where the next segment goes.
+func (r *ackedRing) add(m *memory) *ackedSegment {
+	if n := len(r.all); int(r.next) == n {
+		if r.next = 0; n < ackedKept {
+			r.next, r.all = int32(n), m.history.grow(r.all, max(2*n, 2))
+			clear(r.all[n:])
+		}
+	}
+	r.next++
+	return &r.all[r.next-1]
+}
+
+// find returns the segment that contains pos, nil if there is none.
+func (r *ackedRing) find(pos int64) *ackedSegment {
+	for i := range r.all {
+		newest := (int(r.next) - 1 - i) & (len(r.all) - 1)
+		if s := &r.all[newest]; s.start <= pos && pos < s.start+int64(s.bytes) {
 			return s
 		}
 	}
 	return nil
+}
+
+// acked returns the acknowledged segment that contains pos, nil if it is not among the last ones.
+func (b *scoreboard) acked(pos int64) *ackedSegment {
+	if s := b.last.find(pos); s != nil {
+		return s
+	}
+	return b.asked.find(pos)
 }
 
 // dropLast removes the last segment.

@@ -17,7 +17,7 @@ func TestScoreboard(t *testing.T) {
 		switch n := len(want); {
 		case r.IntN(1000) == 0:
 			m.segments.put(b.ring)
-			m.history.put(b.last)
+			m.history.put(b.last.all)
 			b, want, last = scoreboard{}, nil, nil
 		case n == 0 || r.IntN(100) < 50-n/2:
 			s := outstanding{start: end, end: end + 2 + int64(r.IntN(9)), packet: int64(step)}
@@ -27,7 +27,7 @@ func TestScoreboard(t *testing.T) {
 			b.pop()
 			want = want[1:]
 		case r.IntN(2) == 0:
-			b.acknowledge(m, false)
+			b.acknowledge(m, 0, false)
 			last, want = append(last, want[0]), want[1:]
 		default:
 			i := r.IntN(n)

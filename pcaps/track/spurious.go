@@ -60,6 +60,7 @@ func (f *Flow) judgeAcked(a *ack) {
 	var over []*Retransmission
 	for _, r := range slices.Backward(f.waiting) {
 		if r.end > a.pos {
+			r.pathSlow = r.pathSlow || f.slowerThan(r, a)
 			continue
 		}
 		r.acked = true
@@ -88,6 +89,7 @@ func (f *Flow) judgeAcked(a *ack) {
 			r.judge(Necessary, ByEifel, a.number)
 		case soon:
 			r.judge(Spurious, ByTiming, a.number)
+		case r.pathSlow: // an original that took as long may have caused it
 		case inTime || f.conn.captured.unsure(r.Sent, a.at) == 0:
 			r.judge(Necessary, ByTiming, a.number)
 		}
@@ -99,6 +101,15 @@ func (f *Flow) judgeAcked(a *ack) {
 			f.jumps.add(a.at, over)
 		} // else one of them may have arrived before the one at SND.UNA and caused that duplicate ACK
 	}
+}
+
+// slowerThan reports whether an ACK came when the answer to a retransmission was due long since,
+// and yet acknowledges only a segment that left once, before. The path was slow then, or the other
+// end.
+func (f *Flow) slowerThan(r *Retransmission, a *ack) bool {
+	s := f.board.at(0)
+	return s.end <= a.pos && a.pos <= r.start && s.transmissions == 1 && !s.filledLate && s.sent <= r.PrevSent &&
+		f.RTT.Samples > 0 && span(r.Sent, a.at) > f.RTT.Min*5/4+f.answerTime()
 }
 
 // noteDenial marks the segment that an ACK asks for although it was captured before. At the

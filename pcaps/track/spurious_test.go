@@ -251,3 +251,100 @@ func TestSACKBlockCutOff(t *testing.T) {
 		t.Errorf("%v, want fast", e.Kind)
 	}
 }
+
+// TestSlowPathIsNoLoss probes after 110 ms. When the answer to the probe is long overdue, an ACK of
+// the segment before it alone comes, and then the other one: both may be late by as much. Where the
+// receiver only delays its ACK of the first segment, it comes in time.
+func TestSlowPathIsNoLoss(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		acked float64 // the segment before
+		want  Spuriousness
+		lost  bool
+	}{
+		{"slow", 329.9, Undecided, false},
+		{"delayed ACK", 250, Necessary, true},
+	} {
+		l := newLab(t, Config{})
+		l.open(0)
+		l.send(100, true, 1, 500, 1)
+		l.send(100.1, true, 501, 500, 1)
+		l.send(210, true, 501, 500, 1)
+		l.send(test.acked, false, 1, 0, 501)
+		l.send(330, false, 1, 0, 1001)
+		if e := l.only(); e.Spurious != test.want || e.TimeLost > 0 != test.lost {
+			t.Errorf("%s: spurious: %v, %v lost, want %v, %v", test.name, e.Spurious, e.TimeLost, test.want, test.lost)
+		}
+	}
+}
+
+// TestLateDataThatWasAcknowledged captures data two seconds after its ACK, which echoes its
+// timestamp: it left before that ACK, and only once.
+func TestLateDataThatWasAcknowledged(t *testing.T) {
+	l := newLab(t, Config{})
+	l.open(0, withStamps(1000, 7))
+	l.send(150, false, 1, 0, 501, withStamps(20, 1100))
+	l.send(151, false, 1, 0, 1001, withStamps(21, 1101))
+	l.send(2000, true, 1, 500, 1, withStamps(1100, 20))
+	l.send(2001, true, 501, 500, 1, withStamps(1101, 20))
+	l.send(2100, true, 1001, 500, 1, withStamps(3100, 21))
+	l.send(2150, false, 1, 0, 1501, withStamps(2000, 3100))
+	f := &l.done(1)[0].Flows[0]
+	if len(f.Episodes) != 0 || f.Bytes != 1500 {
+		t.Errorf("%d episodes of %d bytes, want 0 of 1500", len(f.Episodes), f.Bytes)
+	}
+}
+
+// TestAskedForLongAgo captures at the receiver. Packets overtake one, three duplicate ACKs ask for
+// it, and twenty segments are acknowledged before its retransmission comes: it is a fast one of the
+// segment that came late.
+func TestAskedForLongAgo(t *testing.T) {
+	l := newLab(t, Config{})
+	at := func(ms float64, fromA bool, seq, length, ack int, id uint32) {
+		l.send(ms, fromA, seq, length, ack, withID(id), func(p *capture.Packet) {
+			p.TTL = map[bool]uint8{true: 57, false: 64}[fromA]
+			if seq == 0 {
+				p.Header.Flags, p.Header.Options.HasMSS, p.Header.Options.MSS = tcp.SYN, true, 1460
+				if !fromA {
+					p.Header.Flags |= tcp.ACK
+				}
+			}
+		})
+	}
+	at(0, true, 0, 0, 0, 100)
+	at(0.01, false, 0, 0, 1, 1)
+	at(50, true, 1, 0, 1, 101)
+	at(60, true, 1, 1000, 1, 102)
+	at(60.01, false, 1, 0, 1001, 2)
+	for i := range 3 { // 104 to 106
+		at(61+float64(i)/10, true, 2001+1000*i, 1000, 1, uint32(104+i))
+		at(61.01+float64(i)/10, false, 1, 0, 1001, uint32(3+i))
+	}
+	at(61.5, true, 1001, 1000, 1, 103)
+	at(61.51, false, 1, 0, 5001, 6)
+	for i := range 20 {
+		at(62+float64(i), true, 5001+1000*i, 1000, 1, uint32(107+i))
+		at(62.01+float64(i), false, 1, 0, 6001+1000*i, uint32(7+i))
+	}
+	at(112, true, 1001, 1000, 1, 127)
+	at(112.01, false, 1, 0, 25001, 27)
+	e := l.only()
+	if e.Kind != Fast || e.Spurious != Spurious || e.FirstPacket != 12 || e.D < 50*ms || e.D > 52*ms {
+		t.Errorf("%v after %v, spurious: %v, first packet %d, want fast after 51ms, yes, 12", e.Kind, e.D, e.Spurious, e.FirstPacket)
+	}
+}
+
+// TestOldAndNewDataIsNoProbe retransmits a segment with new data behind it: a stack that cuts its
+// stream again does that after a timeout. A probe sends one or the other.
+func TestOldAndNewDataIsNoProbe(t *testing.T) {
+	l := newLab(t, Config{})
+	l.open(0)
+	l.send(100, true, 1, 10, 1)
+	l.send(150, false, 1, 0, 11)
+	l.send(200, true, 11, 10, 1)
+	l.send(400, true, 11, 60, 1)
+	l.send(450, false, 1, 0, 71)
+	if e := l.only(); e.Kind != RTO {
+		t.Errorf("%v, want rto", e.Kind)
+	}
+}

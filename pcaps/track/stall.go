@@ -43,6 +43,13 @@ func (f *Flow) noteStall(at wheel.Time, acked bool) {
 	e.stalls = append(e.stalls, st)
 }
 
+// endWait notes a RST of either end: nobody waits for f's data any more, if f sends none after it.
+func (f *Flow) endWait(now wheel.Time) {
+	if f.gaveUp <= maxTime(f.view.newData, f.view.retransmitted) {
+		f.gaveUp = now
+	}
+}
+
 // isBareFIN reports whether s is a FIN alone: no data waits behind it.
 func (f *Flow) isBareFIN(s *outstanding) bool {
 	return f.fin && s.end == f.finEnd && s.end-s.start == 1

@@ -80,6 +80,15 @@ func TestNeverRepaired(t *testing.T) {
 		t.Errorf("repaired %v, %v lost and %v unrepaired, want false, 0 and 850ms", e.Repaired, e.TimeLost, e.Unrepaired)
 	}
 	l = newLab(t, Config{})
+	l.open(0)
+	l.send(200, true, 1, 500, 1)
+	l.send(500, true, 1, 500, 1)
+	l.send(900, true, 501, 0, 1, withFlags(tcp.RST|tcp.ACK)) // it gives up
+	l.send(2000, false, 1, 500, 1)                           // the other end does not
+	if e := l.only(); e.Unrepaired != 650*ms {
+		t.Errorf("%v unrepaired, want 650ms, until the RST", e.Unrepaired)
+	}
+	l = newLab(t, Config{})
 	l.send(0, true, 0, 0, 0, withFlags(tcp.SYN))
 	l.send(1000, true, 0, 0, 0, withFlags(tcp.SYN))
 	if c := l.done(1)[0]; c.Outcome != Unanswered || len(c.Flows[0].Episodes) != 0 {
