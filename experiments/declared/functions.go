@@ -15,12 +15,18 @@ import (
 
 // The operators on values, which need no rows.
 
-// argument evaluates an argument that must be a number, a duration, a text, a list, or any value.
+// argument evaluates an argument that must be of a type that as knows.
 func argument[T any](s *scope, n ast.Expr) (x T, err error) {
 	v, err := s.eval(n)
 	if err != nil {
 		return x, err
 	}
+	return as[T](v)
+}
+
+// as returns a value that must be a number, a duration, a text, a list, a condition, a sample, or
+// any value.
+func as[T any](v any) (x T, err error) {
 	ok, want := true, ""
 	switch to := any(&x).(type) {
 	case *any:
@@ -37,6 +43,14 @@ func argument[T any](s *scope, n ast.Expr) (x T, err error) {
 	case *time.Duration:
 		*to, ok = plain(v).(time.Duration)
 		want = "a duration"
+	case *bool:
+		if *to, ok = v.(bool); !ok {
+			return x, notCondition(v)
+		}
+	case *[]time.Duration:
+		var sample Sample
+		sample, ok = v.(Sample)
+		*to, want = sample, "a sample"
 	default:
 		panic(fmt.Sprintf("BUG: declared: an argument of type %T", x))
 	}
