@@ -4,8 +4,8 @@ import "time"
 
 // Estimate is what a policy would have made of one loss. Saved is the oracle's recovery time less
 // the policy's, by range. Low and High bound it: they are the least and the most by any key whose
-// fates the capture shows, apart by what the replay of this loss may be wrong by. Low is not above 0
-// if the first retransmission was lost, too: the path may not have been there before the repair.
+// fates the capture shows, apart by what the replay of this loss may be wrong by. Low is not above
+// 0 if the first retransmission was lost, too: the path may not have been there before the repair.
 type Estimate struct {
 	Oracle, TRec     time.Duration
 	Saved, Low, High time.Duration

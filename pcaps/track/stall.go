@@ -43,7 +43,7 @@ func (f *Flow) noteStall(at wheel.Time, acked bool) {
 	e.stalls = append(e.stalls, st)
 }
 
-// endWait notes a RST of either end: nobody waits for f's data any more, if f sends none after it.
+// endWait notes a RST of either end. If f sends nothing after it, no application waits any more.
 func (f *Flow) endWait(now wheel.Time) {
 	if f.gaveUp <= maxTime(f.view.newData, f.view.retransmitted) {
 		f.gaveUp = now
