@@ -11,26 +11,16 @@ import (
 // builder makes a CapturedConn of the facts of a connection. It reads no header: what packets mean,
 // and what became of them, is the tracker's.
 type builder struct {
-	conn     *track.Conn
-	streams  *[2]track.Stream
-	bare     [2]int           // packets of each end without bytes
-	half     [2]time.Duration // the round trip from the point of capture to each end
-	epoch    wheel.Time
-	captured *CapturedConn
-	events   []eventRef // of the end at hand
-	heard    []delivery // by it
+	conn      *track.Conn
+	facts     *track.FactReader
+	streams   *[2]track.Stream // without their ledgers, once the paths and tapes are made
+	ends      [2]int64         // the streams'
+	bare      [2]int           // packets of each end without bytes
+	half      [2]time.Duration // the round trip from the point of capture to each end
+	epoch     wheel.Time
+	captured  *CapturedConn
+	afterFull []bool // by fact: the bytes before it left in a full segment
 }
-
-// endEvent is a packet that an end sent or received, by the end's own clock.
-type endEvent struct {
-	delivery      // what of it arrives, or all that was sent
-	first    bool // it brings bytes that were not sent before
-	sends    bool
-	reset    bool
-}
-
-// data reports whether the packet takes sequence numbers.
-func (x *endEvent) data() bool { return x.end > x.start }
 
 // build makes the CapturedConn of a connection that is complete and has facts.
 func build(c *track.Conn) (*CapturedConn, error) {
@@ -44,7 +34,7 @@ func build(c *track.Conn) (*CapturedConn, error) {
 	case c.End == track.Evicted:
 		return nil, refuse("too many connections were open at once to follow it to its end: raise --max-conns, or filter the capture")
 	}
-	b := &builder{conn: c, streams: c.Streams(), captured: &CapturedConn{Vantage: c.Flows[0].Vantage.String(), ClockError: c.ClockBack, facts: c.Facts}}
+	b := &builder{conn: c, facts: c.Facts.Reader(), streams: c.Streams(), captured: &CapturedConn{Vantage: c.Flows[0].Vantage.String(), ClockError: c.ClockBack, facts: c.Facts}}
 	if len(b.streams[0].Sent)+len(b.streams[1].Sent) == 0 {
 		return nil, refuse("neither side sent any data")
 	}
@@ -66,32 +56,34 @@ func build(c *track.Conn) (*CapturedConn, error) {
 		return nil, refuse("no round-trip time can be measured: capture the handshake, or data together with its ACKs")
 	}
 	b.findEpoch()
-	for i := range c.Facts.Len() {
-		x := c.Facts.At(i)
+	for _, x := range c.Facts.All() {
 		b.bare[x.Flow] += count(x.Len == 0)
 	}
 	s := b.captured
-	last := c.Facts.At(c.Facts.Len() - 1).Seen
+	last := b.facts.At(c.Facts.Len() - 1).Seen
 	s.Epoch, s.End, s.IPv6 = b.epoch, b.virtual(last), c.Flows[0].Src.Addr().Is6()
 	for d := range s.Paths {
 		s.Paths[d] = b.trace(d, rtt)
 	}
-	for d := range s.tapes {
-		s.tapes[1-d].heard = b.deliveries(d)
+	b.findBegin(rtt)
+	b.afterFull = make([]bool, c.Facts.Len())
+	for d := range s.Paths {
+		b.deliveries(d)
+		b.findLosses(d)
+		b.ends[d] = b.streams[d].End()
+		b.streams[d].Ledger = ledger.Ledger{} // it is large
 	}
 	for d := range s.Ends {
-		b.mergeEvents(d)
-		s.Ends[d] = b.endpoint(d)
 		b.findTape(d)
+		b.findEnd(d)
 	}
-	b.findBegin(rtt)
-	b.findLosses()
+	b.judgeLosses()
 	return s, nil
 }
 
 // findEpoch finds when virtual time begins: at a whole second, with room for a handshake.
 func (b *builder) findEpoch() {
-	first := b.conn.Facts.At(0).Seen
+	first := b.facts.At(0).Seen
 	b.epoch = first - first%wheel.Time(time.Second)
 	for first.Sub(b.epoch) < b.half[0]+b.half[1]+time.Second {
 		b.epoch -= wheel.Time(time.Second)
@@ -114,8 +106,7 @@ const timestampOption = 12
 // findBegin finds when the connection begins, and what the capture leaves open.
 func (b *builder) findBegin(rtt time.Duration) {
 	s := b.captured
-	first := b.conn.Facts.At(0)
-	begin := b.left(first)
+	begin := b.left(b.facts.At(0))
 	if len(b.streams[0].Sent) == 0 || b.streams[0].Sent[0].Start != 0 {
 		// A handshake before the capture took a round trip, and the client's ACK half of one.
 		begin = begin.Add(-2 * rtt)
@@ -130,12 +121,6 @@ func (b *builder) findBegin(rtt time.Duration) {
 	if b.conn.ClockSteps > 0 {
 		s.Notes = append(s.Notes, "the clock of the capture was set back")
 	}
-}
-
-// tried reports whether the byte at a position was sent more than once.
-func tried(s *track.Stream, pos int64) bool {
-	_, _, ok := s.Attempt(pos, 2)
-	return ok
 }
 
 // fullBefore reports whether the bytes before a position left in a full segment.

@@ -1,48 +1,56 @@
 package replay
 
 import (
-	"cmp"
-	"slices"
-
 	"tcpwheel/netstack/tcp/ledger"
+	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
 )
 
-// acks finds when the end d acknowledged what it received. Without SACK its ACKs count only what
+// ackFinder finds when an end acknowledged what it received. Without SACK its ACKs count only what
 // arrived in order.
-func (b *builder) acks(d int, sack bool) (all []ACK) {
-	count := func(a *arrived) int64 {
-		if sack {
-			return a.bytes()
-		}
-		return max(a.una()-1, 0)
+type ackFinder struct {
+	facts *track.Facts
+	most  int64 // the end of what it received
+	sack  bool
+	all   []ACK
+
+	come arrived
+	got  []delivered // how much had arrived when, from what is not acknowledged on
+	said arrived     // by its ACKs
+}
+
+func newACKFinder(facts *track.Facts, most int64, sack bool) *ackFinder {
+	return &ackFinder{facts: facts, most: most, sack: sack, come: arrived{ledger.Set{{End: 1}}}}
+}
+
+func (f *ackFinder) count() int64 {
+	if f.sack {
+		return f.come.bytes()
 	}
-	var (
-		got  = make([]delivered, 0, len(b.heard)) // how much had arrived when
-		come = arrived{ledger.Set{{End: 1}}}
-		said arrived // by the ACKs of d
-	)
-	for i := range b.events {
-		x := b.event(i)
-		switch {
-		case x.reset:
-		case !x.sends && x.data() && x.end > 1:
-			was := count(&come)
-			if come.take(x.start, x.end); count(&come) > was {
-				got = append(got, delivered{x.at, count(&come)})
-			}
-		case x.sends && x.ack > 0 && said.hear(b.conn.Facts, &x, b.streams[1-d].End()) && !x.data():
-			a := ACK{Bytes: uint64(said.bytes())}
-			k, _ := slices.BinarySearchFunc(got, said.bytes(), func(t delivered, n int64) int { return cmp.Compare(t.bytes, n) })
-			if k < len(got) {
-				if late := x.at.Sub(got[k].at); late > sameInstant {
-					a.After = late
-				}
-			}
-			all = append(all, a)
+	return max(f.come.una()-1, 0)
+}
+
+func (f *ackFinder) take(x *endEvent) {
+	switch {
+	case x.reset:
+	case !x.sends && x.data() && x.end > 1:
+		was := f.count()
+		f.come.take(x.start, x.end)
+		if n := f.count(); n > was {
+			f.got = append(f.got, delivered{x.at, n})
 		}
+	case x.sends && x.ack > 0 && f.said.hear(f.facts, x, f.most) && !x.data():
+		a := ACK{Bytes: uint64(f.said.bytes())}
+		for len(f.got) > 0 && f.got[0].bytes < f.said.bytes() {
+			f.got = f.got[1:]
+		}
+		if len(f.got) > 0 {
+			if late := x.at.Sub(f.got[0].at); late > sameInstant {
+				a.After = late
+			}
+		}
+		f.all = append(f.all, a)
 	}
-	return all
 }
 
 // delivered is an instant at which so many bytes had arrived, or were known to have.

@@ -9,11 +9,12 @@ import (
 	"tcpwheel/wheel"
 )
 
-// endpoint makes the Endpoint of an end.
-func (b *builder) endpoint(d int) Endpoint {
+// findEnd makes the Endpoint of an end, and notes its timestamps on its tape.
+func (b *builder) findEnd(d int) {
 	f, g := &b.conn.Flows[d], &b.conn.Flows[1-d]
 	size := b.streams[d].SegmentSize
-	e := Endpoint{Half: b.half[d], SACK: true, Timestamps: b.conn.HasTimestamps(), WScale: true, Window: 65535}
+	e := &b.captured.Ends[d]
+	*e = Endpoint{Half: b.half[d], SACK: true, Timestamps: b.conn.HasTimestamps(), WScale: true, Window: 65535}
 	if e.Timestamps {
 		size += timestampOption
 	}
@@ -24,21 +25,36 @@ func (b *builder) endpoint(d int) Endpoint {
 	} else {
 		// The scale is not known: the window is as large as all that the peer sent, from 1 to 64
 		// MiB.
-		e.Window = uint32(max(1<<20, min(b.streams[1-d].End(), 1<<26)))
+		e.Window = uint32(max(1<<20, min(b.ends[1-d], 1<<26)))
 		e.SACK = f.HasSYN && f.SYN.SACKPermitted || g.HasSYN && g.SYN.SACKPermitted || b.conn.Facts.AnySACK()
 	}
-	for i := range b.events {
-		if x := b.event(i); x.sends && !x.reset && x.start > 0 {
+	e.ACKDelay = g.Delayed.Median // of the ACKs of the peer's data
+
+	facts := b.conn.Facts
+	writes := writeFinder{facts: facts, most: b.ends[d], size: b.streams[d].SegmentSize, end: 1, next: 1, quiet: b.quiet(d), short: true, wroteAt: b.opened(d)}
+	limits := limitFinder{facts: facts, most: b.ends[d], next: 1, by: -1}
+	acks := newACKFinder(facts, b.ends[1-d], e.SACK)
+	var timed timedFinder
+	stamps := &b.captured.tapes[d].stamps
+	for x := range b.events(d) {
+		if x.sends && !x.reset && x.start > 0 {
 			e.Window = max(e.Window, uint32(min(x.p.Window, 1<<29)))
 		}
+		writes.take(x)
+		limits.take(x, writes.begin)
+		acks.take(x)
+		timed.take(x)
+		if n := len(*stamps); x.sends && x.p.HasTS && (n == 0 || int32(x.p.TSVal-(*stamps)[n-1].ts) > 0) {
+			*stamps = append(*stamps, stampAt{x.at, x.p.TSVal})
+		}
 	}
-	e.ACKDelay = g.Delayed.Median // of the ACKs of the peer's data
-	w := writeFinder{b: b, d: d, size: b.streams[d].SegmentSize, quiet: b.quiet(d), short: true, wroteAt: b.opened()}
-	e.Writes, e.FirstFlight = w.find()
-	e.SendLimits = b.sendLimits(d, e.Writes)
-	e.Timed = b.timed(d)
-	e.ACKs = b.acks(d, e.SACK)
-	return e
+	e.Writes, e.SendLimits, e.ACKs = writes.all, limits.all, acks.all
+	if paths := &b.captured.Paths; paths[0].try(0, 2) == nil && paths[1].try(0, 2) == nil {
+		e.FirstFlight = writes.flight
+	} // RFC 5681 §3.1: after the loss of a SYN it is one segment, and shows nothing
+	if b.half[d] == 0 {
+		e.Timed = timed.all
+	}
 }
 
 // quiet returns how long an end may be silent between two parts of one write: until an ACK of the
@@ -53,12 +69,15 @@ func (b *builder) quiet(d int) time.Duration {
 
 // writeFinder finds what an application wrote when, from when its bytes were sent first.
 type writeFinder struct {
-	b     *builder
-	d     int
+	facts *track.Facts
+	most  int64 // the end of what is sent
 	size  int64
 	all   []Write
 	quiet time.Duration // after longer without a packet new bytes are a new write
+	reset bool          // it has ended the connection
 
+	begin   int64 // of the last write
+	end     int64 // of the last write, without its FIN
 	next    int64 // what is not sent yet
 	short   bool  // the last segment was not full: no more was written by then
 	wroteAt wheel.Time
@@ -77,37 +96,24 @@ type writeFinder struct {
 	gotAt    wheel.Time
 
 	anyACK      bool
-	firstFlight int64 // bytes sent by the first ACK; 0: more followed without need
-	flight      uint32
+	firstFlight int64  // bytes sent by the first ACK; 0: more followed without need
+	flight      uint32 // the first, if more waited to be sent
 }
 
-// find returns the writes, and the bytes of the first flight if more waited to be sent, or 0.
-func (w *writeFinder) find() ([]Write, uint32) {
-	w.next = 1
-	for i := range w.b.events {
-		x := w.b.event(i)
-		idle := x.at.Sub(w.busyAt)
-		w.busyAt = x.at
-		switch {
-		case !x.sends && !x.reset:
-			w.receive(&x)
-		case x.sends && x.reset:
-			w.add(&x, 0, false)
-			return w.all, w.firstWindow()
-		case x.sends && x.first && x.end > w.next:
-			w.send(&x, idle)
-		}
+// take takes in an event.
+func (w *writeFinder) take(x *endEvent) {
+	idle := x.at.Sub(w.busyAt)
+	w.busyAt = x.at
+	switch {
+	case w.reset:
+	case !x.sends:
+		w.receive(x)
+	case x.reset:
+		w.reset = true
+		w.add(x, 0, false)
+	case x.first && x.end > w.next:
+		w.send(x, idle)
 	}
-	return w.all, w.firstWindow()
-}
-
-// firstWindow returns the first flight. RFC 5681 §3.1: after the loss of a SYN it is one segment,
-// and shows nothing.
-func (w *writeFinder) firstWindow() uint32 {
-	if tried(&w.b.streams[w.d], 0) || tried(&w.b.streams[1-w.d], 0) {
-		return 0
-	}
-	return w.flight
 }
 
 func (w *writeFinder) receive(x *endEvent) {
@@ -118,7 +124,7 @@ func (w *writeFinder) receive(x *endEvent) {
 			w.gotAt = x.at
 		}
 	}
-	if x.ack > 0 && w.known.hear(w.b.conn.Facts, x, w.b.streams[w.d].End()) || x.ack > w.acked {
+	if x.ack > 0 && w.known.hear(w.facts, x, w.most) || x.ack > w.acked {
 		w.inFlight = w.acked < w.next && w.next > 1
 		w.acked, w.ackedAt, w.ackBare = max(w.acked, x.ack), x.at, !x.data()
 		if w.acked > 1 && !w.anyACK {
@@ -140,9 +146,10 @@ func (w *writeFinder) send(x *endEvent, idle time.Duration) {
 	w.short = w.short || idle > w.quiet
 	n := len(w.all)
 	switch {
-	case n > 0 && bytes > 0 && !w.all[n-1].FIN && (!w.short || room && fullBefore(&w.b.streams[w.d], x.start)):
+	case n > 0 && bytes > 0 && !w.all[n-1].FIN && (!w.short || room && x.afterFull):
 		w.all[n-1].Bytes += uint64(bytes)
 		w.all[n-1].FIN = fin
+		w.end += bytes
 		if w.anyACK && w.firstFlight > 0 && w.flight == 0 && room {
 			w.flight = uint32(min(w.firstFlight, 1<<24))
 		}
@@ -165,44 +172,16 @@ func (w *writeFinder) add(x *endEvent, bytes int64, fin bool) {
 		write.After = max(x.at.Sub(w.wroteAt), 0)
 	}
 	w.all = append(w.all, write)
+	w.begin, w.end = w.end, w.end+bytes
 	w.had, w.wroteAt = w.received.una(), x.at
 }
 
-// sendLimits finds how much an end let into the network: for each number of bytes that it knew to
+// limitFinder finds how much an end let into the network: for each number of bytes that it knew to
 // have arrived, how many more it had sent when it stopped. Where it stopped for want of data, it
 // might have sent more. What a timer sent, without an ACK, shows nothing.
-func (b *builder) sendLimits(d int, writes []Write) []tcp.SendLimit {
-	begins := map[int64]bool{}
-	at := int64(1)
-	for _, w := range writes {
-		begins[at] = true
-		at += int64(w.Bytes)
-	}
-	l := limitFinder{next: 1, by: -1}
-	for i := range b.events {
-		x := b.event(i)
-		switch {
-		case x.reset:
-		case !x.sends:
-			if x.ack > 0 && l.known.hear(b.conn.Facts, &x, b.streams[d].End()) {
-				l.hear(x.at)
-			}
-		default:
-			if x.data() && !x.first && len(l.told) > 0 {
-				// What follows a retransmission was released by no ACK before the one that caused
-				// that.
-				l.told, l.by = l.told[len(l.told)-1:], -1
-			}
-			if x.first && x.end > l.next && (x.start > 0 || x.end > 1) {
-				l.send(&x, begins[l.next])
-			}
-		}
-	}
-	return l.all
-}
-
-// limitFinder is sendLimits at work.
 type limitFinder struct {
+	facts *track.Facts
+	most  int64 // the end of what is sent
 	all   []tcp.SendLimit
 	known arrived
 	told  []delivered // ACKs since the last bytes left, and the last one before
@@ -211,6 +190,26 @@ type limitFinder struct {
 	grew  bool        // told has more than the one before
 	by    int64       // the limit that the last bytes left by; -1: none
 	left  wheel.Time  // when they did
+}
+
+// take takes in an event. The last write so far begins at a place.
+func (l *limitFinder) take(x *endEvent, begin int64) {
+	switch {
+	case x.reset:
+	case !x.sends:
+		if x.ack > 0 && l.known.hear(l.facts, x, l.most) {
+			l.hear(x.at)
+		}
+	default:
+		if x.data() && !x.first && len(l.told) > 0 {
+			// What follows a retransmission was released by no ACK before the one that caused
+			// that.
+			l.told, l.by = l.told[len(l.told)-1:], -1
+		}
+		if x.first && x.end > l.next && (x.start > 0 || x.end > 1) {
+			l.send(x, begin == l.next)
+		}
+	}
 }
 
 // hear takes in an ACK that reported more.

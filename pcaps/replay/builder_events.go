@@ -2,6 +2,8 @@ package replay
 
 import (
 	"cmp"
+	"iter"
+	"math"
 	"slices"
 
 	"tcpwheel/netstack/tcp"
@@ -10,71 +12,84 @@ import (
 	"tcpwheel/wheel"
 )
 
-// eventRef is an endEvent without what the facts and deliveries have.
-type eventRef struct {
-	at    wheel.Time
-	n     int32 // of the facts if it was sent, else of what was heard
-	sends bool
-	first bool
+// endEvent is a packet that an end sent or received, by the end's own clock.
+type endEvent struct {
+	delivery       // what of it arrives, or all that was sent
+	first     bool // it brings bytes that were not sent before
+	afterFull bool // and the bytes before these left in a full segment
+	sends     bool
+	reset     bool
 }
 
-// event returns the i-th event of the end at hand.
-func (b *builder) event(i int) endEvent {
-	r := &b.events[i]
-	if !r.sends {
-		return endEvent{delivery: b.heard[r.n]}
-	}
-	p := b.conn.Facts.At(int(r.n))
-	if p.Kind == track.ResetSeen {
-		return endEvent{delivery: delivery{at: r.at, p: p}, sends: true, reset: true}
-	}
-	return endEvent{delivery: delivery{at: r.at, p: p, start: p.Start, end: p.End(), ack: max(p.Ack, 0)}, sends: true, first: r.first}
-}
+// data reports whether the packet takes sequence numbers.
+func (x *endEvent) data() bool { return x.end > x.start }
 
-// order is that of the packet; see delivery.order.
-func (b *builder) order(r *eventRef) int64 {
-	if r.sends {
-		return b.conn.Facts.At(int(r.n)).Number
-	}
-	return b.heard[r.n].order()
-}
-
-// mergeEvents puts what an end sent and received in order, by its own clock.
-func (b *builder) mergeEvents(d int) {
-	b.heard = b.captured.tapes[d].heard
-	all := b.events[:0]
-	if cap(all) == 0 {
-		all = make([]eventRef, 0, b.conn.Facts.Len()+len(b.streams[0].Sent)/16)
-	}
-	sent := int64(0)
-	for i := range b.conn.Facts.Len() {
-		p := b.conn.Facts.At(i)
-		if !p.Counts() {
-			continue
+// events yields what an end sent and received, in order by its own clock. Each is valid until the
+// next one. What happens at one instant is in the order of the capture.
+func (b *builder) events(d int) iter.Seq[*endEvent] {
+	return func(yield func(*endEvent) bool) {
+		t := &b.captured.tapes[d]
+		var ties, buf []int32 // what was heard at one instant, and is not yielded yet
+		next := 0
+		hear := func(until wheel.Time, packet int32) bool {
+			for ; next < len(t.heard); next++ {
+				if len(ties) == 0 {
+					ties = t.ties(next, buf[:0])
+					buf = ties
+				}
+				if x := &t.heard[ties[0]]; x.at > until || x.at == until && x.packet > packet {
+					break
+				}
+				x := endEvent{delivery: t.delivery(int(ties[0]), b.facts)}
+				ties = ties[1:]
+				if !yield(&x) {
+					return false
+				}
+			}
+			return true
 		}
-		if int(p.Flow) != d {
-			sent = max(sent, p.Ack) // its bytes were not captured, or will come late
-			continue
+		sent := int64(0)
+		for i, p := range b.conn.Facts.All() {
+			if !p.Counts() {
+				continue
+			}
+			if int(p.Flow) != d {
+				sent = max(sent, p.Ack) // its bytes were not captured, or will come late
+				continue
+			}
+			x := endEvent{delivery: delivery{at: b.left(p), p: p}, sends: true}
+			if x.reset = p.Kind == track.ResetSeen; !x.reset {
+				x.start, x.end, x.ack = p.Start, p.End(), max(p.Ack, 0)
+			}
+			if p.Len > 0 { // a bare ACK may follow bytes that were lost before the point of capture
+				x.first, x.afterFull = p.End() > sent, b.afterFull[i]
+				sent = max(sent, p.End())
+			}
+			if !hear(x.at, int32(i)) || !yield(&x) {
+				return
+			}
 		}
-		r := eventRef{at: b.left(p), n: int32(i), sends: true}
-		if p.Len > 0 { // a bare ACK may follow bytes that were lost before the point of capture
-			r.first = p.End() > sent
-			sent = max(sent, p.End())
-		}
-		all = append(all, r)
+		hear(math.MaxInt64, math.MaxInt32)
 	}
-	for i := range b.heard {
-		all = append(all, eventRef{at: b.heard[i].at, n: int32(i)})
-	}
-	slices.SortStableFunc(all, func(x, y eventRef) int { return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(b.order(&x), b.order(&y))) })
-	b.events = all
 }
 
-// opened returns when the connection was open to the end at hand: the client when it had the
-// SYN-ACK, the server when it had the ACK of its own.
-func (b *builder) opened() wheel.Time {
-	for i := range b.events {
-		if x := b.event(i); !x.sends && x.ack > 0 || x.sends && x.start > 0 {
+// ties appends the indices of what is heard at the instant of the i-th delivery, in the order of
+// the capture; first what that does not have.
+func (t *tape) ties(i int, all []int32) []int32 {
+	for k := i; k < len(t.heard) && t.heard[k].at == t.heard[i].at; k++ {
+		all = append(all, int32(k))
+	}
+	if len(all) > 1 {
+		slices.SortStableFunc(all, func(x, y int32) int { return cmp.Compare(max(t.heard[x].packet, -1), max(t.heard[y].packet, -1)) })
+	}
+	return all
+}
+
+// opened returns when the connection was open to an end: the client when it had the SYN-ACK, the
+// server when it had the ACK of its own.
+func (b *builder) opened(d int) wheel.Time {
+	for x := range b.events(d) {
+		if !x.sends && x.ack > 0 || x.sends && x.start > 0 {
 			return x.at
 		}
 	}

@@ -14,18 +14,22 @@ import (
 type feeder struct {
 	e      *end
 	tape   *tape
+	facts  *track.FactReader
 	stamps []wheel.Time // when e sent packets, if it does not send as in the capture
 	next   int          // of tape.heard
 }
 
-func newFeeder(e *end) *feeder { return &feeder{e: e, tape: &e.captured.tapes[e.side]} }
+func newFeeder(e *end, facts *track.FactReader) *feeder {
+	return &feeder{e: e, tape: &e.captured.tapes[e.side], facts: facts}
+}
 
 // start has the feeder deliver all in a run.
 func (f *feeder) start() {
 	a := &alarm{}
 	a.do = func(now wheel.Time) {
 		for ; f.next < len(f.tape.heard) && f.tape.heard[f.next].at <= now; f.next++ {
-			f.deliver(now, &f.tape.heard[f.next])
+			x := f.tape.delivery(f.next, f.facts)
+			f.deliver(now, &x)
 		}
 		if f.next < len(f.tape.heard) {
 			a.set(f.e.net, f.tape.heard[f.next].at)

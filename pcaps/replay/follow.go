@@ -2,6 +2,7 @@ package replay
 
 import (
 	"tcpwheel/netstack/tcp"
+	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
 )
 
@@ -10,6 +11,7 @@ import (
 // it serves several policies at once: they differ only in what they make of the round trips.
 type follower struct {
 	captured *CapturedConn
+	facts    *track.FactReader
 	ends     [2]*end
 	feeders  [2]*feeder
 	fans     [2]*fan
@@ -22,7 +24,7 @@ func (f *follower) carry(wheel.Time, *end, *outgoing) {}
 
 // follow makes a follower for contenders that measure alike.
 func (s *CapturedConn) follow(control string, group []*contender) (*follower, error) {
-	f := &follower{captured: s}
+	f := &follower{captured: s, facts: s.facts.Reader()}
 	for d := range f.ends {
 		o := &Options{Control: control}
 		var err error
@@ -31,7 +33,7 @@ func (s *CapturedConn) follow(control string, group []*contender) (*follower, er
 		}
 		f.fans[d] = newFan(group)
 		f.ends[d].cfg.Replay.Estimator = f.fans[d]
-		f.feeders[d] = newFeeder(f.ends[d])
+		f.feeders[d] = newFeeder(f.ends[d], f.facts)
 	}
 	if len(s.Paths[0].Ranges) == 0 || s.Paths[0].Ranges[0].Start > 0 {
 		f.open()
@@ -64,17 +66,20 @@ func (f *follower) to(until wheel.Time) {
 		for {
 			next := &f.feeders[d].next
 			hears := *next < len(t.heard) && t.heard[*next].at <= until
-			sends := f.sends[d] < len(t.sends) && t.sends[f.sends[d]].at <= until
-			if !hears && !sends {
+			sends := f.sends[d] < len(t.sends) && f.captured.Paths[d].sent(t.sends[f.sends[d]]).Sent <= until
+			if hears {
+				x := t.delivery(*next, f.facts)
+				if !sends || f.hearsFirst(d, &x, t.sends[f.sends[d]]) {
+					*next++
+					f.hear(d, &x)
+					continue
+				}
+			}
+			if !sends {
 				break
 			}
-			if hears && (!sends || f.hearsFirst(d, &t.heard[*next], &t.sends[f.sends[d]])) {
-				*next++
-				f.hear(d, &t.heard[*next-1])
-			} else {
-				f.sends[d]++
-				f.send(f.ends[d], &t.sends[f.sends[d]-1])
-			}
+			f.sends[d]++
+			f.send(f.ends[d], t.sends[f.sends[d]-1])
 		}
 	}
 }
@@ -82,11 +87,11 @@ func (f *follower) to(until wheel.Time) {
 // hearsFirst reports whether an end hears a delivery before it sends x. What is acknowledged was
 // sent before, though times are in part guesses. Captured at the end, what happens at one instant
 // is in the order of the capture.
-func (f *follower) hearsFirst(d int, heard *delivery, x *sendRef) bool {
-	first := heard.at <= x.at
-	packet := f.captured.Paths[d].Ranges[x.index].Tries[x.try].Packet
-	if heard.at == x.at && heard.p != nil && packet > 0 && f.captured.Ends[d].Half == 0 {
-		first = heard.p.Number < packet
+func (f *follower) hearsFirst(d int, heard *delivery, x sendRef) bool {
+	try := f.captured.Paths[d].sent(x)
+	first := heard.at <= try.Sent
+	if heard.at == try.Sent && heard.p != nil && try.Packet > 0 && f.captured.Ends[d].Half == 0 {
+		first = heard.p.Number < try.Packet
 	}
 	return first && heard.ack <= f.ends[d].sent
 }
@@ -109,20 +114,20 @@ func (f *follower) hear(d int, x *delivery) {
 }
 
 // send has an end send what it sent then.
-func (f *follower) send(e *end, x *sendRef) {
+func (f *follower) send(e *end, x sendRef) {
 	r := &f.captured.Paths[e.side].Ranges[x.index]
-	start, end := int64(r.Start), int64(r.End)
+	start, end, at := int64(r.Start), int64(r.End), r.Tries[x.try].Sent
 	switch {
 	case e.conn == nil && e.side == 0:
-		e.dial(x.at)
+		e.dial(at)
 	case e.conn == nil:
 	case x.try > 0:
 		since := max(f.acked[e.side], r.Tries[0].Sent)
-		f.fans[e.side].retransmitted(x.at, since, start == 0)
-		e.resend(x.at, start, end, int(x.try)+1)
+		f.fans[e.side].retransmitted(at, since, start == 0)
+		e.resend(at, start, end, int(x.try)+1)
 	case end > 1:
-		e.app.copyTo(x.at, end)
-		e.conn.SendNew(x.at, tcp.Seq(end), &e.out)
-		e.flush(x.at)
+		e.app.copyTo(at, end)
+		e.conn.SendNew(at, tcp.Seq(end), &e.out)
+		e.flush(at)
 	}
 }

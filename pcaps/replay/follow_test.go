@@ -143,8 +143,9 @@ func TestDeliveries(t *testing.T) {
 		}
 		for d := range all[0].tapes {
 			var got arrived
-			for _, x := range all[0].tapes[d].heard {
-				if x.end > x.start {
+			facts := all[0].facts.Reader()
+			for i := range all[0].tapes[d].heard {
+				if x := all[0].tapes[d].delivery(i, facts); x.end > x.start {
 					got.take(x.start, x.end)
 				}
 			}

@@ -16,12 +16,12 @@ type Config struct {
 	MaxConns int  // of the tracker; 0 is its own bound
 }
 
-// The packets that are kept: of one connection, and of all together, which is 340 MB.
+// The packets that are kept: of one connection, and of all together.
 const maxPackets, maxRecorded = 1 << 19, 1 << 22
 
 // Recorder makes a CapturedConn of each connection of a capture. It follows them with a Tracker,
-// and keeps the facts of each until it is complete, 80 bytes a packet: up to 2^19 packets, and 2^22
-// of all together.
+// and keeps the facts of each until it is complete: of up to 2^19 packets, and 2^22 of all
+// together.
 type Recorder struct {
 	cfg     Config
 	tracker *track.Tracker

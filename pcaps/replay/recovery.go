@@ -112,20 +112,20 @@ func (f *follower) release(now wheel.Time, control string, key Key, n int, c *co
 	if err != nil {
 		return nil, err
 	}
-	r.configs, r.measures = c.configs, true
+	r.configs, r.measures, r.facts = c.configs, true, f.facts
 	r.net.Run(now)
 	for d, e := range f.ends {
 		r.ends[d] = e.fork(now, r, c.decider, f.fans[d].all[n].Copy(), f.acked[d])
 	}
 	for d, p := range r.paths {
 		t := &s.tapes[1-d]
-		for i := f.feeders[1-d].next; i < len(t.heard) && t.oldest[i] <= now; i++ {
+		for i := f.feeders[1-d].next; i < len(t.heard) && t.oldest[i/oldestEach] <= now; i++ {
 			x := &t.heard[i]
 			if x.sent > now {
 				continue
 			}
-			once(r.net, x.at, func(at wheel.Time) { r.deliver(at, 1-d, x) })
-			if x.end > x.start && !x.late {
+			once(r.net, x.at, func(at wheel.Time) { r.deliver(at, 1-d, i) })
+			if x.bytes > 0 && !x.late {
 				p.last = max(p.last, x.at)
 			}
 		}
@@ -146,10 +146,12 @@ func (f *follower) release(now wheel.Time, control string, key Key, n int, c *co
 	return r, nil
 }
 
-// deliver hands an end a delivery of the capture that left before the ends were released.
-func (r *run) deliver(now wheel.Time, to int, x *delivery) {
+// deliver hands an end the i-th delivery of the capture, which left before the ends were released.
+func (r *run) deliver(now wheel.Time, to, i int) {
+	f := newFeeder(r.ends[to], r.facts)
+	x := f.tape.delivery(i, r.facts)
 	r.paths[to].noteACK(now, x.ack)
-	newFeeder(r.ends[to]).deliver(now, x)
+	f.deliver(now, &x)
 }
 
 // recovery measures what became of a loss.

@@ -7,6 +7,7 @@ import (
 
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/tcp"
+	"tcpwheel/pcaps/track"
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
 )
@@ -73,6 +74,7 @@ type run struct {
 	horizon  wheel.Time // the first fate that was drawn by chance; 0: none
 
 	measures bool // when ACKs arrive is wanted
+	facts    *track.FactReader
 }
 
 // newRun makes a run that has no ends yet.

@@ -14,14 +14,28 @@ import (
 
 // tape is what an end heard and sent in the capture: what it needs to do all of it again.
 type tape struct {
-	heard  []delivery   // in order
-	oldest []wheel.Time // when the first left of the ones that are heard from the n-th on
+	heard  []arrival    // in order
+	unseen []unseenPart // of heard, what was not captured
+	oldest []wheel.Time // when the first left that is heard from the n-th oldestEach on
 	acks   []ackSeen    // when it first heard an ACK of all before a place
 	sends  []sendRef    // in order
 	stamps []stampAt    // its timestamps
 	syn    tcp.Options  // of its SYN
 	hasSYN bool
 }
+
+const oldestEach = 64
+
+// arrival is a delivery in 32 bytes.
+type arrival struct {
+	at, sent    wheel.Time
+	packet      int32  // index in the facts; or, if it was not captured, -1 less that in tape.unseen
+	from, bytes uint32 // of the packet, which part arrives
+	late, tail  bool
+}
+
+// unseenPart is what an arrival does not have of what was not captured.
+type unseenPart struct{ start, ack int64 }
 
 // delivery is a segment of the capture, or an ACK, as it arrives at an end.
 type delivery struct {
@@ -34,20 +48,26 @@ type delivery struct {
 	tail       bool // it is the last segment of its packet
 }
 
-// order puts packets in the order of the capture, the ones before it that it does not have.
-func (x *delivery) order() int64 {
-	if x.p == nil {
-		return -1
+// delivery returns the i-th that the end heard. Its packet is valid until the next call of facts.
+func (t *tape) delivery(i int, facts *track.FactReader) delivery {
+	a := &t.heard[i]
+	x := delivery{at: a.at, sent: a.sent, late: a.late, tail: a.tail}
+	if a.packet < 0 {
+		x.start, x.ack = t.unseen[-1-a.packet].start, t.unseen[-1-a.packet].ack
+	} else {
+		x.p = facts.At(int(a.packet))
+		x.start, x.ack = x.p.Start, max(x.p.Ack, 0)
 	}
-	return x.p.Number
+	x.start += int64(a.from)
+	x.end = x.start + int64(a.bytes)
+	return x
 }
 
-// sendRef is a transmission of the capture as it leaves an end: the try of that number, from 0, of
-// a range.
-type sendRef struct {
-	at         wheel.Time
-	index, try int32
-}
+// sendRef is a transmission of the capture: the try of that number, from 0, of a range.
+type sendRef struct{ index, try int32 }
+
+// sent returns the transmission.
+func (p *PathTrace) sent(x sendRef) *Try { return &p.Ranges[x.index].Tries[x.try] }
 
 // stampAt is a timestamp, and when it was sent first.
 type stampAt struct {
@@ -55,28 +75,22 @@ type stampAt struct {
 	ts uint32
 }
 
-// findTape makes the tape of the end at hand, which has what it heard already.
+// findTape makes the tape of an end, which has what it heard already.
 func (b *builder) findTape(d int) {
 	t := &b.captured.tapes[d]
 	f := &b.conn.Flows[d]
 	t.syn, t.hasSYN = f.SYN, f.HasSYN
-	t.oldest = make([]wheel.Time, len(t.heard))
+	t.oldest = make([]wheel.Time, (len(t.heard)+oldestEach-1)/oldestEach)
 	for i, oldest := len(t.heard)-1, b.captured.End; i >= 0; i-- {
 		oldest = min(oldest, t.heard[i].sent)
-		t.oldest[i] = oldest
+		t.oldest[i/oldestEach] = oldest
 	}
 	for i := range t.heard {
-		if x := &t.heard[i]; len(t.acks) == 0 || x.ack > t.acks[len(t.acks)-1].place {
+		if x := t.delivery(i, b.facts); len(t.acks) == 0 || x.ack > t.acks[len(t.acks)-1].place {
 			t.acks = append(t.acks, ackSeen{x.at, x.ack})
 		}
 	}
 	t.sends = b.captured.Paths[d].sends()
-	for i := range b.events {
-		x := b.event(i)
-		if n := len(t.stamps); x.sends && x.p.HasTS && (n == 0 || int32(x.p.TSVal-t.stamps[n-1].ts) > 0) {
-			t.stamps = append(t.stamps, stampAt{x.at, x.p.TSVal})
-		}
-	}
 }
 
 // sends returns all transmissions, in the order that they left.
@@ -87,21 +101,21 @@ func (p *PathTrace) sends() []sendRef {
 	}
 	all := make([]sendRef, 0, n)
 	for i := range p.Ranges {
-		for k, try := range p.Ranges[i].Tries {
-			all = append(all, sendRef{try.Sent, int32(i), int32(k)})
+		for k := range p.Ranges[i].Tries {
+			all = append(all, sendRef{int32(i), int32(k)})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b sendRef) int { return cmp.Compare(a.at, b.at) })
+	slices.SortStableFunc(all, func(a, b sendRef) int { return cmp.Compare(p.sent(a).Sent, p.sent(b).Sent) })
 	return all
 }
 
-// deliveries finds what arrives of what the end d sent.
-func (b *builder) deliveries(d int) []delivery {
+// deliveries puts what arrives of what the end d sent on the tape of the other one.
+func (b *builder) deliveries(d int) {
 	p, to := &b.streams[d], 1-d
-	all := make([]delivery, 0, len(p.Sent)+b.bare[d])
+	t := &b.captured.tapes[to]
+	t.heard = make([]arrival, 0, len(p.Sent)+b.bare[d])
 	acked, next := int64(0), 0
-	for i := range b.conn.Facts.Len() {
-		x := b.conn.Facts.At(i)
+	for i, x := range b.conn.Facts.All() {
 		if int(x.Flow) != d || !x.Counts() || x.Kind == track.ResetSeen {
 			continue
 		}
@@ -110,30 +124,32 @@ func (b *builder) deliveries(d int) []delivery {
 			acked = max(acked, ack)
 			at, sent := b.virtual(x.Seen.Add(b.half[to]/2)), b.left(x)
 			if !within(b.captured.Paths[d].ACKLossSpans, sent) {
-				all = append(all, delivery{at: at, sent: sent, p: x, start: x.Start, end: x.Start, ack: ack})
+				t.heard = append(t.heard, arrival{at: at, sent: sent, packet: int32(i)})
 			}
 			continue
 		}
+		b.afterFull[i] = fullBefore(p, x.Start)
 		for ; next < len(p.Sent) && p.Sent[next].Mark < int32(i); next++ {
 			if p.Sent[next].Unseen {
-				all = b.deliver(all, d, next, delivery{ack: acked, tail: true})
+				t.unseen = append(t.unseen, unseenPart{p.Sent[next].Start, acked})
+				b.deliver(d, next, p.Sent[next].Start, arrival{packet: -int32(len(t.unseen)), tail: true})
 			}
 		}
 		acked = max(acked, ack)
 		for ; next < len(p.Sent) && p.Sent[next].Mark == int32(i); next++ {
-			all = b.deliver(all, d, next, delivery{p: x, ack: ack, tail: p.Sent[next].End == x.End()})
+			b.deliver(d, next, x.Start, arrival{packet: int32(i), tail: p.Sent[next].End == x.End()})
 		}
 	}
-	inLine(all)
-	return all
+	inLine(t.heard)
 }
 
-// deliver appends what arrives of a segment: all, or what of it was not lost.
-func (b *builder) deliver(all []delivery, d, n int, x delivery) []delivery {
-	p := &b.streams[d]
+// deliver appends what arrives of a segment of a packet that starts there: all, or what of it was
+// not lost.
+func (b *builder) deliver(d, n int, start int64, x arrival) {
+	p, all := &b.streams[d], &b.captured.tapes[1-d].heard
 	s := &p.Sent[n]
 	x.sent, x.late = b.leftAt(p, s), s.Late
-	first, tail := len(all), x.tail
+	tail, end := x.tail, int64(-1) // of what was appended last
 	for i := p.Find(s.Start); i < len(p.Runs) && p.Runs[i].Start < s.End; i++ {
 		r := &p.Runs[i]
 		k := slices.IndexFunc(r.Tries, func(t ledger.Try) bool { return int(t.N) == n })
@@ -142,31 +158,33 @@ func (b *builder) deliver(all []delivery, d, n int, x delivery) []delivery {
 		}
 		try := b.captured.Paths[d].try(r.Start, k+1)
 		at := try.Sent.Add(try.Delay)
-		if last := len(all) - 1; last >= first && all[last].end == r.Start && all[last].at == at {
-			all[last].end, all[last].tail = r.End, tail && r.End == s.End
-			continue
+		x.tail = tail && r.End == s.End
+		if end == r.Start && x.at == at {
+			last := &(*all)[len(*all)-1]
+			last.bytes, last.tail = uint32(r.End-start)-last.from, x.tail
+		} else {
+			x.at, x.from, x.bytes = at, uint32(r.Start-start), uint32(r.Len())
+			*all = append(*all, x)
 		}
-		x.at, x.start, x.end, x.tail = at, r.Start, r.End, tail && r.End == s.End
-		all = append(all, x)
+		end = r.End
 	}
-	return all
 }
 
 // inLine puts deliveries in order. What the capture shows not to be overtaken is not, though delays
 // are in part interpolated.
-func inLine(all []delivery) {
-	slices.SortStableFunc(all, func(a, b delivery) int { return cmp.Compare(a.sent, b.sent) })
+func inLine(all []arrival) {
+	slices.SortStableFunc(all, func(a, b arrival) int { return cmp.Compare(a.sent, b.sent) })
 	last := wheel.Time(0)
 	for i := range all {
 		x := &all[i]
 		if x.late {
 			continue
 		}
-		if x.at = max(x.at, last); x.end > x.start {
+		if x.at = max(x.at, last); x.bytes > 0 {
 			last = x.at
 		}
 	}
-	slices.SortStableFunc(all, func(a, b delivery) int { return cmp.Compare(a.at, b.at) })
+	slices.SortStableFunc(all, func(a, b arrival) int { return cmp.Compare(a.at, b.at) })
 }
 
 // moveTo has the transmission that was lost, and not captured, leave d before the retransmission.
@@ -188,7 +206,7 @@ func (b *builder) onlyFIN(p *track.Stream, start int64, end uint64) bool {
 	if mark < 0 {
 		return false
 	}
-	x := b.conn.Facts.At(int(mark))
+	x := b.facts.At(int(mark))
 	return x.Flags.Has(tcp.FIN) && x.End() == int64(end)
 }
 
@@ -211,49 +229,54 @@ func (b *builder) knownAt(d int) wheel.Time {
 	return math.MaxInt64
 }
 
-// findLosses takes over the episodes of the tracker.
-func (b *builder) findLosses() {
-	s := b.captured
-	for d := range b.conn.Flows {
-		p := &b.streams[d]
-		known := b.knownAt(d)
-		for _, e := range b.conn.Flows[d].Episodes {
-			start := b.conn.Flows[d].Place(e)
-			l := Loss{
-				Flow: d, Start: uint64(max(start, 0)), End: uint64(max(start+int64(e.Bytes), 0)), Try: 1, Kind: e.Kind, Spurious: e.Spurious,
-				Packet: e.DetectedPacket, At: b.virtual(e.Detected), D: e.D, RTT: e.RTT,
-				Retransmissions: e.Total, SpuriousCount: e.SpuriousCount, Estimated: e.Estimated,
-			}
-			if l.End <= l.Start {
-				continue
-			}
-			if e.Repaired {
-				l.TRec = e.TRec
-			}
-			if i := p.Find(start); i < len(p.Runs) {
-				for k, t := range p.Runs[i].Tries {
-					if p.Sent[t.N].Packet == e.DetectedPacket {
-						l.Try = max(k, 1)
-					}
-				}
-			}
-			if t := s.Paths[d].try(start, l.Try); t != nil {
-				l.Sent = t.Sent
-			}
-			l.Early = l.Sent < known
-			l.OnlyFIN = b.onlyFIN(p, start, l.End)
-			if t := s.Paths[d].try(start, l.Try+1); t != nil {
-				acked, ok := ackedAt(s.tapes[d].acks, int64(l.End))
-				l.Acked = ok && acked < t.Sent
-				if e.Estimated && l.Sent != 0 {
-					l.moveTo(t.Sent.Sub(l.Sent))
-				}
-			}
-			l.Timed = slices.ContainsFunc(s.Ends[d].Timed, func(t Timed) bool {
-				return t.At.Sub(l.At.Add(-b.half[d]/2)).Abs() < sameInstant
-			})
-			s.Losses = append(s.Losses, l)
+// findLosses takes over the episodes that the tracker has of what the end d sent.
+func (b *builder) findLosses(d int) {
+	s, p := b.captured, &b.streams[d]
+	known := b.knownAt(d)
+	for _, e := range b.conn.Flows[d].Episodes {
+		start := b.conn.Flows[d].Place(e)
+		l := Loss{
+			Flow: d, Start: uint64(max(start, 0)), End: uint64(max(start+int64(e.Bytes), 0)), Try: 1, Kind: e.Kind, Spurious: e.Spurious,
+			Packet: e.DetectedPacket, At: b.virtual(e.Detected), D: e.D, RTT: e.RTT,
+			Retransmissions: e.Total, SpuriousCount: e.SpuriousCount, Estimated: e.Estimated,
 		}
+		if l.End <= l.Start {
+			continue
+		}
+		if e.Repaired {
+			l.TRec = e.TRec
+		}
+		if i := p.Find(start); i < len(p.Runs) {
+			for k, t := range p.Runs[i].Tries {
+				if p.Sent[t.N].Packet == e.DetectedPacket {
+					l.Try = max(k, 1)
+				}
+			}
+		}
+		if t := s.Paths[d].try(start, l.Try); t != nil {
+			l.Sent = t.Sent
+		}
+		l.Early = l.Sent < known
+		l.OnlyFIN = b.onlyFIN(p, start, l.End)
+		s.Losses = append(s.Losses, l)
+	}
+}
+
+// judgeLosses notes what the ends' tapes say of losses, and puts these in order.
+func (b *builder) judgeLosses() {
+	s := b.captured
+	for i := range s.Losses {
+		l := &s.Losses[i]
+		if t := s.Paths[l.Flow].try(int64(l.Start), l.Try+1); t != nil {
+			acked, ok := ackedAt(s.tapes[l.Flow].acks, int64(l.End))
+			l.Acked = ok && acked < t.Sent
+			if l.Estimated && l.Sent != 0 {
+				l.moveTo(t.Sent.Sub(l.Sent))
+			}
+		}
+		l.Timed = slices.ContainsFunc(s.Ends[l.Flow].Timed, func(t Timed) bool {
+			return t.At.Sub(l.At.Add(-b.half[l.Flow]/2)).Abs() < sameInstant
+		})
 	}
 	slices.SortStableFunc(s.Losses, func(a, b Loss) int { return cmp.Compare(a.At, b.At) })
 }

@@ -23,24 +23,19 @@ func (t Timed) long() bool { return t.Quiet >= levelSpan(jiffy) }
 // mostTimed bounds what is kept of a connection.
 const mostTimed = 1000
 
-// timed finds the retransmissions of an end that a timer caused, if it was captured there.
-func (b *builder) timed(d int) (all []Timed) {
-	if b.half[d] > 0 {
-		return nil
+// timedFinder finds the retransmissions of an end that a timer caused, if it was captured there.
+type timedFinder struct {
+	all         []Timed
+	heard, last wheel.Time
+}
+
+func (f *timedFinder) take(x *endEvent) {
+	if !x.sends {
+		f.heard = x.at
+	} else if x.data() && !x.first && x.at.Sub(f.heard) > sameInstant && x.at.Sub(f.last) > sameInstant && len(f.all) < mostTimed {
+		f.all = append(f.all, Timed{x.at, x.at.Sub(f.last)})
 	}
-	var heard, last wheel.Time
-	for i := range b.events {
-		x := b.event(i)
-		if !x.sends {
-			heard, last = x.at, x.at
-			continue
-		}
-		if x.data() && !x.first && x.at.Sub(heard) > sameInstant && x.at.Sub(last) > sameInstant && len(all) < mostTimed {
-			all = append(all, Timed{x.at, x.at.Sub(last)})
-		}
-		last = x.at
-	}
-	return all
+	f.last = x.at
 }
 
 // ticks finds an instant of all ticks of a policy, from when timers of the captured host expired.

@@ -54,7 +54,7 @@ func (s *CapturedConn) Wire(end int, o Options) (*WireOutcome, error) {
 		return nil, err
 	}
 	e.acks = nil // no peer hears them
-	w.feeder = newFeeder(e)
+	w.feeder = newFeeder(e, s.facts.Reader())
 	w.feeder.stamps = []wheel.Time{}
 	if end == 0 {
 		once(net, s.Begin, e.dial)
@@ -136,8 +136,7 @@ func (o *WireOutcome) Detected(start uint64, n int) (after time.Duration, at whe
 // captured yields the packets as the point of capture saw them, in segments, without keepalives.
 func (s *CapturedConn) captured() iter.Seq[Event] {
 	return func(yield func(Event) bool) {
-		for i := range s.facts.Len() {
-			x := s.facts.At(i)
+		for _, x := range s.facts.All() {
 			if !x.Counts() || x.Kind == track.ResetSeen {
 				continue
 			}

@@ -59,8 +59,7 @@ func TestPausedClockOfTimestamps(t *testing.T) {
 	}
 	paused := false
 	facts := l.done(1)[0].Facts
-	for i := range facts.Len() {
-		x := facts.At(i)
+	for _, x := range facts.All() {
 		paused = paused || x.Flow == 0 && x.TSVal > 1700
 		if waited := x.Seen.Sub(x.Sent).Milliseconds(); x.Flow == 0 && waited > 2 {
 			t.Errorf("packet %d waited for %d ms, but echoes a timestamp of 2 ms before", x.Number, waited)

@@ -23,7 +23,8 @@ type Facts struct {
 	// had followed. The facts end there.
 	Restarted bool
 
-	blocks  [][]Fact // of factsEach, but for the last one
+	packed  []packedFacts
+	open    []Fact // behind these, not packed yet
 	n       int
 	sacks   []ledger.Range
 	rexmits []*Retransmission
@@ -38,7 +39,7 @@ type Facts struct {
 	sent [2]wheel.Time // when the last packet of each flow left
 }
 
-// Fact is one packet. It takes 80 bytes.
+// Fact is one packet. Facts keeps it in some 10 bytes.
 type Fact struct {
 	Seen   wheel.Time // by the capture's clock; never before the packet before
 	Sent   wheel.Time // by the sender's clock; see the package comment. In order, in a flow
@@ -51,9 +52,6 @@ type Fact struct {
 
 	Window int32 // bytes that it offers from Ack on; unscaled if the scale is unknown
 	Ack    int64 // what it acknowledges of the other stream; -1: nothing, or nothing plausible
-
-	// For Copy, the packet that it repeats; 0 if that is no longer known.
-	CopyOf int64
 
 	TSVal, TSEcr uint32 // if HasTS
 
@@ -69,27 +67,6 @@ type Fact struct {
 	HasTS bool
 	DSACK bool // the first of its SACK blocks reports a duplicate
 	sacks uint8
-}
-
-const factsEach = 1 << 9
-
-// Len returns the number of packets.
-func (a *Facts) Len() int { return a.n }
-
-// At returns the i-th packet.
-func (a *Facts) At(i int) *Fact { return &a.blocks[i/factsEach][i%factsEach] }
-
-// add adds a packet. It never moves many: connections have hundreds of thousands.
-func (a *Facts) add(x *Fact) {
-	if a.n%factsEach == 0 {
-		a.blocks = append(a.blocks, nil)
-		if a.n > 0 {
-			a.blocks[a.n/factsEach] = make([]Fact, 0, factsEach)
-		}
-	}
-	last := &a.blocks[a.n/factsEach]
-	*last = append(*last, *x)
-	a.n++
 }
 
 // End returns the position after the packet's bytes.
@@ -202,9 +179,6 @@ func (a *Facts) note(c *Conn, p *capture.Packet, dir int, at, now wheel.Time, ki
 			a.noteSACK(&x, g, h)
 		}
 	}
-	if kind == Copy {
-		x.CopyOf = a.original(&x, f, h)
-	}
 	if r != nil {
 		x.rexmit = int32(len(a.rexmits))
 		a.rexmits = append(a.rexmits, r)
@@ -229,18 +203,6 @@ func (a *Facts) noteSACK(x *Fact, g *Flow, h *tcp.Header) {
 	}
 }
 
-// original returns the number of the packet that x, a copy, repeats: the last one of its flow with
-// its bytes and flags.
-func (a *Facts) original(x *Fact, f *Flow, h *tcp.Header) int64 {
-	const near = 256
-	for i := a.n - 1; i >= max(0, a.n-near); i-- {
-		if o := a.At(i); o.Flow == x.Flow && o.Kind != Copy && o.Start <= x.Start && x.Start < max(o.End(), o.Start+1) && o.Flags == h.Flags {
-			return o.Number
-		}
-	}
-	return 0
-}
-
 // windowBytes returns the window that a packet of f offers, unscaled if the scale is unknown.
 func (f *Flow) windowBytes(h *tcp.Header) int32 {
 	n := int32(h.Window)
@@ -252,13 +214,13 @@ func (f *Flow) windowBytes(h *tcp.Header) int32 {
 
 // beginAtSYN counts the positions of a flow from the SYN on, which was captured after its ACKs.
 func (a *Facts) beginAtSYN(flow int) {
-	for i := range a.n {
-		if x := a.At(i); int(x.Flow) == flow {
+	a.change(func(x *Fact) {
+		if int(x.Flow) == flow {
 			x.Start++
 		} else if x.Ack >= 0 {
 			x.Ack++
 		}
-	}
+	})
 }
 
 // finish moves the positions of streams whose SYN was not captured, so that the first is 1.
@@ -268,8 +230,7 @@ func (a *Facts) finish(c *Conn) {
 	if shift == [2]int64{} {
 		return
 	}
-	for i := range a.n {
-		x := a.At(i)
+	a.change(func(x *Fact) {
 		x.Start += shift[x.Flow]
 		if x.Ack >= 0 || x.sacks > 0 {
 			x.Ack += shift[1-x.Flow]
@@ -278,7 +239,7 @@ func (a *Facts) finish(c *Conn) {
 			s := &a.sacks[int(x.firstSACK)+k]
 			s.Start, s.End = s.Start+shift[1-x.Flow], s.End+shift[1-x.Flow]
 		}
-	}
+	})
 }
 
 // firstPos returns the position in Facts of the first number seen: 0 for a SYN, else 1.
@@ -295,12 +256,6 @@ func (f *Flow) Place(e *Episode) int64 { return e.place + f.firstPos() }
 // TimeSpan is an interval of time, ends included.
 type TimeSpan struct{ From, To wheel.Time }
 
-// AckSeen is when an ACK of all before a position passed the point of capture.
-type AckSeen struct {
-	At  wheel.Time
-	Pos int64
-}
-
 // Stream is what became of the bytes of one direction. Times are by the capture's clock.
 //
 // A transmission is one segment: packets longer than SegmentSize are cut. Mark is the index of its
@@ -308,7 +263,6 @@ type AckSeen struct {
 type Stream struct {
 	ledger.Ledger
 	SegmentSize int64
-	ACKs        []AckSeen // of this stream, in capture order
 
 	// ACKLoss has the times when ACKs of this stream were lost behind the point of capture, as
 	// they passed it.

@@ -3,7 +3,6 @@ package track_test
 import (
 	"io"
 	"testing"
-	"unsafe"
 
 	"tcpwheel/netstack/tcp/ledger"
 	"tcpwheel/pcaps/capture"
@@ -42,17 +41,13 @@ func factsOf(t *testing.T, name string, cfg track.Config) (all []*track.Conn) {
 // TestFacts checks facts against each other: of a capture at the sender without duplicates, each
 // retransmission that was needed follows one that was lost, and each byte was delivered once.
 func TestFacts(t *testing.T) {
-	if size := unsafe.Sizeof(track.Fact{}); size > 80 {
-		t.Errorf("a Fact takes %d bytes, want at most 80", size)
-	}
 	for _, c := range factsOf(t, "tail-one/a.pcapng.gz", track.Config{Facts: 1 << 16}) {
 		if n := int64(c.Facts.Len()); n != c.Packets {
 			t.Fatalf("%d facts of %d packets", n, c.Packets)
 		}
 		streams := c.Streams()
 		rexmits := 0
-		for i := range c.Facts.Len() {
-			x := c.Facts.At(i)
+		for _, x := range c.Facts.All() {
 			r := c.Facts.Retransmission(x)
 			if (r != nil) != (x.Kind == track.Retransmitted) {
 				t.Errorf("packet %d is %v, with retransmission %v", x.Number, x.Kind, r)

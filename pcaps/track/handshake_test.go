@@ -45,8 +45,7 @@ func TestSYNsAfterTheirACKs(t *testing.T) {
 		if !f.HasSYN || !c.Flows[1].HasSYN || c.Outcome != Established || f.Bytes != 100 || f.Src != l.a {
 			t.Errorf("%v: SYNs %t and %t, %v, %d bytes of %v", order, f.HasSYN, c.Flows[1].HasSYN, c.Outcome, f.Bytes, f.Src)
 		}
-		for i := range c.Facts.Len() {
-			x := c.Facts.At(i)
+		for i, x := range c.Facts.All() {
 			if want := [5][2]int64{{0, -1}, {0, 1}, {1, 1}, {1, 1}, {1, 101}}; i < 3 && [2]int64{x.Start, x.Ack} != want[order[i]] || i >= 3 && [2]int64{x.Start, x.Ack} != want[i] {
 				t.Errorf("%v: packet %d is at %d and acknowledges %d", order, i+1, x.Start, x.Ack)
 			}

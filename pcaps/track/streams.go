@@ -16,15 +16,17 @@ func (c *Conn) Streams() *[2]Stream {
 	a := c.Facts
 	near := c.halves()
 	var x [2]streamBuilder
+	reader := a.Reader()
 	for d := range x {
 		b := &x[d]
-		b.facts, b.far, b.near = a, near[1-d], near[d]
+		b.facts, b.reader, b.far, b.near = a, reader, near[1-d], near[d]
 		b.s = &Stream{Near: near[d], Far: near[1-d], RoundTrip: c.roundTrip(near), SegmentSize: c.segmentSize(d)}
 		b.s.Start = c.Flows[d].firstPos()
 		b.reserve(d)
 	}
-	for i := range a.n {
-		p := a.At(i)
+	last := wheel.Time(0)
+	for i, p := range a.All() {
+		last = p.Seen
 		if !p.Counts() || p.Kind == ResetSeen {
 			continue
 		}
@@ -35,11 +37,8 @@ func (c *Conn) Streams() *[2]Stream {
 			x[1-p.Flow].ack(p)
 		}
 	}
-	if a.n > 0 {
-		last := a.At(a.n - 1).Seen
-		for d := range x {
-			x[d].settleRest(last)
-		}
+	for d := range x {
+		x[d].settleRest(last)
 	}
 	for d := range x {
 		x[d].loseDeaf(x[1-d].s.ACKLoss)
@@ -108,8 +107,7 @@ func (c *Conn) segmentSize(d int) int64 {
 	}
 	counts := map[uint32]int{}
 	longest := uint32(0)
-	for i := range c.Facts.n {
-		p := c.Facts.At(i)
+	for _, p := range c.Facts.All() {
 		if int(p.Flow) != d || p.Len == 0 || allowed > 0 && int64(p.Len) > allowed || p.Flags.HasAny(tcp.PSH|tcp.SYN|tcp.FIN) {
 			continue
 		}
@@ -130,7 +128,9 @@ func (c *Conn) segmentSize(d int) int64 {
 // streamBuilder finds out what became of the segments that one end sent.
 type streamBuilder struct {
 	facts     *Facts
+	reader    *FactReader
 	s         *Stream
+	acks      []ackSeen // of the stream, in capture order
 	near, far time.Duration
 	una       int // the first run that is not acknowledged
 }
@@ -138,8 +138,8 @@ type streamBuilder struct {
 // reserve makes room for what the facts have of the stream in direction d.
 func (b *streamBuilder) reserve(d int) {
 	segments, acks := 0, 0
-	for i := range b.facts.n {
-		switch p := b.facts.At(i); {
+	for _, p := range b.facts.All() {
+		switch {
 		case int(p.Flow) == d && p.Len > 0:
 			segments += (int(p.Len)-1)/int(b.s.SegmentSize) + 1
 		case int(p.Flow) != d:
@@ -147,7 +147,13 @@ func (b *streamBuilder) reserve(d int) {
 		}
 	}
 	b.s.Reserve(segments)
-	b.s.ACKs = make([]AckSeen, 0, acks)
+	b.acks = make([]ackSeen, 0, acks)
+}
+
+// ackSeen is when an ACK of all before a position passed the point of capture.
+type ackSeen struct {
+	at  wheel.Time
+	pos int64
 }
 
 // packet takes in a packet, cut into the segments that it may mean.
@@ -213,7 +219,7 @@ func (b *streamBuilder) fill(t ledger.Transmission) {
 // ack takes in what p acknowledges.
 func (b *streamBuilder) ack(p *Fact) {
 	l := &b.s.Ledger
-	b.s.ACKs = append(b.s.ACKs, AckSeen{p.Seen, p.Ack})
+	b.acks = append(b.acks, ackSeen{p.Seen, p.Ack})
 	if end := l.End(); p.Ack > end {
 		t := ledger.Transmission{Range: ledger.Range{Start: end, End: p.Ack}, At: p.Seen.Add(-b.far), Mark: -1, Unseen: true}
 		if n := len(l.Sent); n > 0 { // it left behind what was captured before it
@@ -328,7 +334,7 @@ func (b *streamBuilder) stamp(r *ledger.Run, k int) (ts uint32, ok bool) {
 	if t.Unseen || t.Mark < 0 {
 		return 0, false
 	}
-	p := b.facts.At(int(t.Mark))
+	p := b.reader.At(int(t.Mark))
 	return p.TSVal, p.HasTS
 }
 
@@ -374,8 +380,8 @@ func (b *streamBuilder) settleDuplicate(r *ledger.Run, p *Fact, j, again int) {
 	r.Tries[again].Fate = ledger.Delivered
 	r.Tries[again].Evidence = ByDSACK
 	from := b.try(r, j).At.Add(b.far / 2)
-	if n := len(b.s.ACKs) - 2; b.near == 0 && n >= 0 {
-		from = max(from, b.s.ACKs[n].At.Add(-b.far/2+1)) // its sender had the ACKs that came here
+	if n := len(b.acks) - 2; b.near == 0 && n >= 0 {
+		from = max(from, b.acks[n].at.Add(-b.far/2+1)) // its sender had the ACKs that came here
 	}
 	// any ACK of this span would have covered it
 	b.s.ACKLoss = append(b.s.ACKLoss, TimeSpan{from, max(from, p.Seen.Add(-b.far/2-1))})
@@ -408,7 +414,7 @@ func (b *streamBuilder) evidence(r *ledger.Run, k int) Evidence {
 // retransmission.
 func (b *streamBuilder) verdict(r *ledger.Run, k int) Retransmission {
 	if t := b.try(r, k); t.Mark >= 0 && !t.Unseen {
-		if v := b.facts.Retransmission(b.facts.At(int(t.Mark))); v != nil {
+		if v := b.facts.Retransmission(b.reader.At(int(t.Mark))); v != nil {
 			return *v
 		}
 	}
@@ -436,7 +442,7 @@ func (b *streamBuilder) settleRest(end wheel.Time) {
 			switch t := b.try(r, k); {
 			case b.far == 0 && !t.Unseen: // it was captured where it arrived
 				r.Tries[k].Fate, r.Tries[k].Evidence = ledger.Delivered, ByCapture
-			case k+1 < len(r.Tries), len(b.s.ACKs) > 0 && end.Sub(t.At) > 2*b.s.RoundTrip+answerAtEnd:
+			case k+1 < len(r.Tries), len(b.acks) > 0 && end.Sub(t.At) > 2*b.s.RoundTrip+answerAtEnd:
 				r.Tries[k].Fate, r.Tries[k].Evidence = ledger.Lost, ByTiming
 			}
 		}
@@ -470,12 +476,12 @@ func (b *streamBuilder) settleUnneeded(r *ledger.Run, end wheel.Time) {
 		if to.After(end) {
 			continue
 		}
-		acks := b.s.ACKs
-		i, _ := slices.BinarySearchFunc(acks, from, func(a AckSeen, at wheel.Time) int { return cmp.Compare(a.At, at) })
+		acks := b.acks
+		i, _ := slices.BinarySearchFunc(acks, from, func(a ackSeen, at wheel.Time) int { return cmp.Compare(a.at, at) })
 		x.Fate, x.Evidence = ledger.Lost, ByTiming
-		for ; i < len(acks) && !acks[i].At.After(to); i++ {
+		for ; i < len(acks) && !acks[i].at.After(to); i++ {
 			// An ACK of all before it was sent without it: it is a FIN, as all else is SACKed.
-			if acks[i].Pos != r.Start {
+			if acks[i].pos != r.Start {
 				x.Fate = ledger.Delivered
 				break
 			}
