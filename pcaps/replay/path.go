@@ -19,9 +19,9 @@ type path struct {
 	away  int            // packets on their way
 	index int            // of packets with data
 	high  int64          // the end of all that was ever sent
-	sent  []transmission // in order
+	sent  []transmission // in order; not what is acknowledged, unless the run measures
+	acked int64          // all before that was, unless the run measures
 	acks  []ackSeen      // when its bytes were acknowledged, if the run measures
-	log   []Event        // with Options.log
 	spare []*inFlight    // have arrived
 }
 
@@ -41,10 +41,20 @@ func (r *run) carry(now wheel.Time, e *end, o *outgoing) { r.paths[e.side].carry
 
 // arrive hands an end a packet.
 func (r *run) arrive(now wheel.Time, to int, o *outgoing) {
-	if r.measures {
-		r.paths[to].noteACK(now, o.ack)
+	if p := r.paths[to]; r.measures {
+		p.noteACK(now, o.ack)
+	} else {
+		p.forget(o.ack)
 	}
 	r.ends[to].receive(now, &o.header, o.bytes)
+}
+
+// forget forgets what was acknowledged when an ACK of all before a place arrived at the sender.
+func (p *path) forget(ack int64) {
+	p.acked = max(p.acked, ack)
+	for len(p.sent) > 0 && p.sent[0].end <= p.acked {
+		p.sent = p.sent[1:]
+	}
 }
 
 // ackSeen is when all before a place was acknowledged.
@@ -78,7 +88,7 @@ func (p *path) carry(now wheel.Time, o *outgoing) {
 	atArrival := half > 0 && s.Ends[1-p.flow].Half == 0
 	logs := p.run.options.log
 	if logs && !atArrival {
-		p.log = append(p.log, event)
+		p.run.outcome.log = append(p.run.outcome.log, event)
 	}
 	// An ACK without data overtakes nothing, and holds up nothing: what follows has times of its
 	// own.
@@ -87,6 +97,7 @@ func (p *path) carry(now wheel.Time, o *outgoing) {
 	case o.end > o.start:
 		x := p.judge(now, o.start, o.end, o.try)
 		p.sent = append(p.sent, x)
+		p.run.outcome.add(&x)
 		if x.lost {
 			return
 		}
@@ -96,7 +107,7 @@ func (p *path) carry(now wheel.Time, o *outgoing) {
 	}
 	if logs && atArrival {
 		event.At = at
-		p.log = append(p.log, event)
+		p.run.outcome.log = append(p.run.outcome.log, event)
 	}
 	p.away++
 	p.run.net.StartTimer(p.take(o).timer, at)
@@ -169,6 +180,10 @@ func (p *path) judge(now wheel.Time, start, end int64, try int) transmission {
 
 // findSpurious finds whether the bytes of a retransmission had arrived, or were on their way.
 func (p *path) findSpurious(x *transmission) {
+	if x.end <= p.acked {
+		x.spurious = true
+		return
+	}
 	for i := len(p.sent) - 1; i >= 0 && x.start < p.high; i-- {
 		o := &p.sent[i]
 		if o.start > x.start || o.end < x.end {

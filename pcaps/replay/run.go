@@ -73,7 +73,9 @@ type run struct {
 	paths    [2]*path
 	horizon  wheel.Time // the first fate that was drawn by chance; 0: none
 
-	measures bool // when ACKs arrive is wanted
+	outcome Outcome
+
+	measures bool // when ACKs arrive is wanted, and all transmissions
 	facts    *track.FactReader
 }
 
@@ -119,12 +121,11 @@ func (s *CapturedConn) Run(o Options) (*Outcome, error) {
 			return nil, err
 		}
 	}
-	for _, p := range r.paths {
-		p.sent = make([]transmission, 0, p.trace.Transmissions+p.trace.Transmissions/8)
-	}
 	once(r.net, s.Begin, r.ends[0].dial)
 	r.steps(s.End.Add(overtime), r.over, lingering)
-	return r.outcome(), nil
+	r.outcome.Complete = r.complete()
+	slices.SortStableFunc(r.outcome.log, func(a, b Event) int { return cmp.Or(cmp.Compare(a.At, b.At), a.Flow-b.Flow) })
+	return &r.outcome, nil
 }
 
 // steps handles events up to an instant, or until something is done and a little longer.
@@ -156,21 +157,12 @@ func (r *run) complete() bool {
 	return a.finished() && b.finished() && a.received() == b.total && b.received() == a.total
 }
 
-// outcome sums the run up.
-func (r *run) outcome() *Outcome {
-	o := &Outcome{Complete: r.complete()}
-	for _, p := range r.paths {
-		o.Transmissions += len(p.sent)
-		for i := range p.sent {
-			x := &p.sent[i]
-			o.FilledIn += count(x.filledIn)
-			o.Retransmissions += count(x.try > 1)
-			o.Spurious += count(x.spurious)
-		}
-		o.log = append(o.log, p.log...)
-	}
-	slices.SortStableFunc(o.log, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
-	return o
+// add counts a transmission.
+func (o *Outcome) add(x *transmission) {
+	o.Transmissions++
+	o.FilledIn += count(x.filledIn)
+	o.Retransmissions += count(x.try > 1)
+	o.Spurious += count(x.spurious)
 }
 
 func count(is bool) int {
