@@ -23,7 +23,7 @@ func (b *builder) trace(d int, rtt time.Duration) PathTrace {
 	// The least time to the destination and back, of what was answered at once.
 	least := rtt - p.Near
 	for i := range p.Sent {
-		if s := &p.Sent[i]; s.Acked && !s.Unseen && !s.Late && s.New {
+		if s := &p.Sent[i]; s.Acked && !s.Unseen() && !s.Late && s.New {
 			least = min(least, s.AckedAt.Sub(s.At))
 		}
 	}
@@ -45,10 +45,7 @@ func (b *builder) trace(d int, rtt time.Duration) PathTrace {
 		from := len(room)
 		for _, k := range r.Tries {
 			s := &p.Sent[k.N]
-			try := Try{Sent: b.leftAt(p, s), Fate: k.Fate, Late: s.Late, Unseen: s.Unseen}
-			if !s.Unseen {
-				try.Packet = s.Packet
-			}
+			try := Try{Sent: b.leftAt(p, s), Fate: k.Fate, Late: s.Late, Unseen: s.Unseen(), Packet: s.Packet}
 			if try.Fate != ledger.Lost {
 				try.Delay, try.Exact = delays[k.N].took, delays[k.N].exact
 			}
@@ -92,9 +89,9 @@ func (b *builder) delays(p *track.Stream, t *PathTrace, least time.Duration, ord
 			followed = covers[order[k+1]] && next.Start == s.End && next.At.Sub(s.At) < shortestDelay
 		}
 		switch {
-		case p.Far == 0 && !s.Unseen:
+		case p.Far == 0 && !s.Unseen():
 			all[i] = segmentDelay{s.Queued + near, true}
-		case !s.Acked || s.Unseen:
+		case !s.Acked || s.Unseen():
 		case !s.Alone || s.Start == 0 || !s.New || wasPrompt(took-least, followed, sweep):
 			// RFC 9293 §3.10.7.4 and RFC 5681 §4.2: the ACKs of a SYN and of what fills a gap are
 			// not delayed.

@@ -130,7 +130,7 @@ func (b *builder) deliveries(d int) {
 		}
 		b.afterFull[i] = fullBefore(p, x.Start)
 		for ; next < len(p.Sent) && p.Sent[next].Mark < int32(i); next++ {
-			if p.Sent[next].Unseen {
+			if p.Sent[next].Unseen() {
 				t.unseen = append(t.unseen, unseenPart{p.Sent[next].Start, acked})
 				b.deliver(d, next, p.Sent[next].Start, arrival{packet: -int32(len(t.unseen)), tail: true})
 			}
@@ -202,11 +202,11 @@ func (b *builder) onlyFIN(p *track.Stream, start int64, end uint64) bool {
 		return false
 	}
 	last := p.Runs[i].Tries[len(p.Runs[i].Tries)-1]
-	mark := p.Sent[last.N].Mark
-	if mark < 0 {
+	t := &p.Sent[last.N]
+	if t.Unseen() {
 		return false
 	}
-	x := b.facts.At(int(mark))
+	x := b.facts.At(int(t.Mark))
 	return x.Flags.Has(tcp.FIN) && x.End() == int64(end)
 }
 
@@ -219,7 +219,7 @@ func (b *builder) knownAt(d int) wheel.Time {
 	}
 	rounds, next := 0, wheel.Time(0)
 	for i := range p.Sent {
-		if s := &p.Sent[i]; s.Acked && !s.Unseen && s.New && s.At >= next {
+		if s := &p.Sent[i]; s.Acked && !s.Unseen() && s.New && s.At >= next {
 			if next = s.AckedAt; rounds == knownRounds {
 				return b.leftAt(p, s)
 			}

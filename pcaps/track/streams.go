@@ -130,24 +130,31 @@ type streamBuilder struct {
 	facts     *Facts
 	reader    *FactReader
 	s         *Stream
-	acks      []ackSeen // of the stream, in capture order
+	acked     bool
+	again     bool      // bytes were sent more than once
+	acks      []ackSeen // of the stream, in capture order, if again
 	near, far time.Duration
 	una       int // the first run that is not acknowledged
 }
 
 // reserve makes room for what the facts have of the stream in direction d.
 func (b *streamBuilder) reserve(d int) {
-	segments, acks := 0, 0
+	segments, acks, end := 0, 0, b.s.Start
 	for _, p := range b.facts.All() {
 		switch {
 		case int(p.Flow) == d && p.Len > 0:
 			segments += (int(p.Len)-1)/int(b.s.SegmentSize) + 1
+			b.again = b.again || p.Start < end
+			end = max(end, p.End())
 		case int(p.Flow) != d:
 			acks++
+			end = max(end, p.Ack)
 		}
 	}
 	b.s.Reserve(segments)
-	b.acks = make([]ackSeen, 0, acks)
+	if b.again {
+		b.acks = make([]ackSeen, 0, acks)
+	}
 }
 
 // ackSeen is when an ACK of all before a position passed the point of capture.
@@ -171,7 +178,7 @@ func (b *streamBuilder) transmit(t ledger.Transmission, p *Fact) {
 	end := l.End()
 	if p.rexmit < 0 && t.Start < end {
 		// No retransmission, and behind others: it was overtaken.
-		if i := l.Find(t.Start); i < len(l.Runs) && len(l.Runs[i].Tries) == 1 && l.Sent[l.Runs[i].Tries[0].N].Unseen {
+		if i := l.Find(t.Start); i < len(l.Runs) && len(l.Runs[i].Tries) == 1 && l.Sent[l.Runs[i].Tries[0].N].Unseen() {
 			b.fill(t)
 			return
 		}
@@ -204,7 +211,7 @@ func (b *streamBuilder) fill(t ledger.Transmission) {
 	n := int32(-1)
 	for i, last := l.Between(t.Range); i < last; i++ {
 		r := &l.Runs[i]
-		if len(r.Tries) != 1 || !l.Sent[r.Tries[0].N].Unseen {
+		if len(r.Tries) != 1 || !l.Sent[r.Tries[0].N].Unseen() {
 			continue
 		}
 		if n < 0 {
@@ -219,9 +226,11 @@ func (b *streamBuilder) fill(t ledger.Transmission) {
 // ack takes in what p acknowledges.
 func (b *streamBuilder) ack(p *Fact) {
 	l := &b.s.Ledger
-	b.acks = append(b.acks, ackSeen{p.Seen, p.Ack})
+	if b.acked = true; b.again {
+		b.acks = append(b.acks, ackSeen{p.Seen, p.Ack})
+	}
 	if end := l.End(); p.Ack > end {
-		t := ledger.Transmission{Range: ledger.Range{Start: end, End: p.Ack}, At: p.Seen.Add(-b.far), Mark: -1, Unseen: true}
+		t := ledger.Transmission{Range: ledger.Range{Start: end, End: p.Ack}, At: p.Seen.Add(-b.far), Mark: -1}
 		if n := len(l.Sent); n > 0 { // it left behind what was captured before it
 			t.Queued = min(l.Sent[n-1].Queued, max(t.At.Sub(l.Sent[n-1].At.Add(-l.Sent[n-1].Queued)), 0))
 		}
@@ -314,7 +323,7 @@ func (b *streamBuilder) settle(r *ledger.Run, p *Fact) bool {
 		return false
 	}
 	j := b.firstArrived(r, p)
-	if t := b.try(r, j); j < last && b.far > 0 && !t.Unseen && b.drew(r, last, p) && p.Seen.Sub(t.At) > 2*b.far+usualACKDelay {
+	if t := b.try(r, j); j < last && b.far > 0 && !t.Unseen() && b.drew(r, last, p) && p.Seen.Sub(t.At) > 2*b.far+usualACKDelay {
 		b.settleDuplicate(r, p, j, last)
 		again := b.try(r, last)
 		again.Acked, again.AckedAt = true, p.Seen
@@ -331,7 +340,7 @@ func (b *streamBuilder) try(r *ledger.Run, k int) *ledger.Transmission {
 // stamp returns the timestamp of a transmission.
 func (b *streamBuilder) stamp(r *ledger.Run, k int) (ts uint32, ok bool) {
 	t := b.try(r, k)
-	if t.Unseen || t.Mark < 0 {
+	if t.Unseen() {
 		return 0, false
 	}
 	p := b.reader.At(int(t.Mark))
@@ -413,7 +422,7 @@ func (b *streamBuilder) evidence(r *ledger.Run, k int) Evidence {
 // verdict returns what the tracker found of a transmission; the zero value for one that is no
 // retransmission.
 func (b *streamBuilder) verdict(r *ledger.Run, k int) Retransmission {
-	if t := b.try(r, k); t.Mark >= 0 && !t.Unseen {
+	if t := b.try(r, k); !t.Unseen() {
 		if v := b.facts.Retransmission(b.reader.At(int(t.Mark))); v != nil {
 			return *v
 		}
@@ -440,9 +449,9 @@ func (b *streamBuilder) settleRest(end wheel.Time) {
 		}
 		for k := range r.Tries {
 			switch t := b.try(r, k); {
-			case b.far == 0 && !t.Unseen: // it was captured where it arrived
+			case b.far == 0 && !t.Unseen(): // it was captured where it arrived
 				r.Tries[k].Fate, r.Tries[k].Evidence = ledger.Delivered, ByCapture
-			case k+1 < len(r.Tries), len(b.acks) > 0 && end.Sub(t.At) > 2*b.s.RoundTrip+answerAtEnd:
+			case k+1 < len(r.Tries), b.acked && end.Sub(t.At) > 2*b.s.RoundTrip+answerAtEnd:
 				r.Tries[k].Fate, r.Tries[k].Evidence = ledger.Lost, ByTiming
 			}
 		}
@@ -456,7 +465,7 @@ func (b *streamBuilder) settleRest(end wheel.Time) {
 			if r.Done && k+1 < len(r.Tries) && r.Tries[k].Fate == ledger.Lost && b.needed(r, k+1) {
 				continue // it was lost behind the point of capture
 			}
-			if !b.try(r, k).Unseen {
+			if !b.try(r, k).Unseen() {
 				r.Tries[k].Fate, r.Tries[k].Evidence = ledger.Delivered, ByCapture
 			}
 		}
@@ -532,19 +541,19 @@ func (b *streamBuilder) unseen(i int, packet int64, before time.Duration) {
 	again := b.try(r, k)
 	at, queued := again.At.Add(-again.Queued-before), time.Duration(0)
 	for n := i - 1; n >= 0; n-- {
-		if t := b.try(&l.Runs[n], 0); !t.Unseen {
+		if t := b.try(&l.Runs[n], 0); !t.Unseen() {
 			queued = t.Queued
 			at = min(max(at.Add(queued), t.At), again.At)
 			break
 		}
 	}
 	switch {
-	case k > 0 && b.try(r, k-1).Unseen:
+	case k > 0 && b.try(r, k-1).Unseen():
 		b.try(r, k-1).At, b.try(r, k-1).Queued = at, queued
 	case k == 0:
 		again.New = false
 		r.Tries = slices.Insert(r.Tries, 0, ledger.Try{N: int32(len(l.Sent)), Fate: ledger.Lost, Evidence: ByCapture})
-		l.Sent = append(l.Sent, ledger.Transmission{Range: r.Range, At: at, Queued: queued, Mark: -1, Unseen: true, New: true})
+		l.Sent = append(l.Sent, ledger.Transmission{Range: r.Range, At: at, Queued: queued, Mark: -1, New: true})
 	}
 }
 

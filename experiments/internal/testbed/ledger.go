@@ -49,7 +49,7 @@ func (a *transmissions) count(r *Result) {
 	waits := slices.Repeat([]time.Duration{none}, int(a.n)) // by Mark
 	for _, l := range a.streams {
 		for n, t := range l.Sent {
-			if t.Unseen {
+			if t.Unseen() {
 				continue
 			}
 			tries := l.Runs[l.Find(t.Start)].Tries

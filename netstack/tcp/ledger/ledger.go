@@ -24,9 +24,8 @@ type Transmission struct {
 	At     wheel.Time
 	Queued time.Duration // of At, before the point where At was measured
 	Packet int64         // its number in the capture; 0: it was not captured
-	Mark   int32         // for the user of the ledger
+	Mark   int32         // for the user of the ledger; below 0: it was not captured, and At is a guess
 	New    bool          // it has bytes that were not sent before
-	Unseen bool          // it was not captured: At is a guess
 	Late   bool          // others overtook it
 
 	// The ACK that it caused, if Acked. Alone says that this ACK answers no other segment, so that its
@@ -36,6 +35,9 @@ type Transmission struct {
 	AckedAt      wheel.Time
 	Limit        wheel.Time
 }
+
+// Unseen reports whether it was not captured.
+func (t *Transmission) Unseen() bool { return t.Mark < 0 }
 
 // Run is bytes that were sent in the same transmissions.
 type Run struct {
@@ -87,10 +89,10 @@ func (l *Ledger) Reserve(n int) {
 }
 
 // Send notes a transmission and returns its index. Bytes between the end of the ledger and t.Start
-// become an Unseen transmission of the same time before it, with Mark -1. It sets t.New.
+// become an Unseen transmission of the same time before it. It sets t.New.
 func (l *Ledger) Send(t Transmission) int32 {
 	if end := l.End(); t.Start > end {
-		l.add(Transmission{Range: Range{end, t.Start}, At: t.At, Queued: t.Queued, Mark: -1, Unseen: true})
+		l.add(Transmission{Range: Range{end, t.Start}, At: t.At, Queued: t.Queued, Mark: -1})
 	}
 	return l.add(t)
 }
