@@ -87,38 +87,34 @@ func TableOnly[T any](class string, columns []Column, rows []T, row func(T) g.Gr
 // Records returns a table of records: the columns that record.Select selects by names. adorn, if
 // not nil, may add to the cell of a column.
 func Records[T any](class, names string, rows []T, adorn func(row *T, column string, c *record.Cell)) g.Node {
-	fields := record.Select(reflect.TypeFor[T](), names)
-	return Table(class, Heads(fields), rows, func(row T) g.Group {
-		return Row(fields, row, func(column string, c *record.Cell) {
-			if adorn != nil {
-				adorn(&row, column, c)
-			}
-		})
-	})
+	return Fields(class, record.Select(reflect.TypeFor[T](), names), rows, adorn)
 }
 
-// Heads returns the columns of fields.
-func Heads(fields []record.Field) (columns []Column) {
+// Fields is Records with these columns.
+func Fields[T any](class string, fields []record.Field, rows []T, adorn func(row *T, column string, c *record.Cell)) g.Node {
+	var columns []Column
 	for i := range fields {
 		columns = append(columns, Column{fields[i].Head, fields[i].Words()})
 	}
-	return columns
+	return Table(class, columns, rows, func(row T) (cells g.Group) {
+		value := reflect.ValueOf(row)
+		for i := range fields {
+			c := fields[i].Cell(value)
+			if adorn != nil {
+				adorn(&row, fields[i].Name, &c)
+			}
+			cells = append(cells, cell(&c))
+		}
+		return cells
+	})
 }
 
-// Row returns the cells of fields in a record. adorn may add to the cell of a column.
-func Row(fields []record.Field, row any, adorn func(column string, c *record.Cell)) (cells g.Group) {
-	value := reflect.ValueOf(row)
-	for i := range fields {
-		c := fields[i].Cell(value)
-		adorn(fields[i].Name, &c)
-		cells = append(cells, Cell(&c))
-	}
-	return cells
-}
-
-// Cell returns a cell of a table.
-func Cell(c *record.Cell) g.Node {
+// cell returns a cell of a table.
+func cell(c *record.Cell) g.Node {
 	text := Link(c.Link, c.Text)
+	if c.Aside && c.Text != "" {
+		text = g.Text("(" + c.Text + ")")
+	}
 	if c.Class != "" {
 		text = h.B(h.Class(c.Class), text)
 	}

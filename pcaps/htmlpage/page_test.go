@@ -21,7 +21,7 @@ func TestPage(t *testing.T) {
 		D time.Duration `head:"d"`
 		P record.Cell   `head:"p" cell:"words"`
 	}
-	rows := Records("sort", "", []row{{"<i>", "<i>", time.Second, record.Cell{Text: "<", Class: "better"}}}, func(r *row, column string, c *record.Cell) {
+	rows := Records("sort", "", []row{{"<i>", "<i>", time.Second, record.Cell{Text: "<", Class: "better", Aside: true}}}, func(r *row, column string, c *record.Cell) {
 		if column == "D" {
 			c.Link, c.Title = "<", r.N
 		}
@@ -33,7 +33,7 @@ func TestPage(t *testing.T) {
 	page := b.String()
 	for _, want := range []string{"<!doctype html>", "<title>a &lt;b&gt;</title>", "<h1>a &lt;b&gt;</h1>", "--soft:", ".more { color: red; }", "<dt>n</dt><dd>&lt;1&gt;</dd>",
 		`<p class="soft">&lt;s&gt;`, `<table class="sort"><thead><tr><th>n</th><th class="w">&lt;w&gt;</th><th>d</th><th class="w">p</th></tr></thead>`,
-		`<td>&lt;i&gt;</td><td class="w">&lt;i&gt;</td><td data-v="1" title="&lt;i&gt;"><a href="#&lt;">1.00 s</a></td><td class="w"><b class="better">&lt;</b></td></tr>`, "<svg></svg>", "</html>"} {
+		`<td>&lt;i&gt;</td><td class="w">&lt;i&gt;</td><td data-v="1" title="&lt;i&gt;"><a href="#&lt;">1.00 s</a></td><td class="w"><b class="better">(&lt;)</b></td></tr>`, "<svg></svg>", "</html>"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}

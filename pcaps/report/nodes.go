@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
+	"strings"
 
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
@@ -138,11 +140,13 @@ func (v *replayView) compared() g.Node {
 	if v.Models != "" {
 		about += " The policy captured uses the timers that explain each connection best: " + v.Models + "."
 	}
-	fields := record.Select(reflect.TypeFor[lossView](), withFile(v.Files))
-	heads := htmlpage.Heads(fields)
-	for _, name := range v.Heads {
-		heads = append(heads, htmlpage.Column{Name: name})
+	columns := "File Conn Packet At Kind Spurious From"
+	if !v.Files {
+		columns = strings.TrimPrefix(columns, "File ")
 	}
+	row := reflect.TypeFor[LossRow]()
+	fields := append(record.Select(row, columns), Recoveries(append([]string{"as captured", "oracle"}, v.Heads...)...)...)
+	gated := slices.Concat(record.Select(row, "File Conn Packet Kind"), Recoveries("as captured", "oracle"), record.Select(row, "Why"))
 	return g.Group{
 		h.H2(g.Text("Policies")), newline,
 		htmlpage.Records("sort", "", v.Policies, nil),
@@ -153,17 +157,11 @@ func (v *replayView) compared() g.Node {
 		g.If(len(v.Losses) > 0, g.Group{
 			h.H2(g.Text("Losses")), newline,
 			htmlpage.Soft(v.LossNote + "Recovery times as captured, under the oracle and under each policy, by range. Those in parentheses do not count. The title under the pointer has the reason, and the other keys where they differ."),
-			htmlpage.Table("sort", heads, v.Losses, func(l lossView) g.Group {
-				row := htmlpage.Row(fields, l, func(string, *record.Cell) {})
-				for i := range l.replayed {
-					row = append(row, htmlpage.Cell(&l.replayed[i]))
-				}
-				return row
-			}),
+			htmlpage.Fields("sort", fields, v.Losses, nil),
 		}),
 		g.If(len(v.Gated) > 0, g.Group{
 			h.H2(g.Text("Losses that could not be replayed")), newline,
-			htmlpage.Records("sort", "", v.Gated, nil),
+			htmlpage.Fields("sort", gated, v.Gated, func(_ *LossRow, _ string, c *record.Cell) { c.Aside, c.Title = false, "" }),
 			more(v.MoreGate),
 		}),
 	}

@@ -12,7 +12,6 @@ import (
 	"tcpwheel/pcaps/figure"
 	"tcpwheel/pcaps/htmlpage"
 	"tcpwheel/pcaps/replay"
-	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
 	"tcpwheel/wheel/base/record"
 )
@@ -48,12 +47,12 @@ type (
 		Times    *picture // of the losses
 		Curves   []picture
 		Pairs    []picture
-		Losses   []lossView
+		Losses   []LossRow
 		Heads    []string // of the policies' columns
 		Files    bool     // there are several captures
 		LossNote string
 		Models   string // the timers that fit the captured ones
-		Gated    []gatedView
+		Gated    []LossRow
 		MoreGate int // that are not shown
 		refusalsView
 	}
@@ -74,28 +73,7 @@ type (
 		Spurious *int        `head:"spurious"`
 	}
 	// openView is policies that have no verdict, with the reason.
-	openView  struct{ Policies, Why string }
-	gatedView struct {
-		File     string      `head:"capture"`
-		Conn     int         `head:"conn"`
-		Packet   int64       `head:"packet"`
-		Kind     string      `head:"kind"`
-		Captured record.Cell `head:"as captured"`
-		Oracle   record.Cell `head:"oracle"`
-		Why      string      `head:"because"`
-	}
-	lossView struct {
-		File     string        `head:"capture"`
-		Conn     int           `head:"conn"`
-		Packet   int64         `head:"packet"`
-		At       string        `head:"at, s" cell:"number"`
-		Kind     string        `head:"kind"`
-		Spurious string        `head:"spurious"`
-		From     string        `head:"from"`
-		Captured record.Cell   `head:"as captured"`
-		Oracle   record.Cell   `head:"oracle"`
-		replayed []record.Cell // under each policy
-	}
+	openView struct{ Policies, Why string }
 )
 
 // Bounds of a page of replays.
@@ -133,7 +111,7 @@ func (r *Replays) Write(w io.Writer) error {
 		v.Counts = lossCounts(&g)
 		v.Policies, v.Models = r.policies(summaries), r.models()
 		v.Open = openPolicies(summaries)
-		r.gated(&v)
+		v.Gated, v.MoreGate = r.Gated(maxRefusals)
 		if fig, ok := r.savings(summaries); ok {
 			v.Savings = &fig
 		}
@@ -258,22 +236,6 @@ func (r *Replays) models() string {
 	return strings.Join(names, ", ")
 }
 
-// gated lists the needed losses that do not count, with the reason.
-func (r *Replays) gated(v *replayView) {
-	for x, i := range replay.Losses(r.Results) {
-		l, o := &x.Captured.Losses[i], &x.Oracle[i]
-		if !l.Needed() || x.Gates[i] == replay.Passed {
-			continue
-		}
-		if len(v.Gated) == maxRefusals {
-			v.MoreGate++
-			continue
-		}
-		v.Gated = append(v.Gated, gatedView{x.File, x.ID, l.Packet, l.Kind.String(),
-			record.SpanCell(l.TRec, true), record.SpanCell(o.TRec, o.Repaired), x.Gates[i].String()})
-	}
-}
-
 func shareCell(part, of time.Duration) record.Cell {
 	if of <= 0 {
 		return record.Cell{}
@@ -298,63 +260,10 @@ func (r *Replays) losses(v *replayView) {
 	for _, x := range r.Results {
 		v.Files = v.Files || x.File != r.Results[0].File
 	}
-	rows := replay.Longest(r.Results, maxLossRows)
-	if total := r.total(); len(rows) < total {
-		v.LossNote = fmt.Sprintf("The %d longest of %d. ", len(rows), total)
+	v.Losses = r.Losses(maxLossRows)
+	if total := r.total(); len(v.Losses) < total {
+		v.LossNote = fmt.Sprintf("The %d longest of %d. ", len(v.Losses), total)
 	}
-	for _, x := range rows {
-		l := x.Loss()
-		row := lossView{
-			File: x.File, Conn: x.ID, Packet: l.Packet, At: micro(x.Captured.Seconds(l.At, r.First(x.Result))), Kind: l.Kind.String(), Spurious: l.Spurious.String(),
-			From: [2]string{x.Client.String(), x.Server.String()}[l.Flow], Captured: record.SpanCell(l.TRec, l.TRec > 0), Oracle: oracleCell(x.Result, x.N),
-		}
-		for i := range r.Choices {
-			rec, ok := x.Recovery(x.N, i, replay.ByRange)
-			if rec == nil {
-				row.replayed = append(row.replayed, record.Cell{Measure: true, Value: "unknown", Text: "unknown"})
-				continue
-			}
-			span := record.SpanCell(rec.TRec, rec.Repaired)
-			if !ok && span.Text != "" {
-				span.Text = "(" + span.Text + ")"
-			}
-			span.Title = otherKeys(x.Result, i, x.N, rec)
-			row.replayed = append(row.replayed, span)
-		}
-		v.Losses = append(v.Losses, row)
-	}
-}
-
-// oracleCell is the oracle's recovery time of a loss, in parentheses if the loss does not count.
-func oracleCell(x *replay.Result, loss int) record.Cell {
-	o := &x.Oracle[loss]
-	c := record.SpanCell(o.TRec, o.Repaired)
-	if c.Title = x.Gates[loss].String(); c.Title != "" && c.Text != "" {
-		c.Text = "(" + c.Text + ")"
-	}
-	return c
-}
-
-// otherKeys describes how a loss fared by the other keys, "" if as by range.
-func otherKeys(x *replay.Result, choice, loss int, by *replay.Recovery) string {
-	var parts []string
-	same := true
-	for _, k := range []struct {
-		key  replay.Key
-		name string
-	}{{replay.ByTime, "by time "}, {replay.ByIndex, "by index "}} {
-		rec, _ := x.Recovery(loss, choice, k.key)
-		same = same && rec.Repaired == by.Repaired && track.SpanText(rec.TRec) == track.SpanText(by.TRec)
-		text := "none"
-		if rec.Repaired {
-			text = track.SpanText(rec.TRec)
-		}
-		parts = append(parts, k.name+text)
-	}
-	if same {
-		return ""
-	}
-	return strings.Join(parts, ", ")
 }
 
 // pair is a loss that counts under a policy: its recovery time under the oracle, and by range.

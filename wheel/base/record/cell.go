@@ -19,6 +19,7 @@ type Cell struct {
 	Title string // shown under the pointer
 	Link  string // a place on the page
 	Class string // of the text on a page
+	Aside bool   // in parentheses on a page: it does not count
 }
 
 var cellType = reflect.TypeFor[Cell]()

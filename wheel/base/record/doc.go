@@ -20,7 +20,8 @@
 //
 //	"%4conn %6retransmission_packet %8.3at_s %-7kind %7d_s"
 //
-// A width of * is that of the widest cell. A heading may have several lines.
+// A width of * is that of the widest cell. A heading may have several lines. Columns that only the
+// program knows as it runs, such as one for each policy, are a field of cells: see Columns.
 //
 // Package htmlpage makes the same cells into tables of a page.
 package record

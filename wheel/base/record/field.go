@@ -38,6 +38,20 @@ type Keyed interface {
 	Keys() []any // all values of the type, in the order of the columns
 }
 
+// Columns returns a column for each cell of a field of type []Cell, which no other table has, with
+// these headings: columns that are known only when the program runs. It panics if there is no such
+// field.
+func Columns(record reflect.Type, name string, heads []string) (all []Field) {
+	f, ok := record.FieldByName(name)
+	if !ok || f.Type != reflect.SliceOf(cellType) {
+		panic(fmt.Sprintf("BUG: %v has no cells %s", record, name))
+	}
+	for i, head := range heads {
+		all = append(all, Field{Name: name, Head: head, Type: cellType, index: append(slices.Clone(f.Index), i), people: true, digits: -1})
+	}
+	return all
+}
+
 // KeysTo returns the values 0 to n-1 of a type, as Keyed wants them.
 func KeysTo[T ~uint8](n int) []any {
 	all := make([]any, n)
@@ -183,7 +197,9 @@ func (f *Field) Key() (name, key string) {
 func (f *Field) Value(record reflect.Value) (reflect.Value, bool) {
 	v := record
 	for _, i := range f.index {
-		if v = v.Field(i); v.Kind() == reflect.Pointer {
+		if v.Kind() == reflect.Slice {
+			v = v.Index(i)
+		} else if v = v.Field(i); v.Kind() == reflect.Pointer {
 			if v.IsNil() {
 				return v, false
 			}

@@ -51,6 +51,15 @@ func NewLayout[T any](text string) *Layout[T] {
 	return l
 }
 
+// With returns the layout with more columns behind it, of that width.
+func (l *Layout[T]) With(width int, fields []Field) *Layout[T] {
+	more := &Layout[T]{slices.Clone(l.columns), l.tail}
+	for _, f := range fields {
+		more.columns = append(more.columns, column{width: width, field: f})
+	}
+	return more
+}
+
 // Select returns the fields of a record type by their names, with blanks between them. A number
 // after a point is how many digits are shown, as in "at_s.6". "" is all fields, and names that
 // begin with a dash are all others.

@@ -129,6 +129,33 @@ func TestLayoutOfNumbers(t *testing.T) {
 	}
 }
 
+// TestColumns has columns that only the program knows as it runs, behind those of a layout.
+func TestColumns(t *testing.T) {
+	type row struct {
+		Name  string `json:"-" head:"name"`
+		Times []Cell `json:"-"`
+	}
+	of := reflect.TypeFor[row]()
+	all := []row{{"a", []Cell{SpanCell(time.Second, true), {}, {Text: "none", Aside: true}}}}
+	times := Columns(of, "Times", []string{"exact", "bsd", "linux"})
+	l := NewLayout[row]("%-6Name").With(7, times[:1]).With(6, times[1:])
+	if got, want := l.Table(all), "name    exact   bsd linux\na      1.00 s     -  none\n"; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if c := times[0].Cell(reflect.ValueOf(all[0])); !c.Measure || c.Words || c.Value != "1" {
+		t.Errorf("a cell of the first column is %+v", c)
+	}
+	if n := len(Select(of, "")); n != 1 {
+		t.Errorf("%d columns without them, want 1", n)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("a field without cells: no panic")
+		}
+	}()
+	Columns(of, "Name", []string{"a"})
+}
+
 func TestSelect(t *testing.T) {
 	names := func(fields []Field) (all string) {
 		for _, f := range fields {

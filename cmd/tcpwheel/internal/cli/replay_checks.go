@@ -7,6 +7,7 @@ import (
 
 	"tcpwheel/pcaps/replay"
 	pages "tcpwheel/pcaps/report"
+	"tcpwheel/wheel/base/record"
 )
 
 // checkRecord is a check of a validation as a line of JSON.
@@ -32,11 +33,15 @@ type judgedRecord struct {
 	CapturedD float64  `json:"captured_d_s" help:"D as captured"`
 	D         *float64 `json:"d_s" help:"D in an open loop"`
 	Right     bool     `json:"right" help:"the loss was detected when the sender did"`
-	Captured  float64  `json:"captured_t_rec_s" help:"T_rec as captured"`
-	TRec      *float64 `json:"t_rec_s" help:"T_rec in the replay"`
+	Captured  float64  `json:"captured_t_rec_s" head:"capture" help:"T_rec as captured"`
+	TRec      *float64 `json:"t_rec_s" head:"replay" help:"T_rec in the replay"`
 	Off       float64  `json:"off" help:"error of the recovery time"`
 	Why       string   `json:"why" help:"above 10 %: timer, path or repair"`
+
+	Since string `json:"-" head:"at" cell:"number"` // At with less digits, for people
 }
+
+var farLayout = record.NewLayout[judgedRecord]("%5conn %9Since %-8kind%8captured_t_rec_s%8t_rec_s  %-8why%file")
 
 // judgedRecords returns each loss of each check.
 func (r *replaying) judgedRecords(checks []pages.Check) iter.Seq[judgedRecord] {
@@ -52,10 +57,10 @@ func (r *replaying) judgedRecords(checks []pages.Check) iter.Seq[judgedRecord] {
 }
 
 func (r *replaying) judgedRecord(c *pages.Check, j *replay.Judged) judgedRecord {
-	l := j.Loss()
+	l, at := j.Loss(), j.Captured.Seconds(j.Loss().At, r.firstOf(j.Result))
 	rec := judgedRecord{
 		Type: "judged", Check: c.Name, Policy: c.Policy, File: j.File, Conn: j.ID, Sender: endNames[l.Flow], Kind: l.Kind.String(),
-		At: j.Captured.Seconds(l.At, r.firstOf(j.Result)), Packet: l.Packet, CapturedD: l.D.Seconds(), Right: j.Right, Captured: l.TRec.Seconds(), Off: j.Off,
+		At: at, Since: fmt.Sprintf("%.3fs", at), Packet: l.Packet, CapturedD: l.D.Seconds(), Right: j.Right, Captured: l.TRec.Seconds(), Off: j.Off,
 	}
 	if j.Detected {
 		rec.D = secondsOf(j.D)
@@ -110,14 +115,14 @@ func (r *replaying) writeValidationTable(checks []pages.Check) error {
 		fmt.Fprintf(&b, row, c.Name, percent(float64(c.FirstRight)/float64(max(c.First, 1))), of(c.TimeoutsRight, c.Timeouts),
 			of(c.ProbesRight, c.Probes), of(c.ReordersRight, c.Reorders), of(c.FastRight, c.Fast), percent(c.Median), percent(c.P95), passes)
 	}
-	r.writeFar(&b, &checks[0].Validation)
+	r.writeFar(&b, &checks[0])
 	_, err := r.stdout.Write([]byte(b.String()))
 	return err
 }
 
 // writeFar lists the losses whose replays are farthest from what was captured.
-func (r *replaying) writeFar(b *strings.Builder, v *replay.Validation) {
-	all := v.Far()
+func (r *replaying) writeFar(b *strings.Builder, c *pages.Check) {
+	all := c.Far()
 	if len(all) == 0 || r.top == 0 {
 		return
 	}
@@ -127,11 +132,10 @@ func (r *replaying) writeFar(b *strings.Builder, v *replay.Validation) {
 	}
 	fmt.Fprintf(b, "\n%d of %d recovery times are off by more than 10 %%: detected at another time by an\n"+
 		"engine that hears what the captured sender heard (timer, %d), only in the replay\n"+
-		"(path, %d), or repaired at another time (repair, %d)\n", len(all), v.Recoveries, counts[replay.WhyTimer], counts[replay.WhyPath], counts[replay.WhyRepair])
-	fmt.Fprintf(b, "%5s %9s %-8s%8s %7s  %-8s%s\n", "conn", "at", "kind", "capture", "replay", "why", "file")
-	for _, f := range all[:min(r.top, len(all))] {
-		l := f.Loss()
-		fmt.Fprintf(b, "%5d %8.3fs %-8v%s%s  %-8v%s\n", f.ID, f.Captured.Seconds(l.At, r.firstOf(f.Result)), l.Kind,
-			pad(spanOrDash(l.TRec, true), 8), pad(spanOrDash(f.TRec, f.Repaired), 8), f.Why, f.File)
+		"(path, %d), or repaired at another time (repair, %d)\n", len(all), c.Recoveries, counts[replay.WhyTimer], counts[replay.WhyPath], counts[replay.WhyRepair])
+	b.WriteString(farLayout.Head())
+	for i := range all[:min(r.top, len(all))] {
+		rec := r.judgedRecord(c, &all[i])
+		b.WriteString(farLayout.Row(&rec))
 	}
 }

@@ -8,10 +8,14 @@ import (
 
 // writeHTML writes the page of what was replayed.
 func (r *replaying) writeHTML() error {
-	page := pages.Replays{
+	page := r.page()
+	return writeWhole(r.html, page.Write)
+}
+
+func (r *replaying) page() pages.Replays {
+	return pages.Replays{
 		Choices: r.study.Choices, Results: r.results, Conns: r.conns, Lossy: r.lossy, First: r.firstOf, Refusals: r.pageRefusals(),
 	}
-	return writeWhole(r.html, page.Write)
 }
 
 // pageRefusals returns what is not replayed, for a page.

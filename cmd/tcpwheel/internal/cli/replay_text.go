@@ -5,12 +5,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"tcpwheel/pcaps/replay"
 	pages "tcpwheel/pcaps/report"
-	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel/base/quantity"
 	"tcpwheel/wheel/base/record"
 )
@@ -76,7 +74,8 @@ func (r *replaying) writeHead(b *strings.Builder, done string) {
 // lossTable prints the recovery times of the longest losses: captured, of the oracle, and under
 // each policy.
 func (r *replaying) lossTable(b *strings.Builder) {
-	rows := replay.Longest(r.results, r.top)
+	page := r.page()
+	rows := page.Losses(r.top)
 	if len(rows) == 0 {
 		return
 	}
@@ -85,52 +84,29 @@ func (r *replaying) lossTable(b *strings.Builder) {
 		b.WriteString("model is the policy captured: the stack that explains the captured timers best\n")
 	}
 	var shown []*replay.Result
-	for _, x := range rows {
-		shown = append(shown, x.Result)
+	for i := range rows {
+		shown = append(shown, rows[i].Result)
 	}
 	name := namesOf(b, shown)
+	for i := range rows {
+		rows[i].Name = name(rows[i].Result)
+	}
 	// As many policies as fit stand side by side.
-	wide := 8
+	wide, heads := 8, []string{"capture", replay.Oracle}
 	for _, c := range r.study.Choices {
+		heads = append(heads, shortPolicy(c.Text))
 		wide = max(wide, 1+utf8.RuneCountInString(shortPolicy(c.Text)))
 	}
+	times := pages.Recoveries(heads...)
+	layout, policies := lossLayout.With(8, times[:2]), times[2:]
 	const before = 5 + 1 + 9 + 1 + 8 + 8 + 8
 	columns := max((terminalColumns-before)/wide, 1)
-	for from := 0; from == 0 || from < len(r.study.Choices); from += columns {
-		to := min(from+columns, len(r.study.Choices))
-		fmt.Fprintf(b, "%5s %9s %-8s%8s%8s", "conn", "at", "kind", "capture", replay.Oracle)
-		for _, c := range r.study.Choices[from:to] {
-			b.WriteString(pad(shortPolicy(c.Text), wide))
-		}
-		b.WriteByte('\n')
-		for _, x := range rows {
-			r.lossHead(b, &x, name(x.Result))
-			for i := from; i < to; i++ {
-				text := "unknown"
-				if rec, _ := x.Recovery(x.N, i, replay.ByRange); rec != nil {
-					text = spanOrDash(rec.TRec, rec.Repaired)
-				}
-				b.WriteString(pad(text, wide))
-			}
+	for from := 0; from == 0 || from < len(policies); from += columns {
+		if from > 0 {
 			b.WriteByte('\n')
 		}
-		if to < len(r.study.Choices) {
-			b.WriteByte('\n')
-		}
+		b.WriteString(layout.With(wide, policies[from:min(from+columns, len(policies))]).Table(rows))
 	}
-}
-
-// lossHead prints the columns of a loss before those of the policies.
-func (r *replaying) lossHead(b *strings.Builder, x *replay.ResultLoss, name string) {
-	l, o := x.Loss(), &x.Oracle[x.N]
-	kind := l.Kind.String()
-	switch {
-	case !l.Needed() && l.TRec > 0:
-		kind += "*"
-	case x.Gates[x.N] != replay.Passed:
-		kind += "!"
-	}
-	fmt.Fprintf(b, "%5s %8.3fs %-8s%s%s", name, x.Captured.Seconds(l.At, r.firstOf(x.Result)), kind, pad(spanOrDash(l.TRec, l.TRec > 0), 8), pad(spanOrDash(o.TRec, o.Repaired), 8))
 }
 
 // namesOf returns the names of connections in a table: their number, after that of their file if
@@ -157,7 +133,8 @@ func namesOf(b *strings.Builder, results []*replay.Result) func(*replay.Result) 
 var (
 	policyLayout = record.NewLayout[policyRecord]("%-18policy%4n%8median_s%8p95_s%9saved_by_range_s%20Interval  %verdict")
 	keyLayout    = record.NewLayout[policyRecord]("%-18policy%9PartRange%9PartTime%9PartIndex%9LeftOut%9spurious_retransmissions%10waiting_s")
-	gatedLayout  = record.NewLayout[replayRecord]("%5conn %8packet %-8kind%8captured_t_rec_s%8t_rec_by_range_s")
+	lossLayout   = record.NewLayout[pages.LossRow]("%5Name %9Since %-8Marked")
+	gatedLayout  = record.NewLayout[pages.LossRow]("%5Conn %8Packet %-8Kind").With(8, pages.Recoveries("capture", "by range"))
 )
 
 // longPolicy takes a policy that is too long for its column out of a row, and returns the line
@@ -226,36 +203,17 @@ func keyTable(b *strings.Builder, summaries []replay.Summary) {
 
 // gatedTable lists the needed losses that do not count, with the reason.
 func (r *replaying) gatedTable(b *strings.Builder) {
-	const most = 50
-	n := 0
-	for x, i := range replay.Losses(r.results) {
-		if !x.Captured.Losses[i].Needed() || x.Gates[i] == replay.Passed {
-			continue
-		}
-		if n++; n > most {
-			continue
-		}
-		if n == 1 {
-			b.WriteString("\nlosses that cannot be replayed\n" + gatedLayout.Head())
-		}
-		rec := r.oracleRecord(x, i)
-		fmt.Fprintf(b, "%s      %s: %v\n", gatedLayout.Row(&rec), x.File, x.Gates[i])
+	page := r.page()
+	rows, more := page.Gated(50)
+	if len(rows) > 0 {
+		b.WriteString("\nlosses that cannot be replayed\n" + gatedLayout.Head())
 	}
-	if n > most {
-		fmt.Fprintf(b, "and %d more, see --json\n", n-most)
+	for i := range rows {
+		fmt.Fprintf(b, "%s      %s: %s\n", gatedLayout.Row(&rows[i]), rows[i].File, rows[i].Why)
 	}
-}
-
-// pad fills a text with blanks on the left, up to so many columns.
-func pad(text string, width int) string {
-	return strings.Repeat(" ", max(width-utf8.RuneCountInString(text), 0)) + text
-}
-
-func spanOrDash(d time.Duration, ok bool) string {
-	if !ok {
-		return "-"
+	if more > 0 {
+		fmt.Fprintf(b, "and %d more, see --json\n", more)
 	}
-	return track.SpanText(d)
 }
 
 // shortPolicy is a short and unique text of a policy, for the head of a column.
