@@ -45,8 +45,13 @@ func readWith(cmd *cobra.Command, o *corpus.Object, p *corpus.Progress, read fun
 		return capture.Stats{}, err
 	}
 	defer done()
-	if talk := cmd.ErrOrStderr(); p == nil && isTerminal(talk) {
-		defer showReading(talk, r)()
+	if p == nil {
+		status := statusLine{w: cmd.ErrOrStderr()}
+		status.start(func(time.Duration) string {
+			read, size := r.Progress()
+			return r.Name() + ": " + readingLine(read, size)
+		})
+		defer status.stop()
 	}
 	// Stop also between two segments: there may be gigabytes of other packets.
 	defer context.AfterFunc(cmd.Context(), r.Stop)()
@@ -125,30 +130,6 @@ func openSample(name string) (io.ReadCloser, error) {
 		return nil, fmt.Errorf("%s: no such sample, see tcpwheel samples", name)
 	}
 	return f, err
-}
-
-// showReading updates a progress line until stop, which erases it.
-func showReading(w io.Writer, r *capture.Reader) (stop func()) {
-	end, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		t := time.NewTicker(500 * time.Millisecond)
-		defer t.Stop()
-		for {
-			select {
-			case <-end:
-				fmt.Fprint(w, "\r\x1b[K")
-				return
-			case <-t.C:
-				read, size := r.Progress()
-				fmt.Fprintf(w, "\r\x1b[K%s: %s", r.Name(), readingLine(read, size))
-			}
-		}
-	}()
-	return func() {
-		close(end)
-		<-ended
-	}
 }
 
 // readingLine shows how much of a file of size bytes is read. A size of -1 is unknown.
