@@ -78,7 +78,7 @@ func newReplay() *cobra.Command {
 			"10 % or 2 ms. A policy saves the oracle's recovery time less its own.\n\n" +
 			"A POLICY is NAME[@TICK] and then + or - with tlp, rack, frto or synlinear (the\n" +
 			"first timeouts of a SYN do not back off, as in Linux since 6.5), as in\n" +
-			"per-segment@10ms-tlp. Names are\n  " + strings.Join(wrapNames(replay.PolicyNames()), "\n  ") + "\n" +
+			"per-segment@10ms-tlp. Names are\n  " + strings.Join(wrapped(strings.Join(replay.PolicyNames(), ", "), 78), "\n  ") + "\n" +
 			"captured is the stack that explains the captured timers best.\n\n" +
 			"Three keys decide what becomes of a packet: the n-th transmission of bytes fares\n" +
 			"as in the capture (by range), a packet fares as what left then (by time), or the\n" +
@@ -227,22 +227,4 @@ func parseChoices(policies, vary []string) (all []replay.Choice, err error) {
 		}
 	}
 	return all, nil
-}
-
-// wrapNames puts names into lines of at most 78 columns.
-func wrapNames(names []string) (lines []string) {
-	line := ""
-	for i, name := range names {
-		if i < len(names)-1 {
-			name += ","
-		}
-		if line != "" && len(line)+1+len(name) > 78 {
-			lines, line = append(lines, line), ""
-		}
-		if line != "" {
-			line += " "
-		}
-		line += name
-	}
-	return append(lines, line)
 }
