@@ -6,11 +6,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
+	"io"
 	"reflect"
 	"strings"
 
@@ -74,7 +71,8 @@ func (a *assessment) damages(ctx context.Context) error {
 	if err != nil || a.captures == "" {
 		return err
 	}
-	return a.damageCaptures(ctx, table("captures"))
+	captures := table("captures")
+	return a.eachCapture(ctx, "damaged", func(f io.Reader, name string) error { return captures.AddFile(ctx, f, name) })
 }
 
 // damagedTrials judges replays of simulated captures that are damaged.
@@ -107,27 +105,6 @@ func parseDamages(texts []string) (all []*damage.Damage, err error) {
 		all = damage.All()
 	}
 	return all, nil
-}
-
-// damageCaptures adds the captures below a directory.
-func (a *assessment) damageCaptures(ctx context.Context, t *truth.DamageTable) error {
-	return filepath.WalkDir(a.captures, func(name string, d fs.DirEntry, err error) error {
-		if err = errors.Join(err, ctx.Err()); err != nil || !d.Type().IsRegular() || !isCapture(name) {
-			return err
-		}
-		f, err := os.Open(name)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		if err := t.AddFile(ctx, f, name); err != nil {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			fmt.Fprintf(a.stderr, "tcpwheel: accuracy: %v; what comes before was damaged\n", err)
-		}
-		return nil
-	})
 }
 
 // damageTable is a table of damages of an origin.

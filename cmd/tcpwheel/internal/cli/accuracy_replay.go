@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"math/rand/v2"
@@ -70,6 +71,15 @@ func (a *assessment) replayCaptures(ctx context.Context) error {
 	a.say("replays the captures below %s", a.captures)
 	o := &replayOrigin{name: "captures", what: "files", sum: &truth.Replays{}}
 	a.replays = append(a.replays, o)
+	return a.eachCapture(ctx, "replayed", func(f io.Reader, name string) error {
+		o.n++
+		return o.sum.AddCapture(f, name)
+	})
+}
+
+// eachCapture calls use for the captures below --captures. It reports an error of one, and to what
+// use has then come.
+func (a *assessment) eachCapture(ctx context.Context, done string, use func(f io.Reader, name string) error) error {
 	return filepath.WalkDir(a.captures, func(name string, d fs.DirEntry, err error) error {
 		if err = errors.Join(err, ctx.Err()); err != nil || !d.Type().IsRegular() || !isCapture(name) {
 			return err
@@ -79,11 +89,10 @@ func (a *assessment) replayCaptures(ctx context.Context) error {
 			return err
 		}
 		defer f.Close()
-		if err := o.sum.AddCapture(f, name); err != nil {
-			fmt.Fprintf(a.stderr, "tcpwheel: accuracy: %v; what comes before was replayed\n", err)
+		if err := use(f, name); err != nil && ctx.Err() == nil {
+			fmt.Fprintf(a.stderr, "tcpwheel: accuracy: %v; what comes before was %s\n", err, done)
 		}
-		o.n++
-		return nil
+		return ctx.Err()
 	})
 }
 
