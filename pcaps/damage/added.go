@@ -80,24 +80,10 @@ func (g *guest) send(after time.Duration, end int, flags tcp.Flags, seq, ack, si
 
 // ip adds an IP packet and returns it.
 func (g *guest) ip(after time.Duration, src, dst netip.Addr, protocol byte, payload []byte) []byte {
-	var b []byte
 	if src.Is4() {
 		g.id++
-		b = make([]byte, 20)
-		b[0], b[8], b[9] = 4<<4|5, 64, protocol
-		binary.BigEndian.PutUint16(b[2:], uint16(20+len(payload)))
-		binary.BigEndian.PutUint16(b[4:], g.id)
-		copy(b[12:], src.AsSlice())
-		copy(b[16:], dst.AsSlice())
-		binary.BigEndian.PutUint16(b[10:], tcp.Sum{}.Add(b).Checksum())
-	} else {
-		b = make([]byte, 40)
-		b[0], b[6], b[7] = 6<<4, protocol, 64
-		binary.BigEndian.PutUint16(b[4:], uint16(len(payload)))
-		copy(b[8:], src.AsSlice())
-		copy(b[24:], dst.AsSlice())
 	}
-	b = append(b, payload...)
+	b := append(ipHeader(src, dst, protocol, g.id, len(payload)), payload...)
 	data := append(append([]byte(nil), g.like.Data[:g.like.at.ip]...), b...)
 	g.add(&Packet{Added: true, Frame: capture.Frame{
 		Time: g.start.Add(after), Data: data, Length: uint32(len(data)), LinkType: g.like.LinkType, Interface: g.like.Interface,

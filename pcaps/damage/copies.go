@@ -170,18 +170,28 @@ func outerHeader(p *Packet, n int) []byte {
 	const ipInIP, ipv6InIPv6 = 4, 41
 	from, to := byte(1+p.side()), byte(2-p.side())
 	if p.at.v6 {
+		end := func(n byte) netip.Addr { return netip.AddrFrom16([16]byte{0: 0x20, 1: 0x01, 3: 0x02, 15: n}) }
+		return ipHeader(end(from), end(to), ipv6InIPv6, 0, n)
+	}
+	return ipHeader(netip.AddrFrom4([4]byte{198, 19, 255, from}), netip.AddrFrom4([4]byte{198, 19, 255, to}), ipInIP, 0, n)
+}
+
+// ipHeader returns the header of an IP packet with n bytes behind it.
+func ipHeader(src, dst netip.Addr, protocol byte, id uint16, n int) []byte {
+	if src.Is6() {
 		b := make([]byte, 40)
-		b[0], b[6], b[7] = 6<<4, ipv6InIPv6, 64
+		b[0], b[6], b[7] = 6<<4, protocol, 64
 		binary.BigEndian.PutUint16(b[4:], fits(n))
-		copy(b[8:], "\x20\x01\x00\x02")
-		copy(b[24:], "\x20\x01\x00\x02")
-		b[23], b[39] = from, to
+		copy(b[8:], src.AsSlice())
+		copy(b[24:], dst.AsSlice())
 		return b
 	}
 	b := make([]byte, 20)
-	b[0], b[8], b[9] = 4<<4|5, 64, ipInIP
+	b[0], b[8], b[9] = 4<<4|5, 64, protocol
 	binary.BigEndian.PutUint16(b[2:], fits(n+20))
-	copy(b[12:], []byte{198, 19, 255, from, 198, 19, 255, to})
+	binary.BigEndian.PutUint16(b[4:], id)
+	copy(b[12:], src.AsSlice())
+	copy(b[16:], dst.AsSlice())
 	binary.BigEndian.PutUint16(b[10:], tcp.Sum{}.Add(b).Checksum())
 	return b
 }

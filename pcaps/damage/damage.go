@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/base/quantity"
 )
 
 // Source has the packets of a capture.
@@ -272,12 +273,7 @@ func (e errWant) Error() string { return string(e) }
 // shareParam reads "1%" or "0.01".
 func shareParam(least, most float64) func(string) (param, error) {
 	return func(text string) (p param, err error) {
-		number, percent := strings.CutSuffix(text, "%")
-		p.share, err = strconv.ParseFloat(number, 64)
-		if percent {
-			p.share /= 100
-		}
-		if err != nil || !(p.share >= least && p.share <= most) {
+		if p.share, err = quantity.ParseProbability(text); err != nil || p.share < least || p.share > most {
 			return p, errWant(fmt.Sprintf("a share from %v%% to %v%%, such as 1%%", 100*least, 100*most))
 		}
 		return p, nil
@@ -287,7 +283,7 @@ func shareParam(least, most float64) func(string) (param, error) {
 // spanParam reads a duration.
 func spanParam(least, most time.Duration) func(string) (param, error) {
 	return func(text string) (p param, err error) {
-		if p.span, err = time.ParseDuration(text); err != nil || p.span < least || p.span > most {
+		if p.span, err = quantity.ParseDuration(text); err != nil || p.span < least || p.span > most {
 			return p, errWant(fmt.Sprintf("a duration from %v to %v", least, most))
 		}
 		return p, nil

@@ -157,8 +157,5 @@ func setLength(b []byte, h headers, size uint32) {
 	if h.v6 {
 		n, field = n-40, b[h.ip+4:]
 	}
-	if n > 0xffff {
-		n = 0
-	}
-	binary.BigEndian.PutUint16(field, uint16(n))
+	binary.BigEndian.PutUint16(field, fits(n))
 }
