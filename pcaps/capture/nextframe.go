@@ -1,5 +1,7 @@
 package capture
 
+import "cmp"
+
 // NextFrame returns the next packet of the file, of whatever kind, and its TCP segment. p is nil if
 // it has none. Both are valid until the next call, and so is f's Data. Errors are those of Next.
 //
@@ -9,20 +11,15 @@ func (r *Reader) NextFrame() (f Frame, p *Packet, err error) {
 	if r.err != nil {
 		return f, nil, r.err
 	}
-	r.rec.options, r.rec.direction, r.rec.problems = nil, Unknown, 0
-	if err := r.file.next(&r.rec); err == errUnread {
+	ok, err := r.step()
+	if err = cmp.Or(err, r.err); err != nil {
 		return f, nil, err
-	} else if err != nil {
-		r.end(err)
-		return f, nil, r.err
 	}
-	on := &r.file.interfaces()[r.rec.iface]
-	ok := r.decode(&r.rec, on)
 	for len(r.d.frags.late) > 0 {
 		r.d.frags.nextLate()
 	}
 	f = Frame{
-		Time: r.rec.time, Data: r.rec.data, Length: max(r.rec.length, uint32(len(r.rec.data))), LinkType: on.LinkType,
+		Time: r.rec.time, Data: r.rec.data, Length: max(r.rec.length, uint32(len(r.rec.data))), LinkType: r.file.interfaces()[r.rec.iface].LinkType,
 		Device: r.d.p.Device, Direction: r.d.p.Direction,
 		PartialChecksum: r.rec.problems.Has(PartialChecksum), Interface: r.rec.iface,
 	}
