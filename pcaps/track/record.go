@@ -2,9 +2,8 @@ package track
 
 import (
 	"strconv"
-	"time"
 
-	"tcpwheel/wheel"
+	"tcpwheel/wheel/base/record"
 )
 
 // EpisodeRecord is an Episode as a record. Durations are in seconds of the sender's clock. Unknown
@@ -63,35 +62,35 @@ func (f *Flow) Record(file string, e *Episode) EpisodeRecord {
 		Type: "episode", File: file, Conn: f.conn.ID, Src: f.Src.String(), Dst: f.Dst.String(), Vantage: f.Vantage.String(),
 		Kind: e.Kind.String(), Ambiguous: e.Ambiguous, Spurious: e.Spurious.String(), Evidence: e.Evidence.String(),
 		Seq: uint32(e.Seq), Bytes: e.Bytes,
-		First: stampText(e.FirstSent), FirstPacket: e.FirstPacket, Estimated: e.Estimated,
-		Retransmission: stampText(e.Seen), At: e.Seen.Sub(f.conn.Origin).Seconds(), RetransmissionPacket: e.DetectedPacket, AckPacket: e.AckedPacket, EndPacket: e.EndedPacket,
+		First: record.Stamp(e.FirstSent), FirstPacket: e.FirstPacket, Estimated: e.Estimated,
+		Retransmission: record.Stamp(e.Seen), At: e.Seen.Sub(f.conn.Origin).Seconds(), RetransmissionPacket: e.DetectedPacket, AckPacket: e.AckedPacket, EndPacket: e.EndedPacket,
 		D: e.D.Seconds(), TimeLost: e.TimeLost.Seconds(), TimerWait: e.TimerWait.Seconds(), Open: e.Unrepaired.Seconds(), Gap: e.Gap.String(), Retransmissions: e.Total, Timeouts: e.Timeouts, Probes: e.Probes, SpuriousCount: e.SpuriousCount,
 	}
 	if e.PrevSent != e.FirstSent {
-		r.Sent = stampText(e.PrevSent)
+		r.Sent = record.Stamp(e.PrevSent)
 	}
 	if e.Repaired {
-		r.A, r.P, r.TRec = seconds(e.A), seconds(e.P), seconds(e.TRec)
+		r.A, r.P, r.TRec = record.Seconds(e.A), record.Seconds(e.P), record.Seconds(e.TRec)
 		if e.HasInferable {
-			r.Inferable = seconds(span(e.Inferable, e.Acked))
+			r.Inferable = record.Seconds(span(e.Inferable, e.Acked))
 		}
 	}
 	if e.Closed {
-		r.Length = seconds(e.Length)
+		r.Length = record.Seconds(e.Length)
 	}
 	if e.RTT > 0 {
-		r.RTT = seconds(e.RTT)
+		r.RTT = record.Seconds(e.RTT)
 		w := e.D.Seconds() / e.RTT.Seconds()
 		r.W = &w
 		if e.Repaired {
-			r.Excess = seconds(e.Excess)
+			r.Excess = record.Seconds(e.Excess)
 		}
 	}
 	if e.HasIdealD {
-		r.Ideal, r.TimerTax = seconds(e.IdealD), seconds(e.TimerTax)
+		r.Ideal, r.TimerTax = record.Seconds(e.IdealD), record.Seconds(e.TimerTax)
 	}
 	if e.Estimated {
-		r.HoleTime = seconds(e.HoleTime)
+		r.HoleTime = record.Seconds(e.HoleTime)
 	}
 	for i := range e.Retransmissions {
 		r.RetransmissionPackets = append(r.RetransmissionPackets, e.Retransmissions[i].Packet)
@@ -195,7 +194,7 @@ type FitRecord struct {
 // Record returns the connection without its episodes.
 func (c *Conn) Record(file string) ConnRecord {
 	r := ConnRecord{
-		Type: "connection", File: file, Conn: c.ID, First: stampText(c.First), Last: stampText(c.Last), Duration: span(c.First, c.Last).Seconds(),
+		Type: "connection", File: file, Conn: c.ID, First: record.Stamp(c.First), Last: record.Stamp(c.Last), Duration: span(c.First, c.Last).Seconds(),
 		FirstPacket: c.FirstPacket, Packets: c.Packets, End: c.End.String(), Outcome: c.Outcome.String(), Copies: c.Copies, ClockSteps: c.ClockSteps, Strays: c.Strays,
 		BadChecksums: c.BadChecksums, BadChecksumsUsed: c.BadChecksumsUsed, Evidence: c.VantageEvidence(),
 	}
@@ -209,7 +208,7 @@ func (c *Conn) Record(file string) ConnRecord {
 		r.Path = strconv.FormatUint(c.Path, 16)
 	}
 	if c.Handshake.Complete {
-		r.Handshake = seconds(c.Handshake.Time)
+		r.Handshake = record.Seconds(c.Handshake.Time)
 	}
 	lost, timers := c.TimeLost()
 	r.TimeLost, r.TimerWait = lost.Seconds(), timers.Seconds()
@@ -301,12 +300,4 @@ func (l *Losses) Record() LossesRecord {
 		}
 	}
 	return r
-}
-
-// stampText returns t in UTC with up to nine decimals.
-func stampText(t wheel.Time) string { return time.Unix(0, int64(t)).UTC().Format(time.RFC3339Nano) }
-
-func seconds(d time.Duration) *float64 {
-	s := d.Seconds()
-	return &s
 }

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 	"time"
 
+	"tcpwheel/wheel/base/record"
 	"tcpwheel/wheel/stat"
 )
 
@@ -48,8 +49,7 @@ func (h *histogram) quantiles(to *KindTally) {
 		rank, sum := uint64(stat.Rank(int(h.n), q)), uint64(0)
 		for b, n := range h.counts {
 			if sum += uint64(n); sum > rank {
-				s := bucketMiddle(b).Seconds()
-				return &s
+				return record.Seconds(bucketMiddle(b))
 			}
 		}
 		return nil

@@ -3,9 +3,9 @@ package watch
 import (
 	"strconv"
 	"strings"
-	"time"
 
 	"tcpwheel/pcaps/track"
+	"tcpwheel/wheel/base/record"
 )
 
 // Snapshot is the state of a Watcher as a record.
@@ -69,7 +69,7 @@ func (w *Watcher) Snapshot() Snapshot {
 	defer w.mu.Unlock()
 	span := max(w.now.Sub(w.begun), 0)
 	s := Snapshot{
-		Type: "snapshot", Interface: w.cfg.Interface, Time: time.Unix(0, int64(w.now)).UTC().Format(time.RFC3339Nano), Duration: span.Seconds(),
+		Type: "snapshot", Interface: w.cfg.Interface, Time: record.Stamp(w.now), Duration: span.Seconds(),
 		Packets: w.packets, Bytes: w.bytes, PacketRate: w.rate.value, KernelDropped: w.drops.n,
 		Connections: w.tracker.Connections(), Recovering: w.tracker.Recovering(), Evicted: w.tracker.Evicted(),
 		Uncertain: w.total.uncertain, Total: w.total.tally(span), Losses: w.total.losses.Record(),

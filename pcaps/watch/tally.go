@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tcpwheel/pcaps/track"
+	"tcpwheel/wheel/base/record"
 	"tcpwheel/wheel/stat"
 )
 
@@ -51,10 +52,7 @@ func (k *KindTally) quantiles(all []time.Duration) {
 		return
 	}
 	slices.Sort(all)
-	at := func(q float64) *float64 {
-		s := all[stat.Rank(len(all), q)].Seconds()
-		return &s
-	}
+	at := func(q float64) *float64 { return record.Seconds(all[stat.Rank(len(all), q)]) }
 	k.P50, k.P95, k.P99 = at(0.50), at(0.95), at(0.99)
 }
 

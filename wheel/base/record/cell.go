@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"tcpwheel/wheel"
 )
 
 // Cell is a value in a table for people. A field of this type is shown as it is.
@@ -31,6 +33,15 @@ func SpanCell(d time.Duration, known bool) Cell {
 	}
 	return Cell{Text: SpanText(d), Measure: true, Value: strconv.FormatFloat(d.Seconds(), 'g', -1, 64)}
 }
+
+// Seconds returns a span for a field that may be unknown.
+func Seconds(d time.Duration) *float64 {
+	s := d.Seconds()
+	return &s
+}
+
+// Stamp returns a time since 1970 as records have it: in UTC, with up to nine decimals.
+func Stamp(t wheel.Time) string { return time.Unix(0, int64(t)).UTC().Format(time.RFC3339Nano) }
 
 // Cell returns the cell of a field in a record. Spans have three digits and a unit.
 func (f *Field) Cell(record reflect.Value) Cell {

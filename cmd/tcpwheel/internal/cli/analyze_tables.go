@@ -16,8 +16,8 @@ import (
 	"tcpwheel/pcaps/corpus"
 	"tcpwheel/pcaps/tasks"
 	"tcpwheel/pcaps/track"
-	"tcpwheel/wheel"
 	"tcpwheel/wheel/base/quantity"
+	"tcpwheel/wheel/base/record"
 )
 
 // The tables of analyze --parquet.
@@ -40,13 +40,10 @@ type objectFields struct {
 func objectFieldsOf(o *corpus.Object, s *capture.Stats) objectFields {
 	f := objectFields{Size: o.Size, Tag: o.Tag, Program: programVersion(), Dropped: s.Dropped}
 	if s.Packets > 0 {
-		f.First, f.Last = stampText(s.First), stampText(s.Last)
+		f.First, f.Last = record.Stamp(s.First), record.Stamp(s.Last)
 	}
 	return f
 }
-
-// stampText writes a time as records do.
-func stampText(at wheel.Time) string { return time.Unix(0, int64(at)).UTC().Format(time.RFC3339Nano) }
 
 // fileRow is a row of the table files.
 type fileRow struct {

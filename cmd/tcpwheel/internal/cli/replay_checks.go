@@ -63,10 +63,10 @@ func (r *replaying) judgedRecord(c *pages.Check, j *replay.Judged) judgedRecord 
 		At: at, Since: fmt.Sprintf("%.3fs", at), Packet: l.Packet, CapturedD: l.D.Seconds(), Right: j.Right, Captured: l.TRec.Seconds(), Off: j.Off,
 	}
 	if j.Detected {
-		rec.D = secondsOf(j.D)
+		rec.D = record.Seconds(j.D)
 	}
 	if j.Repaired {
-		rec.TRec = secondsOf(j.TRec)
+		rec.TRec = record.Seconds(j.TRec)
 	}
 	if j.Far() {
 		rec.Why = string(j.Why)

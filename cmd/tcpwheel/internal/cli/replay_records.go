@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"iter"
 	"slices"
-	"time"
 
 	"tcpwheel/pcaps/replay"
 	pages "tcpwheel/pcaps/report"
 	"tcpwheel/pcaps/track"
+	"tcpwheel/wheel/base/record"
 )
 
 // connKey says in a record which connection it is about.
@@ -78,7 +78,7 @@ func (r *replaying) lossRecord(x *replay.Result, loss int, policy string) replay
 		Gate: x.Gates[loss].String(),
 	}
 	if l.TRec > 0 {
-		rec.Captured = secondsOf(l.TRec)
+		rec.Captured = record.Seconds(l.TRec)
 	}
 	return rec
 }
@@ -87,7 +87,7 @@ func (r *replaying) oracleRecord(x *replay.Result, loss int) replayRecord {
 	rec := r.lossRecord(x, loss, replay.Oracle)
 	rec.fill(&x.Oracle[loss])
 	if o := &x.Oracle[loss]; o.Repaired {
-		rec.Range = secondsOf(o.TRec)
+		rec.Range = record.Seconds(o.TRec)
 	}
 	return rec
 }
@@ -96,14 +96,14 @@ func (r *replaying) record(x *replay.Result, loss, choice int) replayRecord {
 	rec := r.lossRecord(x, loss, r.study.Choices[choice].Text)
 	for k, to := range []**float64{&rec.Range, &rec.Time, &rec.Index} {
 		if y, _ := x.Recovery(loss, choice, replay.Key(k)); y != nil && y.Repaired {
-			*to = secondsOf(y.TRec)
+			*to = record.Seconds(y.TRec)
 		}
 	}
 	if y, _ := x.Recovery(loss, choice, replay.ByRange); y != nil {
 		rec.fill(y)
 	}
 	if e, why := x.Estimate(loss, choice); why == "" {
-		rec.Saved, rec.SavedLow, rec.SavedHigh = secondsOf(e.Saved), secondsOf(e.Low), secondsOf(e.High)
+		rec.Saved, rec.SavedLow, rec.SavedHigh = record.Seconds(e.Saved), record.Seconds(e.Low), record.Seconds(e.High)
 	}
 	return rec
 }
@@ -112,13 +112,8 @@ func (r *replaying) record(x *replay.Result, loss, choice int) replayRecord {
 func (rec *replayRecord) fill(y *replay.Recovery) {
 	rec.Retransmissions, rec.FilledIn, rec.Beyond = y.Retransmissions, y.FilledIn, y.Beyond
 	if y.Retransmissions > 0 {
-		rec.D = secondsOf(y.D)
+		rec.D = record.Seconds(y.D)
 	}
-}
-
-func secondsOf(d time.Duration) *float64 {
-	s := d.Seconds()
-	return &s
 }
 
 // policyRecord is how a policy does over all losses that count.
@@ -158,7 +153,7 @@ func policyRecordOf(name string, s *replay.Summary) policyRecord {
 		FilledIn: s.FilledIn, NotRepaired: s.NotRepaired, Unknown: s.Unknown, LeftOut: s.NotRepaired + s.FilledIn + s.Unknown,
 	}
 	if s.N > 0 {
-		rec.Median, rec.P95, rec.P99, rec.Waiting = secondsOf(s.Median), secondsOf(s.P95), secondsOf(s.P99), secondsOf(s.Waiting)
+		rec.Median, rec.P95, rec.P99, rec.Waiting = record.Seconds(s.Median), record.Seconds(s.P95), record.Seconds(s.P99), record.Seconds(s.Waiting)
 	}
 	return rec
 }
@@ -169,14 +164,14 @@ func choiceRecordOf(s *replay.Summary) policyRecord {
 	for k, to := range []**float64{&rec.SavedRange, &rec.SavedTime, &rec.SavedIndex} {
 		if s.Of[k] > 0 {
 			part := float64(s.Saved[k]) / float64(s.Of[k])
-			*to, *[]**float64{&rec.PartRange, &rec.PartTime, &rec.PartIndex}[k] = secondsOf(s.Saved[k]), &part
+			*to, *[]**float64{&rec.PartRange, &rec.PartTime, &rec.PartIndex}[k] = record.Seconds(s.Saved[k]), &part
 		}
 	}
 	if s.HasInterval {
-		rec.Low, rec.High = secondsOf(s.Low), secondsOf(s.High)
+		rec.Low, rec.High = record.Seconds(s.Low), record.Seconds(s.High)
 		rec.Interval = track.SpanText(s.Low) + " to " + track.SpanText(s.High)
 	}
-	rec.OracleError, rec.Verdict, rec.Why = secondsOf(s.OracleError), s.Effect.String(), s.Why
+	rec.OracleError, rec.Verdict, rec.Why = record.Seconds(s.OracleError), s.Effect.String(), s.Why
 	return rec
 }
 

@@ -100,7 +100,7 @@ func (r *replaying) wireRecordOf(e *pages.WireEnd) wireRecord {
 		Again: o.Retransmissions, AgainRight: o.RetransmissionsRight, More: o.More,
 	}
 	if o.First > 0 {
-		rec.Median, rec.P95 = secondsOf(o.Median), secondsOf(o.P95)
+		rec.Median, rec.P95 = record.Seconds(o.Median), record.Seconds(o.P95)
 	}
 	if d := o.Divergence; d != nil {
 		rec.Want, rec.Got = pages.EventText(x.Captured, d.Want, r.firstOf(x)), pages.EventText(x.Captured, d.Got, r.firstOf(x))
