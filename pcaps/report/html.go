@@ -104,7 +104,7 @@ func title(all []*Section) string {
 
 // view returns the data for a section of the page.
 func (s *Section) view(id string) sectionView {
-	v := sectionView{ID: id, File: s.file, Notes: s.facts.Notes}
+	v := sectionView{ID: id, File: s.file, Notes: s.facts.Notes, Episodes: s.events}
 	all := s.losses.Sentences()
 	v.First, v.Second = all[0], strings.Join(all[1:], " ")
 	if s.facts.Packets > 0 {
@@ -116,12 +116,12 @@ func (s *Section) view(id string) sectionView {
 	v.Facts = append(v.Facts, []htmlpage.Fact{
 		{"TCP packets", strconv.FormatInt(s.facts.TCP, 10)},
 		{"other packets", strconv.FormatInt(s.facts.Packets-s.facts.TCP, 10)},
-		{"connections", strconv.Itoa(s.conns)},
+		{"connections", strconv.Itoa(s.losses.Conns)},
 		{"with loss", strconv.Itoa(s.lossy)},
 		{"payload", BytesText(s.bytes)},
 		{"retransmissions", strconv.FormatInt(s.retransmissions, 10)},
 		{"of these spurious", strconv.Itoa(s.spurious)},
-		{"loss episodes", strconv.Itoa(s.episodes)},
+		{"loss episodes", strconv.Itoa(s.losses.Episodes)},
 	}...)
 	for kind := range s.kinds {
 		if k := &s.kinds[kind]; k.n > 0 {
@@ -134,11 +134,11 @@ func (s *Section) view(id string) sectionView {
 	if fig, ok := s.recoveries(); ok {
 		v.Recoveries = &fig
 	}
-	if n := len(s.events); n < s.episodes {
-		v.EpisodesNote = fmt.Sprintf("The %d longest of %d.", n, s.episodes)
+	if n := len(s.events); n < s.losses.Episodes {
+		v.EpisodesNote = fmt.Sprintf("The %d longest of %d.", n, s.losses.Episodes)
 	}
-	if n := len(s.rows); n < s.conns {
-		v.ConnsNote = fmt.Sprintf("The %d of %d connections that lost the most time.", n, s.conns)
+	if n := len(s.rows); n < s.losses.Conns {
+		v.ConnsNote = fmt.Sprintf("The %d of %d connections that lost the most time.", n, s.losses.Conns)
 	}
 	v.Drawings, v.Said = map[int]string{}, s.said
 	for i := range s.drawn {
@@ -147,14 +147,11 @@ func (s *Section) view(id string) sectionView {
 		v.Drawings[d.conn.ID] = name
 		v.Drawn = append(v.Drawn, d.view(name, s))
 	}
-	for i := range s.events {
-		v.Episodes = append(v.Episodes, s.events[i].EpisodeRecord)
-	}
 	for i := range s.rows {
 		v.Conns = append(v.Conns, s.rows[i].view())
 	}
-	if n := len(s.drawn); n < s.conns {
-		v.DrawnNote = fmt.Sprintf("The %d of %d connections that lost the most time are drawn below; of equal ones, the largest.", n, s.conns)
+	if n := len(s.drawn); n < s.losses.Conns {
+		v.DrawnNote = fmt.Sprintf("The %d of %d connections that lost the most time are drawn below; of equal ones, the largest.", n, s.losses.Conns)
 	}
 	if s.given > 0 {
 		v.DrawnNote += fmt.Sprintf(" %d open connections were dropped to bound memory and cannot be drawn.", s.given)

@@ -66,16 +66,16 @@ type Section struct {
 	limit  int // marks of an open flow
 	given  int // connections whose packets were dropped while open
 
-	conns, lossy, episodes int
-	bytes                  int64
-	retransmissions        int64
-	spurious               int
-	losses                 track.Losses
-	kinds                  [track.Kinds]kindStats
-	rows                   []connRow
-	events                 []episodeRow
-	drawn                  []drawing
-	said                   map[int64]string // headers of packets
+	lossy           int
+	bytes           int64
+	retransmissions int64
+	spurious        int
+	losses          track.Losses
+	kinds           [track.Kinds]kindStats
+	rows            []connRow
+	events          []track.EpisodeRecord
+	drawn           []drawing
+	said            map[int64]string // headers of packets
 }
 
 // kindStats summarises the episodes of one kind.
@@ -97,12 +97,6 @@ type connRow struct {
 	lost    time.Duration // in episodes
 	longest time.Duration // T_rec
 	spent   time.Duration // in episodes, where time was lost or not
-}
-
-// episodeRow is a row of the table of episodes.
-type episodeRow struct {
-	track.EpisodeRecord
-	length time.Duration
 }
 
 // drawing is a connection to draw.
@@ -217,7 +211,6 @@ func (s *Section) Add(c *track.Conn, keep func(*track.Episode) bool) {
 	if c.Twin {
 		return
 	}
-	s.conns++
 	d := drawing{conn: c, trace: t}
 	longest := time.Duration(0)
 	for i := range c.Flows {
@@ -272,7 +265,6 @@ func (s *Section) draw(d drawing) {
 func size(c *track.Conn) int64 { return c.Flows[0].Bytes + c.Flows[1].Bytes + c.Packets }
 
 func (s *Section) episode(f *track.Flow, e *track.Episode) {
-	s.episodes++
 	s.spurious += e.SpuriousCount
 	k := &s.kinds[e.Kind]
 	k.n++
@@ -288,9 +280,9 @@ func (s *Section) episode(f *track.Flow, e *track.Episode) {
 	if e.Spurious == track.Undecided {
 		k.undecided++
 	}
-	s.events = append(s.events, episodeRow{f.Record(s.file, e), lasted(e)})
+	s.events = append(s.events, f.Record(s.file, e))
 	if len(s.events) >= 2*s.limits.Rows+64 {
-		s.trimEvents()
+		s.events = Longest(s.events, s.limits.Rows)
 	}
 }
 
@@ -302,19 +294,27 @@ func (s *Section) trimRows() {
 	s.rows = s.rows[:min(len(s.rows), s.limits.Rows)]
 }
 
-// trimEvents keeps the episodes that lost the most time.
-func (s *Section) trimEvents() {
-	slices.SortStableFunc(s.events, func(a, b episodeRow) int {
-		return cmp.Or(cmp.Compare(b.TimeLost, a.TimeLost), cmp.Compare(b.length, a.length), cmp.Compare(a.RetransmissionPacket, b.RetransmissionPacket))
+// Longest returns the n episodes that lost the most time; of equal ones, the longest. It sorts all.
+func Longest(all []track.EpisodeRecord, n int) []track.EpisodeRecord {
+	slices.SortStableFunc(all, func(a, b track.EpisodeRecord) int {
+		return cmp.Or(cmp.Compare(b.TimeLost, a.TimeLost), cmp.Compare(length(&b), length(&a)), cmp.Compare(a.RetransmissionPacket, b.RetransmissionPacket))
 	})
-	s.events = s.events[:min(len(s.events), s.limits.Rows)]
+	return all[:min(len(all), n)]
+}
+
+// length is the known length of an episode, in seconds.
+func length(r *track.EpisodeRecord) float64 {
+	if r.TRec == nil {
+		return r.D
+	}
+	return max(r.D, *r.TRec)
 }
 
 // End completes the section.
 func (s *Section) End(f Facts) {
 	s.facts = f
 	s.trimRows()
-	s.trimEvents()
+	s.events = Longest(s.events, s.limits.Rows)
 	slices.SortFunc(s.drawn, func(a, b drawing) int { return cmp.Compare(a.conn.ID, b.conn.ID) })
 	s.traces = nil
 }

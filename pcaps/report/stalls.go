@@ -22,9 +22,9 @@ const (
 // stalls draws the losses of the connections that lost the most time, from loss to repair, on the
 // time line of the capture. ok is false if there are none.
 func (s *Section) stalls() (p picture, ok bool) {
-	byConn := map[int][]*episodeRow{}
+	byConn := map[int][]*track.EpisodeRecord{}
 	for i := range s.events {
-		if e := &s.events[i]; e.TimeLost > 0 || e.length > 0 {
+		if e := &s.events[i]; e.TimeLost > 0 || length(e) > 0 {
 			byConn[e.Conn] = append(byConn[e.Conn], e)
 		}
 	}
@@ -40,7 +40,7 @@ func (s *Section) stalls() (p picture, ok bool) {
 	slices.SortStableFunc(rows, func(a, b *connRow) int { return int(a.FirstPacket - b.FirstPacket) })
 	last := max(s.facts.Last.Sub(s.facts.First), 0).Seconds()
 	for _, e := range s.events {
-		last = max(last, e.At-e.D+e.length.Seconds())
+		last = max(last, e.At-e.D+length(&e))
 	}
 	lived := figure.Series{Name: "the connection", Kind: figure.Links, Colour: figure.Grey}
 	byTimer := figure.Series{Name: "from loss to repair, retransmitted by a timer", Kind: figure.Spans, Colour: figure.Red}
@@ -59,7 +59,7 @@ func (s *Section) stalls() (p picture, ok bool) {
 		}
 		for _, e := range byConn[r.Conn] {
 			from := max(e.At-e.D, 0)
-			to := from + max(e.length.Seconds(), e.D)
+			to := from + length(e)
 			cause := &other
 			switch e.Kind {
 			case track.RTO.String(), track.TLP.String(), track.SYN.String(), track.Probe.String():

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	pages "tcpwheel/pcaps/report"
 	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel/base/quantity"
 	"tcpwheel/wheel/base/record"
@@ -15,12 +16,12 @@ import (
 // print writes the answer in two sentences, one table, and with --details everything else.
 func (s *summary) print(b *strings.Builder) {
 	fmt.Fprintf(b, "%s: %s in %s, %s with %s\n", s.file, quantity.Count(s.stats.TCP, "TCP packet"), track.SpanText(s.stats.Last.Sub(s.stats.First)),
-		quantity.Count(s.conns, "connection"), byteText(s.bytes))
+		quantity.Count(s.losses.Conns, "connection"), byteText(s.bytes))
 	switch {
-	case s.conns == 0 && s.stats.TCP > 0:
+	case s.losses.Conns == 0 && s.stats.TCP > 0:
 		fmt.Fprintf(b, "%s; the capture has %s\n", s.a.filter.unmatched(), quantity.Count(s.seen, "connection"))
 		return
-	case s.conns > 0:
+	case s.losses.Conns > 0:
 		for _, line := range s.losses.Sentences() {
 			b.WriteString(paragraph(line))
 		}
@@ -52,13 +53,13 @@ func (s *summary) explain(b *strings.Builder) {
 
 // warnings says what limits the answer, and what to do about it.
 func (s *summary) warnings() (all []string) {
-	if s.conns == 0 && s.stats.TCP == 0 {
+	if s.losses.Conns == 0 && s.stats.TCP == 0 {
 		all = append(all, "No TCP in it.")
 	}
 	if s.cut {
 		all = append(all, "The file is cut short: what comes before the cut was analysed.")
 	}
-	if s.episodes > 0 && s.oneWay == s.lossy {
+	if s.losses.Episodes > 0 && s.oneWay == s.lossy {
 		all = append(all, "The losses are in connections with one direction only: capture at a point that sees both.")
 	}
 	if s.stalled >= 100*time.Millisecond {
@@ -92,10 +93,10 @@ func (s *summary) details(b *strings.Builder) {
 	if all := s.remarks(); len(all) > 0 {
 		wrapText(b, "seen: ", all)
 	}
-	if s.episodes == 0 {
+	if s.losses.Episodes == 0 {
 		return
 	}
-	fmt.Fprintf(b, "%s in %s: %s retransmitted, %d unnecessarily\n", quantity.Count(s.episodes, "loss episode"),
+	fmt.Fprintf(b, "%s in %s: %s retransmitted, %d unnecessarily\n", quantity.Count(s.losses.Episodes, "loss episode"),
 		quantity.Count(s.lossy, "connection"), quantity.Count(s.retransmissions, "packet"), s.spurious)
 	b.WriteString("\nD + A + P = T_rec of the repaired episode with the median T_rec, by kind\n" + kindLayout.Head())
 	for kind := range s.kinds {
@@ -153,15 +154,15 @@ func (s *summary) table(b *strings.Builder) {
 			return cmp.Or(cmp.Compare(x.Conn, y.Conn), cmp.Compare(x.At, y.At), cmp.Compare(x.RetransmissionPacket, y.RetransmissionPacket))
 		})
 	} else {
-		s.longest()
+		s.rows = pages.Longest(s.rows, s.a.top)
 	}
 	if len(s.rows) == 0 {
 		return
 	}
-	if s.a.all || len(s.rows) == s.episodes {
+	if s.a.all || len(s.rows) == s.losses.Episodes {
 		fmt.Fprintln(b)
 	} else {
-		fmt.Fprintf(b, "\nthe %d longest of %d (--all shows all, --details the timers of hosts)\n", len(s.rows), s.episodes)
+		fmt.Fprintf(b, "\nthe %d longest of %d (--all shows all, --details the timers of hosts)\n", len(s.rows), s.losses.Episodes)
 	}
 	b.WriteString(episodeLayout.Head())
 	flow := ""

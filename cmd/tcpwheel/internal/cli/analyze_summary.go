@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tcpwheel/pcaps/capture"
+	pages "tcpwheel/pcaps/report"
 	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
 	"tcpwheel/wheel/base/record"
@@ -27,14 +28,13 @@ type summary struct {
 	err     string // why the file, or the rest of it, could not be read
 	evicted int
 
-	conns, lossy    int
+	lossy           int
 	seen            int // connections of the file, filtered ones too
 	bytes           int64
 	kinds           [track.Kinds]kindSums
 	retransmissions int64
 	spurious        int
 	rows            []track.EpisodeRecord
-	episodes        int
 
 	copies, reordered, keepalives, probes, zeroWindows int64
 	unseen, stale, badSums, oddSums, clockSteps        int64
@@ -132,7 +132,6 @@ func (s *summary) count(c *track.Conn) {
 	if c.Twin {
 		return
 	}
-	s.conns++
 	s.hosts.Add(c)
 	s.copies += c.Copies
 	s.badSums += c.BadChecksums
@@ -164,7 +163,6 @@ func (s *summary) count(c *track.Conn) {
 }
 
 func (s *summary) episode(c *track.Conn, f *track.Flow, e *track.Episode) error {
-	s.episodes++
 	s.spurious += e.SpuriousCount
 	k := &s.kinds[e.Kind]
 	k.n++
@@ -196,25 +194,9 @@ func (s *summary) episode(c *track.Conn, f *track.Flow, e *track.Episode) error 
 	}
 	s.rows = append(s.rows, r)
 	if !s.a.all && len(s.rows) >= 4*(s.a.top+64) {
-		s.longest()
+		s.rows = pages.Longest(s.rows, s.a.top)
 	}
 	return nil
-}
-
-// longest keeps the rows of the table.
-func (s *summary) longest() {
-	slices.SortStableFunc(s.rows, func(a, b track.EpisodeRecord) int {
-		return cmp.Or(cmp.Compare(b.TimeLost, a.TimeLost), cmp.Compare(length(&b), length(&a)), cmp.Compare(a.RetransmissionPacket, b.RetransmissionPacket))
-	})
-	s.rows = s.rows[:min(len(s.rows), s.a.top)]
-}
-
-// length is the known length of an episode, in seconds.
-func length(r *track.EpisodeRecord) float64 {
-	if r.TRec == nil {
-		return r.D
-	}
-	return max(r.D, *r.TRec)
 }
 
 // fileRecord is the last line of JSON of a file.
@@ -236,7 +218,7 @@ type fileRecord struct {
 
 // write prints the rest of the output.
 func (s *summary) write() error {
-	if (s.a.asCSV || s.a.asJSON) && s.conns == 0 && s.seen > 0 {
+	if (s.a.asCSV || s.a.asJSON) && s.losses.Conns == 0 && s.seen > 0 {
 		fmt.Fprintf(s.a.stderr, "tcpwheel: analyze: %s: %s\n", s.file, s.a.filter.unmatched())
 	}
 	switch {
@@ -260,7 +242,7 @@ func (s *summary) write() error {
 // record returns the record of the file.
 func (s *summary) record() fileRecord {
 	r := fileRecord{
-		Type: "file", File: s.file, Packets: s.stats.Packets, TCP: s.stats.TCP, Conns: s.conns, Lossy: s.lossy, Episodes: s.episodes,
+		Type: "file", File: s.file, Packets: s.stats.Packets, TCP: s.stats.TCP, Conns: s.losses.Conns, Lossy: s.lossy, Episodes: s.losses.Episodes,
 		LossesRecord: s.losses.Record(), Skipped: map[capture.Reason]int64{},
 		Evicted: s.evicted, LeftOut: s.hosts.LeftOut, Cut: s.cut, Error: s.err,
 	}
