@@ -336,10 +336,7 @@ func (r *Replays) pairs() (all []picture) {
 	lists := make([][]slope, len(r.Choices))
 	for i := range r.Choices {
 		for _, p := range r.paired(i) {
-			lists[i] = append(lists[i], slope{p.oracle, p.replayed, []string{
-				csvText(p.result.File), strconv.Itoa(p.result.ID), strconv.FormatInt(p.loss.Packet, 10), p.loss.Kind.String(),
-				strconv.FormatFloat(p.oracle.Seconds(), 'g', 9, 64), strconv.FormatFloat(p.replayed.Seconds(), 'g', 9, 64),
-			}})
+			lists[i] = append(lists[i], slopeOf(p.result, p.loss, p.oracle, p.replayed))
 		}
 	}
 	lo, hi, ok := slopesSpan(lists...)
@@ -356,12 +353,4 @@ func (r *Replays) pairs() (all []picture) {
 		}.draw(lists[i], lo, hi))
 	}
 	return all
-}
-
-// csvText quotes text as a CSV field.
-func csvText(s string) string {
-	if !strings.ContainsAny(s, ",\"\r\n") {
-		return s
-	}
-	return `"` + strings.ReplaceAll(s, `"`, `""`) + `"`
 }

@@ -54,7 +54,7 @@ func (w *saving) addTo(t *table) {
 		}
 		return strconv.FormatFloat(v, 'f', 2, 64)
 	}
-	t.row(csvText(w.policy), field(w.shares[0], w.known[0]), field(w.shares[1], w.known[1]), field(w.shares[2], w.known[2]),
+	t.row(w.policy, field(w.shares[0], w.known[0]), field(w.shares[1], w.known[1]), field(w.shares[2], w.known[2]),
 		field(w.lo, w.interval), field(w.hi, w.interval))
 }
 
@@ -129,7 +129,7 @@ func (r *Replays) savings(summaries []replay.Summary) (p picture, ok bool) {
 		Name: "savings", Title: "What each policy saves", Caption: r.savingsCaption(beyond), Height: float64(line * len(all)),
 		X: x, Y: figure.Axis{Label: "policy", Ticks: names}, Series: filled(series[:]...),
 		Marks: []figure.Mark{{Label: "as the oracle", Vertical: true}},
-	}, t.b.String()}, true
+	}, t.text()}, true
 }
 
 // savingsCaption explains the keys. beyond says that some savings are outside the figure.

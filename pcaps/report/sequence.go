@@ -348,7 +348,7 @@ func dataOf(marks []mark, origin wheel.Time) string {
 		t.row(micro(m.at.Sub(origin).Seconds()), markNames[m.kind], strconv.FormatInt(m.packet, 10), strconv.FormatInt(m.start, 10), end,
 			kind, spurious, strconv.Itoa(int(m.merged)))
 	}
-	return t.b.String()
+	return t.text()
 }
 
 // overview draws a flow from its first mark to its last.

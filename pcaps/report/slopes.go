@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"tcpwheel/pcaps/figure"
@@ -15,6 +16,13 @@ import (
 type slope struct {
 	before, after time.Duration
 	fields        []string // of its row of the data
+}
+
+// slopeOf returns the slope of a loss.
+func slopeOf(x *replay.Result, l *replay.Loss, before, after time.Duration) slope {
+	return slope{before, after, []string{
+		x.File, strconv.Itoa(x.ID), strconv.FormatInt(l.Packet, 10), l.Kind.String(), nine(before), nine(after),
+	}}
 }
 
 // paired is a figure of slopes.
@@ -93,5 +101,5 @@ func (f paired) draw(all []slope, lo, hi time.Duration) picture {
 		Name: f.name, Title: f.title, Caption: caption, Series: filled(medians, sooner, later, same),
 		X: figure.Axis{Label: f.each, Ticks: []string{f.before, f.after}},
 		Y: figure.Axis{Label: f.axis, Log: true, Lo: 0.9 * lo.Seconds(), Hi: 1.1 * hi.Seconds(), Text: spanTick},
-	}, t.b.String()}
+	}, t.text()}
 }

@@ -47,12 +47,12 @@ func distribution(title, axis, name string, curves []curve) (picture, bool) {
 		s.Add(max(k.all[0], lo).Seconds(), 0)
 		for i, span := range k.all {
 			share := float64(i+1) / float64(len(k.all))
-			t.row(k.name, strconv.FormatFloat(span.Seconds(), 'g', 9, 64), strconv.FormatFloat(share, 'f', 4, 64))
+			t.row(k.name, nine(span), strconv.FormatFloat(share, 'f', 4, 64))
 			s.Add(max(span, lo).Seconds(), 100*share)
 		}
 		fig.Series = append(fig.Series, s)
 	}
-	return picture{fig, t.b.String()}, true
+	return picture{fig, t.text()}, true
 }
 
 // recoveries draws the distributions of recovery times by kind.
@@ -97,7 +97,7 @@ func (d *drawing) roundTrips(origin wheel.Time) (picture, bool) {
 		src := d.conn.Flows[i].Src.String()
 		s := figure.Series{Name: fmt.Sprintf("from %s (%d samples)", src, d.conn.Flows[i].RTT.Samples), Kind: figure.Dots}
 		for _, r := range tr.rtts.Kept() {
-			t.row(micro(r.at.Sub(origin).Seconds()), src, strconv.FormatFloat(r.took.Seconds(), 'g', 9, 64))
+			t.row(micro(r.at.Sub(origin).Seconds()), src, nine(r.took))
 			s.Add(r.at.Sub(origin).Seconds(), r.took.Seconds())
 		}
 		fig.Series = append(fig.Series, s)
@@ -105,5 +105,5 @@ func (d *drawing) roundTrips(origin wheel.Time) (picture, bool) {
 			fig.Caption = fmt.Sprintf("At most every %dth sample of a direction.", n)
 		}
 	}
-	return picture{fig, t.b.String()}, true
+	return picture{fig, t.text()}, true
 }

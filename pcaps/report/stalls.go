@@ -71,8 +71,7 @@ func (s *Section) stalls() (p picture, ok bool) {
 			cause.Lo, cause.Hi = append(cause.Lo, from), append(cause.Hi, to)
 			cause.Titles = append(cause.Titles, fmt.Sprintf("connection %d, packet %d: %s from %.3f s to %.3f s, %s lost", e.Conn, e.RetransmissionPacket, e.Kind, from, to,
 				track.SpanText(time.Duration(e.TimeLost*1e9))))
-			number := func(v float64) string { return strconv.FormatFloat(v, 'f', 6, 64) }
-			t.row(strconv.Itoa(e.Conn), strconv.FormatInt(e.RetransmissionPacket, 10), e.Kind, number(from), number(to), number(e.TimeLost), number(e.TimerWait))
+			t.row(strconv.Itoa(e.Conn), strconv.FormatInt(e.RetransmissionPacket, 10), e.Kind, micro(from), micro(to), micro(e.TimeLost), micro(e.TimerWait))
 		}
 	}
 	fig := figure.Figure{
@@ -82,7 +81,7 @@ func (s *Section) stalls() (p picture, ok bool) {
 	if n := s.lossy - len(rows); n > 0 {
 		fig.Caption = fmt.Sprintf("The %d connections that lost the most time, of %d with loss.", len(rows), s.lossy)
 	}
-	return picture{fig, t.b.String()}, true
+	return picture{fig, t.text()}, true
 }
 
 // lossTimes draws the losses that count on the time line of their capture: how long each took as
@@ -108,8 +107,8 @@ func (r *Replays) lossTimes() (p picture, ok bool) {
 		change.Add(at, replayed.Seconds())
 		before.Titles = append(before.Titles, fmt.Sprintf("packet %d at %.3f s: %s as captured, %s with %s", p.loss.Packet, at, track.SpanText(captured),
 			track.SpanText(replayed), r.Choices[choice].Text))
-		t.row(csvText(p.result.File), strconv.Itoa(p.result.ID), strconv.FormatInt(p.loss.Packet, 10), strconv.FormatFloat(at, 'f', 6, 64),
-			strconv.FormatFloat(captured.Seconds(), 'g', 9, 64), strconv.FormatFloat(replayed.Seconds(), 'g', 9, 64))
+		t.row(p.result.File, strconv.Itoa(p.result.ID), strconv.FormatInt(p.loss.Packet, 10), micro(at),
+			nine(captured), nine(replayed))
 	}
 	if len(before.X) == 0 {
 		return p, false
@@ -122,5 +121,5 @@ func (r *Replays) lossTimes() (p picture, ok bool) {
 	if slices.ContainsFunc(r.Results, func(x *replay.Result) bool { return x.File != r.Results[0].File }) {
 		fig.Caption = "Times count from the first packet of each capture."
 	}
-	return picture{fig, t.b.String()}, true
+	return picture{fig, t.text()}, true
 }

@@ -1,8 +1,10 @@
 package report
 
 import (
+	"encoding/csv"
 	"strconv"
 	"strings"
+	"time"
 
 	"tcpwheel/pcaps/figure"
 )
@@ -50,12 +52,26 @@ func spanTick(s float64) string {
 }
 
 // table is the data of a figure as CSV.
-type table struct{ b strings.Builder }
+type table struct {
+	b strings.Builder
+	w *csv.Writer
+}
 
 func (t *table) row(fields ...string) {
-	t.b.WriteString(strings.Join(fields, ","))
-	t.b.WriteByte('\n')
+	if t.w == nil {
+		t.w = csv.NewWriter(&t.b)
+	}
+	t.w.Write(fields)
 }
+
+// text returns the rows so far.
+func (t *table) text() string {
+	t.w.Flush()
+	return t.b.String()
+}
+
+// nine formats a span in seconds with nine digits.
+func nine(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'g', 9, 64) }
 
 // micro formats seconds to the microsecond.
 func micro(s float64) string { return strconv.FormatFloat(s, 'f', 6, 64) }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 	"strconv"
-	"time"
 
 	"tcpwheel/pcaps/htmlpage"
 	"tcpwheel/pcaps/replay"
@@ -135,17 +134,11 @@ func (p *Validations) check(c *Check, i int) checkView {
 func (c *Check) slopes() (detections, recoveries []slope) {
 	for _, j := range c.Judged {
 		l := j.Loss()
-		slopeOf := func(captured, replayed time.Duration) slope {
-			return slope{captured, replayed, []string{
-				csvText(j.File), strconv.Itoa(j.ID), strconv.FormatInt(l.Packet, 10), l.Kind.String(),
-				strconv.FormatFloat(captured.Seconds(), 'g', 9, 64), strconv.FormatFloat(replayed.Seconds(), 'g', 9, 64),
-			}}
-		}
 		if j.Detected {
-			detections = append(detections, slopeOf(l.D, j.D))
+			detections = append(detections, slopeOf(j.Result, l, l.D, j.D))
 		}
 		if j.Repaired {
-			recoveries = append(recoveries, slopeOf(l.TRec, j.TRec))
+			recoveries = append(recoveries, slopeOf(j.Result, l, l.TRec, j.TRec))
 		}
 	}
 	return detections, recoveries

@@ -234,8 +234,8 @@ func (w *Wires) pairs() (all []picture) {
 			captured, engine, ok := d.waits(p)
 			if ok[0] && ok[1] {
 				lists[i] = append(lists[i], slope{captured, engine, []string{
-					csvText(e.Result.File), strconv.Itoa(e.Result.ID), strconv.FormatUint(p.Want.Start, 10), strconv.Itoa(p.Try),
-					strconv.FormatFloat(captured.Seconds(), 'g', 9, 64), strconv.FormatFloat(engine.Seconds(), 'g', 9, 64),
+					e.Result.File, strconv.Itoa(e.Result.ID), strconv.FormatUint(p.Want.Start, 10), strconv.Itoa(p.Try),
+					nine(captured), nine(engine),
 				}})
 			}
 		}

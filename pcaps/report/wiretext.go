@@ -109,7 +109,7 @@ func (d *wireDrawing) data(pairs []*replay.WirePair) (data, note string) {
 		}
 		later := ""
 		if off, ok := p.Off(); ok {
-			later = strconv.FormatFloat(off.Seconds(), 'g', 9, 64)
+			later = nine(off)
 		}
 		t.row(strconv.FormatUint(e.Start, 10), strconv.FormatUint(e.End, 10), strconv.Itoa(p.Try), at[0], at[1], later)
 	}
@@ -119,5 +119,5 @@ func (d *wireDrawing) data(pairs []*replay.WirePair) (data, note string) {
 			note = fmt.Sprintf("The data has %d of %d transmissions.", rows, len(pairs))
 		}
 	}
-	return t.b.String(), note
+	return t.text(), note
 }
