@@ -137,18 +137,13 @@ func (p *Plan) subjects() (all []subject) {
 		}
 		all = append(all, s)
 	}
-	for _, floor := range p.GVisorFloors {
-		// gVisor's own TCP has SACK, CUBIC and an initial window of ten segments. RACK and probes are
-		// off: with them a query takes seconds, and under some seeds gVisor's TCP stops sending while
-		// answers are missing.
-		s := p.classic("gvisor", gvisorFloor, p.DelAck) // the client's timers
-		s.stack = testbed.Subject{Kind: testbed.GVisor, Floor: floor, NoRACK: true}
-		s.Floor, s.text, s.seeds = floor, s.stack.String(), p.GVisorSeeds
-		all = append(all, s)
-	}
-	for _, other := range p.Subjects {
-		s := p.classic("other", gvisorFloor, p.DelAck)
-		s.stack, s.Floor, s.text, s.seeds = other, other.Floor, other.String(), p.GVisorSeeds
+	for i, stack := range p.stacks() {
+		kind := "gvisor"
+		if i >= len(p.GVisorFloors) {
+			kind = "other"
+		}
+		s := p.classic(kind, gvisorFloor, p.DelAck) // the client's timers
+		s.stack, s.Floor, s.text, s.seeds = stack, stack.Floor, stack.String(), p.GVisorSeeds
 		all = append(all, s)
 	}
 	// A change runs with each delay of ACKs before the next one does.
@@ -188,6 +183,17 @@ func (p *Plan) subjects() (all []subject) {
 		all = append(all, s)
 	}
 	return all
+}
+
+// stacks returns the TCPs that run in gVisor stacks: gVisor's own over each floor, and the plan's.
+// gVisor's has SACK, CUBIC and an initial window of ten segments. RACK and probes are off: with
+// them a query takes seconds, and under some seeds gVisor's TCP stops sending while answers are
+// missing.
+func (p *Plan) stacks() (all []testbed.Subject) {
+	for _, floor := range p.GVisorFloors {
+		all = append(all, testbed.Subject{Kind: testbed.GVisor, Floor: floor, NoRACK: true})
+	}
+	return append(all, p.Subjects...)
 }
 
 // most returns the numbers of servers from the greatest one up to EnoughServers.

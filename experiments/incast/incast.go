@@ -99,7 +99,7 @@ var Study = declared.DefineRows(experiments.Spec[Plan, Cell]{
 				return fmt.Errorf("timers %q: %w", s.text, err)
 			}
 		}
-		return testbed.CheckStacks(p.Subjects)
+		return testbed.CheckStacks(p.stacks())
 	},
 	Cells: cells,
 	Live:  []experiments.LivePart[Plan]{{Name: "kernel", Needs: testbed.NeedsRoot, Run: serviceTimes}},

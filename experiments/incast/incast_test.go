@@ -67,12 +67,13 @@ func TestFalsifier(t *testing.T) {
 
 func TestPlanIsChecked(t *testing.T) {
 	studytest.WantRefused(t, Study, map[string]string{
-		"fine: 7ms":            "fine: 7ms, want one of floors",
-		"servers: [2, 40]":     "servers: [2 40], want numbers from 1",
-		"delack: never":        `delack "never"`,
-		"receive_windows: 100": "receive_windows",
-		"repairs: [tlp]":       `policy "tlp", want KEY=VALUE`,
-		"repaired_servers: 5":  "repaired_servers: 5, want one of servers",
+		"fine: 7ms":               "fine: 7ms, want one of floors",
+		"servers: [2, 40]":        "servers: [2 40], want numbers from 1",
+		"delack: never":           `delack "never"`,
+		"receive_windows: 100":    "receive_windows",
+		"repairs: [tlp]":          `policy "tlp", want KEY=VALUE`,
+		"repaired_servers: 5":     "repaired_servers: 5, want one of servers",
+		"gvisor_floors: [1s, 1s]": `subjects: "gVisor's own TCP, floor=1s, no RACK" occurs twice`,
 	})
 }
 

@@ -84,7 +84,7 @@ var Study = declared.DefineRows(experiments.Spec[Plan, Cell]{
 		if p.Periods[0] <= longest {
 			return fmt.Errorf("periods: %v, want above the longest pulse, %v", p.Periods[0], longest)
 		}
-		return testbed.CheckStacks(p.Subjects)
+		return testbed.CheckStacks(p.stacks())
 	},
 	Cells: cells,
 }, rows)

@@ -129,5 +129,6 @@ func TestPlanIsChecked(t *testing.T) {
 		"periods: [50ms, 1s]": "above the longest pulse",
 		"subjects: [linux]":   `subjects: "linux", want binding or gvisor`,
 		"subjects: [kernel]":  "the kernel's TCP runs in real time",
+		"gvisor_floors: [1s]\nsubjects: [gvisor floor=1s]": `subjects: "gVisor's own TCP, floor=1s" occurs twice`,
 	})
 }
