@@ -75,7 +75,7 @@ type locksRow struct {
 	OtherWork int     `json:"other_work" unit:"steps" help:"between two calls, mean, of a record"`
 	Pairs     float64 `json:"pairs" unit:"millions per second" help:"of START and STOP, of a record"`
 	Ratio     float64 `json:"ratio" help:"of the pairs to those of one processor with one lock"`
-	Lo        float64 `json:"lo" help:"95 % interval of the ratio, from"`
+	Lo        float64 `json:"lo" help:"95 % bootstrap interval of the mean ratio, from"`
 	Hi        float64 `json:"hi" help:"to"`
 }
 

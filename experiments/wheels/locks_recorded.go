@@ -7,7 +7,7 @@ import (
 )
 
 // locksRecord is a row of locks/processors.csv, which the live part measured on real processors: a
-// ratio of rates with its 95 % interval.
+// mean ratio of rates over rounds, with its 95 % bootstrap interval.
 type locksRecord struct {
 	locksWay
 	rate, ratio, lo, hi float64
