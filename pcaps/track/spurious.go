@@ -89,7 +89,7 @@ func (f *Flow) judgeAcked(a *ack) {
 			r.judge(Necessary, ByEifel, a.number)
 		case soon:
 			r.judge(Spurious, ByTiming, a.number)
-		case r.pathSlow: // an original that took as long may have caused it
+		case f.answersEither(r):
 		case inTime || f.conn.captured.unsure(r.Sent, a.at) == 0:
 			r.judge(Necessary, ByTiming, a.number)
 		}
@@ -101,6 +101,13 @@ func (f *Flow) judgeAcked(a *ack) {
 			f.jumps.add(a.at, over)
 		} // else one of them may have arrived before the one at SND.UNA and caused that duplicate ACK
 	}
+}
+
+// answersEither reports whether an ACK that answers a retransmission by its time may answer the
+// transmission before it as well: the path was slow, or no answer to that one can have come before
+// the retransmission left, and no router said that it was too large.
+func (f *Flow) answersEither(r *Retransmission) bool {
+	return r.pathSlow || r.originalSeen && r.Kind != PMTU && span(r.PrevSent, r.Sent) < f.leastAnswer()
 }
 
 // slowerThan reports whether an ACK came when the answer to a retransmission was due long since,
@@ -132,7 +139,7 @@ func (f *Flow) judgeSACKed(s *outstanding, a *ack) {
 			switch soon, inTime := f.answers(r.Sent, a.at); {
 			case soon && f.lagSure():
 				r.judge(Spurious, ByTiming, a.number)
-			case inTime:
+			case inTime && !f.answersEither(r):
 				r.judge(Necessary, ByTiming, a.number)
 			}
 			return

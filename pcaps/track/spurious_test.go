@@ -278,6 +278,21 @@ func TestSlowPathIsNoLoss(t *testing.T) {
 	}
 }
 
+// TestTooEarlyForAnyAnswer holds a segment and its retransmission up before the point of capture.
+// Their ACK, a round trip after either, shows nothing.
+func TestTooEarlyForAnyAnswer(t *testing.T) {
+	l := newLab(t, Config{})
+	l.open(0)
+	l.send(100, true, 1, 500, 1, withID(1))
+	l.send(150, false, 1, 0, 501)
+	l.send(900, true, 501, 500, 1, withID(2))
+	l.send(920, true, 501, 500, 1, withID(3))
+	l.send(975, false, 1, 0, 1001)
+	if e := l.only(); e.Spurious != Undecided || e.TimeLost != 0 {
+		t.Errorf("spurious: %v by %v, %v lost, want unknown, 0", e.Spurious, e.Evidence, e.TimeLost)
+	}
+}
+
 // TestLateDataThatWasAcknowledged captures data two seconds after its ACK, which echoes its
 // timestamp: it left before that ACK, and only once.
 func TestLateDataThatWasAcknowledged(t *testing.T) {
