@@ -79,10 +79,10 @@ type Conn struct {
 	prev, next *Conn
 	seen       wheel.Time    // when its last packet came, by the tracker's clock
 	segment    int64         // the number of that packet among all segments of the capture
+	skew       time.Duration // how late a packet was captured behind its ACK, at most
 	offset     time.Duration // added to capture times, to undo a clock that was set back
 	timestamps bool
 	reset      bool
-	apart      bool      // an ACK was captured before what it acknowledges
 	paired     bool      // its first packet with an ACK was compared with those of others
 	flags      tcp.Flags // of the current packet, for Config.Event
 	heldSYN
@@ -250,7 +250,9 @@ func (c *Conn) handle(p *capture.Packet, dir int, damaged bool) {
 	}
 	if h.Flags.Has(tcp.SYN) {
 		late = f.syn(p, now)
-		c.apart = c.apart || late
+		if late {
+			c.noteSkew(now.Sub(f.unaSeen))
+		}
 		if h.Flags.Has(tcp.ACK) && dir == 0 && c.FirstPacket == p.Number {
 			c.swapFlows()
 			dir, f, g = 1, &c.Flows[1], &c.Flows[0]

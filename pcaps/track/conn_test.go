@@ -371,7 +371,7 @@ func TestWrongChecksums(t *testing.T) {
 			at := 100 * float64(i+1)
 			l.send(at, true, 1+500*i, 500, 1, sum(0))
 			if i == 10 {
-				l.send(at+40, true, 1+500*i, 500, 1, sum(1))
+				l.send(at+40, true, 1+500*i, 500, 1, sum(1), withWindow(999))
 			}
 			l.send(at+50, false, 1, 0, 501+500*i, sum(0))
 		}

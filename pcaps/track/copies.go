@@ -14,6 +14,7 @@ import (
 type copies struct {
 	sets [][4]copyRecord
 	here int64 // copies captured at the spot of the first one
+	same bool  // the current packet equals one of the last, and has no identification
 }
 
 // copyRecord is the fingerprint of a packet and its capture time.
@@ -109,6 +110,7 @@ func captureSpot(p *capture.Packet) uint8 {
 // other, so they are copies only on a mirrored connection, or at another spot.
 func (c *copies) isCopy(m *memory, p *capture.Packet, least time.Duration, mirrored int, asked bool) bool {
 	mark := copyMark(p)
+	c.same = false
 	if c.sets == nil {
 		c.grow(m)
 	}
@@ -117,6 +119,7 @@ func (c *copies) isCopy(m *memory, p *capture.Packet, least time.Duration, mirro
 		if s := &set[i]; (s.mark^mark)>>32 == 0 && isOne(s.mark, mark) {
 			again := c.repeats(s, p, mark, least, mirrored > 0, asked)
 			if !again { // it is too late for a copy: it counts again
+				c.same = ipID(p) == 0 && p.Time.Sub(s.at).Abs() <= copyWithin
 				*s = copyRecord{mark, p.Time}
 			} else if s.mark == mark {
 				if c.here++; p.SegLen() == 0 && ipID(p) == 0 && mirrored == 1 {

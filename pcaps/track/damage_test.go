@@ -292,3 +292,54 @@ func TestDuplicateACKsOfMirrors(t *testing.T) {
 		}
 	}
 }
+
+// TestLateCopies captures data twice, 7 ms apart, without identifications and timestamps. Where
+// other packets have copies, at another place, no packet that nothing asked for is a loss;
+// elsewhere it is one that nothing explains.
+func TestLateCopies(t *testing.T) {
+	for _, copied := range []bool{false, true} {
+		l := newLab(t, Config{})
+		l.open(0)
+		elsewhere := func(p *capture.Packet) { p.TTL -= 2 }
+		for i := range 10 {
+			at := float64(60 * i)
+			l.send(100+at, true, 1+100*i, 100, 1)
+			if copied {
+				l.send(101+at, true, 1+100*i, 100, 1, elsewhere)
+			}
+			if i == 5 {
+				l.send(107+at, true, 1+100*i, 100, 1)
+			}
+			l.send(150+at, false, 1, 0, 101+100*i)
+		}
+		f := &l.done(1)[0].Flows[0]
+		if want := 1; copied && len(f.Episodes) != 0 || !copied && (len(f.Episodes) != want || f.Episodes[0].Kind != Unknown) {
+			t.Errorf("copied %t: %d episodes", copied, len(f.Episodes))
+		}
+	}
+}
+
+// TestACKCapturedBeforeItsRepair captures, at the receiver, what it sends 1 ms before what it gets.
+// The ACK of a repair is no ACK of the original, which was lost before the capture.
+func TestACKCapturedBeforeItsRepair(t *testing.T) {
+	l := newLab(t, Config{})
+	late := func(p *capture.Packet) { p.Time = p.Time.Add(ms) }
+	l.send(0, false, 0, 0, 1, withFlags(tcp.SYN|tcp.ACK))
+	l.send(0, true, 0, 0, 0, withFlags(tcp.SYN), late)
+	l.send(50, true, 1, 0, 1, late)
+	at := 100.0
+	for i := range 10 {
+		l.send(at+0.1, false, 1, 0, 101+100*i)
+		l.send(at, true, 1+100*i, 100, 1, late)
+		at += 60
+	}
+	l.send(at, true, 1101, 100, 1, late)
+	l.send(at+2, false, 1, 0, 1001, sacks([2]tcp.Seq{100, 200}))
+	l.send(at+300.1, false, 1, 0, 1201)
+	l.send(at+300, true, 1001, 100, 1, late)
+	l.send(at+400, true, 1201, 100, 1, late)
+	l.send(at+402, false, 1, 0, 1301)
+	if e := l.only(); e.Spurious == Spurious {
+		t.Errorf("spurious %v by %v, want no or unknown", e.Spurious, e.Evidence)
+	}
+}

@@ -25,35 +25,48 @@ type rule struct {
 	name    string
 	applies func(f *Flow, c *clue) bool
 	explain func(f *Flow, c *clue)
+	kinds   kindSet // that it may name, besides Unknown
 }
+
+// kindSet is a set of kinds.
+type kindSet uint8
+
+const (
+	isFast kindSet = 1 << Fast
+	isRTO  kindSet = 1 << RTO
+	isTLP  kindSet = 1 << TLP
+	isPMTU kindSet = 1 << PMTU
+
+	isAsBefore kindSet = 1 << 7 // that of the retransmission before
+)
 
 // rules are tried in order; the first that applies explains a retransmission. The last one applies
 // to all.
 var rules = []rule{
-	{"too large for the path, by ICMP", tooLarge, kind(PMTU)},
-	{"in one burst with a retransmission", inBurst, asBefore},
-	{"before the sender can know anything", tooSoon, kind(Unknown)},
-	{"data of a SYN that the SYN-ACK left out", leftOutBySYNACK, kind(Fast)},
-	{"another timeout during timeout recovery", secondTimeout, byTimer(RTO)},
-	{"timeout recovery", afterTimeout, followsTimeout},
-	{"a partial ACK", partialACK, kind(Fast)},
-	{"a timeout captured out of order", reorderedTimeout, endedSilence},
-	{"the last segment in flight, before others that are missing", lastOfMissing, probeOfLast},
-	{"proved lost, and sent when no ACK came", provedButLate, timerOrRACK},
-	{"proved lost by ACKs", proved, kind(Fast)},
-	{"one recovery in two parts", sameRecovery, asBefore},
-	{"an early retransmission", early, kind(Fast)},
-	{"duplicate ACKs to an unseen original", askedForUnseen, kind(Fast)},
-	{"just after duplicate ACKs", justAsked, kind(Fast)},
-	{"sooner than any timer", soonerThanTimers, kind(Unknown)},
-	{"just after an ACK that restarts the timer", justRestarted, kind(Unknown)},
-	{"just after an ACK", noTimeout, kind(Unknown)},
-	{"ACKs before it may not have been understood", acksUnclear, kind(Unknown)},
-	{"the only segment in flight, with new data behind it", noProbe, byTimer(RTO)},
-	{"the only segment in flight", func(_ *Flow, c *clue) bool { return c.alone }, byTimer(Unknown)},
-	{"the first segment in flight", func(_ *Flow, c *clue) bool { return c.isFirst }, byTimer(RTO)},
-	{"the last segment in flight", func(_ *Flow, c *clue) bool { return c.isLast }, byTimer(TLP)},
-	{"no rule", func(*Flow, *clue) bool { return true }, kind(Unknown)},
+	{"too large for the path, by ICMP", tooLarge, kind(PMTU), isPMTU},
+	{"in one burst with a retransmission", inBurst, asBefore, isAsBefore},
+	{"before the sender can know anything", tooSoon, kind(Unknown), 0},
+	{"data of a SYN that the SYN-ACK left out", leftOutBySYNACK, kind(Fast), isFast},
+	{"another timeout during timeout recovery", secondTimeout, byTimer(RTO), isRTO},
+	{"timeout recovery", afterTimeout, followsTimeout, isRTO},
+	{"a partial ACK", partialACK, kind(Fast), isFast},
+	{"a timeout captured out of order", reorderedTimeout, endedSilence, isRTO},
+	{"the last segment in flight, before others that are missing", lastOfMissing, probeOfLast, isTLP},
+	{"proved lost, and sent when no ACK came", provedButLate, timerOrRACK, isRTO | isFast},
+	{"proved lost by ACKs", proved, kind(Fast), isFast},
+	{"one recovery in two parts", sameRecovery, asBefore, isAsBefore},
+	{"an early retransmission", early, kind(Fast), isFast},
+	{"duplicate ACKs to an unseen original", askedForUnseen, kind(Fast), isFast},
+	{"just after duplicate ACKs", justAsked, kind(Fast), isFast},
+	{"sooner than any timer", soonerThanTimers, kind(Unknown), 0},
+	{"just after an ACK that restarts the timer", justRestarted, kind(Unknown), 0},
+	{"just after an ACK", noTimeout, kind(Unknown), 0},
+	{"ACKs before it may not have been understood", acksUnclear, kind(Unknown), 0},
+	{"the only segment in flight, with new data behind it", noProbe, byTimer(RTO), isRTO},
+	{"the only segment in flight", func(_ *Flow, c *clue) bool { return c.alone }, byTimer(Unknown), isRTO | isTLP},
+	{"the first segment in flight", func(_ *Flow, c *clue) bool { return c.isFirst }, byTimer(RTO), isRTO},
+	{"the last segment in flight", func(_ *Flow, c *clue) bool { return c.isLast }, byTimer(TLP), isTLP},
+	{"no rule", func(*Flow, *clue) bool { return true }, kind(Unknown), 0},
 }
 
 // answeredSYN reports whether a SYN-ACK answers a retransmitted SYN, and shows no timer of its
@@ -79,13 +92,53 @@ func (f *Flow) explain(r *Retransmission, first, last int, h *tcp.Header) {
 		return
 	}
 	c := f.clue(r, first, last)
-	for i := range rules {
-		if rules[i].applies(f, &c) {
-			r.rule = rules[i].name
-			rules[i].explain(f, &c)
-			return
-		}
+	by, otherwise := ruleOf(f, &c), f.otherwise(r, first, last)
+	r.rule = by.name
+	by.explain(f, &c)
+	for _, kinds := range otherwise {
+		r.anyKind = r.anyKind || kinds != by.kinds && kinds != 1<<r.Kind
 	}
+	r.anyKind = r.anyKind || f.view.lastAnyKind && (by.kinds == isAsBefore || r.GoBack)
+}
+
+// ruleOf returns the rule that explains a retransmission.
+func ruleOf(f *Flow, c *clue) *rule {
+	i := 0
+	for !rules[i].applies(f, c) {
+		i++
+	}
+	return &rules[i]
+}
+
+// otherwise returns what the rules name if the capture's clock is off as far as it can be, either
+// way: nothing if it is exact. The last ACKs may then have come before a retransmission or not.
+func (f *Flow) otherwise(r *Retransmission, first, last int) (all []kindSet) {
+	s, v := f.board.at(first), &f.view
+	off := f.conn.unsure(s.sent, r.Sent)
+	if off == 0 {
+		return nil
+	}
+	name := func(at wheel.Time) kindSet {
+		other := *r
+		other.Sent = at
+		c := f.clue(&other, first, last)
+		if kinds := ruleOf(f, &c).kinds; kinds != isAsBefore {
+			return kinds
+		}
+		return 1 << v.lastKind
+	}
+	before, after := r.Sent.Add(-off), r.Sent.Add(off)
+	if justHeard := v.lastACK.Add(sameHost / 2); v.heard && justHeard > before {
+		before = justHeard
+	}
+	early, late := name(before), name(after)
+	if a := f.pending.first; a != nil && a.seen.Add(f.lag()) < after.Add(off) {
+		late |= isFast
+	}
+	if f.lag() > 0 && v.heard && v.lastACK > before.Add(-off) && before.Sub(s.earliest()) >= leastTimeout {
+		early |= isRTO
+	}
+	return []kindSet{early, late}
 }
 
 func (f *Flow) clue(r *Retransmission, first, last int) clue {
@@ -222,7 +275,7 @@ func (f *Flow) justHeard(c *clue) bool { return f.lag() == 0 && 0 < c.silence &&
 // options, behind packets that they caused, or not distinguished from their copies. A timer is sure
 // only after a long silence.
 func acksUnclear(f *Flow, c *clue) bool {
-	unclear := f.acksCut && !f.noSACK() || f.conn.apart || f.conn.mirrored() && f.ipIDs.runs < identRuns && !f.conn.timestamps
+	unclear := f.acksCut && !f.noSACK() || f.conn.skew > 0 || f.conn.mirrored() && f.ipIDs.runs < identRuns && !f.conn.timestamps
 	return f.lacksACKs() || unclear && min(c.silence, c.r.Sent.Sub(c.s.earliest())) < leastTimeout
 }
 
@@ -251,7 +304,7 @@ func (f *Flow) explainAcked(r *Retransmission) {
 		r.Kind = Fast // the ACK that asked for it came just before
 	case f.episode == nil && r.hasNew: // the end of a recovery made Src go on
 	case v.retransmitted != 0 && r.Sent.Sub(v.retransmitted) < 2*f.RTT.Min+queueSkew:
-		r.Kind = v.lastKind
+		r.Kind, r.anyKind = v.lastKind, v.lastAnyKind
 		r.GoBack = r.Kind == RTO
 	case span(v.lastACK, r.Sent) <= f.answerTime(): // no timer expires then
 	case max(age, span(maxTime(v.newData, v.retransmitted), r.Sent)) >= max(leastTimeout, f.RTT.Min+1):

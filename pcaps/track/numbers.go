@@ -249,11 +249,11 @@ func (f *Flow) leastAnswer() time.Duration {
 // neither.
 func (f *Flow) answers(sent, at wheel.Time) (tooSoon, inTime bool) {
 	took, least := span(sent, at), f.leastAnswer()
-	off := f.conn.captured.unsure(sent, at)
-	if off == 0 || f.RTT.Samples == 0 {
+	off := f.conn.unsure(sent, at)
+	if off == 0 {
 		return took < least, took >= least
 	}
-	if f.RTT.zeros > 0 {
+	if f.RTT.zeros > 0 || f.RTT.Samples == 0 {
 		return false, took > 2*off
 	}
 	return took+off < least, took >= least+2*off

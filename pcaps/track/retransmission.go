@@ -45,6 +45,8 @@ type Retransmission struct {
 	rule         string     // of explain
 	waitFrom     wheel.Time // when the answer to the retransmission before it was due
 	ambiguous    bool       // the best timer model decides the kind
+	anyKind      bool       // within what the capture's clock leaves open, it has several kinds
+	answered     wheel.Time // the ACK that timing judges it by
 }
 
 // judge sets the verdict if its evidence is stronger than before. by is the packet that it rests
@@ -69,9 +71,14 @@ func (f *Flow) sendOld(p *capture.Packet, at, now wheel.Time, start, end int64, 
 		if start == m.start {
 			m.start = end
 		}
-		f.conn.apart = f.conn.apart || now.Sub(m.at) < queueSkew
+		if now.Sub(m.at) < queueSkew {
+			f.conn.noteSkew(now.Sub(m.at))
+		}
 		f.UnseenBytes -= min(end-start, f.UnseenBytes)
 		f.Bytes += max(min(from, end)-start, 0) // the others are still missing
+		if h.Flags.Has(tcp.FIN) {
+			f.Bytes--
+		}
 		f.emit(Late, p.Number, now, at, start, end, nil)
 		f.fillGap(p, at, from, end)
 		return
@@ -96,13 +103,20 @@ func (f *Flow) sendOld(p *capture.Packet, at, now wheel.Time, start, end int64, 
 		f.judgeOvertaken(start, end)
 		return
 	}
-	f.Retransmissions++
 	r := f.newRetransmission(p, at, now, start, end, first, last)
 	if probe {
 		r.Kind, r.ByTimer = Probe, true
 	} else {
 		f.explain(r, first, last, h)
 	}
+	if f.mayBeCopy(p, r) {
+		f.ignoreFact(Copy)
+		f.emit(Copy, p.Number, now, at, 0, 0, nil)
+		f.conn.Copies++
+		f.copiesSeen++
+		return
+	}
+	f.Retransmissions++
 	if f.wasAcked(end, now) {
 		r.judge(Spurious, ByCapture, 0)
 	}
@@ -113,7 +127,7 @@ func (f *Flow) sendOld(p *capture.Packet, at, now wheel.Time, start, end int64, 
 	f.emit(Retransmitted, p.Number, now, at, start, end, r)
 	f.noteRetransmission(first, last, p, at)
 	v := &f.view
-	v.retransmitted, v.lastKind = at, r.Kind
+	v.retransmitted, v.lastKind, v.lastAnyKind = at, r.Kind, r.anyKind
 	if r.ByTimer {
 		v.timerFired = at
 		if r.Kind == RTO && !r.GoBack {
@@ -137,10 +151,23 @@ func (f *Flow) leftBeforeACK(start, end int64, h *tcp.Header) bool {
 	return s != nil && !s.captured
 }
 
+// mayBeCopy reports whether r is no more than a packet captured twice, in a connection where others
+// were: nothing tells it from one just before, and neither an ACK nor a timer of usual length
+// explains why Src should have retransmitted.
+func (f *Flow) mayBeCopy(p *capture.Packet, r *Retransmission) bool {
+	if !f.copies.same || f.conn.Copies == 0 || p.Len == 0 || p.Header.Options.HasTimestamps || r.end <= f.una {
+		return false
+	}
+	soon := span(r.PrevSent, r.Sent) < leastTimeout && (r.Kind == RTO || f.conn.mirrored())
+	return r.Kind == Unknown || r.ByTimer && soon
+}
+
 // wasAcked reports whether an ACK of everything before end was captured before now. It is no ACK of
-// the packet captured now: buffers of the capture do not swap packets so far apart.
+// the packet captured now: that takes a round trip to Dst, and buffers of the capture do not swap
+// packets so far apart.
 func (f *Flow) wasAcked(end int64, now wheel.Time) bool {
-	return end <= f.seenUna && (end > 0 || f.ackedStart) && (f.RTT.Min > 2*queueSkew || now.Sub(f.unaSeen) > queueSkew)
+	far := f.other().lag() > 2*queueSkew && f.other().sourceRTT.sure()
+	return end <= f.seenUna && (end > 0 || f.ackedStart) && (far || now.Sub(f.unaSeen) > queueSkew)
 }
 
 // newRetransmission returns the retransmission of the segments from first to before last, not

@@ -114,10 +114,10 @@ func (f *Flow) measure(a *ack, m *ackRTT) {
 	default:
 		return
 	}
-	rtt, clock := span(at, a.at), f.conn.captured
-	if clock.unsure(at, a.at) > clock.resolution() {
-		return // it went back meanwhile
+	if f.conn.captured.wentBackBetween(at, a.at) {
+		return
 	}
+	rtt := span(at, a.at)
 	if rtt == 0 {
 		f.RTT.zeros++ // below the resolution of the capture's clock
 		return
@@ -255,7 +255,15 @@ func (f *Flow) measureSourceRTT(number tcp.Seq, now wheel.Time) {
 	if s.start >= pos || s.transmissions != 1 || s.missing || s.filledLate {
 		return
 	}
-	f.other().sourceRTT.add(now.Sub(s.sent))
+	f.other().addSourceRTT(s.sent, now)
+}
+
+// addSourceRTT takes in a round trip between the point of capture and Src, unless the clock went
+// back meanwhile.
+func (f *Flow) addSourceRTT(from, to wheel.Time) {
+	if !f.conn.captured.wentBackBetween(from, to) {
+		f.sourceRTT.add(to.Sub(from))
+	}
 }
 
 // firstSeen is a timestamp with the time at which it was first captured.
@@ -313,7 +321,7 @@ func (f *Flow) noteTimestamp(p *capture.Packet, now wheel.Time) {
 	m.any, m.echoed = true, o.TSEcr
 	for i := range int(m.n) { // from the newest
 		if e := m.before(i); e.ts == o.TSEcr {
-			f.sourceRTT.add(now.Sub(e.at))
+			f.addSourceRTT(e.at, now)
 			m.heardAt = e.at
 			return
 		}

@@ -90,9 +90,10 @@ func (f *Flow) judgeAcked(a *ack) {
 		case soon:
 			r.judge(Spurious, ByTiming, a.number)
 		case f.answersEither(r):
-		case inTime || f.conn.captured.unsure(r.Sent, a.at) == 0:
+		case inTime || f.conn.unsure(r.Sent, a.at) == 0:
 			r.judge(Necessary, ByTiming, a.number)
 		}
+		r.answered = a.at
 	}
 	f.waiting = slices.DeleteFunc(f.waiting, func(r *Retransmission) bool { return r.acked })
 	if len(over) > 0 {
@@ -142,6 +143,7 @@ func (f *Flow) judgeSACKed(s *outstanding, a *ack) {
 			case inTime && !f.answersEither(r):
 				r.judge(Necessary, ByTiming, a.number)
 			}
+			r.answered = a.at
 			return
 		}
 	}
@@ -152,6 +154,10 @@ func (f *Flow) finishVerdict(r *Retransmission) {
 	if r.ambiguous {
 		r.Kind = r.byModel.of(f.fit().best())
 	}
+	if r.anyKind {
+		r.Kind = Unknown
+	}
+	f.doubtTiming(r)
 	switch {
 	case !r.originalSeen && (f.lag() > 0 || f.Vantage == AtReceiver):
 		r.judge(Necessary, ByCapture, 0)
@@ -162,5 +168,16 @@ func (f *Flow) finishVerdict(r *Retransmission) {
 	}
 	if f.DSACKs > 0 && !r.reported && r.acked && r.Evidence < ByDSACK && f.Duplicates == 0 && r.Spurious != Spurious {
 		r.judge(Necessary, ByDSACK, 0)
+	}
+}
+
+// doubtTiming takes back a verdict by timing that the capture's clock, as it is known by now, does
+// not carry.
+func (f *Flow) doubtTiming(r *Retransmission) {
+	if r.Evidence != ByTiming || f.conn.unsure(r.Sent, r.answered) == 0 {
+		return
+	}
+	if soon, inTime := f.answers(r.Sent, r.answered); r.Spurious == Spurious && !soon || r.Spurious == Necessary && !inTime {
+		r.Spurious, r.Evidence, r.JudgedBy = Undecided, NoEvidence, 0
 	}
 }

@@ -159,20 +159,20 @@ func (b *ballot) hostClues(host int, w *vantageClues) {
 	}
 }
 
-// roundTrips votes for the host with the much shorter round trip. It reports whether the point of
-// capture is between the hosts.
-func (b *ballot) roundTrips(toA, toB time.Duration) (middle bool) {
+// roundTrips votes for the host with the much shorter round trip, which may be longer by off. It
+// reports whether the point of capture is between the hosts.
+func (b *ballot) roundTrips(toA, toB, off time.Duration) (middle bool) {
 	if b.inWords { // to write them takes longer than all the rest
 		b.because(fmt.Sprintf("%v to a, %v to b", toA.Round(time.Microsecond), toB.Round(time.Microsecond)))
 	}
 	switch {
 	case toA+toB < neighbours:
-	case toA < toB/nearerBy:
+	case toA+off < toB/nearerBy:
 		b.votes[0] += 3
-	case toB < toA/nearerBy:
+	case toB+off < toA/nearerBy:
 		b.votes[1] += 3
 	default:
-		middle = true
+		middle = min(toA, toB)*nearerBy >= max(toA, toB)+off
 	}
 	return middle
 }
@@ -205,7 +205,7 @@ func (c *Conn) vantage(b *ballot) Vantage {
 	b.hostClues(1, &g.clues)
 	toA, toB := f.sourceRTT, g.sourceRTT
 	measured := toA.known && toB.known && toA.min+toB.min > 0
-	middle := measured && b.roundTrips(toA.min, toB.min)
+	middle := measured && b.roundTrips(toA.min, toB.min, c.unsure(c.First, c.First))
 	// If neither host answered a handshake at once, neither made the capture. A router next to one
 	// sees its packets with a full TTL.
 	if !(middle && c.Handshake.Complete && min(toA.min, toB.min) >= sameHost) {
