@@ -172,10 +172,10 @@ func (f *Flow) beyondWindow(pos int64) bool {
 	return f.offered > 0 && pos > f.offered+maxOverrun && pos > f.max
 }
 
-// syn records the options of a SYN. It reports whether an ACK of the SYN was captured just before
-// it, so that it is no retransmission.
+// syn records the options of a SYN. It reports whether ACKs were captured just before it, and
+// nothing else of the flow, so that it is no retransmission.
 func (f *Flow) syn(p *capture.Packet, now wheel.Time) (late bool) {
-	late = f.started && f.base == p.Header.Seq+1 && f.max == 0 && now.Sub(f.firstSeen) <= queueSkew
+	late = f.started && f.base == p.Header.Seq+1 && (f.max == 0 || f.Packets == 1) && now.Sub(f.firstSeen) <= queueSkew
 	if f.HasSYN || f.started && f.base != p.Header.Seq && !late {
 		return false
 	}
@@ -188,11 +188,16 @@ func (f *Flow) syn(p *capture.Packet, now wheel.Time) (late bool) {
 }
 
 // beginAtSYN moves the origin of positions from the first byte to the SYN before it. Nothing but
-// ACKs of the SYN was seen.
+// ACKs was seen.
 func (f *Flow) beginAtSYN() {
 	f.base--
-	f.max, f.una, f.seenUna = 1, 1, 1
-	f.claim, f.ackedUnseen = seqSpan{}, seqSpan{}
+	f.max, f.una, f.seenUna = f.max+1, f.una+1, f.seenUna+1
+	f.claim = seqSpan{}
+	f.ackedUnseen.start, f.ackedUnseen.end = f.ackedUnseen.start+1, f.ackedUnseen.end+1
+	for i := range f.board.len() {
+		s := f.board.at(i)
+		s.start, s.end = s.start+1, s.end+1
+	}
 	if f.offered > 0 {
 		f.offered++
 	}

@@ -110,3 +110,22 @@ func TestFINResentOnACK(t *testing.T) {
 		t.Errorf("%v, spurious %v, want unknown, yes", e.Kind, e.Spurious)
 	}
 }
+
+// TestRequestAcknowledgedBeforeSYN captures one direction 1 ms late on loopback: the ACK of the
+// request comes before the SYN, and that of the FIN with the FIN of the other end not captured yet.
+func TestRequestAcknowledgedBeforeSYN(t *testing.T) {
+	l := newLab(t, Config{})
+	l.send(0, false, 0, 0, 1, withFlags(tcp.SYN|tcp.ACK))
+	l.send(0.3, false, 1, 0, 101)
+	l.send(0.9, true, 0, 0, 0, withFlags(tcp.SYN))
+	l.send(1, true, 1, 0, 1)
+	l.send(1.2, true, 1, 100, 1)
+	l.send(3, false, 1, 0, 101, withFlags(tcp.FIN|tcp.ACK))
+	l.send(3.02, false, 1, 0, 102, withFlags(tcp.FIN|tcp.ACK))
+	l.send(4.01, true, 101, 0, 2, withFlags(tcp.FIN|tcp.ACK))
+	l.send(4.03, true, 102, 0, 2)
+	c := l.wantClean(1)[0]
+	if f := &c.Flows[0]; f.Bytes != 100 || !f.HasSYN || f.UnseenBytes != 0 {
+		t.Errorf("%d bytes, SYN %t, %d unseen, want 100, true, 0", f.Bytes, f.HasSYN, f.UnseenBytes)
+	}
+}

@@ -214,7 +214,14 @@ func (f *Flow) answersSYN(p *capture.Packet, start int64) bool {
 // a simultaneous close. It leaves at once and acknowledges the other end's FIN.
 func (f *Flow) resendsFIN(p *capture.Packet, start int64, now wheel.Time) bool {
 	g := f.other()
-	return p.Len == 0 && f.fin && start == f.finEnd-1 && g.fin && g.pos(p.Header.Ack) == g.finEnd && now.Sub(g.finSeen) <= f.lag()+f.answerTime()
+	if p.Len > 0 || !f.fin || start != f.finEnd-1 {
+		return false
+	}
+	ack := g.pos(p.Header.Ack)
+	if now.Sub(f.finSeen) < leastTimer && ack == g.max+1 && ack > g.seenUna {
+		return true // the other FIN is captured later, or not at all
+	}
+	return g.fin && ack == g.finEnd && now.Sub(g.finSeen) <= f.lag()+f.answerTime()
 }
 
 // refuteFIN forgets a FIN, as data has its sequence number: a damaged packet had the flag. The byte
