@@ -34,7 +34,9 @@ func build(c *track.Conn) (*CapturedConn, error) {
 	case c.End == track.Evicted:
 		return nil, refuse("too many connections were open at once to follow it to its end: raise --max-conns, or filter the capture")
 	}
-	b := &builder{conn: c, facts: c.Facts.Reader(), streams: c.Streams(), captured: &CapturedConn{Vantage: c.Flows[0].Vantage.String(), ClockError: c.ClockBack, facts: c.Facts}}
+	b := &builder{conn: c, facts: c.Facts.Reader(), streams: c.Streams(), captured: &CapturedConn{
+		Vantage: c.Flows[0].Vantage.String(), ClockError: c.ClockBack, facts: c.Facts, handshake: c.Flows[0].HasSYN && c.Flows[1].HasSYN,
+	}}
 	if len(b.streams[0].Sent)+len(b.streams[1].Sent) == 0 {
 		return nil, refuse("neither side sent any data")
 	}
@@ -74,7 +76,6 @@ func build(c *track.Conn) (*CapturedConn, error) {
 		b.streams[d].Ledger = ledger.Ledger{} // it is large
 	}
 	for d := range s.Ends {
-		b.findTape(d)
 		b.findEnd(d)
 	}
 	b.judgeLosses()

@@ -9,7 +9,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// findEnd makes the Endpoint of an end, and notes its timestamps on its tape.
+// findEnd makes the Endpoint of an end, and finishes its tape.
 func (b *builder) findEnd(d int) {
 	f, g := &b.conn.Flows[d], &b.conn.Flows[1-d]
 	size := b.streams[d].SegmentSize
@@ -30,24 +30,29 @@ func (b *builder) findEnd(d int) {
 	}
 	e.ACKDelay = g.Delayed.Median // of the ACKs of the peer's data
 
-	facts := b.conn.Facts
-	writes := writeFinder{facts: facts, most: b.ends[d], size: b.streams[d].SegmentSize, end: 1, next: 1, quiet: b.quiet(d), short: true, wroteAt: b.opened(d)}
-	limits := limitFinder{facts: facts, most: b.ends[d], next: 1, by: -1}
-	acks := newACKFinder(facts, b.ends[1-d], e.SACK)
+	var known arrived // of what the end sent, as far as it has heard
+	writes := writeFinder{size: b.streams[d].SegmentSize, end: 1, next: 1, quiet: b.quiet(d), short: true, wroteAt: b.opened(d)}
+	limits := limitFinder{next: 1, by: -1}
+	acks := newACKFinder(b.conn.Facts, b.ends[1-d], e.SACK)
 	var timed timedFinder
-	stamps := &b.captured.tapes[d].stamps
+	t := &b.captured.tapes[d]
 	for x := range b.events(d) {
+		x.news = !x.sends && x.ack > 0 && known.hear(b.conn.Facts, x, b.ends[d])
 		if x.sends && !x.reset && x.start > 0 {
 			e.Window = max(e.Window, uint32(min(x.p.Window, 1<<29)))
 		}
 		writes.take(x)
-		limits.take(x, writes.begin)
+		limits.take(x, known.bytes(), writes.begin)
 		acks.take(x)
 		timed.take(x)
-		if n := len(*stamps); x.sends && x.p.HasTS && (n == 0 || int32(x.p.TSVal-(*stamps)[n-1].ts) > 0) {
-			*stamps = append(*stamps, stampAt{x.at, x.p.TSVal})
+		if n := len(t.acks); !x.sends && (n == 0 || x.ack > t.acks[n-1].place) {
+			t.acks = append(t.acks, ackSeen{x.at, x.ack})
+		}
+		if n := len(t.stamps); x.sends && x.p.HasTS && (n == 0 || int32(x.p.TSVal-t.stamps[n-1].ts) > 0) {
+			t.stamps = append(t.stamps, stampAt{x.at, x.p.TSVal})
 		}
 	}
+	t.sends = b.captured.Paths[d].sends()
 	e.Writes, e.SendLimits, e.ACKs = writes.all, limits.all, acks.all
 	if paths := &b.captured.Paths; paths[0].try(0, 2) == nil && paths[1].try(0, 2) == nil {
 		e.FirstFlight = writes.flight
@@ -69,8 +74,6 @@ func (b *builder) quiet(d int) time.Duration {
 
 // writeFinder finds what an application wrote when, from when its bytes were sent first.
 type writeFinder struct {
-	facts *track.Facts
-	most  int64 // the end of what is sent
 	size  int64
 	all   []Write
 	quiet time.Duration // after longer without a packet new bytes are a new write
@@ -88,7 +91,6 @@ type writeFinder struct {
 	ackedAt  wheel.Time // when it last made room
 	ackBare  bool
 	inFlight bool // before that ACK
-	known    arrived
 
 	// What the peer sent.
 	received arrived
@@ -124,7 +126,7 @@ func (w *writeFinder) receive(x *endEvent) {
 			w.gotAt = x.at
 		}
 	}
-	if x.ack > 0 && w.known.hear(w.facts, x, w.most) || x.ack > w.acked {
+	if x.news || x.ack > w.acked {
 		w.inFlight = w.acked < w.next && w.next > 1
 		w.acked, w.ackedAt, w.ackBare = max(w.acked, x.ack), x.at, !x.data()
 		if w.acked > 1 && !w.anyACK {
@@ -180,10 +182,8 @@ func (w *writeFinder) add(x *endEvent, bytes int64, fin bool) {
 // have arrived, how many more it had sent when it stopped. Where it stopped for want of data, it
 // might have sent more. What a timer sent, without an ACK, shows nothing.
 type limitFinder struct {
-	facts *track.Facts
-	most  int64 // the end of what is sent
 	all   []tcp.SendLimit
-	known arrived
+	known int64       // the bytes that it knew to have arrived
 	told  []delivered // ACKs since the last bytes left, and the last one before
 	open  int         // limits from this one on may be for want of data
 	next  int64       // what is not sent yet
@@ -192,15 +192,14 @@ type limitFinder struct {
 	left  wheel.Time  // when they did
 }
 
-// take takes in an event. The last write so far begins at a place.
-func (l *limitFinder) take(x *endEvent, begin int64) {
+// take takes in an event, after which the end knows so many bytes to have arrived. The last write
+// so far begins at a place.
+func (l *limitFinder) take(x *endEvent, known, begin int64) {
+	l.known = known
 	switch {
-	case x.reset:
-	case !x.sends:
-		if x.ack > 0 && l.known.hear(l.facts, x, l.most) {
-			l.hear(x.at)
-		}
-	default:
+	case x.news:
+		l.hear(x.at)
+	case x.sends && !x.reset:
 		if x.data() && !x.first && len(l.told) > 0 {
 			// What follows a retransmission was released by no ACK before the one that caused
 			// that.
@@ -218,8 +217,8 @@ func (l *limitFinder) hear(at wheel.Time) {
 		l.told = l.told[:0]
 	}
 	l.grew = true
-	l.told = append(l.told, delivered{at, l.known.bytes()})
-	l.sent(l.known.bytes())
+	l.told = append(l.told, delivered{at, l.known})
+	l.sent(l.known)
 }
 
 // send takes in new bytes that leave. begins says that a write begins with them.
@@ -232,7 +231,7 @@ func (l *limitFinder) send(x *endEvent, begins bool) {
 	l.next = x.end
 	switch {
 	case begins:
-		l.by = l.known.bytes()
+		l.by = l.known
 	case !l.grew && l.by >= 0 && x.at.Sub(l.left) <= answerTime:
 		// They left with those before them.
 	case len(l.told) == 0 || x.at.Sub(l.told[len(l.told)-1].at) > answerTime:

@@ -19,6 +19,7 @@ type endEvent struct {
 	afterFull bool // and the bytes before these left in a full segment
 	sends     bool
 	reset     bool
+	news      bool // it reports more of what the end sent than was known
 }
 
 // data reports whether the packet takes sequence numbers.

@@ -14,10 +14,13 @@ import (
 // trace makes the trace of one direction.
 func (b *builder) trace(d int, rtt time.Duration) PathTrace {
 	p := &b.streams[d]
-	covers := make([]bool, len(p.Sent)) // it is the transmission that was delivered, of some bytes
+	// Each transmission that was delivered, or lost, for some of its bytes.
+	covers, lost, tries := make([]bool, len(p.Sent)), make([]bool, len(p.Sent)), 0
 	for i := range p.Runs {
+		tries += len(p.Runs[i].Tries)
 		for _, k := range p.Runs[i].Tries {
 			covers[k.N] = covers[k.N] || k.Fate == ledger.Delivered
+			lost[k.N] = lost[k.N] || k.Fate == ledger.Lost
 		}
 	}
 	// The least time to the destination and back, of what was answered at once.
@@ -34,10 +37,6 @@ func (b *builder) trace(d int, rtt time.Duration) PathTrace {
 	order := sendOrder(p)
 	delays := b.delays(p, &t, max(least, 0), order, covers)
 	t.Ranges = make([]SentRange, 0, len(p.Runs))
-	tries := 0
-	for i := range p.Runs {
-		tries += len(p.Runs[i].Tries)
-	}
 	room := make([]Try, 0, tries)
 	for i := range p.Runs {
 		r := &p.Runs[i]
@@ -62,7 +61,7 @@ func (b *builder) trace(d int, rtt time.Duration) PathTrace {
 		t.ACKLossSpans = append(t.ACKLossSpans, Span{b.virtual(s.From), b.virtual(s.To)})
 	}
 	t.ACKLossSpans = joined(t.ACKLossSpans)
-	b.countLosses(p, &t, order)
+	b.countLosses(p, &t, order, lost)
 	return t
 }
 
@@ -178,13 +177,7 @@ func sendOrder(p *track.Stream) []int32 {
 }
 
 // countLosses counts transmissions, and finds the spans of losses with no arrival between them.
-func (b *builder) countLosses(p *track.Stream, t *PathTrace, order []int32) {
-	lost := make([]bool, len(p.Sent))
-	for i := range p.Runs {
-		for _, k := range p.Runs[i].Tries {
-			lost[k.N] = lost[k.N] || k.Fate == ledger.Lost
-		}
-	}
+func (b *builder) countLosses(p *track.Stream, t *PathTrace, order []int32, lost []bool) {
 	t.LostByIndex, t.left = make([]bool, 0, len(p.Sent)), make([]wheel.Time, 0, len(p.Sent))
 	open := false
 	for _, n := range order {

@@ -30,9 +30,10 @@ type CapturedConn struct {
 
 	Notes []string `json:"notes,omitempty"` // what the capture leaves open
 
-	facts    *track.Facts
-	segments [2]int64 // how long those of each end are
-	tapes    [2]tape
+	facts     *track.Facts
+	handshake bool     // both SYNs were captured
+	segments  [2]int64 // how long those of each end are
+	tapes     [2]tape
 }
 
 // Endpoint is a host and its application.

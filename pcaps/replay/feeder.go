@@ -112,7 +112,6 @@ func (e *Endpoint) scale() (n uint8) {
 func (f *feeder) window(p *track.Fact) uint16 {
 	s := f.e.captured
 	from := 1 - f.e.side
-	peer, own := &s.tapes[from], &s.tapes[f.e.side]
 	scale := uint8(0)
 	if e := &s.Ends[from]; e.WScale || e.Window > 65535 {
 		scale = e.scale()
@@ -120,7 +119,7 @@ func (f *feeder) window(p *track.Fact) uint16 {
 	switch {
 	case p.Flags.Has(tcp.SYN):
 		return uint16(p.Window)
-	case !peer.hasSYN || !own.hasSYN:
+	case !s.handshake:
 		return 65535 // its scale is not known
 	}
 	return uint16(min(p.Window>>scale, 65535))

@@ -20,8 +20,6 @@ type tape struct {
 	acks   []ackSeen    // when it first heard an ACK of all before a place
 	sends  []sendRef    // in order
 	stamps []stampAt    // its timestamps
-	syn    tcp.Options  // of its SYN
-	hasSYN bool
 }
 
 const oldestEach = 64
@@ -75,24 +73,6 @@ type stampAt struct {
 	ts uint32
 }
 
-// findTape makes the tape of an end, which has what it heard already.
-func (b *builder) findTape(d int) {
-	t := &b.captured.tapes[d]
-	f := &b.conn.Flows[d]
-	t.syn, t.hasSYN = f.SYN, f.HasSYN
-	t.oldest = make([]wheel.Time, (len(t.heard)+oldestEach-1)/oldestEach)
-	for i, oldest := len(t.heard)-1, b.captured.End; i >= 0; i-- {
-		oldest = min(oldest, t.heard[i].sent)
-		t.oldest[i/oldestEach] = oldest
-	}
-	for i := range t.heard {
-		if x := t.delivery(i, b.facts); len(t.acks) == 0 || x.ack > t.acks[len(t.acks)-1].place {
-			t.acks = append(t.acks, ackSeen{x.at, x.ack})
-		}
-	}
-	t.sends = b.captured.Paths[d].sends()
-}
-
 // sends returns all transmissions, in the order that they left.
 func (p *PathTrace) sends() []sendRef {
 	n := 0
@@ -141,6 +121,11 @@ func (b *builder) deliveries(d int) {
 		}
 	}
 	inLine(t.heard)
+	t.oldest = make([]wheel.Time, (len(t.heard)+oldestEach-1)/oldestEach)
+	for i, oldest := len(t.heard)-1, b.captured.End; i >= 0; i-- {
+		oldest = min(oldest, t.heard[i].sent)
+		t.oldest[i/oldestEach] = oldest
+	}
 }
 
 // deliver appends what arrives of a segment of a packet that starts there: all, or what of it was

@@ -31,7 +31,7 @@ func (s *CapturedConn) CanWire() error {
 	if s.facts == nil {
 		return refuse("the connection was not read from a capture")
 	}
-	if !s.tapes[0].hasSYN || !s.tapes[1].hasSYN {
+	if !s.handshake {
 		return refuse("the capture does not have the whole handshake: begin to capture before the connection opens")
 	}
 	return nil
