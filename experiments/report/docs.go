@@ -223,7 +223,7 @@ func crossCheck(root string) (string, error) {
 }
 
 // Markdown returns docs/results.md: what was not reproduced, and why, the results that matter most,
-// the other published claims, and a row for each study. check is the result of the comparison with
+// the other published claims, the laws that do not hold, and a row for each study. check is the result of the comparison with
 // another simulator. The READMEs of the studies have everything else.
 func (r *Report) Markdown(check string) string {
 	var b strings.Builder
@@ -245,6 +245,7 @@ func (r *Report) Markdown(check string) string {
 		b.WriteString("\n## Next to another simulator\n\n" + check +
 			"\n\nThe tables are in [experiments/ns3](../experiments/ns3/README.md).\n")
 	}
+	r.writeOpenLaws(&b)
 	r.writeStudies(&b)
 	return b.String()
 }
@@ -326,6 +327,17 @@ func writeLooks(b *strings.Builder, claims []experiments.Claim) {
 		}
 		b.WriteString("\n")
 		prose(b, "", text)
+	}
+}
+
+// writeOpenLaws writes the laws and checks that do not hold.
+func (r *Report) writeOpenLaws(b *strings.Builder) {
+	b.WriteString("\n## Own laws that do not hold\n\n| study | law | measured | verdict |\n|---|---|---|---|\n")
+	for _, o := range r.Open() {
+		if c := o.Claim; c.Class != experiments.OfOthers {
+			row := []string{o.Study.link(), c.Text, measured(c), c.VerdictText() + ", " + o.Study.mark(&c)}
+			fmt.Fprintf(b, "| %s |\n", inRow(row))
+		}
 	}
 }
 

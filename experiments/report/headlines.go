@@ -25,6 +25,9 @@ var headlines = []struct{ study, title, figure string }{
 	{"million", "Idle keepalive timers are Scheme 6's worst case", "work-by-slots"},
 }
 
+// headlineTables are tables that a headline shows whole, by study.
+var headlineTables = map[string]string{"datacentre": "steps"}
+
 // mostHeadlines is the most headlines of a page.
 const mostHeadlines = 5
 
@@ -56,7 +59,7 @@ func (r *Report) headlineViews(studies []studyView) (all []headlineView) {
 	return all
 }
 
-// writeHeadlines writes the titles and figures of the headlines whose study is in the report.
+// writeHeadlines writes the headlines whose study is in the report.
 func (r *Report) writeHeadlines(b *strings.Builder) {
 	n := 0
 	for _, h := range headlines {
@@ -68,7 +71,16 @@ func (r *Report) writeHeadlines(b *strings.Builder) {
 			b.WriteString("\n## The results that matter most\n")
 		}
 		b.WriteString("\n")
-		prose(b, "   ", fmt.Sprintf("%d. **%s** ([%s]).", n, h.title, h.study))
+		prose(b, "   ", fmt.Sprintf("%d. **%s.** %s Study %s, `tcpwheel experiment run %s`.", n, h.title, s.Found(),
+			s.link(), h.study))
+		for i := range s.Outcome.Tables {
+			if t := &s.Outcome.Tables[i]; t.Name == headlineTables[h.study] {
+				b.WriteString("\n")
+				prose(b, "", sentence(t.Title))
+				b.WriteString("\n")
+				writeTable(b, t)
+			}
+		}
 		if h.figure != "" {
 			fmt.Fprintf(b, "\n   ![%s](%s)\n", h.study, strings.TrimPrefix(s.figureName(h.figure), "docs/"))
 		}
