@@ -98,12 +98,12 @@ func (m *minute) tally(now, begun wheel.Time) (t Tally, uncertain int, bySecond 
 			ports[r.port] = ports[r.port].plus(r)
 		}
 		if kinds[k].Episodes > 0 {
-			kinds[k].quantiles(spans[first:])
+			kinds[k].quantiles(len(spans)-first, exactly(spans[first:]))
 			t.Kinds = append(t.Kinds, kinds[k].named(track.Kind(k).String()))
 		}
 	}
 	all := sumOf(&kinds)
-	all.quantiles(spans)
+	all.quantiles(len(spans), exactly(spans))
 	t.All = all.named("all")
 	t.Hosts, t.Ports = topLosers(hosts, netip.Addr.String), topLosers(ports, portName)
 	for i := range m.n {

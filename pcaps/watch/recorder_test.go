@@ -146,36 +146,6 @@ func TestMinuteForgets(t *testing.T) {
 	}
 }
 
-// TestHistogramQuantiles are within 4 % of the exact ones.
-func TestHistogramQuantiles(t *testing.T) {
-	var h, g histogram
-	var exact []time.Duration
-	for i := range 5000 {
-		d := time.Duration(float64(time.Microsecond) * float64(i*i+1))
-		exact = append(exact, d)
-		if i%2 == 0 {
-			h.add(d)
-		} else {
-			g.add(d)
-		}
-	}
-	h.merge(&g)
-	var got KindTally
-	var want KindTally
-	h.quantiles(&got)
-	want.quantiles(exact)
-	for i, q := range [][2]*float64{{got.P50, want.P50}, {got.P95, want.P95}, {got.P99, want.P99}} {
-		if e := *q[0] / *q[1]; e < 0.96 || e > 1.04 {
-			t.Errorf("quantile %d: %v, want %v", i, *q[0], *q[1])
-		}
-	}
-	for _, d := range []time.Duration{0, 1, 31, 32, 33, 1 << 40, 1<<63 - 1} {
-		if b := bucketOf(d); b >= len(h.counts) || (bucketMiddle(b)-d).Abs() > d/16+1 {
-			t.Errorf("%d ns is in bucket %d, of %d ns", int64(d), b, int64(bucketMiddle(b)))
-		}
-	}
-}
-
 // TestLosersAreBounded counts more hosts than are kept: the worst stay.
 func TestLosersAreBounded(t *testing.T) {
 	all := map[uint16]loss{}

@@ -46,14 +46,17 @@ func sumOf(kinds *[track.Kinds]KindTally) (all KindTally) {
 	return all
 }
 
-// quantiles sets the quantiles from durations, which it sorts.
-func (k *KindTally) quantiles(all []time.Duration) {
-	if len(all) == 0 {
-		return
+// quantiles sets the quantiles of n spans.
+func (k *KindTally) quantiles(n int, at func(q float64) time.Duration) {
+	if n > 0 {
+		k.P50, k.P95, k.P99 = record.Seconds(at(0.50)), record.Seconds(at(0.95)), record.Seconds(at(0.99))
 	}
+}
+
+// exactly returns a function that returns quantiles of spans, which it sorts.
+func exactly(all []time.Duration) func(q float64) time.Duration {
 	slices.Sort(all)
-	at := func(q float64) *float64 { return record.Seconds(all[stat.Rank(len(all), q)]) }
-	k.P50, k.P95, k.P99 = at(0.50), at(0.95), at(0.99)
+	return func(q float64) time.Duration { return all[stat.Rank(len(all), q)] }
 }
 
 // named returns the tally of a kind, or of all.
@@ -109,7 +112,7 @@ type totals struct {
 	losses    track.Losses
 	uncertain int
 	kinds     [track.Kinds]KindTally
-	spans     [track.Kinds]histogram
+	spans     [track.Kinds]stat.Histogram
 	hosts     map[netip.Addr]loss
 	ports     map[uint16]loss
 }
@@ -121,7 +124,7 @@ func (t *totals) add(c *track.Conn, e *track.Episode, r *recovery) {
 	t.losses.Add(c, e)
 	t.kinds[r.kind].add(r)
 	if r.measured() {
-		t.spans[r.kind].add(r.tRec)
+		t.spans[r.kind].Add(r.tRec)
 	}
 	noteLoser(t.hosts, r.host, r)
 	noteLoser(t.ports, r.port, r)
@@ -129,17 +132,17 @@ func (t *totals) add(c *track.Conn, e *track.Episode, r *recovery) {
 
 func (t *totals) tally(span time.Duration) Tally {
 	out := Tally{Span: span.Seconds(), Kinds: []KindTally{}, Hosts: topLosers(t.hosts, netip.Addr.String), Ports: topLosers(t.ports, portName)}
-	var all histogram
+	var all stat.Histogram
 	for k := range t.kinds {
 		if t.kinds[k].Episodes == 0 {
 			continue
 		}
-		t.spans[k].quantiles(&t.kinds[k])
+		t.kinds[k].quantiles(t.spans[k].Len(), t.spans[k].Quantile)
 		out.Kinds = append(out.Kinds, t.kinds[k].named(track.Kind(k).String()))
-		all.merge(&t.spans[k])
+		all.Merge(&t.spans[k])
 	}
 	sum := sumOf(&t.kinds)
-	all.quantiles(&sum)
+	sum.quantiles(all.Len(), all.Quantile)
 	out.All = sum.named("all")
 	return out
 }

@@ -257,7 +257,7 @@ func drain(l *Link) {
 		now := l.Summary()
 		for d := range now {
 			l.recorder.mu.Lock()
-			arrived := l.recorder.late[d].n
+			arrived := uint64(l.recorder.late[d].Len())
 			l.recorder.mu.Unlock()
 			if now[d].Packets != before[d].Packets || arrived != now[d].Delivered+now[d].Duplicated {
 				quiet = -1

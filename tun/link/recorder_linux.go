@@ -15,6 +15,7 @@ import (
 	"tcpwheel/tun/internal/background"
 	"tcpwheel/wheel"
 	"tcpwheel/wheel/base/pcapng"
+	"tcpwheel/wheel/stat"
 )
 
 // recorder is the tap of a link. It copies the packets, and writes the log and the captures in a
@@ -25,7 +26,7 @@ type recorder struct {
 	queue *background.Queue[event] // nil without files
 
 	mu       sync.Mutex
-	late     [2]lateness
+	late     [2]stat.Histogram
 	tooBig   [2]uint64
 	bytes    [2]uint64
 	upToDate func() bool // TapCaughtUp of the link; nil while there is none
@@ -149,7 +150,7 @@ func (r *recorder) count(e *event) {
 	case e.known.TooBig:
 		r.tooBig[d]++
 	case e.arrived && e.known.Number != 0:
-		r.late[d].add(e.now.Sub(e.known.Fate.At))
+		r.late[d].Add(e.now.Sub(e.known.Fate.At))
 		r.bytes[d] += uint64(e.size)
 	}
 }
@@ -320,5 +321,5 @@ func (r *recorder) lateness(d int) (p50, p99, most time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	l := &r.late[d]
-	return l.quantile(0.5), l.quantile(0.99), l.max
+	return min(l.Quantile(0.5), l.Max()), min(l.Quantile(0.99), l.Max()), l.Max()
 }
