@@ -9,8 +9,8 @@ import (
 )
 
 // gopacket's layers decode the headers that few captures have, one header at a time. Our own code
-// decodes Ethernet, VLAN tags, SLL, NULL, raw IP, IPv4, IPv6 and TCP, as nearly every packet has
-// them, and the headers that gopacket 1.1.19 cannot decode:
+// decodes Ethernet, VLAN tags, SLL, NULL, raw IP, IPv4, IPv6, TCP, UDP and ICMP, as nearly every
+// packet has them, and the headers that gopacket 1.1.19 cannot decode:
 //
 //   - It does not know SLL2, NFLOG, PKTAP, PPI, Cisco's HDLC and security group tags, ATM's LLC,
 //     PPP with a direction, QinQ's old ethertypes, IP by its own SAP, ERSPAN of types I and III,
@@ -19,6 +19,8 @@ import (
 //   - Prism: it knows neither big-endian hosts' headers nor AVS's.
 //   - Behind MPLS labels it expects IP. A pseudowire has an Ethernet frame there.
 //   - Fragments: its package ip4defrag has no IPv6, and needs whole fragments.
+//   - Extension headers of IPv6: it does not know Mobility, HIP and Shim6, and of routing headers
+//     only type 0. ICMP errors: it does not decode the packet that one quotes.
 //
 // DecodingLayerParser does not fit. It does not know how long a packet was on the wire, keeps the
 // last header of a kind, such as one MPLS label, and does not bound their number. Only its
