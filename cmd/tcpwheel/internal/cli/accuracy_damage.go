@@ -8,13 +8,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"reflect"
 	"strings"
 
 	"tcpwheel/pcaps/damage"
 	"tcpwheel/pcaps/samples"
 	"tcpwheel/pcaps/truth"
-	"tcpwheel/wheel/base/record"
 )
 
 // damageForm is how many captures the table of damages has.
@@ -126,16 +124,7 @@ const damageColumns = "damage episodes damaged_episodes invented changed_kind ch
 // write writes the table.
 func (t *damageTable) write(b *bytes.Buffer, details bool) error {
 	fmt.Fprintf(b, "damaged on purpose, %s: %d captures, %d replayed\n", t.origin, t.Files, t.Again)
-	fields := record.Select(reflect.TypeFor[truth.DamageRow](), damageColumns)
-	head, flush, rows := make([]string, len(fields)), make([]bool, len(fields)), make([][]string, len(t.Rows))
-	for c := range fields {
-		f := &fields[c]
-		head[c], flush[c] = f.Head, !f.Words()
-		for i := range t.Rows {
-			rows[i] = append(rows[i], f.Text(reflect.ValueOf(&t.Rows[i]).Elem()))
-		}
-	}
-	if err := writeColumns(b, head, rows, flush); err != nil {
+	if err := writeFields(b, damageColumns, t.Rows); err != nil {
 		return err
 	}
 	for i := range t.Rows {

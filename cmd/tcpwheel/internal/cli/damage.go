@@ -77,29 +77,22 @@ type kindRecord struct {
 	Name    string   `json:"name"`
 	Default string   `json:"default,omitempty"`
 	Tries   []string `json:"accuracy_tries,omitempty"`
-	About   string   `json:"about"`
+	About   string   `json:"about" head:"what it does"`
+
+	Text string `json:"-" head:"kind"` // the name with the default
 }
 
 func (d *damaging) writeList() error {
-	enc := newJSONLines(d.stdout)
-	var rows [][]string
+	var all []kindRecord
 	for i := range damage.Kinds {
 		k := &damage.Kinds[i]
-		if d.asJSON {
-			if err := enc.Encode(kindRecord{"damage_kind", k.Name, k.Default, k.Tries, k.About}); err != nil {
-				return err
-			}
-		}
-		name := k.Name
+		r := kindRecord{"damage_kind", k.Name, k.Default, k.Tries, k.About, k.Name}
 		if k.Default != "" {
-			name += ":" + k.Default
+			r.Text += ":" + k.Default
 		}
-		rows = append(rows, []string{name, k.About})
+		all = append(all, r)
 	}
-	if d.asJSON {
-		return nil
-	}
-	return writeColumns(d.stdout, []string{"kind", "what it does"}, rows, nil)
+	return list(d.stdout, d.asJSON, "Text about", all)
 }
 
 // damageRecord is what a damage did, as JSON.

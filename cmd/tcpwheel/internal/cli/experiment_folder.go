@@ -190,11 +190,12 @@ func listMeasures(cmd *cobra.Command, of []*experiments.Study, asJSON bool) erro
 type bedRecord struct {
 	Bed     string   `json:"bed"`
 	Studies []string `json:"studies"`
+
+	Names string `json:"-" head:"studies"`
 }
 
 func listBeds(cmd *cobra.Command, asJSON bool) error {
-	var rows [][]string
-	out := newJSONLines(cmd.OutOrStdout())
+	var all []bedRecord
 	for _, bed := range beds() {
 		r := bedRecord{Bed: bed}
 		for _, s := range studies.Studies() {
@@ -202,15 +203,8 @@ func listBeds(cmd *cobra.Command, asJSON bool) error {
 				r.Studies = append(r.Studies, s.Name)
 			}
 		}
-		if asJSON {
-			if err := out.Encode(r); err != nil {
-				return err
-			}
-		}
-		rows = append(rows, []string{r.Bed, strings.Join(r.Studies, ", ")})
+		r.Names = strings.Join(r.Studies, ", ")
+		all = append(all, r)
 	}
-	if asJSON {
-		return nil
-	}
-	return writeColumns(cmd.OutOrStdout(), []string{"bed", "studies"}, rows, nil)
+	return list(cmd.OutOrStdout(), asJSON, "bed Names", all)
 }

@@ -86,63 +86,45 @@ func isSample(name string) bool {
 	return slices.ContainsFunc(samples.List(), func(s samples.Sample) bool { return s.Name == strings.TrimPrefix(name, samplePrefix) })
 }
 
-// listSamples prints the samples.
+// sampleRecord is a line of the list of samples.
+type sampleRecord struct {
+	Type     string   `json:"type"` // "sample"
+	Name     string   `json:"name" head:"sample"`
+	About    string   `json:"about" head:"what happens"`
+	Captures []string `json:"captures"`
+	At       string   `json:"-" head:"at"` // the points of capture
+}
+
+// traceRecord is a line of the list of links' traces.
+type traceRecord struct {
+	Type  string `json:"type"` // "trace"
+	Name  string `json:"name" head:"trace"`
+	About string `json:"about" head:"what it is"`
+}
+
+// listSamples prints the samples, and the traces of links.
 func listSamples(w io.Writer, asJSON bool) error {
-	var rows [][]string
-	enc := newJSONLines(w)
+	var all []sampleRecord
 	for _, s := range samples.List() {
-		if asJSON {
-			err := enc.Encode(struct {
-				Type     string   `json:"type"`
-				Name     string   `json:"name"`
-				About    string   `json:"about"`
-				Captures []string `json:"captures"`
-			}{"sample", s.Name, s.About, prefixed(s.Captures)})
-			if err != nil {
-				return err
-			}
-			continue
-		}
 		var points []string
 		for _, name := range s.Captures {
 			points = append(points, strings.TrimSuffix(path.Base(name), ".pcapng.gz"))
 		}
-		rows = append(rows, []string{s.Name, strings.Join(points, " "), s.About})
+		all = append(all, sampleRecord{"sample", s.Name, s.About, prefixed(s.Captures), strings.Join(points, " ")})
 	}
-	if asJSON {
-		return listTraces(w, true)
-	}
-	if err := writeColumns(w, []string{"sample", "at", "what happens"}, rows, nil); err != nil {
+	if err := list(w, asJSON, "name At about", all); err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintln(w); err != nil {
-		return err
-	}
-	return listTraces(w, false)
-}
-
-// listTraces prints the traces of links.
-func listTraces(w io.Writer, asJSON bool) error {
-	var rows [][]string
-	enc := newJSONLines(w)
-	for _, s := range sim.SampleTraces {
-		rows = append(rows, []string{s.Name, s.About})
-		if !asJSON {
-			continue
-		}
-		err := enc.Encode(struct {
-			Type  string `json:"type"`
-			Name  string `json:"name"`
-			About string `json:"about"`
-		}{"trace", s.Name, s.About})
-		if err != nil {
+	if !asJSON {
+		if _, err := fmt.Fprintln(w); err != nil {
 			return err
 		}
 	}
-	if asJSON {
-		return nil
+	var traces []traceRecord
+	for _, s := range sim.SampleTraces {
+		traces = append(traces, traceRecord{"trace", s.Name, s.About})
 	}
-	return writeColumns(w, []string{"trace", "what it is"}, rows, nil)
+	return list(w, asJSON, "name about", traces)
 }
 
 // writeTraces writes the traces of links as DIR/traces/NAME.trace.

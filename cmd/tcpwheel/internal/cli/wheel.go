@@ -3,8 +3,6 @@
 package cli
 
 import (
-	"io"
-
 	"github.com/spf13/cobra"
 
 	"tcpwheel/wheel"
@@ -23,8 +21,8 @@ func newWheel() *cobra.Command {
 
 // scheme is a line of wheel schemes.
 type scheme struct {
-	Name    string `json:"name"`
-	About   string `json:"about"`
+	Name    string `json:"name" head:"scheme"`
+	About   string `json:"about" head:"description"`
 	Default bool   `json:"default,omitempty"`
 }
 
@@ -35,14 +33,6 @@ func allSchemes() (all []scheme) {
 	return all
 }
 
-func writeSchemes(w io.Writer, all []scheme) error {
-	var rows [][]string
-	for _, s := range all {
-		rows = append(rows, []string{s.Name, s.About})
-	}
-	return writeColumns(w, []string{"scheme", "description"}, rows, nil)
-}
-
 func newSchemes() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -51,10 +41,7 @@ func newSchemes() *cobra.Command {
 		Long:    "Schemes lists the names of all schemes, for other commands, with a description.",
 		Example: "  tcpwheel wheel schemes --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !asJSON {
-				return writeSchemes(cmd.OutOrStdout(), allSchemes())
-			}
-			return writeRecords(cmd.OutOrStdout(), allSchemes())
+			return list(cmd.OutOrStdout(), asJSON, "name about", allSchemes())
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per line")
