@@ -223,8 +223,8 @@ func crossCheck(root string) (string, error) {
 }
 
 // Markdown returns docs/results.md: what was not reproduced, and why, the results that matter most,
-// the other published claims, the laws that do not hold, and a row for each study. check is the result of the comparison with
-// another simulator. The READMEs of the studies have everything else.
+// the other published claims, the laws that do not hold, and a row for each study. check is the
+// result of the comparison with another simulator. The READMEs of the studies have everything else.
 func (r *Report) Markdown(check string) string {
 	var b strings.Builder
 	b.WriteString("# Results of the studies\n\n")
