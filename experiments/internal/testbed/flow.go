@@ -4,7 +4,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"tcpwheel/netstack/tcp/ledger"
 	"tcpwheel/wheel"
 )
 
@@ -32,7 +31,7 @@ type run struct {
 }
 
 func newRun(s *Spec) *run {
-	r := &run{spec: s, left: s.Flows, sent: transmissions{streams: map[uint16]*ledger.Ledger{}}}
+	r := &run{spec: s, left: s.Flows, sent: newTransmissions()}
 	for i := range s.Flows {
 		r.flows = append(r.flows, &flow{run: r, index: i, objects: make([]object, s.objects())})
 	}

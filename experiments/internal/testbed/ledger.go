@@ -8,11 +8,13 @@ import (
 	"tcpwheel/wheel"
 )
 
-// transmissions are the sender's data segments as seen on the path.
+// transmissions are data segments as seen on the path.
 type transmissions struct {
 	streams map[uint16]*ledger.Ledger // by the receiver's port; a Mark is the number in all streams
 	n       int32
 }
+
+func newTransmissions() transmissions { return transmissions{streams: map[uint16]*ledger.Ledger{}} }
 
 // send notes a transmission of bytes. It returns which transmission of the first of them it is,
 // from 1.
@@ -25,6 +27,13 @@ func (a *transmissions) send(now wheel.Time, port uint16, start, end uint64) (at
 	l.Send(ledger.Transmission{Range: ledger.Range{Start: int64(start), End: int64(end)}, At: now, Mark: a.n})
 	a.n++
 	return uint32(len(l.Runs[l.Find(int64(start))].Tries))
+}
+
+// times returns when the byte at start was sent first, and last before its latest transmission.
+func (a *transmissions) times(port uint16, start uint64) (first, last wheel.Time) {
+	l := a.streams[port]
+	tries := l.Runs[l.Find(int64(start))].Tries
+	return l.Sent[tries[0].N].At, l.Sent[tries[max(len(tries)-2, 0)].N].At
 }
 
 // lose notes that the attempt-th transmission of the byte at start is lost, or the latest one if

@@ -5,13 +5,12 @@ import (
 	"testing"
 	"time"
 
-	"tcpwheel/netstack/tcp/ledger"
 	"tcpwheel/wheel"
 )
 
 // TestTransmissions loses a segment twice and half of another, and sends it once too often.
 func TestTransmissions(t *testing.T) {
-	a := transmissions{streams: map[uint16]*ledger.Ledger{}}
+	a := newTransmissions()
 	for i, s := range []struct {
 		port       uint16
 		start, end uint64

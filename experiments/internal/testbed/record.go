@@ -39,10 +39,7 @@ type sentKey struct {
 	seq  tcp.Seq
 }
 
-type sentTimes struct {
-	first, last wheel.Time
-	attempts    uint32 // of a Wire
-}
+type sentTimes struct{ first, last wheel.Time }
 
 // Trace implements tcp.Tracer.
 func (r *Record) Trace(ev *tcp.TraceEvent) {
@@ -66,8 +63,8 @@ func (r *Record) Trace(ev *tcp.TraceEvent) {
 			Conn: ev.Conn, At: ev.T, Seq: ev.Header.Seq, Len: ev.Len, Attempt: int(ev.Rexmit) + 1,
 			First: was.first, Last: was.last, Timed: ev.Timed, Timer: ev.Timer,
 		})
-		r.sent[k] = sentTimes{first: was.first, last: ev.T}
+		r.sent[k] = sentTimes{was.first, ev.T}
 		return
 	}
-	r.sent[k] = sentTimes{first: ev.T, last: ev.T}
+	r.sent[k] = sentTimes{ev.T, ev.T}
 }

@@ -204,22 +204,15 @@ type Wire struct {
 	Retransmissions []Retransmission
 
 	links    [2]*sim.Link
-	segments map[segmentKey]*sentTimes
-	stacks   *Stacks // nil traces nothing
-	iss      tcp.Seq // of the first end
-	timeouts uint64  // of the first end, until its last packet
-	ours     bool    // the first end has this module's TCP, which counts after it has sent
-}
-
-// segmentKey is the data segments that begin at a place in the stream of a connection.
-type segmentKey struct {
-	end      int
-	from, to uint16 // ports
-	start    uint64
+	sent     [2]transmissions // by the end that dials' port
+	stacks   *Stacks          // nil traces nothing
+	iss      tcp.Seq          // of the first end
+	timeouts uint64           // of the first end, until its last packet
+	ours     bool             // the first end has this module's TCP, which counts after it has sent
 }
 
 func newWire(p *StacksPlan) (w *Wire, err error) {
-	w = &Wire{segments: map[segmentKey]*sentTimes{}}
+	w = &Wire{sent: [2]transmissions{newTransmissions(), newTransmissions()}}
 	if w.links[DialEnd], err = sim.NewLink(p.Up, p.UpKey); err != nil {
 		return nil, err
 	}
@@ -230,26 +223,28 @@ func newWire(p *StacksPlan) (w *Wire, err error) {
 // Link returns the link from an end.
 func (w *Wire) Link(from int) *sim.Link { return w.links[from] }
 
+// dialPort returns the port of the end that dials.
+func dialPort(from int, p *virtual.Packet) uint16 {
+	if from == DialEnd {
+		return p.Header.SrcPort
+	}
+	return p.Header.DstPort
+}
+
 // Send implements virtual.Wire.
 func (w *Wire) Send(now wheel.Time, from int, p *virtual.Packet) (time.Duration, bool) {
 	if w.Before != nil {
 		w.Before(now, from)
 	}
-	t := &sentTimes{first: now}
+	attempt := uint32(1)
 	if p.End > p.Start {
-		k := segmentKey{from, p.Header.SrcPort, p.Header.DstPort, p.Start}
-		if again := w.segments[k]; again != nil {
-			t = again
-		}
-		w.segments[k] = t
+		attempt = w.sent[from].send(now, dialPort(from, p), p.Start, p.End)
 	}
-	t.attempts++
-	fate := w.links[from].Send(now, &sim.Packet{Start: p.Start, End: p.End, Attempt: t.attempts, Size: p.Size})
-	p.Tag = int64(t.attempts)
+	fate := w.links[from].Send(now, &sim.Packet{Start: p.Start, End: p.End, Attempt: attempt, Size: p.Size})
+	p.Tag = int64(attempt)
 	if w.stacks != nil && from == DialEnd {
-		w.follow(now, p, t)
+		w.follow(now, p)
 	}
-	t.last = now
 	if w.Sent != nil {
 		w.Sent(now, from, p, &fate)
 	}
@@ -257,7 +252,7 @@ func (w *Wire) Send(now wheel.Time, from int, p *virtual.Packet) (time.Duration,
 }
 
 // follow notes a packet of the first end.
-func (w *Wire) follow(now wheel.Time, p *virtual.Packet, t *sentTimes) {
+func (w *Wire) follow(now wheel.Time, p *virtual.Packet) {
 	if p.Header.Flags.Has(tcp.SYN) {
 		w.iss = p.Header.Seq
 	}
@@ -265,8 +260,9 @@ func (w *Wire) follow(now wheel.Time, p *virtual.Packet, t *sentTimes) {
 		return
 	}
 	if p.Tag > 1 {
+		first, last := w.sent[DialEnd].times(p.Header.SrcPort, p.Start)
 		w.Retransmissions = append(w.Retransmissions, Retransmission{At: now, Attempt: int(p.Tag),
-			First: t.first, Last: t.last, Timed: !w.ours && w.timed() > 0, Timer: tcptimers.Rexmit})
+			First: first, Last: last, Timed: !w.ours && w.timed() > 0, Timer: tcptimers.Rexmit})
 	}
 	if !w.ours {
 		w.timeouts = w.stacks.Net.Counts(DialEnd).Timeouts
