@@ -82,7 +82,7 @@ func secondsCell(s *float64) record.Cell {
 	if s == nil {
 		return record.SpanCell(0, false)
 	}
-	return record.SpanCell(time.Duration(*s*1e9+0.5), true)
+	return record.SpanCell(record.Span(*s), true)
 }
 
 // Write writes the page. All sections must have ended.

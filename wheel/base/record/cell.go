@@ -40,6 +40,9 @@ func Seconds(d time.Duration) *float64 {
 	return &s
 }
 
+// Span returns the span of a number of seconds, to the nearest nanosecond.
+func Span(seconds float64) time.Duration { return time.Duration(math.Round(seconds * 1e9)) }
+
 // Stamp returns a time since 1970 as records have it: in UTC, with up to nine decimals.
 func Stamp(t wheel.Time) string { return time.Unix(0, int64(t)).UTC().Format(time.RFC3339Nano) }
 
@@ -71,7 +74,7 @@ func (f *Field) Cell(record reflect.Value) Cell {
 		if known {
 			x = v.Float()
 		}
-		return SpanCell(time.Duration(float64(x*1e9)+0.5), known)
+		return SpanCell(Span(x), known)
 	}
 	c := Cell{Words: f.Words()}
 	if known {

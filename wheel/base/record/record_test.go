@@ -220,3 +220,12 @@ func TestJSON(t *testing.T) {
 		t.Errorf("nothing: %s", got)
 	}
 }
+
+// TestSpanIsTheNearest takes spans of both signs to seconds and back.
+func TestSpanIsTheNearest(t *testing.T) {
+	for _, want := range []time.Duration{0, 1, -1, 6_001_123_457, -6_001_123_457, 499_999_999, -499_999_999} {
+		if got := Span(*Seconds(want)); got != want {
+			t.Errorf("%v became %v", want, got)
+		}
+	}
+}
