@@ -32,6 +32,7 @@ func (b *builder) findEnd(d int) {
 
 	var known arrived // of what the end sent, as far as it has heard
 	writes := writeFinder{size: b.streams[d].SegmentSize, end: 1, next: 1, quiet: b.quiet(d), short: true, wroteAt: b.opened(d)}
+	writes.received.take(0, 1) // the SYN, also if it was not captured
 	limits := limitFinder{next: 1, by: -1}
 	acks := newACKFinder(b.conn.Facts, b.ends[1-d], e.SACK)
 	var timed timedFinder

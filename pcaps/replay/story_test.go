@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -382,6 +383,29 @@ func TestWritesOfAStory(t *testing.T) {
 	}
 	if len(server) == 0 || server[0].Bytes != 1500 || server[0].Received != 101 || ms(server[0].After) > 6*time.Millisecond {
 		t.Errorf("the server writes %+v, want 1500 bytes some 5 ms after the request", server)
+	}
+}
+
+// TestWritesWithoutTheSYN: an answer waits for its request, also if the capture begins after the
+// opening.
+func TestWritesWithoutTheSYN(t *testing.T) {
+	_, s, err := told(t, `
+		30   > P 1:101 ack 1
+		55   < P 1:1001 ack 101
+		555  > P 101:201 ack 1001
+		580  < P 1001:2001 ack 201
+		580.1 > ack 2001`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for d, want := range [2][]uint64{{0, 1001}, {101, 201}} {
+		var got []uint64
+		for _, w := range s.Ends[d].Writes {
+			got = append(got, w.Received)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("end %d wrote after %d bytes of the other, want %d", d, got, want)
+		}
 	}
 }
 
