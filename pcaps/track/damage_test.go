@@ -343,3 +343,28 @@ func TestACKCapturedBeforeItsRepair(t *testing.T) {
 		t.Errorf("spurious %v by %v, want no or unknown", e.Spurious, e.Evidence)
 	}
 }
+
+// TestLagByAnACKThatOvertook captures, at the receiver, what it gets 1 ms later than what it sends.
+// It delays ACKs of single segments by 40 ms. The ACK of a pair leaves at once and is captured
+// before the pair, so the 40 ms are no path to it.
+func TestLagByAnACKThatOvertook(t *testing.T) {
+	for _, pair := range []bool{false, true} {
+		l := newLab(t, Config{})
+		late := func(p *capture.Packet) { p.Time = p.Time.Add(ms) }
+		l.send(50, true, 1, 0, 1, late)
+		for i := range 4 {
+			at := 100 * float64(i+1)
+			l.send(at, true, 1+100*i, 100, 1, late)
+			l.send(at+40, false, 1, 0, 101+100*i)
+		}
+		if pair {
+			l.send(500, false, 1, 0, 601)
+			l.send(500, true, 401, 100, 1, late)
+			l.send(500, true, 501, 100, 1, late)
+		}
+		lag := l.done(1)[0].Flows[1].Lag()
+		if want := 39 * ms; pair && lag != 0 || !pair && lag != want {
+			t.Errorf("an ACK that overtook %t: a lag of %v", pair, lag)
+		}
+	}
+}

@@ -73,6 +73,7 @@ func (f *Flow) sendOld(p *capture.Packet, at, now wheel.Time, start, end int64, 
 		}
 		if now.Sub(m.at) < queueSkew {
 			f.conn.noteSkew(now.Sub(m.at))
+			f.other().boundLag(1) // its ACK overtook: other ACKs were delayed
 		}
 		f.UnseenBytes -= min(end-start, f.UnseenBytes)
 		f.Bytes += max(min(from, end)-start, 0) // the others are still missing
