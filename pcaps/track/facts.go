@@ -25,6 +25,7 @@ type Facts struct {
 
 	packed  []packedFacts
 	open    []Fact // behind these, not packed yet
+	packing []byte // a buffer
 	n       int
 	sacks   []ledger.Range
 	rexmits []*Retransmission

@@ -44,8 +44,9 @@ func (n *factNumbers) fact(flow uint8) Fact {
 // flowBit says in the first two bytes of a packed fact that it is of the second flow.
 const flowBit = 1 << 15
 
-func pack(facts []Fact) packedFacts {
-	var out []byte
+// pack packs facts in buf, and returns a copy and buf.
+func pack(facts []Fact, buf []byte) (p packedFacts, out []byte) {
+	out = buf[:0]
 	var before [2]factNumbers
 	for i := range facts {
 		x := &facts[i]
@@ -61,7 +62,7 @@ func pack(facts []Fact) packedFacts {
 		binary.LittleEndian.PutUint16(out[at:], differ)
 		*last = n
 	}
-	return slices.Clip(out)
+	return slices.Clone(out), out
 }
 
 // unpack appends the facts to all.
@@ -90,7 +91,9 @@ func (a *Facts) Len() int { return a.n }
 // add adds a packet.
 func (a *Facts) add(x *Fact) {
 	if len(a.open) == factsEach {
-		a.packed, a.open = append(a.packed, pack(a.open)), a.open[:0]
+		var p packedFacts
+		p, a.packing = pack(a.open, a.packing)
+		a.packed, a.open = append(a.packed, p), a.open[:0]
 	}
 	a.open = append(a.open, *x)
 	a.n++
@@ -98,13 +101,13 @@ func (a *Facts) add(x *Fact) {
 
 // change has f change each packet.
 func (a *Facts) change(f func(*Fact)) {
-	var buf []Fact
+	buf := make([]Fact, 0, min(factsEach, a.n))
 	for i, p := range a.packed {
 		buf = p.unpack(buf[:0])
 		for k := range buf {
 			f(&buf[k])
 		}
-		a.packed[i] = pack(buf)
+		a.packed[i], a.packing = pack(buf, a.packing)
 	}
 	for i := range a.open {
 		f(&a.open[i])
@@ -115,6 +118,9 @@ func (a *Facts) change(f func(*Fact)) {
 func (a *Facts) All() iter.Seq2[int, *Fact] {
 	return func(yield func(int, *Fact) bool) {
 		var buf []Fact
+		if len(a.packed) > 0 {
+			buf = make([]Fact, 0, factsEach)
+		}
 		for block := range len(a.packed) + 1 {
 			facts := a.open
 			if block < len(a.packed) {
@@ -159,6 +165,9 @@ func (r *FactReader) At(i int) *Fact {
 	}
 	u := &r.near[r.next]
 	r.next = (r.next + 1) % len(r.near)
+	if u.facts == nil {
+		u.facts = make([]Fact, 0, factsEach)
+	}
 	u.block, u.facts = block, r.facts.packed[block].unpack(u.facts[:0])
 	return &u.facts[k]
 }
