@@ -35,7 +35,7 @@ var excuses = map[string]excuse{
 	// 0.1 ms apart do not, and the first step ahead of a clock does not.
 	"step":       {kinds: 1, needs: 1, times: 1, verdicts: 3},
 	"resolution": {kinds: 1, needs: 1, times: 1, lost: 1, verdicts: 4},
-	"apart":      {kinds: 1, needs: 7, times: 2, lost: 1, verdicts: 3},
+	"apart":      {kinds: 2, needs: 7, times: 2, lost: 1, verdicts: 3},
 
 	// Which transmission arrived is read from the echoes.
 	"echoes":   {kinds: 5, needs: 2, times: 3, lost: 12},
