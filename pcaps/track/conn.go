@@ -79,14 +79,14 @@ type Conn struct {
 	prev, next *Conn
 	seen       wheel.Time    // when its last packet came, by the tracker's clock
 	segment    int64         // the number of that packet among all segments of the capture
-	skew       time.Duration // how late a packet was captured behind its ACK, at most
 	offset     time.Duration // added to capture times, to undo a clock that was set back
 	timestamps bool
 	reset      bool
 	paired     bool      // its first packet with an ACK was compared with those of others
 	flags      tcp.Flags // of the current packet, for Config.Event
 	heldSYN
-	lost ledger.Set // the stalls so far, as ranges of time
+	lost ledger.Set    // the stalls so far, as ranges of time
+	skew time.Duration // how late a packet was captured behind its ACK, at most
 }
 
 // Handshake is the three-way handshake, as far as it was seen.

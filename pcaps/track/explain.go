@@ -98,7 +98,7 @@ func (f *Flow) explain(r *Retransmission, first, last int, h *tcp.Header) {
 	for _, kinds := range otherwise {
 		r.anyKind = r.anyKind || kinds != by.kinds && kinds != 1<<r.Kind
 	}
-	r.anyKind = r.anyKind || f.view.lastAnyKind && (by.kinds == isAsBefore || r.GoBack)
+	r.anyKind = r.anyKind || f.lastAnyKind && (by.kinds == isAsBefore || r.GoBack)
 }
 
 // ruleOf returns the rule that explains a retransmission.
@@ -304,7 +304,7 @@ func (f *Flow) explainAcked(r *Retransmission) {
 		r.Kind = Fast // the ACK that asked for it came just before
 	case f.episode == nil && r.hasNew: // the end of a recovery made Src go on
 	case v.retransmitted != 0 && r.Sent.Sub(v.retransmitted) < 2*f.RTT.Min+queueSkew:
-		r.Kind, r.anyKind = v.lastKind, v.lastAnyKind
+		r.Kind, r.anyKind = v.lastKind, f.lastAnyKind
 		r.GoBack = r.Kind == RTO
 	case span(v.lastACK, r.Sent) <= f.answerTime(): // no timer expires then
 	case max(age, span(maxTime(v.newData, v.retransmitted), r.Sent)) >= max(leastTimeout, f.RTT.Min+1):

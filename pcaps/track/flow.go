@@ -56,6 +56,7 @@ type Flow struct {
 	acksCut             bool // the options of an ACK of Dst were cut off
 	ackedStart          bool // an ACK of all before the first position seen was captured
 	finAcked            bool
+	lastAnyKind         bool       // so is that of the last retransmission: see Retransmission.anyKind
 	hasEcho, hasOverdue bool       // lastEcho and overdueTS are set
 	doubts              int32      // packets in a row whose position is implausible
 	doubt               tcp.Seq    // of the last of them

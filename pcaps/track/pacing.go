@@ -36,7 +36,7 @@ func (p *pacing) note(f *Flow, at wheel.Time, bytes int64) {
 	if p.begun++; p.begun > paceMemory {
 		p.begun, p.unprompted = p.begun/2, p.unprompted/2
 	}
-	if at.Sub(v.lastACK) > f.answerTime()+2*f.conn.captured.resolution() {
+	if idle := at.Sub(v.lastACK) - f.answerTime(); idle > 0 && idle > 2*f.conn.captured.resolution() {
 		p.unprompted++
 		p.paces[p.next] = float32(gap) / max(before, 1)
 		p.next = (p.next + 1) % uint8(len(p.paces))

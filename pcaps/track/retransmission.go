@@ -128,7 +128,7 @@ func (f *Flow) sendOld(p *capture.Packet, at, now wheel.Time, start, end int64, 
 	f.emit(Retransmitted, p.Number, now, at, start, end, r)
 	f.noteRetransmission(first, last, p, at)
 	v := &f.view
-	v.retransmitted, v.lastKind, v.lastAnyKind = at, r.Kind, r.anyKind
+	v.retransmitted, v.lastKind, f.lastAnyKind = at, r.Kind, r.anyKind
 	if r.ByTimer {
 		v.timerFired = at
 		if r.Kind == RTO && !r.GoBack {

@@ -9,7 +9,6 @@ import (
 // senderView is what Src knows, from the ACKs that have reached it.
 type senderView struct {
 	heard         bool
-	lastAnyKind   bool       // so is that of the last retransmission: see Retransmission.anyKind
 	moreWritten   bool       // the last new data had no PSH: the application had written more
 	hasSACK       bool       // Dst has sent SACK blocks
 	hasFack       bool       // fack is set
