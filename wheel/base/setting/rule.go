@@ -21,6 +21,8 @@ type Rule struct {
 	tag    reflect.StructTag
 	oneOf  []string
 	named  bool          // the values are the indices of oneOf
+	power  bool          // of two
+	zero   bool          // is within the bounds
 	lo, hi reflect.Value // not valid without a bound
 }
 
@@ -41,15 +43,17 @@ var (
 
 // NewRule returns the rule of a field of type t. It panics if its tags are wrong.
 func NewRule(t reflect.Type, tag reflect.StructTag) Rule {
-	r := Rule{t: t, tag: tag, oneOf: strings.Fields(tag.Get("oneof"))}
+	r := Rule{t: t, tag: tag, oneOf: strings.Fields(tag.Get("oneof")), zero: tag.Get("zero") == "ok"}
 	if n, ok := reflect.Zero(t).Interface().(Named); ok {
 		r.oneOf, r.named = n.Names(), true
 	}
 	if !slices.Contains(units, r.unit()) {
 		panic(fmt.Sprintf("BUG: setting: unit:%q, want one of%s", r.unit(), strings.Join(units, " ")))
 	}
-	if power, ok := tag.Lookup("power"); ok && power != "two" {
-		panic(fmt.Sprintf("BUG: setting: power:%q, want two", power))
+	if power, ok := tag.Lookup("power"); ok {
+		if r.power = true; power != "two" {
+			panic(fmt.Sprintf("BUG: setting: power:%q, want two", power))
+		}
 	}
 	r.lo, r.hi = r.bound("min"), r.bound("max")
 	if !r.lo.IsValid() && (t == durationType || r.unit() == "probability") {
@@ -181,10 +185,10 @@ func (r *Rule) Within(v reflect.Value) bool {
 	if len(r.oneOf) > 0 {
 		return slices.Contains(r.oneOf, fmt.Sprint(v.Interface()))
 	}
-	if _, ok := r.tag.Lookup("power"); ok && (v.Int() < 1 || v.Int()&(v.Int()-1) != 0) {
+	if r.power && (v.Int() < 1 || v.Int()&(v.Int()-1) != 0) {
 		return false
 	}
-	return r.tag.Get("zero") == "ok" && v.IsZero() || (!r.lo.IsValid() || Compare(v, r.lo) >= 0) && (!r.hi.IsValid() || Compare(v, r.hi) <= 0)
+	return r.zero && v.IsZero() || (!r.lo.IsValid() || Compare(v, r.lo) >= 0) && (!r.hi.IsValid() || Compare(v, r.hi) <= 0)
 }
 
 // Compare compares whole numbers, numbers or durations of one type.
@@ -221,7 +225,7 @@ func (r *Rule) Want() string {
 		what = "a probability such as 0.02 or 2%"
 	case zero.CanInt(), zero.CanUint():
 		what = "a whole number"
-		if _, ok := r.tag.Lookup("power"); ok {
+		if r.power {
 			what = "a power of two"
 		}
 	case zero.CanFloat():
@@ -252,7 +256,7 @@ func (r *Rule) bounds() (text string) {
 	case hasHi:
 		text = "at most " + hi
 	}
-	if r.tag.Get("zero") == "ok" {
+	if r.zero {
 		text += ", or 0"
 	}
 	return text
