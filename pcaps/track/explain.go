@@ -24,8 +24,13 @@ type clue struct {
 type rule struct {
 	name    string
 	applies func(f *Flow, c *clue) bool
+	naming
+}
+
+// naming sets the kind of a retransmission.
+type naming struct {
 	explain func(f *Flow, c *clue)
-	kinds   kindSet // that it may name, besides Unknown
+	kinds   kindSet // that it may set, besides Unknown
 }
 
 // kindSet is a set of kinds.
@@ -35,7 +40,6 @@ const (
 	isFast kindSet = 1 << Fast
 	isRTO  kindSet = 1 << RTO
 	isTLP  kindSet = 1 << TLP
-	isPMTU kindSet = 1 << PMTU
 
 	isAsBefore kindSet = 1 << 7 // that of the retransmission before
 )
@@ -43,30 +47,30 @@ const (
 // rules are tried in order; the first that applies explains a retransmission. The last one applies
 // to all.
 var rules = []rule{
-	{"too large for the path, by ICMP", tooLarge, kind(PMTU), isPMTU},
-	{"in one burst with a retransmission", inBurst, asBefore, isAsBefore},
-	{"before the sender can know anything", tooSoon, kind(Unknown), 0},
-	{"data of a SYN that the SYN-ACK left out", leftOutBySYNACK, kind(Fast), isFast},
-	{"another timeout during timeout recovery", secondTimeout, byTimer(RTO), isRTO},
-	{"timeout recovery", afterTimeout, followsTimeout, isRTO},
-	{"a partial ACK", partialACK, kind(Fast), isFast},
-	{"a timeout captured out of order", reorderedTimeout, endedSilence, isRTO},
-	{"the last segment in flight, before others that are missing", lastOfMissing, probeOfLast, isTLP},
-	{"proved lost, and sent when no ACK came", provedButLate, timerOrRACK, isRTO | isFast},
-	{"proved lost by ACKs", proved, kind(Fast), isFast},
-	{"one recovery in two parts", sameRecovery, asBefore, isAsBefore},
-	{"an early retransmission", early, kind(Fast), isFast},
-	{"duplicate ACKs to an unseen original", askedForUnseen, kind(Fast), isFast},
-	{"just after duplicate ACKs", justAsked, kind(Fast), isFast},
-	{"sooner than any timer", soonerThanTimers, kind(Unknown), 0},
-	{"just after an ACK that restarts the timer", justRestarted, kind(Unknown), 0},
-	{"just after an ACK", noTimeout, kind(Unknown), 0},
-	{"ACKs before it may not have been understood", acksUnclear, kind(Unknown), 0},
-	{"the only segment in flight, with new data behind it", noProbe, byTimer(RTO), isRTO},
-	{"the only segment in flight", func(_ *Flow, c *clue) bool { return c.alone }, byTimer(Unknown), isRTO | isTLP},
-	{"the first segment in flight", func(_ *Flow, c *clue) bool { return c.isFirst }, byTimer(RTO), isRTO},
-	{"the last segment in flight", func(_ *Flow, c *clue) bool { return c.isLast }, byTimer(TLP), isTLP},
-	{"no rule", func(*Flow, *clue) bool { return true }, kind(Unknown), 0},
+	{"too large for the path, by ICMP", tooLarge, kind(PMTU)},
+	{"in one burst with a retransmission", inBurst, asBefore},
+	{"before the sender can know anything", tooSoon, kind(Unknown)},
+	{"data of a SYN that the SYN-ACK left out", leftOutBySYNACK, kind(Fast)},
+	{"another timeout during timeout recovery", secondTimeout, byTimer(RTO)},
+	{"timeout recovery", afterTimeout, followsTimeout},
+	{"a partial ACK", partialACK, kind(Fast)},
+	{"a timeout captured out of order", reorderedTimeout, endedSilence},
+	{"the last segment in flight, before others that are missing", lastOfMissing, probeOfLast},
+	{"proved lost, and sent when no ACK came", provedButLate, timerOrRACK},
+	{"proved lost by ACKs", proved, kind(Fast)},
+	{"one recovery in two parts", sameRecovery, asBefore},
+	{"an early retransmission", early, kind(Fast)},
+	{"duplicate ACKs to an unseen original", askedForUnseen, kind(Fast)},
+	{"just after duplicate ACKs", justAsked, kind(Fast)},
+	{"sooner than any timer", soonerThanTimers, kind(Unknown)},
+	{"just after an ACK that restarts the timer", justRestarted, kind(Unknown)},
+	{"just after an ACK", noTimeout, kind(Unknown)},
+	{"ACKs before it may not have been understood", acksUnclear, kind(Unknown)},
+	{"the only segment in flight, with new data behind it", noProbe, byTimer(RTO)},
+	{"the only segment in flight", func(_ *Flow, c *clue) bool { return c.alone }, byTimer(Unknown)},
+	{"the first segment in flight", func(_ *Flow, c *clue) bool { return c.isFirst }, byTimer(RTO)},
+	{"the last segment in flight", func(_ *Flow, c *clue) bool { return c.isLast }, byTimer(TLP)},
+	{"no rule", func(*Flow, *clue) bool { return true }, kind(Unknown)},
 }
 
 // answeredSYN reports whether a SYN-ACK answers a retransmitted SYN, and shows no timer of its
@@ -154,31 +158,37 @@ func (f *Flow) clue(r *Retransmission, first, last int) clue {
 	return c
 }
 
-// kind explains a retransmission by a constant.
-func kind(k Kind) func(*Flow, *clue) { return func(_ *Flow, c *clue) { c.r.Kind = k } }
+// kind names a constant.
+func kind(k Kind) naming {
+	return naming{func(_ *Flow, c *clue) { c.r.Kind = k }, 1 << k &^ (1 << Unknown)}
+}
 
-// byTimer explains a retransmission by a timer. The timer models decide which if sure is Unknown.
-func byTimer(sure Kind) func(*Flow, *clue) {
-	return func(f *Flow, c *clue) {
+// byTimer names a timer. The timer models decide which if sure is Unknown.
+func byTimer(sure Kind) naming {
+	kinds := kindSet(1 << sure)
+	if sure == Unknown {
+		kinds = isRTO | isTLP
+	}
+	return naming{func(f *Flow, c *clue) {
 		c.r.ByTimer, c.r.ambiguous = true, sure == Unknown
 		c.r.Kind = f.fit().expired(f, c.r, c.s, sure)
-	}
+	}, kinds}
 }
 
 // asBefore gives a retransmission the kind of the one before.
-func asBefore(f *Flow, c *clue) {
+var asBefore = naming{func(f *Flow, c *clue) {
 	c.r.Kind = f.view.lastKind
 	c.r.GoBack = c.r.Kind == RTO
-}
+}, isAsBefore}
 
-func followsTimeout(_ *Flow, c *clue) { c.r.Kind, c.r.GoBack = RTO, true }
+var followsTimeout = naming{func(_ *Flow, c *clue) { c.r.Kind, c.r.GoBack = RTO, true }, isRTO}
 
-func timerOrRACK(f *Flow, c *clue) {
+var timerOrRACK = naming{func(f *Flow, c *clue) {
 	c.r.ByTimer, c.r.ambiguous = true, true
 	c.r.Kind = f.fit().timerOrRACK(f, c.r, c.s, f.rackTimer(c.s, c.r.Sent))
-}
+}, isRTO | isFast}
 
-func endedSilence(_ *Flow, c *clue) { c.r.Kind, c.r.ByTimer = RTO, true }
+var endedSilence = naming{func(_ *Flow, c *clue) { c.r.Kind, c.r.ByTimer = RTO, true }, isRTO}
 
 // tooLarge: RFC 1191 §6.5, the error makes the host retransmit what was in flight, in smaller
 // segments.
@@ -223,7 +233,7 @@ func lastOfMissing(f *Flow, c *clue) bool {
 		f.board.sacked > 0 && !c.answers && c.silence >= f.leastSilence() && !f.pacing.mayHaveWaited(f, c.r.Sent)
 }
 
-func probeOfLast(_ *Flow, c *clue) { c.r.Kind, c.r.ByTimer = TLP, true }
+var probeOfLast = naming{func(_ *Flow, c *clue) { c.r.Kind, c.r.ByTimer = TLP, true }, isTLP}
 
 // reorderedTimeout: after a silence only a timer sends. If it is not the first missing segment that
 // comes first, nor the last one as a probe, then the packets of the timeout were reordered.
