@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"tcpwheel/netstack/sim"
+	"tcpwheel/pcaps/tasks"
 	"tcpwheel/tun/netns"
 )
 
@@ -40,16 +41,10 @@ func NeedsRoot() error {
 // kernel mostly wait.
 func AtOnce(most, n int, run func(i int) error) error {
 	errs := make([]error, n)
-	tokens := make(chan struct{}, most)
-	var all sync.WaitGroup
-	for i := range n {
-		all.Go(func() {
-			tokens <- struct{}{}
-			defer func() { <-tokens }()
-			errs[i] = run(i)
-		})
-	}
-	all.Wait()
+	tasks.Each(context.Background(), n, most, func(_ context.Context, i int) error {
+		errs[i] = run(i)
+		return nil
+	})
 	return errors.Join(errs...)
 }
 
