@@ -58,9 +58,9 @@
 //
 // A table has a line for each value of "each", which "rising: true" sorts, behind the constant
 // lines of "above", such as published ones; "data" is a condition under which it is for programs
-// alone. A column is a formula, {interval: …} for three columns, or "for" a list; "heading" is what
-// it shows if two have the same, and "when" a condition. "for" a list gives several tables, and
-// {braces} in their name.
+// alone. A column is a formula, {interval: …} for three columns, or "for" a list; "heading" is
+// what it shows if two have the same, and "when" a condition. "for" a list gives several tables,
+// and {braces} in their name.
 //
 // A series of a figure has "lines" by columns, "over" a column, "x" and "y", or the "share" of rows
 // up to a number, or of their samples: their distribution, in as many "points". "panels" draw the

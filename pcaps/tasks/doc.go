@@ -1,7 +1,7 @@
 // Package tasks does numbered tasks several at a time: the captures of a corpus, the trials of
 // accuracy, the cells of studies.
 //
-//	err := tasks.Each(ctx, len(files), runtime.GOMAXPROCS(0), func(ctx context.Context, i int) error {
+//	err := tasks.Each(ctx, len(files), workers, func(ctx context.Context, i int) error {
 //		sums[i], err = read(ctx, files[i])
 //		…
 //	})
