@@ -321,5 +321,5 @@ func (r *recorder) lateness(d int) (p50, p99, most time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	l := &r.late[d]
-	return min(l.Quantile(0.5), l.Max()), min(l.Quantile(0.99), l.Max()), l.Max()
+	return l.Quantile(0.5), l.Quantile(0.99), l.Max()
 }

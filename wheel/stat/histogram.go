@@ -50,7 +50,7 @@ func (h *Histogram) Len() int { return h.n }
 // Max returns the longest span, 0 of none.
 func (h *Histogram) Max() time.Duration { return h.most }
 
-// Quantile returns the middle of the bucket of the q-quantile; 0 of none.
+// Quantile returns the middle of the bucket of the q-quantile, or Max if that is less; 0 of none.
 func (h *Histogram) Quantile(q float64) time.Duration {
 	if h.n == 0 {
 		return 0
@@ -58,7 +58,7 @@ func (h *Histogram) Quantile(q float64) time.Duration {
 	rank, sum := uint64(Rank(h.n, q)), uint64(0)
 	for b, n := range h.counts {
 		if sum += n; sum > rank {
-			return bucketMiddle(b)
+			return min(bucketMiddle(b), h.most)
 		}
 	}
 	panic("BUG: a rank beyond all spans")
