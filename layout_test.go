@@ -1,137 +1,186 @@
-// Package tcpwheel_test tests the project's own rules: which room may import which, what core rooms
-// may not do, how RFCs are cited, plain words, and that the documentation shows commands and tests
-// that exist.
+// Package tcpwheel_test tests what holds for the project as a whole: the direction of imports, that
+// the core reads no clock, and that the documents show commands that run.
 package tcpwheel_test
 
 import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
 	"os"
+	"path"
+	"regexp"
 	"slices"
-	"sync"
+	"strconv"
+	"strings"
 	"testing"
 )
 
-// policy says which room may import which. A directory belongs to the room with the longest path
-// that leads to it.
-var policy = layout{
-	module: "tcpwheel",
-
-	rooms: []room{
-		// The tests of the house read its files and run its commands, and import none of it.
-		{path: "."},
-
-		{path: "wheel", core: true, exempt: []string{
-			"realtime.go", // the real-time driver: the one place where a wheel meets a clock
-			"realtime_serve.go",
-			"alarm.go",           // the clock that it sleeps on
-			"timerfd_linux.go",   // which is a timerfd on Linux
-			"hugepages_linux.go", // advice to the kernel about a large arena's pages
-			"runtime.go",         // the Go runtime's timers, a rival
-		}},
-		// It measures the wheel by the machine's clock.
-		{path: "wheel/wheelbench", imports: []string{"wheel"}},
-
-		{path: "tcptimers", core: true, imports: []string{"wheel"}},
-		{path: "netstack/tcp", core: true, imports: []string{"wheel", "tcptimers"}, tests: []string{"netstack/sim"}},
-		{path: "netstack/sim", core: true, imports: []string{"wheel", "tcptimers", "netstack/tcp"}},
-		{path: "netstack", imports: []string{"wheel", "tcptimers", "netstack/tcp", "netstack/sim"}},
-		{path: "tun", imports: []string{"wheel", "tcptimers", "netstack", "netstack/tcp", "netstack/sim"}},
-		{path: "pcaps", imports: []string{"wheel", "tcptimers", "netstack/tcp", "netstack/sim"}},
-		{path: "experiments", imports: []string{
-			"wheel", "wheel/wheelbench",
-			"tcptimers", "netstack/tcp", "netstack/sim", "netstack", "tun", "pcaps",
-		}},
-		{path: "cmd", imports: []string{
-			"wheel", "wheel/wheelbench",
-			"tcptimers", "netstack/tcp", "netstack/sim", "netstack", "tun", "pcaps", "experiments",
-		}},
-	},
-
-	// Modules of their own, whose dependencies users of this module do not inherit.
-	nested: []string{"wheel/peers", "netstack/programs", "pcaps/corpus/peers", "cmd/tcpwheel/tcpwheel-corpus", "cmd/tcpwheel/browser", "cmd/tcpwheel/man"},
-
-	deps: []dependency{
-		{path: "gvisor.dev/gvisor", rooms: []string{"netstack", "tun", "cmd"}},
-		{path: "golang.org/x/net/bpf", rooms: []string{"pcaps"}},
-		{path: "golang.org/x/net", rooms: []string{"netstack"}, testsOnly: true},
-		{path: "golang.org/x/sys", rooms: []string{"netstack", "tun", "pcaps"}},
-		{path: "github.com/vishvananda/netlink", rooms: []string{"tun"}},
-		{path: "github.com/VictoriaMetrics/metrics", rooms: []string{"tun", "pcaps"}},
-		{path: "github.com/gopacket/gopacket", rooms: []string{"pcaps"}},
-		{path: "github.com/google/gopacket", rooms: []string{"pcaps"}},
-		{path: "github.com/klauspost/compress", rooms: []string{"pcaps"}},
-		{path: "maragu.dev/gomponents", rooms: []string{"pcaps", "experiments", "tun"}},
-		{path: "go.yaml.in/yaml/v3", rooms: []string{"experiments"}},
-		{path: "github.com/spf13/cobra", rooms: []string{"cmd"}},
-		{path: "github.com/spf13/pflag", rooms: []string{"cmd"}},
-		{path: "github.com/rogpeppe/go-internal", rooms: []string{"cmd"}, testsOnly: true},
-	},
-
-	// What reads the machine's clock or waits for it.
-	clock: map[string][]string{
-		"time":    {"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"},
-		"context": {"WithTimeout", "WithTimeoutCause", "WithDeadline", "WithDeadlineCause"},
-	},
-
-	// What a core without I/O has no use for.
-	io: []string{"os", "os/exec", "os/signal", "net", "net/http", "syscall"},
-
-	// Devices, namespaces, packet sockets and timerfds are Linux's, and so are their tests.
-	systems: []string{
-		"tun/",
-		"wheel/timerfd_linux.go",
-		"wheel/timerfd_linux_test.go",
-		"wheel/hugepages_linux.go",
-		"netstack/sockets/errors_linux_test.go",
-		"netstack/testnet/cost_linux_test.go",
-		"pcaps/capture/gopacket_linux_test.go",
-		"pcaps/watch/listen_linux.go",
-		"pcaps/watch/ring_linux.go",
-		"experiments/tail/real_linux_test.go",
-		"cmd/tcpwheel/browser/live_linux_test.go",
-		"cmd/tcpwheel/browser/watch_linux_test.go",
-		"cmd/tcpwheel/internal/cli/analyze_linux_test.go",
-		"cmd/tcpwheel/internal/cli/examples_linux_test.go",
-		"cmd/tcpwheel/internal/cli/link_linux_test.go",
-		"cmd/tcpwheel/internal/cli/replay_linux_test.go",
-		"cmd/tcpwheel/internal/cli/rootless_linux.go",
-		"cmd/tcpwheel/internal/cli/rootless_linux_test.go",
-		"cmd/tcpwheel/internal/cli/up_linux_test.go",
-		"cmd/tcpwheel/internal/cli/watch_linux_test.go",
-		"cmd/tcpwheel/internal/cli/bomb_linux_test.go",
-		"cmd/tcpwheel/internal/cli/watch_load_linux_test.go",
-		"cmd/tcpwheel/internal/cli/watch_memory_linux_test.go",
-		"cmd/tcpwheel/internal/demo/live_linux.go",
-	},
+// A room is a folder with rules, which hold for the folders below it unless these are rooms.
+type room struct {
+	path    string
+	core    bool     // the standard library only; no clock, goroutine or I/O
+	imports []string // rooms that it may import
+	foreign []string // modules that it may import
+	exempt  []string // files of a core room that may read a clock, start goroutines and do I/O
 }
 
-// checked is what breaks the policy in the project's tree, looked for once for all tests.
-var checked = sync.OnceValues(func() ([]string, error) { return policy.check(os.DirFS(".")) })
+// rooms are in the order of their imports.
+var rooms = []room{
+	{path: ".", foreign: nil},
+	{path: "internal", core: true, imports: []string{"wheel"}},
+	{path: "wheel", core: true, exempt: []string{
+		"realtime.go", "realtime_serve.go", "alarm.go", "timerfd_linux.go", // the real-time driver and its clock
+		"hugepages_linux.go", // advice to the kernel about a large arena's pages
+		"runtime.go",         // the Go runtime's timers, a rival
+	}},
+	{path: "wheel/wheelbench", imports: []string{"internal", "wheel"}},
+	{path: "tcptimers", core: true, imports: []string{"internal", "wheel"}},
+	{path: "netstack/tcp", core: true, imports: []string{"internal", "wheel", "tcptimers"}},
+	{path: "netstack/sim", core: true, imports: []string{"internal", "wheel", "tcptimers", "netstack/tcp"}},
+	{path: "netstack", imports: []string{"internal", "wheel", "tcptimers", "netstack/tcp", "netstack/sim"},
+		foreign: []string{"gvisor.dev/gvisor", "golang.org/x/sys", "golang.org/x/net"}},
+	{path: "tun", imports: []string{"internal", "wheel", "tcptimers", "netstack/tcp", "netstack/sim", "netstack"},
+		foreign: []string{"gvisor.dev/gvisor", "golang.org/x/sys", "github.com/vishvananda/netlink",
+			"github.com/VictoriaMetrics/metrics", "maragu.dev/gomponents"}},
+	{path: "pcaps", imports: []string{"internal", "wheel", "tcptimers", "netstack/tcp", "netstack/sim"},
+		foreign: []string{"golang.org/x/sys", "golang.org/x/net", "github.com/VictoriaMetrics/metrics", "github.com/google/gopacket",
+			"github.com/klauspost/compress", "maragu.dev/gomponents"}},
+	{path: "experiments", imports: []string{"internal", "wheel", "wheel/wheelbench", "tcptimers", "netstack/tcp", "netstack/sim",
+		"netstack", "tun", "pcaps"}, foreign: []string{"go.yaml.in/yaml/v3", "maragu.dev/gomponents"}},
+	{path: "cmd", imports: []string{"internal", "wheel", "wheel/wheelbench", "tcptimers", "netstack/tcp", "netstack/sim",
+		"netstack", "tun", "pcaps", "experiments"}, foreign: []string{"gvisor.dev/gvisor", "github.com/spf13/cobra",
+		"github.com/spf13/pflag", "github.com/rogpeppe/go-internal"}},
+}
 
+// modules are the folders with a go.mod of their own.
+var modules = []string{".", "cmd/tcpwheel/browser", "cmd/tcpwheel/man", "cmd/tcpwheel/tcpwheel-corpus", "netstack/programs",
+	"pcaps/corpus/peers", "wheel/peers"}
+
+// clocks are the functions that read a clock or wait for it.
+var clocks = map[string][]string{
+	"time":    {"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"},
+	"context": {"WithTimeout", "WithTimeoutCause", "WithDeadline", "WithDeadlineCause"},
+}
+
+// inputs are the packages that do I/O.
+var inputs = []string{"os", "os/exec", "os/signal", "net", "net/http", "syscall"}
+
+// below reports whether dir is root or a folder below it.
+func below(dir, root string) bool {
+	return root == "." || dir == root || strings.HasPrefix(dir, root+"/")
+}
+
+// roomOf returns the room with the longest path that leads to dir.
+func roomOf(dir string) (found room) {
+	for _, r := range rooms {
+		if below(dir, r.path) && len(r.path) >= len(found.path) {
+			found = r
+		}
+	}
+	return found
+}
+
+// TestLayout reads the imports of all Go files, and what core rooms call.
 func TestLayout(t *testing.T) {
-	problems, err := checked()
+	var gomods []string
+	err := fs.WalkDir(os.DirFS("."), ".", func(name string, d fs.DirEntry, err error) error {
+		switch base := path.Base(name); {
+		case err != nil:
+			return err
+		case d.IsDir() && (base == "testdata" || base == "node_modules" || len(base) > 1 && base[0] == '.'):
+			return fs.SkipDir
+		case base == "go.mod":
+			gomods = append(gomods, path.Dir(name))
+			checkRequirements(t, name)
+		case !d.IsDir() && path.Ext(name) == ".go":
+			checkFile(t, name)
+		}
+		return nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range problems {
-		t.Error(p)
+	if slices.Sort(gomods); !slices.Equal(gomods, modules) {
+		t.Errorf("modules in %v, want %v", gomods, modules)
 	}
 }
 
-// TestExceptionsAreNeeded keeps the lists of exceptions short: each file on them exists and needs
-// the exception.
-func TestExceptionsAreNeeded(t *testing.T) {
-	if _, err := checked(); err != nil {
+func checkFile(t *testing.T, name string) {
+	if slices.ContainsFunc(modules[1:], func(m string) bool { return below(name, m) }) {
+		return
+	}
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, name, nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	r, test := roomOf(path.Dir(name)), strings.HasSuffix(name, "_test.go")
+	pure := r.core && !test && !slices.Contains(r.exempt, path.Base(name))
+	names := make(map[string]string) // the name of a package with a clock in this file → its path
+	for _, spec := range file.Imports {
+		imported, _ := strconv.Unquote(spec.Path.Value)
+		if clocks[imported] != nil {
+			names[path.Base(imported)] = imported
+			if spec.Name != nil {
+				names[spec.Name.Name] = imported
+			}
+		}
+		if why := checkImport(r, imported, test, pure); why != "" {
+			t.Errorf("%s: %s", fset.Position(spec.Pos()), why)
+		}
+	}
+	if !pure {
+		return
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GoStmt:
+			t.Errorf("%s: core room %s starts no goroutine", fset.Position(n.Pos()), r.path)
+		case *ast.SelectorExpr:
+			if x, ok := n.X.(*ast.Ident); ok && slices.Contains(clocks[names[x.Name]], n.Sel.Name) {
+				t.Errorf("%s: core room %s reads no clock: take now as an argument", fset.Position(n.Pos()), r.path)
+			}
+		}
+		return true
+	})
+}
+
+// checkImport says why a file of room r must not import a package, "" if it may.
+func checkImport(r room, imported string, test, pure bool) string {
+	first, _, _ := strings.Cut(imported, "/")
+	switch {
+	case imported == "C":
+		return "imports C: use the syscall package"
+	case first == "tcpwheel":
+		to := roomOf(strings.TrimPrefix(imported, "tcpwheel/")).path
+		// The engine's tests run on the simulator's hosts.
+		if to == r.path || slices.Contains(r.imports, to) || test && r.path == "netstack/tcp" && to == "netstack/sim" {
+			return ""
+		}
+		return fmt.Sprintf("room %s must not import %s: move what both need down", r.path, to)
+	case !strings.Contains(first, "."):
+		if pure && slices.Contains(inputs, imported) {
+			return fmt.Sprintf("core room %s does no I/O: it must not import %s", r.path, imported)
+		}
+		return ""
+	case !slices.ContainsFunc(r.foreign, func(m string) bool { return below(imported, m) }):
+		return fmt.Sprintf("room %s must not import %s", r.path, imported)
+	}
+	return ""
+}
+
+var requirement = regexp.MustCompile(`(?m)^(?:require )?\s*[\w.-]+\.[a-z]+/\S+ v\S+\s*$`)
+
+// checkRequirements wants a comment at each direct requirement that says what it is for.
+func checkRequirements(t *testing.T, name string) {
+	text, err := os.ReadFile(name)
+	if err != nil {
 		t.Fatal(err)
 	}
-	names := slices.Clone(policy.systems)
-	for _, r := range policy.rooms {
-		for _, name := range r.exempt {
-			names = append(names, r.path+"/"+name)
-		}
-	}
-	for _, name := range names {
-		if !policy.used[name] {
-			t.Errorf("%s needs no exception any more: take it off the list in layout_test.go", name)
-		}
+	for _, line := range requirement.FindAllString(string(text), -1) {
+		t.Errorf("%s: say in a comment what this is for: %s", name, line)
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"tcpwheel/wheel/base/setting"
+	"tcpwheel/internal/setting"
 )
 
 const (

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"tcpwheel/wheel/base/setting"
+	"tcpwheel/internal/setting"
 )
 
 // Sample is one measured round-trip time: of a segment sent only once (Karn's algorithm, RFC 6298

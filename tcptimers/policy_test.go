@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"tcpwheel/internal/setting"
 	"tcpwheel/wheel"
-	"tcpwheel/wheel/base/setting"
 )
 
 // TestPolicyNames: every name makes a valid policy of that name.

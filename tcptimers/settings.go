@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"tcpwheel/wheel/base/setting"
+	"tcpwheel/internal/setting"
 )
 
 // Composites implements setting.Composer.

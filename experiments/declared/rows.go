@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"tcpwheel/wheel/base/record"
+	"tcpwheel/internal/record"
 	"tcpwheel/wheel/stat"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"tcpwheel/wheel/base/setting"
+	"tcpwheel/internal/setting"
 )
 
 // mostFaults is the most faults listed for a plan.

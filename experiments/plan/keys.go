@@ -4,7 +4,7 @@ import (
 	"reflect"
 	"strings"
 
-	"tcpwheel/wheel/base/setting"
+	"tcpwheel/internal/setting"
 )
 
 // Key is a key of a plan.

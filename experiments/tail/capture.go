@@ -6,9 +6,9 @@ import (
 	"sync"
 	"time"
 
+	"tcpwheel/internal/pcapng"
 	"tcpwheel/netstack"
 	"tcpwheel/wheel"
-	"tcpwheel/wheel/base/pcapng"
 )
 
 // Capture writes the packets of the runs with losses as pcapng, as they enter the path: an

@@ -10,9 +10,9 @@ import (
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
 
+	"tcpwheel/internal/record"
 	"tcpwheel/pcaps/figure"
 	"tcpwheel/pcaps/htmlpage"
-	"tcpwheel/wheel/base/record"
 )
 
 // sizeView is the results of one size of the response.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"tcpwheel/wheel/base/record"
+	"tcpwheel/internal/record"
 	"tcpwheel/wheel/stat"
 )
 

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"tcpwheel/wheel/base/quantity"
-	"tcpwheel/wheel/base/setting"
+	"tcpwheel/internal/quantity"
+	"tcpwheel/internal/setting"
 )
 
 // LinkConfig configures one direction of a link. The zero value delivers every packet at once. Its

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"tcpwheel/wheel/base/quantity"
+	"tcpwheel/internal/quantity"
 )
 
 // Losses are the loss models of a link. A packet is lost if one of them loses it; every model sees

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"tcpwheel/internal/quantity"
 	"tcpwheel/wheel"
-	"tcpwheel/wheel/base/quantity"
 )
 
 // TraceBytes is what a link of a RateTrace carries at each of its opportunities.

@@ -3,8 +3,8 @@ package sim
 import (
 	"strconv"
 
+	"tcpwheel/internal/pcapng"
 	"tcpwheel/wheel"
-	"tcpwheel/wheel/base/pcapng"
 )
 
 // Serializer turns datagrams into bytes.

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"tcpwheel/wheel/base/pcapng"
+	"tcpwheel/internal/pcapng"
 )
 
 // repeated serialises a datagram as Size bytes of its body.

@@ -5,9 +5,9 @@ import (
 	"math"
 	"time"
 
+	"tcpwheel/internal/setting"
 	"tcpwheel/netstack/tcp/congestion"
 	"tcpwheel/tcptimers"
-	"tcpwheel/wheel/base/setting"
 )
 
 // Config configures connections. Connections share it, so it must not change once one uses it.

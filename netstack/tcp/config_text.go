@@ -3,8 +3,8 @@ package tcp
 import (
 	"fmt"
 
+	"tcpwheel/internal/setting"
 	"tcpwheel/tcptimers"
-	"tcpwheel/wheel/base/setting"
 )
 
 // ParseConfig reads the text of a policy, as tcptimers.ParsePolicy does, whose changes may also be

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"tcpwheel/internal/setting"
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/netstack/tcp/congestion"
 	"tcpwheel/tcptimers"
-	"tcpwheel/wheel/base/setting"
 )
 
 // TestParseConfig checks that changes to the policy come before its defaults, and others after.

@@ -7,8 +7,8 @@ import (
 	"net/netip"
 	"time"
 
+	"tcpwheel/internal/setting"
 	"tcpwheel/wheel"
-	"tcpwheel/wheel/base/setting"
 )
 
 // EngineConfig configures an Engine.

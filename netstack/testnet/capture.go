@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 	"strings"
 
+	"tcpwheel/internal/pcapng"
 	"tcpwheel/netstack"
 	"tcpwheel/wheel"
-	"tcpwheel/wheel/base/pcapng"
 )
 
 // capture keeps the latest packets of a host, for the case that the test fails.

@@ -15,12 +15,12 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/link/channel"
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 
+	"tcpwheel/internal/pcapng"
 	"tcpwheel/netstack"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sockets"
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/netstack/virtual"
-	"tcpwheel/wheel/base/pcapng"
 )
 
 // HostConfig is an option of New: a further host, or changes to the client or the server. Except

@@ -6,7 +6,7 @@ import (
 	"io"
 	"math"
 
-	"tcpwheel/wheel/base/pcapng"
+	"tcpwheel/internal/pcapng"
 )
 
 // Copies are not written by gopacket's pcapgo. Its NgWriter writes neither comments nor other

@@ -7,9 +7,9 @@ import (
 	"os"
 	"path/filepath"
 
+	"tcpwheel/internal/pcapng"
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/pcaps/capture"
-	"tcpwheel/wheel/base/pcapng"
 )
 
 // oneSegment returns a capture of one segment, from a host that leaves the checksum to its network

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"io"
 
-	"tcpwheel/wheel/base/pcapng"
+	"tcpwheel/internal/pcapng"
 )
 
 const (

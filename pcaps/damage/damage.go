@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"tcpwheel/internal/quantity"
 	"tcpwheel/wheel"
-	"tcpwheel/wheel/base/quantity"
 )
 
 // Source has the packets of a capture.

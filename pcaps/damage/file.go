@@ -5,8 +5,8 @@ import (
 	"io"
 	"strings"
 
+	"tcpwheel/internal/pcapng"
 	"tcpwheel/pcaps/capture"
-	"tcpwheel/wheel/base/pcapng"
 )
 
 // File is a capture file as a Source.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"tcpwheel/wheel/base/record"
+	"tcpwheel/internal/record"
 )
 
 // TestPage has texts escaped, both styles, and the one script that the policy allows.

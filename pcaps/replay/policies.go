@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"tcpwheel/internal/setting"
 	"tcpwheel/pcaps/track"
 	"tcpwheel/tcptimers"
-	"tcpwheel/wheel/base/setting"
 )
 
 // Oracle is the name of the baseline: the captured retransmission times.

@@ -11,10 +11,10 @@ import (
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
 
+	"tcpwheel/internal/quantity"
+	"tcpwheel/internal/record"
 	"tcpwheel/pcaps/htmlpage"
 	"tcpwheel/pcaps/track"
-	"tcpwheel/wheel/base/quantity"
-	"tcpwheel/wheel/base/record"
 	"tcpwheel/wheel/stat"
 )
 

@@ -5,9 +5,9 @@ import (
 	"reflect"
 	"strings"
 
+	"tcpwheel/internal/record"
 	"tcpwheel/pcaps/replay"
 	"tcpwheel/pcaps/track"
-	"tcpwheel/wheel/base/record"
 )
 
 // LossRow is a row of a table of losses, on a page or in a terminal.

@@ -12,9 +12,9 @@ import (
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
 
+	"tcpwheel/internal/record"
 	"tcpwheel/pcaps/htmlpage"
 	"tcpwheel/pcaps/track"
-	"tcpwheel/wheel/base/record"
 )
 
 //go:embed page.css

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
+	"tcpwheel/internal/quantity"
 	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
-	"tcpwheel/wheel/base/quantity"
 )
 
 // Notes collects comments for packets of a capture: what each retransmission was, what was lost,

@@ -15,12 +15,12 @@ import (
 	"testing"
 	"time"
 
+	"tcpwheel/internal/pcapng"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sim/host"
 	"tcpwheel/pcaps/capture"
 	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
-	"tcpwheel/wheel/base/pcapng"
 )
 
 var update = flag.Bool("update", false, "rewrite what golden files expect")

@@ -9,11 +9,11 @@ import (
 	"strings"
 	"time"
 
+	"tcpwheel/internal/record"
 	"tcpwheel/pcaps/figure"
 	"tcpwheel/pcaps/htmlpage"
 	"tcpwheel/pcaps/replay"
 	"tcpwheel/wheel"
-	"tcpwheel/wheel/base/record"
 )
 
 // Replays is the content of a page about replays.

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strconv"
 
+	"tcpwheel/internal/record"
 	"tcpwheel/pcaps/htmlpage"
 	"tcpwheel/pcaps/replay"
 	"tcpwheel/wheel"
-	"tcpwheel/wheel/base/record"
 )
 
 // Check is a validation and its expected outcome.

@@ -8,12 +8,12 @@ import (
 	"strconv"
 	"time"
 
+	"tcpwheel/internal/record"
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/pcaps/figure"
 	"tcpwheel/pcaps/htmlpage"
 	"tcpwheel/pcaps/replay"
 	"tcpwheel/wheel"
-	"tcpwheel/wheel/base/record"
 )
 
 // WireEnd is an end of a captured connection, with the transmissions of an engine that received

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"time"
 
+	"tcpwheel/internal/quantity"
 	"tcpwheel/pcaps/figure"
 	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
-	"tcpwheel/wheel/base/quantity"
 )
 
 // zoom draws an episode with D, A and P below it.

@@ -3,7 +3,7 @@ package track
 import (
 	"fmt"
 
-	"tcpwheel/wheel/base/quantity"
+	"tcpwheel/internal/quantity"
 )
 
 // Explain returns what the report of an episode rests on, a line for each of four questions and one

@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"tcpwheel/internal/pcapng"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sim/host"
 	"tcpwheel/wheel"
-	"tcpwheel/wheel/base/pcapng"
 )
 
 var big = flag.String("big", "", "folder for TestBigCaptures")

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"time"
 
+	"tcpwheel/internal/record"
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/pcaps/capture"
 	"tcpwheel/wheel"
-	"tcpwheel/wheel/base/record"
 )
 
 // Gap says why an episode cannot be measured: the capture lacks the ACK that ended it.

@@ -3,8 +3,8 @@ package track
 import (
 	"fmt"
 
+	"tcpwheel/internal/record"
 	"tcpwheel/netstack/tcp/ledger"
-	"tcpwheel/wheel/base/record"
 )
 
 // Kind says what made a sender retransmit.

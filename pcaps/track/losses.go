@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"tcpwheel/wheel/base/quantity"
+	"tcpwheel/internal/quantity"
 )
 
 // Losses adds up what the losses of a capture cost, and says it in words.

@@ -3,9 +3,9 @@ package track
 import (
 	"fmt"
 
+	"tcpwheel/internal/record"
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/pcaps/capture"
-	"tcpwheel/wheel/base/record"
 )
 
 // Outcome says what became of the attempt to open a connection, as far as the capture shows.

@@ -3,7 +3,7 @@ package track
 import (
 	"strconv"
 
-	"tcpwheel/wheel/base/record"
+	"tcpwheel/internal/record"
 )
 
 // EpisodeRecord is an Episode as a record. Durations are in seconds of the sender's clock. Unknown

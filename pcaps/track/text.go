@@ -3,7 +3,7 @@ package track
 import (
 	"time"
 
-	"tcpwheel/wheel/base/record"
+	"tcpwheel/internal/record"
 )
 
 // SpanText returns a span with three digits and its unit, as "631 ms". No time is "0".

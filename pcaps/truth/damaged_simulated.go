@@ -7,13 +7,13 @@ import (
 	"net/netip"
 	"slices"
 
+	"tcpwheel/internal/pcapng"
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/pcaps/capture"
 	"tcpwheel/pcaps/damage"
 	"tcpwheel/pcaps/replay"
 	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
-	"tcpwheel/wheel/base/pcapng"
 )
 
 // SimulatedCaptures simulates n captures, each of the connections of a trial, at all points, and

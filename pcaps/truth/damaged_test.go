@@ -6,12 +6,12 @@ import (
 	"strings"
 	"testing"
 
+	"tcpwheel/internal/pcapng"
 	"tcpwheel/pcaps/capture"
 	"tcpwheel/pcaps/damage"
 	"tcpwheel/pcaps/replay"
 	"tcpwheel/pcaps/samples"
 	"tcpwheel/pcaps/track"
-	"tcpwheel/wheel/base/pcapng"
 )
 
 // sample returns the packets of a sample.

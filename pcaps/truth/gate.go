@@ -10,12 +10,12 @@ import (
 	"runtime"
 	"time"
 
+	"tcpwheel/internal/pcapng"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sim/host"
 	"tcpwheel/pcaps/tasks"
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
-	"tcpwheel/wheel/base/pcapng"
 )
 
 // Gate is a plan of simulated connections: all timer policies, options on and off, several RTTs,

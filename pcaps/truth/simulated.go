@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"time"
 
+	"tcpwheel/internal/pcapng"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sim/host"
 	"tcpwheel/netstack/tcp"
@@ -12,7 +13,6 @@ import (
 	"tcpwheel/pcaps/track"
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
-	"tcpwheel/wheel/base/pcapng"
 )
 
 // Scenario is a simulated connection from a to b over two routers. Losses, reordering and a queue

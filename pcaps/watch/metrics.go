@@ -7,8 +7,8 @@ import (
 
 	runtimemetrics "github.com/VictoriaMetrics/metrics"
 
+	"tcpwheel/internal/record"
 	"tcpwheel/pcaps/track"
-	"tcpwheel/wheel/base/record"
 	"tcpwheel/wheel/stat/promtext"
 )
 

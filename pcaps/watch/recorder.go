@@ -11,11 +11,11 @@ import (
 	"strings"
 	"time"
 
+	"tcpwheel/internal/pcapng"
 	"tcpwheel/pcaps/capture"
 	"tcpwheel/pcaps/report"
 	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
-	"tcpwheel/wheel/base/pcapng"
 )
 
 // Recorder writes the packets of connections around their episodes to a rotating set of pcapng

@@ -15,7 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"tcpwheel/wheel/base/record"
+	"tcpwheel/internal/record"
 )
 
 var (

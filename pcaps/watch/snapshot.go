@@ -4,8 +4,8 @@ import (
 	"strconv"
 	"strings"
 
+	"tcpwheel/internal/record"
 	"tcpwheel/pcaps/track"
-	"tcpwheel/wheel/base/record"
 )
 
 // Snapshot is the state of a Watcher as a record.

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"tcpwheel/internal/record"
 	"tcpwheel/pcaps/track"
-	"tcpwheel/wheel/base/record"
 	"tcpwheel/wheel/stat"
 )
 

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"time"
 
+	"tcpwheel/internal/quantity"
+	"tcpwheel/internal/record"
 	"tcpwheel/pcaps/report"
 	"tcpwheel/pcaps/track"
-	"tcpwheel/wheel/base/quantity"
-	"tcpwheel/wheel/base/record"
 )
 
 func secondsText(s float64) string { return track.SpanText(time.Duration(s * float64(time.Second))) }

@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"tcpwheel/internal/quantity"
 	"tcpwheel/netstack/sim"
-	"tcpwheel/wheel/base/quantity"
 )
 
 // Random returns a scenario drawn from a seed. It lasts some seconds, over IPv4 or IPv6, with:

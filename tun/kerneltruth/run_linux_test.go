@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"tcpwheel/internal/quantity"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/tun/netns"
-	"tcpwheel/wheel/base/quantity"
 )
 
 // runTest runs a scenario. It skips the test without root or tracefs.

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"tcpwheel/internal/quantity"
 	"tcpwheel/netstack/sim"
-	"tcpwheel/wheel/base/quantity"
 )
 
 // Scenario is a set of connections between a and b, and the path between them.

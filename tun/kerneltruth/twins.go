@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"time"
 
+	"tcpwheel/internal/quantity"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/tcptimers"
-	"tcpwheel/wheel/base/quantity"
 )
 
 // Setting is what kernels are told about their timers.

@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 
+	"tcpwheel/internal/pcapng"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/wheel"
-	"tcpwheel/wheel/base/pcapng"
 )
 
 // capture is the capture file of one end. Packets of the two directions reach it slightly out of

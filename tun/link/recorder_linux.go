@@ -9,12 +9,12 @@ import (
 
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 
+	"tcpwheel/internal/pcapng"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/tcp/events"
 	"tcpwheel/tun"
 	"tcpwheel/tun/internal/background"
 	"tcpwheel/wheel"
-	"tcpwheel/wheel/base/pcapng"
 	"tcpwheel/wheel/stat"
 )
 

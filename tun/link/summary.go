@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"time"
 
-	"tcpwheel/wheel/base/record"
+	"tcpwheel/internal/record"
 )
 
 // Summary counts the packets of a direction. Packets = Delivered + Queue + Lost + TooBig.

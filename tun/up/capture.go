@@ -15,11 +15,11 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/link/nested"
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 
+	"tcpwheel/internal/pcapng"
+	"tcpwheel/internal/quantity"
 	"tcpwheel/netstack"
 	"tcpwheel/tun/internal/background"
 	"tcpwheel/wheel"
-	"tcpwheel/wheel/base/pcapng"
-	"tcpwheel/wheel/base/quantity"
 )
 
 // capture writes the packets of a link as pcapng. Senders and receivers copy packets into a queue

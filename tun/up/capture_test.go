@@ -23,9 +23,9 @@ import (
 	gtcp "gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
 	"gvisor.dev/gvisor/pkg/waiter"
 
+	"tcpwheel/internal/pcapng"
 	"tcpwheel/netstack"
 	"tcpwheel/wheel"
-	"tcpwheel/wheel/base/pcapng"
 )
 
 // capturedFile is a capture read back.

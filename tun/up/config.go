@@ -14,14 +14,14 @@ import (
 	"strings"
 	"time"
 
+	"tcpwheel/internal/quantity"
+	"tcpwheel/internal/setting"
 	"tcpwheel/netstack"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/netstack/tcp/congestion"
 	"tcpwheel/tcptimers"
 	"tcpwheel/tun"
-	"tcpwheel/wheel/base/quantity"
-	"tcpwheel/wheel/base/setting"
 )
 
 // The TCPs that a stack may have: this module's, and gVisor's.

@@ -8,12 +8,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"tcpwheel/internal/pcapng"
+	"tcpwheel/internal/record"
 	"tcpwheel/netstack"
 	"tcpwheel/netstack/tcp/events"
 	"tcpwheel/tun/internal/background"
 	"tcpwheel/wheel"
-	"tcpwheel/wheel/base/pcapng"
-	"tcpwheel/wheel/base/record"
 )
 
 // Event is an event of the stack: a change of a timer, a segment, or a recovery.

@@ -8,9 +8,9 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/header"
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 
+	"tcpwheel/internal/pcapng"
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/wheel"
-	"tcpwheel/wheel/base/pcapng"
 )
 
 // Segment is a TCP segment at the stack's end of the link. It may hold several segments of a wire.

@@ -5,11 +5,11 @@ import (
 
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 
+	"tcpwheel/internal/pcapng"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/tcp/events"
 	"tcpwheel/tun"
 	"tcpwheel/wheel"
-	"tcpwheel/wheel/base/pcapng"
 )
 
 // lossTap reports the segments that an emulated link drops. It implements tun.Tap.

@@ -7,11 +7,11 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip"
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 
+	"tcpwheel/internal/pcapng"
 	"tcpwheel/netstack"
 	"tcpwheel/netstack/tcp/events"
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
-	"tcpwheel/wheel/base/pcapng"
 	"tcpwheel/wheel/stat/promtext"
 )
 

@@ -6,8 +6,8 @@ import (
 
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 
+	"tcpwheel/internal/pcapng"
 	"tcpwheel/wheel"
-	"tcpwheel/wheel/base/pcapng"
 	"tcpwheel/wheel/stat"
 )
 

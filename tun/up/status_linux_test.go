@@ -18,12 +18,12 @@ import (
 	"testing"
 	"time"
 
+	"tcpwheel/internal/setting"
 	"tcpwheel/netstack"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sockets"
 	"tcpwheel/netstack/tcp/events"
 	"tcpwheel/tun/netns"
-	"tcpwheel/wheel/base/setting"
 )
 
 // statusGet requests a path of the host's status server.

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"time"
 
+	"tcpwheel/internal/quantity"
 	"tcpwheel/netstack"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/tun"
-	"tcpwheel/wheel/base/quantity"
 )
 
 // Summary says in some lines what the host has done: packets, connections, what the emulated link

@@ -6,7 +6,7 @@ import (
 	"io"
 	"unicode/utf8"
 
-	"tcpwheel/wheel/base/record"
+	"tcpwheel/internal/record"
 )
 
 var layout = record.NewLayout[Result]("%-20scheme %9ns_per_op %5.0Spread %6allocs_per_op %7bytes_per_timer %6gc_ms %7Visits %8runtime_ratio")

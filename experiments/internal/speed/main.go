@@ -20,8 +20,8 @@ import (
 	"strings"
 	"time"
 
+	"tcpwheel/internal/record"
 	"tcpwheel/pcaps/figure"
-	"tcpwheel/wheel/base/record"
 )
 
 // row is one line of the table: the times of one operation, 0 if not measured.

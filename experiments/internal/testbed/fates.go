@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"strings"
 
+	"tcpwheel/internal/quantity"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/wheel"
-	"tcpwheel/wheel/base/quantity"
 )
 
 // Fates are the models that lose the packets of a flow. Each model sees all packets. The text is

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"tcpwheel/internal/quantity"
 	"tcpwheel/netstack"
 	"tcpwheel/netstack/virtual"
-	"tcpwheel/wheel/base/quantity"
 )
 
 // Subject is a TCP under test. Its text is that of its timers for the engine, "binding TIMERS" for

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
+	"tcpwheel/internal/setting"
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/tcptimers"
-	"tcpwheel/wheel/base/setting"
 )
 
 // Timers is the configuration of a TCP, with its text. UnmarshalText or ParseTimers makes one; the

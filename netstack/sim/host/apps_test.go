@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"tcpwheel/internal/pcapng"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
-	"tcpwheel/wheel/base/pcapng"
 )
 
 const testPort = 80

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"time"
 
+	"tcpwheel/internal/setting"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
-	"tcpwheel/wheel/base/setting"
 )
 
 // FlowsConfig is a scenario of bulk flows between hosts. The zero value of a field is its default.

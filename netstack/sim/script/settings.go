@@ -5,8 +5,8 @@ import (
 	"reflect"
 	"time"
 
+	"tcpwheel/internal/setting"
 	"tcpwheel/netstack/tcp"
-	"tcpwheel/wheel/base/setting"
 )
 
 // settings are what --name=value sets.

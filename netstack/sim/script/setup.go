@@ -5,9 +5,9 @@ import (
 	"net/netip"
 	"time"
 
+	"tcpwheel/internal/setting"
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/tcptimers"
-	"tcpwheel/wheel/base/setting"
 )
 
 // setup is the result of a script's settings.

@@ -8,10 +8,10 @@ import (
 	"sync"
 	"time"
 
+	"tcpwheel/internal/quantity"
+	"tcpwheel/internal/setting"
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/netstack/tcp/congestion"
-	"tcpwheel/wheel/base/quantity"
-	"tcpwheel/wheel/base/setting"
 )
 
 // knob is a variable of Linux and its effect.

@@ -18,12 +18,12 @@ import (
 	"strings"
 	"time"
 
+	"tcpwheel/internal/record"
 	"tcpwheel/pcaps/replay"
 	"tcpwheel/pcaps/tasks"
 	"tcpwheel/pcaps/track"
 	"tcpwheel/pcaps/truth"
 	"tcpwheel/tun/kerneltruth"
-	"tcpwheel/wheel/base/record"
 )
 
 // replayOrigin is a source of captures that are replayed.

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"strings"
 
+	"tcpwheel/internal/record"
 	"tcpwheel/pcaps/track"
 	"tcpwheel/pcaps/truth"
-	"tcpwheel/wheel/base/record"
 )
 
 // views are the reported sums and their thresholds.

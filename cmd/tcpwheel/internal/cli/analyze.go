@@ -11,11 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tcpwheel/internal/record"
 	"tcpwheel/pcaps/capture"
 	"tcpwheel/pcaps/corpus"
 	"tcpwheel/pcaps/tasks"
 	"tcpwheel/pcaps/track"
-	"tcpwheel/wheel/base/record"
 )
 
 // analysis is a run of analyze.

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"tcpwheel/internal/quantity"
+	"tcpwheel/internal/record"
 	pages "tcpwheel/pcaps/report"
 	"tcpwheel/pcaps/track"
-	"tcpwheel/wheel/base/quantity"
-	"tcpwheel/wheel/base/record"
 )
 
 // print writes the answer in two sentences, one table, and with --details everything else.

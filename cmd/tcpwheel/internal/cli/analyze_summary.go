@@ -8,11 +8,11 @@ import (
 	"strings"
 	"time"
 
+	"tcpwheel/internal/record"
 	"tcpwheel/pcaps/capture"
 	pages "tcpwheel/pcaps/report"
 	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
-	"tcpwheel/wheel/base/record"
 	"tcpwheel/wheel/stat"
 )
 

@@ -12,12 +12,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tcpwheel/internal/quantity"
+	"tcpwheel/internal/record"
 	"tcpwheel/pcaps/capture"
 	"tcpwheel/pcaps/corpus"
 	"tcpwheel/pcaps/tasks"
 	"tcpwheel/pcaps/track"
-	"tcpwheel/wheel/base/quantity"
-	"tcpwheel/wheel/base/record"
 )
 
 // The tables of analyze --parquet.

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"tcpwheel/internal/setting"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/netstack/tcp/congestion"
@@ -17,7 +18,6 @@ import (
 	"tcpwheel/tcptimers"
 	"tcpwheel/tun/up"
 	"tcpwheel/wheel"
-	"tcpwheel/wheel/base/setting"
 	"tcpwheel/wheel/wheelbench"
 )
 

@@ -16,9 +16,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"tcpwheel/internal/quantity"
 	"tcpwheel/pcaps/capture"
 	"tcpwheel/pcaps/corpus"
-	"tcpwheel/wheel/base/quantity"
 )
 
 // corpusFlags are the flags of analyze and replay for many captures.

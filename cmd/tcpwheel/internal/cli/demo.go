@@ -23,8 +23,8 @@ import (
 
 	"tcpwheel/cmd/tcpwheel/internal/demo"
 	"tcpwheel/cmd/tcpwheel/internal/lanes"
+	"tcpwheel/internal/setting"
 	"tcpwheel/wheel"
-	"tcpwheel/wheel/base/setting"
 )
 
 func newDemo() *cobra.Command {

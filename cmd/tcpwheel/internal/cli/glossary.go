@@ -14,6 +14,8 @@ import (
 
 	"tcpwheel/experiments/spelling"
 	"tcpwheel/experiments/tail"
+	"tcpwheel/internal/record"
+	"tcpwheel/internal/setting"
 	"tcpwheel/netstack/sim/script"
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/netstack/tcp/events"
@@ -22,8 +24,6 @@ import (
 	"tcpwheel/pcaps/watch"
 	"tcpwheel/tcptimers"
 	"tcpwheel/tun/link"
-	"tcpwheel/wheel/base/record"
-	"tcpwheel/wheel/base/setting"
 	"tcpwheel/wheel/wheelbench"
 )
 

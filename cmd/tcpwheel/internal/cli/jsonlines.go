@@ -7,7 +7,7 @@ import (
 	"reflect"
 	"slices"
 
-	"tcpwheel/wheel/base/record"
+	"tcpwheel/internal/record"
 )
 
 // newJSONLines returns an encoder that writes each record as a line and keeps <, > and &.

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"tcpwheel/internal/setting"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/tun/link"
-	"tcpwheel/wheel/base/setting"
 )
 
 func init() { sim.TraceFile = readTrace }

@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tcpwheel/internal/quantity"
 	"tcpwheel/tun/up"
-	"tcpwheel/wheel/base/quantity"
 )
 
 // ncFlags are the flags of nc that are not fields of up.NetcatConfig.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"tcpwheel/wheel/base/quantity"
-	"tcpwheel/wheel/base/setting"
+	"tcpwheel/internal/quantity"
+	"tcpwheel/internal/setting"
 )
 
 // quantityValue is a flag's value, read by a parser of package sim.

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tcpwheel/internal/pcapng"
 	"tcpwheel/pcaps/capture"
 	"tcpwheel/pcaps/corpus"
-	"tcpwheel/wheel/base/pcapng"
 )
 
 // captureOf is a capture of one SYN and one UDP packet.

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"tcpwheel/internal/setting"
 	"tcpwheel/netstack/tcp/congestion"
 	"tcpwheel/pcaps/capture"
 	"tcpwheel/pcaps/corpus"
@@ -17,7 +18,6 @@ import (
 	"tcpwheel/pcaps/track"
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
-	"tcpwheel/wheel/base/setting"
 )
 
 // replaying is the replay command at work.

@@ -5,9 +5,9 @@ import (
 	"iter"
 	"strings"
 
+	"tcpwheel/internal/record"
 	"tcpwheel/pcaps/replay"
 	pages "tcpwheel/pcaps/report"
-	"tcpwheel/wheel/base/record"
 )
 
 // checkRecord is a check of a validation as a line of JSON.

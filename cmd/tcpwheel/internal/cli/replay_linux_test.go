@@ -20,10 +20,10 @@ import (
 	"testing"
 	"time"
 
+	"tcpwheel/internal/quantity"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/tun/kerneltruth"
 	"tcpwheel/tun/link"
-	"tcpwheel/wheel/base/quantity"
 )
 
 // lossyScenario draws what V2 must be told by: one to three connections over 4 to 100 ms, some of

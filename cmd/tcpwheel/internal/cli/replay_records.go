@@ -6,10 +6,10 @@ import (
 	"iter"
 	"slices"
 
+	"tcpwheel/internal/record"
 	"tcpwheel/pcaps/replay"
 	pages "tcpwheel/pcaps/report"
 	"tcpwheel/pcaps/track"
-	"tcpwheel/wheel/base/record"
 )
 
 // connKey says in a record which connection it is about.

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"tcpwheel/internal/quantity"
+	"tcpwheel/internal/record"
 	"tcpwheel/pcaps/replay"
 	pages "tcpwheel/pcaps/report"
-	"tcpwheel/wheel/base/quantity"
-	"tcpwheel/wheel/base/record"
 )
 
 // writeTables prints the answer in words, the policies, and the longest losses.

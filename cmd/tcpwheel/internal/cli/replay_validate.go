@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"slices"
 
+	"tcpwheel/internal/quantity"
+	"tcpwheel/internal/record"
 	"tcpwheel/pcaps/replay"
 	pages "tcpwheel/pcaps/report"
-	"tcpwheel/wheel/base/quantity"
-	"tcpwheel/wheel/base/record"
 )
 
 // validators are the policies of a validation: the timers that the captures were made with, and

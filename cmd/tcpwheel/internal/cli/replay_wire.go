@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"tcpwheel/internal/quantity"
+	"tcpwheel/internal/record"
 	"tcpwheel/pcaps/replay"
 	pages "tcpwheel/pcaps/report"
-	"tcpwheel/wheel/base/quantity"
-	"tcpwheel/wheel/base/record"
 )
 
 // wireRecord is an end in an open loop.

@@ -17,11 +17,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tcpwheel/internal/quantity"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/pcaps/samples"
 	"tcpwheel/pcaps/truth"
 	"tcpwheel/tun/kerneltruth"
-	"tcpwheel/wheel/base/quantity"
 )
 
 func newSamples() *cobra.Command {

@@ -14,12 +14,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tcpwheel/internal/quantity"
+	"tcpwheel/internal/record"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sim/host"
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
-	"tcpwheel/wheel/base/quantity"
-	"tcpwheel/wheel/base/record"
 )
 
 // simBench are the flags of sim bench.

@@ -8,11 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tcpwheel/internal/quantity"
+	"tcpwheel/internal/setting"
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/tcptimers"
 	"tcpwheel/tun/up"
-	"tcpwheel/wheel/base/quantity"
-	"tcpwheel/wheel/base/setting"
 )
 
 // siteFlags are the flags of up and nc for the stack, its TCP and its link. Values that are not

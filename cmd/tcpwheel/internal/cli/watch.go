@@ -17,9 +17,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tcpwheel/internal/quantity"
 	"tcpwheel/pcaps/capture"
 	"tcpwheel/pcaps/watch"
-	"tcpwheel/wheel/base/quantity"
 )
 
 // watching is a run of watch.

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"tcpwheel/internal/pcapng"
 	"tcpwheel/pcaps/watch"
 	"tcpwheel/wheel"
-	"tcpwheel/wheel/base/pcapng"
 )
 
 // watchedLoad returns a Watcher of n packets of the load, 2,000 packets a second of virtual time.

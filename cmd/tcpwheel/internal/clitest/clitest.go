@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"tcpwheel/internal/pcapng"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sim/host"
 	"tcpwheel/pcaps/samples"
 	"tcpwheel/wheel"
-	"tcpwheel/wheel/base/pcapng"
 )
 
 // Captured returns the capture of 200 kB over a link with these losses and 20 ms in each direction.

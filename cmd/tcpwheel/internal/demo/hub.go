@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"tcpwheel/cmd/tcpwheel/internal/lanes"
+	"tcpwheel/internal/setting"
 	"tcpwheel/pcaps/htmlpage"
-	"tcpwheel/wheel/base/setting"
 )
 
 var (

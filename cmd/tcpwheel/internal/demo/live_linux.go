@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"tcpwheel/cmd/tcpwheel/internal/lanes"
+	"tcpwheel/internal/pcapng"
 	"tcpwheel/netstack"
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/netstack/tcp/events"
 	"tcpwheel/tun/up"
 	"tcpwheel/wheel"
-	"tcpwheel/wheel/base/pcapng"
 	"tcpwheel/wheel/stat"
 )
 

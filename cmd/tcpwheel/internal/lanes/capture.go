@@ -7,10 +7,10 @@ import (
 	"strconv"
 	"time"
 
+	"tcpwheel/internal/pcapng"
 	"tcpwheel/netstack/tcp/events"
 	"tcpwheel/netstack/virtual"
 	"tcpwheel/wheel"
-	"tcpwheel/wheel/base/pcapng"
 )
 
 const (

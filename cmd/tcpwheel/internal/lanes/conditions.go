@@ -5,9 +5,9 @@ import (
 	"strings"
 	"time"
 
+	"tcpwheel/internal/setting"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/tcptimers"
-	"tcpwheel/wheel/base/setting"
 )
 
 // Conditions is what all lanes have in common. An action may change it at any time. Its fields are

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"tcpwheel/internal/quantity"
 	"tcpwheel/wheel"
-	"tcpwheel/wheel/base/quantity"
 )
 
 // DefaultLanes are the lanes of a run without others.

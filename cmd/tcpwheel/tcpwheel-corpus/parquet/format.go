@@ -10,8 +10,8 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"tcpwheel/internal/record"
 	"tcpwheel/pcaps/corpus"
-	"tcpwheel/wheel/base/record"
 )
 
 // Format implements corpus.Format.

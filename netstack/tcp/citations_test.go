@@ -1,6 +1,7 @@
-package tcpwheel_test
+package tcp_test
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"go/ast"
@@ -9,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -16,9 +18,9 @@ import (
 	"testing"
 )
 
-// TestCitations reads every citation of an RFC in all Go files and scenarios. It fails on one that
-// it cannot resolve, and logs the sections that code cites and no test does: these rules are obeyed
-// and not proved.
+// TestCitations reads every citation of an RFC in the engine's Go files and scenarios. It fails on
+// one that it cannot resolve, and logs the sections that code cites and no test does: these rules
+// are obeyed and not proved.
 func TestCitations(t *testing.T) {
 	cited, problems, err := readCitations(os.DirFS("."))
 	if err != nil {
@@ -41,6 +43,32 @@ func TestListOfRFCs(t *testing.T) {
 		if _, ok := rfcs[doc.obsoletedBy]; doc.obsoletedBy != 0 && (!ok || doc.obsoletedBy <= n) {
 			t.Errorf("RFC %d is obsoleted by RFC %d, which is not listed or older", n, doc.obsoletedBy)
 		}
+	}
+}
+
+// TestDeviations wants a row in docs/differences.md for each DEVIATION comment of the engine.
+func TestDeviations(t *testing.T) {
+	page, err := os.ReadFile("../../docs/differences.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, _ := filepath.Glob("*.go")
+	comment := regexp.MustCompile(`DEVIATION (RFC \d+ §[\d.]*\d)`)
+	found := 0
+	for _, name := range files {
+		src, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range comment.FindAllSubmatch(src, -1) {
+			found++
+			if !bytes.Contains(page, m[1]) {
+				t.Errorf("%s: DEVIATION %s has no row in docs/differences.md", name, m[1])
+			}
+		}
+	}
+	if found < 10 {
+		t.Errorf("%d DEVIATION comments found", found)
 	}
 }
 
@@ -78,7 +106,7 @@ func readCitations(fsys fs.FS) (cited []citation, problems []string, err error) 
 			return err
 		case d.IsDir() && name == ".git":
 			return fs.SkipDir
-		case d.IsDir() || !isGoSource(name) && path.Ext(name) != ".pkt":
+		case d.IsDir() || path.Ext(name) != ".go" && path.Ext(name) != ".pkt":
 			return nil
 		}
 		src, err := fs.ReadFile(fsys, name)
@@ -99,7 +127,7 @@ func readCitations(fsys fs.FS) (cited []citation, problems []string, err error) 
 		fset := token.NewFileSet()
 		file, err := parser.ParseFile(fset, name, src, parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
-			return nil // TestLayout says so
+			return err
 		}
 		for _, text := range texts(file) {
 			c, p := citationsIn(text, func(offset int) string {

@@ -1,4 +1,4 @@
-package tcpwheel_test
+package tcp_test
 
 // rfc is a document that code may cite, or one that it must not cite any more.
 type rfc struct {

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"tcpwheel/wheel/base/quantity"
+	"tcpwheel/internal/quantity"
 )
 
 // Rule is what a field accepts: its type and its tags.

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"tcpwheel/wheel/base/setting"
+	"tcpwheel/internal/setting"
 )
 
 // colour is a type with names.

@@ -3,7 +3,7 @@ package quantity_test
 import (
 	"fmt"
 
-	"tcpwheel/wheel/base/quantity"
+	"tcpwheel/internal/quantity"
 )
 
 func ExampleParseRate() {
