@@ -22,7 +22,6 @@ var commands = []command{
 	{"accuracy", newAccuracy},
 	{"damage", newDamage},
 	{"up", newUp},
-	{"nc", newNC},
 	{"link", newLink},
 	{"tail", newTail},
 	{"experiment", newExperiment},

@@ -100,7 +100,7 @@ var glossary = []glossaryPart{
 		{"shard", "a wheel with its own lock; or a part of a study's run"},
 	}},
 	{"Values in flags and plans", []glossaryTerm{
-		{"duration", "25ms, 1.5s, 200us, 1m30s or 0, always with a unit (nc -w also takes seconds)"},
+		{"duration", "25ms, 1.5s, 200us, 1m30s or 0, always with a unit"},
 		{"rate", "bit/s: 100Mbit, 1.5Gbit, 64kbit or 1e8; none is no limit"},
 		{"probability", "from 0 to 1, or in percent: 0.02 or 2%"},
 		{"size", "bytes: 1500, 64KiB, 1.5MB or 1e6; KiB is 1024 bytes, kB 1000"},

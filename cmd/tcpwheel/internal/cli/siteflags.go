@@ -15,7 +15,7 @@ import (
 	"tcpwheel/tun/up"
 )
 
-// siteFlags are the flags of up and nc for the stack, its TCP and its link. Values that are not
+// siteFlags are the flags of up for the stack, its TCP and its link. Values that are not
 // fields of up.Config wait here for fill.
 type siteFlags struct {
 	addrs, hostAddrs []string
