@@ -23,7 +23,6 @@ var commands = []command{
 	{"damage", newDamage},
 	{"up", newUp},
 	{"link", newLink},
-	{"tail", newTail},
 	{"experiment", newExperiment},
 	{"script", newScript},
 	{"sim", newSim},
