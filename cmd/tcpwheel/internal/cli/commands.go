@@ -25,7 +25,6 @@ var commands = []command{
 	{"link", newLink},
 	{"experiment", newExperiment},
 	{"script", newScript},
-	{"sim", newSim},
 	{"wheel", newWheel},
 	{"glossary", newGlossary},
 	{"version", newVersion},

@@ -17,7 +17,6 @@ import (
 	"tcpwheel/pcaps/replay"
 	"tcpwheel/tcptimers"
 	"tcpwheel/tun/up"
-	"tcpwheel/wheel"
 	"tcpwheel/wheel/wheelbench"
 )
 
@@ -32,7 +31,6 @@ var flagValues = map[string]func() []string{
 	"lanes":         func() []string { return append(tcptimers.Names(), up.GVisor) },
 	"tcp":           func() []string { return []string{up.Ours, up.GVisor} },
 	"rate":          traceRates,
-	"scheme":        wheel.Schemes,
 	"schemes":       func() []string { return append(wheelbench.Schemes(), all) },
 	"sources":       wheelbench.LatenessSources,
 	"workloads": func() (names []string) {

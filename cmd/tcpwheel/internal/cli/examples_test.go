@@ -68,7 +68,6 @@ func shellWords(line string) (words []string) {
 var smaller = map[string][]string{
 	"accuracy":       {"--simulated=0", "--no-tshark"},
 	"experiment run": {"--quick"},
-	"sim bench":      {"--segments=1000"},
 	"wheel bench":    {"--n=100", "--budget=1ms", "--rounds=1"},
 	"wheel lateness": {"--for=100ms"},
 }

@@ -146,7 +146,6 @@ var records = []struct {
 	{"accuracy", reflect.TypeFor[viewRecord]()},
 	{"replay_accuracy", reflect.TypeFor[replayAccuracyRecord]()},
 	{"damage_row", reflect.TypeFor[truth.DamageRow]()},
-	{"simbench", reflect.TypeFor[simSeries]()},
 }
 
 // recordNames lists the records.

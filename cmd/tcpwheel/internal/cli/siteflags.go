@@ -31,12 +31,6 @@ const siteHelp = "The flags from --rate on put an emulated link between kernel a
 	"  {\"from_stack\": {\"delay\": \"25ms\", \"loss\": \"packets:3,7-9\"},\n" +
 	"   \"to_stack\": {\"delay\": \"25ms\", \"rate\": \"100Mbit\"}, \"seed\": 7}"
 
-// register adds all flags to a command.
-func (f *siteFlags) register(cmd *cobra.Command, c *up.Config) {
-	f.registerStack(cmd, c)
-	f.registerLink(cmd, c)
-}
-
 // registerStack adds the flags of the stack.
 func (f *siteFlags) registerStack(cmd *cobra.Command, c *up.Config) {
 	fs := cmd.Flags()
