@@ -26,7 +26,6 @@ var commands = []command{
 	{"experiment", newExperiment},
 	{"script", newScript},
 	{"wheel", newWheel},
-	{"glossary", newGlossary},
 	{"version", newVersion},
 }
 

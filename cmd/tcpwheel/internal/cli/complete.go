@@ -52,7 +52,6 @@ var argumentValues = map[string]struct {
 	"tcpwheel experiment show": {studyNames, false},
 	"tcpwheel experiment run":  {studyNames, true},
 	"tcpwheel watch":           {interfaceNames, true},
-	"tcpwheel glossary":        {glossaryTerms, false},
 }
 
 // completeValues lets the shell complete the values of flags and arguments of cmd and of its
@@ -146,15 +145,6 @@ func interfaceNames() (names []string) {
 	}
 	for _, i := range all {
 		names = append(names, i.Name)
-	}
-	return names
-}
-
-func glossaryTerms() (names []string) {
-	for _, p := range glossary {
-		for _, t := range p.terms {
-			names = append(names, strings.Split(t.name, ", ")...)
-		}
 	}
 	return names
 }

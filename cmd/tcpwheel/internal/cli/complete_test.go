@@ -27,7 +27,6 @@ func TestCompletion(t *testing.T) {
 		"experiment run vegas v":          ":0",
 		"experiment run exp":              "expiry :0",
 		"watch l":                         "lo :0",
-		"glossary timer":                  "timer~tax timer~wait :4",
 		"experiment sh":                   "show :4",
 		"analyze --js":                    "--json :4",
 		"up --netns lab --policy linux-":  "linux-jiffies :4",

@@ -53,6 +53,9 @@ func TestHelpIsComplete(t *testing.T) {
 		if cmd.Name() == "completion" {
 			return // cobra's own
 		}
+		if cmd.IsAdditionalHelpTopicCommand() {
+			return
+		}
 		if cmd.Short == "" || cmd.Long == "" || cmd.Example == "" {
 			t.Errorf("%s: short, long and example are %q, %q, %q", cmd.CommandPath(), cmd.Short, cmd.Long, cmd.Example)
 		}

@@ -27,7 +27,6 @@ func TestWrongWords(t *testing.T) {
 		"experiment show expiri":                  "expiry",
 		"experiment run expiry --set tikcs=[1ms]": "ticks",
 		"demo --actions 2s:tial=1":                "tail",
-		"glossary tlo":                            "TLP",
 	} {
 		var out, talk bytes.Buffer
 		status := run(strings.Fields(line), strings.NewReader(""), &out, &talk)
