@@ -40,8 +40,6 @@ type Config struct {
 	Addrs     []netip.Prefix // the stack's
 	HostAddrs []netip.Prefix // the kernel's, on the device
 
-	Bare bool // without services: the caller listens
-
 	TCP     string        // "" is Ours
 	Policy  string        // Ours only: as tcp.ParseConfig reads it
 	Tick    time.Duration // of the timers; 0 is the policy's, and none for GVisor

@@ -83,10 +83,8 @@ func (s *Host) start(ctx context.Context) (err error) {
 	if s.forwards, err = startForwards(s.stack, c); err != nil {
 		return fmt.Errorf("up: %w", err)
 	}
-	if !c.Bare {
-		if s.services, err = startServices(s.stack, c, newWeb(s)); err != nil {
-			return fmt.Errorf("up: %w", err)
-		}
+	if s.services, err = startServices(s.stack, c, newWeb(s)); err != nil {
+		return fmt.Errorf("up: %w", err)
 	}
 	if c.Status != "" {
 		if s.status, err = startStatus(s, c.Status); err != nil {
@@ -249,9 +247,7 @@ func (s *Host) String() string {
 	if l := s.linkReport(); l != nil {
 		parts = append(parts, l.String())
 	}
-	if !s.config.Bare {
-		parts = append(parts, s.config.served())
-	}
+	parts = append(parts, s.config.served())
 	if s.status != nil {
 		parts = append(parts, fmt.Sprintf("status at http://%v", s.status.listener.Addr()))
 	}

@@ -22,14 +22,10 @@ var commands = []command{
 	{"accuracy", newAccuracy},
 	{"damage", newDamage},
 	{"up", newUp},
-	{"nc", newNC},
 	{"link", newLink},
-	{"tail", newTail},
 	{"experiment", newExperiment},
 	{"script", newScript},
-	{"sim", newSim},
 	{"wheel", newWheel},
-	{"glossary", newGlossary},
 	{"version", newVersion},
 }
 

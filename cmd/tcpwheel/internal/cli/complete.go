@@ -17,7 +17,6 @@ import (
 	"tcpwheel/pcaps/replay"
 	"tcpwheel/tcptimers"
 	"tcpwheel/tun/up"
-	"tcpwheel/wheel"
 	"tcpwheel/wheel/wheelbench"
 )
 
@@ -32,7 +31,6 @@ var flagValues = map[string]func() []string{
 	"lanes":         func() []string { return append(tcptimers.Names(), up.GVisor) },
 	"tcp":           func() []string { return []string{up.Ours, up.GVisor} },
 	"rate":          traceRates,
-	"scheme":        wheel.Schemes,
 	"schemes":       func() []string { return append(wheelbench.Schemes(), all) },
 	"sources":       wheelbench.LatenessSources,
 	"workloads": func() (names []string) {
@@ -54,7 +52,6 @@ var argumentValues = map[string]struct {
 	"tcpwheel experiment show": {studyNames, false},
 	"tcpwheel experiment run":  {studyNames, true},
 	"tcpwheel watch":           {interfaceNames, true},
-	"tcpwheel glossary":        {glossaryTerms, false},
 }
 
 // completeValues lets the shell complete the values of flags and arguments of cmd and of its
@@ -148,15 +145,6 @@ func interfaceNames() (names []string) {
 	}
 	for _, i := range all {
 		names = append(names, i.Name)
-	}
-	return names
-}
-
-func glossaryTerms() (names []string) {
-	for _, p := range glossary {
-		for _, t := range p.terms {
-			names = append(names, strings.Split(t.name, ", ")...)
-		}
 	}
 	return names
 }

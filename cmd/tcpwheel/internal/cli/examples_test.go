@@ -68,7 +68,6 @@ func shellWords(line string) (words []string) {
 var smaller = map[string][]string{
 	"accuracy":       {"--simulated=0", "--no-tshark"},
 	"experiment run": {"--quick"},
-	"sim bench":      {"--segments=1000"},
 	"wheel bench":    {"--n=100", "--budget=1ms", "--rounds=1"},
 	"wheel lateness": {"--for=100ms"},
 }
@@ -80,7 +79,7 @@ var unrun = map[string]string{
 }
 
 // withKernel are the commands whose examples TestExamplesOverTUN runs.
-var withKernel = []string{"up", "nc", "link", "watch"}
+var withKernel = []string{"up", "link", "watch"}
 
 // TestExamplesOfHelp runs every example of every --help, as printed except for size. Those of a
 // command run one after another in a directory of their own, and find what the earlier ones wrote.

@@ -15,7 +15,7 @@ import (
 	"tcpwheel/tun/up"
 )
 
-// siteFlags are the flags of up and nc for the stack, its TCP and its link. Values that are not
+// siteFlags are the flags of up for the stack, its TCP and its link. Values that are not
 // fields of up.Config wait here for fill.
 type siteFlags struct {
 	addrs, hostAddrs []string
@@ -30,12 +30,6 @@ const siteHelp = "The flags from --rate on put an emulated link between kernel a
 	"file for links whose directions differ:\n\n" +
 	"  {\"from_stack\": {\"delay\": \"25ms\", \"loss\": \"packets:3,7-9\"},\n" +
 	"   \"to_stack\": {\"delay\": \"25ms\", \"rate\": \"100Mbit\"}, \"seed\": 7}"
-
-// register adds all flags to a command.
-func (f *siteFlags) register(cmd *cobra.Command, c *up.Config) {
-	f.registerStack(cmd, c)
-	f.registerLink(cmd, c)
-}
 
 // registerStack adds the flags of the stack.
 func (f *siteFlags) registerStack(cmd *cobra.Command, c *up.Config) {
