@@ -5,7 +5,7 @@ MODULES = . wheel/peers netstack/programs cmd/tcpwheel/browser
 EACH = set -e; for m in $(MODULES); do
 STATICCHECK = go tool -modfile=.ci/tools.mod staticcheck
 # Packages whose code or tests start goroutines, and what a page in a browser can use.
-CONCURRENT = $(shell grep -rlwE 'synctest|go func|net/http|WaitGroup' --include='*.go' wheel netstack tun pcaps experiments cmd | \
+CONCURRENT = $(shell grep -rlwE 'synctest|go func|net/http|WaitGroup' --include='*.go' wheel netstack tun pcaps experiments/internal cmd | \
 	grep -vE 'programs/|browser/|peers/|testdata/|wasm/' | xargs -n1 dirname | sort -u | sed 's,^,./,')
 BROWSER = ./wheel/... ./tcptimers/... ./netstack/... ./pcaps/... ./cmd/tcpwheel/internal/lanes ./cmd/tcpwheel/internal/site/wasm
 CORE = ./wheel ./wheel/stat ./tcptimers ./netstack/tcp/... ./netstack/sim
