@@ -23,7 +23,7 @@ results: ## the results in docs/results.md, docs/figures, the studies' READMEs a
 	go run ./cmd/tcpwheel experiment run --all --out report
 	go run ./cmd/tcpwheel experiment docs report
 
-release: ## archives of the program with its manual and completions, for six systems, and SHA256SUMS, in ./dist
+release: ## archives of the program with its completions, for six systems, and SHA256SUMS, in ./dist
 	.ci/release dist
 
 site: ## the static page: a folder for any web server, and tcpwheel.html to mail, in ./site
