@@ -25,7 +25,6 @@ import (
 var flagValues = map[string]func() []string{
 	"policy":        tcptimers.Names,
 	"replay policy": replay.PolicyNames,
-	"vary":          tcptimers.Switches,
 	"cc":            congestion.Names,
 	"control":       congestion.Names,
 	"lanes":         func() []string { return append(tcptimers.Names(), up.GVisor) },

@@ -138,9 +138,6 @@ type command struct {
 	make func() *cobra.Command
 }
 
-// Root returns the program with all commands, for what writes its manual.
-func Root() *cobra.Command { return newRoot(nil, strings.NewReader(""), io.Discard, io.Discard) }
-
 // newRoot returns the program that is called with args. If the first of them is a command, it has
 // only this one: to make all, with their flags, takes a tenth of the start.
 func newRoot(args []string, stdin io.Reader, stdout, stderr io.Writer) *cobra.Command {

@@ -222,8 +222,7 @@ func TestResultsThatAreNotWritten(t *testing.T) {
 	for _, line := range []string{
 		"analyze sample:tail-one", "analyze --json sample:tail-one", "analyze --csv sample:tail-one", "analyze --csv-conns sample:tail-one",
 		"replay --policy linux sample:tail-one", "replay --policy linux --json sample:tail-one", "replay --policy linux --csv sample:tail-one",
-		"replay --wire sample:tail-one", "replay --wire --json sample:tail-one", "replay --wire --csv sample:tail-one",
-		"replay --validate sample:tail-one", "replay --validate --json sample:tail-one", "replay --validate --csv sample:tail-one",
+		"replay --wire sample:tail-one",
 		"samples", "samples --json", "experiment list", "experiment list --json", "experiment show vegas",
 		"script ../../../../netstack/tcp/testdata/rto-backoff.pkt", "script --json ../../../../netstack/tcp/testdata/rto-backoff.pkt",
 		"wheel schemes", "wheel schemes --json", "wheel bench --schemes scheme6 --workloads start-stop --n 10 --budget 1ms",
