@@ -78,7 +78,7 @@ var glossary = []glossaryPart{
 		{"SRTT, RTTVAR", "the smoothed RTT and its mean deviation (RFC 6298)"},
 		{"RTO", "retransmission timeout: SRTT + 4·RTTVAR, within bounds, doubled by each timeout"},
 		{"policy", "a set of rules for TCP's timers: per-segment, rfc6298, rfc7765, bsd or linux; NAME@TICK sets its tick"},
-		{"profile", "a policy with all knobs set for a kind of network: internet, datacenter, linux-jiffies"},
+		{"profile", "a policy with all knobs set for a kind of network: internet, datacenter, linux, bsd"},
 		{"tick", "the step of a clock; timers expire only on ticks"},
 		{"granularity", "how fine ticks, RTT clock and floor are"},
 		{"floor", "the least RTO, 200 ms in Linux and 1 s in RFC 6298"},

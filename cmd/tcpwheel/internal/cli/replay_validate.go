@@ -13,7 +13,7 @@ import (
 
 // validators are the policies of a validation: the timers that the captures were made with, and
 // timers that must be told from them.
-var validators = []string{"linux-jiffies", "gvisor", "bsd"}
+var validators = []string{"captured", "gvisor", "bsd"}
 
 // validate compares captures of Linux with replays under its timers, and under others that must not
 // come near.
