@@ -24,7 +24,7 @@ const kernelTimes = 9
 // of RFC 8985 §7.2, no later than the timer, from the kernel's own SRTT and RTO. It is rounded up
 // to jiffies and by the kernel's timer wheel, over all phases.
 func waits(k tail.Kernel) (least, most time.Duration) {
-	p := testbed.MustTimers("linux-jiffies").Policy
+	p := testbed.MustTimers("linux phase=jiffies").Policy
 	p.Tick = k.Jiffy
 	interval := min(2*k.SRTT+maxAckDelay, k.RTO)
 	const period, step = 64, 16 // jiffies; parts of a jiffy

@@ -39,7 +39,6 @@ func TestParseConfig(t *testing.T) {
 		"linux alpha=1":             `tcp: policy "linux alpha=1": alpha, beta or gamma with control=cubic, want control=vegas`,
 		"linux rto-max=100ms":       `tcptimers: policy "linux rto-max=100ms": tcptimers: rto-max 100ms, want 200ms (rto-min) to 24h0m0s`,
 		"linux max-window=1":        `tcp: policy "linux max-window=1": congestion: MaxWindow 1 bytes, want `,
-		"per-segment +shared-timer": `tcptimers: policy "per-segment +shared-timer": tcptimers: shared-timer with rexmit per-segment, want restart`,
 	} {
 		if _, err := tcp.ParseConfig(text); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("ParseConfig(%q): %v, want %s", text, err, want)

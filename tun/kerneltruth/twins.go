@@ -22,7 +22,7 @@ type Setting struct {
 // with other floors of its timeout too. Since 6.17 no setting turns RACK off.
 func Settings() []Setting {
 	setting := func(name string, floor time.Duration, probes bool) Setting {
-		p, err := tcptimers.NewProfile("linux-jiffies")
+		p, err := tcptimers.NewProfile("linux")
 		if err != nil {
 			panic("BUG: " + err.Error())
 		}

@@ -13,7 +13,6 @@ func TestCompletion(t *testing.T) {
 		"up --policy per":                 "per-segment :4",
 		"demo --lanes bsd,linux~rexmit=r": "bsd,linux~rexmit=restart bsd,linux~rexmit=rto-restart :6",
 		"up --policy linux+rexmit=rest":   "linux+rexmit=restart :6",
-		"up --policy linux~+sh":           "linux~+shared-timer :6", // ~ is a blank
 		"up --cc ":                        "newreno cubic vegas :4",
 		"up --tcp g":                      "gvisor :4",
 		"up --rate trace":                 "trace:sample:cellular trace:sample:handover :4",
@@ -29,7 +28,6 @@ func TestCompletion(t *testing.T) {
 		"watch l":                         "lo :0",
 		"experiment sh":                   "show :4",
 		"analyze --js":                    "--json :4",
-		"up --netns lab --policy linux-":  "linux-jiffies :4",
 	} {
 		words := strings.Split(line, " ")
 		words[len(words)-1] = strings.ReplaceAll(words[len(words)-1], "~", " ")
