@@ -24,7 +24,6 @@ var commands = []command{
 	{"up", newUp},
 	{"nc", newNC},
 	{"link", newLink},
-	{"tail", newTail},
 	{"experiment", newExperiment},
 	{"script", newScript},
 	{"sim", newSim},

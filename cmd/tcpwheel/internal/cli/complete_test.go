@@ -11,7 +11,7 @@ import (
 func TestCompletion(t *testing.T) {
 	for line, want := range map[string]string{
 		"up --policy per":                  "per-segment :4",
-		"tail --policy bsd,linux~rexmit=r": "bsd,linux~rexmit=restart bsd,linux~rexmit=rto-restart :6",
+		"demo --lanes bsd,linux~rexmit=r":  "bsd,linux~rexmit=restart bsd,linux~rexmit=rto-restart :6",
 		"up --policy linux+rexmit=rest":    "linux+rexmit=restart :6",
 		"up --policy linux~+sh":            "linux~+shared-timer :6", // ~ is a blank
 		"up --cc ":                         "newreno cubic vegas :4",

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"tcpwheel/experiments/spelling"
-	"tcpwheel/experiments/tail"
 	"tcpwheel/internal/record"
 	"tcpwheel/internal/setting"
 	"tcpwheel/netstack/sim/script"
@@ -143,7 +142,6 @@ var records = []struct {
 	{"timer", reflect.TypeFor[events.Timer]()},
 	{"recovered", reflect.TypeFor[events.Repair]()},
 	{"link", reflect.TypeFor[link.Summary]()},
-	{"tail", reflect.TypeFor[tail.Result]()},
 	{"bench", reflect.TypeFor[wheelbench.Result]()},
 	{"accuracy", reflect.TypeFor[viewRecord]()},
 	{"replay_accuracy", reflect.TypeFor[replayAccuracyRecord]()},

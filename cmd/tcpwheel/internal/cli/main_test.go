@@ -223,7 +223,7 @@ func TestResultsThatAreNotWritten(t *testing.T) {
 		"replay --validate sample:tail-one", "replay --validate --json sample:tail-one", "replay --validate --csv sample:tail-one",
 		"samples", "samples --json", "experiment list", "experiment list --json", "experiment show vegas",
 		"script ../../../../netstack/tcp/testdata/rto-backoff.pkt", "script --json ../../../../netstack/tcp/testdata/rto-backoff.pkt",
-		"sim bench --segments 10 --runs 1", "sim bench --segments 10 --runs 1 --json", "tail --virtual", "tail --virtual --json",
+		"sim bench --segments 10 --runs 1", "sim bench --segments 10 --runs 1 --json",
 		"wheel schemes", "wheel schemes --json", "wheel bench --schemes scheme6 --workloads start-stop --n 10 --budget 1ms",
 		"wheel bench --schemes scheme6 --workloads start-stop --n 10 --budget 1ms --json", "version", "version --json", "completion bash",
 	} {
