@@ -3,7 +3,6 @@
 package cli
 
 import (
-	"net"
 	"slices"
 	"strings"
 
@@ -53,7 +52,6 @@ var argumentValues = map[string]struct {
 	"tcpwheel replay":          {sampleArguments, true},
 	"tcpwheel experiment show": {studyNames, false},
 	"tcpwheel experiment run":  {studyNames, true},
-	"tcpwheel watch":           {interfaceNames, true},
 	"tcpwheel glossary":        {glossaryTerms, false},
 }
 
@@ -140,17 +138,6 @@ func traceRates() (rates []string) {
 }
 
 func sampleArguments() []string { return prefixed(sampleNames()) }
-
-func interfaceNames() (names []string) {
-	all, err := net.Interfaces()
-	if err != nil {
-		return nil
-	}
-	for _, i := range all {
-		names = append(names, i.Name)
-	}
-	return names
-}
 
 func glossaryTerms() (names []string) {
 	for _, p := range glossary {

@@ -21,7 +21,6 @@ import (
 	"tcpwheel/netstack/tcp/events"
 	"tcpwheel/pcaps/track"
 	"tcpwheel/pcaps/truth"
-	"tcpwheel/pcaps/watch"
 	"tcpwheel/tcptimers"
 	"tcpwheel/tun/link"
 	"tcpwheel/wheel/wheelbench"
@@ -59,8 +58,7 @@ var glossary = []glossaryPart{
 		{"evidence", helpOf[track.EpisodeRecord]("evidence")},
 		{"ambiguous", helpOf[track.EpisodeRecord]("ambiguous")},
 		{"vantage", helpOf[track.EpisodeRecord]("vantage")},
-		{"settled", "an episode with its final values: one second after its end in watch, at the end of its connection in files"},
-		{"uncertain", "an episode that may be none: the kernel dropped packets meanwhile, or its connection was forgotten"},
+		{"settled", "an episode with its final values: one second after its end with --follow, at the end of its connection in files"},
 		{"gate", "a threshold that accuracy and replay --validate must pass, or they exit with 3"},
 	}},
 	{"Replays", []glossaryTerm{
@@ -137,7 +135,6 @@ var records = []struct {
 	{"judged", reflect.TypeFor[judgedRecord]()},
 	{"replays", reflect.TypeFor[replayRow]()},
 	{"wire", reflect.TypeFor[wireRecord]()},
-	{"snapshot", reflect.TypeFor[watch.Snapshot]()},
 	{"packet", reflect.TypeFor[events.Packet]()},
 	{"segment", reflect.TypeFor[events.Passed]()},
 	{"timer", reflect.TypeFor[events.Timer]()},
