@@ -17,7 +17,6 @@ var commands = []command{
 	{"demo", newDemo},
 	{"analyze", newAnalyze},
 	{"replay", newReplay},
-	{"watch", newWatch},
 	{"samples", newSamples},
 	{"accuracy", newAccuracy},
 	{"damage", newDamage},

@@ -3,7 +3,6 @@
 package cli
 
 import (
-	"net"
 	"slices"
 	"strings"
 
@@ -50,7 +49,6 @@ var argumentValues = map[string]struct {
 	"tcpwheel replay":          {sampleArguments, true},
 	"tcpwheel experiment show": {studyNames, false},
 	"tcpwheel experiment run":  {studyNames, true},
-	"tcpwheel watch":           {interfaceNames, true},
 }
 
 // completeValues lets the shell complete the values of flags and arguments of cmd and of its
@@ -136,14 +134,3 @@ func traceRates() (rates []string) {
 }
 
 func sampleArguments() []string { return prefixed(sampleNames()) }
-
-func interfaceNames() (names []string) {
-	all, err := net.Interfaces()
-	if err != nil {
-		return nil
-	}
-	for _, i := range all {
-		names = append(names, i.Name)
-	}
-	return names
-}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -25,7 +24,6 @@ func TestCompletion(t *testing.T) {
 		"experiment show v":               "vegas :4",
 		"experiment run vegas v":          ":0",
 		"experiment run exp":              "expiry :0",
-		"watch l":                         "lo :0",
 		"experiment sh":                   "show :4",
 		"analyze --js":                    "--json :4",
 	} {
@@ -34,11 +32,6 @@ func TestCompletion(t *testing.T) {
 		var out, talk bytes.Buffer
 		status := run(append([]string{"__completeNoDesc"}, words...), strings.NewReader(""), &out, &talk)
 		got := strings.Fields(strings.ReplaceAll(out.String(), " ", "~"))
-		if line == "watch l" && slices.Contains(interfaceNames(), "lo") { // there may be others
-			got = slices.DeleteFunc(got, func(s string) bool { return s != "lo" && s[0] != ':' })
-		} else if line == "watch l" {
-			continue
-		}
 		if status != exitOK || strings.Join(got, " ") != want {
 			t.Errorf("%s<TAB>: exit status %d, %q, want %q", line, status, got, want)
 		}

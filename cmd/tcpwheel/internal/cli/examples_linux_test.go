@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"net/netip"
 	"os"
 	"os/exec"
 	"slices"
@@ -80,19 +79,6 @@ func TestExamplesOverTUN(t *testing.T) {
 				}
 			}
 			switch {
-			case args[0] == "watch":
-				d, err := tun.Open(args[1], tun.Options{Netns: ns.Path()})
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer d.Close()
-				if err := netns.Configure(t.Context(), d, []netip.Prefix{netip.MustParsePrefix("10.7.0.1/24")}, nil); err != nil {
-					t.Fatal(err)
-				}
-				if err := netns.LoopbackUp(ns.Path()); err != nil {
-					t.Fatal(err)
-				}
-				end(startExample(t, ns, args), "the page: http://127.0.0.1:9100/")
 			case args[0] == "link":
 				for _, side := range []string{"a", "b"} {
 					args = append(args, "--"+side+"-netns", fmt.Sprintf("tcpwheel-example-%d-%s", os.Getpid(), side))

@@ -79,7 +79,7 @@ var unrun = map[string]string{
 }
 
 // withKernel are the commands whose examples TestExamplesOverTUN runs.
-var withKernel = []string{"up", "link", "watch"}
+var withKernel = []string{"up", "link"}
 
 // TestExamplesOfHelp runs every example of every --help, as printed except for size. Those of a
 // command run one after another in a directory of their own, and find what the earlier ones wrote.

@@ -20,7 +20,6 @@ func needLinux(what, why string) error {
 
 // What commands use of Linux.
 const (
-	tunDevices    = "its TUN devices"
-	namespaces    = "TUN devices in network namespaces"
-	packetSockets = "its packet sockets"
+	tunDevices = "its TUN devices"
+	namespaces = "TUN devices in network namespaces"
 )
