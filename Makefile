@@ -16,7 +16,7 @@ fuzz:
 	.ci/run fuzz
 
 samples: ## as root: the sample captures, anew
-	go run ./cmd/tcpwheel samples --make pcaps/samples
+	go run -C netstack/programs ./samples ../../pcaps/samples
 
 results: ## the results in docs/results.md, docs/figures, the studies' READMEs and experiments/sums.txt, anew: twelve minutes
 	rm -rf report

@@ -19,8 +19,6 @@ var commands = []command{
 	{"replay", newReplay},
 	{"watch", newWatch},
 	{"samples", newSamples},
-	{"accuracy", newAccuracy},
-	{"damage", newDamage},
 	{"up", newUp},
 	{"nc", newNC},
 	{"link", newLink},

@@ -20,7 +20,6 @@ import (
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/netstack/tcp/events"
 	"tcpwheel/pcaps/track"
-	"tcpwheel/pcaps/truth"
 	"tcpwheel/pcaps/watch"
 	"tcpwheel/tcptimers"
 	"tcpwheel/tun/link"
@@ -61,7 +60,7 @@ var glossary = []glossaryPart{
 		{"vantage", helpOf[track.EpisodeRecord]("vantage")},
 		{"settled", "an episode with its final values: one second after its end in watch, at the end of its connection in files"},
 		{"uncertain", "an episode that may be none: the kernel dropped packets meanwhile, or its connection was forgotten"},
-		{"gate", "a threshold that accuracy and replay --validate must pass, or they exit with 3"},
+		{"gate", "a threshold that replay --validate must pass, or it exits with 3"},
 	}},
 	{"Replays", []glossaryTerm{
 		{"replay", "a captured connection run again in virtual time under other timers"},
@@ -145,9 +144,6 @@ var records = []struct {
 	{"link", reflect.TypeFor[link.Summary]()},
 	{"tail", reflect.TypeFor[tail.Result]()},
 	{"bench", reflect.TypeFor[wheelbench.Result]()},
-	{"accuracy", reflect.TypeFor[viewRecord]()},
-	{"replay_accuracy", reflect.TypeFor[replayAccuracyRecord]()},
-	{"damage_row", reflect.TypeFor[truth.DamageRow]()},
 	{"simbench", reflect.TypeFor[simSeries]()},
 }
 
