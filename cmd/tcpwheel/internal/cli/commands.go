@@ -18,8 +18,6 @@ var commands = []command{
 	{"analyze", newAnalyze},
 	{"replay", newReplay},
 	{"samples", newSamples},
-	{"accuracy", newAccuracy},
-	{"damage", newDamage},
 	{"up", newUp},
 	{"link", newLink},
 	{"experiment", newExperiment},

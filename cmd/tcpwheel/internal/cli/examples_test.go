@@ -66,7 +66,6 @@ func shellWords(line string) (words []string) {
 
 // smaller are flags that let an example take less time, by the command that it calls.
 var smaller = map[string][]string{
-	"accuracy":       {"--simulated=0", "--no-tshark"},
 	"experiment run": {"--quick"},
 	"wheel bench":    {"--n=100", "--budget=1ms", "--rounds=1"},
 	"wheel lateness": {"--for=100ms"},
@@ -74,7 +73,6 @@ var smaller = map[string][]string{
 
 // unrun are the examples that TestExamplesOfHelp does not run, with the reason.
 var unrun = map[string]string{
-	"tcpwheel accuracy --kernel 5m":   "lets kernels talk for five minutes",
 	"tcpwheel experiment docs report": "rewrites the documents from a report of all studies, which takes twelve minutes",
 }
 

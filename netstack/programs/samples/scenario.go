@@ -1,4 +1,6 @@
-package kerneltruth
+//go:build linux
+
+package main
 
 import (
 	"bytes"
@@ -62,7 +64,7 @@ func ParseScenarios(text []byte) (all []Scenario, err error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&all); err != nil {
-		return nil, fmt.Errorf("kerneltruth: scenarios: %w", err)
+		return nil, fmt.Errorf("samples: scenarios: %w", err)
 	}
 	for i := range all {
 		if err := all[i].Check(); err != nil {
@@ -80,7 +82,7 @@ const (
 // Check returns an error that names the first invalid field, its value and the bound.
 func (s *Scenario) Check() error {
 	wrong := func(format string, args ...any) error {
-		return fmt.Errorf("kerneltruth: scenario %q: %s", s.Name, fmt.Sprintf(format, args...))
+		return fmt.Errorf("samples: scenario %q: %s", s.Name, fmt.Sprintf(format, args...))
 	}
 	if s.Connections < 0 || s.Connections > maxConnections {
 		return wrong("%d connections, want at most %d", s.Connections, maxConnections)

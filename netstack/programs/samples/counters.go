@@ -1,4 +1,6 @@
-package kerneltruth
+//go:build linux
+
+package main
 
 import (
 	"fmt"
@@ -21,7 +23,7 @@ var counted = map[string]bool{
 func readCounters() (map[string]uint64, error) {
 	c, err := netns.ReadCounters()
 	if err != nil {
-		return nil, fmt.Errorf("kerneltruth: %w", err)
+		return nil, fmt.Errorf("samples: %w", err)
 	}
 	maps.DeleteFunc(c, func(name string, _ uint64) bool { return !counted[name] })
 	return c, nil

@@ -1,4 +1,6 @@
-package kerneltruth
+//go:build linux
+
+package main
 
 import (
 	"compress/gzip"
@@ -13,7 +15,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -45,37 +46,25 @@ type world struct {
 	links  []*link.Link
 	trace  *tracing
 	before [2]map[string]uint64
-	late   time.Duration // the machine, while the connections ran
 }
 
 // Run runs the scenario and writes the files to the directory, which it makes. It takes as long as
 // the turns do. It overwrites existing files.
-func Run(ctx context.Context, s Scenario, dir string) error { return RunObserved(ctx, s, dir, nil) }
-
-// RunObserved is Run that calls observe, if it is not nil, before the connections begin, with a's
-// namespace and the name of its device, and calls its result after they have ended.
-func RunObserved(ctx context.Context, s Scenario, dir string, observe func(a *tun.Namespace, device string) (stop func() error, err error)) (err error) {
+func Run(ctx context.Context, s Scenario, dir string) (err error) {
 	if err := s.Check(); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("kerneltruth: %w", err)
+		return fmt.Errorf("samples: %w", err)
 	}
 	w := &world{s: s, dir: dir, port: nextPort()}
 	if w.raw, err = os.MkdirTemp("", "tcpwheel-kernels-"); err != nil {
-		return fmt.Errorf("kerneltruth: %w", err)
+		return fmt.Errorf("samples: %w", err)
 	}
 	defer os.RemoveAll(w.raw)
 	err = w.setUp()
-	stop := func() error { return nil }
-	if err == nil && observe != nil {
-		stop, err = observe(w.spaces[0], w.links[0].Device(0).Name())
-	}
 	if err == nil {
-		late := measureLateness()
 		err = w.happen(ctx)
-		w.late = late()
-		err = errors.Join(err, stop())
 	}
 	kernel, e := w.truth()
 	if err == nil {
@@ -85,7 +74,7 @@ func RunObserved(ctx context.Context, s Scenario, dir string, observe func(a *tu
 		err = e
 	}
 	if err != nil {
-		return fmt.Errorf("kerneltruth: scenario %q: %w", s.Name, err)
+		return fmt.Errorf("samples: scenario %q: %w", s.Name, err)
 	}
 	return w.write(kernel)
 }
@@ -208,9 +197,6 @@ type kernelRecord struct {
 	Release string            `json:"release"`
 	Control string            `json:"control"` // congestion control
 	Sysctls map[string]string `json:"sysctls,omitempty"`
-
-	// Late is by how much a sleeping thread overslept at most while the connections ran.
-	Late time.Duration `json:"late_ns"`
 }
 
 // truth returns the lines of kernel.jsonl.
@@ -224,7 +210,7 @@ func (w *world) truth() (lines []any, err error) {
 	}
 	release := unix.ByteSliceToString(name.Release[:])
 	version, _, _ := strings.Cut(release, "-") // what comes behind is the builder's
-	lines = append(lines, kernelRecord{"kernel", version, w.s.control(), w.s.Sysctls, w.late})
+	lines = append(lines, kernelRecord{"kernel", version, w.s.control(), w.s.Sysctls})
 	all, err := w.trace.read()
 	if err != nil {
 		return nil, err
@@ -276,7 +262,7 @@ func (w *world) write(kernel []any) error {
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("kerneltruth: %w", err)
+			return fmt.Errorf("samples: %w", err)
 		}
 		err = compress(filepath.Join(w.dir, to), func(out io.Writer) error {
 			_, err := io.Copy(out, in)
@@ -302,14 +288,14 @@ func (w *world) write(kernel []any) error {
 func compress(name string, write func(io.Writer) error) (err error) {
 	out, err := os.Create(name)
 	if err != nil {
-		return fmt.Errorf("kerneltruth: %w", err)
+		return fmt.Errorf("samples: %w", err)
 	}
 	z, err := gzip.NewWriterLevel(out, gzip.BestCompression)
 	if err == nil {
 		err = errors.Join(write(z), z.Close())
 	}
 	if err = errors.Join(err, out.Close()); err != nil {
-		return fmt.Errorf("kerneltruth: %w", err)
+		return fmt.Errorf("samples: %w", err)
 	}
 	return nil
 }

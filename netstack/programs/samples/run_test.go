@@ -1,4 +1,6 @@
-package kerneltruth
+//go:build linux
+
+package main
 
 import (
 	"compress/gzip"

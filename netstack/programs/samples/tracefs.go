@@ -1,4 +1,6 @@
-package kerneltruth
+//go:build linux
+
+package main
 
 import (
 	"errors"
@@ -32,15 +34,15 @@ func startTracing(port uint16) (t *tracing, err error) {
 		}
 	}
 	if root == "" {
-		return nil, fmt.Errorf("kerneltruth: no tracefs: mount it: mount -t tracefs none /sys/kernel/tracing: %w", fs.ErrNotExist)
+		return nil, fmt.Errorf("samples: no tracefs: mount it: mount -t tracefs none /sys/kernel/tracing: %w", fs.ErrNotExist)
 	}
 	t = &tracing{dir: filepath.Join(root, "instances", fmt.Sprintf("tcpwheel-%d-%d", os.Getpid(), instances.Add(1)))}
 	if err := os.Mkdir(t.dir, 0o700); err != nil {
-		return nil, fmt.Errorf("kerneltruth: %w", err)
+		return nil, fmt.Errorf("samples: %w", err)
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(fmt.Errorf("kerneltruth: %w", err), t.stop())
+			err = errors.Join(fmt.Errorf("samples: %w", err), t.stop())
 		}
 	}()
 	filter := fmt.Sprintf("sport == %d || dport == %d", port, port)
@@ -82,7 +84,7 @@ func sinceBoot() (offset int64, err error) {
 func (t *tracing) read() ([]Retransmission, error) {
 	in, err := os.Open(filepath.Join(t.dir, "trace"))
 	if err != nil {
-		return nil, fmt.Errorf("kerneltruth: %w", err)
+		return nil, fmt.Errorf("samples: %w", err)
 	}
 	defer in.Close()
 	return parseTrace(in, t.offset)
@@ -91,7 +93,7 @@ func (t *tracing) read() ([]Retransmission, error) {
 // stop removes the instance.
 func (t *tracing) stop() error {
 	if err := os.Remove(t.dir); err != nil {
-		return fmt.Errorf("kerneltruth: %w", err)
+		return fmt.Errorf("samples: %w", err)
 	}
 	return nil
 }

@@ -1,4 +1,6 @@
-package kerneltruth
+//go:build linux
+
+package main
 
 import (
 	"bufio"
@@ -67,7 +69,7 @@ func parseTrace(in io.Reader, offset int64) (all []Retransmission, err error) {
 		cpu, at, what, ok := splitEvent(line)
 		if !ok {
 			if strings.Contains(line, "LOST") && strings.Contains(line, "EVENTS") {
-				return nil, fmt.Errorf("kerneltruth: the trace has lost events: %s", strings.TrimSpace(line))
+				return nil, fmt.Errorf("samples: the trace has lost events: %s", strings.TrimSpace(line))
 			}
 			continue
 		}
@@ -95,7 +97,7 @@ func parseTrace(in io.Reader, offset int64) (all []Retransmission, err error) {
 		}
 	}
 	if err := scan.Err(); err != nil {
-		return nil, fmt.Errorf("kerneltruth: trace: %w", err)
+		return nil, fmt.Errorf("samples: trace: %w", err)
 	}
 	for _, e := range events {
 		e.guess()

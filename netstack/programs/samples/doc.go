@@ -1,13 +1,17 @@
-// Package kerneltruth runs connections between the TCPs of two kernels over emulated links, for the
-// command tcpwheel samples and its tests. It records the truth about each transmission: its fate,
-// from the links' logs, and the cause of each retransmission, from the kernel's own trace.
+//go:build linux
+
+// Samples runs connections between the TCPs of two kernels over emulated links, and writes captures
+// of them. It records the truth about each transmission: its fate, from the links' logs, and the
+// cause of each retransmission, from the kernel's own trace. It made the folder pcaps/samples.
 //
 // # Usage
 //
-//	err := kerneltruth.Run(ctx, scenario, "samples/tail")
+//	samples DIR [NAME...]
 //
-// A Scenario is data: links, connections, and the turns of each connection. The ends are the
-// namespaces a and b. Scenario.Far puts a router between them, whose capture is called middle.
+// It runs the scenarios of DIR/scenarios.json, or only those with these names, and writes the files
+// of each to DIR/NAME, and DIR/README.md. A Scenario is data: links, connections, and the turns of
+// each connection. The ends are the namespaces a and b. Scenario.Far puts a router between them,
+// whose capture is called middle.
 //
 // # Files
 //
@@ -17,8 +21,7 @@
 //	middle.pcapng.gz            packets at the router, on its side towards a
 //	fates.jsonl.gz              the log of the link at a, in the format of tun/link
 //	far-fates.jsonl.gz          the log of the link at b, if there is a router
-//	kernel.jsonl.gz             the kernel's release and the machine's lateness, each Retransmission,
-//	                            both ends' Counters
+//	kernel.jsonl.gz             the kernel's release, each Retransmission, both ends' Counters
 //
 // # The kernel's trace
 //
@@ -28,12 +31,8 @@
 // the last means go-back-N after a timeout. Run makes its own tracing instance, which traces only
 // the scenario's connections, and removes it.
 //
-// # Concurrency
-//
-// Runs may be concurrent. Each has its own namespaces and ports.
-//
 // # Limitations
 //
 // Linux only, as root, with tracefs mounted. Tests of capture analysis need none of this: they read
 // the files.
-package kerneltruth
+package main
