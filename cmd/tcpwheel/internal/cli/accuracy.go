@@ -107,7 +107,7 @@ func newAccuracy() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.IntVar(&a.simulated, "simulated", 2, "simulate this many `times` 540 connections and the\ncaptures of 90 trials of replay; 0 for none")
+	f.IntVar(&a.simulated, "simulated", 2, "simulate this many `times` 540 connections and the captures of 90 trials of replay; 0 for none")
 	f.StringVar(&a.captures, "captures", "", "also replay all captures below this `directory`")
 	durationFlag(f, &a.kernel, "kernel", "", "run random scenarios between kernels for so long, as root")
 	f.Uint64Var(&a.seed, "seed", 1, "seed of the first random scenario")
@@ -115,7 +115,7 @@ func newAccuracy() *cobra.Command {
 	f.BoolVar(&a.noTshark, "no-tshark", false, "do not run tshark")
 	f.BoolVar(&a.differences, "differences", false, "print each error, to standard error those of analyze")
 	f.BoolVar(&a.details, "details", false, "also print what was found for each kind, and tshark's labels")
-	f.StringVar(&a.damage, "damage", "none", "damage the captures on purpose, and compare: short, long\nor none")
+	f.StringVar(&a.damage, "damage", "none", "damage the captures on purpose, and compare: short, long or none")
 	f.StringSliceVar(&a.damageKinds, "damage-kinds", nil, "only these damages, as damage --list names them")
 	f.BoolVar(&a.asJSON, "json", false, "print one JSON object per line")
 	return cmd

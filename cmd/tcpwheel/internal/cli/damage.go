@@ -66,7 +66,7 @@ func newDamage() *cobra.Command {
 	f := cmd.Flags()
 	f.Uint64Var(&d.seed, "seed", 1, "seed of what is random")
 	f.BoolVar(&d.list, "list", false, "list the kinds and what each does")
-	f.BoolVar(&d.comments, "comments", false, "name in a comment of each packet the packets of IN that\nit was made from")
+	f.BoolVar(&d.comments, "comments", false, "name in a comment of each packet the packets of IN that it was made from")
 	f.BoolVar(&d.asJSON, "json", false, "print the list, or the counts, as JSON")
 	return cmd
 }
