@@ -212,7 +212,7 @@ func (s *Host) Report(selected Selection) Report {
 
 func (s *Host) tcpReport() TCPReport {
 	c := &s.config
-	r := TCPReport{Name: cmp.Or(c.TCP, Ours), Control: cmp.Or(c.Control, "cubic")}
+	r := TCPReport{Name: cmp.Or(c.TCP, Ours), Control: "cubic"}
 	if k := c.KeepAlive; k.Enable {
 		r.KeepAlive = fmt.Sprintf("%v,%v,%d", k.Idle, k.Interval, k.Count)
 	}

@@ -23,7 +23,6 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/link/loopback"
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 
-	"tcpwheel/internal/setting"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sockets"
 	"tcpwheel/netstack/tcp/events"
@@ -217,8 +216,7 @@ func TestPacing(t *testing.T) {
 	const delay, segments = 20 * time.Millisecond, 10
 	spread := func(paced bool) (first, last time.Duration, releases int) {
 		file := filepath.Join(t.TempDir(), "trace.jsonl")
-		s := newTestHost(t, Config{Trace: file, Policy: "per-segment@100us", Link: sim.LinkConfig{Delay: delay},
-			Settings: []setting.Change{{Name: "pacing", Text: strconv.FormatBool(paced)}}})
+		s := newTestHost(t, Config{Trace: file, Policy: "per-segment@100us pacing=" + strconv.FormatBool(paced), Link: sim.LinkConfig{Delay: delay}})
 		s.getBytes(stackAddrs[0].Addr(), 100_000)
 		if got := strings.Contains(s.String(), "delayed ACKs 40ms, paced, cubic"); got != paced {
 			t.Errorf("the banner is %q with pacing %t", s, paced)

@@ -24,7 +24,6 @@ import (
 var flagValues = map[string]func() []string{
 	"policy":        tcptimers.Names,
 	"replay policy": replay.PolicyNames,
-	"cc":            congestion.Names,
 	"control":       congestion.Names,
 	"lanes":         func() []string { return append(tcptimers.Names(), up.GVisor) },
 	"tcp":           func() []string { return []string{up.Ours, up.GVisor} },

@@ -12,7 +12,6 @@ func TestCompletion(t *testing.T) {
 		"up --policy per":                 "per-segment :4",
 		"demo --lanes bsd,linux~rexmit=r": "bsd,linux~rexmit=restart bsd,linux~rexmit=rto-restart :6",
 		"up --policy linux+rexmit=rest":   "linux+rexmit=restart :6",
-		"up --cc ":                        "newreno cubic vegas :4",
 		"up --tcp g":                      "gvisor :4",
 		"up --rate trace":                 "trace:sample:cellular trace:sample:handover :4",
 		"replay --policy captured,wind":   "captured,windows :4",

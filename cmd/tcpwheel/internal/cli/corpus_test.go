@@ -28,7 +28,6 @@ func TestWhatIsElsewhere(t *testing.T) {
 		"replay gs://bucket/":               "gs://bucket/",
 		"analyze azblob://c/x y.pcap":       "azblob://c/x",
 		"analyze --parquet tables x.pcap":   "--parquet",
-		"replay --shard 0/2 x.pcap":         "--shard",
 		"analyze --anonymous s3://bucket/x": "--anonymous",
 	} {
 		var stdout, stderr bytes.Buffer

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"tcpwheel/cmd/tcpwheel/internal/clitest"
 	"tcpwheel/wheel"
@@ -43,6 +44,49 @@ func TestReport(t *testing.T) {
 		if got := report(&b, test.err); got != test.want || b.String() != test.text {
 			t.Errorf("report(%v) = %d, %q, want %d, %q", test.err, got, b.String(), test.want, test.text)
 		}
+	}
+}
+
+// Bounds of what a user must read: commands in the help of the program, and flags of a command.
+// The flags of a group, as those of the link, count apart.
+const (
+	mostCommands = 15
+	mostFlags    = 20
+)
+
+// TestHelpIsShort counts commands and flags, and wants texts of flags in one line, which the help
+// wraps.
+func TestHelpIsShort(t *testing.T) {
+	var visit func(cmd *cobra.Command)
+	visit = func(cmd *cobra.Command) {
+		n := map[string]int{}
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if strings.Contains(f.Usage, "\n") {
+				t.Errorf("%s: the text of --%s has line breaks", cmd.CommandPath(), f.Name)
+			}
+			if !f.Hidden {
+				n[strings.Join(f.Annotations[flagGroup], "")]++
+			}
+		})
+		for group, n := range n {
+			if n > mostFlags {
+				t.Errorf("%s: %d flags %s, want at most %d", cmd.CommandPath(), n, group, mostFlags)
+			}
+		}
+		for _, sub := range cmd.Commands() {
+			visit(sub)
+		}
+	}
+	root := newRoot(nil, nil, io.Discard, io.Discard)
+	visit(root)
+	commands := 0
+	for _, cmd := range root.Commands() {
+		if cmd.IsAvailableCommand() || cmd.Name() == "help" {
+			commands++
+		}
+	}
+	if commands > mostCommands {
+		t.Errorf("%d commands, want at most %d", commands, mostCommands)
 	}
 }
 

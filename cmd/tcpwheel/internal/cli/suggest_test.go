@@ -17,7 +17,7 @@ func TestWrongWords(t *testing.T) {
 		up + "--policy per-segmnt@1ms":            "per-segment",
 		"demo --lanes gvizor":                     "gvisor",
 		"replay --policy linus sample:burst":      "linux",
-		up + "--cc cubik":                         "cubic",
+		up + "--policy linux+cc=cubik":            "cubic",
 		up + "--loss bernouli:0.1":                "bernoulli",
 		up + "--rate trace:sample:celular":        "cellular",
 		"wheel bench --schemes shceme6":           "scheme6",
