@@ -1,4 +1,4 @@
-package outage
+package comb
 
 import (
 	"cmp"
@@ -19,28 +19,28 @@ import (
 )
 
 const (
-	combPayload = 1448  // bytes of the lost segment
-	combShown   = 20000 // milliseconds in Comb
+	payload = 1448  // bytes of the lost segment
+	shown   = 20000 // milliseconds in Comb
 )
 
-func combCells(p *combPlan) (all []experiments.Cell[combCell]) {
+func cells(p *Plan) (all []experiments.Cell[Cell]) {
 	add := func(tm testbed.Timers, straddles bool) {
 		for seed := 1; seed <= p.Seeds; seed++ {
 			name := fmt.Sprintf("timers=%q seed=%d", tm, seed)
 			if straddles {
 				name += " straddling"
 			}
-			all = append(all, experiments.Cell[combCell]{
+			all = append(all, experiments.Cell[Cell]{
 				Name: name, Cost: 4e-5 * float64(p.Connections),
-				Run: func(context.Context) (combCell, error) {
-					return combOutage(p, tm, combCell{Straddles: straddles, Seed: seed})
+				Run: func(context.Context) (Cell, error) {
+					return runOutage(p, tm, Cell{Straddles: straddles, Seed: seed})
 				},
 			})
 		}
 	}
-	all = append(all, experiments.Cell[combCell]{Name: "mixed", Cost: 5e-5 * float64(p.Connections),
-		Run: func(context.Context) (combCell, error) {
-			return combOutage(p, p.BSD, combCell{Mixed: true, Seed: 1})
+	all = append(all, experiments.Cell[Cell]{Name: "mixed", Cost: 5e-5 * float64(p.Connections),
+		Run: func(context.Context) (Cell, error) {
+			return runOutage(p, p.BSD, Cell{Mixed: true, Seed: 1})
 		}})
 	add(p.BSD, true)
 	add(p.BSD, false)
@@ -50,24 +50,24 @@ func combCells(p *combPlan) (all []experiments.Cell[combCell]) {
 	if !slices.ContainsFunc(p.Timers, func(tm testbed.Timers) bool { return tm.Text == p.Shipped.Text }) {
 		add(p.Shipped, false)
 	}
-	return append(all, combGvisorCells(p)...)
+	return append(all, gvisorCells(p)...)
 }
 
-// combAction is a connection's action at an instant: it opens, or it sends a segment.
-type combAction struct {
+// action is a connection's action at an instant: it opens, or it sends a segment.
+type action struct {
 	at   wheel.Time
 	conn int
 	open bool
 }
 
-// combSchedule returns the actions in order: each connection opens, sends a segment in a later
+// schedule returns the actions in order: each connection opens, sends a segment in a later
 // tick, and one in the outage. The first two happen within a tick, so that 4.4BSD counts no tick in
 // a round trip. The random numbers are the same for all timers.
 //
 // If mixed, a third of the connections has its last sample cross a tick, which leaves 4.4BSD's
 // estimator at a timeout of 5 ticks. Another third has a sample within a tick after that one, which
 // leaves it at 4.
-func combSchedule(p *combPlan, start wheel.Time, seed int, mixed bool) (all []combAction) {
+func schedule(p *Plan, start wheel.Time, seed int, mixed bool) (all []action) {
 	const slow = tcptimers.SlowTick
 	draw := func(conn, what int) float64 { return testbed.Uniform(uint64(seed), 0xe19, uint64(conn), uint64(what)) }
 	for conn := range p.Connections {
@@ -79,31 +79,31 @@ func combSchedule(p *combPlan, start wheel.Time, seed int, mixed bool) (all []co
 			return wheel.Time(time.Duration(tick+1)*slow - time.Duration((0.1+float64(0.8*draw(conn,
 				5)))*float64(p.RTT)))
 		}
-		opens := int(draw(conn, 0) * combWarmTicks / 2)
-		last := within(opens+combWarmTicks/2, 2)
-		all = append(all, combAction{within(opens, 1), conn, true})
+		opens := int(draw(conn, 0) * warmTicks / 2)
+		last := within(opens+warmTicks/2, 2)
+		all = append(all, action{within(opens, 1), conn, true})
 		if mixed {
-			all = append(all, combAction{within(opens+2, 4), conn, false}) // the estimator comes to rest
+			all = append(all, action{within(opens+2, 4), conn, false}) // the estimator comes to rest
 			switch conn % 3 {
 			case 1:
-				all = append(all, combAction{across(opens + 4), conn, false})
+				all = append(all, action{across(opens + 4), conn, false})
 			case 2:
-				last = across(opens + combWarmTicks/2)
+				last = across(opens + warmTicks/2)
 			}
 		}
 		all = append(all,
-			combAction{last, conn, false},
-			combAction{start.Add(time.Duration(draw(conn, 3) * float64(p.Outage))), conn, false})
+			action{last, conn, false},
+			action{start.Add(time.Duration(draw(conn, 3) * float64(p.Outage))), conn, false})
 	}
-	slices.SortStableFunc(all, func(a, b combAction) int { return cmp.Compare(a.at, b.at) })
+	slices.SortStableFunc(all, func(a, b action) int { return cmp.Compare(a.at, b.at) })
 	return all
 }
 
-// combWarmTicks is 4.4BSD's ticks for the connections to open and to measure their round trips.
-const combWarmTicks = 12
+// warmTicks is 4.4BSD's ticks for the connections to open and to measure their round trips.
+const warmTicks = 12
 
-// combCounter is a sim.Tap on the link to the server.
-type combCounter struct {
+// counter is a sim.Tap on the link to the server.
+type counter struct {
 	start       wheel.Time // of the outage
 	bins        []int      // retransmissions, by the millisecond
 	second      []int      // first retransmissions, by the millisecond
@@ -114,14 +114,14 @@ type combCounter struct {
 }
 
 // Sent implements sim.Tap.
-func (c *combCounter) Sent(now wheel.Time, d *host.Datagram, f sim.Fate) {
+func (c *counter) Sent(now wheel.Time, d *host.Datagram, f sim.Fate) {
 	if d.Start != d.End {
 		c.sent(now, int(d.Attempt), f)
 	}
 }
 
 // sent counts a transmission of a data segment.
-func (c *combCounter) sent(now wheel.Time, attempt int, f sim.Fate) {
+func (c *counter) sent(now wheel.Time, attempt int, f sim.Fate) {
 	if now < c.start || attempt < 2 {
 		return
 	}
@@ -142,24 +142,24 @@ func (c *combCounter) sent(now wheel.Time, attempt int, f sim.Fate) {
 }
 
 // Arrived implements sim.Tap.
-func (c *combCounter) Arrived(now wheel.Time, d *host.Datagram) {
+func (c *counter) Arrived(now wheel.Time, d *host.Datagram) {
 	c.arrived(now, d.Body.Header.SrcPort, int(d.Attempt))
 }
 
 // arrived counts the arrival of a packet from a port of the client.
-func (c *combCounter) arrived(now wheel.Time, port uint16, attempt int) {
+func (c *counter) arrived(now wheel.Time, port uint16, attempt int) {
 	if now >= c.start && attempt > 1 && !c.repaired[port] {
 		c.repaired[port] = true
 		c.times = append(c.times, now.Sub(c.start))
 	}
 }
 
-// combBegins is the begin of the outage: one of 4.4BSD's sweeps, when all connections have measured
+// begins is the begin of the outage: one of 4.4BSD's sweeps, when all connections have measured
 // their round trips.
-const combBegins = wheel.Time((combWarmTicks + 1) * tcptimers.SlowTick)
+const begins = wheel.Time((warmTicks + 1) * tcptimers.SlowTick)
 
 // links returns the link to the server, which loses all packets in the outage, and the link back.
-func (p *combPlan) links(start wheel.Time) (up, down sim.LinkConfig) {
+func (p *Plan) links(start wheel.Time) (up, down sim.LinkConfig) {
 	down = sim.LinkConfig{Rate: uint64(p.Rate), Overhead: 38, Queue: sim.Limit{Packets: uint32(p.Queue)},
 		Delay: p.RTT / 2}
 	up = down
@@ -169,27 +169,27 @@ func (p *combPlan) links(start wheel.Time) (up, down sim.LinkConfig) {
 }
 
 // counter returns a counter for the whole watch.
-func (p *combPlan) counter(start wheel.Time) *combCounter {
+func (p *Plan) counter(start wheel.Time) *counter {
 	ms := int(p.Watch / time.Millisecond)
-	return &combCounter{start: start, bins: make([]int, ms), second: make([]int, ms)}
+	return &counter{start: start, bins: make([]int, ms), second: make([]int, ms)}
 }
 
-// combConfig returns the configuration of both engines.
-func combConfig(tm testbed.Timers) tcp.Config {
+// config returns the configuration of both engines.
+func config(tm testbed.Timers) tcp.Config {
 	tm.Policy.DelAck = tcptimers.DelAckConfig{Every: 1}
 	cfg := tm.Config()
 	cfg.Control = "newreno"
 	return cfg
 }
 
-// combOutage runs the connections of a cell through the outage.
-func combOutage(p *combPlan, tm testbed.Timers, c combCell) (combCell, error) {
+// runOutage runs the connections of a cell through the outage.
+func runOutage(p *Plan, tm testbed.Timers, c Cell) (Cell, error) {
 	c.Timers = tm.Text
-	start := combBegins
+	start := begins
 	if c.Straddles {
 		start = start.Add(tcptimers.SlowTick / 2)
 	}
-	cfg := combConfig(tm)
+	cfg := config(tm)
 	lossy, link := p.links(start)
 	pair, err := testbed.NewPair(testbed.PairPlan{Seed: uint64(c.Seed), Client: cfg, Server: cfg, Up: lossy,
 		Down: link})
@@ -209,7 +209,7 @@ func combOutage(p *combPlan, tm testbed.Timers, c combCell) (combCell, error) {
 	}
 	sessions := make([]*host.Session, p.Connections)
 	rtos := map[time.Duration]bool{}
-	for _, a := range combSchedule(p, start, c.Seed, c.Mixed) {
+	for _, a := range schedule(p, start, c.Seed, c.Mixed) {
 		pair.Run(a.at)
 		switch s := sessions[a.conn]; {
 		case a.open:
@@ -224,7 +224,7 @@ func combOutage(p *combPlan, tm testbed.Timers, c combCell) (combCell, error) {
 			if a.at >= start {
 				rtos[s.Conn().Info(a.at).RTO] = true
 			}
-			s.Write(combPayload, 0)
+			s.Write(payload, 0)
 		}
 	}
 	pair.Run(start.Add(p.Watch))
@@ -237,14 +237,14 @@ func combOutage(p *combPlan, tm testbed.Timers, c combCell) (combCell, error) {
 }
 
 // fill fills in the counts of the tap.
-func (c *combCell) fill(p *combPlan, tap *combCounter) {
+func (c *Cell) fill(p *Plan, tap *counter) {
 	for bin, n := range tap.bins {
 		at := time.Duration(bin) * time.Millisecond
 		c.Retransmitted += n
 		if n > c.Peak {
 			c.Peak, c.PeakAt = n, at
 		}
-		if c.Seed == 1 && n > 0 && bin < combShown {
+		if c.Seed == 1 && n > 0 && bin < shown {
 			c.Comb = append(c.Comb, [2]int{bin, n})
 		}
 		if m := tap.second[bin]; m > 0 {

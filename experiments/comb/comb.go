@@ -1,6 +1,8 @@
-package outage
+// Package comb is study E19, whether coarse ticks retransmit all at once after an outage.
+package comb
 
 import (
+	"embed"
 	"fmt"
 	"time"
 
@@ -10,8 +12,11 @@ import (
 	"tcpwheel/tcptimers"
 )
 
-// combPlan is the plan of the study.
-type combPlan struct {
+//go:embed *.md *.yaml
+var files embed.FS
+
+// Plan is the plan of the study.
+type Plan struct {
 	Connections int              `plan:"connections" min:"10" max:"28000"`
 	RTT         time.Duration    `plan:"rtt" min:"1ms" max:"1s"`
 	Outage      time.Duration    `plan:"outage" min:"10ms" max:"500ms"`
@@ -25,8 +30,8 @@ type combPlan struct {
 	GVisorSeeds int              `plan:"gvisor_seeds" min:"1" max:"1000"`
 }
 
-// combCell is the retransmissions under some timers and one seed.
-type combCell struct {
+// Cell is the retransmissions under some timers and one seed.
+type Cell struct {
 	Timers    string `json:"timers" help:"of the client"`
 	Straddles bool   `json:"straddles,omitempty" help:"whether the outage straddles a sweep"`
 	Mixed     bool   `json:"mixed,omitempty" help:"whether timeouts are of 3, 4 and 5 ticks"`
@@ -50,9 +55,9 @@ type combCell struct {
 	Comb          [][2]int      `json:"comb,omitempty"` // seed 1: millisecond, retransmissions
 }
 
-// combRow is a run, or with the seed 1 also a millisecond of it: columns of claims.yaml.
-type combRow struct {
-	combCell
+// row is a run, or with the seed 1 also a millisecond of it: columns of claims.yaml.
+type row struct {
+	Cell
 	Kind  string        `json:"kind" help:"of the timers: sweep, shared tick, own phase, shipped or gvisor"`
 	Label string        `json:"label" help:"their short name"`
 	Tick  time.Duration `json:"tick_ns" help:"of expiry"`
@@ -62,16 +67,16 @@ type combRow struct {
 	Sent int           `json:"sent" help:"retransmissions in that millisecond"`
 }
 
-// combRows returns the runs, each with its milliseconds.
-func combRows(p *combPlan, cells []combCell) (all []combRow) {
+// rows returns the runs, each with its milliseconds.
+func rows(p *Plan, cells []Cell) (all []row) {
 	named := map[string]testbed.Timers{}
 	for _, tm := range append([]testbed.Timers{p.Shipped, p.BSD}, p.Timers...) {
 		named[tm.Text] = tm
 	}
 	for _, c := range cells {
-		r := combRow{combCell: c, Kind: "gvisor", Label: c.Timers}
+		r := row{Cell: c, Kind: "gvisor", Label: c.Timers}
 		if tm, ok := named[c.Timers]; ok {
-			r.Kind, r.Label, r.Tick = combKind(p, tm), combLabel(tm), tm.Policy.Tick
+			r.Kind, r.Label, r.Tick = kindOf(p, tm), label(tm), tm.Policy.Tick
 		}
 		switch {
 		case c.Straddles:
@@ -88,7 +93,7 @@ func combRows(p *combPlan, cells []combCell) (all []combRow) {
 	return all
 }
 
-func combKind(p *combPlan, tm testbed.Timers) string {
+func kindOf(p *Plan, tm testbed.Timers) string {
 	switch {
 	case tm.Text == p.Shipped.Text:
 		return "shipped"
@@ -100,8 +105,8 @@ func combKind(p *combPlan, tm testbed.Timers) string {
 	return "shared tick"
 }
 
-// combLabel returns a short name of timers.
-func combLabel(tm testbed.Timers) string {
+// label returns a short name of timers.
+func label(tm testbed.Timers) string {
 	p := &tm.Policy
 	switch {
 	case p.Phase == tcptimers.PhaseCountdown:
@@ -114,10 +119,10 @@ func combLabel(tm testbed.Timers) string {
 	return "tick of " + p.Tick.String()
 }
 
-// Comb is the study.
-var Comb = declared.DefineRows(experiments.Spec[combPlan, combCell]{
-	ID: "E19", Name: "comb", Bed: "pair", Class: experiments.Exact, Folder: "outage/comb", Files: files,
-	Check: func(p *combPlan) error {
+// Study is the study.
+var Study = declared.DefineRows(experiments.Spec[Plan, Cell]{
+	ID: "E19", Name: "comb", Bed: "pair", Class: experiments.Exact, Files: files,
+	Check: func(p *Plan) error {
 		if p.BSD.Policy.Phase != tcptimers.PhaseCountdown {
 			return fmt.Errorf("bsd: %q, want timers with phase=countdown, such as bsd", p.BSD.Text)
 		}
@@ -130,13 +135,13 @@ var Comb = declared.DefineRows(experiments.Spec[combPlan, combCell]{
 		}
 		return nil
 	},
-	Applies: func(p *combPlan) error {
-		// combSchedule puts an exchange and the next one into neighbouring ticks.
+	Applies: func(p *Plan) error {
+		// schedule puts an exchange and the next one into neighbouring ticks.
 		if most := tcptimers.SlowTick / 4; p.RTT > most {
 			return fmt.Errorf("a round trip of %v is longer than a quarter of 4.4BSD's tick, %v: its connections "+
 				"cannot measure it within a tick", p.RTT, most)
 		}
 		return nil
 	},
-	Cells: combCells,
-}, combRows)
+	Cells: cells,
+}, rows)

@@ -1,4 +1,4 @@
-package outage
+package comb
 
 import (
 	"testing"
@@ -10,9 +10,9 @@ import (
 	"tcpwheel/experiments/internal/testbed"
 )
 
-// combSmall is a plan for about a second of work.
-func combSmall() *combPlan {
-	return &combPlan{
+// small is a plan for about a second of work.
+func small() *Plan {
+	return &Plan{
 		Connections: 1000, RTT: 10 * time.Millisecond, Outage: 500 * time.Millisecond, Rate: 100_000_000, Queue: 100,
 		Watch: 10 * time.Second,
 		BSD:   testbed.MustTimers("bsd"),
@@ -26,8 +26,8 @@ func combSmall() *combPlan {
 }
 
 func TestComb(t *testing.T) {
-	p := combSmall()
-	out := combJudged(t, p, studytest.Cells(t, combCells(p)))
+	p := small()
+	out := judged(t, p, studytest.Cells(t, cells(p)))
 	studytest.Check(t, out)
 	// At 2 per millisecond, chance bunches up to 10 in one: more than a hundredth of 1000.
 	studytest.WantOthers(t, out, experiments.Reproduced, "peaks")
@@ -36,8 +36,8 @@ func TestComb(t *testing.T) {
 // TestCombTooth follows a tooth of 1000 segments: the link takes one and the queue 100, and the
 // rest meet again.
 func TestCombTooth(t *testing.T) {
-	p := combSmall()
-	c, err := combOutage(p, p.BSD, combCell{Seed: 1})
+	p := small()
+	c, err := runOutage(p, p.BSD, Cell{Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,9 +56,9 @@ func TestCombFalsifier(t *testing.T) {
 	if testing.Short() {
 		t.Skip("results are the same under the race detector, which takes ten times as long")
 	}
-	p := combSmall()
-	all := studytest.Cells(t, combCells(p))
-	fine := all[len(all)-2-len(combGvisors)]
+	p := small()
+	all := studytest.Cells(t, cells(p))
+	fine := all[len(all)-2-len(gvisors)]
 	if fine.Mixed || fine.Straddles {
 		t.Fatalf("%+v is no cell of fine timers", fine)
 	}
@@ -69,12 +69,12 @@ func TestCombFalsifier(t *testing.T) {
 			all[i].Timers, all[i].Straddles = "bsd", straddles
 		}
 	}
-	out := combJudged(t, p, all)
+	out := judged(t, p, all)
 	studytest.Want(t, out, experiments.NotReproduced, "one-bin", "two-bins", "ratio", "ratio-straddling", "peaks",
 		"drops")
 }
 
-func combJudged(t *testing.T, p *combPlan, cells []combCell) *experiments.Outcome {
+func judged(t *testing.T, p *Plan, cells []Cell) *experiments.Outcome {
 	t.Helper()
-	return studytest.Judge(t, declared.Judge[combPlan, combRow](files, "comb"), p, combRows(p, cells))
+	return studytest.Judge(t, declared.Judge[Plan, row](files, "."), p, rows(p, cells))
 }

@@ -1,4 +1,4 @@
-package outage
+package comb
 
 import (
 	"context"
@@ -13,31 +13,31 @@ import (
 	"tcpwheel/wheel"
 )
 
-// combGvisorPayload is the bytes that fit into a segment of gVisor's with any SACK blocks.
-const combGvisorPayload = 1400
+// gvisorPayload is the bytes that fit into a segment of gVisor's with any SACK blocks.
+const gvisorPayload = 1400
 
-// combGvisors are gVisor's own TCP with the floor of the other timers and without RACK and its
+// gvisors are gVisor's own TCP with the floor of the other timers and without RACK and its
 // probe, and with its defaults.
-var combGvisors = []testbed.Subject{{Kind: testbed.GVisor, Floor: time.Second, NoRACK: true}, {Kind: testbed.GVisor}}
+var gvisors = []testbed.Subject{{Kind: testbed.GVisor, Floor: time.Second, NoRACK: true}, {Kind: testbed.GVisor}}
 
-func combGvisorCells(p *combPlan) (all []experiments.Cell[combCell]) {
-	for _, g := range combGvisors {
+func gvisorCells(p *Plan) (all []experiments.Cell[Cell]) {
+	for _, g := range gvisors {
 		for seed := 1; seed <= p.GVisorSeeds; seed++ {
-			all = append(all, experiments.Cell[combCell]{
+			all = append(all, experiments.Cell[Cell]{
 				Name: fmt.Sprintf("timers=%q seed=%d", g, seed), Cost: 4e-4 * float64(p.Connections),
-				Run: func(context.Context) (combCell, error) { return combOnStacks(p, g, seed) },
+				Run: func(context.Context) (Cell, error) { return onStacks(p, g, seed) },
 			})
 		}
 	}
 	return all
 }
 
-// combOnStacks is combOutage with a subject in a gVisor stack as the client.
-func combOnStacks(p *combPlan, g testbed.Subject, seed int) (combCell, error) {
-	c := combCell{Timers: g.String(), Seed: seed}
-	up, down := p.links(combBegins)
-	counter := p.counter(combBegins)
-	s, err := testbed.NewStacks(testbed.StacksPlan{Seed: uint64(seed), Client: g, Server: combConfig(p.Shipped),
+// onStacks is runOutage with a subject in a gVisor stack as the client.
+func onStacks(p *Plan, g testbed.Subject, seed int) (Cell, error) {
+	c := Cell{Timers: g.String(), Seed: seed}
+	up, down := p.links(begins)
+	counter := p.counter(begins)
+	s, err := testbed.NewStacks(testbed.StacksPlan{Seed: uint64(seed), Client: g, Server: config(p.Shipped),
 		Up: up, Down: down})
 	if err != nil {
 		return c, err
@@ -54,7 +54,7 @@ func combOnStacks(p *combPlan, g testbed.Subject, seed int) (combCell, error) {
 	}
 	s.Serve(func(*sockets.Conn) error { return nil })
 	conns := make([]*sockets.Conn, p.Connections)
-	for _, a := range combSchedule(p, combBegins, seed, false) {
+	for _, a := range schedule(p, begins, seed, false) {
 		if err = s.Run(a.at, nil); err != nil {
 			break
 		}
@@ -69,10 +69,10 @@ func combOnStacks(p *combPlan, g testbed.Subject, seed int) (combCell, error) {
 			err = fmt.Errorf("connection %d is not open when it must send", a.conn)
 			break
 		}
-		s.Write(conns[a.conn], combGvisorPayload)
+		s.Write(conns[a.conn], gvisorPayload)
 	}
 	if err == nil {
-		err = s.Run(combBegins.Add(p.Watch), func() bool { return len(counter.times) == p.Connections })
+		err = s.Run(begins.Add(p.Watch), func() bool { return len(counter.times) == p.Connections })
 	}
 	c.fill(p, counter)
 	return c, s.Finish(err)
