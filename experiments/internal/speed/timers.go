@@ -18,7 +18,7 @@ import (
 // timers measures each workload of wheelbench for numbers of timers up to 10^7.
 func timers(ctx context.Context, quick bool, ratas string) (all result, err error) {
 	o := wheelbench.Options{
-		Schemes: []string{wheel.Default, "scheme7-lazy", wheelbench.Of, wheelbench.Runtime, wheelbench.Limit},
+		Schemes: []string{wheel.Default, "scheme7-lazy", wheelbench.Runtime},
 		Rounds:  7, Budget: 600 * time.Millisecond,
 	}
 	if quick {
@@ -31,8 +31,6 @@ func timers(ctx context.Context, quick bool, ratas string) (all result, err erro
 		switch w.Name {
 		case "ratas":
 			sizes = []int{ratasTimers / 1024, ratasTimers / 32, ratasTimers, 10 * ratasTimers}
-		case "keepalive":
-			sizes = []int{1e6} // no figure
 		}
 		growth[w.Name] = make(map[string]*figure.Series)
 		for _, n := range sizes {
@@ -54,7 +52,7 @@ func timers(ctx context.Context, quick bool, ratas string) (all result, err erro
 				cells[cell(w.Name, r.Scheme, r.N)] = r.NsLow
 				s := growth[w.Name][r.Scheme]
 				if s == nil {
-					s = &figure.Series{Name: r.Scheme, Kind: figure.Line, Dashed: r.Scheme == wheelbench.Limit}
+					s = &figure.Series{Name: r.Scheme, Kind: figure.Line}
 					growth[w.Name][r.Scheme] = s
 				}
 				s.Add(float64(r.N), r.NsLow)
@@ -63,9 +61,8 @@ func timers(ctx context.Context, quick bool, ratas string) (all result, err erro
 	}
 	peers := peersOfGo(ctx)
 	for _, of := range []struct{ work, peer string }{{"start-stop", "StartStop"}, {"rearm", "Rearm"}, {"expire",
-		"Expire"}, {"keepalive", ""}} {
+		"Expire"}} {
 		r := row{Work: of.work + ", 10^6 timers", Unit: "ns", Ours: cells[cell(of.work, wheel.Default, 1e6)],
-			Limit: cells[cell(of.work, wheelbench.Limit, 1e6)], LimitIs: "no wheel",
 			Peer: cells[cell(of.work, wheelbench.Runtime, 1e6)], BestPeer: "Go runtime"}
 		if ns, name := peers[of.peer].ns, peers[of.peer].name; ns > 0 && ns < r.Peer {
 			r.Peer, r.BestPeer = ns, name
@@ -77,11 +74,10 @@ func timers(ctx context.Context, quick bool, ratas string) (all result, err erro
 		}
 	}
 	original := runOriginal(ctx, ratas)
-	for _, scheme := range []string{wheelbench.Of, "scheme7-lazy", wheel.Default} {
+	for _, scheme := range []string{"scheme7-lazy", wheel.Default} {
 		all.rows = append(all.rows, row{Work: "Ratas' mix, 32 k pairs, " + scheme, Unit: "ns a message",
 			Ours: cells[cell("ratas", scheme, ratasTimers)],
-			Peer: original, BestPeer: "Ratas (C++)",
-			Limit: cells[cell("ratas", wheelbench.Limit, ratasTimers)], LimitIs: "no wheel"})
+			Peer: original, BestPeer: "Ratas (C++)"})
 	}
 	for _, name := range []string{"start-stop", "rearm", "expire", "ratas"} {
 		f := figure.Figure{Name: "speed-" + name, Title: "Time of " + name + " by the number of timers",

@@ -2,7 +2,6 @@ package wheelbench
 
 import (
 	"math/rand/v2"
-	"sync/atomic"
 	"time"
 
 	"tcpwheel/wheel"
@@ -14,12 +13,11 @@ type ofMix struct {
 	messages  int64
 	deadlines int64
 
-	w       *wheel.Of[*ofUnit]
-	random  *rand.Rand
-	units   []ofUnit
-	expire  func(*wheel.Entry[*ofUnit])
-	due     []*wheel.Entry[*ofUnit] // where timers expire in batches
-	endless bool                    // units do not close
+	w      *wheel.Of[*ofUnit]
+	random *rand.Rand
+	units  []ofUnit
+	expire func(*wheel.Entry[*ofUnit])
+	due    []*wheel.Entry[*ofUnit] // where timers expire in batches
 }
 
 type ofUnit struct {
@@ -54,9 +52,9 @@ func newOfMix(pairs, batch int, seed uint64) (*ofMix, error) {
 }
 
 // begin adds pairs during the first second: see ratasMix.begin.
-func (m *ofMix) begin(pairs int, stop *atomic.Bool) {
+func (m *ofMix) begin(pairs int) {
 	progress, perTick := 0.0, 2*float64(pairs)/float64(time.Second/ratasTick)
-	for m.w.Now() < wheel.Time(time.Second) && !stop.Load() {
+	for m.w.Now() < wheel.Time(time.Second) {
 		for progress += m.random.Float64() * perTick; progress > 1; progress-- {
 			m.addPair(ratasInterval + time.Duration(m.random.IntN(100))*ratasTick)
 		}
@@ -118,8 +116,6 @@ func (m *ofMix) expired(e *wheel.Entry[*ofUnit]) {
 		m.request(u, now)
 	case e == &u.deadline:
 		m.deadlines++
-	case e == &u.close && m.endless:
-		m.w.Schedule(e, now.Add(ratasLife))
 	case e == &u.close && !u.closing:
 		u.closing = true
 		m.w.Schedule(e, now.Add(ratasLinger))
@@ -176,28 +172,4 @@ func (m *ofMix) drop(u *ofUnit) {
 		m.w.Stop(e)
 	}
 	m.messages += int64(u.received)
-}
-
-// ofRatas is the mix on an Of as a load: see wheelRatas.
-type ofRatas struct {
-	base
-	mix *ofMix
-}
-
-func (l *ofRatas) fill() bool {
-	pairs := max(l.n/10, 1)
-	mix, err := newOfMix(pairs, 0, l.rng.next())
-	if err != nil {
-		panic("BUG: wheelbench: " + err.Error())
-	}
-	l.mix, mix.endless = mix, true
-	mix.begin(pairs, l.stop)
-	return !l.stop.Load()
-}
-
-func (l *ofRatas) run(ops int) (done int, ok bool) {
-	for done < ops && !l.stop.Load() {
-		done += l.mix.advance(l.mix.w.Now().Add(time.Millisecond))
-	}
-	return done, true
 }
