@@ -10,7 +10,11 @@ import (
 	"io"
 	"io/fs"
 	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -337,6 +341,35 @@ func TestSamplesTruth(t *testing.T) {
 			t.Errorf("%s: %d segments were lost, want %d", name, lost[name], want)
 		}
 	}
+}
+
+// TestKernelsTruth makes the samples again, as root, and compares the analysis with the truth.
+func TestKernelsTruth(t *testing.T) {
+	if os.Getenv("TCPWHEEL_LONG") == "" {
+		t.Skip("long: set TCPWHEEL_LONG=1")
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "scenarios.json"), samples.Scenarios(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	maker := exec.CommandContext(t.Context(), "go", "run", "-C", "../../netstack/programs", "./samples", dir)
+	if out, err := maker.CombinedOutput(); err != nil {
+		for _, missing := range []string{"no tracefs", "operation not permitted", "permission denied", "/dev/net/tun"} {
+			if strings.Contains(string(out), missing) {
+				t.Skipf("needs root, TUN devices and tracefs: %s", out)
+			}
+		}
+		t.Fatalf("%v: %s", err, out)
+	}
+	var sums [truthtest.Points]tally
+	unmatched := 0
+	for _, s := range samples.List() {
+		k := loadKernels(t, os.DirFS(filepath.Join(dir, s.Name)))
+		unmatched += k.unmatched
+		k.compare(t, &sums, logger(t, s.Name))
+	}
+	t.Logf("the kernel's trace does not explain %d retransmissions", unmatched)
+	judge(t, &sums)
 }
 
 // checkCounters compares retransmissions of a by cause with the kernel's counters, where these are
