@@ -70,9 +70,8 @@ func newReplay() *cobra.Command {
 			"The baseline is the oracle: the same replay with the captured retransmission\n" +
 			"times. A loss counts only if the oracle repairs it in the captured time, within\n" +
 			"10 % or 2 ms. A policy saves the oracle's recovery time less its own.\n\n" +
-			"A POLICY is NAME[@TICK] and then + or - with tlp, rack, frto or synlinear (the\n" +
-			"first timeouts of a SYN do not back off, as in Linux since 6.5), as in\n" +
-			"per-segment@10ms-tlp. Names are\n  " + strings.Join(wrapped(strings.Join(replay.PolicyNames(), ", "), 78), "\n  ") + "\n" +
+			"A POLICY is NAME[@TICK] with settings, as per-segment@10ms-tlp or\n" +
+			"linux+synlinear (tcpwheel help policies). Names are\n  " + strings.Join(wrapped(strings.Join(replay.PolicyNames(), ", "), 78), "\n  ") + "\n" +
 			"captured is the stack that explains the captured timers best.\n\n" +
 			"Three keys decide what becomes of a packet: the n-th transmission of bytes fares\n" +
 			"as in the capture (by range), a packet fares as what left then (by time), or the\n" +
