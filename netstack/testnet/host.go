@@ -8,12 +8,14 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"time"
 
 	"gvisor.dev/gvisor/pkg/buffer"
 	"gvisor.dev/gvisor/pkg/tcpip"
 	"gvisor.dev/gvisor/pkg/tcpip/header"
 	"gvisor.dev/gvisor/pkg/tcpip/link/channel"
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
+	gtcp "gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
 
 	"tcpwheel/internal/pcapng"
 	"tcpwheel/netstack"
@@ -87,7 +89,10 @@ type Host struct {
 	// Guarded by Net.mu.
 	sent    uint64                 // packets
 	links   [2]*virtual.PacketLink // by direction
+	passed  [2]uint64              // packets, by direction
+	taken   uint64                 // packets that a search has lost
 	changes uint64                 // of the path
+	down    bool                   // it has crashed
 	nat     *nat                   // nil for none
 	capture capture
 }
@@ -97,6 +102,7 @@ type packet struct {
 	virtual.Packet
 	from   *Host
 	record *record // in the sender's capture
+	number int     // in a trial, from 1; 0 before it is on a link
 }
 
 // flow returns the addresses and ports of a TCP packet, and more of others.
@@ -125,6 +131,9 @@ func (n *Net) add(cfg *HostConfig) error {
 	}
 	if t.GVisor && n.bubble {
 		return errors.New("gVisor's TCP waits in ways that a bubble does not see: use it outside")
+	}
+	if n.trial != nil {
+		t.Config.TimerEvents = func(e netstack.TimerEvent) { n.trial.observe(cfg.Name, &e) }
 	}
 	i := len(n.hosts)
 	h := &Host{
@@ -171,6 +180,9 @@ func (h *Host) setPath(p *Path) error {
 		return err
 	}
 	for d, cfg := range links {
+		if r := h.net.trial; r != nil && r.exact {
+			cfg.Loss = nil
+		}
 		// Each path draws its own random numbers.
 		key := sim.LinkKey(h.net.seed, fmt.Sprintf("%s %d %d", h.name, d, h.changes))
 		if h.links[d] == nil {
@@ -182,7 +194,7 @@ func (h *Host) setPath(p *Path) error {
 			return err
 		}
 	}
-	h.changes++
+	h.changes, h.passed = h.changes+1, [2]uint64{}
 	switch {
 	case p.NAT == 0:
 		h.nat = nil
@@ -200,7 +212,7 @@ func (h *Host) WriteNotify() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for pkt := h.link.Read(); pkt != nil; pkt = h.link.Read() {
-		if n.closed {
+		if n.closed || h.down {
 			pkt.DecRef()
 			continue
 		}
@@ -221,12 +233,37 @@ func (h *Host) WriteNotify() {
 	}
 }
 
+// crash ends all connections of the host without a word to their peers, and cuts it off for a
+// while. Its listeners then go on.
+func (h *Host) crash(span time.Duration) {
+	set := func(down bool) {
+		h.net.mu.Lock()
+		h.down = down
+		h.net.mu.Unlock()
+	}
+	set(true)
+	for _, e := range h.stack.RegisteredEndpoints() {
+		if c, ok := e.(*netstack.Endpoint); ok && c.State() != uint32(gtcp.StateListen) {
+			c.Abort()
+		}
+	}
+	h.net.clock.AfterFunc(span, func() { set(false) })
+}
+
 // deliver hands a packet to the stack.
 func (h *Host) deliver(p *packet) {
 	n := h.net
 	n.mu.Lock()
+	if h.down {
+		p.record.note("dropped: " + h.name + " is down")
+		n.mu.Unlock()
+		return
+	}
 	if !n.closed {
 		h.capture.add(n.now(), pcapng.Inbound, p.Bytes, nil)
+		if n.trial != nil {
+			n.trial.packets[p.number-1].heardAfter = len(n.trial.packets)
+		}
 	}
 	n.mu.Unlock()
 	in := stack.NewPacketBuffer(stack.PacketBufferOptions{Payload: buffer.MakeWithData(p.Bytes)})
