@@ -16,6 +16,7 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/link/channel"
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 	gtcp "gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
+	"gvisor.dev/gvisor/pkg/tcpip/transport/udp"
 
 	"tcpwheel/internal/pcapng"
 	"tcpwheel/netstack"
@@ -81,7 +82,8 @@ type Host struct {
 	net       *Net
 	index     int
 	name      string
-	addr      netip.Addr
+	addr      netip.Addr // IPv4
+	addr6     netip.Addr
 	keepAlive net.KeepAliveConfig
 	stack     *stack.Stack
 	link      *channel.Endpoint // between the stack and the path
@@ -107,6 +109,9 @@ type packet struct {
 
 // flow returns the addresses and ports of a TCP packet, and more of others.
 func (p *packet) flow() []byte {
+	if p.Bytes[0]>>4 == 6 {
+		return p.Bytes[8:min(header.IPv6MinimumSize+4, len(p.Bytes))]
+	}
 	ip := header.IPv4(p.Bytes)
 	return p.Bytes[12:min(int(ip.HeaderLength())+4, len(p.Bytes))]
 }
@@ -138,6 +143,7 @@ func (n *Net) add(cfg *HostConfig) error {
 	i := len(n.hosts)
 	h := &Host{
 		net: n, index: i, name: cfg.Name, addr: netip.AddrFrom4([4]byte{10, 9, 0, byte(i + 1)}),
+		addr6:     netip.AddrFrom16([16]byte{0: 0xfd, 1: 9, 15: byte(i + 1)}),
 		keepAlive: cfg.KeepAlive, link: channel.New(linkQueue, mtu, ""),
 	}
 	if err := h.setPath(&cfg.Path); err != nil {
@@ -147,15 +153,16 @@ func (n *Net) add(cfg *HostConfig) error {
 	seed := int64(sim.LinkKey(n.seed, cfg.Name))
 	o := stack.Options{
 		Clock: n.clock, RandSource: netstack.NewSeededSource(seed), SecureRNG: netstack.NewSeededSource(^seed),
+		TransportProtocols: []stack.TransportProtocolFactory{udp.NewProtocol},
 	}
-	if h.stack, err = virtual.NewStack(o, t, h.link, h.addr); err != nil {
+	if h.stack, err = virtual.NewStack(o, t, h.link, h.addr, h.addr6); err != nil {
 		return err
 	}
 	n.hosts = append(n.hosts, h)
 	return nil
 }
 
-// Addr returns the host's address.
+// Addr returns the host's IPv4 address.
 func (h *Host) Addr() netip.Addr { return h.addr }
 
 // Stack returns the host's stack. Closing the Net destroys it.
@@ -268,7 +275,11 @@ func (h *Host) deliver(p *packet) {
 	n.mu.Unlock()
 	in := stack.NewPacketBuffer(stack.PacketBufferOptions{Payload: buffer.MakeWithData(p.Bytes)})
 	defer in.DecRef()
-	h.link.InjectInbound(header.IPv4ProtocolNumber, in)
+	number := header.IPv4ProtocolNumber
+	if p.Bytes[0]>>4 == 6 {
+		number = header.IPv6ProtocolNumber
+	}
+	h.link.InjectInbound(number, in)
 }
 
 // Listen listens at an address with a port: ":80". The host chooses a port for 0. It fails the test
@@ -294,9 +305,13 @@ func (h *Host) Dial(network, address string) (net.Conn, error) {
 	return h.DialContext(context.Background(), network, address)
 }
 
-// DialContext connects to a host by its name or address: "server:80". It has the form that
+// DialContext connects to a host by its name or address: "server:80". The network is one of TCP or
+// UDP; a name stands for the IPv4 address except with "tcp6" and "udp6". It has the form that
 // http.Transport and many clients want. The context has no effect once connected.
 func (h *Host) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	if network == "udp" || network == "udp4" || network == "udp6" {
+		return h.dialUDP(ctx, network, address)
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(h.net.life, cancel)() // the end of the test ends a dial
@@ -307,17 +322,4 @@ func (h *Host) DialContext(ctx context.Context, network, address string) (net.Co
 // the zero value's timeouts: none.
 func (h *Host) HTTPClient() *http.Client {
 	return &http.Client{Transport: &http.Transport{DialContext: h.DialContext}}
-}
-
-// names resolves the names of hosts.
-type names struct{ net *Net }
-
-// LookupNetIP implements sockets.Resolver.
-func (r names) LookupNetIP(_ context.Context, _, name string) ([]netip.Addr, error) {
-	for _, h := range r.net.hosts {
-		if h.name == name {
-			return []netip.Addr{h.addr}, nil
-		}
-	}
-	return nil, &net.DNSError{Err: "no such host in the test's network", Name: name, IsNotFound: true}
 }

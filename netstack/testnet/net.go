@@ -290,8 +290,13 @@ func (n *Net) enter(p *packet) {
 // route passes a packet over the link of its receiver. The caller holds the lock.
 func (n *Net) route(p *packet) {
 	now := n.now()
-	if p.from.nat != nil && !p.from.nat.out(now, p.Bytes) {
+	v6 := p.Bytes[0]>>4 == 6
+	if p.from.nat != nil && !v6 && !p.from.nat.out(now, p.Bytes) {
 		p.record.note("dropped by the NAT of " + p.from.name)
+		return
+	}
+	if !v6 && netip.AddrFrom4([4]byte(p.Bytes[16:20])) == dnsAddr {
+		n.answer(p)
 		return
 	}
 	to := n.receiver(now, p)
@@ -303,10 +308,15 @@ func (n *Net) route(p *packet) {
 
 // receiver returns the host that a packet goes to, or nil if there is none.
 func (n *Net) receiver(now wheel.Time, p *packet) *Host {
-	dst := netip.AddrFrom4([4]byte(p.Bytes[16:20]))
+	ip, ok := network(p.Bytes)
+	if !ok {
+		return nil
+	}
+	to := ip.DestinationAddress()
+	dst, _ := netip.AddrFromSlice(to.AsSlice())
 	for _, h := range n.hosts {
 		switch {
-		case h.nat == nil && dst == h.addr:
+		case h.nat == nil && dst == h.addr || dst == h.addr6: // there is no NAT of IPv6
 			return h
 		case h.nat != nil && dst == h.nat.addr:
 			if !h.nat.in(now, p.Bytes) {

@@ -18,7 +18,7 @@ import (
 // Search is an option of EachLoss. The zero value of each field is its default.
 //
 //	testnet.EachLoss(t, path, download, testnet.Search{
-//		Policies: []string{"linux", "bsd", "per-segment"}, // which timers does download depend on?
+//		Policies: []string{"linux", "bsd", "per-segment"}, // on which does download depend?
 //		Runs:     200,
 //	})
 type Search struct {
@@ -35,8 +35,8 @@ type Search struct {
 	// default is the hosts' own.
 	Policies []string
 
-	// Slow is how much longer than without a fault a run takes that the report lists. The default is
-	// 300 ms.
+	// Slow is how much longer than without a fault a run takes that the report lists. The default
+	// is 300 ms.
 	Slow time.Duration
 }
 
@@ -51,10 +51,12 @@ func (s Search) apply(o *options) { o.search = &s }
 //		testnet.EachLoss(t, path, func(t *testing.T, net *testnet.Net) {
 //			go http.Serve(net.Listen(":80"), handler)
 //			client := net.HTTPClient()
-//			client.Timeout = 2 * time.Second
-//			if _, err := client.Get("http://server/"); err != nil {
-//				t.Error(err)
+//			client.Timeout = 4 * time.Second
+//			r, err := client.Get("http://server/")
+//			if err != nil {
+//				t.Fatal(err)
 //			}
+//			r.Body.Close()
 //		})
 //	}
 //
