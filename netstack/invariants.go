@@ -76,6 +76,9 @@ func (e *Endpoint) checkTimers() error {
 		}
 	}
 	one := t.kinds[tcptimers.Rexmit].state != timerIdle
+	if e.conn.Config().Policy.SharedTimer {
+		one = one || t.kinds[tcptimers.TLP].state != timerIdle || t.kinds[tcptimers.Reorder].state != timerIdle
+	}
 	switch {
 	case s.owners[t.index] != e:
 		return fmt.Errorf("netstack: the timers of owner %d belong to another connection", t.index)

@@ -34,6 +34,8 @@ func (p *Policy) checkClocks() error {
 	case p.DelAck.Heartbeat > 0 && p.WheelTick() < minTick:
 		return fmt.Errorf("tcptimers: delack-heartbeat %v and tick %v, want a common measure of at least %v",
 			p.DelAck.Heartbeat, p.Tick, minTick)
+	case p.SharedTimer && p.Rexmit != RexmitRestart:
+		return fmt.Errorf("tcptimers: shared-timer with rexmit %v, want %v", p.Rexmit, RexmitRestart)
 	}
 	return nil
 }

@@ -40,6 +40,7 @@ func ExampleNewProfile() {
 	// internet   per-segment tick 1ms   RTO 60ms
 	// datacenter per-segment tick 10µs  RTO 30ms
 	// linux      restart     tick 4ms   RTO 210ms
+	// linux-jiffies restart     tick 4ms   RTO 212ms
 	// bsd        restart     tick 500ms RTO 1.5s
 }
 

@@ -16,6 +16,7 @@ type linux struct {
 	Bounds
 	backoffs
 	floor                 time.Duration // TCP_RTO_MIN, on the variation
+	tick                  time.Duration // timeouts round up to it before doubling; 0 for none
 	srtt8                 time.Duration // SRTT·8
 	mdev4, mdevMax, rttv4 time.Duration // mean deviation, its maximum this round, RTTVAR; all ·4
 	fallback              time.Duration // TCP_TIMEOUT_FALLBACK until the first sample
@@ -39,7 +40,15 @@ func NewLinux(b Bounds) Estimator {
 	return e
 }
 
-func (e *linux) New() Estimator { return &linux{Bounds: e.Bounds, floor: e.floor} }
+// newJiffies is NewLinux with timeouts in whole ticks, like icsk_rto: tcp_set_rto rounds up, and
+// tcp_retransmit_timer doubles the rounded value.
+func newJiffies(b Bounds, tick time.Duration) Estimator {
+	e := NewLinux(b).(*linux)
+	e.tick = tick
+	return e
+}
+
+func (e *linux) New() Estimator { return &linux{Bounds: e.Bounds, floor: e.floor, tick: e.tick} }
 
 func (e *linux) Copy() Estimator {
 	c := *e
@@ -81,6 +90,9 @@ func (e *linux) RTO() time.Duration {
 	rto := max(e.Initial, e.fallback)
 	if e.measured {
 		rto = e.srtt8>>3 + e.rttv4
+	}
+	if e.tick > 0 {
+		rto = roundUp(rto, e.tick)
 	}
 	return e.backedOff(rto, e.backoffs)
 }

@@ -47,6 +47,23 @@ func TestLinuxSteps(t *testing.T) {
 	}
 }
 
+// TestLinuxJiffies: the doubled timeout is one of whole jiffies. In a kernel's trace, all of 96
+// consecutive timeouts were.
+func TestLinuxJiffies(t *testing.T) {
+	p, err := NewProfile("linux-jiffies")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := p.NewEstimator().New()
+	e.Sample(Sample{RTT: time.Millisecond, Round: true})
+	for i, want := range []time.Duration{204, 408, 816} { // not 201, 402 and 804
+		if got := e.RTO(); got != want*ms {
+			t.Errorf("RTO after %d timeouts = %v, want %v", i, got, want*ms)
+		}
+		e.Backoff()
+	}
+}
+
 // TestLinuxFallingRTT: the RTO does not rise when the round-trip time falls; that of RFC 6298
 // does.
 func TestLinuxFallingRTT(t *testing.T) {

@@ -80,6 +80,11 @@ type Policy struct {
 	TLP    bool       `set:"tlp" help:"loss probes (RFC 8985 §7)"`
 	FRTO   bool       `set:"frto" help:"find spurious timeouts by F-RTO (RFC 5682)"`
 
+	// SACKsFirst makes RACK process the SACKs of an ACK before its cumulative part, as Linux
+	// does: tcp_ack calls tcp_sacktag_write_queue first, and each calls tcp_rack_advance.
+	// RACK.rtt is then that of the last segment acknowledged cumulatively, which may be longer.
+	SACKsFirst bool `set:"sacks-first" help:"RACK processes SACKs before the cumulative ACK, as in Linux"`
+
 	// MaxAckDelay is what a probe timeout allows the peer for its delayed ACK if one segment is
 	// in flight (RFC 8985 §7.2).
 	MaxAckDelay time.Duration `set:"max-ack-delay" max:"500ms" help:"what the probe allows the peer for its delayed ACK"`
@@ -92,6 +97,18 @@ type Policy struct {
 	// LateReorder makes the timer of RACK's reordering window expire a tick later, as in Linux:
 	// its timer wheel adds a jiffy to a timeout that is rounded up to jiffies (calc_index).
 	LateReorder bool `set:"late-reorder" help:"the timer of reordering expires a tick later, as in Linux"`
+
+	// ReorderedDSACKs makes a DSACK widen RACK's reordering window only where reordering was
+	// seen, and never if it is for a loss probe: other DSACKs were caused by neither RACK nor
+	// reordering. tcp_dsack_seen of Linux does so; RFC 8985 §6.2 counts all.
+	ReorderedDSACKs bool `set:"reordered-dsacks" help:"a DSACK widens the reordering window only after reordering, as in Linux"`
+
+	// SharedTimer makes one timer serve for retransmissions, the probe and RACK's reordering
+	// window, like icsk_retransmit_timer of Linux. Each replaces the one that is running. After
+	// the probe's or RACK's timer, the retransmission timer counts from the last transmission of
+	// the first segment. ACKs do not move RACK's timer while it runs. SharedTimer requires
+	// RexmitRestart.
+	SharedTimer bool `set:"shared-timer" help:"one timer for retransmission, probe and reordering, as in Linux"`
 
 	// AckEvidence makes the probe use what the ACKs of its flight showed of the peer's delay: if
 	// the peer acknowledges at once, the probe does not allow for MaxAckDelay. It is for senders
@@ -175,13 +192,17 @@ func (p *Policy) SetFloor(d time.Duration) {
 }
 
 // NewEstimator makes the estimator of one connection. It panics if Check reports an error. The
-// standard estimator's G is RTTTick. BSD's estimators count ticks of RTTTick.
+// standard estimator's G is RTTTick. BSD's estimators count ticks of RTTTick. Under PhaseJiffies,
+// the timeouts of Linux's are whole ticks before they are doubled.
 func (p *Policy) NewEstimator() Estimator {
 	if err := p.Check(); err != nil {
 		panic("BUG: " + err.Error())
 	}
 	switch p.Estimator {
 	case EstimatorLinux:
+		if p.Phase == PhaseJiffies {
+			return newJiffies(p.Bounds, p.Tick)
+		}
 		return NewLinux(p.Bounds)
 	case EstimatorBSD:
 		return NewBSD(p.RTTTick, p.Bounds)

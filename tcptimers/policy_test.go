@@ -65,6 +65,7 @@ func TestCheck(t *testing.T) {
 		{func(p *Policy) { p.Bounds.Max = ms }, "tcptimers: rto-max 1ms, want 50ms (rto-min) to 24h0m0s"},
 		{func(p *Policy) { p.Rexmit = 3 }, "tcptimers: rexmit RexmitMode(3), want one of per-segment, restart, rto-restart"},
 		{func(p *Policy) { p.MaxAckDelay = time.Second }, "tcptimers: max-ack-delay 1s, want 0s to 500ms"},
+		{func(p *Policy) { p.SharedTimer = true }, "tcptimers: shared-timer with rexmit per-segment, want restart"},
 		{func(p *Policy) { p.ProbeSlack = time.Second }, "tcptimers: probe-slack 1s, want 0s to 500ms"},
 		{func(p *Policy) { p.R1 = 0 }, "tcptimers: r1 0, want 1 or more"},
 		{func(p *Policy) { p.R2 = -1 }, "tcptimers: r2 -1ns, want a duration such as 20ms"},

@@ -69,6 +69,19 @@ func linuxPolicy() Policy {
 	return p
 }
 
+// linuxJiffies is Linux to the jiffy, for comparison with captures. Its timers expire as in the
+// kernel's wheel and not at the next tick, and those of the probe and of RACK are longer by
+// TCP_TIMEOUT_MIN_US. CONFIG_HZ is 1/Tick.
+func linuxJiffies() Policy {
+	p := linuxPolicy()
+	p.Phase = PhaseJiffies
+	p.LateReorder = false // PhaseJiffies rounds so
+	p.ProbeSlack = 2 * time.Millisecond
+	p.SACKsFirst = true
+	p.SharedTimer, p.ReorderedDSACKs = true, true
+	return p
+}
+
 // bsd44 is 4.4BSD: all timers count sweeps of 500 ms over all connections, and delayed ACKs leave
 // at a sweep of 200 ms. Its constants are those of tcp_timer.h: 12 retransmissions, 75 s for a
 // handshake, 8 keepalive probes, FIN-WAIT-2 of 10 min and 75 s.

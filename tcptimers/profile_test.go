@@ -25,7 +25,7 @@ func TestProfileNames(t *testing.T) {
 		}
 	}
 	_, err := NewProfile("moon")
-	if want := `tcptimers: unknown profile "moon", want one of internet, datacenter, linux, bsd`; err == nil || err.Error() != want {
+	if want := `tcptimers: unknown profile "moon", want one of internet, datacenter, linux, linux-jiffies, bsd`; err == nil || err.Error() != want {
 		t.Errorf("NewProfile(moon): %v, want %s", err, want)
 	}
 	// The default policy is a profile under another name.

@@ -25,6 +25,7 @@ var (
 		{"internet", internet},
 		{"datacenter", datacenter},
 		{"linux", linuxPolicy},
+		{"linux-jiffies", linuxJiffies},
 		{"bsd", bsd44},
 	}
 )
@@ -99,6 +100,7 @@ func MustPolicy(name string) Policy {
 //	internet       per segment   SRTT + max(50 ms, 4·RTTVAR), ≤ 60 s   1 ms            40 ms
 //	datacenter     per segment   SRTT + max(5 ms, 4·RTTVAR), ≤ 60 s    10 µs           1 to 4 ms
 //	linux          one           SRTT + max(200 ms, 4·RTTVAR) ≤ 120 s  4 ms            40 to 200 ms
+//	linux-jiffies  as linux, with expiry by the kernel's own wheel: see PhaseJiffies
 //	bsd            one           3 ticks and more, ≤ 64 s              500 ms, swept   to the next 200 ms
 func NewProfile(name string) (Policy, error) {
 	if e := find(profiles, name); e != nil {

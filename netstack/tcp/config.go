@@ -121,9 +121,9 @@ type SocketOptions struct {
 }
 
 // DefaultConfig returns the configuration for a policy: all extensions but ECN and pacing, CUBIC,
-// and a receive buffer of 1 MiB that grows to 4 MiB. With Linux's estimator, as in the profile
-// linux, it also has Linux's variants of HyStart, PRR and Nagle's algorithm, and the settings above
-// that follow Linux.
+// and a receive buffer of 1 MiB that grows to 4 MiB. With Linux's estimator, as in the profiles
+// linux and linux-jiffies, it also has Linux's variants of HyStart, PRR and Nagle's algorithm, and
+// the settings above that follow Linux.
 func DefaultConfig(p tcptimers.Policy) Config {
 	c := Config{
 		Policy:  p,

@@ -32,13 +32,14 @@ func TestParseConfig(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"moon":                `tcptimers: unknown policy "moon", want one of per-segment, `,
-		"linux+speed=3":       `tcp: policy "linux+speed=3": setting "speed", want one of ack-evidence, `,
-		"linux tick=1s":       `tcptimers: policy "linux tick=1s": tick "1s", want exact, or a duration such as 20ms, 1us to 500ms`,
-		"linux max-seg=47":    `tcp: policy "linux max-seg=47": max-seg "47", want a whole number, 48 or more, or 0`,
-		"linux alpha=1":       `tcp: policy "linux alpha=1": alpha, beta or gamma with control=cubic, want control=vegas`,
-		"linux rto-max=100ms": `tcptimers: policy "linux rto-max=100ms": tcptimers: rto-max 100ms, want 200ms (rto-min) to 24h0m0s`,
-		"linux max-window=1":  `tcp: policy "linux max-window=1": congestion: MaxWindow 1 bytes, want `,
+		"moon":                      `tcptimers: unknown policy "moon", want one of per-segment, `,
+		"linux+speed=3":             `tcp: policy "linux+speed=3": setting "speed", want one of ack-evidence, `,
+		"linux tick=1s":             `tcptimers: policy "linux tick=1s": tick "1s", want exact, or a duration such as 20ms, 1us to 500ms`,
+		"linux max-seg=47":          `tcp: policy "linux max-seg=47": max-seg "47", want a whole number, 48 or more, or 0`,
+		"linux alpha=1":             `tcp: policy "linux alpha=1": alpha, beta or gamma with control=cubic, want control=vegas`,
+		"linux rto-max=100ms":       `tcptimers: policy "linux rto-max=100ms": tcptimers: rto-max 100ms, want 200ms (rto-min) to 24h0m0s`,
+		"linux max-window=1":        `tcp: policy "linux max-window=1": congestion: MaxWindow 1 bytes, want `,
+		"per-segment +shared-timer": `tcptimers: policy "per-segment +shared-timer": tcptimers: shared-timer with rexmit per-segment, want restart`,
 	} {
 		if _, err := tcp.ParseConfig(text); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("ParseConfig(%q): %v, want %s", text, err, want)

@@ -21,9 +21,11 @@ type ackFacts struct {
 	alreadySacked      uint32 // bytes cumulatively acknowledged that were SACKed before
 	lost               bool   // it shows further loss
 	byTimer            bool   // not an ACK: RACK's reordering timer expired
+	dsackProbe         bool   // a DSACK covers the loss probe
 	dsack              bool
 	ece                bool   // it has the ECN-Echo flag
 	syn                bool   // it acknowledges our SYN
+	startedReorder     bool   // it started RACK's reordering timer
 	reordered          bool   // a segment was overtaken by later ones
 	distance           uint32 // by which, if reordered, bytes
 	duplicate          bool   // RFC 5681 §2, or RFC 6675 §2
@@ -61,7 +63,12 @@ func (c *Conn) takeAck(now wheel.Time, in *Inbound, probed bool, o *Output) {
 		c.advance(now, h, &a, o)
 	}
 	if c.sackOn && h.Options.NumSACK > 0 {
+		rtt, arrived := c.rec.rack.RTT()
+		arrived = arrived && a.delivered > 0
 		c.takeSACK(now, h, &a, o)
+		if arrived && c.cfg.Policy.SACKsFirst {
+			c.rec.rack.rtt = rtt
+		}
 		// RFC 6675 §2: "an ACK which carries new SACK data is counted as a duplicate acknowledgment
 		// under this definition even if it carries new data, changes the advertised window, or
 		// moves the cumulative acknowledgment point".
@@ -86,6 +93,9 @@ func (c *Conn) takeAck(now wheel.Time, in *Inbound, probed bool, o *Output) {
 	c.respond(now, h, &a, o)
 	if a.acked > 0 {
 		c.afterAdvance(now, &a, o)
+	}
+	if c.cfg.Policy.SharedTimer {
+		c.setLossTimer(now, &a, o)
 	}
 }
 
@@ -218,7 +228,7 @@ func (c *Conn) afterAdvance(now wheel.Time, a *ackFacts, o *Output) {
 			// RFC 6298 §5 (5.2): "When all outstanding data has been acknowledged, turn off the
 			// retransmission timer."
 			c.stop(o, tcptimers.Rexmit)
-		} else {
+		} else if !c.cfg.Policy.SharedTimer {
 			c.restartRexmit(now, o)
 		}
 	}

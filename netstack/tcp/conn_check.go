@@ -36,8 +36,8 @@ func (c *Conn) Check() error {
 			}
 		}
 	}
-	if !c.perSegment() && c.fl.sent.Len() > 0 != c.runs(tcptimers.Rexmit) {
-		return fmt.Errorf("tcp: %d segments in flight, and the retransmission timer runs: %v", c.fl.sent.Len(), c.runs(tcptimers.Rexmit))
+	if !c.perSegment() && c.fl.sent.Len() > 0 != c.lossTimerRuns() {
+		return fmt.Errorf("tcp: %d segments in flight, and the retransmission timer runs: %v", c.fl.sent.Len(), c.lossTimerRuns())
 	}
 	if c.state.synchronized() && c.state != StateTimeWait && c.fl.sent.Len() == 0 && !c.allSent() &&
 		!c.runs(tcptimers.Persist) && !c.runs(tcptimers.Pacing) {

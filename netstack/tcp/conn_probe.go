@@ -10,6 +10,12 @@ func (c *Conn) scheduleProbe(now wheel.Time, o *Output) {
 	r := &c.rec
 	r.probeDue = false
 	p := &c.cfg.Policy
+	if p.SharedTimer {
+		if c.fl.sent.Len() > 0 && c.scheduleSharedProbe(now, c.untilRTO(now, o)) {
+			c.startLoss(o, tcptimers.TLP, c.fl.probeAt)
+		}
+		return
+	}
 	// RFC 8985 §4 requires SACK. RFC 8985 §7.2 allows a probe only outside recovery, with nothing
 	// SACKed and something in flight.
 	if !p.TLP || !c.sackOn || c.caState >= CARecovery || c.fl.sent.Sacked().Segments > 0 || c.fl.sent.Len() == 0 || !r.tlp.MayProbe() {
@@ -72,7 +78,7 @@ func (c *Conn) noteDelAckEvidence(now wheel.Time, in *Inbound, a *ackFacts) {
 // segment (RFC 8985 §7.3). It reports whether it did.
 func (c *Conn) expireProbe(now wheel.Time, o *Output) bool {
 	r := &c.rec
-	if c.fl.sent.Len() == 0 || c.caState >= CARecovery || !r.tlp.MayProbe() {
+	if c.fl.sent.Len() == 0 || c.caState >= CARecovery || !c.mayProbe() {
 		return false
 	}
 	retrans := false

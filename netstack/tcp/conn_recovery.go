@@ -202,7 +202,7 @@ func (c *Conn) detectRACK(now wheel.Time, a *ackFacts, leaving bool, o *Output) 
 	// window.
 	timeout, ok := r.rack.Detect(now, &c.fl.sent, rackInput{
 		SndUna: c.sndUna, SndNxt: c.sndNxt, SRTT: c.est.SRTT(),
-		InRecovery: c.caState >= CARecovery, LeavingRecovery: leaving, DSACK: a.dsack,
+		InRecovery: c.caState >= CARecovery, LeavingRecovery: leaving, DSACK: c.dsackWidens(a),
 	}, func(id segmentID) {
 		found = true
 		if c.fl.sent.seg(id).RetransOut() {
@@ -210,10 +210,12 @@ func (c *Conn) detectRACK(now wheel.Time, a *ackFacts, leaving bool, o *Output) 
 		}
 		c.lowerRexmitHint(id)
 	})
-	if ok {
-		c.start(o, tcptimers.Reorder, c.cfg.Policy.ReorderDeadline(now, timeout))
-	} else {
-		c.stop(o, tcptimers.Reorder)
+	switch shared := c.cfg.Policy.SharedTimer; {
+	case !ok:
+		c.stopLoss(o, tcptimers.Reorder)
+	case !(shared && a.byTimer): // Linux's tcp_rack_reo_timeout looks once
+		c.startLoss(o, tcptimers.Reorder, c.cfg.Policy.ReorderDeadline(now, timeout))
+		a.startedReorder = true
 	}
 	a.lost = a.lost || found
 	if c.caState < CARecovery && (found || c.fl.sent.pendingRexmits() > 0 && !r.tooBig) {
@@ -225,6 +227,11 @@ func (c *Conn) detectRACK(now wheel.Time, a *ackFacts, leaving bool, o *Output) 
 		// As in Linux, the room of newly lost segments is free.
 		c.fl.sndcnt += before - c.pipe()
 	}
+}
+
+// dsackWidens reports whether the ACK's DSACK, if any, widens RACK's reordering window.
+func (c *Conn) dsackWidens(a *ackFacts) bool {
+	return a.dsack && (!c.cfg.Policy.ReorderedDSACKs || c.rec.rack.ReorderingSeen() && !a.dsackProbe)
 }
 
 // beginEpisode starts a recovery episode and forgets the previous one.
@@ -241,7 +248,7 @@ func (c *Conn) beginEpisode(o *Output) {
 	r.undoable, r.forceFirst = true, true
 	r.dup.Recover(c.sndNxt)
 	c.ecn.OnReduced(c.sndNxt)
-	c.stop(o, tcptimers.TLP)
+	c.stopLoss(o, tcptimers.TLP)
 }
 
 // enterRecovery starts fast recovery.

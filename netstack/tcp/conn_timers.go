@@ -42,6 +42,10 @@ func (c *Conn) armRexmit(now wheel.Time, id segmentID, o *Output) {
 		o.Timers = append(o.Timers, TimerOp{Slot: segmentSlot(id), Start: true, At: c.fl.rexmitAt})
 		return
 	}
+	if c.cfg.Policy.SharedTimer {
+		c.armShared(now, id, o)
+		return
+	}
 	// RFC 6298 §5 (5.1): "Every time a packet containing data is sent (including a retransmission),
 	// if the timer is not running, start it running so that it will expire after RTO seconds".
 	// Also: "a segment is never retransmitted too early, i.e., less than one RTO after the previous
@@ -57,7 +61,7 @@ func (c *Conn) restartRexmit(now wheel.Time, o *Output) {
 	id := c.fl.sent.Front()
 	f := tcptimers.Flight{Earliest: c.fl.sent.Get(id).Sent, Segments: c.fl.sent.Len() + int((c.queued()+c.mss-1)/max(c.mss, 1))}
 	c.fl.rexmitAt = c.cfg.Policy.RexmitDeadline(now, c.rto(o), f)
-	c.start(o, tcptimers.Rexmit, c.fl.rexmitAt)
+	c.startLoss(o, tcptimers.Rexmit, c.fl.rexmitAt)
 }
 
 // isTimed reports whether segment id has a timer under a policy with one for each segment. A
@@ -158,6 +162,9 @@ func (c *Conn) expire(now wheel.Time, slot Slot, o *Output) {
 		c.closed(now, ErrNone, o)
 	case tcptimers.Linger:
 		o.Events |= EventLingered
+	}
+	if c.cfg.Policy.SharedTimer && c.fl.sent.Len() > 0 && !c.lossTimerRuns() {
+		c.resumeRexmit(now, o)
 	}
 	c.output(now, o)
 	o.noteCause(n, k)

@@ -92,8 +92,8 @@ func (c *Conn) stepFRTO(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 // ackLossProbe processes an ACK while a loss probe is in flight: RFC 8985 §7.4.2.
 func (c *Conn) ackLossProbe(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	r := &c.rec
-	probe := a.dsack && h.Options.SACK[0].End.AtOrAfter(r.tlp.endSeq) && h.Options.SACK[0].Start.Before(r.tlp.endSeq)
-	if r.tlp.Acked(tlpAck{Ack: a.ack, DSACKProbe: probe, DupNoSACK: a.duplicate && h.Options.NumSACK == 0}) {
+	a.dsackProbe = a.dsack && h.Options.SACK[0].End.AtOrAfter(r.tlp.endSeq) && h.Options.SACK[0].Start.Before(r.tlp.endSeq)
+	if r.tlp.Acked(tlpAck{Ack: a.ack, DSACKProbe: a.dsackProbe, DupNoSACK: a.duplicate && h.Options.NumSACK == 0}) {
 		o.Counters.TCPLossProbeRecovery++
 		if c.caState < CACWR {
 			c.enterCWR(now, a, o, congestion.FastRetransmit)

@@ -125,7 +125,7 @@ func (c *Conn) observeResent(a *ackFacts) {
 	r.resent = r.resent && !leaving
 	if c.sackOn && (a.dsack || leaving) {
 		r.rack.updateReoWnd(&c.fl.sent, rackInput{
-			SndUna: c.sndUna, SndNxt: c.sndNxt, SRTT: c.est.SRTT(), LeavingRecovery: leaving, DSACK: a.dsack,
+			SndUna: c.sndUna, SndNxt: c.sndNxt, SRTT: c.est.SRTT(), LeavingRecovery: leaving, DSACK: c.dsackWidens(a),
 		})
 	}
 }

@@ -81,5 +81,6 @@ func (f *fan) Spurious(rtt time.Duration) {
 func measuring(p tcptimers.Policy) tcptimers.Policy {
 	m := tcptimers.MustPolicy("per-segment")
 	m.RTTTick, m.OneSample = 0, p.OneSample
+	m.SACKsFirst, m.ReorderedDSACKs = p.SACKsFirst, p.ReorderedDSACKs
 	return m
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"tcpwheel/internal/setting"
 	"tcpwheel/pcaps/track"
@@ -92,8 +91,8 @@ func (c *Choice) of(r *Result) (p tcptimers.Policy, ok bool, err error) {
 	return c.policy(r.Model, r.SYNs)
 }
 
-// policy makes the policy. model is what means captured timers, and syns how these
-// retransmit SYNs. ok is false if the captured timers are wanted and there is no
+// policy makes the policy. model is what means captured timers, and syns how these, and those
+// of linux-jiffies, retransmit SYNs. ok is false if the captured timers are wanted and there is no
 // model of them.
 func (c *Choice) policy(model string, syns track.SYNTimeouts) (p tcptimers.Policy, ok bool, err error) {
 	if c.own != nil {
@@ -107,7 +106,7 @@ func (c *Choice) policy(model string, syns track.SYNTimeouts) (p tcptimers.Polic
 	case name == "":
 		return p, false, nil
 	case c.name == Captured && name == "linux":
-		p = linuxKernel()
+		p, err = tcptimers.NewProfile("linux-jiffies")
 	case c.name == Captured || !slices.Contains(tcptimers.Names(), name):
 		if p, ok = track.ModelPolicy(name); !ok {
 			err = fmt.Errorf("no timers are known as %q", name)
@@ -118,19 +117,10 @@ func (c *Choice) policy(model string, syns track.SYNTimeouts) (p tcptimers.Polic
 	if err != nil {
 		return p, false, err
 	}
-	if c.name == Captured {
+	// whose ticks are those of the captured host, too
+	if c.name == Captured || p.Phase == tcptimers.PhaseJiffies {
 		syns.Apply(&p)
 	}
 	err = p.Change(c.Text, c.changes)
 	return p, err == nil, err
-}
-
-// linuxKernel returns the timers of a captured host with Linux: those of the policy linux, which
-// expire as in the kernel's own wheel. It adds TCP_TIMEOUT_MIN_US, "Min TCP timeout in microsecs"
-// (include/net/tcp.h), to the probe's timer and to RACK's.
-func linuxKernel() tcptimers.Policy {
-	p := tcptimers.MustPolicy("linux")
-	p.Phase, p.LateReorder = tcptimers.PhaseJiffies, false // PhaseJiffies rounds so
-	p.ProbeSlack = 2 * time.Millisecond
-	return p
 }

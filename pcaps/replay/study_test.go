@@ -140,8 +140,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestCapturedSYNs: the captured timers retransmit SYNs as in the
-// capture, where it tells how, and as Linux does today where it does not.
+// TestCapturedSYNs: the captured timers, and Linux's for comparison, send SYNs again as in
+// the capture, where it tells how, and as Linux does today where it does not.
 func TestCapturedSYNs(t *testing.T) {
 	const rtt = 20 * time.Millisecond
 	for _, test := range []struct {
@@ -149,13 +149,13 @@ func TestCapturedSYNs(t *testing.T) {
 		lost  sim.PacketNumbers
 		syns  track.SYNTimeouts
 		// from the SYN to the SYN-ACK, less the round trip, under each choice
-		want [3]time.Duration
+		want [4]time.Duration
 	}{
-		{false, sim.PacketNumbers{1, 2, 3}, track.SYNLinear, [3]time.Duration{3 * time.Second, 3 * time.Second, 7 * time.Second}},
-		{true, sim.PacketNumbers{1, 2, 3}, track.SYNDoubling, [3]time.Duration{7 * time.Second, 3 * time.Second, 7 * time.Second}},
-		{true, sim.PacketNumbers{1}, track.SYNUnknown, [3]time.Duration{time.Second, time.Second, time.Second}},
+		{false, sim.PacketNumbers{1, 2, 3}, track.SYNLinear, [4]time.Duration{3 * time.Second, 3 * time.Second, 3 * time.Second, 7 * time.Second}},
+		{true, sim.PacketNumbers{1, 2, 3}, track.SYNDoubling, [4]time.Duration{7 * time.Second, 7 * time.Second, 3 * time.Second, 7 * time.Second}},
+		{true, sim.PacketNumbers{1}, track.SYNUnknown, [4]time.Duration{time.Second, time.Second, time.Second, time.Second}},
 	} {
-		st := &Study{Choices: choices(t, "captured", "linux", "linux-synlinear")}
+		st := &Study{Choices: choices(t, "captured", "linux-jiffies", "linux", "linux-synlinear")}
 		s := scenario{policy: "linux", older: test.older, rtt: rtt, loss: sim.Losses{test.lost}, client: apps[1].client, server: apps[1].server, seed: 5}
 		conns, all, errs := recorded(t, s.capture(t))
 		if errs[0] != nil {
@@ -204,7 +204,7 @@ func TestChoices(t *testing.T) {
 			t.Errorf("%s: tick %v, TLP %v, %q, %v", test.text, p.Tick, p.TLP, c.name, err)
 		}
 	}
-	c, err := ParseChoice("captured-synlinear")
+	c, err := ParseChoice("linux-jiffies-synlinear")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -79,7 +79,10 @@ func TestPermits(t *testing.T) {
 // TestTicks finds the ticks of a host by when its timers expired: of 4 ms, of 32 ms if some of them
 // were long, and none if too few agree.
 func TestTicks(t *testing.T) {
-	p := linuxKernel()
+	p, err := tcptimers.NewProfile("linux-jiffies")
+	if err != nil {
+		t.Fatal(err)
+	}
 	const ms = time.Millisecond
 	at := func(ns time.Duration, quiet time.Duration) Timed { return Timed{wheel.Time(ns), quiet} }
 	short := []Timed{at(1601*1000+100*4*ms, 20*ms), at(1630*1000+17*4*ms, 90*ms), at(1604*1000+9*4*ms, 200*ms)}
