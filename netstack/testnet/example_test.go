@@ -1,12 +1,13 @@
 package testnet_test
 
 import (
+	"go/ast"
 	"go/doc"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -90,17 +91,30 @@ func TestExampleResolver(t *testing.T) {
 
 // TestDocExamples: the examples of EachLoss and what came with it are those above.
 func TestDocExamples(t *testing.T) {
-	sources := func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }
-	pkgs, err := parser.ParseDir(token.NewFileSet(), ".", sources, parser.ParseComments)
-	if err != nil {
+	names, err := filepath.Glob("*.go")
+	if err != nil || len(names) == 0 {
 		t.Skip("no source: ", err)
+	}
+	fset := token.NewFileSet()
+	var files []*ast.File
+	for _, name := range names {
+		file, err := parser.ParseFile(fset, name, nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasSuffix(name, "_test.go") {
+			files = append(files, file)
+		}
 	}
 	data, err := os.ReadFile("example_test.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	comments := map[string]string{}
-	p := doc.New(pkgs["testnet"], "testnet", 0)
+	p, err := doc.NewFromFiles(fset, files, "testnet")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, f := range p.Funcs {
 		comments[f.Name] = f.Doc
 	}

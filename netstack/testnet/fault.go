@@ -53,7 +53,7 @@ func parseFault(text string) (f fault, err error) {
 		has = true
 	}
 	if has {
-		return f, fmt.Errorf("Fault %q, want loss, delay=DURATION, duplicate, pause=DURATION, crash=DURATION or seed", text)
+		return f, fmt.Errorf("fault %q, want loss, delay=DURATION, duplicate, pause=DURATION, crash=DURATION or seed", text)
 	}
 	return f, nil
 }

@@ -80,7 +80,7 @@ func EachLoss(t *testing.T, path Path, f func(t *testing.T, net *Net), o ...Opti
 	cfg.Runs, cfg.Slow = cmp.Or(cfg.Runs, 500), cmp.Or(cfg.Slow, 300*time.Millisecond)
 	kind, err := parseFault(cfg.Fault)
 	if err == nil && (cfg.Runs < 1 || cfg.Slow < 0) {
-		err = fmt.Errorf("Runs %d and Slow %v, want 1 and 0s or more", cfg.Runs, cfg.Slow)
+		err = fmt.Errorf("%d runs, slow from %v: want 1 and 0s or more", cfg.Runs, cfg.Slow)
 	}
 	if err != nil {
 		t.Fatalf("testnet: Search: %v", err)

@@ -309,7 +309,7 @@ func TestRepeat(t *testing.T) {
 	const line = "^TestOnPurpose$/^loss$/^policy=bsd$/^loss=1$"
 	wants(out, "single losses fail: packet 1, the client's SYN", "go test -run '"+line+"'",
 		"testnet: it took 1.12s, want at most 1s", "the test has not returned after 24h0m0s", "deadlock: all goroutines in bubble", "select (no cases)",
-		`Fault "dealy=1s", want loss, delay=DURATION`)
+		`fault "dealy=1s", want loss, delay=DURATION`)
 	files, _ := filepath.Glob(filepath.Join(dir, "*.pcapng"))
 	if !slices.ContainsFunc(files, func(f string) bool { return strings.HasSuffix(f, "bsd-loss=2.server.pcapng") }) || len(files) > 20 {
 		t.Errorf("captures: %q", files)
