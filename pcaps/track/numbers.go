@@ -145,7 +145,7 @@ const (
 	clockTicks  = 16
 	clockGiveUp = time.Minute
 
-	// keepClosed is by default how long an ended connection waits for late packets: TIME-WAIT in
+	// keepClosed is how long an ended connection waits for late packets: TIME-WAIT in
 	// Linux. ½, 2×: nothing.
 	keepClosed = time.Minute
 

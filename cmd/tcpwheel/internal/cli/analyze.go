@@ -30,6 +30,8 @@ type analysis struct {
 	maxConns      int
 	reports       *reports
 	corpus        corpusFlags
+	following     bool
+	live          *live // with --follow
 
 	stdout, stderr io.Writer
 	enc            *json.Encoder
@@ -57,13 +59,15 @@ func newAnalyze() *cobra.Command {
 			"timer with an exact clock and no floor, or ACKs if any came, would have saved.\n\n" +
 			"With --json it prints a line for each connection and episode, and at last for\n" +
 			"each host and the file; with --csv a table of the episodes, with --csv-conns one\n" +
-			"of the connections. docs/captures.md has the words and the fields.\n\n" + corpusHelp(),
+			"of the connections. With --follow it prints a line for each recovery as soon as it\n" +
+			"is settled, and the rest at the end of the stream or after Ctrl-C. docs/captures.md has the words and the fields.\n\n" + corpusHelp(),
 		Example: "  tcpwheel analyze sample:burst\n" +
 			"  tcpwheel samples captures\n" +
 			"  tcpwheel analyze --html page.html captures/burst/a.pcapng.gz\n" +
 			"  tcpwheel analyze --annotate notes.pcapng captures/burst/a.pcapng.gz\n" +
 			"  tcpwheel analyze --conn :24600 captures/burst/b.pcapng.gz\n" +
-			"  tcpwheel analyze --csv 'captures/*/*.pcapng.gz'",
+			"  tcpwheel analyze --csv 'captures/*/*.pcapng.gz'\n" +
+			"  tcpwheel analyze --follow - < captures/outage/a.pcapng.gz",
 		RunE: func(cmd *cobra.Command, files []string) error {
 			switch {
 			case len(files) == 0:
@@ -80,6 +84,9 @@ func newAnalyze() *cobra.Command {
 				return usage(cmd, errors.New("analyze: --explain and --json or --csv, want one of them"))
 			case a.maxConns < 1:
 				return usage(cmd, fmt.Errorf("max-conns %d, want at least 1", a.maxConns))
+			}
+			if err := a.checkFollow(cmd.Flags().Changed, files); err != nil {
+				return usage(cmd, err)
 			}
 			a.asCSV = a.asCSV || a.csvConns
 			if err := a.corpus.check(cmd.Flags().Changed, analyzePrints...); err != nil {
@@ -110,6 +117,7 @@ func newAnalyze() *cobra.Command {
 	f.BoolVar(&a.csvConns, "csv-conns", false, "print the connections as CSV, a line for each direction")
 	f.StringVar(&a.reports.html, "html", "", "write a page with diagrams to this `file` too")
 	f.StringVar(&a.reports.annotate, "annotate", "", "write a copy of the capture to this `file` too, as pcapng with comments that Wireshark shows")
+	f.BoolVar(&a.following, "follow", false, "read a stream or a growing file, and print each recovery as soon as it is settled; Ctrl-C ends it")
 	a.corpus.register(f)
 	return cmd
 }
@@ -134,7 +142,11 @@ func (a *analysis) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	collectRarely()
+	if a.following {
+		a.live = newLive(cmd)
+	} else {
+		collectRarely()
+	}
 	workers := a.corpus.workers()
 	a.shares = min(workers/max(len(objects), 1), maxShares)
 	if a.reports.html != "" || a.reports.annotate != "" {
@@ -255,6 +267,9 @@ func (a *analysis) file(cmd *cobra.Command, o *corpus.Object) error {
 
 // read passes the connections of a file to its summary and its reports.
 func (a *analysis) read(cmd *cobra.Command, o *corpus.Object, s *summary, rep *fileReport) (err error) {
+	if a.live != nil {
+		return a.follow(cmd, o, s, rep)
+	}
 	var wrong error
 	cfg := track.Config{MaxConns: a.maxConns, Event: rep.event(), Reuse: rep == nil, Done: func(c *track.Conn) {
 		s.first = c.Origin
