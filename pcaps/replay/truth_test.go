@@ -418,7 +418,7 @@ func TestFalseVerdicts(t *testing.T) {
 }
 
 // TestPublicGate: on public captures the oracle repairs nearly all losses as they were repaired,
-// wherever the capture was made. docs/notes/captures.md has the cause of each other one.
+// wherever the capture was made.
 func TestPublicGate(t *testing.T) {
 	var o outcome
 	study := studyOf()
