@@ -130,7 +130,8 @@ func (c *comparison) figure(name, point string, of func() stat.Interval) stat.In
 		c.figures[name][point], c.order = in, append(c.order, [2]string{name, point})
 	}
 	if !ok {
-		c.t.Fatalf("summary.csv has no %s at %s: run experiments/ns3/run and go test ./experiments/all -run NS3 -update", name,
+		c.t.Fatalf("summary.csv has no %s at %s: run experiments/ns3/run and go test ./experiments/all -run NS3 -update",
+			name,
 			point)
 	}
 	return in
@@ -428,7 +429,8 @@ func (c *comparison) shrewOurs(floor string, pulse int) column {
 func (c *comparison) shrewOther(floor string, pulse int, changed string) column {
 	ns := map[string]string{"1s": "1000000000", "200ms": "200000000", "1ms": "1000000"}[floor]
 	return func(period string) stat.Interval {
-		return c.figure(fmt.Sprintf("shrew floor=%s pulse=%dms%s", floor, pulse, side(changed)), period, func() stat.Interval {
+		name := fmt.Sprintf("shrew floor=%s pulse=%dms%s", floor, pulse, side(changed))
+		return c.figure(name, period, func() stat.Interval {
 			return c.bySeed(c.rows("ns3-shrew", "changed="+changed, "floor_ns="+ns, fmt.Sprintf("pulse_ns=%d", pulse*1e6),
 				"period_ns="+period), c.share)
 		})
