@@ -167,7 +167,9 @@ func growingFile(t *testing.T, out, talk io.Writer, args ...string) (name string
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan int, 1)
-	go func() { ended <- runUntil(ctx, nil, out, talk, append([]string{"analyze", "--follow", name}, args...)...) }()
+	go func() {
+		ended <- runUntil(ctx, nil, out, talk, append([]string{"analyze", "--follow", name}, args...)...)
+	}()
 	grow = func() {
 		f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
 		if err != nil {

@@ -111,7 +111,7 @@ type damageRecord struct {
 
 // run damages the capture.
 func (d *damaging) run(cmd *cobra.Command) error {
-	objects, err := (&corpusFlags{}).objects(cmd, []string{d.in})
+	objects, err := listCaptures([]string{d.in})
 	if err != nil {
 		return err
 	}

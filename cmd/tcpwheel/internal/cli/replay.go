@@ -12,10 +12,7 @@ import (
 
 	"tcpwheel/internal/setting"
 	"tcpwheel/netstack/tcp/congestion"
-	"tcpwheel/pcaps/capture"
-	"tcpwheel/pcaps/corpus"
 	"tcpwheel/pcaps/replay"
-	"tcpwheel/pcaps/track"
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
 )
@@ -33,15 +30,11 @@ type replaying struct {
 	html          string
 	validating    bool
 	wire          bool
-	corpus        corpusFlags
-	progress      *corpus.Progress // with --parquet
 	stdout        io.Writer
 	stderr        io.Writer
 
 	results  []*replay.Result
 	first    map[string]wheel.Time // packet of each file
-	stats    capture.Stats         // of the last file
-	sums     track.Losses          // of the connections
 	conns    int
 	lossy    int
 	refusals []refusedConn
@@ -87,7 +80,7 @@ func newReplay() *cobra.Command {
 			"by more than the oracle may be wrong by and 1 % of its recovery times.\n\n" +
 			"It exits with 0 if there was no loss, nothing to compare or some loss counts,\n" +
 			"with 1 if no connection with a loss could be replayed, and with 3 if no loss\n" +
-			"counts.\n\n" + corpusHelp(),
+			"counts.\n\n" + inputHelp,
 		Example: "  tcpwheel replay\n  tcpwheel replay --policy linux,per-segment@1ms --conn :24600 sample:burst",
 		RunE: func(cmd *cobra.Command, files []string) error {
 			given := len(files) > 0
@@ -129,11 +122,7 @@ func (r *replaying) register(f *pflag.FlagSet, flags *replayFlags) {
 	f.BoolVar(&r.wire, "wire", false, "feed an engine what the captured end received, and\ncompare what it sends (policy: linux)")
 	f.BoolVar(&r.validating, "validate", false, "captures of Linux: how near replays come to them")
 	f.BoolVar(&r.scripts, "scripts", false, "with --json: the scripts of the connections too")
-	r.corpus.register(f)
 }
-
-// replayPrints are the flags for what replay prints, which --parquet replaces.
-var replayPrints = []string{"json", "csv", "html", "details", "top", "wire", "validate", "scripts"}
 
 // check returns what is wrong with the flags. changed reports whether a flag was given.
 func (r *replaying) check(changed func(flag string) bool, files []string) error {
@@ -154,11 +143,6 @@ func (r *replaying) check(changed func(flag string) bool, files []string) error 
 		return fmt.Errorf("max-conns %d, want at least 1", r.maxConns)
 	case !slices.Contains(congestion.Names(), r.study.Control):
 		return fmt.Errorf("control %q, want one of %s", r.study.Control, strings.Join(congestion.Names(), ", "))
-	case r.corpus.jobs != 0 && r.corpus.parquet == "":
-		return errors.New("replay: --jobs without --parquet: connections are replayed on all processors anyway")
-	}
-	if err := r.corpus.check(changed, replayPrints...); err != nil {
-		return fmt.Errorf("replay: %w", err)
 	}
 	if changed("html") {
 		return checkOutFile("html", r.html, files)
