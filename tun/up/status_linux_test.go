@@ -89,7 +89,14 @@ func TestStatus(t *testing.T) {
 	if v := s.metric(`tcpwheel_info{congestion_control="cubic",device="` + s.device.Name() + `",policy="per-segment@2ms",tcp="ours",tick="2ms"}`); v != 1 {
 		t.Errorf("tcpwheel_info is %v, want 1", v)
 	}
+	if v := s.metric(`tcpwheel_timer_lateness_seconds_bucket{kind="rexmit",le="67.108864"}`); v <= 0 {
+		t.Errorf("%v retransmission timers in the last bucket, want some", v)
+	}
+	if got, want := withLabels("a", "z", `"x"\`, "b", "1"), `a{b="1",z="\"x\"\\"}`; got != want {
+		t.Errorf("a metric with labels is %s, want %s", got, want)
+	}
 	for path, want := range map[string]string{
+		"/metrics":                      "# HELP tcpwheel_recovery_seconds Time from the first transmission of a retransmitted segment to its ACK.\n# TYPE tcpwheel_recovery_seconds histogram\n",
 		"/":                             "per-segment@2ms, tick 2ms",
 		"/info":                         `"seed": 7`,
 		"/info?limit=1&connections=all": `"state": "`,
