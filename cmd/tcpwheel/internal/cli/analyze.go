@@ -104,22 +104,22 @@ func newAnalyze() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringArrayVar(&conns, "conn", nil, "only this `connection`: its number, or an end,\nas 10.0.0.1, 10.0.0.1:80 or :80")
-	f.StringVar(&from, "from", "", "only from that `time` on: 2026-01-02T15:04:05Z,\nor since the first packet, as 1.5s")
+	f.StringArrayVar(&conns, "conn", nil, "only this `connection`: its number, or an end, as 10.0.0.1, 10.0.0.1:80 or :80")
+	f.StringVar(&from, "from", "", "only from that `time` on: 2026-01-02T15:04:05Z, or since the first packet, as 1.5s")
 	f.StringVar(&to, "to", "", "only up to that `time`")
 	f.IntVar(&a.top, "top", 10, "episodes in the table, the longest")
 	f.BoolVar(&a.all, "all", false, "show all episodes, by connection")
-	f.BoolVar(&a.details, "details", false, "show kinds, hosts with their timers, and what else\nwas seen")
-	f.Int64Var(&a.explain, "explain", 0, "show what the report of the episode with this\nretransmission, a `packet`, rests on")
-	f.IntVar(&a.maxConns, "max-conns", 1<<18, "connections at once, to bound memory")
+	f.BoolVar(&a.details, "details", false, "show kinds, hosts with their timers, and what else was seen")
+	f.Int64Var(&a.explain, "explain", 0, "show what the report of the episode with this retransmission, a `packet`, rests on")
+	f.IntVar(&a.maxConns, "max-conns", 1<<18, fmt.Sprintf("connections at once, to bound memory; %d with --follow unless given", followedConns))
 	f.BoolVar(&a.asJSON, "json", false, "print one JSON object per line")
 	f.BoolVar(&a.asCSV, "csv", false, "print the episodes as CSV")
-	f.BoolVar(&a.csvConns, "csv-conns", false, "print the connections as CSV, a line for each\ndirection")
+	f.BoolVar(&a.csvConns, "csv-conns", false, "print the connections as CSV, a line for each direction")
 	f.StringVar(&a.reports.html, "html", "", "write a page with diagrams to this `file` too")
-	f.StringVar(&a.reports.annotate, "annotate", "", "write a copy of the capture to this `file` too, as\npcapng with comments that Wireshark shows")
-	f.BoolVar(&a.following, "follow", false, "read a stream or a growing file, and print each\nrecovery as soon as it is settled; Ctrl-C ends it")
-	f.IntVarP(&a.jobs, "jobs", "j", 0, "captures at a time; 0 is the number of processors.\nThe connections of fewer are spread over them")
-	f.StringVar(&a.shard, "shard", "", "only a part of the captures, by size: `i/n`, auto or\nauto/n")
+	f.StringVar(&a.reports.annotate, "annotate", "", "write a copy of the capture to this `file` too, as pcapng with comments that Wireshark shows")
+	f.BoolVar(&a.following, "follow", false, "read a stream or a growing file, and print each recovery as soon as it is settled; Ctrl-C ends it")
+	f.IntVarP(&a.jobs, "jobs", "j", 0, "captures at a time; 0 is the number of processors. The connections of fewer are spread over them")
+	f.StringVar(&a.shard, "shard", "", "only a part of the captures, by size: `i/n`, auto or auto/n")
 	return cmd
 }
 
