@@ -20,8 +20,8 @@ func processorTime(t *testing.T) time.Duration {
 
 // TestAgainstRandom: 10,000 random runs at 2 % loss, each failure reduced to the smallest set of
 // losses that fails, find no set of one or two losses that the search does not find, under Linux's
-// and per-segment timers; under 4.4BSD's, one in a hundred. The search takes a tenth of the time. The
-// figures are in docs/testing-programs.md.
+// and per-segment timers; under 4.4BSD's, one in a hundred. The search takes a tenth of the time.
+// The figures are in docs/testing-programs.md.
 func TestAgainstRandom(t *testing.T) {
 	if os.Getenv("TCPWHEEL_LONG") == "" {
 		t.Skip("TCPWHEEL_LONG is not set")
