@@ -12,8 +12,10 @@ require (
 require (
 	github.com/alicebob/miniredis/v2 v2.40.0 // a Redis server under loss
 	github.com/duckdb/duckdb-go/v2 v2.10505.0 // runs the query of docs/corpora.md
+	github.com/jackc/pgx/v5 v5.12.0 // a Postgres client under loss, and the messages of a server
 	github.com/nats-io/nats-server/v2 v2.15.2 // a NATS server under loss
 	github.com/nats-io/nats.go v1.55.0 // its client
+	github.com/quic-go/quic-go v0.65.0 // QUIC under loss
 	github.com/redis/go-redis/v9 v9.23.0 // a Redis client under loss
 	golang.org/x/crypto v0.58.0 // ssh under loss
 	golang.org/x/sys v0.49.0 // sockets and the trace of the kernels of samples
@@ -40,6 +42,8 @@ require (
 	github.com/google/flatbuffers v25.12.19+incompatible // indirect
 	github.com/google/go-tpm v0.9.8 // indirect
 	github.com/google/uuid v1.6.0 // indirect
+	github.com/jackc/pgpassfile v1.0.0 // indirect
+	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
 	github.com/json-iterator/go v1.1.12 // indirect
 	github.com/klauspost/compress v1.20.3 // indirect
 	github.com/klauspost/cpuid/v2 v2.4.0 // indirect
