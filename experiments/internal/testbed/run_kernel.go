@@ -50,9 +50,10 @@ func AtOnce(most, n int, run func(i int) error) error {
 
 // RunKernel runs a Spec in real time, with the TCP of this machine's kernel at both ends. It
 // ignores Kind, Timers, Scheme, MTU, SACK, Timestamps, Control and Peer, except that the receiver
-// acknowledges at once if Peer does. The Spec has one flow, and is not StopAndWait. Its Fates are
-// those of the other subjects. RunKernel takes as long as the work does, up to Limit. It needs
-// Linux, root and TUN devices; an error says what is missing.
+// acknowledges at once if Peer does. Kernel has the settings of the sender's. The Spec has one
+// flow, and is not StopAndWait. Its Fates are those of the other subjects. RunKernel takes as long
+// as the work does, up to Limit. It needs Linux, root and TUN devices; an error says what is
+// missing.
 func RunKernel(ctx context.Context, s *Spec) (Result, error) {
 	if err := s.Check(); err != nil {
 		return Result{}, err
@@ -70,6 +71,13 @@ func RunKernel(ctx context.Context, s *Spec) (Result, error) {
 	var err error
 	if r.pair, err = netns.NewPair(netns.PairConfig{There: there, Back: back, Seed: s.Seed, Sent: r.seen}); err != nil {
 		return Result{}, err
+	}
+	settings := map[string]string{}
+	for name, value := range s.Kernel {
+		settings["net/ipv4/"+name] = value
+	}
+	if err := r.pair.In(true, func() error { return netns.WriteSysctls(settings) }); err != nil {
+		return Result{}, errors.Join(fmt.Errorf("subject kernel: %w", err), r.pair.Close())
 	}
 	l, _, err := r.pair.Listen(ServePort)
 	if err != nil {
@@ -168,6 +176,10 @@ func (r *kernelRun) listen(l net.Listener, all *sync.WaitGroup) {
 		all.Go(func() {
 			if r.spec.Work.Shape == Answers || r.spec.Work.Shape == Web {
 				r.spec.answer(c.(*net.TCPConn))
+				return
+			}
+			if r.spec.Work.Shape == Stream {
+				r.spec.writeStream(c, r.flows[0], r)
 				return
 			}
 			r.start(r.flows[0], 0)
