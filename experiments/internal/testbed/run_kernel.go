@@ -67,7 +67,8 @@ func RunKernel(ctx context.Context, s *Spec) (Result, error) {
 	r := &kernelRun{run: newRun(s), ctx: ctx, senders: map[uint16]net.Conn{}}
 	f := r.flows[0]
 	there, back := s.Path.Data, s.Path.Acks
-	there.Loss, back.Loss = s.Path.Fates.losses(f), s.Path.AckFates.losses(f)
+	there.Loss = keyed(s.Path.Fates.losses(f), sim.LinkKey(s.Seed, "edge>"+clientName(0)))
+	back.Loss = keyed(s.Path.AckFates.losses(f), sim.LinkKey(s.Seed, clientName(0)+">edge"))
 	var err error
 	if r.pair, err = netns.NewPair(netns.PairConfig{There: there, Back: back, Seed: s.Seed, Sent: r.seen}); err != nil {
 		return Result{}, err
@@ -105,6 +106,24 @@ func RunKernel(ctx context.Context, s *Spec) (Result, error) {
 	res := r.result(now)
 	res.Timeouts, res.Probes = counts.Timeouts, counts.Probes
 	return res, nil
+}
+
+// keyedLoss is a loss that draws under a key of its own, and not under that of its link: so the
+// kernel's packets meet the losses that the other subjects meet.
+type keyedLoss struct {
+	sim.Loss
+	key uint64
+}
+
+// Start implements sim.Loss.
+func (l keyedLoss) Start(uint64) sim.Dropper { return l.Loss.Start(l.key) }
+
+// keyed returns losses as those of a simulated link with that key.
+func keyed(all sim.Losses, key uint64) sim.Losses {
+	for i := range all {
+		all[i] = keyedLoss{all[i], sim.Mix64(key + uint64(i))}
+	}
+	return all
 }
 
 // seen notes a packet that enters the link.
