@@ -27,9 +27,9 @@ const (
 )
 
 // WriteDocs writes the results into the repository at root: docs/results.md, the figures in
-// docs/figures, the results in each study's README, the written parts of pages, and experiments/sums.txt, which tests use to
-// find stale results. The report must come from a full run with the studies' own plans. WriteDocs
-// leaves files with the same content alone.
+// docs/figures, the results in each study's README, the written parts of pages, and
+// experiments/sums.txt, which tests use to find stale results. The report must come from a full run
+// with the studies' own plans. WriteDocs leaves files with the same content alone.
 func (r *Report) WriteDocs(root string) error {
 	if r.Quick {
 		return errors.New("the results of a quick run: documents show those of a full one")

@@ -42,7 +42,8 @@ type ownFate struct {
 	attempts uint32 // that are lost with one draw; 0 draws for each
 }
 
-var fatesAllowed = "none, fates:P, fates:P,burst=N, fates:P,times=N, tail:J, tail:J@N, tail:J,p=P, " + strings.TrimPrefix(sim.LossAllowed, "none, ")
+var fatesAllowed = "none, fates:P, fates:P,burst=N, fates:P,times=N, tail:J, tail:J@N, tail:J,p=P, " +
+	strings.TrimPrefix(sim.LossAllowed, "none, ")
 
 // ParseFates reads the text of Fates. An error says what is wrong and what is allowed.
 func ParseFates(text string) (f Fates, err error) {
