@@ -16,8 +16,8 @@ var words = experiments.Words{
 	Found: "Under duplicate ACKs and a round trip of 20 ms a fine tick alone shortens a response by {tick-alone} and " +
 		"no floor alone by {floor-alone}, as each hides the other, and both together by {both}; RACK and TLP under the " +
 		"old clocks buy {recovery}, and the clocks then {clocks}. After all of that a timer per segment buys " +
-		"{segment}; it repairs thin streams at least 5 % sooner in {map-today} of the map where RACK and TLP find the " +
-		"losses, and in {map-old} with duplicate ACKs.",
+		"{segment}; it repairs thin streams at least 5 % sooner in {map-today}, where RACK and TLP find the losses, and in " +
+		"{map-old}, where duplicate ACKs do.",
 	Rows: "Rows are runs of one setting of all factors at one place, a round trip with a kind of loss and work, " +
 		"under one seed.",
 }
@@ -92,8 +92,7 @@ func (t *table) rules() []judge.Rule[Plan, Row] {
 				Basis: "set for this project", Otherwise: "no larger part of the map gains"},
 			Measure: func(p *Plan, _ []Row) (experiments.Measure, experiments.Band) {
 				m, _ := t.paying(old, 1)
-				least, _ := t.paying(today, 1)
-				return m, experiments.Above(least.Value, "").Saying("more than with RACK and TLP")
+				return m, experiments.Above(float64(t.paid(today)), "").Saying("more than with RACK and TLP")
 			},
 		},
 		{
@@ -180,19 +179,32 @@ func (t *table) step(at Place, recovery string, before, more uint) stat.Interval
 	return t.gain(at, t.plan.under(before, recovery), t.plan.under(before|more, recovery), meanTime)
 }
 
-// paying returns in how many settings of the map a timer per segment pays under a recovery.
+// paid returns in how many settings of the map a timer per segment pays under a recovery.
+func (t *table) paid(recovery string) (n int) {
+	for _, m := range t.pairs() {
+		if m.recovery == recovery && m.pays() {
+			n++
+		}
+	}
+	return n
+}
+
+// paying returns the same as a measure, with those where it costs, and the band of a share.
 func (t *table) paying(recovery string, most float64) (experiments.Measure, experiments.Band) {
-	n, pay := 0, 0
+	n, pay, cost := 0, 0, 0
 	for _, m := range t.pairs() {
 		if m.recovery == recovery {
 			n++
 			if m.pays() {
 				pay++
 			}
+			if m.costs() {
+				cost++
+			}
 		}
 	}
-	measure := experiments.Measure{Value: float64(pay), Unit: fmt.Sprintf("of %d settings", n)}
-	return experiments.MeasuredText("%v", measure).Judging(float64(pay)), experiments.AtMost(most*float64(n), "settings")
+	m := experiments.MeasuredText("%d of %d settings, and as much later in %d", pay, n, cost)
+	return m.Judging(float64(pay)), experiments.AtMost(most*float64(n), "settings")
 }
 
 // missing returns the most by which the values of the six factors miss the whole difference.
