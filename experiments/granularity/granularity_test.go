@@ -2,6 +2,7 @@ package granularity
 
 import (
 	"math"
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -134,8 +135,8 @@ func TestSumOfShares(t *testing.T) {
 
 // TestKernel runs the live part with few seeds of the plan: it compares three subjects.
 func TestKernel(t *testing.T) {
-	if testing.Short() {
-		t.Skip("half a minute")
+	if os.Getenv("TCPWHEEL_LONG") == "" {
+		t.Skip("half a minute: set TCPWHEEL_LONG=1")
 	}
 	out := studytest.Live(t, Study, "kernel", tiny)
 	if len(out.Tables) != 1 || len(out.Tables[0].Rows) != 13 || len(out.Notes) != 1 {
