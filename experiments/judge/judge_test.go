@@ -4,8 +4,10 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"tcpwheel/experiments"
+	"tcpwheel/pcaps/figure"
 	"tcpwheel/wheel/stat"
 )
 
@@ -128,6 +130,50 @@ func TestRows(t *testing.T) {
 	}
 	if _, ok := Crossing([]float64{1, 2}, []float64{10, 20}, 40); ok {
 		t.Error("the line reaches 40")
+	}
+}
+
+// TestResampled compares the short forms with the general one.
+func TestResampled(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	var rows []row
+	for i := range 60 {
+		rows = append(rows, row{string(rune('a' + i%7)), 1 + rng.Float64()})
+	}
+	group, x := func(r *row) string { return r.group }, func(r *row) float64 { return r.x }
+	mean := Resampled(rows, group, func(rows []row) float64 { return Mean(rows, x) })
+	if got := MeanOver(rows, group, x); got != mean || got.Lo >= got.Value || got.Value >= got.Hi {
+		t.Errorf("mean over groups %v, want %v", got, mean)
+	}
+	one := func(*row) float64 { return 1 }
+	if got := RatioOver(rows, group, x, one); math.Abs(got.Value-mean.Value) > 1e-12 || math.Abs(got.Hi-mean.Hi) > 1e-12 {
+		t.Errorf("ratio to the number of rows %v, want %v", got, mean)
+	}
+}
+
+func TestShows(t *testing.T) {
+	rows := []row{{"b", 2}, {"a", 1}, {"b", 3}}
+	x := func(r *row) float64 { return r.x }
+	groups := Along(rows, func(r *row) string { return r.group })
+	text := Listing(groups, func(g *Group[string, row]) string { return Say("%s %v", g.Key, Mean(g.Rows, x)) })
+	if text != "a 1, b 2.5" || Most(rows, x).x != 3 || Sum(rows, x) != 6 {
+		t.Errorf("listing %q", text)
+	}
+	if got := Say("%v of %d at %v: %v, %v", 12345.0, 12345, time.Millisecond, true, []string{"a", "b"}); got !=
+		"12,345 of 12345 at 1ms: yes, a, b" {
+		t.Errorf("say %q", got)
+	}
+	c := Curve("c", figure.Line, rows, x, func(rows []row) float64 {
+		if rows[0].x == 2 {
+			return math.NaN()
+		}
+		return Mean(rows, x)
+	})
+	if len(c.X) != 2 || c.X[0] != 1 || c.Y[1] != 3 {
+		t.Errorf("curve %+v", c)
+	}
+	if s := Shares("s", []float64{3, 1, 2}, 0); len(s.X) != 3 || s.X[2] != 3 || s.Y[2] != 1 {
+		t.Errorf("shares %+v", s)
 	}
 }
 
