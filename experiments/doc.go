@@ -16,7 +16,7 @@
 //
 // Package declared judges by claims.yaml, which also has the question, the finding and what a row
 // is, and by figures.yaml; docs/studies.md teaches them. A row embeds the cell, whose tags name its
-// columns. A judge in Go is in the field Judge.
+// columns. A judge in Go is in the field Judge: package judge helps, as study granularity shows.
 //
 // Package experiments/all lists the studies.
 //

@@ -102,6 +102,8 @@ type Claim struct {
 	Unsettled bool `json:"unsettled,omitempty"`
 	// Needs says what a verdict needs that the plan does not have, such as ten seeds. "" is nothing.
 	Needs string `json:"-"`
+	// Unless says why a plan leaves the claim without meaning. "" is a claim that applies.
+	Unless string `json:"-"`
 	// Otherwise becomes Why if the claim is not reproduced and Why is empty.
 	Otherwise string `json:"-"`
 	// Doubted marks a published figure that this project holds to be wrong: an exact study that does
@@ -123,6 +125,21 @@ func (o *Outcome) Claim(c Claim) {
 		c.Verdict, c.Why = TooFew, c.Needs
 	}
 	o.Claims = append(o.Claims, c)
+}
+
+// Judge judges claims by their Measured and Expected, and adds them. One that a plan leaves without
+// meaning, or without rows to measure, is not applicable.
+func (o *Outcome) Judge(claims ...Claim) {
+	for _, c := range claims {
+		switch {
+		case c.Unless != "":
+			o.NotApplicable(c, c.Unless)
+		case math.IsNaN(c.Measured.Value):
+			o.NotApplicable(c, "the plan has no runs that it is about")
+		default:
+			o.Claim(c)
+		}
+	}
 }
 
 // VerdictText returns the verdict in words: a result of others is reproduced or not, a law or check

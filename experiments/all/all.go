@@ -8,6 +8,7 @@ import (
 	"tcpwheel/experiments/datacentre"
 	"tcpwheel/experiments/delack"
 	"tcpwheel/experiments/frontier"
+	"tcpwheel/experiments/granularity"
 	"tcpwheel/experiments/incast"
 	"tcpwheel/experiments/pacing"
 	"tcpwheel/experiments/shrew"
@@ -22,6 +23,8 @@ import (
 // Studies returns all studies, the most important first.
 func Studies() []*experiments.Study {
 	return []*experiments.Study{
+		// What each granularity buys.
+		granularity.Study,
 		// Why losses wait.
 		vegas.Study, vegas.TableIV, vegas.OneOnOne,
 		// Captures under other timers.

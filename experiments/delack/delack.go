@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/declared"
 )
 
 //go:embed *.md *.yaml
@@ -53,38 +52,40 @@ const (
 
 // Cell is the result of one set-up.
 type Cell struct {
-	Kind   kind          `json:"kind" help:"arrivals, quantile, wait, grid, remedy, policy or odd"`
-	Delay  time.Duration `json:"delay_ns,omitempty" help:"of the peer's timer; 0s is the heartbeat"`
+	Kind   kind          `json:"kind"`               // arrivals, quantile, wait, grid, remedy, policy or odd
+	Delay  time.Duration `json:"delay_ns,omitempty"` // of the peer's timer; 0s is the heartbeat
 	Seed   int           `json:"seed"`
 	RTT    time.Duration `json:"rtt_ns"`
-	Burst  int           `json:"burst,omitempty" unit:"segments"`
-	Policy string        `json:"policy,omitempty" help:"of policy and odd"`
-	Second bool          `json:"second,omitempty" help:"whether the floor is on the timeout, not on the variation"`
+	Burst  int           `json:"burst,omitempty"`  // segments
+	Policy string        `json:"policy,omitempty"` // of policy and odd
+	Second bool          `json:"second,omitempty"` // whether the floor is on the timeout, not on the variation
 
-	Mean      float64   `json:"mean,omitempty" column:"mean_delay" unit:"ms" help:"of last ACKs; of a quantile its value"`
-	P99       float64   `json:"p99,omitempty" column:"p99_delay" unit:"ms" help:"the 99th percentile"`
-	Least     float64   `json:"least,omitempty" column:"least_delay" unit:"ms"`
-	Greatest  float64   `json:"greatest,omitempty" column:"greatest_delay" unit:"ms"`
-	KS        float64   `json:"ks,omitempty" column:"even" help:"p-value of delays that are even over a beat"`
-	Quantiles []float64 `json:"quantiles,omitempty" help:"of the first seed: 0, 2 %, …, 100 %"`
+	Mean      float64   `json:"mean,omitempty"`      // ms; of last ACKs; of a quantile its value
+	P99       float64   `json:"p99,omitempty"`       // ms; the 99th percentile
+	Least     float64   `json:"least,omitempty"`     // ms
+	Greatest  float64   `json:"greatest,omitempty"`  // ms
+	KS        float64   `json:"ks,omitempty"`        // p-value of delays that are even over a beat
+	Quantiles []float64 `json:"quantiles,omitempty"` // of the first seed: 0, 2 %, …, 100 %
 
-	Period time.Duration `json:"period_ns,omitempty" help:"of a sender that waits"`
+	Period time.Duration `json:"period_ns,omitempty"` // of a sender that waits
 
 	Grid []Point       `json:"grid,omitempty"`
-	Wait time.Duration `json:"wait_ns,omitempty" help:"for the lost last segment, of odd"`
+	Wait time.Duration `json:"wait_ns,omitempty"` // for the lost last segment, of odd
 }
 
 // Point is the tails of one floor and delay.
 type Point struct {
-	Floor    time.Duration `json:"floor_ns" help:"of grid and remedy"`
-	Each     bool          `json:"each" column:"per_segment" help:"a timer per segment, or one timer"`
-	Tails    int           `json:"tails" help:"or bursts"`
-	Spurious int           `json:"spurious" unit:"tails" help:"with a spurious retransmission"`
-	Against  int           `json:"against" unit:"tails" help:"that break the rule"`
+	Floor    time.Duration `json:"floor_ns"` // of grid and remedy
+	Each     bool          `json:"each"`     // a timer per segment, or one timer
+	Tails    int           `json:"tails"`    // or bursts
+	Spurious int           `json:"spurious"` // tails; with a spurious retransmission
+	Against  int           `json:"against"`  // tails; that break the rule
 }
 
 // Study is the study.
-var Study = declared.DefineRows(experiments.Spec[Plan, Cell]{
+var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 	ID: "E13", Name: "delack", Bed: "pair", Class: experiments.Exact, Files: files,
+	Words: func() experiments.Words { return words },
 	Cells: cells,
-}, rows)
+	Judge: func(p *Plan, cells []Cell) (*experiments.Outcome, error) { return outcome(p, cells), nil },
+})

@@ -3,52 +3,48 @@ package delack
 import (
 	"fmt"
 	"time"
-
-	"tcpwheel/experiments"
 )
 
-// Row is what a sender met at a peer: a column for each measure, zero where the kind has none.
+// Row is a tail of bursts of one sender at a peer.
 type Row struct {
 	Cell
 	Point
-	Peer     string        `json:"peer" help:"the receiver's delay of ACKs, in words"`
-	DelayMS  string        `json:"delay_ms" help:"the delay as a text in ms, or beat"`
-	Odd      bool          `json:"odd" help:"whether the burst is"`
-	Clock    time.Duration `json:"clock_ns" help:"of the round trips, of odd; 0s is exact"`
-	Quantile float64       `json:"quantile" help:"from 0 to 1, under the first seed"`
-	Law      time.Duration `json:"law_ns" help:"what the period of a sender that waits should be"`
-	Without  time.Duration `json:"without_floor_ns" help:"the wait without a floor"`
+	Clock   time.Duration // of the round trips, of odd; 0s is exact
+	Without time.Duration // the wait without a floor
+}
+
+func (c *Cell) odd() bool { return c.Burst%2 == 1 }
+
+// peer names the receiver's delay of ACKs.
+func (p *Plan) peer(c *Cell) string {
+	if c.Delay == 0 {
+		return fmt.Sprintf("heartbeat of %v", p.Heartbeat)
+	}
+	return fmt.Sprintf("timer of %v", c.Delay)
+}
+
+// law returns what the period of a sender that waits for each ACK should be.
+func (p *Plan) law(c *Cell) time.Duration {
+	if c.Delay == 0 {
+		return p.Heartbeat * ((c.RTT + p.Heartbeat - 1) / p.Heartbeat)
+	}
+	return c.RTT + c.Delay
 }
 
 // ruleOdd has no run of its own: it is ruleLonger for odd bursts and ruleNone for even ones. Even
 // bursts come before each burst, so both begin with the same estimate.
 const ruleOdd = "longer after odd bursts"
 
-// rows returns the rows of the cells.
+// rows returns the tails of all cells.
 func rows(p *Plan, cells []Cell) (all []Row) {
 	for _, c := range cells {
-		row := Row{Cell: c, Peer: fmt.Sprintf("timer of %v", c.Delay), DelayMS: experiments.Number(ms(c.Delay)),
-			Odd: c.Burst%2 == 1, Law: c.RTT + c.Delay}
-		if c.Delay == 0 {
-			row.Peer, row.DelayMS = fmt.Sprintf("heartbeat of %v", p.Heartbeat), "beat"
-			row.Law = p.Heartbeat * ((c.RTT + p.Heartbeat - 1) / p.Heartbeat)
-		}
-		switch c.Kind {
-		case kindArrivals:
-			all = append(all, row)
-			for q, x := range c.Quantiles {
-				of := row
-				of.Kind, of.Quantile, of.Mean = "quantile", float64(q)/float64(len(c.Quantiles)-1), x
-				all = append(all, of)
-			}
-		case kindWait:
-			all = append(all, row)
-		case kindOdd:
+		row := Row{Cell: c}
+		if c.Kind == kindOdd {
 			all = append(all, p.oddRows(row, &c, cells)...)
-		default:
-			for _, row.Point = range c.Grid {
-				all = append(all, row)
-			}
+			continue
+		}
+		for _, row.Point = range c.Grid {
+			all = append(all, row)
 		}
 	}
 	return all
@@ -66,7 +62,7 @@ func (p *Plan) oddRows(row Row, c *Cell, cells []Cell) []Row {
 		return []Row{row}
 	}
 	run := c
-	if row.Odd {
+	if c.odd() {
 		for i := range cells {
 			x := &cells[i]
 			if x.Kind == kindOdd && x.Delay == c.Delay && x.Burst == c.Burst && x.Policy == ruleLonger {

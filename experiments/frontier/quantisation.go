@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/declared"
 )
 
 // quantPlan is the plan of the study.
@@ -35,44 +34,35 @@ type quantCell struct {
 // phaseErrors are the sums, over all phases, of the errors of one round trip and of their squares,
 // in thousandths of a tick.
 type phaseErrors struct {
-	Thousandths int `json:"thousandths" help:"the round trip, in thousandths of the tick"`
-	Sum         int `json:"sum" column:"bias" help:"sum of its errors over all phases, in thousandths of the tick"`
-	Squares     int `json:"squares" help:"sum of the squares of these errors"`
+	Thousandths int `json:"thousandths"` // the round trip, in thousandths of the tick
+	Sum         int `json:"sum"`         // sum of its errors over all phases, in thousandths of the tick
+	Squares     int `json:"squares"`     // sum of the squares of these errors
 }
 
 // clockSums are sums of errors over all round trips from 0 to 999 thousandths of a tick, in
 // thousandths: of the clock that is read, of one that rounds the difference up, and of 4.4BSD's
 // first average.
 type clockSums struct {
-	Read  int `json:",omitempty" column:"read" help:"sum of the errors of the clock that is read"`
-	Up    int `json:",omitempty" column:"up" help:"the same of a clock that rounds the difference up"`
-	BSD   int `json:",omitempty" column:"from_one" help:"the same of 4.4BSD's first average, which counts from 1"`
-	Exact int `json:"exact,omitempty" column:"inexact" help:"measurements of a clock without a tick that are wrong"`
+	Read  int `json:",omitempty"`      // sum of the errors of the clock that is read
+	Up    int `json:",omitempty"`      // the same of a clock that rounds the difference up
+	BSD   int `json:",omitempty"`      // the same of 4.4BSD's first average, which counts from 1
+	Exact int `json:"exact,omitempty"` // measurements of a clock without a tick that are wrong
 }
 
 // steadyTimeout is the result of the estimators for one round trip.
 type steadyTimeout struct {
-	RTT   time.Duration `json:"rtt_ns" help:"the round trip, which does not vary"`
-	SRTT  float64       `json:"srtt" help:"mean over samples, divided by the round trip"`
-	RTO   float64       `json:"rto" help:"mean timeout of RFC 6298 without a floor, divided by the round trip"`
-	Least time.Duration `json:"least_ns" column:"shortest" help:"the least timeout"`
-	Old   float64       `json:"bsd" column:"bsd_rto" help:"4.4BSD's mean timeout, divided by the round trip"`
-}
-
-// quantRow is what claims.yaml judges: one part of a cell.
-type quantRow struct {
-	Kind string        `json:"kind" help:"errors, sums or steady"`
-	Tick time.Duration `json:"tick_ns" help:"the granularity"`
-	Seed int           `json:"seed" help:"of a row of kind steady"`
-	phaseErrors
-	clockSums
-	steadyTimeout
+	RTT   time.Duration `json:"rtt_ns"`   // the round trip, which does not vary
+	SRTT  float64       `json:"srtt"`     // mean over samples, divided by the round trip
+	RTO   float64       `json:"rto"`      // mean timeout of RFC 6298 without a floor, divided by the round trip
+	Least time.Duration `json:"least_ns"` // the least timeout
+	Old   float64       `json:"bsd"`      // 4.4BSD's mean timeout, divided by the round trip
 }
 
 // Quantisation is the study.
-var Quantisation = declared.DefineRows(experiments.Spec[quantPlan, quantCell]{
+var Quantisation = experiments.Define(experiments.Spec[quantPlan, quantCell]{
 	ID: "E11", Name: "quantisation", Bed: "estimators", Class: experiments.Exact,
 	Folder: "frontier/quantisation", Files: files,
+	Words: func() experiments.Words { return quantWords },
 	Check: func(p *quantPlan) error {
 		for _, tick := range p.Ticks {
 			if tick%phases != 0 {
@@ -82,20 +72,5 @@ var Quantisation = declared.DefineRows(experiments.Spec[quantPlan, quantCell]{
 		return nil
 	},
 	Cells: quantCells,
-}, quantRows)
-
-// quantRows takes the cells apart.
-func quantRows(_ *quantPlan, cells []quantCell) (all []quantRow) {
-	for _, c := range cells {
-		for _, e := range c.Errors {
-			all = append(all, quantRow{Kind: "errors", Tick: c.Tick, phaseErrors: e})
-		}
-		for _, t := range c.Timeouts {
-			all = append(all, quantRow{Kind: "steady", Tick: c.Tick, Seed: c.Seed, steadyTimeout: t})
-		}
-		if c.Errors != nil {
-			all = append(all, quantRow{Kind: "sums", Tick: c.Tick, clockSums: c.clockSums})
-		}
-	}
-	return all
-}
+	Judge: quantJudge,
+})

@@ -27,9 +27,9 @@ const (
 )
 
 // WriteDocs writes the results into the repository at root: docs/results.md, the figures in
-// docs/figures, the results in each study's README, and experiments/sums.txt, which tests use to
-// find stale results. The report must come from a full run with the studies' own plans. WriteDocs
-// leaves files with the same content alone.
+// docs/figures, the results in each study's README, the written parts of pages, and
+// experiments/sums.txt, which tests use to find stale results. The report must come from a full run
+// with the studies' own plans. WriteDocs leaves files with the same content alone.
 func (r *Report) WriteDocs(root string) error {
 	if r.Quick {
 		return errors.New("the results of a quick run: documents show those of a full one")
@@ -56,6 +56,11 @@ func (r *Report) WriteDocs(root string) error {
 			all = append(all, file{s.figureName(f.Name), f.File()})
 		}
 	}
+	more, err := r.pageFiles(root)
+	if err != nil {
+		return err
+	}
+	all = append(all, more...)
 	check, err := crossCheck(root)
 	if err != nil {
 		return err
@@ -168,6 +173,10 @@ func (s *Study) result() string {
 			b.WriteString("\n")
 			prose(&b, "", fmt.Sprintf("%s, *%s*: %s", capital(verdictText(c)), inTable(c.Text), sentence(c.Why)))
 		}
+	}
+	if page := ownPage[s.Job.Study.Name]; page != "" {
+		fmt.Fprintf(&b, "\n[%s](../../%s) shows figures and tables.\n", page, page)
+		return b.String()
 	}
 	s.writeDetails(&b)
 	if s.Job.Study.Rows() != "" {

@@ -12,6 +12,7 @@ import (
 // headlines are the results that matter most, by study: a title for what the study found, and one
 // of its figures, or "".
 var headlines = []struct{ study, title, figure string }{
+	{"granularity", "Tick and floor hide each other, and a timer per segment adds little", "buys"},
 	{"vegas", "Coarse clocks multiply the cost of a loss", "mean-by-rtt"},
 	{"tableiv", "Timers alone make Reno of 1990 faster, and no later one", "throughput"},
 	{"frontier", "Over short round trips the floor decides, then the tick", "frontier"},

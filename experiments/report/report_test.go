@@ -370,6 +370,30 @@ func TestDocs(t *testing.T) {
 	}
 }
 
+// TestPages writes the parts of a page that are of a study, and leaves the rest alone.
+func TestPages(t *testing.T) {
+	r := run(t, false, toy("first", experiments.Shape))
+	const page = "# Title\n\n<!-- written: first found -->\nold\n<!-- end -->\n\n" +
+		"<!-- written: first table data -->\n<!-- end -->\n<!-- written: other found -->\nkept\n<!-- end -->\n" +
+		"<!-- written: first figure values -->\n<!-- end -->\n"
+	text, err := r.fill("docs/page.md", page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"# Title\n\n<!-- written: first found -->\nThe first is 0.\n<!-- end -->\n", "| x |",
+		"\nkept\n", "](figures/first-values.svg)\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if again, _ := r.fill("docs/page.md", text); again != text {
+		t.Errorf("written again:\n%s", again)
+	}
+	if _, err := r.fill("docs/page.md", "<!-- written: first table none -->\n<!-- end -->\n"); err == nil {
+		t.Error("no error for a table that is not there")
+	}
+}
+
 func TestViolations(t *testing.T) {
 	r := run(t, true, toy("a", experiments.Exact), toy("b", experiments.Shape))
 	if got := fmt.Sprint(r.Violations()); got != "[a/claim-2]" {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/declared"
 	"tcpwheel/experiments/internal/testbed"
 )
 
@@ -49,20 +48,20 @@ type Cell struct {
 
 // Spike is one spike and what followed. gVisor's TCP does not report its window.
 type Spike struct {
-	Peak            time.Duration `json:"peak_ns" help:"round trip in the spike; the plan's rtt is no spike"`
-	Response        string        `json:"response" help:"to a spurious timeout"`
-	Retransmissions int           `json:"retransmissions" unit:"segments" help:"all spurious"`
-	Timeouts        int           `json:"timeouts" help:"spurious"`
-	Undone          int           `json:"undone" help:"reductions of the window that were undone"`
-	Before          uint32        `json:"before" unit:"bytes" help:"the window before the spike"`
-	Least           uint32        `json:"least" column:"least_window" unit:"bytes" help:"the same, least while watched"`
-	After           uint32        `json:"after" unit:"bytes" help:"the same, a round trip after the end of the spike"`
-	Ssthresh        uint32        `json:"ssthresh" unit:"bytes" help:"then"`
-	Bytes           uint64        `json:"bytes" unit:"bytes" help:"acknowledged while watched"`
+	Peak            time.Duration `json:"peak_ns"`         // round trip in the spike; the plan's rtt is no spike
+	Response        string        `json:"response"`        // to a spurious timeout
+	Retransmissions int           `json:"retransmissions"` // segments, all spurious
+	Timeouts        int           `json:"timeouts"`        // spurious
+	Undone          int           `json:"undone"`          // reductions of the window that were undone
+	Before          uint32        `json:"before"`          // bytes, the window before the spike
+	Least           uint32        `json:"least"`           // bytes, the same, least while watched
+	After           uint32        `json:"after"`           // bytes, the same, a round trip after the end of the spike
+	Ssthresh        uint32        `json:"ssthresh"`        // bytes, then
+	Bytes           uint64        `json:"bytes"`           // bytes, acknowledged while watched
 }
 
 // Study is the study.
-var Study = declared.DefineRows(experiments.Spec[Plan, Cell]{
+var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 	ID: "E23", Name: "spike", Bed: "path", Class: experiments.Shape, Files: files,
 	Check: func(p *Plan) error {
 		if least := p.Peaks[0]; least <= p.RTT {
@@ -81,5 +80,7 @@ var Study = declared.DefineRows(experiments.Spec[Plan, Cell]{
 		}
 		return testbed.CheckStacks(p.Subjects)
 	},
+	Words: func() experiments.Words { return words },
 	Cells: cells,
-}, rows)
+	Judge: outcome,
+})

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/declared"
 	"tcpwheel/experiments/internal/studytest"
 	"tcpwheel/experiments/internal/testbed"
 )
@@ -28,8 +27,7 @@ func small() *Plan {
 func TestSpikes(t *testing.T) {
 	p := small()
 	all := studytest.Cells(t, cells(p))
-	judge := declared.Judge[Plan, Row](files, ".")
-	out := studytest.Judge(t, judge, p, rows(p, all))
+	out := studytest.Judge(t, outcome, p, all)
 	studytest.Check(t, out)
 	studytest.Want(t, out, experiments.Reproduced, "hidden", "fewer", "price", "trade-off", "harm", "undo-eifel")
 	// Neither can handle a spike of several timeouts.
@@ -44,7 +42,7 @@ func TestSpikes(t *testing.T) {
 			all[i].Timers = "G=1ms"
 		}
 	}
-	out = studytest.Judge(t, judge, p, rows(p, all))
+	out = studytest.Judge(t, outcome, p, all)
 	studytest.Check(t, out)
 	studytest.Want(t, out, experiments.NotReproduced, "hidden", "fewer", "price")
 }

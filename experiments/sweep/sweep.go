@@ -31,10 +31,10 @@ var files embed.FS
 // Plan is a plan of the study. Its lists are crossed.
 type Plan struct {
 	Subject []string         `plan:"subject" oneof:"engine binding gvisor" help:"the sender: the engine in the virtual network, the engine in a gVisor stack, or gVisor's own TCP with its own timers"`
-	Timers  []testbed.Timers `plan:"timers" help:"of the sender; the first is the baseline"`
+	Timers  []testbed.Timers `plan:"timers" help:"of the sender; the first is the baseline. floor=1s leaves var-min alone, rto-floor=1s sets both"`
 	Names   []string         `plan:"names" optional:"true" help:"short names for tables and figures, one for each of timers"`
 	Tick    []time.Duration  `plan:"tick" min:"1us" max:"500ms" optional:"true" help:"tick of expiry, replaces that of timers"`
-	Floor   []time.Duration  `plan:"floor" min:"0s" max:"1m" optional:"true" help:"RTO floor, replaces that of timers; 0s is none"`
+	Floor   []time.Duration  `plan:"floor" min:"0s" max:"1m" optional:"true" help:"RTO floor, replaces that of timers and leaves their var-min alone; 0s is none"`
 	RTTTick []time.Duration  `plan:"rtt_tick" min:"0s" max:"500ms" optional:"true" help:"tick of the RTT clock, replaces that of timers; 0s is exact"`
 	Wheel   []string         `plan:"wheel" optional:"true" help:"scheme of the timing wheel of subject engine, as tcpwheel wheel schemes lists them; default scheme6"`
 
@@ -51,7 +51,7 @@ type Plan struct {
 	Loss    []testbed.Fates  `plan:"loss" help:"towards the receivers, by flow"`
 	AckLoss []testbed.Fates  `plan:"ack_loss" help:"towards the sender, by flow; fates and tail lose requests there, not ACKs"`
 
-	Workload []string `plan:"workload" oneof:"bulk request-response web tail stop-and-wait" help:"when the objects of a flow begin"`
+	Workload []string `plan:"workload" oneof:"bulk request-response web tail stream stop-and-wait" help:"when the objects of a flow begin"`
 	Bytes    []uint64 `plan:"bytes" unit:"size" min:"1" max:"1073741824" help:"size of an object; n times 1400, for n up to 30, is n segments for all subjects"`
 	Flows    []int    `plan:"flows" min:"1" max:"1000" help:"flows from one sender, each to its own receiver"`
 

@@ -88,7 +88,7 @@ func TestFaults(t *testing.T) {
 		"loss: \"tail:0\"": `my.yaml:2: loss: "tail:0", "tail:0": "0" segments, ` +
 			`want 1 to 1000; want none, fates:P`,
 		"workload: video": `my.yaml:2: workload: "video", want one of ` +
-			`bulk, request-response, web, tail, stop-and-wait`,
+			`bulk, request-response, web, tail, stream, stop-and-wait`,
 		"subject: linux":    `my.yaml:2: subject: "linux", want one of engine, binding, gvisor`,
 		"rtt: [20ms, 20ms]": `my.yaml:2: rtt: 20ms appears twice`,
 		"wheel: heap":       `my.yaml:2: wheel: "heap", want one of `,

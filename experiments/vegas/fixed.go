@@ -1,6 +1,7 @@
 package vegas
 
 import (
+	"slices"
 	"time"
 
 	"tcpwheel/tcptimers"
@@ -25,24 +26,19 @@ func recurrence(samples []int) []state {
 	return all
 }
 
-// courses returns the steps of round trips far below a tick: none crosses a tick, one does, long
-// ones come first, or a thousand cross none.
-func courses() (all []Row) {
+// rests reports whether the recurrence comes to rest from any state: after long round trips, one
+// that crosses a tick, and none that does, and from the second of a thousand samples on.
+func rests(at state) bool {
 	const n = 40
-	none, once, long := make([]int, n), make([]int, n), make([]int, n)
+	once, long := make([]int, n), make([]int, n)
 	once[15] = 1
 	for i := range 5 {
 		long[i] = 4
 	}
-	for _, c := range []struct {
-		name    string
-		samples []int
-	}{{"no tick crossed", none}, {"a tick crossed by the 16th", once}, {"five of 2 s first", long},
-		{"a thousand", make([]int, 1000)}} {
-		for i, at := range recurrence(c.samples) {
-			all = append(all, Row{Kind: "course", Course: c.name, Sample: i + 1, Crossed: c.samples[i],
-				SRTT: at.srtt, RTTVar: at.rttvar, RTO: at.rto})
+	for _, samples := range [][]int{make([]int, n), once, long} {
+		if recurrence(samples)[n-1] != at {
+			return false
 		}
 	}
-	return all
+	return !slices.ContainsFunc(recurrence(make([]int, 1000))[1:], func(s state) bool { return s != at })
 }

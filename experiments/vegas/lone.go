@@ -9,19 +9,13 @@ import (
 	"tcpwheel/wheel/stat"
 )
 
-// lone is a model of a sender of lone segments under clocks of 500 ms: an estimator and the
-// instants at which exchanges begin. It uses none of the engine.
+// lone is a model of a sender of lone segments under 4.4BSD's clocks of 500 ms: its estimator and
+// the instants at which exchanges begin. It uses none of the engine.
 type lone struct {
-	name      string
-	apart     bool // exchanges begin at random phases of the tick, and not when the last one ends
-	estimator func(time.Duration, tcptimers.Bounds) tcptimers.Estimator
+	apart bool // exchanges begin at random phases of the tick, and not when the last one ends
 }
 
-var lones = []lone{
-	{name: "4.4BSD, exchanges in a row", estimator: tcptimers.NewBSD},
-	{name: "4.4BSD, exchanges at random phases", apart: true, estimator: tcptimers.NewBSD},
-	{name: "4.3BSD-Tahoe, SRTT + 2·RTTVAR, exchanges in a row", estimator: tcptimers.NewTahoe},
-}
+var inARow, atRandomPhases = lone{}, lone{apart: true}
 
 // modelLosses is the losses of a model's mean. Its standard error is below 3 ms.
 const modelLosses = 20_000
@@ -31,7 +25,7 @@ const modelLosses = 20_000
 func (l lone) mean(rtt time.Duration, cv float64, between int) float64 {
 	const tick = float64(tcptimers.SlowTick)
 	r := rand.New(rand.NewPCG(uint64(rtt), 0xa5))
-	e := l.estimator(tcptimers.SlowTick, tcptimers.Bounds{})
+	e := tcptimers.NewBSD(tcptimers.SlowTick, tcptimers.Bounds{})
 	trip := func() float64 {
 		return max(float64(rtt)/10, float64(rtt)+float64(float64(cv*float64(rtt))*stat.Normal(r)))
 	}

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/declared"
 	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/tcptimers"
 )
@@ -71,34 +70,26 @@ type Waits struct {
 	Other     int       `json:"other,omitempty"`
 }
 
-// Row is a loss, or a line of a model.
+// Row is a loss.
 type Row struct {
-	Kind   string        `json:"kind" help:"loss, alone, still, model or course"`
-	Text   string        `json:"text" help:"the timers"`
-	Timers string        `json:"timers" help:"the timers without the words that all share; gVisor is its own TCP"`
-	Role   string        `json:"role" help:"of the timers in the plan: coarse, fine, tahoe, other or gvisor"`
-	TCP    string        `json:"tcp" column:"subject" help:"engine, binding or gvisor"`
-	RTT    time.Duration `json:"rtt_ns" help:"the mean round trip"`
-	Seed   int           `json:"seed"`
-	Lost   string        `json:"lost" help:"segment: alone, of three, or again: its fast retransmission is lost too"`
-	Repair string        `json:"repair" help:"by the timer, the timer backed off, or other means"`
-	Wait   float64       `json:"wait" unit:"ms" help:"from the lost transmission to the next; of a model its mean"`
-
-	Model   string `json:"model" help:"name of the model of a sender"`
-	Course  string `json:"course" help:"name of a course of samples through 4.4BSD's estimator"`
-	Sample  int    `json:"sample" help:"its number in the course, from 1"`
-	Crossed int    `json:"crossed" help:"ticks that the sample crosses"`
-	SRTT    int64  `json:"srtt" help:"t_srtt, in eighths of a tick"`
-	RTTVar  int64  `json:"rttvar" help:"t_rttvar, in quarters of a tick"`
-	RTO     int64  `json:"rto" unit:"ticks" help:"the timeout"`
+	Kind   string        // loss, at the plan's round trips; alone, a lone segment; still, where no sample crosses a tick
+	Text   string        // the timers
+	Role   string        // of the timers in the plan: coarse, fine, tahoe, other or gvisor
+	RTT    time.Duration // the mean round trip
+	Seed   int
+	Lost   string  // segment: alone, of three, or again: its fast retransmission is lost too
+	Repair string  // by the timer, the timer backed off, or other means
+	Wait   float64 // from the lost transmission to the next, ms
 }
 
 // Study is the study.
-var Study = declared.DefineRows(experiments.Spec[Plan, Cell]{
+var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 	ID: "E8", Name: "vegas", Bed: "pair", Class: experiments.Published, Files: files,
+	Words: func() experiments.Words { return words },
 	Check: check,
 	Cells: cells,
-}, rows)
+	Judge: func(p *Plan, cells []Cell) (*experiments.Outcome, error) { return judgeLosses(p, rows(p, cells)), nil },
+})
 
 func check(p *Plan) error {
 	var texts []string
@@ -117,17 +108,11 @@ func check(p *Plan) error {
 	return testbed.CheckStacks(p.Subjects)
 }
 
-// rows returns the losses of the cells, the models at the round trips of lone segments, and the
-// courses of the estimator.
+// rows returns the losses of the cells.
 func rows(p *Plan, cells []Cell) (all []Row) {
 	roles := map[string]string{p.Coarse.Text: "coarse", p.Fine.Text: "fine", p.Tahoe.Text: "tahoe", gvisor: "gvisor"}
-	kindOf := testbed.KindsOf(p.Subjects)
 	for _, c := range cells {
-		row := Row{Kind: "loss", Text: c.Timers, Timers: name(c.Timers), Role: cmp.Or(roles[c.Timers], "other"),
-			RTT: c.RTT, Seed: c.Seed, TCP: kindOf(c.Timers)}
-		if c.Timers == gvisor {
-			row.TCP = string(testbed.GVisor)
-		}
+		row := Row{Kind: "loss", Text: c.Timers, Role: cmp.Or(roles[c.Timers], "other"), RTT: c.RTT, Seed: c.Seed}
 		switch {
 		case c.Still:
 			row.Kind = "still"
@@ -139,12 +124,7 @@ func rows(p *Plan, cells []Cell) (all []Row) {
 			all = append(all, f.rows(row)...)
 		}
 	}
-	for _, rtt := range p.AnchorRTTs {
-		for _, l := range lones {
-			all = append(all, Row{Kind: "model", Model: l.name, RTT: rtt, Wait: l.mean(rtt, p.CV, p.Between)})
-		}
-	}
-	return append(all, courses()...)
+	return all
 }
 
 // rows returns the losses of a flow.

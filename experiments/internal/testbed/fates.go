@@ -20,6 +20,9 @@ import (
 //	tail:J              the last J segments of each object, once
 //	tail:J@N            the same, in their first N transmissions
 //
+// With ",times=N" a probability is drawn once, and a loss takes the first N transmissions. With
+// ",p=P" only that share of the objects loses its tail.
+//
 // The zero value loses nothing. ParseFates and UnmarshalText make others.
 type Fates struct {
 	text  string
@@ -36,10 +39,11 @@ type ownFate struct {
 	p        float64
 	burst    uint64 // segments
 	tail     uint64 // segments; 0 is a probability
-	attempts uint32
+	attempts uint32 // that are lost with one draw; 0 draws for each
 }
 
-var fatesAllowed = "none, fates:P, fates:P,burst=N, tail:J, tail:J@N, " + strings.TrimPrefix(sim.LossAllowed, "none, ")
+var fatesAllowed = "none, fates:P, fates:P,burst=N, fates:P,times=N, tail:J, tail:J@N, tail:J,p=P, " +
+	strings.TrimPrefix(sim.LossAllowed, "none, ")
 
 // ParseFates reads the text of Fates. An error says what is wrong and what is allowed.
 func ParseFates(text string) (f Fates, err error) {
@@ -81,21 +85,34 @@ func ParseFates(text string) (f Fates, err error) {
 }
 
 func parseChance(text string) (o ownFate, err error) {
-	p, burst, bursts := strings.Cut(text, ",")
+	p, rest, more := strings.Cut(text, ",")
 	if o.p, err = quantity.ParseProbability(p); err != nil {
 		return o, fmt.Errorf("probability %w", err)
 	}
-	o.burst = 1
-	if bursts {
-		n, ok := strings.CutPrefix(burst, "burst=")
-		if o.burst, err = strconv.ParseUint(n, 10, 16); !ok || err != nil || o.burst < 1 || o.burst > 1000 {
-			return o, fmt.Errorf("%q, want burst=N, N from 1 to 1000", burst)
+	for o.burst = 1; more; {
+		var word string
+		word, rest, more = strings.Cut(rest, ",")
+		key, value, _ := strings.Cut(word, "=")
+		n, err := strconv.ParseUint(value, 10, 16)
+		switch {
+		case err == nil && key == "burst" && n >= 1 && n <= 1000:
+			o.burst = n
+		case err == nil && key == "times" && n >= 1 && n <= 10:
+			o.attempts = uint32(n)
+		default:
+			return o, fmt.Errorf("%q, want burst=N, N from 1 to 1000, or times=N, N from 1 to 10", word)
 		}
 	}
 	return o, nil
 }
 
 func parseTail(text string) (o ownFate, err error) {
+	text, p, some := strings.Cut(text, ",p=")
+	if o.p = 1; some {
+		if o.p, err = quantity.ParseProbability(p); err != nil {
+			return o, fmt.Errorf("probability %w", err)
+		}
+	}
 	j, n, several := strings.Cut(text, "@")
 	if o.tail, err = strconv.ParseUint(j, 10, 16); err != nil || o.tail < 1 || o.tail > 1000 {
 		return o, fmt.Errorf("%q segments, want 1 to 1000", j)
@@ -134,7 +151,8 @@ func (f Fates) Chance() (p float64, ok bool) {
 	switch {
 	case len(f.own)+len(f.other) == 0:
 		return 0, true
-	case len(f.own) == 1 && len(f.other) == 0 && f.own[0].tail == 0 && f.own[0].burst == 1:
+	case len(f.own) == 1 && len(f.other) == 0 && f.own[0].tail == 0 && f.own[0].burst == 1 &&
+		f.own[0].attempts == 0:
 		return f.own[0].p, true
 	case len(f.other) == 1 && len(f.own) == 0:
 		if b, ok := f.other[0].(sim.Bernoulli); ok {
@@ -148,7 +166,7 @@ func (f Fates) Chance() (p float64, ok bool) {
 func (f *Fates) losses(of *flow) sim.Losses {
 	all := append(sim.Losses{}, f.other...)
 	for i := range f.own {
-		all = append(all, flowLoss{f.own[i], of})
+		all = append(all, flowLoss{f.own[i], of, of.run.spec.mss()})
 	}
 	return all
 }
@@ -157,6 +175,7 @@ func (f *Fates) losses(of *flow) sim.Losses {
 type flowLoss struct {
 	ownFate
 	flow *flow
+	mss  uint64 // of the sender: it costs too much to ask for each packet
 }
 
 // String implements sim.Loss.
@@ -191,15 +210,22 @@ func (d *flowDropper) Lost(_ wheel.Time, _ uint64, p *sim.Packet) bool {
 	if object < s.Work.Warm {
 		return false
 	}
-	mss := s.mss()
 	if d.tail > 0 {
-		segments := (s.Work.Bytes-1)/mss + 1
-		first := (segments - min(d.tail, segments)) * mss
-		return p.Attempt <= d.attempts && from+(p.End-p.Start) > first
+		segments := (s.Work.Bytes-1)/d.mss + 1
+		first := (segments - min(d.tail, segments)) * d.mss
+		return p.Attempt <= d.attempts && from+(p.End-p.Start) > first &&
+			(d.p >= 1 || Uniform(d.key, uint64(d.flow.conn.Load()), uint64(object)) < d.p)
 	}
-	place := p.Start - p.Start%(d.burst*mss)
+	place := p.Start - p.Start%(d.burst*d.mss)
 	if d.burst == 1 {
 		place = p.Start
 	}
-	return d.p > 0 && Uniform(d.key, uint64(d.flow.conn.Load()), place, uint64(p.Attempt)) < d.p
+	attempt := uint64(p.Attempt)
+	if d.attempts > 0 {
+		if p.Attempt > d.attempts {
+			return false
+		}
+		attempt = 0
+	}
+	return d.p > 0 && Uniform(d.key, uint64(d.flow.conn.Load()), place, attempt) < d.p
 }

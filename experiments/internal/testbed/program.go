@@ -22,7 +22,7 @@ func (r *run) receive(f *flow, in surroundings) error {
 	buf, request := make([]byte, 64<<10), make([]byte, s.request())
 	var c net.Conn
 	for object := range f.objects {
-		if object > 0 && !in.pause(f.pause(object)) {
+		if object > 0 && s.Work.Shape != Stream && !in.pause(f.pause(object)) {
 			return nil
 		}
 		if c == nil || s.Work.Shape == Web {
@@ -81,6 +81,19 @@ func (s *Spec) answer(c duplex) {
 			_ = c.CloseWrite()
 			_, _ = io.Copy(io.Discard, c)
 			_ = c.Close()
+			return
+		}
+	}
+}
+
+// writeStream writes the objects of a Stream. It ends with the connection.
+func (s *Spec) writeStream(c io.Writer, f *flow, in surroundings) {
+	for object := range f.objects {
+		if object > 0 && !in.pause(f.pause(object)) {
+			return
+		}
+		in.start(f, object)
+		if s.write(c) != nil {
 			return
 		}
 	}

@@ -9,7 +9,7 @@ import (
 // Result is the result of a Spec. Times in JSON are nanoseconds.
 type Result struct {
 	// Times is the duration of each object after the warmup, by flow and then in order. It begins when
-	// the object is written (Bulk, Tail, StopAndWait) or requested (Answers), or its connection
+	// the object is written (Bulk, Tail, Stream, StopAndWait) or requested (Answers), or its connection
 	// dialled (Web), and ends when its last byte arrives, or is acknowledged (StopAndWait). An object
 	// unfinished at the limit has its age, which is less than its duration.
 	Times      []time.Duration `json:"times_ns"`

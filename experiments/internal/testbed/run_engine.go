@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"time"
 
+	"tcpwheel/internal/quantity"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sim/host"
 	"tcpwheel/netstack/tcp"
@@ -114,6 +116,9 @@ func (r *engineRun) build() (err error) {
 	}
 	edge.Route(id, back)
 	net.Tap(out, shared{r})
+	if s.Path.Spikes != (Spikes{}) {
+		r.spike(net.Link(out), 0)
+	}
 	for i, f := range r.flows {
 		client, clientID, err := add(clientName(i), netip.AddrFrom4([4]byte{10, 2, byte(i >> 8), byte(i)}), s.peer(),
 			uint64(i+1))
@@ -134,6 +139,25 @@ func (r *engineRun) build() (err error) {
 	}
 	return r.sender.Listen(ServePort, tcp.ListenConfig{Backlog: max(16, s.Flows)},
 		func() host.App { return host.AppFunc(r.serve) })
+}
+
+// spike schedules the n-th rise of the delay of a link, and then the next one.
+func (r *engineRun) spike(l *sim.Link, n uint64) {
+	s, data := r.spec.Path.Spikes, r.spec.Path.Data
+	free := float64(s.Every - s.Lasts)
+	begin := wheel.Time(n * uint64(s.Every)).Add(time.Duration(Uniform(r.spec.Seed, 0x591ce, n) * free))
+	set := func(delay time.Duration) {
+		if err := l.SetRate(sim.LinkRate{Fixed: quantity.Rate(data.Rate), Trace: data.Trace}, delay); err != nil {
+			r.failed = err
+		}
+	}
+	r.at(begin, func(now wheel.Time) {
+		set(data.Delay + s.Rise)
+		r.at(now.Add(s.Lasts), func(wheel.Time) {
+			set(data.Delay)
+			r.spike(l, n+1)
+		})
+	})
 }
 
 func clientName(flow int) string { return fmt.Sprintf("client%d", flow) }
@@ -259,6 +283,9 @@ func (p *push) push(now wheel.Time) {
 	p.flow.start(p.next, now)
 	p.next++
 	p.session.Write(uint32(p.spec.Work.Bytes), 0)
+	if p.spec.Work.Shape == Stream && p.next < len(p.flow.objects) {
+		p.at(now.Add(p.flow.pause(p.next)), p.push)
+	}
 }
 
 // serve is the sender's application.

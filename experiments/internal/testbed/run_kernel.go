@@ -50,9 +50,10 @@ func AtOnce(most, n int, run func(i int) error) error {
 
 // RunKernel runs a Spec in real time, with the TCP of this machine's kernel at both ends. It
 // ignores Kind, Timers, Scheme, MTU, SACK, Timestamps, Control and Peer, except that the receiver
-// acknowledges at once if Peer does. The Spec has one flow, and is not StopAndWait. Its Fates are
-// those of the other subjects. RunKernel takes as long as the work does, up to Limit. It needs
-// Linux, root and TUN devices; an error says what is missing.
+// acknowledges at once if Peer does. Kernel has the settings of the sender's. The Spec has one
+// flow, and is not StopAndWait. Its Fates are those of the other subjects. RunKernel takes as long
+// as the work does, up to Limit. It needs Linux, root and TUN devices; an error says what is
+// missing.
 func RunKernel(ctx context.Context, s *Spec) (Result, error) {
 	if err := s.Check(); err != nil {
 		return Result{}, err
@@ -66,10 +67,18 @@ func RunKernel(ctx context.Context, s *Spec) (Result, error) {
 	r := &kernelRun{run: newRun(s), ctx: ctx, senders: map[uint16]net.Conn{}}
 	f := r.flows[0]
 	there, back := s.Path.Data, s.Path.Acks
-	there.Loss, back.Loss = s.Path.Fates.losses(f), s.Path.AckFates.losses(f)
+	there.Loss = keyed(s.Path.Fates.losses(f), sim.LinkKey(s.Seed, "edge>"+clientName(0)))
+	back.Loss = keyed(s.Path.AckFates.losses(f), sim.LinkKey(s.Seed, clientName(0)+">edge"))
 	var err error
 	if r.pair, err = netns.NewPair(netns.PairConfig{There: there, Back: back, Seed: s.Seed, Sent: r.seen}); err != nil {
 		return Result{}, err
+	}
+	settings := map[string]string{}
+	for name, value := range s.Kernel {
+		settings["net/ipv4/"+name] = value
+	}
+	if err := r.pair.In(true, func() error { return netns.WriteSysctls(settings) }); err != nil {
+		return Result{}, errors.Join(fmt.Errorf("subject kernel: %w", err), r.pair.Close())
 	}
 	l, _, err := r.pair.Listen(ServePort)
 	if err != nil {
@@ -97,6 +106,24 @@ func RunKernel(ctx context.Context, s *Spec) (Result, error) {
 	res := r.result(now)
 	res.Timeouts, res.Probes = counts.Timeouts, counts.Probes
 	return res, nil
+}
+
+// keyedLoss is a loss that draws under a key of its own, and not under that of its link: so the
+// kernel's packets meet the losses that the other subjects meet.
+type keyedLoss struct {
+	sim.Loss
+	key uint64
+}
+
+// Start implements sim.Loss.
+func (l keyedLoss) Start(uint64) sim.Dropper { return l.Loss.Start(l.key) }
+
+// keyed returns losses as those of a simulated link with that key.
+func keyed(all sim.Losses, key uint64) sim.Losses {
+	for i := range all {
+		all[i] = keyedLoss{all[i], sim.Mix64(key + uint64(i))}
+	}
+	return all
 }
 
 // seen notes a packet that enters the link.
@@ -168,6 +195,10 @@ func (r *kernelRun) listen(l net.Listener, all *sync.WaitGroup) {
 		all.Go(func() {
 			if r.spec.Work.Shape == Answers || r.spec.Work.Shape == Web {
 				r.spec.answer(c.(*net.TCPConn))
+				return
+			}
+			if r.spec.Work.Shape == Stream {
+				r.spec.writeStream(c, r.flows[0], r)
 				return
 			}
 			r.start(r.flows[0], 0)

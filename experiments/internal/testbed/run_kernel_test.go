@@ -54,6 +54,21 @@ func TestKernel(t *testing.T) {
 	}
 }
 
+// TestKernelMeetsTheSameLosses: at first transmissions, those of the engine.
+func TestKernelMeetsTheSameLosses(t *testing.T) {
+	s := spec(Engine, Answers, "fates:0.1,times=1")
+	s.Flows, s.Limit, s.Work.Think, s.Stagger = 1, 20*time.Second, 10*time.Millisecond, 0
+	s.Timers, s.Peer = MustTimers("linux -timestamps"), MustTimers("linux delack=off -timestamps")
+	s.Kernel = map[string]string{"tcp_timestamps": "0"}
+	r, err := RunKernel(t.Context(), s)
+	if err != nil {
+		t.Skipf("no TUN device here: %v", err)
+	}
+	if model := mustRun(t, s); r.Lost != model.Lost || r.Lost == 0 {
+		t.Errorf("%d lost, the engine lost %d", r.Lost, model.Lost)
+	}
+}
+
 // TestKernelIsCutOff checks that the limit ends a connection that hangs.
 func TestKernelIsCutOff(t *testing.T) {
 	s := spec(Engine, Answers, "outages:0s-1h")

@@ -137,6 +137,10 @@ func (r *stacksRun) serve(c *sockets.Conn) error {
 		return nil
 	}
 	flow, _, _ := r.spec.of(port)
+	if r.spec.Work.Shape == Stream {
+		r.spec.writeStream(c, r.flows[flow], r)
+		return nil
+	}
 	r.start(r.flows[flow], 0)
 	r.spec.write(c)
 	return nil

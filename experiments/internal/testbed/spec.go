@@ -31,12 +31,13 @@ const (
 	Bulk        Shape = "bulk"             // one object, as soon as the connection is open
 	Answers     Shape = "request-response" // the receiver requests each, on one connection
 	Web         Shape = "web"              // each has its own connection, whose handshake counts
-	Tail        Shape = "tail"             // the sender writes each, with pauses
+	Tail        Shape = "tail"             // the sender writes each, a pause after the one before arrived
+	Stream      Shape = "stream"           // the sender writes each, a pause after the write before
 	StopAndWait Shape = "stop-and-wait"    // the sender writes each at the ACK before; Engine only
 )
 
 // Shapes returns all shapes.
-func Shapes() []Shape { return []Shape{Bulk, Answers, Web, Tail, StopAndWait} }
+func Shapes() []Shape { return []Shape{Bulk, Answers, Web, Tail, Stream, StopAndWait} }
 
 // Work is the objects of a flow.
 type Work struct {
@@ -55,6 +56,16 @@ type Path struct {
 
 	// After Data each flow has its own link, which loses packets. AckFates are those of the ACKs.
 	Fates, AckFates Fates
+
+	// Spikes let the delay of Data rise now and then; Engine only.
+	Spikes Spikes
+}
+
+// Spikes are rises of a delay. The zero value has none.
+type Spikes struct {
+	Rise  time.Duration // by so much
+	Lasts time.Duration // for so long
+	Every time.Duration // once in each such span, at a time drawn evenly; longer than Lasts
 }
 
 // Spec is the configuration of a run.
@@ -71,6 +82,9 @@ type Spec struct {
 	Stagger time.Duration // latest begin of a flow, drawn evenly from 0; up to 1 min
 	Limit   time.Duration // of virtual time, up to 24 h
 	MTU     int           // 576 to 9000; 0 is 1500
+
+	// Kernel is settings of the sender's kernel by their names below net/ipv4, for RunKernel.
+	Kernel map[string]string
 
 	SACK, Timestamps *bool  // of the sender; nil is that of Timers
 	Control          string // congestion control; "" is that of Timers, or CUBIC for GVisor
@@ -117,6 +131,11 @@ func (s *Spec) Check() error {
 		return fmt.Errorf("subject: MTU %d, want 576 to 9000", s.MTU)
 	case s.Kind != Engine && w.Shape == StopAndWait:
 		return fmt.Errorf("subject: %s of subject %s, want subject %s: others do not report ACKs", w.Shape, s.Kind, Engine)
+	case s.Kind != Engine && s.Path.Spikes != (Spikes{}):
+		return fmt.Errorf("subject: spikes of subject %s, want subject %s", s.Kind, Engine)
+	case s.Path.Spikes != (Spikes{}) && (s.Path.Spikes.Rise <= 0 || s.Path.Spikes.Lasts <= 0 ||
+		s.Path.Spikes.Every <= s.Path.Spikes.Lasts):
+		return fmt.Errorf("subject: spikes %+v, want each above 0, and once in more than they last", s.Path.Spikes)
 	case s.Kind != Engine && s.Scheme != "":
 		return fmt.Errorf("subject: wheel %q of subject %s, want subject %s", s.Scheme, s.Kind, Engine)
 	case s.Kind == GVisor && !slices.Contains(gvisorControls, s.Control):

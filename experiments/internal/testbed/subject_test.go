@@ -109,6 +109,61 @@ func TestTailIsLostOnce(t *testing.T) {
 	}
 }
 
+// TestOneDrawForAllTimes loses what one draw picks: a share of the tails, or of the segments, in
+// their first transmissions.
+func TestOneDrawForAllTimes(t *testing.T) {
+	s := spec(Engine, Answers, "tail:1@2,p=0.5")
+	s.Work.Objects = 54
+	if r := mustRun(t, s); r.Lost%2 != 0 || r.Lost < 60 || r.Lost > 140 {
+		t.Errorf("%d lost, want two transmissions of about half of 100 tails", r.Lost)
+	}
+	s = spec(Engine, Answers, "fates:0.05,times=3")
+	if r := mustRun(t, s); r.Lost == 0 || r.Lost%3 != 0 {
+		t.Errorf("%d lost, want three transmissions of each segment that is picked", r.Lost)
+	}
+}
+
+// TestStreamDoesNotWait: the writes of a stream keep their pace over a path of any length.
+func TestStreamDoesNotWait(t *testing.T) {
+	for _, rtt := range []time.Duration{2 * time.Millisecond, 300 * time.Millisecond} {
+		s := spec(Engine, Stream, "none")
+		s.Path.Data.Delay, s.Path.Acks.Delay = rtt/2, rtt/2
+		s.Work.Bytes, s.Work.Think, s.Work.Objects, s.Flows = 1000, 50*time.Millisecond, 104, 1
+		r := mustRun(t, s)
+		if r.Span < 4500*time.Millisecond || r.Span > 5500*time.Millisecond+rtt {
+			t.Errorf("round trip %v: 104 writes take %v, want about 5.2 s", rtt, r.Span)
+		}
+		for _, d := range r.Times {
+			if d != rtt/2 {
+				t.Fatalf("round trip %v: a write took %v, want half of it", rtt, d)
+			}
+		}
+	}
+}
+
+// TestSpikes: while the delay is higher, objects take longer by as much.
+func TestSpikes(t *testing.T) {
+	s := spec(Engine, Stream, "none")
+	s.Path.Spikes = Spikes{Rise: 90 * time.Millisecond, Lasts: 300 * time.Millisecond, Every: time.Second}
+	s.Work.Bytes, s.Work.Think, s.Work.Objects, s.Flows = 1000, 10*time.Millisecond, 1004, 1
+	slow := 0
+	for _, d := range mustRun(t, s).Times {
+		if d > 10*time.Millisecond {
+			slow++
+		}
+		if d > 100*time.Millisecond {
+			t.Errorf("a write took %v, want at most 100ms", d)
+		}
+	}
+	if slow < 250 || slow > 480 {
+		t.Errorf("%d of 1000 writes are slow, want 3 or more in 10", slow)
+	}
+	s.Path.Spikes.Every = 0
+	if err := s.Check(); err == nil || !strings.Contains(err.Error(), "spikes") {
+		t.Errorf("%v, want a fault of the spikes", err)
+	}
+}
+
 // TestSACKOfTheFINRevealsALostTail: a FIN follows the tail, and its SACK reveals the loss before
 // any timer.
 func TestSACKOfTheFINRevealsALostTail(t *testing.T) {
@@ -190,6 +245,8 @@ func TestFatesText(t *testing.T) {
 		"":                  `empty, want none or models of loss`,
 		"fates:2":           `"fates:2": probability "2", want a probability from 0 to 1, such as 0.02 or 2%`,
 		"fates:0.1,burst=0": `"fates:0.1,burst=0": "burst=0", want burst=N, N from 1 to 1000`,
+		"fates:0.1,times=0": `"times=0", want burst=N, N from 1 to 1000, or times=N, N from 1 to 10`,
+		"tail:1,p=2":        `"tail:1,p=2": probability "2", want`,
 		"tail:0":            `"tail:0": "0" segments, want 1 to 1000`,
 		"tail:1@20":         `"tail:1@20": "20" times, want 1 to 10`,
 		"none;tail:1":       `"none;tail:1": none together with other models`,
@@ -202,7 +259,8 @@ func TestFatesText(t *testing.T) {
 	for text, want := range map[string]string{
 		"none": "0 true", "fates:0.02": "0.02 true", "bernoulli:0.01": "0.01 true", "tail:1": "0 " +
 			"false", "fates:0.02;tail:1": "0 false",
-		"fates:0.1,burst=3": "0 false", "gilbert-elliott:p=0.01,r=0.3": "0 false",
+		"fates:0.1,burst=3": "0 false", "fates:0.1,burst=2,times=2": "0 false", "fates:0.1,times=1": "0 false",
+		"tail:1@2,p=0.5": "0 false", "gilbert-elliott:p=0.01,r=0.3": "0 false",
 	} {
 		f, err := ParseFates(text)
 		if p, ok := f.Chance(); err != nil || fmt.Sprint(p, ok) != want || f.String() != text {
