@@ -6,6 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -95,116 +98,120 @@ func open(t *testing.T, quick bool) []*Job {
 	return jobs
 }
 
-func TestMergedShardsAreTheWholeRun(t *testing.T) {
+// TestJournal: a run that stops after any number of cells and goes on comes to the same, without
+// running a cell twice; a line that was cut off runs again; another build begins anew.
+func TestJournal(t *testing.T) {
 	jobs := open(t, false)
-	whole, err := Run(t.Context(), jobs, Shard{}, 3, nil)
+	whole, err := Run(t.Context(), jobs, nil, 3, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, n := range []int{1, 2, 3, 7, 50} {
-		var inputs []ShardInput
-		for i := range n {
-			var done, total float64
-			part, err := Run(t.Context(), jobs, Shard{i, n}, 2, func(d, all float64, _, _ string) {
-				done, total = d,
-					all
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if done != total {
-				t.Errorf("shard %d/%d: progress ends at %v of %v", i, n, done, total)
-			}
-			var b bytes.Buffer
-			if err := WriteShard(&b, jobs, Shard{i, n}, "v1", part); err != nil {
-				t.Fatal(err)
-			}
-			inputs = append(inputs, ShardInput{fmt.Sprintf("shard-%d", i), &b})
+	name := filepath.Join(t.TempDir(), "report.cells")
+	cells, ran, step := len(all(jobs)), 0, 7
+	for kept := -1; kept < cells; {
+		g, err := OpenJournal(name, "v1")
+		if err != nil {
+			t.Fatal(err)
 		}
-		merged, results, err := Merge(inputs, "v1", func(study, _ string, quick bool) (*Job,
-			error) {
+		if g.Len() < kept {
+			t.Fatalf("the journal holds %d cells, want at least %d", g.Len(), kept)
+		}
+		kept = g.Len()
+		ctx, cancel := context.WithCancel(t.Context())
+		left := step
+		results, err := Run(ctx, jobs, g, 1, func(done, total float64, _, _ string) {
+			ran++
+			if left--; left == 0 && done < total {
+				cancel()
+			}
+		})
+		cancel()
+		if err == nil {
+			if got, want := outcomes(t, jobs, results), outcomes(t, jobs, whole); got != want {
+				t.Errorf("with a journal:\n%s\nwant\n%s", got, want)
+			}
+			kept = cells
+		} else if !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		if err := g.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if ran != cells {
+		t.Errorf("%d cells ran, want %d", ran, cells)
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, text[:len(text)-3], 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		program string
+		want    int
+	}{{"v1", cells - 1}, {"v2", 0}, {"v1", 0}} {
+		g, err := OpenJournal(name, c.program)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if g.Len() != c.want {
+			t.Errorf("%s: %d cells, want %d", c.program, g.Len(), c.want)
+		}
+		if err := g.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g, err := OpenJournal(name, "v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Remove(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(name); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the removed journal: %v", err)
+	}
+}
+
+// TestReadCells: what was written is read, and damage is told.
+func TestReadCells(t *testing.T) {
+	j := open(t, true)[1]
+	results, err := Run(t.Context(), []*Job{j}, nil, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := WriteCells(&b, j, "v1", results[j.Study.Name]); err != nil {
+		t.Fatal(err)
+	}
+	text := b.String()
+	lines := strings.SplitAfter(text, "\n")
+	read := func(text string) (string, error) {
+		j, program, results, err := ReadCells(strings.NewReader(text), func(study, _ string, quick bool) (*Job, error) {
 			return toy(study).Open(quick)
 		})
 		if err != nil {
-			t.Fatalf("%d shards: %v", n, err)
+			return "", err
 		}
-		if got, want := outcomes(t, merged, results), outcomes(t, jobs, whole); got != want {
-			t.Errorf("%d shards merge to\n%s\nwant\n%s", n, got, want)
-		}
+		return program + outcomes(t, []*Job{j}, Results{j.Study.Name: results}), nil
 	}
-}
-
-func TestSharesAreEven(t *testing.T) {
-	jobs := open(t, false)
-	total := 0.0
-	for _, t := range share(jobs, Shard{}) {
-		total += t.cost()
+	if got, err := read(text); err != nil || got != "v1"+outcomes(t, []*Job{j}, results) {
+		t.Errorf("read %s, %v", got, err)
 	}
-	for i := range 4 {
-		cost := 0.0
-		for _, t := range share(jobs, Shard{i, 4}) {
-			cost += t.cost()
-		}
-		if cost < total/4-7 || cost > total/4+7 {
-			t.Errorf("shard %d of 4 costs %v of %v", i, cost, total)
-		}
-	}
-}
-
-func TestMergeRefuses(t *testing.T) {
-	jobs := open(t, true)
-	shard := func(i, of int, program string) string {
-		r, err := Run(t.Context(), jobs, Shard{i, of}, 1, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var b bytes.Buffer
-		if err := WriteShard(&b, jobs, Shard{i, of}, program, r); err != nil {
-			t.Fatal(err)
-		}
-		return b.String()
-	}
-	first, second, whole := shard(0, 2, "v1"), shard(1, 2, "v1"), shard(0, 1, "v1")
-	lines := strings.SplitAfter(whole, "\n")
-	for _, c := range []struct {
-		name, want string
-		files      []string
-	}{
-		{"none", "no shards to merge", nil},
-		{"empty", "s0: empty, want the results of a shard", []string{""}},
-		{"noise", `s0: not the results of a shard: the first line is no header of format "tcpwheel experiment shard 1"`,
-			[]string{"{}"}},
-		{"program", "s0: made by v2, and this is v1: their results may differ", []string{shard(0, 1, "v2")}},
-		{"missing", "shard 1/2 is missing", []string{first}},
-		{"twice", "s1: shard 0/2 is in s0, too", []string{first, first}},
-		{"another number", "s1: of another run than s0: it is one of 3 shards, and not of 2", []string{first,
-			shard(1, 3, "v1")}},
-		{"many missing", "shards 0/3, 2/3 are missing", []string{shard(1, 3, "v1")}},
-		{"another plan", "s1: of another run than s0: study a ran under another plan", []string{first,
-			strings.Replace(second, jobs[0].Hash(), "00", 1)}},
-		{"another study", "s1: of another run than s0: it has the studies c, b, and not a, b", []string{first,
-			strings.Replace(second, `"study":"a"`, `"study":"c"`, 1)}},
-		{"quick", "s1: of another run than s0: one of them is of a quick run", []string{first,
-			strings.Replace(second, `"quick":true`, `"quick":false`, 1)}},
-		{"cut", `study b: the result of cell "i=2" is in no shard`, []string{strings.Join(lines[:len(lines)-2], "")}},
-		{"cell twice", `s0:8: study b: cell "i=2" appears twice`, []string{whole + lines[len(lines)-2]}},
-		{"cell", `s0:8: study "a" has no cell 9`, []string{whole + `{"study":"a","cell":9}`}},
-		{"damaged", "s0:8: not a result: unexpected end of JSON input", []string{whole + `{"study":`}},
-		{"plan", "s0: study a ran under another plan than this program has",
-			[]string{strings.Replace(whole, jobs[0].Hash(), "00", 1)}},
+	for _, c := range []struct{ name, want, file string }{
+		{"empty", "empty, want the cells of a study", ""},
+		{"noise", `not the cells of a study: the first line is no header of format "tcpwheel experiment cells 1"`, "{}"},
+		{"cut", `lacks the result of cell "i=2"`, strings.Join(lines[:len(lines)-2], "")},
+		{"twice", `line 5: cell "i=2" appears twice`, text + lines[len(lines)-2]},
+		{"cell", "line 5: the study has no cell 9", text + `{"cell":9}`},
+		{"damaged", "line 5: not a result: unexpected end of JSON input", text + `{"cell":`},
+		{"plan", "study b ran under another plan than this program has", strings.Replace(text, j.Hash(), "00", 1)},
 	} {
-		var in []ShardInput
-		for i, f := range c.files {
-			in = append(in, ShardInput{fmt.Sprintf("s%d", i), strings.NewReader(f)})
-		}
-		_, _, err := Merge(in, "v1", func(study, _ string, quick bool) (*Job, error) { return toy(study).Open(quick) })
-		if err == nil || err.Error() != c.want {
+		if _, err := read(c.file); err == nil || err.Error() != c.want {
 			t.Errorf("%s: got %v\nwant %s", c.name, err, c.want)
 		}
-	}
-	if _, _, err := Merge([]ShardInput{{"s1", strings.NewReader(second)}, {"s0", strings.NewReader(first)}}, "v1",
-		func(study, _ string, quick bool) (*Job, error) { return toy(study).Open(quick) }); err != nil {
-		t.Errorf("shards in another order: %v", err)
 	}
 }
 
@@ -224,18 +231,14 @@ func TestFailuresNameTheCell(t *testing.T) {
 		if len(j.Cells) != 20 {
 			t.Errorf("a user's plan with one key has %d cells, want the study's own 20", len(j.Cells))
 		}
-		if _, err := Run(t.Context(), []*Job{j}, Shard{}, 4, nil); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if _, err := Run(t.Context(), []*Job{j}, nil, 4, nil); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", text, err, want)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Run(ctx, open(t, true), Shard{}, 1, nil); !errors.Is(err, context.Canceled) {
+	if _, err := Run(ctx, open(t, true), nil, 1, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("a run that was cancelled: %v", err)
-	}
-	if _, err := Run(t.Context(), open(t, true), Shard{3, 3}, 1, nil); err == nil ||
-		err.Error() != "shard 3 of 3, want one of 0 to n-1 of n, and n from 1 to 10000" {
-		t.Errorf("shard 3 of 3: %v", err)
 	}
 }
 

@@ -72,7 +72,7 @@ type Spec[P, R any] struct {
 // Cell is an independent part of a study.
 type Cell[R any] struct {
 	Name string  // its parameters, unique within the study, such as "policy=bsd rtt=20ms seed=3"
-	Cost float64 // estimated CPU time in s, above 0; it decides shards and order
+	Cost float64 // estimated CPU time in s, above 0; it decides the order
 	// Run must always return the same result, on any machine. Other cells run at the same time.
 	Run func(ctx context.Context) (R, error)
 }
@@ -348,7 +348,7 @@ func newJob[P, R any](study *Study, quick bool, s *Spec[P, R], p *P) (*Job, erro
 	return j, nil
 }
 
-// rounded keeps three digits, so all machines give a shard the same cells.
+// rounded keeps three digits, so all machines run the cells in one order.
 func rounded(cost float64) float64 {
 	x, err := strconv.ParseFloat(strconv.FormatFloat(cost, 'g', 3, 64), 64)
 	if err != nil {

@@ -84,7 +84,7 @@ func TestCellsAreTheSameAnywhere(t *testing.T) {
 			}
 			j.Cells = j.Cells[:min(n, len(j.Cells))]
 			run := func() string {
-				r, err := experiments.Run(context.Background(), []*experiments.Job{j}, experiments.Shard{},
+				r, err := experiments.Run(context.Background(), []*experiments.Job{j}, nil,
 					runtime.GOMAXPROCS(0), nil)
 				if err != nil {
 					t.Fatal(err)

@@ -60,7 +60,7 @@ func TestFieldWithoutCaptures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = experiments.Run(t.Context(), []*experiments.Job{j}, experiments.Shard{}, 1, nil)
+	_, err = experiments.Run(t.Context(), []*experiments.Job{j}, nil, 1, nil)
 	if err == nil || !strings.Contains(err.Error(), "captures: ") || !strings.Contains(err.Error(), "/nowhere") {
 		t.Errorf("a directory that is not there: %v", err)
 	}

@@ -82,12 +82,9 @@ func indented(v any) func(io.Writer) error {
 	}
 }
 
-// writeCells writes the results of the cells as a shard that is the whole run of the study.
+// writeCells writes the results of the study's cells.
 func (s *Study) writeCells(program string) func(io.Writer) error {
-	return func(w io.Writer) error {
-		return experiments.WriteShard(w, []*experiments.Job{s.Job}, experiments.Shard{}, program,
-			experiments.Results{s.Job.Study.Name: s.Results})
-	}
+	return func(w io.Writer) error { return experiments.WriteCells(w, s.Job, program, s.Results) }
 }
 
 // CheckDir returns an error if WriteDir would refuse dir: it is a file, or holds other files than a
@@ -181,14 +178,10 @@ func (r *Report) WriteDir(dir string) (err error) {
 	return os.Rename(part, dir)
 }
 
-// Open opens a study by name, with a user's plan or "" for its own. experiments.Merge takes such a
-// function.
-type Open func(study, plan string, quick bool) (*experiments.Job, error)
-
 // Rejudge reads the cells' results from a directory of WriteDir and judges them by the program's
 // own claims. open opens the studies. It returns an error if a study's plan has changed since. It
 // does not read live parts.
-func Rejudge(dir string, open Open) (*Report, error) {
+func Rejudge(dir string, open experiments.Open) (*Report, error) {
 	names, err := listed(dir)
 	if err != nil {
 		return nil, err
@@ -209,23 +202,13 @@ func Rejudge(dir string, open Open) (*Report, error) {
 		if err != nil {
 			return nil, err
 		}
-		var head struct {
-			Program string `json:"program"`
-		}
-		line, _, _ := bytes.Cut(data, []byte("\n"))
-		if err := json.Unmarshal(line, &head); err != nil {
+		j, by, cells, err := experiments.ReadCells(bytes.NewReader(data), open)
+		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		program = head.Program
-		j, of, err := experiments.Merge([]experiments.ShardInput{{Name: name, Data: bytes.NewReader(data)}}, program,
-			open)
-		if err != nil {
-			return nil, err
-		}
-		jobs = append(jobs, j...)
-		for study, raw := range of {
-			results[study] = raw
-		}
+		program = by
+		jobs = append(jobs, j)
+		results[j.Study.Name] = cells
 	}
 	return New(program, jobs, results)
 }

@@ -15,13 +15,13 @@
 //	claims.json     every claim with its verdict, and the digests of plans and results
 //	SHA256SUMS      of all other files, for sha256sum -c
 //	NAME/plan.yaml  the plan of study NAME
-//	NAME/cells.jsonl  results of its cells, in the format of shards, for merge and Rejudge
+//	NAME/cells.jsonl  results of its cells, for Rejudge
 //	NAME/result.json  its claims, tables, figures and notes
 //	NAME/TABLE.csv, NAME/FIGURE.svg, NAME/FIGURE.csv
 //	NAME/live-PART.json  timings of this machine, with --live
 //
-// Only live parts depend on time and place, and they name their machine. Runs with the same plans,
-// and merged shards, give the same bytes.
+// Only live parts depend on time and place, and they name their machine. Runs with the same plans
+// give the same bytes.
 //
 // WriteDir writes all files to a temporary directory and then renames it, so a report is always
 // whole. It replaces an existing directory only if that holds a report and nothing else.

@@ -104,7 +104,7 @@ func run(t *testing.T, quick bool, all ...*experiments.Study) *Report {
 		}
 		jobs = append(jobs, j)
 	}
-	results, err := experiments.Run(t.Context(), jobs, experiments.Shard{}, 2, nil)
+	results, err := experiments.Run(t.Context(), jobs, nil, 2, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

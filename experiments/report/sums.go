@@ -115,7 +115,7 @@ func (s *Sums) Verify(ctx context.Context, j *experiments.Job, whole, some float
 	for _, i := range order {
 		part.Cells = append(part.Cells, j.Cells[i])
 	}
-	results, err := experiments.Run(ctx, []*experiments.Job{&part}, experiments.Shard{}, workers, nil)
+	results, err := experiments.Run(ctx, []*experiments.Job{&part}, nil, workers, nil)
 	if err != nil {
 		return 0, err
 	}

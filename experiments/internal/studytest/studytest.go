@@ -59,7 +59,7 @@ func RunAltered[R any](t *testing.T, s *experiments.Study, text string, alter fu
 
 func results(t *testing.T, j *experiments.Job) []json.RawMessage {
 	t.Helper()
-	r, err := experiments.Run(t.Context(), []*experiments.Job{j}, experiments.Shard{}, workers, nil)
+	r, err := experiments.Run(t.Context(), []*experiments.Job{j}, nil, workers, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,11 +1,10 @@
-// Package clusters runs what docs/corpora.md shows and the manifests of experiments/cluster: in a
-// Slurm of its own, as Kubernetes would start the pods, and in DuckDB.
+// Package clusters runs what docs/corpora.md shows: in a Slurm of its own, as Kubernetes would start
+// the pods, and in DuckDB.
 package clusters
 
 import (
 	"bytes"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -100,37 +99,5 @@ func sameLines(t *testing.T, binary, dir string, shards int) {
 	slices.Sort(want)
 	if !slices.Equal(got, want) || len(want) < 100 {
 		t.Errorf("%d lines of the shards, %d of a single run, want the same", len(got), len(want))
-	}
-}
-
-// tree returns the files below a folder.
-func tree(t *testing.T, dir string) map[string]string {
-	t.Helper()
-	all := map[string]string{}
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		text, err := os.ReadFile(path)
-		all[strings.TrimPrefix(path, dir)] = string(text)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
-}
-
-// sameTrees compares two folders byte for byte. They have at least so many files.
-func sameTrees(t *testing.T, got, want string, least int) {
-	t.Helper()
-	have, wanted := tree(t, got), tree(t, want)
-	if len(have) != len(wanted) || len(have) < least {
-		t.Errorf("%d files, want %d, and at least %d", len(have), len(wanted), least)
-	}
-	for name, text := range wanted {
-		if have[name] != text {
-			t.Errorf("%s differs", name)
-		}
 	}
 }

@@ -172,34 +172,16 @@ func (s *slurm) array(script string, env []string, args ...string) {
 	}
 }
 
-// TestSlurm runs studies and a corpus as arrays of a real Slurm, with tasks that are killed and
-// requeued, and compares with single runs byte for byte.
+// TestSlurm runs a corpus as an array of a real Slurm, with tasks that are killed and requeued, and
+// compares with a single run.
 func TestSlurm(t *testing.T) {
 	s := startSlurm(t)
 	binary := build(t)
 	copyCaptures(t, filepath.Join(s.dir, "captures"), 10)
-	env := []string{"BINARY=" + binary}
-
-	t.Run("studies", func(t *testing.T) {
-		studies := "nichols hashing fig9"
-		s := s.with(t)
-		script, err := filepath.Abs(filepath.Join(root, "experiments/cluster/slurm.sh"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.array(script, append(env, "ALL="+studies, "HOLD=0.1 0.05 0.02", "SHARDS="+filepath.Join(s.dir, "shards")), "--quick")
-		single, merged := filepath.Join(s.dir, "single"), filepath.Join(s.dir, "merged")
-		runIn(t, s.dir, binary, append([]string{"experiment", "run", "--quick", "--out", single}, strings.Fields(studies)...)...)
-		runIn(t, s.dir, binary, "experiment", "merge", filepath.Join(s.dir, "shards"), "--out", merged)
-		sameTrees(t, merged, single, 10)
-	})
-	t.Run("corpus", func(t *testing.T) {
-		s := s.with(t)
-		script := filepath.Join(s.dir, "losses.sh")
-		if err := os.WriteFile(script, []byte(shown(t, "sh")), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		s.array(script, append(env, "HOLD=0.2 0.1 0.05 0.02"))
-		sameLines(t, binary, s.dir, tasks)
-	})
+	script := filepath.Join(s.dir, "losses.sh")
+	if err := os.WriteFile(script, []byte(shown(t, "sh")), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	s.array(script, []string{"BINARY=" + binary, "HOLD=0.2 0.1 0.05 0.02"})
+	sameLines(t, binary, s.dir, tasks)
 }

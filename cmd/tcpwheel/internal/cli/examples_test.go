@@ -102,19 +102,8 @@ func TestExamplesOfHelp(t *testing.T) {
 		if _, ok := unrun[e.line]; ok || slices.Contains(withKernel, e.args[0]) && e.input == "" {
 			continue
 		}
-		e.prepare(t)
 		if status, _, talk := e.run(t, e.args); status != exitOK {
 			t.Errorf("%s --help: %s: exit status %d, %s", e.of, e.line, status, talk)
-		}
-	}
-}
-
-// prepare makes what an example needs from other commands.
-func (e *example) prepare(t *testing.T) {
-	if strings.HasPrefix(e.line, "tcpwheel experiment merge shards") {
-		shard := []string{"experiment", "run", "expiry", "--quick", "--shard", "0/1", "--out", "shards"}
-		if status, _, talk := e.run(t, shard); status != exitOK {
-			t.Fatalf("%q: exit status %d, %s", shard, status, talk)
 		}
 	}
 }

@@ -26,12 +26,12 @@ func newExperiment() *cobra.Command {
 		Short: "the studies: what timer granularity does to TCP",
 		Long: "The studies run the engine and the wheels in virtual time, and compare the\n" +
 			"measurements with published ones. The same plans and seeds give the same\n" +
-			"results to the last digit, on one machine or split over several.",
+			"results to the last digit, on any machine.",
 		Example: "  tcpwheel experiment list\n" +
 			"  tcpwheel experiment run expiry --quick\n" +
 			"  tcpwheel experiment run --all --quick --out report",
 	}
-	cmd.AddCommand(newExperimentList(), newExperimentShow(), newExperimentRun(), newExperimentMerge(), newExperimentDocs())
+	cmd.AddCommand(newExperimentList(), newExperimentShow(), newExperimentRun(), newExperimentDocs())
 	return cmd
 }
 
@@ -208,7 +208,7 @@ func studyNames() (names []string) {
 	return names
 }
 
-// openStudy opens the plan of a study, for experiments.Merge.
+// openStudy opens the plan of a study, for experiments.ReadCells.
 func openStudy(study, text string, quick bool) (*experiments.Job, error) {
 	s := studies.Find(study)
 	if s == nil {

@@ -4,6 +4,8 @@ package cli
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -27,7 +29,7 @@ import (
 // runFlags are the flags of experiment run.
 type runFlags struct {
 	all, quick, live, asJSON bool
-	out, shard               string
+	out                      string
 	workers                  int
 	set                      []string
 	captures                 string
@@ -45,16 +47,13 @@ func newExperimentRun() *cobra.Command {
 			"It replaces an earlier report, and nothing else.\n\n" +
 			"--set changes a value of one study's plan; 'experiment show STUDY --plan' lists\n" +
 			"the keys. Lists are written [a, b].\n\n" +
-			"With --shard i/n it runs part i of n, counted from 0, and writes\n" +
-			"DIR/shard-i-of-n.jsonl for 'experiment merge'. --shard auto takes i and n from\n" +
-			"the variables of a Slurm array; auto/n takes i from those or a Kubernetes\n" +
-			"Job's.\n\n" +
+			"A run with --out that was interrupted goes on where it stopped when it is\n" +
+			"repeated: until the report is written, DIR.cells has the finished cells.\n\n" +
 			"It exits with 3 if a claim of an exact study is not reproduced, unless the\n" +
 			"study says that the published result is wrong.",
 		Example: "  tcpwheel experiment run expiry --quick\n" +
 			"  tcpwheel experiment run expiry --quick --set 'ticks=[10ms]' --set seeds=2\n" +
-			"  tcpwheel experiment run --all --out report\n" +
-			"  tcpwheel experiment run --all --shard 2/8 --out shards",
+			"  tcpwheel experiment run --all --out report",
 		Args: cobra.ArbitraryArgs, // openAll checks them
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
@@ -63,61 +62,73 @@ func newExperimentRun() *cobra.Command {
 	cmd.Flags().StringArrayVar(&f.set, "set", nil, "KEY=VALUE: change a value of the study's plan; may be repeated")
 	cmd.Flags().StringVar(&f.captures, "captures", "", "DIR: --set captures=DIR, for the studies of captures: field, frontier")
 	cmd.Flags().BoolVar(&f.live, "live", false, "also run the parts that time this machine")
-	cmd.Flags().StringVar(&f.out, "out", "", "write a report to this directory, or a shard's results")
-	cmd.Flags().StringVar(&f.shard, "shard", "", "run a part only: i/n, auto or auto/n")
+	cmd.Flags().StringVar(&f.out, "out", "", "write a report to this directory")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print one JSON object per study")
 	cmd.Flags().IntVar(&f.workers, "workers", 0, "cells at a time; 0 is the number of processors")
 	return cmd
 }
 
 func (f *runFlags) run(cmd *cobra.Command, args []string) error {
-	shard, err := parseShard(f.shard, os.Getenv)
-	if err != nil {
-		return usage(cmd, fmt.Errorf("%s--shard %s: %w", commandPrefix(cmd), f.shard, err))
-	}
-	switch {
-	case f.workers < 0 || f.workers > 4096:
+	if f.workers < 0 || f.workers > 4096 {
 		return usage(cmd, fmt.Errorf("%s--workers %d, want 0 to 4096", commandPrefix(cmd), f.workers))
-	case f.shard != "" && f.out == "":
-		return usage(cmd, fmt.Errorf("%s--shard without --out, want a directory for the results", commandPrefix(cmd)))
-	case f.shard != "" && f.live:
-		return usage(cmd, fmt.Errorf("%s--live with --shard: live parts run on one machine", commandPrefix(cmd)))
-	case f.shard != "" && f.asJSON:
-		return usage(cmd, fmt.Errorf("%s--json with --shard: one shard has no results of its own", commandPrefix(cmd)))
 	}
 	jobs, err := f.open(cmd, args)
 	if err != nil {
 		return err
 	}
-	for _, arg := range args {
-		if f.shard != "" && !isPlanFile(arg) && studies.Find(arg) == nil {
-			return usage(cmd, fmt.Errorf("%s--shard of the folder %s: its claims are no part of a shard, so 'experiment merge' could not judge: run it whole", commandPrefix(cmd), arg))
-		}
-	}
-	if f.out != "" && f.shard == "" {
-		if err := checkReportDir(f.out); err != nil {
-			return usage(cmd, fmt.Errorf("%s--out %w", commandPrefix(cmd), err))
-		}
-	}
-	if f.shard != "" {
-		if err := os.MkdirAll(f.out, 0o777); err != nil {
-			return err
-		}
-		if err := canMake(f.out); err != nil {
-			return err
-		}
-	}
 	if f.workers == 0 {
 		f.workers = runtime.GOMAXPROCS(0)
 	}
-	begun := time.Now()
-	results, err := runCells(cmd, jobs, shard, f.workers)
+	if f.out == "" {
+		results, err := runCells(cmd, jobs, nil, f.workers)
+		if err != nil {
+			return err
+		}
+		return f.report(cmd, jobs, results)
+	}
+	if err := checkReportDir(f.out); err != nil {
+		return usage(cmd, fmt.Errorf("%s--out %w", commandPrefix(cmd), err))
+	}
+	kept, err := openJournal(filepath.Clean(f.out) + ".cells")
 	if err != nil {
 		return err
 	}
-	if f.shard != "" {
-		return writeShard(cmd, f.out, jobs, shard, results)
+	if n := kept.Len(); n > 0 {
+		fmt.Fprintf(cmd.ErrOrStderr(), "tcpwheel: an interrupted run has left %d cells\n", n)
 	}
+	begun := time.Now()
+	results, err := runCells(cmd, jobs, kept, f.workers)
+	if err != nil {
+		return errors.Join(err, kept.Close())
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "tcpwheel: ran for %v\n", time.Since(begun).Round(time.Second))
+	err = f.report(cmd, jobs, results)
+	if v := (*violation)(nil); err == nil || errors.As(err, &v) {
+		return errors.Join(err, kept.Remove())
+	}
+	return errors.Join(err, kept.Close())
+}
+
+// openJournal opens the journal of runs of this very program.
+func openJournal(name string) (*experiments.Journal, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.Open(self)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return nil, err
+	}
+	return experiments.OpenJournal(name, hex.EncodeToString(sum.Sum(nil)))
+}
+
+// report judges the results, runs the live parts, and shows both.
+func (f *runFlags) report(cmd *cobra.Command, jobs []*experiments.Job, results experiments.Results) error {
 	r, err := newReport(jobs, results)
 	if err != nil {
 		return err
@@ -126,9 +137,6 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 		if err := runLive(cmd, r); err != nil {
 			return err
 		}
-	}
-	if f.out != "" {
-		fmt.Fprintf(cmd.ErrOrStderr(), "tcpwheel: ran for %v\n", time.Since(begun).Round(time.Second))
 	}
 	return printReport(cmd, r, f.out, f.asJSON)
 }
@@ -234,7 +242,7 @@ func canMake(dir string) error {
 }
 
 // runCells runs the cells, and shows the progress on a terminal.
-func runCells(cmd *cobra.Command, jobs []*experiments.Job, shard experiments.Shard, workers int) (experiments.Results, error) {
+func runCells(cmd *cobra.Command, jobs []*experiments.Job, kept *experiments.Journal, workers int) (experiments.Results, error) {
 	var (
 		mu   sync.Mutex
 		last string
@@ -248,7 +256,7 @@ func runCells(cmd *cobra.Command, jobs []*experiments.Job, shard experiments.Sha
 		return progressText(part, time.Since(begun), last)
 	})
 	defer line.stop()
-	return experiments.Run(cmd.Context(), jobs, shard, workers, func(done, total float64, study, cell string) {
+	return experiments.Run(cmd.Context(), jobs, kept, workers, func(done, total float64, study, cell string) {
 		mu.Lock()
 		defer mu.Unlock()
 		last, part = study+": "+cell, done/total
@@ -266,19 +274,6 @@ func progressText(part float64, spent time.Duration, last string) string {
 		text += "  " + last
 	}
 	return text
-}
-
-func writeShard(cmd *cobra.Command, dir string, jobs []*experiments.Job, s experiments.Shard, results experiments.Results) error {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return err
-	}
-	s.Of = max(s.Of, 1)
-	name := filepath.Join(dir, fmt.Sprintf("shard-%d-of-%d.jsonl", s.Index, s.Of))
-	err := writeWhole(name, func(w io.Writer) error { return experiments.WriteShard(w, jobs, s, programVersion(), results) })
-	if err == nil {
-		fmt.Fprintf(cmd.ErrOrStderr(), "tcpwheel: wrote %s\n", name)
-	}
-	return err
 }
 
 // printReport writes the report, or prints the results. It returns a violation if an exact claim

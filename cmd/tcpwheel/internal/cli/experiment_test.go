@@ -13,50 +13,6 @@ import (
 	"tcpwheel/experiments"
 )
 
-func TestParseShard(t *testing.T) {
-	slurm := func(id, least, most, count string) map[string]string {
-		return map[string]string{"SLURM_ARRAY_TASK_ID": id, "SLURM_ARRAY_TASK_MIN": least, "SLURM_ARRAY_TASK_MAX": most, "SLURM_ARRAY_TASK_COUNT": count}
-	}
-	job := map[string]string{"JOB_COMPLETION_INDEX": "3"}
-	for _, c := range []struct {
-		text string
-		env  map[string]string
-		want experiments.Shard
-		err  string
-	}{
-		{"", nil, experiments.Shard{}, ""},
-		{"2/8", job, experiments.Shard{Index: 2, Of: 8}, ""},
-		{"auto/8", job, experiments.Shard{Index: 3, Of: 8}, ""},
-		{"auto/8", slurm("7", "0", "7", "8"), experiments.Shard{Index: 7, Of: 8}, ""},
-		{"auto", slurm("7", "0", "7", "8"), experiments.Shard{Index: 7, Of: 8}, ""},
-		{"auto", slurm("8", "1", "8", "8"), experiments.Shard{Index: 7, Of: 8}, ""},
-		{"auto", slurm("5", "1", "7", "4"), experiments.Shard{Index: 2, Of: 4}, ""},
-		{"auto", slurm("4", "4", "4", "1"), experiments.Shard{Index: 0, Of: 1}, ""},
-		{"auto", slurm("3", "0", "7", "3"), experiments.Shard{}, "the array has 3 tasks from 0 to 7, which are not evenly spaced, want auto/n"},
-		{"auto", slurm("3", "0", "", "3"), experiments.Shard{}, `SLURM_ARRAY_TASK_MAX is "", want a whole number`},
-		{"auto", job, experiments.Shard{}, "a Kubernetes Job does not say its number of pods, want auto/n"},
-		{"auto", nil, experiments.Shard{}, "SLURM_ARRAY_TASK_ID is not set, want a task of an array"},
-		{"auto/2", nil, experiments.Shard{}, "neither JOB_COMPLETION_INDEX nor SLURM_ARRAY_TASK_ID is set, want an indexed Job or an array"},
-		{"auto/3", job, experiments.Shard{}, "shard 3 of 3, want one of 0 to n-1 of n, and n from 1 to 10000"},
-		{"auto/2", map[string]string{"JOB_COMPLETION_INDEX": "x"}, experiments.Shard{}, `JOB_COMPLETION_INDEX is "x", want a whole number`},
-		{"1", nil, experiments.Shard{}, "want i/n, auto or auto/n"},
-		{"x/2", nil, experiments.Shard{}, "want i/n, auto or auto/n"},
-		{"0/0", nil, experiments.Shard{}, "want i/n, auto or auto/n"},
-		{"-1/2", nil, experiments.Shard{}, "shard -1 of 2, want one of 0 to n-1 of n, and n from 1 to 10000"},
-	} {
-		got, err := parseShard(c.text, func(name string) string { return c.env[name] })
-		if c.err != "" {
-			if err == nil || err.Error() != c.err {
-				t.Errorf("parseShard(%q, %v): %v, want %s", c.text, c.env, err, c.err)
-			}
-			continue
-		}
-		if err != nil || got != c.want {
-			t.Errorf("parseShard(%q, %v) = %v, %v, want %v", c.text, c.env, got, err, c.want)
-		}
-	}
-}
-
 func TestProgressText(t *testing.T) {
 	for _, c := range []struct {
 		part  float64
@@ -94,7 +50,7 @@ func TestInterruptedRunLeavesTheReport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"frontier"}, {"frontier", "--shard", "0/1"}} {
+	for _, args := range [][]string{{"frontier"}, {"frontier", "--workers", "1"}} {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		if err := run(ctx, args...); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("run %v: %v, want that its context has ended", args, err)
@@ -105,7 +61,7 @@ func TestInterruptedRunLeavesTheReport(t *testing.T) {
 	if err != nil || !bytes.Equal(sums, again) {
 		t.Errorf("the report is another one (%v)", err)
 	}
-	for in, want := range map[string]int{parent: 1, dir: 4} {
+	for in, want := range map[string]int{parent: 2, dir: 4} {
 		if all, err := os.ReadDir(in); err != nil || len(all) != want {
 			t.Errorf("%s holds %v, %v, want %d", in, all, err, want)
 		}

@@ -148,19 +148,19 @@ const perCapture = 1 << 20
 
 // shardOf returns the captures of a shard, whole files. The split depends on the order and the sizes
 // of the files alone, so that it is the same on each machine. "" is all of them.
-func shardOf(shard string, all []captureFile) (mine []captureFile, err error) {
-	share, err := shareOf(shard)
+func shardOf(text string, all []captureFile) (mine []captureFile, err error) {
+	s, err := parseShard(text, os.Getenv)
 	if err != nil {
-		return nil, fmt.Errorf("shard %s: %w", shard, err)
+		return nil, fmt.Errorf("shard %s: %w", text, err)
 	}
-	if shard == "" {
+	if text == "" {
 		return all, nil
 	}
 	costs := make([]float64, len(all))
 	for i := range all {
 		costs[i] = float64(max(all[i].Size, 0)) + perCapture
 	}
-	for _, i := range slices.Sorted(slices.Values(share(costs))) {
+	for _, i := range slices.Sorted(slices.Values(s.share(costs))) {
 		mine = append(mine, all[i])
 	}
 	return mine, nil

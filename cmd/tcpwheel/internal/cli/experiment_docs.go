@@ -1,0 +1,51 @@
+//go:build !js
+
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	findings "tcpwheel/experiments/report"
+)
+
+func newExperimentDocs() *cobra.Command {
+	var root string
+	cmd := &cobra.Command{
+		Use:   "docs DIR",
+		Short: "update this repository's documents from a report",
+		Long: "Docs is for maintainers of the studies. It takes the report of a full run of\n" +
+			"all studies and updates docs/results.md, the figures in docs/figures, the\n" +
+			"results in each study's README, and experiments/sums.txt. A test finds stale\n" +
+			"results by these sums.",
+		Example: "  tcpwheel experiment docs report",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage(cmd, fmt.Errorf("%swant one directory, which 'experiment run --all --out' has written", commandPrefix(cmd)))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r, err := findings.Rejudge(args[0], openStudy)
+			if err != nil {
+				return err
+			}
+			if r.All = isAll(r); !r.All {
+				return fmt.Errorf("%s: lacks studies or has them in another order, want a report of 'experiment run --all'", args[0])
+			}
+			if _, err := os.Stat(filepath.Join(root, "experiments", "all", "all.go")); err != nil {
+				return fmt.Errorf("%s is not the root of the repository: %w", root, err)
+			}
+			if err := r.WriteDocs(root); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), r.Count())
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&root, "root", ".", "the root of the repository")
+	return cmd
+}
