@@ -1,7 +1,7 @@
 package frontier
 
 import (
-	"time"
+	"cmp"
 
 	"tcpwheel/experiments/judge"
 	"tcpwheel/wheel/stat"
@@ -13,7 +13,7 @@ type effect struct{ times, points float64 }
 
 // effectOf returns the effect of the levels of a factor: the mean over what is fixed, in rising
 // order.
-func effectOf[L comparable, R any](rows []R, fixed func(*R) time.Duration, level func(*R) L,
+func effectOf[F cmp.Ordered, L comparable, R any](rows []R, fixed func(*R) F, level func(*R) L,
 	of func(rows []R) (wait, bad float64)) effect {
 	var times, points []float64
 	for _, g := range judge.Along(rows, fixed) {
@@ -32,4 +32,4 @@ func effectOf[L comparable, R any](rows []R, fixed func(*R) time.Duration, level
 }
 
 // alone fixes nothing: a factor is compared at one place.
-func alone[R any](*R) time.Duration { return 0 }
+func alone[R any](*R) int { return 0 }

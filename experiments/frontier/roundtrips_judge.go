@@ -29,7 +29,6 @@ const (
 	littleWait, fewPoints = 1, 0.1
 	// Series of a stratum that tell estimators apart whose shares of bad timeouts hardly differ.
 	enoughSeries = 1000
-	allman       = "M. Allman and V. Paxson, SIGCOMM 1999, abstract"
 	oneLevel     = "the plan has one level of a factor"
 )
 
@@ -233,17 +232,14 @@ func (p *tripsPlan) hasFineTick() bool {
 }
 
 func (p *tripsPlan) orderClaims(all []tripsOf) []experiments.Claim {
-	const quote = "the performance of the estimators is dominated by their minimum values, and to a lesser extent, the " +
-		"timer granularity, while being virtually unaffected by how often round-trip time measurements are made or the " +
-		"settings of the parameters in the exponentially-weighted moving average estimators commonly used"
 	top := p.Floors[len(p.Floors)-1]
 	order := experiments.Claim{
 		Name: "order", Class: experiments.OfOthers, Source: allman, Tag: experiments.FromPrint,
 		Text: "the floor changes the wait and the bad timeouts most, then the granularity; the gains, and how often round " +
 			"trips are measured, hardly do",
-		Published: `"dominated by their minimum values, and to a lesser extent, the timer granularity, while being virtually ` +
-			`unaffected by" the others`,
-		Look: experiments.Look{Read: experiments.ReadAbstract, Quote: quote,
+		Published: `"dominated by their minimum values, and to a lesser extent, the timer granularity, while being ` +
+			`virtually unaffected by" the others`,
+		Look: experiments.Look{Read: experiments.ReadAbstract, Quote: allmanQuote,
 			Turns: "ticks=[0s, 1ms, 10ms, 100ms] or floors=[200ms, 500ms, 1s]: it then holds for ndt and wired, and for 4g " +
 				"and 5g with nothing that was tried"},
 		Basis: "the order as printed, without numbers, over all levels of floor and tick", Unless: unlessHas(p.wide(),
