@@ -94,7 +94,6 @@ func claimsAtRest(p *Plan, rows []Row) []experiments.Claim {
 }
 
 func claimsOnWaits(p *Plan, rows []Row) []experiments.Claim {
-	const paper = "L. Brakmo and L. Peterson, IEEE JSAC 13(8), 1995"
 	coarse, tahoe := judge.Along(judge.Where(short(rows, "coarse"), byTimer), rtt), map[time.Duration]float64{}
 	for _, g := range judge.By(judge.Where(short(rows, "tahoe"), byTimer), rtt) {
 		tahoe[g.Key] = judge.Mean(g.Rows, wait)
@@ -110,7 +109,7 @@ func claimsOnWaits(p *Plan, rows []Row) []experiments.Claim {
 	}
 	claims := []experiments.Claim{
 		{
-			Name: "coarse-mean", Class: experiments.OfOthers, Tag: experiments.FromPrint, Source: paper,
+			Name: "coarse-mean", Class: experiments.OfOthers, Tag: experiments.FromPrint, Source: paper1995,
 			Text: fmt.Sprintf("under clocks of 500 ms a loss that needs a timeout waits more than a second, at round trips up "+
 				"to %v", atMost),
 			Published: "1100 ms",
@@ -128,7 +127,7 @@ func claimsOnWaits(p *Plan, rows []Row) []experiments.Claim {
 			Text: fmt.Sprintf("a timer per segment retransmits in less than 300 ms in the mean, at each round trip up to %v",
 				atMost),
 			Published: "less than 300 ms would have been the correct timeout interval",
-			Source:    paper + ", whose round trips are not known",
+			Source:    paper1995 + ", whose round trips are not known",
 			Basis: "300 ms are the paper's. But 150 ms are this project's: the greatest round trip at which the recurrence of " +
 				"fine timers stays below 300 ms. So this compares nothing with the paper",
 			Measured: experiments.MeasuredWithin(fine, "ms"),
