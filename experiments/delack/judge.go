@@ -16,9 +16,9 @@ import (
 var words = experiments.Words{
 	Question: "What do delayed ACKs do to timers: how late are they, at what rate do they come, and when are timeouts " +
 		"spurious?",
-	Found: "A heartbeat of 200 ms delays an ACK by {mean} in the mean, and a sender that waits for each ACK locks to it. " +
-		"A tail is spurious just if its timer expires before RTT + delay. Without a floor, and with a longer timeout after " +
-		"odd bursts alone, {odd-rule} have a spurious retransmission.",
+	Found: "A heartbeat of 200 ms delays an ACK by {mean} in the mean, and a sender that waits for each ACK locks to " +
+		"it. A tail is spurious just if its timer expires before RTT + delay. Without a floor, and with a longer timeout " +
+		"after odd bursts alone, {odd-rule} have a spurious retransmission.",
 }
 
 // instant is what counts as the same instant: the finest tick.
@@ -132,7 +132,8 @@ func (p *Plan) arrivalClaims(cells []Cell) []experiments.Claim {
 		}
 	}
 	off := judge.Count(wait, func(c *Cell) bool { return (c.Period - p.law(c)).Abs() > instant })
-	lock.Measured = judge.Said("%d of %d runs off; %v segments/s at %v", off, len(wait), rates, least).Judging(float64(off))
+	lock.Measured = judge.Said("%d of %d runs off; %v segments/s at %v", off, len(wait), rates,
+		least).Judging(float64(off))
 	lock.Expected = experiments.Exactly(0, "").Saying("none; 5.0, 4.98 and 24.4 segments/s at 1 ms")
 	lock.Otherwise = "the next segment does not leave just after the beat"
 	return []experiments.Claim{even, mean, p99, fixed, at, lock}
@@ -157,7 +158,8 @@ func (p *Plan) tailClaims(all []Row) []experiments.Claim {
 	diagonal := law("diagonal", "with the floor on the variation, lone segments have spurious retransmissions below the "+
 		"diagonal, where the floor is less than the delay, and never above it")
 	diagonal.Unless = unless(len(below), "the plan has no lone segments with a floor below the delay")
-	diagonal.Measured = judge.Said("%d spurious above; %d of %d not spurious below", above, kept, judge.Sum(below, tailsOf))
+	diagonal.Measured = judge.Said("%d spurious above; %d of %d not spurious below", above, kept, judge.Sum(below,
+		tailsOf))
 	diagonal.Expected = experiments.Whether(above == 0 && kept == 0, "none")
 	diagonal.Otherwise = "RTTVAR has not decayed, or the floor is another"
 
@@ -225,8 +227,8 @@ func (p *Plan) oddClaims(odd []Row) []experiments.Claim {
 		}
 		return more.Abs() >= p.Tick
 	})
-	cost := law("odd-cost", "a lost last segment waits longer under that rule by the delay and a tick in odd bursts, and no "+
-		"longer in even ones")
+	cost := law("odd-cost", "a lost last segment waits longer under that rule by the delay and a tick in odd bursts, and "+
+		"no longer in even ones")
 	cost.Unless = unless(min(len(rule), len(evens)), notOdd)
 	cost.Measured = judge.Said("%d of %d bursts off; even bursts wait %v %% of what a floor of %v costs, at most", off,
 		len(rule), 100*slower, p.OddFloor).Judging(float64(off))

@@ -10,11 +10,9 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/declared"
 )
 
-//go:embed *.md *.yaml quantisation/*.md quantisation/*.yaml
-//go:embed roundtrips/*.md roundtrips/*.yaml roundtrips/*.gz
+//go:embed */*.md *.md */*.yaml *.yaml roundtrips/*.gz
 var files embed.FS
 
 // Plan is the plan of the study.
@@ -82,7 +80,7 @@ const (
 )
 
 // Study is the study.
-var Study = declared.DefineRows(experiments.Spec[Plan, Cell]{
+var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 	ID: "E10", Name: "frontier", Bed: "estimators", Class: experiments.Shape, Files: files,
 	Check: func(p *Plan) error {
 		if p.MostRTT < p.LeastRTT {
@@ -96,5 +94,7 @@ var Study = declared.DefineRows(experiments.Spec[Plan, Cell]{
 		}
 		return nil
 	},
+	Words: func() experiments.Words { return words },
 	Cells: cells,
-}, rows)
+	Judge: func(p *Plan, cells []Cell) (*experiments.Outcome, error) { return outcome(p, cells), nil },
+})

@@ -49,7 +49,8 @@ func quantJudge(p *quantPlan, cells []quantCell) (*experiments.Outcome, error) {
 		experiments.Claim{
 			Name: "unbiased", Class: experiments.Law, Source: read, Tag: computed, Published: "0",
 			Text: "the errors of a clock that is read add up to 0 over the phases of its tick",
-			Measured: judge.Said("%d of %d round trips are biased; mean error over all round trips from 0 to 1 tick: %v ticks", biased,
+			Measured: judge.Said("%d of %d round trips are biased; mean error over all round trips from 0 to 1 tick: %v ticks",
+				biased,
 				len(errors), mean(sums.Read)),
 			Expected:  experiments.Whether(biased == 0 && sums.Read == 0, "none, and 0"),
 			Otherwise: "the clock rounds one of the instants otherwise",
@@ -77,7 +78,8 @@ func quantJudge(p *quantPlan, cells []quantCell) (*experiments.Outcome, error) {
 		experiments.Claim{
 			Name: "at-least-g", Class: experiments.Check, Source: "RFC 6298 §2", Tag: experiments.Standard,
 			Text:      "no timeout is below G, however short the round trip",
-			Published: "RTO = SRTT + max(G, K·RTTVAR)", Measured: judge.Said("%d of %d runs have one below", early, steady).Judging(float64(early)),
+			Published: "RTO = SRTT + max(G, K·RTTVAR)", Measured: judge.Said("%d of %d runs have one below", early,
+				steady).Judging(float64(early)),
 			Expected: experiments.Exactly(0, "").Saying("none"), Otherwise: "the estimator does not use its clock's tick",
 		},
 	)
@@ -95,8 +97,8 @@ func variance(thousandths int) int {
 func deviation(squares int) float64 { return math.Sqrt(float64(squares)/phases) / phases }
 
 func quantTable(p *quantPlan, cells []quantCell) experiments.Table {
-	t := experiments.Table{Name: "timeouts", Title: "Timeouts at round trips that do not vary: RFC 6298 without a floor, " +
-		"and 4.4BSD's estimator, with the same clock", Columns: []string{"granularity, ms", "round trip, ms",
+	t := experiments.Table{Name: "timeouts", Title: "Timeouts at round trips that do not vary: RFC 6298 without a " +
+		"floor, and 4.4BSD's estimator, with the same clock", Columns: []string{"granularity, ms", "round trip, ms",
 		"SRTT / round trip", "RTO / round trip", "95 % from", "to", "least RTO, ms", "4.4BSD's RTO / round trip"}}
 	for _, g := range judge.By(cells, func(c *quantCell) time.Duration { return c.Tick }) {
 		for i, rtt := range p.RTTs {

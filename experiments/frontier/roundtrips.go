@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/declared"
 	"tcpwheel/experiments/internal/testbed"
 )
 
@@ -45,36 +44,43 @@ type tripsCell struct {
 
 // waits are what an estimator did on a series, after its first round trip.
 type waits struct {
-	Bad   float64       `json:"bad" unit:"%" help:"of the round trips are longer than the timeout in force"`
-	Wait  float64       `json:"wait" unit:"round trips" help:"mean timeout in force, each divided by its round trip"`
-	Waits time.Duration `json:"timeout_ns" help:"mean timeout in force"`
-	Bound float64       `json:"bound" unit:"%" help:"of the timeouts have the least variation that the estimator allows"`
+	Bad   float64       `json:"bad"`        // % of the round trips are longer than the timeout in force
+	Wait  float64       `json:"wait"`       // mean timeout in force, each divided by its round trip
+	Waits time.Duration `json:"timeout_ns"` // mean timeout in force
+	Bound float64       `json:"bound"`      // % of the timeouts have the least variation that the estimator allows
 }
+
+// The orders of the round trips of a series.
+const (
+	measured = "measured"
+	shuffled = "shuffled"
+)
 
 // tripsRow is an estimator on a series.
 type tripsRow struct {
-	Stratum string        `json:"stratum" help:"cloud, wired, wifi, 4g, 5g or ndt"`
-	Site    string        `json:"site" help:"series of one site share a path or a server"`
-	Series  int           `json:"series" help:"its number"`
-	Trips   int           `json:"trips" unit:"round trips"`
-	First   time.Duration `json:"first_ns" help:"the first round trip"`
-	Median  time.Duration `json:"median_ns" help:"of the round trips"`
-	Longest time.Duration `json:"longest_ns" help:"the longest one"`
+	Stratum string // cloud, wired, wifi, 4g, 5g or ndt
+	Site    string // series of one site share a path or a server
+	Series  int    // its number
+	Trips   int
+	First   time.Duration // the first round trip
+	Median  time.Duration // of the round trips
+	Longest time.Duration // the longest one
 
-	Order     string        `json:"order" help:"measured, or shuffled: the same round trips in another order"`
-	Estimator string        `json:"estimator" help:"RFC 6298, RFC 9002, or a policy"`
-	Floor     time.Duration `json:"floor_ns" help:"on the timeout"`
-	Tick      time.Duration `json:"tick_ns" help:"of both clocks; 0s is exact"`
-	Alpha     int           `json:"alpha" help:"1 / gain of SRTT"`
-	Beta      int           `json:"beta" help:"1 / gain of RTTVAR"`
-	Every     int           `json:"every" help:"one of so many round trips is timed"`
-	Least     time.Duration `json:"granularity_ns" help:"least variation in the timeout of RFC 9002"`
+	Order     string        // measured, or shuffled: the same round trips in another order
+	Estimator string        // RFC 6298, RFC 9002, or a policy
+	Floor     time.Duration // on the timeout
+	Tick      time.Duration // of both clocks; 0s is exact
+	Alpha     int           // 1 / gain of SRTT
+	Beta      int           // 1 / gain of RTTVAR
+	Every     int           // one of so many round trips is timed
+	Least     time.Duration // least variation in the timeout of RFC 9002
 	waits
 }
 
 // RoundTrips is the study.
-var RoundTrips = declared.DefineRows(experiments.Spec[tripsPlan, tripsCell]{
+var RoundTrips = experiments.Define(experiments.Spec[tripsPlan, tripsCell]{
 	ID: "E30", Name: "roundtrips", Class: experiments.Shape, Folder: "frontier/roundtrips", Files: files,
+	Words: func() experiments.Words { return tripsWords },
 	Check: func(p *tripsPlan) error {
 		if !slices.Contains(p.Ticks, 0) || !slices.Contains(p.Every, 1) ||
 			!slices.Contains(p.Alphas, standardAlpha) || !slices.Contains(p.Betas, standardBeta) {
@@ -83,7 +89,10 @@ var RoundTrips = declared.DefineRows(experiments.Spec[tripsPlan, tripsCell]{
 		return nil
 	},
 	Cells: tripsCells,
-}, tripsRows)
+	Judge: func(p *tripsPlan, cells []tripsCell) (*experiments.Outcome, error) {
+		return tripsJudge(p, tripsRows(p, cells)), nil
+	},
+})
 
 // tripsRows returns a row for each estimator, series and order.
 func tripsRows(p *tripsPlan, cells []tripsCell) (all []tripsRow) {
@@ -93,7 +102,7 @@ func tripsRows(p *tripsPlan, cells []tripsCell) (all []tripsRow) {
 		for k := range configs {
 			f := &configs[k]
 			r := tripsRow{Stratum: c.Stratum, Site: c.Site, Series: i + 1, Trips: c.Trips, First: c.First,
-				Median: c.Median, Longest: c.Longest, Order: "measured", Estimator: "RFC 6298", Floor: f.floor,
+				Median: c.Median, Longest: c.Longest, Order: measured, Estimator: "RFC 6298", Floor: f.floor,
 				Tick: f.tick, Alpha: f.alpha, Beta: f.beta, Every: f.every, Least: f.least, waits: c.Measured[k]}
 			switch {
 			case f.other != "":
@@ -104,7 +113,7 @@ func tripsRows(p *tripsPlan, cells []tripsCell) (all []tripsRow) {
 				r.Estimator = "RFC 9002"
 			}
 			all = append(all, r)
-			r.Order, r.waits = "shuffled", c.Shuffled[k]
+			r.Order, r.waits = shuffled, c.Shuffled[k]
 			all = append(all, r)
 		}
 	}

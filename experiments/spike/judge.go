@@ -13,8 +13,8 @@ import (
 
 var words = experiments.Words{
 	Question: "Do coarse timers ride out a delay spike, and at what price?",
-	Found: "Granularity trades spurious retransmissions ({fewer}) for waiting ({price}). A response to spurious timeouts " +
-		"avoids the trade: Eifel is {undo-eifel}.",
+	Found: "Granularity trades spurious retransmissions ({fewer}) for waiting ({price}). A response to spurious " +
+		"timeouts avoids the trade: Eifel is {undo-eifel}.",
 }
 
 // sender is timers under all seeds: the wait of a lost segment in ms, and the retransmissions in
@@ -61,9 +61,9 @@ func outcome(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 	for _, s := range senders {
 		switch {
 		case s.name == "per-segment":
-			out.Notes = append(out.Notes, judge.Say("The responses avoid the trade-off: the default, which has all three, waits "+
-				"%v ms for a lost segment and makes %v spurious retransmissions in the greatest spike. Timers that wait as long "+
-				"make %v without a response.", s.waits, s.kept, s.spurious))
+			out.Notes = append(out.Notes, judge.Say("The responses avoid the trade-off: the default, which has all three, "+
+				"waits %v ms for a lost segment and makes %v spurious retransmissions in the greatest spike. Timers that wait as "+
+				"long make %v without a response.", s.waits, s.kept, s.spurious))
 		case s.family == ofStack:
 			out.Notes = append(out.Notes, judge.Say("gVisor's own TCP waits %v ms for a lost segment, the time of a probe, and "+
 				"makes %v spurious retransmissions in the greatest spike; %v without SACK and timestamps.", s.waits, s.kept,
@@ -149,9 +149,10 @@ func responseClaims(hits []row) []experiments.Claim {
 	alone := with(none)
 	claims := []experiments.Claim{{
 		Name: "harm", Class: experiments.Law, Source: "RFC 5681 §3.1", Tag: experiments.Standard,
-		Text:      "without a response, the window stays where a spurious timeout put it",
-		Measured:  judge.Said("%s", regained(alone)),
-		Expected:  experiments.Whether(float64(judge.Count(alone, isBack)) <= 0.05*float64(len(alone)), "back in at most 5 %%"),
+		Text:     "without a response, the window stays where a spurious timeout put it",
+		Measured: judge.Said("%s", regained(alone)),
+		Expected: experiments.Whether(float64(judge.Count(alone, isBack)) <= 0.05*float64(len(alone)), "back in at most "+
+			"5 %%"),
 		Otherwise: "the window grows back before it is measured",
 	}}
 	for _, r := range []struct{ name, response, source, otherwise string }{
@@ -159,8 +160,8 @@ func responseClaims(hits []row) []experiments.Claim {
 			"before one arrives, RFC 5682 §2.1 leaves it to slow start. A spike of several timeouts is beyond it"},
 		{"undo-eifel", eifel, "RFC 3522 and RFC 4015",
 			"the ACK of the first bytes carries the timestamp of the retransmission"},
-		{"undo-dsack", dsack, "RFC 3708", "DSACKs arrive after the retransmissions, a round trip late: by then more spurious " +
-			"retransmissions have left, and a timeout in between begins again"},
+		{"undo-dsack", dsack, "RFC 3708", "DSACKs arrive after the retransmissions, a round trip late: by then more " +
+			"spurious retransmissions have left, and a timeout in between begins again"},
 	} {
 		rows := with(r.response)
 		single := judge.Where(rows, func(r *row) bool { return r.Timeouts <= 1 })

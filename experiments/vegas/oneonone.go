@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/declared"
 	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/tcptimers"
 )
@@ -46,24 +45,20 @@ type oneOnOneCell struct {
 
 // transferRow is a transfer of a run.
 type transferRow struct {
-	Pair   string `json:"pair" help:"TCPs of the small and the large transfer: Reno or Vegas"`
-	Own    bool   `json:"own" help:"the plan's own Reno, of the claims, not another one"`
-	Reno   string `json:"reno" help:"timers of Reno in this pair, without what is off"`
-	First  string `json:"first_tcp" help:"timers of the small transfer, without what is off"`
-	Second string `json:"second_tcp" help:"the same of the large one"`
-	Size   string `json:"size" help:"small or large"`
-
-	Buffers int `json:"buffers" unit:"packets" help:"of the bottleneck"`
-	Seed    int `json:"seed"`
+	Pair          string // TCPs of the small and the large transfer: Reno or Vegas
+	Reno          string // timers of Reno in this pair, without what is off; the plan's own comes first
+	First, Second string // timers of the small and the large transfer, without what is off
+	Size          string // small or large
+	Seed          int
 	outcome
 }
 
 // outcome is the result of a transfer in the units of the paper.
 type outcome struct {
-	Rate     float64 `json:"rate" unit:"KB/s"`
-	Timeouts int     `json:"timeouts"`
-	Resent   float64 `json:"resent" unit:"KB" help:"retransmitted"`
-	Silent   float64 `json:"silent" unit:"s" help:"without transmission before timeouts"`
+	Rate     float64 // KB/s
+	Timeouts int
+	Resent   float64 // KB
+	Silent   float64 // without transmission before timeouts, s
 }
 
 func (t *transferred) outcome(bytes int) outcome {
@@ -71,25 +66,28 @@ func (t *transferred) outcome(bytes int) outcome {
 }
 
 // OneOnOne is the study.
-var OneOnOne = declared.DefineRows(experiments.Spec[oneOnOnePlan, oneOnOneCell]{
+var OneOnOne = experiments.Define(experiments.Spec[oneOnOnePlan, oneOnOneCell]{
 	ID: "E26", Name: "oneonone", Bed: "dumbbell", Class: experiments.Published, Folder: "vegas/oneonone", Files: files,
+	Words: func() experiments.Words { return oneOnOneWords },
 	Cells: oneOnOneCells,
-}, oneOnOneRows)
+	Judge: func(p *oneOnOnePlan, cells []oneOnOneCell) (*experiments.Outcome, error) {
+		return p.judge(oneOnOneRows(p, cells)), nil
+	},
+})
 
 // oneOnOneRows returns both transfers of each run.
 func oneOnOneRows(p *oneOnOnePlan, cells []oneOnOneCell) (all []transferRow) {
 	for _, c := range cells {
-		row := transferRow{Reno: p.Reno.Text, First: senderName(c.Small), Second: senderName(c.Large),
-			Buffers: c.Buffers, Seed: c.Seed}
+		row := transferRow{Reno: senderName(p.Reno.Text), First: senderName(c.Small), Second: senderName(c.Large),
+			Seed: c.Seed}
 		of := func(tcp string) string {
 			if tcp == p.Vegas.Text {
 				return "Vegas"
 			}
-			row.Reno = tcp
+			row.Reno = senderName(tcp)
 			return "Reno"
 		}
 		row.Pair = of(c.Small) + "/" + of(c.Large)
-		row.Own, row.Reno = row.Reno == p.Reno.Text, senderName(row.Reno)
 		for i, bytes := range []int{p.Small, p.Large} {
 			row.Size, row.outcome = []string{"small", "large"}[i], c.Transfers[i].outcome(bytes)
 			all = append(all, row)

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/declared"
 	"tcpwheel/experiments/internal/testbed"
 )
 
@@ -77,7 +76,7 @@ type tableivCell struct {
 }
 
 // TableIV is the study.
-var TableIV = declared.DefineRows(experiments.Spec[tableivPlan, tableivCell]{
+var TableIV = experiments.Define(experiments.Spec[tableivPlan, tableivCell]{
 	ID: "E9", Name: "tableiv", Bed: "dumbbell", Class: experiments.Published, Folder: "vegas/tableiv", Files: files,
 	Check: func(p *tableivPlan) error {
 		var texts []string
@@ -95,24 +94,22 @@ var TableIV = declared.DefineRows(experiments.Spec[tableivPlan, tableivCell]{
 		}
 		return nil
 	},
+	Words: func() experiments.Words { return tableivWords },
 	Cells: tableivCells,
-}, tableivRows)
+	Judge: func(p *tableivPlan, cells []tableivCell) (*experiments.Outcome, error) {
+		return tableivJudge(p, tableivRows(p, cells)), nil
+	},
+})
 
 // tableivRow is a transfer, next to that of Reno in the same place.
 type tableivRow struct {
-	Role    string  `json:"role" help:"of the sender in the plan: reno, fine, check, vegas or other"`
-	Text    string  `json:"text" help:"the sender's timers"`
-	Sender  string  `json:"sender" help:"the same without what is off"`
-	Traffic string  `json:"traffic" help:"of others: tcplib or lognormal"`
-	Load    float64 `json:"load" help:"share of the bottleneck's rate that the others offer"`
-	Bytes   int     `json:"bytes" unit:"bytes" help:"of the transfer"`
-	Buffers int     `json:"buffers" unit:"packets" help:"of the bottleneck"`
-	Seed    int     `json:"seed"`
+	setting
+	Role    string // of the sender in the plan: reno, fine, check, vegas or other
+	Sender  string // its timers without what is off
+	Buffers int    // of the bottleneck, packets
+	Seed    int
 	outcome
-	Paired       bool    `json:"paired" help:"whether Reno ran in the same place"`
-	RenoRate     float64 `json:"reno_rate" unit:"KB/s" help:"of Reno in the same place"`
-	RenoTimeouts int     `json:"reno_timeouts" help:"the same"`
-	RenoResent   float64 `json:"reno_resent" unit:"KB" help:"the same"`
+	Reno *outcome // in the same place, with the same traffic, buffers and seed; nil if it did not run there
 }
 
 // tableivRows puts Reno's transfer next to each that ran in the same place. Rows are in order of
@@ -130,11 +127,12 @@ func tableivRows(p *tableivPlan, cells []tableivCell) (all []tableivRow) {
 		}
 	}
 	for _, c := range cells {
-		old, paired := reno[place{c.setting, c.Buffers, c.Seed}]
-		all = append(all, tableivRow{Role: cmp.Or(roles[c.Sender], "other"), Text: c.Sender, Sender: senderName(c.Sender),
-			Traffic: c.Traffic, Load: c.Load, Bytes: c.Bytes, Buffers: c.Buffers, Seed: c.Seed,
-			outcome: c.outcome(c.Bytes), Paired: paired, RenoRate: old.Rate, RenoTimeouts: old.Timeouts,
-			RenoResent: old.Resent})
+		r := tableivRow{setting: c.setting, Role: cmp.Or(roles[c.Sender], "other"), Sender: senderName(c.Sender),
+			Buffers: c.Buffers, Seed: c.Seed, outcome: c.outcome(c.Bytes)}
+		if old, ok := reno[place{c.setting, c.Buffers, c.Seed}]; ok {
+			r.Reno = &old
+		}
+		all = append(all, r)
 	}
 	slices.SortStableFunc(all, func(a, b tableivRow) int { return cmp.Compare(a.Seed, b.Seed) })
 	return all

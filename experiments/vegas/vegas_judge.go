@@ -94,7 +94,6 @@ func claimsAtRest(p *Plan, rows []Row) []experiments.Claim {
 }
 
 func claimsOnWaits(p *Plan, rows []Row) []experiments.Claim {
-	const paper = "L. Brakmo and L. Peterson, IEEE JSAC 13(8), 1995"
 	coarse, tahoe := judge.Along(judge.Where(short(rows, "coarse"), byTimer), rtt), map[time.Duration]float64{}
 	for _, g := range judge.By(judge.Where(short(rows, "tahoe"), byTimer), rtt) {
 		tahoe[g.Key] = judge.Mean(g.Rows, wait)
@@ -110,15 +109,15 @@ func claimsOnWaits(p *Plan, rows []Row) []experiments.Claim {
 	}
 	claims := []experiments.Claim{
 		{
-			Name: "coarse-mean", Class: experiments.OfOthers, Tag: experiments.FromPrint, Source: paper,
+			Name: "coarse-mean", Class: experiments.OfOthers, Tag: experiments.FromPrint, Source: paper1995,
 			Text: fmt.Sprintf("under clocks of 500 ms a loss that needs a timeout waits more than a second, at round trips up "+
 				"to %v", atMost),
 			Published: "1100 ms",
 			Measured:  experiments.MeasuredWithin(waited(short(rows, "coarse")), "ms"),
 			Expected:  experiments.Printed(publishedCoarse, "ms").OrDiffers(experiments.AtLeast(900, "ms")),
-			Otherwise: "The round trips and kinds of loss of the paper's paths are not known; with longer round trips and lost " +
-				"retransmissions, losses wait longer. 4.3BSD-Tahoe's rule waits less. The paper's Reno may have had either, or " +
-				"a mixture was measured.",
+			Otherwise: "The round trips and kinds of loss of the paper's paths are not known; with longer round trips and " +
+				"lost retransmissions, losses wait longer. 4.3BSD-Tahoe's rule waits less. The paper's Reno may have had either, " +
+				"or a mixture was measured.",
 			Look: experiments.Look{Read: experiments.ReadPaper, At: "the section on retransmission",
 				Quote: "less than 300 ms would have been the correct timeout interval",
 				Turns: "rtts, and the rule of the timeout: that of 4.3BSD-Tahoe waits less"},
@@ -128,7 +127,7 @@ func claimsOnWaits(p *Plan, rows []Row) []experiments.Claim {
 			Text: fmt.Sprintf("a timer per segment retransmits in less than 300 ms in the mean, at each round trip up to %v",
 				atMost),
 			Published: "less than 300 ms would have been the correct timeout interval",
-			Source:    paper + ", whose round trips are not known",
+			Source:    paper1995 + ", whose round trips are not known",
 			Basis: "300 ms are the paper's. But 150 ms are this project's: the greatest round trip at which the recurrence of " +
 				"fine timers stays below 300 ms. So this compares nothing with the paper",
 			Measured: experiments.MeasuredWithin(fine, "ms"),
@@ -162,7 +161,8 @@ func claimOnCrossings(p *Plan, rows []Row) experiments.Claim {
 		Text: "samples that cross a tick lift the mean wait of a lone segment as in the recurrence of a sender whose " +
 			"exchanges follow in a row",
 		Source: "recurrence of 4.4BSD's tcp_xmit_timer", Basis: "half the distance of the two models",
-		Expected:  experiments.AtMost(1, "").Saying("nearer to that model than to exchanges at random phases, or within 1 %%"),
+		Expected: experiments.AtMost(1, "").Saying("nearer to that model than to exchanges at random phases, or within 1 " +
+			"%%"),
 		Otherwise: "the phases of the tick at which exchanges begin are not those of the recurrence",
 	}
 	worst := math.NaN()
@@ -215,18 +215,18 @@ func notes(rows []Row) []string {
 	for _, g := range judge.By(short(rows, "fine"), rtt) {
 		worst = max(worst, judge.Mean(judge.Where(g.Rows, func(r *Row) bool { return r.Repair != "other" }), wait))
 	}
-	all := []string{judge.Say("The waits leave out losses of a retransmission that a timeout caused, since they wait for a "+
-		"backed-off timer, and losses that other means repaired: with a timer per segment, %d and %d. With the former, its "+
-		"greatest mean at round trips up to %v is %v ms.", repaired("backed off"), repaired("other"), atMost, worst)}
+	all := []string{judge.Say("The waits leave out losses of a retransmission that a timeout caused, since they wait for "+
+		"a backed-off timer, and losses that other means repaired: with a timer per segment, %d and %d. With the former, "+
+		"its greatest mean at round trips up to %v is %v ms.", repaired("backed off"), repaired("other"), atMost, worst)}
 	of := func(role string, ticks float64) float64 { // the share of timeouts of so many ticks, in %
 		timeouts := judge.Where(short(rows, role), byTimer)
 		return 100 * float64(judge.Count(timeouts, func(r *Row) bool { return math.Ceil(r.Wait/500) == ticks })) /
 			float64(len(timeouts))
 	}
-	return append(all, judge.Say("A timeout of n ticks waits 500·n - 250 ms in the mean, so 30 %% of two ticks and 70 %% of "+
-		"three would give the published 1100 ms. At round trips up to %v, %v %% of the timeouts under 4.4BSD's rule have two "+
-		"ticks and %v %% three; under 4.3BSD-Tahoe's rule %v %% have two and %v %% three. The intervals here cover seeds "+
-		"only: the round trips were chosen.", atMost, of("coarse", 2), of("coarse", 3), of("tahoe", 2), of("tahoe", 3)))
+	return append(all, judge.Say("A timeout of n ticks waits 500·n - 250 ms in the mean, so 30 %% of two ticks and 70 %% "+
+		"of three would give the published 1100 ms. At round trips up to %v, %v %% of the timeouts under 4.4BSD's rule have "+
+		"two ticks and %v %% three; under 4.3BSD-Tahoe's rule %v %% have two and %v %% three. The intervals here cover "+
+		"seeds only: the round trips were chosen.", atMost, of("coarse", 2), of("coarse", 3), of("tahoe", 2), of("tahoe", 3)))
 }
 
 type sender struct {
@@ -235,8 +235,8 @@ type sender struct {
 }
 
 func waitsTable(rows []Row) experiments.Table {
-	t := experiments.Table{Name: "waits", Title: "Wait from a lost transmission to the next, by timers and round trip; all " +
-		"kinds of loss", Columns: []string{"timers", "round trip, ms", "losses", "mean wait, ms", "95 % from", "to",
+	t := experiments.Table{Name: "waits", Title: "Wait from a lost transmission to the next, by timers and round trip; " +
+		"all kinds of loss", Columns: []string{"timers", "round trip, ms", "losses", "mean wait, ms", "95 % from", "to",
 		"least, ms", "p95, ms", "others"}}
 	for _, g := range judge.By(ofKind(rows, "loss"), func(r *Row) sender { return sender{r.Text, r.RTT} }) {
 		waits := judge.Values(judge.Where(g.Rows, byTimer), wait)

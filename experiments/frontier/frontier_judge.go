@@ -1,0 +1,371 @@
+package frontier
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/judge"
+	"tcpwheel/pcaps/figure"
+)
+
+var words = experiments.Words{
+	Question: "How do floor, granularity, gains and sampling change a timeout?",
+	Found: "Whether the floor moves the wait and the bad timeouts most, then the granularity, and gains and sampling " +
+		"hardly, as published, depends on the length of round trips: the order is as published {order}.",
+}
+
+const (
+	allman      = "M. Allman and V. Paxson, SIGCOMM 1999, abstract"
+	allmanQuote = "the performance of the estimators is dominated by their minimum values, and to a lesser extent, the " +
+		"timer granularity, while being virtually unaffected by how often round-trip time measurements are made or the " +
+		"settings of the parameters in the exponentially-weighted moving average estimators commonly used"
+	expected = "shape expected beforehand, which the abstract does not mention"
+)
+
+func outcome(p *Plan, cells []Cell) *experiments.Outcome {
+	out, samples := &experiments.Outcome{}, samplesOf(p, cells)
+	drawn, captured := &samples[0], &samples[1]
+	medians := judge.Where(samples, func(s *sample) bool { return !s.captured })
+	slices.SortStableFunc(medians, func(a, b sample) int { return cmp.Compare(a.median, b.median) })
+	shown := []*sample{drawn}
+	if len(captured.cells) > 0 {
+		shown = append(shown, captured)
+	}
+	out.Judge(p.stepClaims(drawn)...)
+	out.Judge(p.orderClaim(medians))
+	for _, s := range shown {
+		out.Judge(p.nextClaim(s))
+	}
+	for _, s := range shown {
+		out.Judge(p.anywhereClaim(s))
+	}
+	out.Judge(p.samplingClaims(drawn)...)
+	out.Judge(p.tickClaim(drawn), p.kneeClaim(drawn))
+	for _, s := range shown {
+		out.Tables = append(out.Tables, p.effectsTable(s))
+	}
+	out.Tables = append(out.Tables, mediansTable(medians))
+	out.Figures = append(out.Figures, p.frontierFigure(drawn))
+	if len(p.Later) > 0 {
+		f, g := drawn.moved(setLater, byFloor), drawn.moved(setLater, byTick)
+		out.Notes = append(out.Notes, judge.Say("A mean over all levels depends on which levels it includes. With the ticks "+
+			"that were added later the floor changes the wait %v times and the share of bad timeouts by %v points, the "+
+			"granularity %v times and by %v points.", f.times, f.points, g.times, g.points))
+	}
+	if len(captured.cells) > 0 {
+		out.Notes = append(out.Notes, judge.Say("%d flights of %d captures, each %d times with other losses. Intervals are "+
+			"over captures.", judge.Sum(captured.cells, func(c *Cell) int { return c.Rounds }), len(captured.cells), p.Repeats))
+	}
+	return out
+}
+
+func (p *Plan) top() time.Duration { return p.Floors[len(p.Floors)-1] }
+
+// stepClaims compare neighbouring floors with exact clocks.
+func (p *Plan) stepClaims(drawn *sample) []experiments.Claim {
+	steps := len(p.Floors) - 1
+	falling, rising, single := 0, 0, 0
+	count := func(cells []Cell, add func(lower, upper Tally)) {
+		for i := range steps {
+			add(drawn.sum(cells, standard(p.Floors[i])), drawn.sum(cells, standard(p.Floors[i+1])))
+		}
+	}
+	count(drawn.cells, func(lower, upper Tally) {
+		if lower[waited] < upper[waited] {
+			falling++
+		}
+		if lower.share() > upper.share() {
+			rising++
+		}
+	})
+	for _, g := range judge.By(drawn.cells, func(c *Cell) string { return c.Process }) {
+		count(g.Rows, func(lower, upper Tally) {
+			if lower[waited] <= upper[waited] && lower.share() >= upper.share() {
+				single++
+			}
+		})
+	}
+	return []experiments.Claim{
+		{
+			Name: "wait-falls", Class: experiments.Law, Source: expected, Tag: experiments.Computed,
+			Text:      "the lower the floor, the shorter losses wait",
+			Measured:  judge.Said("%d of %d steps of the floor", falling, steps),
+			Expected:  experiments.Whether(falling == steps, "all"),
+			Otherwise: "the floor has no effect",
+		},
+		{
+			Name: "bad-rises", Class: experiments.Law, Source: expected, Tag: experiments.Computed,
+			Text: "the lower the floor, the more timeouts are bad",
+			Measured: judge.Said("%d of %d steps of the floor; both hold in %d of %d steps of single processes", rising, steps,
+				single, len(p.Processes)*steps),
+			Expected:  experiments.Whether(rising == steps, "all steps of the floor"),
+			Otherwise: "no round trip is between the floors",
+		},
+	}
+}
+
+// orderClaim compares the order of the factors at all medians of the round trips.
+func (p *Plan) orderClaim(medians []sample) experiments.Claim {
+	in := func(set string) (yes, no []string) {
+		for i := range medians {
+			if at := medians[i].median.String(); medians[i].inOrder(set) {
+				yes = append(yes, at)
+			} else {
+				no = append(no, at)
+			}
+		}
+		return yes, no
+	}
+	listed := func(before string, list []string) string {
+		if len(list) == 0 {
+			return ""
+		}
+		return before + strings.Join(list, ", ")
+	}
+	effects := func(factor string) string {
+		var all []string
+		for i := range medians {
+			all = append(all, judge.Say("%v at %v", medians[i].moved(setAll, factor).times, medians[i].median))
+		}
+		return strings.Join(all, ", ")
+	}
+	nextYes, nextNo := in(setNext)
+	allYes, allNo := in(setAll)
+	return experiments.Claim{
+		Name: "order", Class: experiments.OfOthers, Source: allman, Tag: experiments.FromPrint,
+		Text: "the floor changes the wait and the share of bad timeouts most, then the granularity; the gains, and how " +
+			"often round trips are measured, hardly do",
+		Published: `"` + strings.TrimPrefix(allmanQuote, "the performance of the estimators is ") + `"`,
+		Look: experiments.Look{Read: experiments.ReadAbstract, Quote: allmanQuote,
+			Turns: "the length of the round trips: see the findings of the study"},
+		Basis: "the order as printed, without numbers",
+		Measured: judge.Said("next to a floor of %v%s%s; over all levels%s%s", p.top(),
+			listed(" at median round trips of ", nextYes), listed(", not at ", nextNo), listed(" at ", allYes),
+			listed(", not at ", allNo)),
+		Expected: experiments.Whether(len(nextNo)+len(allNo) == 0,
+			"at each median round trip, next to a floor of %v and over all levels", p.top()).OrDiffers(
+			experiments.Whether(len(nextNo) == 0, "at each, next to a floor of %v", p.top())),
+		Otherwise: fmt.Sprintf("the condition is that round trips are short. A longer one makes the timeout itself longer "+
+			"than most floors, so these change the wait by smaller factors (%s), but a coarse tick by nearly the same (%s). "+
+			"The round trips of the traces of 1999 were not read", effects(byFloor), effects(byTick)),
+	}
+}
+
+// of and over name claims over captured round trips.
+func (s *sample) of(name string) string {
+	if s.captured {
+		return "captured-" + name
+	}
+	return name
+}
+
+func (s *sample) over(text string) string {
+	if s.captured {
+		return "over captured round trips: " + text
+	}
+	return text
+}
+
+// waits and shares are the effects in words.
+func (s *sample) waits(set string) string {
+	return judge.Say("floor %v, granularity %v, gains %v", s.moved(set, byFloor).times, s.moved(set, byTick).times,
+		s.moved(set, byGains).times)
+}
+
+func (s *sample) shares(set string) string {
+	return judge.Say("floor %v, granularity %v, gains %v", s.moved(set, byFloor).points, s.moved(set, byTick).points,
+		s.moved(set, byGains).points)
+}
+
+// ordered returns a claim on the order of the factors in a set.
+func (s *sample) ordered(name, text, set, otherwise string) experiments.Claim {
+	f, g := s.moved(set, byFloor), s.moved(set, byGains)
+	return experiments.Claim{
+		Name: s.of(name), Class: experiments.Law, Source: allman, Tag: experiments.FromPrint, Text: s.over(text),
+		Measured: judge.Said("wait: %s times; bad: %s points", s.waits(set), s.shares(set)),
+		Expected: experiments.Whether(s.asPrinted(set), "each less than the one before, in both").OrDiffers(
+			experiments.Whether(g.times < f.times && g.points < f.points, "the gains less than the floor, in both")),
+		Otherwise: otherwise,
+	}
+}
+
+func (p *Plan) nextClaim(s *sample) experiments.Claim {
+	return s.ordered("order-next", fmt.Sprintf("one at a time next to RFC 6298's estimator with a floor of %v and exact "+
+		"clocks: wait and share of bad timeouts are changed most by the floor, then by the granularity, hardly by the gains",
+		p.top()), setNext, "one of the gains tried is far from those of RFC 6298")
+}
+
+func (p *Plan) anywhereClaim(s *sample) experiments.Claim {
+	text := "over all levels of the others: wait and share of bad timeouts are changed most by the floor, then by the " +
+		"granularity, hardly by the gains"
+	if !s.captured {
+		text = fmt.Sprintf("at a median round trip of %v, %s", p.RTT, text)
+	}
+	const clash = "a clock with a tick makes the timeout at least that: where the floor is lower, the granularity is " +
+		"the floor, and the two are one factor"
+	waits, shares := "", ""
+	if len(s.levels[setApart]) > 0 {
+		about := fmt.Sprintf(". Over floors from %v up and ticks up to %v, where no tick is above the floor, ",
+			p.Floors[slices.IndexFunc(p.Floors, func(d time.Duration) bool { return d >= fineTick })],
+			slices.MaxFunc(s.levels[setApart], func(a, b level) int { return cmp.Compare(a.tick, b.tick) }).tick)
+		first := map[bool]string{true: ": the floor is first"}
+		f, t, g := s.moved(setApart, byFloor), s.moved(setApart, byTick), s.moved(setApart, byGains)
+		waits = about + s.waits(setApart) + " times from least to greatest" + first[f.times > max(t.times, g.times)]
+		shares = about + s.shares(setApart) + " percentage points from least to greatest" +
+			first[f.points > max(t.points, g.points)]
+	}
+	return s.ordered("order-anywhere", text, setAll, "wait: "+clash+waits+". Bad timeouts: "+clash+shares)
+}
+
+func (p *Plan) samplingClaims(drawn *sample) (claims []experiments.Claim) {
+	alone := drawn.moved(setDivided, bySampling)
+	for _, c := range []struct{ name, text, set string }{
+		{"sampling", fmt.Sprintf("next to a floor of %v", p.top()), setNext},
+		{"sampling-anywhere", fmt.Sprintf("at a median round trip of %v, over all levels of the floor", p.RTT), setAll},
+	} {
+		e, tick, floor := drawn.moved(c.set, bySampling), drawn.moved(c.set, byTick), drawn.moved(c.set, byFloor)
+		claims = append(claims, experiments.Claim{
+			Name: c.name, Class: experiments.Law, Source: allman, Tag: experiments.FromPrint,
+			Text: c.text + ", how often round trips are measured changes the wait less than the granularity does, and bad " +
+				"timeouts less than the floor does",
+			Measured: judge.Said("wait %v times, bad timeouts %v percentage points", e.times, e.points),
+			Expected: experiments.Whether(e.times < tick.times && e.points < floor.points, "%s",
+				judge.Say("less than %v times and %v points", tick.times, floor.points)),
+			Otherwise: judge.Say("with a sample of each segment and undivided gains, the averages remember little more than a "+
+				"flight. Where no floor is above them, that shows as bad timeouts. RFC 7323 §G divides the gains for this "+
+				"reason: with divided gains alone it is %v times and %v points", alone.times, alone.points),
+		})
+	}
+	return claims
+}
+
+func (p *Plan) tickClaim(drawn *sample) experiments.Claim {
+	const band = 0.1
+	wait := func(c config) float64 { return drawn.sum(drawn.cells, c)[waited] }
+	off := func(floor time.Duration) (most float64) { // of fine ticks, from exact clocks
+		for _, tick := range p.allTicks() {
+			if tick > 0 && tick <= fineTick {
+				most = max(most, math.Abs(wait(both(floor, tick))/wait(standard(floor))-1))
+			}
+		}
+		return most
+	}
+	worst, at := math.Inf(-1), time.Duration(0)
+	for _, floor := range p.Floors {
+		if x := off(floor); x > worst {
+			worst, at = x, floor
+		}
+	}
+	top := off(p.top())
+	otherwise := "with a low floor the tick of the clock is itself a floor, and the tick of expiry adds half a tick to " +
+		"waits that are not much longer"
+	if slices.Contains(p.Alone, fineTick) {
+		clock, expiry := standard(at), standard(at)
+		clock.rttTick, expiry.tick = fineTick, fineTick
+		exact := wait(standard(at))
+		otherwise += judge.Say(": with a floor of %v a tick of %v adds %v %% if only the clock has it, and %v %% if only "+
+			"expiry has it", at, fineTick, 100*(wait(clock)/exact-1), 100*(wait(expiry)/exact-1))
+	}
+	return experiments.Claim{
+		Name: "fine-ticks", Class: experiments.Law, Source: "RFC 6298 §4", Tag: experiments.Standard,
+		Text:      "losses wait as long with clocks of up to 100 ms as with exact ones",
+		Published: "clocks of 100 ms and less perform somewhat better than coarser ones",
+		Measured: judge.Said("within %v %% with a floor of %v; within %v %% with any, the most at %v", 100*top, p.top(),
+			100*worst, at),
+		Expected: experiments.Whether(worst <= band, "within 10 %% with each floor").OrDiffers(
+			experiments.Whether(top <= band, "within 10 %% with a floor of %v only", p.top())),
+		Otherwise: otherwise,
+	}
+}
+
+// kneeClaim finds the floor that is farthest below the line between the ends of the curve.
+func (p *Plan) kneeClaim(drawn *sample) experiments.Claim {
+	low, top := drawn.sum(drawn.cells, standard(p.Floors[0])), drawn.sum(drawn.cells, standard(p.top()))
+	most, knee := math.Inf(-1), time.Duration(0)
+	for _, floor := range p.Floors {
+		t := drawn.sum(drawn.cells, standard(floor))
+		below := 1 - (t[waited]-low[waited])/(top[waited]-low[waited]) -
+			(t.share()-top.share())/(low.share()-top.share())
+		if below > most {
+			most, knee = below, floor
+		}
+	}
+	return experiments.Claim{
+		Name: "knee", Class: experiments.Law, Source: expected, Tag: experiments.Computed,
+		Text:     "the frontier bends most at a floor of a few hundred milliseconds",
+		Basis:    "expected beforehand for this project",
+		Measured: experiments.MeasuredSpan(knee),
+		Expected: experiments.Between(200, 500, "ms").OrDiffers(experiments.Between(1000*p.Floors[1].Seconds(),
+			1000*p.Floors[len(p.Floors)-2].Seconds(), "ms")),
+		Otherwise: "the bend depends on the length and the variation of round trips",
+	}
+}
+
+func (p *Plan) effectsTable(s *sample) experiments.Table {
+	title := "Effect of each factor, the others fixed: greatest wait / least wait, and greatest minus least share of " +
+		"bad timeouts"
+	if s.captured {
+		title = "Over captured round trips: " + title
+	}
+	t := experiments.Table{Name: s.of("effects"), Title: title, Columns: []string{"factor", "levels of the others",
+		"wait, times", "95 % from", "to", "bad, points", "95 % from ", "to "}}
+	for _, set := range []struct{ name, others string }{
+		{setNext, fmt.Sprintf("floor %v, exact", p.top())}, {setAll, "all floors, ticks"}} {
+		for _, factor := range []string{byFloor, byTick, byGains, bySampling} {
+			times, points := s.intervals(set.name, factor)
+			t.Add(factor, set.others, times.Value, times.Lo, times.Hi, points.Value, points.Lo, points.Hi)
+		}
+	}
+	return t
+}
+
+func mediansTable(medians []sample) experiments.Table {
+	t := experiments.Table{Name: "medians", Title: "Effect of each factor over all levels of the others, by the median " +
+		"round trip of idle paths", Columns: []string{"median round trip, ms", "factor", "wait, times", "bad, points"}}
+	for i := range medians {
+		for _, factor := range []string{byFloor, byTick, byGains, bySampling} {
+			e := medians[i].moved(setAll, factor)
+			t.Add(medians[i].median, factor, e.times, e.points)
+		}
+	}
+	return t
+}
+
+func (p *Plan) frontierFigure(drawn *sample) figure.Figure {
+	f := figure.Figure{
+		Name: "frontier", Title: "Wait and bad timeouts by floor and granularity",
+		Caption: "One colour per floor, one sign per granularity of both clocks. Ticks below 100 ms coincide with exact " +
+			"clocks and are left out. Along one sign the floor moves the estimator; a coarse tick keeps it at the far end.",
+		X: figure.Axis{Label: "mean wait of a good timeout, round trips"},
+		Y: figure.Axis{Label: "bad timeouts, % of all"},
+	}
+	add := func(s figure.Series, c config) {
+		t := drawn.sum(drawn.cells, c)
+		s.Kind = figure.Points
+		s.Add(t.trips(), t.share())
+		f.Series = append(f.Series, s)
+	}
+	named := func(d time.Duration) string {
+		if d == 0 {
+			return "none"
+		}
+		return d.String()
+	}
+	for i, floor := range p.Floors {
+		for k, tick := range p.Ticks {
+			if tick == 0 || tick >= fineTick {
+				add(figure.Series{Name: fmt.Sprintf("floor %s, tick %s", named(floor), named(tick)), Group: 1 + i, Marker: 1 + k},
+					both(floor, tick))
+			}
+		}
+	}
+	for _, name := range others {
+		add(figure.Series{Name: name}, config{other: name})
+	}
+	return f
+}
