@@ -184,7 +184,7 @@ const (
 	// jumboPayload is more than any Ethernet frame carries. ½, 2×: nothing.
 	jumboPayload = 9000
 
-	// maxCopySets bounds the records of a flow's packets to 4096, or 64 KB: a storm of 800,000 packets
+	// maxCopySets bounds the records of a flow's packets to 4096, or 96 KB: a storm of 800,000 packets
 	// per second for 5 ms.
 	maxCopySets = 1024
 
