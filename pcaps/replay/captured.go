@@ -96,6 +96,7 @@ type Loss struct {
 	Acked     bool `json:"acked,omitempty"`     // before the retransmission left: nothing was lost
 	Timed     bool `json:"timed,omitempty"`     // no packet caused the retransmission, but a timer
 	Estimated bool `json:"estimated,omitempty"` // the one before was not captured: Sent is a guess
+	Doubtful  bool `json:"doubtful,omitempty"`  // its ACK may have been delayed: see track.Episode
 	OnlyFIN   bool `json:"only_fin,omitempty"`  // nothing but a FIN was lost: no data waited for it
 }
 
@@ -103,7 +104,7 @@ type Loss struct {
 // the capture shows, repaired it, and data waited for it. What was too large for the path does not
 // count: an ICMP error asked for it, and no replayed network drops by size.
 func (l *Loss) Needed() bool {
-	return l.TRec > 0 && !l.Acked && !l.OnlyFIN && l.Spurious != track.Spurious && l.Kind != track.PMTU
+	return l.TRec > 0 && !l.Acked && !l.Doubtful && !l.OnlyFIN && l.Spurious != track.Spurious && l.Kind != track.PMTU
 }
 
 // doubt returns how far the wait for a repair may be off that was not captured at its sender. heard

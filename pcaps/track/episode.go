@@ -15,6 +15,7 @@ type Episode struct {
 	Ambiguous bool // other timer models give another kind
 	Spurious  Spuriousness
 	Evidence  Evidence
+	Doubtful  bool // Undecided, as Dst may have delayed its ACK: see Retransmission.DelayedACK
 
 	// The bytes that were retransmitted first.
 	Seq   tcp.Seq

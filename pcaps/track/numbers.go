@@ -91,6 +91,11 @@ const (
 	minAckDelay = 5 * time.Millisecond
 	maxAckDelay = 600 * time.Millisecond
 
+	// usualMaxAckDelay is the longest delay of ACKs in wide use: the tick of Windows and 4.4BSD, and
+	// TCP_DELACK_MAX in Linux. leastLone is how many lone segments show what Dst does.
+	usualMaxAckDelay = 200 * time.Millisecond
+	leastLone        = 4
+
 	// fixedAckSpread is the spread of a fixed ACK delay. The heartbeat numbers describe delays spread
 	// evenly over a 200 ms tick, as of 4.4BSD. ½, 2×: only DelayedACKs.Timer.
 	fixedAckSpread = 5 * time.Millisecond

@@ -24,6 +24,9 @@ type Retransmission struct {
 	Spurious Spuriousness
 	Evidence Evidence
 	JudgedBy int64 // the packet that Evidence rests on; 0 if it is no single one
+	// If undecided: the ACK that came at once, as if Dst had got the first transmission and delayed
+	// its ACK; 0 if none did.
+	DelayedACK int64
 
 	start, end   int64
 	ts           uint32
@@ -41,6 +44,7 @@ type Retransmission struct {
 	hasNew       bool       // the packet has new bytes, too
 	pathSlow     bool       // the path was slower than usual when its answer was due
 	notKept      bool       // Dst asks for it although the original was captured
+	lone         bool       // it repeats the only segment in flight, whose ACK Dst may delay
 	byModel      kindsByModel
 	rule         string     // of explain
 	waitFrom     wheel.Time // when the answer to the retransmission before it was due
@@ -193,6 +197,7 @@ func (f *Flow) newRetransmission(p *capture.Packet, at, now wheel.Time, start, e
 			}
 			r.tsDiffers = r.hasTS && s.hasTS && s.ts != r.ts && !s.missing
 			r.newID = !s.missing && f.ipIDs.order(ipID(p), s.id) > 0
+			r.lone = f.board.len() == 1 && !s.missing && s.start > 0 && !(f.fin && s.end == f.finEnd)
 			r.notKept = !s.missing && s.start <= f.seenUna && f.seenUna < s.end && f.ackSeen.Sub(s.seen) > queueSkew
 		}
 	}

@@ -82,6 +82,7 @@ func (f *Flow) settle(e *Episode) {
 	}
 	e.Kind, e.Ambiguous = e.kept[0].Kind, e.kept[0].ambiguous && e.kept[0].byModel.disagree()
 	e.Spurious, e.Evidence = e.kept[0].Spurious, e.kept[0].Evidence
+	e.Doubtful = e.Spurious == Undecided && e.kept[0].DelayedACK != 0
 	e.onlyFIN = !slices.ContainsFunc(e.kept, func(r *Retransmission) bool { return r.end-r.start > 1 || !f.fin || r.end != f.finEnd })
 	e.Retransmissions = make([]Retransmission, len(e.kept))
 	for i, r := range e.kept {
