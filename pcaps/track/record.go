@@ -234,7 +234,7 @@ func (f *Flow) record() FlowRecord {
 		}
 		r.SACK, r.Timestamps = &o.SACKPermitted, &o.HasTimestamps
 	}
-	if t := &f.RTT; t.Samples > 0 {
+	if t := &f.RTT; t.Samples > 0 && f.MeasuresRTT() {
 		r.RTT = &RTTRecord{t.Samples, t.Min.Seconds(), t.Mean.Seconds(), t.Max.Seconds(), t.Deviation.Seconds()}
 	}
 	for _, e := range f.Episodes {

@@ -264,7 +264,13 @@ var fourthRows = map[string]row{
 	"f02": {episodes: 58, lost: 0, never: 42, doubtful: []int64{59, 86, 97, 128}},
 	"f03": {episodes: 8, lost: 0, doubtful: []int64{228, 311, 457}},
 	"f04": {episodes: 4, lost: 0, never: anyNumber, doubtful: []int64{93}},
-	"f05": unread, "f06": unread, "f07": unread, "f08": unread, "f09": unread, "f10": unread, "f11": unread, "f12": unread, "f13": unread,
+	"f05": unread, "f06": unread, "f07": unread, "f08": unread,
+	"f09": {episodes: anyNumber, lost: anyNumber, never: anyNumber, unmeasured: anyNumber, neverRepair: anyNumber, check: func(t *testing.T, f *publicFile) {
+		if e := f.episodes[4450]; e.RTT != 0 || e.TimerTax != 0 {
+			t.Errorf("packet 4450: RTT %v and tax %v, want none: the way to the sender is not known", e.RTT, e.TimerTax)
+		}
+	}},
+	"f10": unread, "f11": unread, "f12": unread, "f13": unread,
 }
 
 var unread = row{episodes: anyNumber, lost: anyNumber, unmeasured: anyNumber, never: anyNumber, neverRepair: anyNumber}

@@ -100,6 +100,9 @@ func (f *Flow) settle(e *Episode) {
 	f.sumStalls(e)
 	f.TimeLost += e.TimeLost
 	f.TimerWait += e.TimerWait
+	if !f.MeasuresRTT() {
+		e.RTT, e.Excess, e.IdealD, e.TimerTax, e.HasIdealD = 0, 0, 0, 0, false
+	}
 	e.settled, e.last = true, e.kept[len(e.kept)-1]
 	e.kept, e.sends = nil, nil
 }
