@@ -30,6 +30,7 @@ type CapturedConn struct {
 
 	Notes []string `json:"notes,omitempty"` // what the capture leaves open
 
+	origin    wheel.Time // as in track.Conn
 	facts     *track.Facts
 	handshake bool     // both SYNs were captured
 	segments  [2]int64 // how long those of each end are
@@ -154,7 +155,7 @@ func (s *CapturedConn) full(flow int, r *SentRange) bool {
 
 // Seconds returns the time of the capture, since first, that an instant of the replay is.
 func (s *CapturedConn) Seconds(at, first wheel.Time) float64 {
-	return s.Epoch.Add(time.Duration(at)).Sub(first).Seconds()
+	return s.Epoch.Add(time.Duration(at)).Sub(max(first, s.origin)).Seconds()
 }
 
 // Instant returns the instant of the replay that a time of the capture is.

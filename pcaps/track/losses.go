@@ -11,13 +11,14 @@ import (
 
 // Losses adds up what the losses of a capture cost, and says it in words.
 type Losses struct {
-	Conns    int // without twins
-	Twins    int
-	Outcomes [Outcomes]int
-	Time     time.Duration // of the connections, added up
-	Episodes int
-	Spurious int // episodes without a loss
-	Stalls   int // episodes with time lost
+	Conns     int // without twins
+	Twins     int
+	Unordered int // connections that are not in order in the file: they have no episodes
+	Outcomes  [Outcomes]int
+	Time      time.Duration // of the connections, added up
+	Episodes  int
+	Spurious  int // episodes without a loss
+	Stalls    int // episodes with time lost
 
 	TimeLost, TimerWait time.Duration // those of Episode
 
@@ -46,6 +47,9 @@ func (l *Losses) AddConn(c *Conn) {
 	}
 	l.Conns++
 	l.Outcomes[c.Outcome]++
+	if c.Unordered {
+		l.Unordered++
+	}
 	l.Time += span(c.First, c.Last)
 	for i := range c.Flows {
 		l.Captured[i] += c.Flows[i].Packets - c.Flows[i].copiesSeen
@@ -122,6 +126,9 @@ func (l *Losses) Sentences() (all []string) {
 	if n := l.Twins; n > 0 {
 		all = append(all, fmt.Sprintf("%s captured at two places, as on both sides of a NAT: each counts once.", wereOf(n, "connection")))
 	}
+	if n := l.Unordered; n > 0 {
+		all = append(all, fmt.Sprintf("The capture is not in order: packets of %s stand behind later ones. Nothing is said of their retransmissions before the file is sorted.", quantity.Count(n, "connection")))
+	}
 	return append(append(all, l.untold()...), l.incomplete()...)
 }
 
@@ -147,6 +154,10 @@ func (l *Losses) lost() string {
 		unmeasured += n
 	}
 	switch {
+	case l.Episodes == 0 && l.Unordered > 0 && l.Unordered == l.Conns:
+		return "Losses cannot be told."
+	case l.Episodes == 0 && l.Unordered > 0:
+		return "No loss in the connections that are in order."
 	case l.Episodes == 0:
 		return "No loss."
 	case l.Stalls == 0 && l.Spurious == l.Episodes:

@@ -154,6 +154,9 @@ const (
 	// Linux. ½, 2×: nothing.
 	keepClosed = time.Minute
 
+	// yearsApart is longer than a capture lasts: its file was merged of several.
+	yearsApart = 365 * 24 * time.Hour
+
 	// settleAfter is how long after its end an episode is settled for Config.Settled: a DSACK comes
 	// about a round trip later. Then 1 kind and 1 verdict of 1,105 in samples and public captures
 	// still change. ½: nothing. 2×: no kind.
@@ -192,6 +195,9 @@ const (
 	// maxCopySets bounds the records of a flow's packets to 4096, or 96 KB: a storm of 800,000 packets
 	// per second for 5 ms.
 	maxCopySets = 1024
+
+	// fewestMisplaced packets show that a file is not in order; one may have been captured late.
+	fewestMisplaced = 2
 
 	// maxHosts bounds the hosts of a capture: those of a scan or a flood lose no time.
 	maxHosts = 1 << 16

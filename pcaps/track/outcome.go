@@ -83,12 +83,21 @@ func (f *Flow) noteSpoke(p *capture.Packet) {
 // dropOpening drops the episodes of a connection that was never established: its outcome says what
 // became of it, and nothing was there to wait for data.
 func (c *Conn) dropOpening() {
+	c.dropEpisodes()
 	for i := range c.Flows {
 		f := &c.Flows[i]
+		f.ZeroWindows, f.ZeroWindowTime, f.window = 0, 0, window{} // of RSTs
+	}
+}
+
+// dropEpisodes drops the episodes of a connection that is not finished yet.
+func (c *Conn) dropEpisodes() {
+	for i := range c.Flows {
+		f := &c.Flows[i]
+		f.abandonEpisode()
 		for _, e := range f.Episodes {
 			e.settled = true // Config.Settled does not get it
 		}
 		f.Episodes, f.EpisodesDropped = nil, 0
-		f.ZeroWindows, f.ZeroWindowTime, f.window = 0, 0, window{} // of RSTs
 	}
 }

@@ -28,7 +28,7 @@ type EpisodeRecord struct {
 	Estimated            bool    `json:"estimated,omitempty" help:"that was not captured: the time is when its absence was noticed"`
 	Retransmission       string  `json:"retransmission" help:"the first retransmission, by the capture's clock"`
 	RetransmissionPacket int64   `json:"retransmission_packet" head:"packet" help:"its packet"`
-	At                   float64 `json:"at_s" head:"at, s" help:"its time since packet 1 of the file, as Wireshark counts"`
+	At                   float64 `json:"at_s" head:"at, s" help:"its time since packet 1 of the file, as Wireshark counts; since the first of the connection if that is years later"`
 	AckPacket            int64   `json:"ack_packet,omitempty" help:"of the acknowledgement of the repair"`
 	EndPacket            int64   `json:"end_packet,omitempty" help:"of the end, when all that was in flight is acknowledged"`
 
@@ -113,6 +113,7 @@ type ConnRecord struct {
 	Outcome          string        `json:"outcome" help:"of a connection: established, begun (before the capture), or never established: refused, unreachable or unanswered"`
 	UnreachableBy    string        `json:"unreachable_by,omitempty" help:"sender of the ICMP error, if unreachable"`
 	TwinOf           *int          `json:"twin_of,omitempty" help:"the connection that this one is, captured at another place that changes its addresses"`
+	Unordered        bool          `json:"unordered,omitempty" help:"packets stand behind later ones in the file, so no retransmission is reported"`
 	TimeLost         float64       `json:"time_lost_s,omitempty" help:"of both flows together"`
 	TimerWait        float64       `json:"timer_wait_s,omitempty" help:"of both flows together"`
 	Handshake        *float64      `json:"handshake_s,omitempty" help:"from SYN to ACK, if all three packets were seen"`
@@ -195,7 +196,7 @@ type FitRecord struct {
 func (c *Conn) Record(file string) ConnRecord {
 	r := ConnRecord{
 		Type: "connection", File: file, Conn: c.ID, First: record.Stamp(c.First), Last: record.Stamp(c.Last), Duration: span(c.First, c.Last).Seconds(),
-		FirstPacket: c.FirstPacket, Packets: c.Packets, End: c.End.String(), Outcome: c.Outcome.String(), Copies: c.Copies, ClockSteps: c.ClockSteps, Strays: c.Strays,
+		FirstPacket: c.FirstPacket, Packets: c.Packets, End: c.End.String(), Outcome: c.Outcome.String(), Unordered: c.Unordered, Copies: c.Copies, ClockSteps: c.ClockSteps, Strays: c.Strays,
 		BadChecksums: c.BadChecksums, BadChecksumsUsed: c.BadChecksumsUsed, Evidence: c.VantageEvidence(),
 	}
 	if c.UnreachableBy.IsValid() {

@@ -88,6 +88,12 @@ func (f *Flow) sendOld(p *capture.Packet, at, now wheel.Time, start, end int64, 
 		f.fillGap(p, at, from, end)
 		return
 	}
+	if f.misplaced(p, start, end, now) {
+		f.conn.misplaced++
+		f.Bytes += int64(p.Len)
+		f.emit(Late, p.Number, now, at, start, end, nil)
+		return
+	}
 	if f.beganLate(p, start, end, now) {
 		f.Reordered++
 		f.Bytes += int64(p.Len)
@@ -285,6 +291,20 @@ func (f *Flow) beganLate(p *capture.Packet, start, end int64, now wheel.Time) bo
 	}
 	step := f.firstID - ipID(p)
 	return f.firstID != 0 && ipID(p) != 0 && step >= 1 && step <= 4
+}
+
+// misplaced reports whether p stands behind later packets in the file: it left before the last new
+// data, by its identification, and its ACK was captured long before it. Its bytes were not captured
+// yet: some links repeat a packet as it was.
+func (f *Flow) misplaced(p *capture.Packet, start, end int64, now wheel.Time) bool {
+	if end > f.seenUna || now.Sub(f.unaSeen) <= queueSkew || !f.ipIDs.behind(ipID(p)) {
+		return false
+	}
+	if i := f.board.find(start); i < f.board.len() && f.board.at(i).start <= start {
+		return f.board.at(i).missing
+	}
+	s := f.board.acked(start)
+	return s == nil || !s.captured
 }
 
 // isLateOriginal reports whether p is older than the transmissions seen of its bytes: the original,

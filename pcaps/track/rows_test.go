@@ -264,13 +264,28 @@ var fourthRows = map[string]row{
 	"f02": {episodes: 58, lost: 0, never: 42, doubtful: []int64{59, 86, 97, 128}},
 	"f03": {episodes: 8, lost: 0, doubtful: []int64{228, 311, 457}},
 	"f04": {episodes: 4, lost: 0, never: anyNumber, doubtful: []int64{93}},
-	"f05": unread, "f06": unread, "f07": unread, "f08": unread,
+	"f05": unread,
+	"f06": {no: []int64{36, 42, 86, 103, 137}, check: func(t *testing.T, f *publicFile) {
+		if text := strings.Join(f.losses.Sentences(), " "); f.losses.Unordered != 2 || !strings.Contains(text, "The capture is not in order") {
+			t.Errorf("%d connections are not in order: %s", f.losses.Unordered, text)
+		}
+	}},
+	"f07": unread, "f08": unread,
 	"f09": {episodes: anyNumber, lost: anyNumber, never: anyNumber, unmeasured: anyNumber, neverRepair: anyNumber, check: func(t *testing.T, f *publicFile) {
 		if e := f.episodes[4450]; e.RTT != 0 || e.TimerTax != 0 {
 			t.Errorf("packet 4450: RTT %v and tax %v, want none: the way to the sender is not known", e.RTT, e.TimerTax)
 		}
+		checkYears(t, f)
 	}},
-	"f10": unread, "f11": unread, "f12": unread, "f13": unread,
+	"f10": {episodes: anyNumber, lost: anyNumber, never: anyNumber, unmeasured: anyNumber, neverRepair: anyNumber, check: checkYears},
+	"f11": unread, "f12": unread, "f13": unread,
+}
+
+// checkYears: the file was merged of captures of several years. Times count from the connection.
+func checkYears(t *testing.T, f *publicFile) {
+	if text := strings.Join(f.losses.Sentences(), " "); !strings.Contains(text, "from packet 4450 (at 20.550 s, connection 124)") {
+		t.Error(text)
+	}
 }
 
 var unread = row{episodes: anyNumber, lost: anyNumber, unmeasured: anyNumber, never: anyNumber, neverRepair: anyNumber}

@@ -129,6 +129,7 @@ func (f *Flow) sendNew(p *capture.Packet, at, now wheel.Time, start, end int64) 
 		f.afterSilence = end
 	}
 	f.pacing.note(f, at, end-start)
+	f.ipIDs.newest = ipID(p)
 	v.newData, v.moreWritten = at, !h.Flags.HasAny(tcp.PSH|tcp.FIN|tcp.SYN)
 	f.emit(SentNew, p.Number, now, at, start, end, nil)
 	size := f.segmentSize()
