@@ -278,7 +278,9 @@ var fourthRows = map[string]row{
 		checkYears(t, f)
 	}},
 	"f10": {episodes: anyNumber, lost: anyNumber, never: anyNumber, unmeasured: anyNumber, neverRepair: anyNumber, check: checkYears},
-	"f11": unread, "f12": unread, "f13": unread,
+	"f11": {no: []int64{1332}},
+	"f12": unread,
+	"f13": {episodes: anyNumber, lost: anyNumber, never: anyNumber, spurious: []int64{444, 669}},
 }
 
 // checkYears: the file was merged of captures of several years. Times count from the connection.
