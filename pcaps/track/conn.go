@@ -47,9 +47,11 @@ type Conn struct {
 	// never see that.
 	Flows *[2]Flow
 
-	Handshake Handshake
-	End       End
-	Outcome   Outcome
+	Handshake       Handshake
+	End             End
+	Outcome         Outcome
+	SYNACKsRepeated int            // after the client's ACK, if Unheard
+	ResetBy         netip.AddrPort // who sent the first RST, if any
 	// UnreachableBy is the sender of the ICMP error that the other end cannot be reached, if any.
 	UnreachableBy netip.Addr
 	// Twin says that this is the connection with the ID TwinOf, captured at another place that
@@ -254,7 +256,9 @@ func (c *Conn) handle(p *capture.Packet, dir int, damaged bool) {
 	f.noteSpoke(p)
 	f.onlySYN = h.Flags&(tcp.SYN|tcp.ACK) == tcp.SYN && (f.onlySYN || !f.started)
 	if h.Flags.Has(tcp.RST) {
-		c.reset = true
+		if c.reset = true; !c.ResetBy.IsValid() {
+			c.ResetBy = f.Src
+		}
 		f.endWait(now)
 		g.endWait(now)
 		f.emit(ResetSeen, p.Number, now, now, f.max, f.max, nil)
@@ -378,7 +382,7 @@ func (c *Conn) finish() {
 		c.Flows[i].deliverAll()
 	}
 	c.setVantage()
-	if c.Outcome = c.outcome(); c.Outcome.Never() && c.End != Evicted {
+	if c.Outcome = c.outcome(); c.Outcome.isOneEvent() && c.End != Evicted {
 		c.dropOpening()
 	}
 	if c.Unordered = c.misplaced >= fewestMisplaced; c.Unordered {

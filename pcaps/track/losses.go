@@ -32,6 +32,10 @@ type Losses struct {
 	Unmeasured [Gaps]int // episodes whose end the capture lacks, by what shows it
 	Undecided  int       // others that may have been unnecessary
 
+	synacks int    // repeated in connections that are Unheard
+	gaveUp  [2]int // of their clients and servers, with a RST
+	unheard *Conn  // the first of them
+
 	unreachableBy netip.Addr // who said first that a destination is unreachable
 	byOthers      bool       // another one did so, too
 
@@ -55,11 +59,47 @@ func (l *Losses) AddConn(c *Conn) {
 		l.Captured[i] += c.Flows[i].Packets - c.Flows[i].copiesSeen
 		l.Lacking[i] += c.Flows[i].Lacking()
 	}
+	if c.Outcome == Unheard {
+		l.addUnheard(c)
+	}
 	if c.Outcome == Unreachable && l.unreachableBy != c.UnreachableBy {
 		if l.byOthers = l.unreachableBy.IsValid(); !l.byOthers {
 			l.unreachableBy = c.UnreachableBy
 		}
 	}
+}
+
+func (l *Losses) addUnheard(c *Conn) {
+	if l.synacks += c.SYNACKsRepeated; l.unheard == nil {
+		l.unheard = &Conn{ID: c.ID, First: c.First, Last: c.Last}
+	}
+	for i := range c.Flows {
+		if c.ResetBy == c.Flows[i].Src {
+			l.gaveUp[i]++
+		}
+	}
+}
+
+// unheardWords words what became of connections whose servers never saw their clients' data.
+func (l *Losses) unheardWords() string {
+	ends := [2]string{"client", "server"}
+	n := l.Outcomes[Unheard]
+	if n == 1 {
+		text := fmt.Sprintf("The server of connection %d never saw the client's data: its SYN-ACK was repeated %s", l.unheard.ID, quantity.Count(l.synacks, "time"))
+		for i, who := range ends {
+			if l.gaveUp[i] > 0 {
+				return text + fmt.Sprintf(", and the %s gave up with a RST after %s.", who, SpanText(span(l.unheard.First, l.unheard.Last)))
+			}
+		}
+		return text + "."
+	}
+	text := fmt.Sprintf("The servers of %d connections never saw the clients' data: SYN-ACKs were repeated %s", n, quantity.Count(l.synacks, "time"))
+	for i, who := range ends {
+		if l.gaveUp[i] > 0 {
+			text += fmt.Sprintf(", and %s gave up with a RST", quantity.Count(l.gaveUp[i], who))
+		}
+	}
+	return text + "."
 }
 
 // AddAll adds a connection with its episodes.
@@ -122,6 +162,9 @@ func (l *Losses) Sentences() (all []string) {
 	}
 	if n := l.NeverEstablished(); n > 0 {
 		all = append(all, fmt.Sprintf("%d of %s were never established: %s.", n, quantity.Count(l.Conns, "connection"), l.outcomes()))
+	}
+	if l.Outcomes[Unheard] > 0 {
+		all = append(all, l.unheardWords())
 	}
 	if n := l.Twins; n > 0 {
 		all = append(all, fmt.Sprintf("%s captured at two places, as on both sides of a NAT: each counts once.", wereOf(n, "connection")))

@@ -110,7 +110,9 @@ type ConnRecord struct {
 	FirstPacket      int64         `json:"first_packet"`
 	Packets          int64         `json:"packets" help:"of both directions"`
 	End              string        `json:"end" help:"open, closed, reset, replaced (by another between the same ends) or evicted (to bound memory)"`
-	Outcome          string        `json:"outcome" help:"of a connection: established, begun (before the capture), or never established: refused, unreachable or unanswered"`
+	Outcome          string        `json:"outcome" help:"of a connection: established, begun (before the capture), or never established: refused, unreachable or unanswered; unheard if the server never saw the client's data"`
+	SYNACKsRepeated  int           `json:"synacks_repeated,omitempty" help:"SYN-ACKs after the client's ACK, if unheard"`
+	ResetBy          string        `json:"reset_by,omitempty" help:"the end that sent the first RST"`
 	UnreachableBy    string        `json:"unreachable_by,omitempty" help:"sender of the ICMP error, if unreachable"`
 	TwinOf           *int          `json:"twin_of,omitempty" help:"the connection that this one is, captured at another place that changes its addresses"`
 	Unordered        bool          `json:"unordered,omitempty" help:"packets stand behind later ones in the file, so no retransmission is reported"`
@@ -198,6 +200,10 @@ func (c *Conn) Record(file string) ConnRecord {
 		Type: "connection", File: file, Conn: c.ID, First: record.Stamp(c.First), Last: record.Stamp(c.Last), Duration: span(c.First, c.Last).Seconds(),
 		FirstPacket: c.FirstPacket, Packets: c.Packets, End: c.End.String(), Outcome: c.Outcome.String(), Unordered: c.Unordered, Copies: c.Copies, ClockSteps: c.ClockSteps, Strays: c.Strays,
 		BadChecksums: c.BadChecksums, BadChecksumsUsed: c.BadChecksumsUsed, Evidence: c.VantageEvidence(),
+	}
+	r.SYNACKsRepeated = c.SYNACKsRepeated
+	if c.ResetBy.IsValid() {
+		r.ResetBy = c.ResetBy.String()
 	}
 	if c.UnreachableBy.IsValid() {
 		r.UnreachableBy = c.UnreachableBy.String()
