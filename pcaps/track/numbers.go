@@ -150,6 +150,9 @@ const (
 	clockTicks  = 16
 	clockGiveUp = time.Minute
 
+	// coarsestTick is the longest tick of timestamps that show how long a sender waited.
+	coarsestTick = 10 * time.Millisecond
+
 	// keepClosed is by default how long an ended connection waits for late packets: TIME-WAIT in
 	// Linux. ½, 2×: nothing.
 	keepClosed = time.Minute

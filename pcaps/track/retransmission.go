@@ -44,11 +44,16 @@ type Retransmission struct {
 	hasNew       bool       // the packet has new bytes, too
 	pathSlow     bool       // the path was slower than usual when its answer was due
 	notKept      bool       // Dst asks for it although the original was captured
+	prevTS       uint32     // TSval of the transmission before
+	hasPrevTS    bool       // prevTS is set
+	offClock     bool       // timestamps show that PrevSent or Sent was captured much too late
+	alone        bool       // nothing else was in flight
 	lone         bool       // it repeats the only segment in flight, whose ACK Dst may delay
 	byModel      kindsByModel
 	rule         string     // of explain
 	waitFrom     wheel.Time // when the answer to the retransmission before it was due
 	ambiguous    bool       // the best timer model decides the kind
+	anyTimer     bool       // a timer sent it, whose times no model explains
 	anyKind      bool       // within what the capture's clock leaves open, it has several kinds
 	answered     wheel.Time // the ACK that timing judges it by
 }
@@ -201,6 +206,7 @@ func (f *Flow) newRetransmission(p *capture.Packet, at, now wheel.Time, start, e
 			if s.missing && s.prevSeen != 0 && (s.tailLike || at.Sub(s.sent) < f.quickestRTT()) {
 				r.PrevSent = s.prevSeen // it was sent long before the packet that showed the gap
 			}
+			r.prevTS, r.hasPrevTS = s.ts, s.hasTS && !s.missing
 			r.tsDiffers = r.hasTS && s.hasTS && s.ts != r.ts && !s.missing
 			r.newID = !s.missing && f.ipIDs.order(ipID(p), s.id) > 0
 			r.lone = f.board.len() == 1 && !s.missing && s.start > 0 && !(f.fin && s.end == f.finEnd)
@@ -217,10 +223,25 @@ func (f *Flow) newRetransmission(p *capture.Packet, at, now wheel.Time, start, e
 			r.PrevSent, r.originalSeen, r.estimated = s.sent, s.captured, false
 			r.FirstPacket = s.packet
 			r.provedLost, r.asked = s.provedLost, s.asked
-			s.sent = at
+			r.prevTS, r.hasPrevTS = s.ts, s.hasTS && s.captured
+			r.alone = r.end >= f.max && s.start == start && s.sent == f.view.flightBegan
+			s.sent, s.ts, s.hasTS = at, r.ts, r.hasTS
 		}
 	}
 	return r
+}
+
+// waitByStamps moves PrevSent to where the sender's clock has it, if the timestamps of both
+// transmissions show that queues before the point of capture delayed either. At the sender the
+// capture's clock is finer, and does not sleep.
+func (f *Flow) waitByStamps(r *Retransmission) {
+	if !r.hasTS || !r.hasPrevTS || f.lag() == 0 || f.Vantage == AtSender || f.Vantage == AtBoth {
+		return
+	}
+	d, tick, ok := f.clock.between(r.prevTS, r.ts)
+	if off := (span(r.PrevSent, r.Sent) - d).Abs(); ok && off > tick {
+		r.PrevSent, r.offClock = r.Sent.Add(-d), off > tick+d/5
+	}
 }
 
 // noteRetransmission records a further transmission of segments.

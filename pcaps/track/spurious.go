@@ -171,9 +171,11 @@ func (f *Flow) finishVerdict(r *Retransmission) {
 	if r.ambiguous {
 		r.Kind = r.byModel.of(f.fit().best())
 	}
+	f.waitByStamps(r)
 	if r.anyKind {
 		r.Kind = Unknown
 	}
+	f.nameTimer(r)
 	f.doubtTiming(r)
 	switch {
 	case !r.originalSeen && (f.lag() > 0 || f.Vantage == AtReceiver):
@@ -185,6 +187,20 @@ func (f *Flow) finishVerdict(r *Retransmission) {
 	}
 	if f.DSACKs > 0 && !r.reported && r.acked && r.Evidence < ByDSACK && f.Duplicates == 0 && r.Spurious != Spurious {
 		r.judge(Necessary, ByDSACK, 0)
+	}
+}
+
+// nameTimer calls a retransmission one by the timer that nothing else explains, if its segment was
+// alone in flight and waited for more than a round trip. So does it where timestamps show that the
+// times were captured late by which a model of timers chose.
+func (f *Flow) nameTimer(r *Retransmission) {
+	known := r.Kind == Unknown || r.offClock && r.ambiguous
+	if !known || !r.alone || r.originalSeen && r.FirstPacket == 0 || f.RTT.Samples == 0 || f.conn.unsure(r.PrevSent, r.Sent) > 0 {
+		return
+	}
+	if span(r.PrevSent, r.Sent) > max(f.medianRTT(r.PrevSent), leastTimer) {
+		r.Kind, r.ByTimer, r.anyTimer = RTO, true, true
+		r.rule = "the only segment in flight, longer than a round trip: a timer that no model explains"
 	}
 }
 
