@@ -5,8 +5,8 @@ MODULES = . wheel/peers netstack/programs cmd/tcpwheel/browser
 EACH = set -e; for m in $(MODULES); do
 STATICCHECK = go tool -modfile=.ci/tools.mod staticcheck
 # Packages whose code or tests start goroutines, and what a page in a browser can use.
-CONCURRENT = $(shell grep -rlwE 'synctest|go func|net/http|WaitGroup' --include='*.go' wheel netstack tun pcaps experiments cmd | \
-	grep -vE 'programs/|browser/|peers/|testdata/|wasm/' | xargs -n1 dirname | sort -u | sed 's,^,./,')
+CONCURRENT = $(shell grep -rlwE 'synctest|go func|net/http|WaitGroup' --include='*.go' wheel netstack tun pcaps experiments/internal cmd | \
+	grep -vE 'programs/|browser/|peers/|tcpwheel-corpus/|testdata/|wasm/' | xargs -n1 dirname | sort -u | sed 's,^,./,')
 BROWSER = ./wheel/... ./tcptimers/... ./netstack/... ./pcaps/... ./cmd/tcpwheel/internal/lanes ./cmd/tcpwheel/internal/site/wasm
 CORE = ./wheel ./wheel/stat ./tcptimers ./netstack/tcp/... ./netstack/sim
 PROGRAMS = curl iperf3 tcpdump chromium slurm-wlm munge
@@ -28,7 +28,7 @@ soak: ; @go test -timeout 8m ./tun/interop -run '^TestSoak$$' -soak 30s
 fused: ; @.ci/fused ## a study's last digit must not depend on the processor
 release: systems fused ; .ci/release dist ## archives of the program and its completions, for six systems, in ./dist
 bench: ; go run ./cmd/tcpwheel wheel bench
-speed: ; go run ./experiments/internal/speed -figures docs/figures ## the table of docs/performance.md, on this machine
-samples: ; go run ./cmd/tcpwheel samples --make pcaps/samples ## as root: the sample captures
+speed: ; experiments/speed.sh ## benchmarks of this machine next to their peers; as root also over TUN
+samples: ; go run -C netstack/programs ./samples ../../pcaps/samples ## as root: the sample captures
 results: ; rm -rf report; go run ./cmd/tcpwheel experiment run --all --out report && go run ./cmd/tcpwheel experiment docs report ## the studies' documents
 site: ; go run ./cmd/tcpwheel/internal/site/make site ## the static page, in ./site

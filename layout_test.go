@@ -45,8 +45,7 @@ var rooms = []room{
 		foreign: []string{"gvisor.dev/gvisor", "golang.org/x/sys", "github.com/vishvananda/netlink",
 			"github.com/VictoriaMetrics/metrics", "maragu.dev/gomponents"}},
 	{path: "pcaps", imports: []string{"internal", "wheel", "tcptimers", "netstack/tcp", "netstack/sim"},
-		foreign: []string{"golang.org/x/sys", "golang.org/x/net", "github.com/VictoriaMetrics/metrics", "github.com/google/gopacket",
-			"github.com/klauspost/compress", "maragu.dev/gomponents"}},
+		foreign: []string{"github.com/google/gopacket", "github.com/klauspost/compress", "maragu.dev/gomponents"}},
 	{path: "experiments", imports: []string{"internal", "wheel", "wheel/wheelbench", "tcptimers", "netstack/tcp", "netstack/sim",
 		"netstack", "tun", "pcaps"}, foreign: []string{"go.yaml.in/yaml/v3", "maragu.dev/gomponents"}},
 	{path: "cmd", imports: []string{"internal", "wheel", "wheel/wheelbench", "tcptimers", "netstack/tcp", "netstack/sim",
@@ -55,7 +54,7 @@ var rooms = []room{
 }
 
 // modules are the folders with a go.mod of their own.
-var modules = []string{".", "cmd/tcpwheel/browser", "cmd/tcpwheel/man", "cmd/tcpwheel/tcpwheel-corpus", "netstack/programs",
+var modules = []string{".", "cmd/tcpwheel/browser", "cmd/tcpwheel/tcpwheel-corpus", "netstack/programs",
 	"pcaps/corpus/peers", "wheel/peers"}
 
 // clocks are the functions that read a clock or wait for it.

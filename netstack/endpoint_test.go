@@ -260,11 +260,18 @@ func TestSendBufferGrows(t *testing.T) {
 // TestLongWriteIsOneWrite: the pieces of a long write leave as one write does, in full segments
 // with PSH on the last.
 func TestLongWriteIsOneWrite(t *testing.T) {
-	n := newPair(t, pairConfig{})
+	// No probes: on a slow machine one may send the end of a piece, as new data (RFC 8985 §7.3).
+	cfg := DefaultConfig()
+	cfg.CheckInvariants, cfg.Conn.Policy.TLP = true, false
+	withoutProbes, err := NewProtocolWith(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := newPair(t, pairConfig{a: withoutProbes})
 	a, b := n.connect(false)
 	ours := a.LocalAddr().(*net.TCPAddr).Port
 	var mu sync.Mutex
-	small, mss := map[uint32]bool{}, 0 // by sequence number: a probe may repeat the last segment
+	small, mss := map[uint32]bool{}, 0 // by sequence number: a timeout may repeat the last segment
 	n.a.link.setDrop(func(pkt *stack.PacketBuffer) bool {
 		mu.Lock()
 		defer mu.Unlock()

@@ -34,13 +34,8 @@ type Estimator interface {
 	// Backoff doubles the timeout after an expiry, up to the ceiling.
 	Backoff()
 
-	// Backoffs returns the number of calls of Backoff since the last sample or ResetBackoff.
+	// Backoffs returns the number of calls of Backoff since the last sample.
 	Backoffs() int
-
-	// ResetBackoff ends the backing off without a sample, for a policy that accepts an ACK of new
-	// data as proof. RFC 6298 §5, Linux and 4.4BSD wait for the next sample; no policy here calls
-	// this.
-	ResetBackoff()
 
 	// SynTimedOut must be called when the handshake completes, if its timer had expired (RFC 6298
 	// §5, rule 5.7). The timeout is then at least 3 s until the next sample.
@@ -89,7 +84,6 @@ func (n *backoffs) Backoff() {
 }
 
 func (n *backoffs) Backoffs() int { return int(*n) }
-func (n *backoffs) ResetBackoff() { *n = 0 }
 
 // clampRTT returns rtt clamped to 0..maxRTT.
 func clampRTT(rtt time.Duration) time.Duration { return min(max(rtt, 0), maxRTT) }

@@ -48,8 +48,6 @@ func FuzzEstimator(f *testing.F) {
 					if e.Backoffs() != min(backoffs+1, maxBackoffs) {
 						t.Fatalf("%s: backed off %d times, want one more than %d", p.Name, e.Backoffs(), backoffs)
 					}
-				case 3:
-					e.ResetBackoff()
 				case 4:
 					e.SynTimedOut()
 				case 5:

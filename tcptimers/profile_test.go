@@ -88,7 +88,7 @@ func TestNoSpuriousTimeouts(t *testing.T) {
 	}
 }
 
-// TestDeadPeer is E14: how long a dead peer goes unnoticed, from the last segment to the last
+// TestDeadPeer checks how long a dead peer goes unnoticed, from the last segment to the last
 // probe's end.
 func TestDeadPeer(t *testing.T) {
 	for name, want := range map[string]time.Duration{

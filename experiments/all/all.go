@@ -3,12 +3,12 @@ package all
 
 import (
 	"tcpwheel/experiments"
+	"tcpwheel/experiments/comb"
 	"tcpwheel/experiments/counterfactual"
 	"tcpwheel/experiments/datacentre"
 	"tcpwheel/experiments/delack"
 	"tcpwheel/experiments/frontier"
 	"tcpwheel/experiments/incast"
-	"tcpwheel/experiments/outage"
 	"tcpwheel/experiments/pacing"
 	"tcpwheel/experiments/shrew"
 	"tcpwheel/experiments/spike"
@@ -28,13 +28,13 @@ func Studies() []*experiments.Study {
 		counterfactual.Study, counterfactual.Field,
 		// Floor and granularity separately.
 		frontier.Study, frontier.Quantisation, frontier.RoundTrips, spike.Study, delack.Study,
-		// Incast, and randomised timeouts.
-		incast.Study, incast.CMU, incast.Randomised, incast.AllToAll, datacentre.Study,
+		// Incast.
+		incast.Study, incast.CMU, datacentre.Study,
 		// Costs of the wheel.
 		wheels.OrderedList, wheels.Fig9, wheels.Hierarchy, wheels.Hashing, wheels.Nichols, wheels.Interrupts,
-		wheels.Locks, wheels.Rates, wheels.Million, pacing.Study,
+		wheels.Locks, pacing.Study,
 		// Tails, outages and their timers.
-		tailmap.Study, outage.Comb, outage.Study, wheels.Expiry, outage.DeadPeer,
+		tailmap.Study, comb.Study, wheels.Expiry,
 		// Real-world traffic.
 		web.Study, shrew.Study,
 		// The user's own study.

@@ -34,10 +34,18 @@ func TestNS3Tables(t *testing.T) {
 	if !ok || !ok2 {
 		t.Fatalf("README.md has no place for the tables, want %s and %s", begin, end)
 	}
-	c := comparison{t, map[string][]map[string]string{}}
+	_, err = os.Stat(ns3Folder + "numbers/ns3-incast.csv")
+	c := comparison{t: t, raw: *update && err == nil, files: map[string][]map[string]string{},
+		figures: map[string]map[string]stat.Interval{}}
+	if !c.raw {
+		c.readSummary()
+	}
 	want := head + begin + c.tables() + end + tail
 	switch {
 	case *update:
+		if c.raw {
+			c.writeSummary()
+		}
 		if err := os.WriteFile(ns3Folder+"README.md", []byte(want), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -100,10 +108,71 @@ func planLine(plan, key string) (value string, ok bool) {
 	return value, ok
 }
 
-// comparison reads the numbers of both simulators.
+// comparison has the figures of both simulators: those of summary.csv, or of the numbers that
+// experiments/ns3/run leaves.
 type comparison struct {
-	t     *testing.T
-	files map[string][]map[string]string
+	t       *testing.T
+	raw     bool // figures come from the numbers
+	files   map[string][]map[string]string
+	figures map[string]map[string]stat.Interval // by figure and point
+	order   [][2]string                         // of both, as they were asked for
+}
+
+// figure returns a figure of the summary, which of makes of the numbers.
+func (c *comparison) figure(name, point string, of func() stat.Interval) stat.Interval {
+	c.t.Helper()
+	in, ok := c.figures[name][point]
+	if !ok && c.raw {
+		in, ok = of(), true
+		if c.figures[name] == nil {
+			c.figures[name] = map[string]stat.Interval{}
+		}
+		c.figures[name][point], c.order = in, append(c.order, [2]string{name, point})
+	}
+	if !ok {
+		c.t.Fatalf("summary.csv has no %s at %s: run experiments/ns3/run and go test ./experiments/all -run NS3 -update",
+			name,
+			point)
+	}
+	return in
+}
+
+// summaryName has a line for each figure: its name, then each point with the value and its interval.
+const summaryName = ns3Folder + "summary.csv"
+
+func (c *comparison) readSummary() {
+	text, err := os.ReadFile(summaryName)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		cells := strings.Split(strings.TrimSpace(line), ",")
+		all := map[string]stat.Interval{}
+		for _, cell := range cells[1:] {
+			var in stat.Interval
+			var point string
+			if _, err := fmt.Sscan(cell, &point, &in.Value, &in.Lo, &in.Hi); err != nil {
+				c.t.Fatalf("%s: %q: %v", summaryName, cell, err)
+			}
+			all[point] = in
+		}
+		c.figures[cells[0]] = all
+	}
+}
+
+func (c *comparison) writeSummary() {
+	var b strings.Builder
+	for _, g := range groupBy(c.order, func(o *[2]string) string { return o[0] }) {
+		b.WriteString(g.Key)
+		for _, o := range g.Items {
+			in := c.figures[o[0]][o[1]]
+			fmt.Fprintf(&b, ",%s %.9g %.9g %.9g", o[1], in.Value, in.Lo, in.Hi)
+		}
+		b.WriteByte('\n')
+	}
+	if err := os.WriteFile(summaryName, []byte(b.String()), 0o644); err != nil {
+		c.t.Fatal(err)
+	}
 }
 
 // rows returns the rows of a file whose columns have the values of where, as "a=1 b=2".
@@ -238,12 +307,20 @@ func (c *comparison) incast(sack bool, floor, delack, changed string) (string, [
 		ns[delack]}
 }
 
-func (c *comparison) incastColumn(sack bool, floor, delack, changed string,
+func (c *comparison) incastColumn(what string, sack bool, floor, delack, changed string,
 	value func(map[string]string) float64) column {
-	file, where := c.incast(sack, floor, delack, changed)
 	return func(servers string) stat.Interval {
-		return c.bySeed(c.rows(file, append(where, "servers="+servers)...), value)
+		name := fmt.Sprintf("incast %s sack=%t floor=%s delack=%s%s", what, sack, floor, delack, side(changed))
+		return c.figure(name, servers, func() stat.Interval {
+			file, where := c.incast(sack, floor, delack, changed)
+			return c.bySeed(c.rows(file, append(where, "servers="+servers)...), value)
+		})
 	}
+}
+
+// side names the simulator of a figure: "" is ours, and otherwise ns-3 with changed rules or not.
+func side(changed string) string {
+	return map[string]string{"": " ours", "0": " ns-3", "1": " changed"}[changed]
 }
 
 func (c *comparison) incastFigures(b *strings.Builder) {
@@ -252,11 +329,12 @@ func (c *comparison) incastFigures(b *strings.Builder) {
 			for _, floor := range []string{"300ms", "10ms", "1ms"} {
 				fmt.Fprintf(b, "| %s | %s | %s |", map[bool]string{true: "on", false: "off"}[sack], floor, delack)
 				for _, figure := range []struct {
+					what  string
 					value func(map[string]string) float64
 					least float64
-				}{{perQuery(c, "took_ns", 1e-6), noLeast}, {perQuery(c, "timed", 100), percent}} {
+				}{{"time", perQuery(c, "took_ns", 1e-6), noLeast}, {"timed", perQuery(c, "timed", 100), percent}} {
 					of := func(changed string) column {
-						return c.incastColumn(sack, floor, delack, changed, figure.value)
+						return c.incastColumn(figure.what, sack, floor, delack, changed, figure.value)
 					}
 					for _, changed := range []string{"0", "1"} {
 						fmt.Fprintf(b, " %s |", count(incastServers, of(""), of(changed), figure.least))
@@ -270,13 +348,18 @@ func (c *comparison) incastFigures(b *strings.Builder) {
 
 // relative returns the goodput at some servers in % of that of one.
 func (c *comparison) relative(floor, delack, changed, servers string) stat.Interval {
-	took := c.incastColumn(true, floor, delack, changed, perQuery(c, "took_ns", 1))
+	took := c.incastColumn("time", true, floor, delack, changed, perQuery(c, "took_ns", 1e-6))
 	one, many := took("1").Value, took(servers)
 	return stat.Interval{Value: 100 * one / many.Value, Lo: 100 * one / many.Hi, Hi: 100 * one / many.Lo}
 }
 
 // onset returns the least servers at which one query in ten has a timeout.
 func (c *comparison) onset(sack bool, delack, changed string) stat.Interval {
+	name := fmt.Sprintf("incast onset sack=%t delack=%s%s", sack, delack, side(changed))
+	return c.figure(name, "servers", func() stat.Interval { return c.onsetOf(sack, delack, changed) })
+}
+
+func (c *comparison) onsetOf(sack bool, delack, changed string) stat.Interval {
 	file, where := c.incast(sack, "300ms", delack, changed)
 	var seeds [][]map[string]string
 	for _, g := range groupBy(c.rows(file, where...),
@@ -317,7 +400,14 @@ func (c *comparison) incastClaims(b *strings.Builder) {
 	}
 }
 
+// shrewPeriods are the periods of pulses in ns, without which there are none.
 func shrewPeriods(c *comparison) (all []string) {
+	if !c.raw {
+		for period := range c.figures["shrew floor=1s pulse=100ms ours"] {
+			all = append(all, period)
+		}
+		return all
+	}
 	for _, g := range groupBy(c.rows("ours-shrew", "timers=floor=1s", "pulse_ns=100000000"),
 		func(r *map[string]string) string { return (*r)["period_ns"] }) {
 		all = append(all, g.Key)
@@ -329,16 +419,21 @@ func (c *comparison) share(r map[string]string) float64 { return 100 * c.number(
 
 func (c *comparison) shrewOurs(floor string, pulse int) column {
 	return func(period string) stat.Interval {
-		return c.bySeed(c.rows("ours-shrew", "timers=floor="+floor, fmt.Sprintf("pulse_ns=%d", pulse*1e6),
-			"period_ns="+period), c.share)
+		return c.figure(fmt.Sprintf("shrew floor=%s pulse=%dms ours", floor, pulse), period, func() stat.Interval {
+			return c.bySeed(c.rows("ours-shrew", "timers=floor="+floor, fmt.Sprintf("pulse_ns=%d", pulse*1e6),
+				"period_ns="+period), c.share)
+		})
 	}
 }
 
 func (c *comparison) shrewOther(floor string, pulse int, changed string) column {
 	ns := map[string]string{"1s": "1000000000", "200ms": "200000000", "1ms": "1000000"}[floor]
 	return func(period string) stat.Interval {
-		return c.bySeed(c.rows("ns3-shrew", "changed="+changed, "floor_ns="+ns, fmt.Sprintf("pulse_ns=%d", pulse*1e6),
-			"period_ns="+period), c.share)
+		name := fmt.Sprintf("shrew floor=%s pulse=%dms%s", floor, pulse, side(changed))
+		return c.figure(name, period, func() stat.Interval {
+			return c.bySeed(c.rows("ns3-shrew", "changed="+changed, "floor_ns="+ns, fmt.Sprintf("pulse_ns=%d", pulse*1e6),
+				"period_ns="+period), c.share)
+		})
 	}
 }
 
@@ -379,7 +474,10 @@ func (c *comparison) wait(rows []map[string]string) stat.Interval {
 
 func (c *comparison) vegasColumn(file, timers, kind string, where ...string) column {
 	return func(rtt string) stat.Interval {
-		return c.wait(c.rows(file, append(where, "timers="+timers, "kind="+kind, "rtt_ns="+rtt)...))
+		name := strings.Join(append([]string{file, timers, kind}, where...), " ")
+		return c.figure(name, rtt, func() stat.Interval {
+			return c.wait(c.rows(file, append(where, "timers="+timers, "kind="+kind, "rtt_ns="+rtt)...))
+		})
 	}
 }
 
@@ -401,22 +499,23 @@ func (c *comparison) vegasFigures(b *strings.Builder) {
 }
 
 func (c *comparison) vegasClaims(b *strings.Builder) {
-	short := func(rows []map[string]string) stat.Interval {
-		return c.wait(keep(rows, func(r *map[string]string) bool {
-			return slices.Contains(vegasRTTs[:4],
-				(*r)["rtt_ns"])
-		}))
+	short := func(file string, where ...string) stat.Interval {
+		return c.figure(strings.Join(append([]string{file, "short"}, where...), " "), "rtts", func() stat.Interval {
+			return c.wait(keep(c.rows(file, where...), func(r *map[string]string) bool {
+				return slices.Contains(vegasRTTs[:4], (*r)["rtt_ns"])
+			}))
+		})
 	}
 	for _, timers := range vegasTimers {
-		ours, other := short(c.rows("ours-vegas", "timers="+timers[0])),
-			short(c.rows("ns3-vegas", "timers="+timers[1], "changed=0"))
+		ours, other := short("ours-vegas", "timers="+timers[0]),
+			short("ns3-vegas", "timers="+timers[1], "changed=0")
 		fmt.Fprintf(b, "| `vegas`: mean wait at round trips up to 150 ms, in ms, %s | %s | %s | %s |", timers[1],
 			shown(ours), shown(other), relation(ours, other, noLeast))
 		if strings.HasSuffix(timers[1], "500 ms") {
 			fmt.Fprintln(b, " | |")
 			continue
 		}
-		changed := short(c.rows("ns3-vegas", "timers="+timers[1], "changed=1"))
+		changed := short("ns3-vegas", "timers="+timers[1], "changed=1")
 		fmt.Fprintf(b, " %s | %s |\n", shown(changed), relation(ours, changed, noLeast))
 	}
 }

@@ -16,11 +16,11 @@
 //	resampled(crossing(mean(share), 0.1 over servers) over seed)
 //
 // The first is the mean over some rows. The second is the least of the means at each period, and
-// .at of it is that period. The third has its interval over the seeds. Operators lists all
-// operators, as does tcpwheel experiment measures. Numbers, durations (20ms), texts ("bsd" or
-// 'bsd') and intervals have + - * / == != < <= > >=, and, or and not. A text may have expressions
-// in braces. "functions" are formulas with parameters: measures of the rows in sight, or conditions
-// on a row. "groups" makes rows of groups, so a claim can count them:
+// .at of it is that period. The third has its interval over the seeds. The file operators.go lists
+// all operators. Numbers, durations (20ms), texts ("bsd" or 'bsd') and intervals have + - * / == !=
+// < <= > >=, and, or and not. A text may have expressions in braces. "functions" are formulas with
+// parameters: measures of the rows in sight, or conditions on a row. "groups" makes rows of groups,
+// so a claim can count them:
 //
 //	groups:
 //	  settings:

@@ -176,14 +176,3 @@ func operatorNamed(name string) (operator, bool) {
 	}
 	return operatorList[i], true
 }
-
-// Operator is an operator of expressions, for documents and errors.
-type Operator struct{ Usage, Help string }
-
-// Operators returns all operators.
-func Operators() (all []Operator) {
-	for _, o := range operatorList {
-		all = append(all, Operator{o.usage, o.help})
-	}
-	return all
-}

@@ -1,5 +1,5 @@
 // Package incast is the studies of incast: E15, how floor and granularity of the timeout change it,
-// E16, whether randomised timeouts help, and E25, what all-to-all queries cost.
+// and E27, the same in the setup of the CMU group.
 package incast
 
 import (
@@ -13,8 +13,7 @@ import (
 	"tcpwheel/experiments/internal/testbed"
 )
 
-//go:embed README.md plan.yaml claims.yaml figures.yaml
-//go:embed randomised/*.md randomised/*.yaml alltoall/*.md alltoall/*.yaml cmu/*.md cmu/*.yaml
+//go:embed *.md *.yaml cmu/*.md cmu/*.yaml
 var files embed.FS
 
 // Plan is the plan of the study.

@@ -22,7 +22,6 @@ var headlines = []struct{ study, title, figure string }{
 	{"shrew", "Pulses at the floor shut a flow out", "shrew"},
 	{"tailmap", "Timers per segment and probes complement each other", "winners-200ms"},
 	{"orderedlist", "The paper's average insertion costs have their labels interchanged", "passed-by-n"},
-	{"million", "Idle keepalive timers are Scheme 6's worst case", "work-by-slots"},
 }
 
 // headlineTables are tables that a headline shows whole, by study.

@@ -9,7 +9,6 @@ import (
 
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/internal/testbed"
-	"tcpwheel/experiments/tail"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/netstack/tcp/congestion"
@@ -58,11 +57,7 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 		all = append(all, experiments.Cell[Cell]{
 			Name: fmt.Sprintf("gvisor rtt=%v", rtt), Cost: 0.2,
 			Run: func(ctx context.Context) (Cell, error) {
-				c, err := gvisorLast(ctx, p, rtt)
-				if err != nil {
-					return c, err
-				}
-				return c, gvisorTails(ctx, p, &c)
+				return gvisorTails(ctx, p, rtt)
 			},
 		})
 	}
@@ -178,45 +173,50 @@ func tailLoss(p *Plan, c *Cell, rule string, lost int) (t Tail, err error) {
 	return t, nil
 }
 
-// gvisorLast loses the last segment of gVisor's responses, for all sizes of the plan.
-func gvisorLast(ctx context.Context, p *Plan, rtt time.Duration) (Cell, error) {
+// gvisorTails loses the last segment of gVisor's responses, for all sizes of the plan, and several
+// last segments of the largest.
+func gvisorTails(ctx context.Context, p *Plan, rtt time.Duration) (Cell, error) {
 	c := Cell{Kind: kindGVisor, RTT: rtt}
-	results, err := tail.Run(ctx, tail.Config{RTT: rtt, Count: 1, Segments: p.GVisorSegments,
-		Senders: []string{tail.GVisor}, Virtual: true}, nil)
-	for _, r := range results {
-		c.Tails = append(c.Tails, Tail{Rule: gvisor, Segments: r.Segments, Lost: 1, Retransmission: r.RetransmitP50,
-			Complete: r.CompleteP50 + rtt/2})
+	add := func(segments, lost int) error {
+		t, err := gvisorTail(ctx, p, rtt, segments, lost)
+		c.Tails = append(c.Tails, t)
+		return err
 	}
-	return c, err
+	for _, segments := range p.GVisorSegments {
+		if err := add(segments, 1); err != nil {
+			return c, err
+		}
+	}
+	for _, lost := range p.Lost {
+		if lost > 1 {
+			if err := add(min(p.Segments, 10), lost); err != nil {
+				return c, err
+			}
+		}
+	}
+	return c, nil
 }
 
-// gvisorTails loses several last segments of gVisor's responses.
-func gvisorTails(ctx context.Context, p *Plan, c *Cell) error {
+func gvisorTail(ctx context.Context, p *Plan, rtt time.Duration, segments, lost int) (t Tail, err error) {
 	const segment = 1400 // bytes: fits one segment of any TCP here
-	link := sim.LinkConfig{Delay: c.RTT / 2}
-	for _, lost := range p.Lost {
-		if lost == 1 {
-			continue
-		}
-		fates, err := testbed.ParseFates(fmt.Sprintf("tail:%d", lost))
-		if err != nil {
-			return err
-		}
-		r, err := testbed.Run(ctx, &testbed.Spec{
-			Kind: testbed.GVisor, Timers: timers(oneTimer, floorLinux, testbed.Exact),
-			Peer: testbed.MustTimers("per-segment@exact delack=off"), Seed: 1,
-			Work: testbed.Work{Shape: testbed.Tail, Objects: p.Warm + 1, Warm: p.Warm,
-				Bytes: uint64(min(p.Segments, 10) * segment), Think: time.Second},
-			Path: testbed.Path{Data: link, Acks: link, Fates: fates}, Flows: 1, Limit: time.Hour,
-		})
-		if err != nil {
-			return err
-		}
-		if r.Lost != lost || len(r.Times) != 1 || r.Unfinished > 0 {
-			return fmt.Errorf("gVisor lost %d segments, want %d, or did not recover", r.Lost, lost)
-		}
-		c.Tails = append(c.Tails, Tail{Rule: gvisor, Segments: min(p.Segments, 10), Lost: lost,
-			Retransmission: slices.Min(r.Waits), Complete: r.Times[0] + c.RTT/2})
+	fates, err := testbed.ParseFates(fmt.Sprintf("tail:%d", lost))
+	if err != nil {
+		return t, err
 	}
-	return nil
+	link := sim.LinkConfig{Delay: rtt / 2}
+	r, err := testbed.Run(ctx, &testbed.Spec{
+		Kind: testbed.GVisor, Timers: timers(oneTimer, floorLinux, testbed.Exact),
+		Peer: testbed.MustTimers("per-segment@exact delack=off"), Seed: 1,
+		Work: testbed.Work{Shape: testbed.Answers, Request: 1, Objects: p.Warm + 1, Warm: p.Warm,
+			Bytes: uint64(segments * segment), Think: time.Second},
+		Path: testbed.Path{Data: link, Acks: link, Fates: fates}, Flows: 1, Limit: time.Hour,
+	})
+	if err != nil {
+		return t, err
+	}
+	if r.Lost != lost || len(r.Times) != 1 || r.Unfinished > 0 {
+		return t, fmt.Errorf("gVisor lost %d segments, want %d, or did not recover", r.Lost, lost)
+	}
+	return Tail{Rule: gvisor, Segments: segments, Lost: lost, Retransmission: slices.Min(r.Waits),
+		Complete: r.Times[0]}, nil
 }

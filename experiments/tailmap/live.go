@@ -6,12 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/internal/testbed"
-	"tcpwheel/experiments/tail"
-	"tcpwheel/wheel"
 )
 
 func ms(d time.Duration) float64 { return float64(d) / 1e6 }
@@ -22,21 +21,42 @@ const kernelTimes = 9
 // waits returns the earliest and the latest instant at which the rule lets the kernel retransmit a
 // lone segment, counted from the last ACK before, or from its transmission. The rule is the probe
 // of RFC 8985 §7.2, no later than the timer, from the kernel's own SRTT and RTO. It is rounded up
-// to jiffies and by the kernel's timer wheel, over all phases.
-func waits(k tail.Kernel) (least, most time.Duration) {
-	p := testbed.MustTimers("linux-jiffies").Policy
-	p.Tick = k.Jiffy
-	interval := min(2*k.SRTT+maxAckDelay, k.RTO)
-	const period, step = 64, 16 // jiffies; parts of a jiffy
-	for i := range period * step {
-		start := wheel.Time(0).Add(k.Jiffy * time.Duration(i) / step)
-		d := p.Deadline(start, interval).Sub(start)
-		if i == 0 || d < least {
-			least = d
-		}
-		most = max(most, d)
+// to jiffies. The kernel's timer wheel adds up to a jiffy, from 63 jiffies on up to eight, from 504
+// on up to 64, and so on.
+func waits(k lone) (least, most time.Duration) {
+	least = min(2*k.SRTT+maxAckDelay, k.RTO)
+	least = (least + k.Jiffy - 1) / k.Jiffy * k.Jiffy
+	step := k.Jiffy
+	for least >= 63*step {
+		step *= 8
 	}
-	return least, most
+	return least, least + step
+}
+
+// beyond returns how far a wait is from the rule: below 0 if early, above 0 if late.
+func beyond(k lone) time.Duration {
+	least, most := waits(k)
+	return min(k.Wait-least, 0) + max(k.Wait-most, 0)
+}
+
+// loseLasts loses a last segment so often, at once, and returns those of which the kernel was asked
+// in time.
+func loseLasts(ctx context.Context, rtt time.Duration, segments int) ([]lone, error) {
+	var (
+		mu  sync.Mutex
+		all []lone
+	)
+	err := testbed.AtOnce(kernelTimes, kernelTimes, func(i int) error {
+		time.Sleep(time.Duration(i) * 7 * time.Millisecond) // so that they do not wait for one another
+		l, ok, err := loseLast(ctx, rtt, segments)
+		mu.Lock()
+		defer mu.Unlock()
+		if ok {
+			all = append(all, l)
+		}
+		return errors.Join(err, ctx.Err())
+	})
+	return all, err
 }
 
 // kernel measures the kernel's TCP, which loses a last segment at gVisor's round trips.
@@ -45,42 +65,36 @@ func kernel(ctx context.Context, p *Plan) (*experiments.Outcome, error) {
 	table := experiments.Table{
 		Name: "kernel", Title: "The kernel's TCP of this machine: the last segment of a response is lost",
 		Columns: []string{"round trip, ms", "segments", "kernel's SRTT, ms", "kernel's RTO, ms", "waited, ms",
-			"rule from, ms", "to, ms", "within", "retransmitted, ms", "complete, ms"},
+			"rule from, ms", "to, ms", "within"},
 	}
 	off, settings, within, tails, unasked := 0, 0, 0, 0, 0
 	endLateness := lateness()
 	for _, rtt := range p.GVisorRTTs {
-		results, err := tail.Run(ctx, tail.Config{RTT: rtt, Count: kernelTimes, Segments: p.GVisorSegments,
-			Senders: []string{tail.Linux}}, nil)
-		if err != nil {
-			endLateness()
-			return nil, err
-		}
-		for _, r := range results {
-			if len(r.Kernels) <= kernelTimes/2 {
+		for _, segments := range p.GVisorSegments {
+			all, err := loseLasts(ctx, rtt, segments)
+			if err != nil {
+				endLateness()
+				return nil, err
+			}
+			if len(all) <= kernelTimes/2 {
 				unasked++
 				continue
 			}
 			keep := 0
-			// beyond returns how far a wait is from the rule: below 0 if early, above 0 if late.
-			beyond := func(k tail.Kernel) time.Duration {
-				least, most := waits(k)
-				return min(k.Wait-least, 0) + max(k.Wait-most, 0)
-			}
-			for _, k := range r.Kernels {
+			for _, k := range all {
 				if beyond(k) == 0 {
 					keep++
 				}
 			}
-			slices.SortFunc(r.Kernels, func(a, b tail.Kernel) int { return cmp.Compare(beyond(a), beyond(b)) })
-			k := r.Kernels[(len(r.Kernels)-1)/2]
-			settings, tails, within = settings+1, tails+len(r.Kernels), within+keep
+			slices.SortFunc(all, func(a, b lone) int { return cmp.Compare(beyond(a), beyond(b)) })
+			k := all[(len(all)-1)/2]
+			settings, tails, within = settings+1, tails+len(all), within+keep
 			if beyond(k) != 0 {
 				off++
 			}
 			least, most := waits(k)
-			table.Add(ms(rtt), r.Segments, ms(k.SRTT), ms(k.RTO), ms(k.Wait), ms(least), ms(most),
-				fmt.Sprintf("%d of %d", keep, len(r.Kernels)), ms(r.RetransmitP50), ms(r.CompleteP50+rtt/2))
+			table.Add(ms(rtt), segments, ms(k.SRTT), ms(k.RTO), ms(k.Wait), ms(least), ms(most),
+				fmt.Sprintf("%d of %d", keep, len(all)))
 		}
 	}
 	median, most := endLateness()

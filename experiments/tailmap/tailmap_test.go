@@ -7,7 +7,7 @@ import (
 
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/internal/studytest"
-	"tcpwheel/experiments/tail"
+	"tcpwheel/tun/netns"
 )
 
 func find(tails []Tail, rule string, lost int) Tail {
@@ -73,15 +73,15 @@ func TestRounds(t *testing.T) {
 func TestWaits(t *testing.T) {
 	const ms = time.Millisecond
 	for _, c := range []struct {
-		k           tail.Kernel
+		k           netns.KernelInfo
 		least, most time.Duration
 	}{
-		{tail.Kernel{SRTT: 10 * ms, RTO: 212 * ms, Jiffy: 4 * ms}, 212 * ms, 216 * ms},      // the timer
-		{tail.Kernel{SRTT: 2 * ms, RTO: 208 * ms, Jiffy: 4 * ms}, 204 * ms, 208 * ms},       // the probe
-		{tail.Kernel{SRTT: 100 * ms, RTO: 304 * ms, Jiffy: 4 * ms}, 304 * ms, 336 * ms},     // 76
-		{tail.Kernel{SRTT: 1500 * ms, RTO: 1700 * ms, Jiffy: 4 * ms}, 1700 * ms, 1732 * ms}, // 425
+		{netns.KernelInfo{SRTT: 10 * ms, RTO: 212 * ms, Jiffy: 4 * ms}, 212 * ms, 216 * ms},      // the timer
+		{netns.KernelInfo{SRTT: 2 * ms, RTO: 208 * ms, Jiffy: 4 * ms}, 204 * ms, 208 * ms},       // the probe
+		{netns.KernelInfo{SRTT: 100 * ms, RTO: 304 * ms, Jiffy: 4 * ms}, 304 * ms, 336 * ms},     // 76
+		{netns.KernelInfo{SRTT: 1500 * ms, RTO: 1700 * ms, Jiffy: 4 * ms}, 1700 * ms, 1732 * ms}, // 425
 	} {
-		least, most := waits(c.k)
+		least, most := waits(lone{KernelInfo: c.k})
 		if least < c.least || least > c.least+ms || most > c.most || most < c.most-ms {
 			t.Errorf("waits(%+v) = %v, %v, want more than %v, up to %v", c.k, least, most, c.least, c.most)
 		}

@@ -1,5 +1,5 @@
 // Package wheels is the studies of the wheel itself: what START, STOP and a tick cost under each
-// scheme, how late timers expire, how they share locks, and how often TCP uses timers.
+// scheme, how late timers expire, and how they share locks.
 //
 // Each study has a folder with its README.md, plan.yaml, claims.yaml and figures.yaml. Counts are
 // exact. The live parts, named clock, time the same work on the machine at hand.

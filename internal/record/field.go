@@ -215,7 +215,7 @@ func (f *Field) Value(record reflect.Value) (reflect.Value, bool) {
 	return reflect.Zero(f.Type), true
 }
 
-// A Term is a column as the glossary has it.
+// A Term is a column as the help of the program lists it.
 type Term struct{ Name, Unit, Help string }
 
 // Terms returns the fields of a record type that have a help. A map is one term.
@@ -234,14 +234,4 @@ func Terms(record reflect.Type) (all []Term) {
 		all = append(all, Term{name, f.Unit(), f.Help})
 	}
 	return all
-}
-
-// Help returns the help of a field of a record type. It panics if there is none of that name.
-func Help(record reflect.Type, name string) string {
-	for _, t := range Terms(record) {
-		if strings.TrimSuffix(t.Name, "_*") == name {
-			return t.Help
-		}
-	}
-	panic("BUG: " + record.String() + " has no help for " + name)
 }

@@ -1,12 +1,7 @@
-// Package programs has what the three programs below it share: the switch between gVisor's TCP and
+// Package programs has the parts of the program gateway: the switch between gVisor's TCP and
 // tcpwheel's, stacks, and links between them.
 //
-// The programs use a stack as programs of the field do:
-//
-//   - tunnel: a userspace tunnel with dial and listen, after wireguard-go's tun/netstack;
-//   - forwarder: a forwarder that proxies every SYN to the host, after tun2socks;
-//   - gateway: a gateway with exposed ports and a guest, after gvisor-tap-vsock.
-//
-// Each takes -tcp gvisor or -tcp ours. Package programs is a module of its own, as its code is a
-// user's.
+// Gateway uses a stack as programs of the field do: it has exposed ports and a guest, after
+// gvisor-tap-vsock. It takes -tcp gvisor or -tcp ours. Package underloss runs foreign programs over
+// lossy links. Package programs is a module of its own, as its code is a user's.
 package programs

@@ -81,13 +81,8 @@ func NewPair(t TCP, own, other netip.Prefix) (s, guest *stack.Stack, err error) 
 	return s, guest, nil
 }
 
-// Forward calls handle for each SYN to an address or port without a listener, in a goroutine of its
-// own. With other set, that includes addresses that the stack does not have.
-func Forward(s *stack.Stack, t TCP, other bool, handle func(Request)) {
-	if other {
-		s.SetPromiscuousMode(1, true)
-		s.SetSpoofing(1, true)
-	}
+// Forward calls handle for each SYN to a port without a listener, in a goroutine of its own.
+func Forward(s *stack.Stack, t TCP, handle func(Request)) {
 	var handler func(stack.TransportEndpointID, *stack.PacketBuffer) bool
 	if t == Ours { // the second half of the swap: gVisor's forwarder panics on another TCP
 		handler = netstack.NewForwarder(s, 0, 1024, func(r *netstack.ForwarderRequest) { handle(r) }).HandlePacket

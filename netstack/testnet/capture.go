@@ -51,6 +51,9 @@ func (c *capture) empty() bool { return len(c.records) == 0 }
 
 // note records what happened to a packet on its path.
 func (r *record) note(text string) {
+	if text == "" {
+		return
+	}
 	if r.fate != "" {
 		text = r.fate + "; " + text
 	}

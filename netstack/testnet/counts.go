@@ -31,7 +31,7 @@ func (n *Net) Counts() (sum Counts) {
 // Counts returns the counts since New: of the host's path, and of its TCP.
 func (h *Host) Counts() (c Counts) {
 	h.net.mu.Lock()
-	c.Packets = h.sent
+	c.Packets, c.Lost = h.sent, h.taken
 	for _, l := range h.links {
 		s := l.Counts()
 		c.Lost += s.Lost + s.QueueDropped

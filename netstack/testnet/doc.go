@@ -26,11 +26,14 @@
 //		t.Errorf("requests waited for %d RTOs", n)
 //	}
 //
+// EachLoss runs a test once for each packet, with that packet lost, and reports which losses make
+// it fail. A Search lets other things happen to packets, or compares timer policies.
+//
 // A test that fails leaves a capture of each host, CLIENT.pcapng and so on: next to the test, or
 // with go test -artifacts in the test's ArtifactDir. Comments in it name the timers that sent a
 // packet, and say which path lost it.
 //
-// docs/testing-programs.md has more, and the stories of the examples in this package.
+// docs/testing-programs.md has more, and the stories of the tests in this package.
 //
 // # Time
 //
@@ -54,7 +57,8 @@
 // that is for ever; the package then says so on standard error after ten seconds of real time. Run
 // such programs outside. gVisor's TCP works only outside.
 //
-// Hosts have IPv4 addresses and TCP. Connections are of type *sockets.Conn, not *net.TCPConn.
+// Hosts have an IPv4 and an IPv6 address, TCP and UDP. Connections are of type *sockets.Conn, not
+// *net.TCPConn; UDP sockets are gVisor's, and their errors name no syscall.Errno.
 //
 // # Concurrency
 //

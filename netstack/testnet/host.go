@@ -8,12 +8,15 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"time"
 
 	"gvisor.dev/gvisor/pkg/buffer"
 	"gvisor.dev/gvisor/pkg/tcpip"
 	"gvisor.dev/gvisor/pkg/tcpip/header"
 	"gvisor.dev/gvisor/pkg/tcpip/link/channel"
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
+	gtcp "gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
+	"gvisor.dev/gvisor/pkg/tcpip/transport/udp"
 
 	"tcpwheel/internal/pcapng"
 	"tcpwheel/netstack"
@@ -79,7 +82,8 @@ type Host struct {
 	net       *Net
 	index     int
 	name      string
-	addr      netip.Addr
+	addr      netip.Addr // IPv4
+	addr6     netip.Addr
 	keepAlive net.KeepAliveConfig
 	stack     *stack.Stack
 	link      *channel.Endpoint // between the stack and the path
@@ -87,7 +91,10 @@ type Host struct {
 	// Guarded by Net.mu.
 	sent    uint64                 // packets
 	links   [2]*virtual.PacketLink // by direction
+	passed  [2]uint64              // packets, by direction
+	taken   uint64                 // packets that a search has lost
 	changes uint64                 // of the path
+	down    bool                   // it has crashed
 	nat     *nat                   // nil for none
 	capture capture
 }
@@ -97,10 +104,14 @@ type packet struct {
 	virtual.Packet
 	from   *Host
 	record *record // in the sender's capture
+	number int     // in a trial, from 1; 0 before it is on a link
 }
 
 // flow returns the addresses and ports of a TCP packet, and more of others.
 func (p *packet) flow() []byte {
+	if p.Bytes[0]>>4 == 6 {
+		return p.Bytes[8:min(header.IPv6MinimumSize+4, len(p.Bytes))]
+	}
 	ip := header.IPv4(p.Bytes)
 	return p.Bytes[12:min(int(ip.HeaderLength())+4, len(p.Bytes))]
 }
@@ -126,9 +137,13 @@ func (n *Net) add(cfg *HostConfig) error {
 	if t.GVisor && n.bubble {
 		return errors.New("gVisor's TCP waits in ways that a bubble does not see: use it outside")
 	}
+	if n.trial != nil {
+		t.Config.TimerEvents = func(e netstack.TimerEvent) { n.trial.observe(cfg.Name, &e) }
+	}
 	i := len(n.hosts)
 	h := &Host{
 		net: n, index: i, name: cfg.Name, addr: netip.AddrFrom4([4]byte{10, 9, 0, byte(i + 1)}),
+		addr6:     netip.AddrFrom16([16]byte{0: 0xfd, 1: 9, 15: byte(i + 1)}),
 		keepAlive: cfg.KeepAlive, link: channel.New(linkQueue, mtu, ""),
 	}
 	if err := h.setPath(&cfg.Path); err != nil {
@@ -138,15 +153,16 @@ func (n *Net) add(cfg *HostConfig) error {
 	seed := int64(sim.LinkKey(n.seed, cfg.Name))
 	o := stack.Options{
 		Clock: n.clock, RandSource: netstack.NewSeededSource(seed), SecureRNG: netstack.NewSeededSource(^seed),
+		TransportProtocols: []stack.TransportProtocolFactory{udp.NewProtocol},
 	}
-	if h.stack, err = virtual.NewStack(o, t, h.link, h.addr); err != nil {
+	if h.stack, err = virtual.NewStack(o, t, h.link, h.addr, h.addr6); err != nil {
 		return err
 	}
 	n.hosts = append(n.hosts, h)
 	return nil
 }
 
-// Addr returns the host's address.
+// Addr returns the host's IPv4 address.
 func (h *Host) Addr() netip.Addr { return h.addr }
 
 // Stack returns the host's stack. Closing the Net destroys it.
@@ -171,6 +187,9 @@ func (h *Host) setPath(p *Path) error {
 		return err
 	}
 	for d, cfg := range links {
+		if r := h.net.trial; r != nil && r.exact {
+			cfg.Loss = nil
+		}
 		// Each path draws its own random numbers.
 		key := sim.LinkKey(h.net.seed, fmt.Sprintf("%s %d %d", h.name, d, h.changes))
 		if h.links[d] == nil {
@@ -182,7 +201,7 @@ func (h *Host) setPath(p *Path) error {
 			return err
 		}
 	}
-	h.changes++
+	h.changes, h.passed = h.changes+1, [2]uint64{}
 	switch {
 	case p.NAT == 0:
 		h.nat = nil
@@ -200,7 +219,7 @@ func (h *Host) WriteNotify() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for pkt := h.link.Read(); pkt != nil; pkt = h.link.Read() {
-		if n.closed {
+		if n.closed || h.down {
 			pkt.DecRef()
 			continue
 		}
@@ -221,17 +240,46 @@ func (h *Host) WriteNotify() {
 	}
 }
 
+// crash ends all connections of the host without a word to their peers, and cuts it off for a
+// while. Its listeners then go on.
+func (h *Host) crash(span time.Duration) {
+	set := func(down bool) {
+		h.net.mu.Lock()
+		h.down = down
+		h.net.mu.Unlock()
+	}
+	set(true)
+	for _, e := range h.stack.RegisteredEndpoints() {
+		if c, ok := e.(*netstack.Endpoint); ok && c.State() != uint32(gtcp.StateListen) {
+			c.Abort()
+		}
+	}
+	h.net.clock.AfterFunc(span, func() { set(false) })
+}
+
 // deliver hands a packet to the stack.
 func (h *Host) deliver(p *packet) {
 	n := h.net
 	n.mu.Lock()
+	if h.down {
+		p.record.note("dropped: " + h.name + " is down")
+		n.mu.Unlock()
+		return
+	}
 	if !n.closed {
 		h.capture.add(n.now(), pcapng.Inbound, p.Bytes, nil)
+		if n.trial != nil {
+			n.trial.packets[p.number-1].heardAfter = len(n.trial.packets)
+		}
 	}
 	n.mu.Unlock()
 	in := stack.NewPacketBuffer(stack.PacketBufferOptions{Payload: buffer.MakeWithData(p.Bytes)})
 	defer in.DecRef()
-	h.link.InjectInbound(header.IPv4ProtocolNumber, in)
+	number := header.IPv4ProtocolNumber
+	if p.Bytes[0]>>4 == 6 {
+		number = header.IPv6ProtocolNumber
+	}
+	h.link.InjectInbound(number, in)
 }
 
 // Listen listens at an address with a port: ":80". The host chooses a port for 0. It fails the test
@@ -257,9 +305,13 @@ func (h *Host) Dial(network, address string) (net.Conn, error) {
 	return h.DialContext(context.Background(), network, address)
 }
 
-// DialContext connects to a host by its name or address: "server:80". It has the form that
+// DialContext connects to a host by its name or address: "server:80". The network is one of TCP or
+// UDP; a name stands for the IPv4 address except with "tcp6" and "udp6". It has the form that
 // http.Transport and many clients want. The context has no effect once connected.
 func (h *Host) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	if network == "udp" || network == "udp4" || network == "udp6" {
+		return h.dialUDP(ctx, network, address)
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(h.net.life, cancel)() // the end of the test ends a dial
@@ -270,17 +322,4 @@ func (h *Host) DialContext(ctx context.Context, network, address string) (net.Co
 // the zero value's timeouts: none.
 func (h *Host) HTTPClient() *http.Client {
 	return &http.Client{Transport: &http.Transport{DialContext: h.DialContext}}
-}
-
-// names resolves the names of hosts.
-type names struct{ net *Net }
-
-// LookupNetIP implements sockets.Resolver.
-func (r names) LookupNetIP(_ context.Context, _, name string) ([]netip.Addr, error) {
-	for _, h := range r.net.hosts {
-		if h.name == name {
-			return []netip.Addr{h.addr}, nil
-		}
-	}
-	return nil, &net.DNSError{Err: "no such host in the test's network", Name: name, IsNotFound: true}
 }

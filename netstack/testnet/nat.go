@@ -10,9 +10,9 @@ import (
 	"tcpwheel/wheel"
 )
 
-// nat translates the addresses and ports of the TCP connections of one host. A connection that has
-// been idle for longer than idle is forgotten: its next packet from the host gets another port.
-// RFC 5382 wants two hours and four minutes; many NATs take minutes or less.
+// nat translates the IPv4 addresses and the ports of the connections of one host, of TCP and UDP. A
+// connection that has been idle for longer than idle is forgotten: its next packet from the host
+// gets another port. RFC 5382 wants two hours and four minutes; many NATs take minutes or less.
 type nat struct {
 	addr    netip.Addr // outside
 	idle    time.Duration
@@ -23,6 +23,7 @@ type nat struct {
 
 // ends are the port of the host or of the NAT, and the peer.
 type ends struct {
+	proto    uint8
 	port     uint16
 	peer     [4]byte
 	peerPort uint16
@@ -45,14 +46,18 @@ func newNAT(index int, idle time.Duration) *nat {
 	}
 }
 
-// segment returns the headers of an IPv4 packet with TCP; ok is false for others.
-func segment(b []byte) (ip header.IPv4, seg header.TCP, ok bool) {
-	ip = header.IPv4(b)
-	if !ip.IsValid(len(b)) || ip.TransportProtocol() != header.TCPProtocolNumber {
+// segment returns the headers of an IPv4 packet with TCP or UDP; ok is false for others.
+func segment(b []byte) (ip header.IPv4, seg header.ChecksummableTransport, ok bool) {
+	if ip = header.IPv4(b); !ip.IsValid(len(b)) {
 		return nil, nil, false
 	}
-	seg = header.TCP(b[ip.HeaderLength():])
-	return ip, seg, len(seg) >= header.TCPMinimumSize
+	switch payload := ip.Payload(); {
+	case ip.TransportProtocol() == header.TCPProtocolNumber && len(payload) >= header.TCPMinimumSize:
+		return ip, header.TCP(payload), true
+	case ip.TransportProtocol() == header.UDPProtocolNumber && len(payload) >= header.UDPMinimumSize:
+		return ip, header.UDP(payload), true
+	}
+	return nil, nil, false
 }
 
 // out translates a packet from the host. It returns false for packets that it does not know how to
@@ -62,7 +67,7 @@ func (t *nat) out(now wheel.Time, b []byte) bool {
 	if !ok {
 		return false
 	}
-	k := ends{seg.SourcePort(), ip.DestinationAddress().As4(), seg.DestinationPort()}
+	k := ends{ip.Protocol(), seg.SourcePort(), ip.DestinationAddress().As4(), seg.DestinationPort()}
 	m := t.inside[k]
 	if m == nil || now.Sub(m.used) > t.idle {
 		m = t.add(k, m, ip.SourceAddress())
@@ -78,13 +83,13 @@ func (t *nat) out(now wheel.Time, b []byte) bool {
 // add makes a mapping, in place of old unless that is nil.
 func (t *nat) add(k ends, old *mapping, host tcpip.Address) *mapping {
 	if old != nil {
-		delete(t.outside, ends{old.outside, k.peer, k.peerPort})
+		delete(t.outside, ends{k.proto, old.outside, k.peer, k.peerPort})
 	}
 	m := &mapping{host: host, port: k.port, outside: t.next}
 	if t.next++; t.next == 0 {
 		t.next = firstPort
 	}
-	t.inside[k], t.outside[ends{m.outside, k.peer, k.peerPort}] = m, m
+	t.inside[k], t.outside[ends{k.proto, m.outside, k.peer, k.peerPort}] = m, m
 	return m
 }
 
@@ -94,7 +99,7 @@ func (t *nat) in(now wheel.Time, b []byte) bool {
 	if !ok {
 		return false
 	}
-	m := t.outside[ends{seg.DestinationPort(), ip.SourceAddress().As4(), seg.SourcePort()}]
+	m := t.outside[ends{ip.Protocol(), seg.DestinationPort(), ip.SourceAddress().As4(), seg.SourcePort()}]
 	if m == nil || now.Sub(m.used) > t.idle {
 		return false
 	}

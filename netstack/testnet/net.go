@@ -2,6 +2,7 @@ package testnet
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -30,22 +31,31 @@ type Net struct {
 	epoch  time.Time // when the clock showed 0
 	life   context.Context
 	end    context.CancelFunc
-	hosts  []*Host      // they do not change after New
-	name   string       // of the test
-	moved  atomic.Int64 // the time of the last event, for watched
+	hosts  []*Host // they do not change after New
+	name   string  // of the test
+	limit  Slowest
+	took   time.Duration // by the function of a search; 0 is none
+	silent bool          // write no captures
+	moved  atomic.Int64  // the time of the last event, for watched
 
 	// Guards the links of the hosts, their captures, and what follows.
 	mu     sync.Mutex
 	outbox []*packet // of this instant, in a bubble
 	closed bool
+	trial  *trial // nil outside of a search
 }
 
-// Option is an option of New: a Seed or a HostConfig.
+// Option is an option of New and EachLoss: a Seed, a HostConfig, a Slowest or a Search.
 type Option interface{ apply(*options) }
 
 type options struct {
-	seed  uint64
-	hosts []HostConfig
+	seed    uint64
+	hosts   []HostConfig
+	slowest Slowest
+	search  *Search
+	policy  string // of hosts without one
+	trial   *trial
+	silent  bool
 }
 
 // Seed is the source of all randomness of a network: losses, jitter, ports, sequence numbers. The
@@ -53,6 +63,15 @@ type options struct {
 type Seed uint64
 
 func (s Seed) apply(o *options) { o.seed = uint64(s) }
+
+// Slowest is the longest that a test may take, from New to its end or, in a search, to the return
+// of the function: the time that the program sees. A test that takes longer fails. The default is
+// no limit.
+//
+//	testnet.EachLoss(t, path, download, testnet.Slowest(time.Second))
+type Slowest time.Duration
+
+func (s Slowest) apply(o *options) { o.slowest = s }
 
 // Names of the hosts that every network has. They are the hosts of Net's own methods.
 const (
@@ -68,11 +87,29 @@ const (
 // counts and writes a capture of each host: see Host.WriteCapture.
 func New(t testing.TB, path Path, o ...Option) *Net {
 	t.Helper()
-	all := options{seed: 1, hosts: []HostConfig{{Name: Client, Path: path}, {Name: Server}}}
-	for _, option := range o {
-		option.apply(&all)
+	all := collect(path, o)
+	if all.search != nil {
+		t.Fatal("testnet: Search is an option of EachLoss, not of New")
 	}
-	n := &Net{t: t, seed: all.seed, bubble: inBubble(), epoch: time.Now(), name: t.Name()}
+	return newNet(t, all)
+}
+
+// collect applies options to the defaults.
+func collect(path Path, o []Option) *options {
+	all := &options{seed: 1, hosts: []HostConfig{{Name: Client, Path: path}, {Name: Server}}}
+	for _, option := range o {
+		option.apply(all)
+	}
+	return all
+}
+
+// newNet is New with its options collected.
+func newNet(t testing.TB, all *options) *Net {
+	t.Helper()
+	n := &Net{
+		t: t, seed: all.seed, bubble: inBubble(), epoch: time.Now(), name: t.Name(),
+		limit: all.slowest, trial: all.trial, silent: all.silent,
+	}
 	if n.bubble && !ownsBubble(t) {
 		t.Fatal("testnet: New in a bubble, with the t of another test: use the t of the function that synctest.Test calls")
 	}
@@ -92,8 +129,10 @@ func New(t testing.TB, path Path, o ...Option) *Net {
 	}
 	t.Cleanup(n.Close)
 	for i := range all.hosts {
-		if err := n.add(&all.hosts[i]); err != nil {
-			t.Fatalf("testnet: host %q: %v", all.hosts[i].Name, err)
+		host := all.hosts[i]
+		host.Policy = cmp.Or(host.Policy, all.policy)
+		if err := n.add(&host); err != nil {
+			t.Fatalf("testnet: host %q: %v", host.Name, err)
 		}
 	}
 	watched.add(n)
@@ -191,7 +230,10 @@ func (n *Net) Close() {
 	if n.bubble {
 		time.Sleep(windDown) // no time passes after the test
 	}
-	if n.t.Failed() {
+	if took := cmp.Or(n.took, lasted); n.limit > 0 && took > time.Duration(n.limit) {
+		n.t.Errorf("testnet: it took %v, want at most %v", took.Round(time.Microsecond), time.Duration(n.limit))
+	}
+	if n.t.Failed() && !n.silent {
 		n.report(lasted)
 	}
 }
@@ -248,8 +290,13 @@ func (n *Net) enter(p *packet) {
 // route passes a packet over the link of its receiver. The caller holds the lock.
 func (n *Net) route(p *packet) {
 	now := n.now()
-	if p.from.nat != nil && !p.from.nat.out(now, p.Bytes) {
+	v6 := p.Bytes[0]>>4 == 6
+	if p.from.nat != nil && !v6 && !p.from.nat.out(now, p.Bytes) {
 		p.record.note("dropped by the NAT of " + p.from.name)
+		return
+	}
+	if !v6 && netip.AddrFrom4([4]byte(p.Bytes[16:20])) == dnsAddr {
+		n.answer(p)
 		return
 	}
 	to := n.receiver(now, p)
@@ -261,10 +308,15 @@ func (n *Net) route(p *packet) {
 
 // receiver returns the host that a packet goes to, or nil if there is none.
 func (n *Net) receiver(now wheel.Time, p *packet) *Host {
-	dst := netip.AddrFrom4([4]byte(p.Bytes[16:20]))
+	ip, ok := network(p.Bytes)
+	if !ok {
+		return nil
+	}
+	to := ip.DestinationAddress()
+	dst, _ := netip.AddrFromSlice(to.AsSlice())
 	for _, h := range n.hosts {
 		switch {
-		case h.nat == nil && dst == h.addr:
+		case h.nat == nil && dst == h.addr || dst == h.addr6: // there is no NAT of IPv6
 			return h
 		case h.nat != nil && dst == h.nat.addr:
 			if !h.nat.in(now, p.Bytes) {
@@ -282,7 +334,23 @@ func (n *Net) receiver(now wheel.Time, p *packet) *Host {
 // caller holds the lock.
 func (n *Net) pass(p *packet, at *Host, d direction, arrive func()) {
 	now := n.now()
+	first := p.number == 0
+	if first && n.trial != nil {
+		n.trial.begin(now, p, at, d)
+	}
+	at.passed[d]++
 	fate := at.links[d].Send(now, &p.Packet)
+	if n.trial != nil {
+		if fate.Outcome != sim.Delivered {
+			n.trial.lost = append(n.trial.lost, p.number)
+		} else if first {
+			p.record.note(n.trial.meddle(n, now, p, &fate))
+			if fate.Outcome == sim.Lost {
+				at.taken++
+				return
+			}
+		}
+	}
 	switch fate.Outcome {
 	case sim.Lost:
 		p.record.note("lost on the path of " + at.name)

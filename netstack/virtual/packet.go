@@ -7,7 +7,7 @@ import (
 	"tcpwheel/netstack/tcp"
 )
 
-// Packet is an IPv4 packet, as a Wire sees it.
+// Packet is an IPv4 or IPv6 packet, as a Wire sees it.
 type Packet struct {
 	Segment bool       // it is a TCP segment; otherwise Header, Start and End are zero
 	Header  tcp.Header // of the segment
@@ -25,7 +25,7 @@ type Packet struct {
 
 // flowKey is one direction of a connection.
 type flowKey struct {
-	src, dst [4]byte
+	src, dst [16]byte // an IPv4 address takes the first four bytes
 	from, to uint16
 }
 
@@ -34,7 +34,15 @@ type streams map[flowKey]*stream
 
 // flow returns the flow of a segment.
 func (p *Packet) flow() flowKey {
-	return flowKey{[4]byte(p.Bytes[12:16]), [4]byte(p.Bytes[16:20]), p.Header.SrcPort, p.Header.DstPort}
+	k := flowKey{from: p.Header.SrcPort, to: p.Header.DstPort}
+	if b := p.Bytes; b[0]>>4 == 6 {
+		copy(k.src[:], b[8:24])
+		copy(k.dst[:], b[24:40])
+	} else {
+		copy(k.src[:], b[12:16])
+		copy(k.dst[:], b[16:20])
+	}
+	return k
 }
 
 // stream is the part of a flow that has passed.
@@ -47,11 +55,8 @@ type stream struct {
 func (all streams) parse(p *Packet) {
 	b := p.Bytes
 	p.Size = uint32(len(b))
-	if len(b) < 20 || b[0]>>4 != 4 || b[9] != 6 {
-		return
-	}
-	n, total := 4*int(b[0]&15), int(binary.BigEndian.Uint16(b[2:]))
-	if n < 20 || total < n || total > len(b) {
+	n, total := extent(b)
+	if total < n || total > len(b) {
 		return
 	}
 	h, size, err := tcp.ParseHeader(b[n:total])
@@ -82,4 +87,16 @@ func (all streams) parse(p *Packet) {
 	}
 	p.Start, p.End = uint64(start), uint64(start)+length
 	s.next = max(s.next, p.End)
+}
+
+// extent returns where the TCP segment in a packet begins and ends; total is less than n if there
+// is none.
+func extent(b []byte) (n, total int) {
+	switch {
+	case len(b) >= 20 && b[0]>>4 == 4 && b[9] == 6 && b[0]&15 >= 5:
+		return 4 * int(b[0]&15), int(binary.BigEndian.Uint16(b[2:]))
+	case len(b) >= 40 && b[0]>>4 == 6 && b[6] == 6:
+		return 40, 40 + int(binary.BigEndian.Uint16(b[4:]))
+	}
+	return 1, 0
 }

@@ -7,7 +7,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// PacketLink is a sim.Link for IPv4 packets: it finds the place of their data in its stream, and
+// PacketLink is a sim.Link for IP packets: it finds the place of their data in its stream, and
 // marks and corrupts them. It needs no clock: the caller delivers them. It is not safe for
 // concurrent use.
 type PacketLink struct {
@@ -53,8 +53,11 @@ func (l *PacketLink) Change(cfg sim.LinkConfig, key uint64) error {
 // and Causes from p.Bytes, and changes the bytes of a packet that is marked or corrupted.
 func (l *PacketLink) Send(now wheel.Time, p *Packet) sim.Fate {
 	l.streams.parse(p)
-	ip := header.IPv4(p.Bytes)
-	tos, _ := ip.TOS()
+	var ip header.Network = header.IPv4(p.Bytes)
+	if p.Bytes[0]>>4 == 6 {
+		ip = header.IPv6(p.Bytes)
+	}
+	tos, label := ip.TOS()
 	fate := l.link.Send(now, &sim.Packet{
 		Start: p.Start, End: p.End, Attempt: l.attempt(p), Size: p.Size, ECN: sim.ECN(tos & 3),
 	})
@@ -62,9 +65,11 @@ func (l *PacketLink) Send(now wheel.Time, p *Packet) sim.Fate {
 		return fate
 	}
 	if fate.Marked {
-		ip.SetTOS(tos|uint8(sim.CE), 0)
-		ip.SetChecksum(0)
-		ip.SetChecksum(^ip.CalculateChecksum())
+		ip.SetTOS(tos|uint8(sim.CE), label)
+		if v4, ok := ip.(header.IPv4); ok {
+			v4.SetChecksum(0)
+			v4.SetChecksum(^v4.CalculateChecksum())
+		}
 	}
 	if fate.Corrupt {
 		p.Bytes[fate.Bit/8] ^= 1 << (7 - fate.Bit%8)

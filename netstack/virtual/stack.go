@@ -29,10 +29,10 @@ type TCP struct {
 	StrictClock bool          // readings of the clock never repeat, as always with gVisor's TCP
 }
 
-// NewStack makes a stack with this TCP over the IP version of addr, attached to a link as addr/24
-// or addr/64. o supplies the clock and the random sources. It serves real time as well as virtual
-// time.
-func NewStack(o stack.Options, t *TCP, link stack.LinkEndpoint, addr netip.Addr) (*stack.Stack, error) {
+// NewStack makes a stack with this TCP over the IP versions of addrs, attached to a link with these
+// addresses: IPv4's with /24, IPv6's with /64. o supplies the clock, the random sources and further
+// transport protocols. It serves real time as well as virtual time.
+func NewStack(o stack.Options, t *TCP, link stack.LinkEndpoint, addrs ...netip.Addr) (*stack.Stack, error) {
 	factory := stack.TransportProtocolFactory(gtcp.NewProtocol)
 	if !t.GVisor {
 		if reflect.ValueOf(t.Config.Conn).IsZero() {
@@ -45,13 +45,20 @@ func NewStack(o stack.Options, t *TCP, link stack.LinkEndpoint, addr netip.Addr)
 			return nil, err
 		}
 	}
-	net, prefix, all := stack.NetworkProtocolFactory(ipv4.NewProtocol), 24, header.IPv4EmptySubnet
-	number := header.IPv4ProtocolNumber
-	if addr.Is6() {
-		net, prefix, all, number = ipv6.NewProtocol, 64, header.IPv6EmptySubnet, header.IPv6ProtocolNumber
+	var at []tcpip.ProtocolAddress
+	var routes []tcpip.Route
+	for _, a := range addrs {
+		net, prefix, all := stack.NetworkProtocolFactory(ipv4.NewProtocol), 24, header.IPv4EmptySubnet
+		number := header.IPv4ProtocolNumber
+		if a.Is6() {
+			net, prefix, all, number = ipv6.NewProtocol, 64, header.IPv6EmptySubnet, header.IPv6ProtocolNumber
+		}
+		o.NetworkProtocols = append(o.NetworkProtocols, net)
+		routes = append(routes, tcpip.Route{Destination: all, NIC: 1})
+		own := tcpip.AddressWithPrefix{Address: address(a), PrefixLen: prefix}
+		at = append(at, tcpip.ProtocolAddress{Protocol: number, AddressWithPrefix: own})
 	}
-	o.NetworkProtocols = []stack.NetworkProtocolFactory{net}
-	o.TransportProtocols = []stack.TransportProtocolFactory{factory}
+	o.TransportProtocols = append(o.TransportProtocols, factory)
 	s := stack.New(o)
 	fail := func(what string, err tcpip.Error) (*stack.Stack, error) {
 		s.Destroy()
@@ -65,11 +72,12 @@ func NewStack(o stack.Options, t *TCP, link stack.LinkEndpoint, addr netip.Addr)
 	if err := s.CreateNIC(1, link); err != nil {
 		return fail("attach the stack to its link", err)
 	}
-	at := tcpip.ProtocolAddress{Protocol: number, AddressWithPrefix: tcpip.AddressWithPrefix{Address: address(addr), PrefixLen: prefix}}
-	if err := s.AddProtocolAddress(1, at, stack.AddressProperties{}); err != nil {
-		return fail("give the stack its address", err)
+	for _, a := range at {
+		if err := s.AddProtocolAddress(1, a, stack.AddressProperties{}); err != nil {
+			return fail("give the stack its address", err)
+		}
 	}
-	s.SetRouteTable([]tcpip.Route{{Destination: all, NIC: 1}})
+	s.SetRouteTable(routes)
 	return s, nil
 }
 

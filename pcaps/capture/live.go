@@ -48,8 +48,5 @@ func (l *Live) Decode(f *Frame) (p *Packet, ok bool) {
 	return &l.one, true
 }
 
-// OnICMPError makes Decode call f for each ICMP error about a TCP segment.
-func (l *Live) OnICMPError(f func(ICMPError)) { l.d.icmpError = f }
-
 // Stats returns the counts so far. Bytes is 0.
 func (l *Live) Stats() Stats { return l.stats }

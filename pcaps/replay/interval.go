@@ -67,11 +67,13 @@ func (s *savings) add(r *Result, loss, choice int, rec *Recovery, rate float64) 
 	return x
 }
 
+// LeastLosses is how many losses a verdict needs: with fewer there is no interval.
+const LeastLosses = 5
+
 const (
-	fewestLosses = 5      // without an interval below
-	fewestConns  = 5      // below, losses are drawn for the interval, and not connections
-	resamples    = 10_000 // draws for an interval
-	phases       = 200    // of ticks
+	fewestConns = 5      // below, losses are drawn for the interval, and not connections
+	resamples   = 10_000 // draws for an interval
+	phases      = 200    // of ticks
 )
 
 // interval returns the bounds of 99 % of the sum of what is saved. It draws connections again and
@@ -79,7 +81,7 @@ const (
 // few connections. With each it draws the key that the fates follow, and for each draw where the
 // ticks of each host are, which moves all waits for them together. For the lower bound it draws as
 // well which repairs are lost again; seen is that bound without these.
-func (s *savings) interval(fewest int) (low, seen, high time.Duration, ok bool) {
+func (s *savings) interval() (low, seen, high time.Duration, ok bool) {
 	var sums []saving
 	for _, c := range s.conns {
 		if len(s.conns) < fewestConns {
@@ -92,7 +94,7 @@ func (s *savings) interval(fewest int) (low, seen, high time.Duration, ok bool) 
 		}
 		sums = append(sums, sum)
 	}
-	if len(sums) < fewest {
+	if len(sums) < LeastLosses {
 		return 0, 0, 0, false
 	}
 	rng := rand.New(rand.NewPCG(1, 2)) // the same intervals each time

@@ -121,7 +121,7 @@ func TestInterval(t *testing.T) {
 	}{{"plain", plain, 5 * time.Second, 5 * time.Second}, {"ticks", ticks, 4500 * time.Millisecond, 5500 * time.Millisecond}, {"again", again, -time.Second, 5 * time.Second},
 		{"less by another key", savings{conns: less}, -3 * time.Second, 5 * time.Second},
 		{"more by another key", savings{conns: more}, 5 * time.Second, 241 * time.Second}} {
-		low, _, high, ok := test.savings.interval(5)
+		low, _, high, ok := test.savings.interval()
 		if off := low - test.low; !ok || off.Abs() > 10*time.Millisecond || (high-test.high).Abs() > 10*time.Millisecond {
 			t.Errorf("%s: %v to %v, want %v to %v", test.what, low, high, test.low, test.high)
 		}

@@ -19,11 +19,7 @@ import (
 type Study struct {
 	Choices []Choice
 	Control string // of congestion; "" is newreno
-	Fewest  int    // losses for a verdict; 0 is fewestLosses
 }
-
-// LeastLosses returns how many losses a verdict needs.
-func (st *Study) LeastLosses() int { return cmp.Or(st.Fewest, fewestLosses) }
 
 // Result is what a study has found of a connection.
 type Result struct {

@@ -117,7 +117,7 @@ func TestVerdicts(t *testing.T) {
 		{"error", Summary{Saved: [Keys]time.Duration{9 * sec, 8 * sec, 7 * sec}, Low: 5 * sec, High: 12 * sec, HasInterval: true, OracleError: 6 * sec}, CannotTell, "its interval, 5.00 s to 12.0 s, is not beyond 11.0 s, by which the replay may be wrong"},
 	} {
 		test.s.Of = of
-		if test.s.judge(fewestLosses); test.s.Effect != test.want || test.s.Why != test.why {
+		if test.s.judge(); test.s.Effect != test.want || test.s.Why != test.why {
 			t.Errorf("%s: %v, %q, want %v, %q", test.name, test.s.Effect, test.s.Why, test.want, test.why)
 		}
 	}

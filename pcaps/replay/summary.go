@@ -154,9 +154,8 @@ func (st *Study) summarize(results []*Result, choice int, rate float64) Summary 
 		s.addAll(r, choice, rate, &saved)
 	}
 	s.quantiles()
-	fewest := st.LeastLosses()
-	s.Low, s.seen, s.High, s.HasInterval = saved.interval(fewest)
-	s.judge(fewest)
+	s.Low, s.seen, s.High, s.HasInterval = saved.interval()
+	s.judge()
 	return s
 }
 
@@ -236,7 +235,7 @@ const notShown = "the capture does not show whether retransmissions at other tim
 
 // judge finds the verdict. A policy saves, or costs, if the interval of what it saves is above, or
 // below, 0 by more than the oracle and the replay may be wrong by, and all keys agree on that.
-func (s *Summary) judge(fewest int) {
+func (s *Summary) judge() {
 	saved := s.Saved[ByRange]
 	small := func(d, of time.Duration) bool { return math.Abs(float64(d)) <= negligible*float64(of) }
 	same := small(s.seen, s.Of[ByRange]) && small(s.High, s.Of[ByRange])
@@ -257,9 +256,9 @@ func (s *Summary) judge(fewest int) {
 	case !s.HasInterval && s.N == 0:
 		s.Why = notShown
 	case !s.HasInterval && s.N == 1:
-		s.Why = fmt.Sprintf("one loss is too few for a verdict: want %d", fewest)
+		s.Why = fmt.Sprintf("one loss is too few for a verdict: want %d", LeastLosses)
 	case !s.HasInterval:
-		s.Why = fmt.Sprintf("%d losses are too few for a verdict: want %d", s.N, fewest)
+		s.Why = fmt.Sprintf("%d losses are too few for a verdict: want %d", s.N, LeastLosses)
 	case same:
 		s.Effect = NoDifference
 	case s.Low <= 0 && s.High >= 0:

@@ -1,9 +1,7 @@
 package replay
 
 import (
-	"cmp"
 	"math"
-	"slices"
 	"time"
 
 	"tcpwheel/pcaps/track"
@@ -35,47 +33,7 @@ type Validation struct {
 	Recoveries int     `json:"recoveries"`
 	Median     float64 `json:"median_off"`
 	P95        float64 `json:"p95_off"`
-
-	Judged []Judged `json:"-"` // these losses
 }
-
-// Judged is a loss of a validation.
-type Judged struct {
-	ResultLoss
-
-	// D is how long after the lost transmission the engine retransmitted in the open loop, if
-	// Detected. Right says that this is within the band.
-	D               time.Duration
-	Detected, Right bool
-
-	// TRec is the recovery time in the replay, if Repaired. Off is by which part of the captured
-	// time it is off; 1 if not Repaired.
-	TRec     time.Duration
-	Repaired bool
-	Off      float64
-
-	Why Why // the replay is off, if it is Far
-}
-
-// Far reports whether the recovery time is off by more than 10 %.
-func (j *Judged) Far() bool { return j.Off > mostP95 }
-
-// Why is where a replay parts from the capture.
-type Why string
-
-const (
-	// WhyTimer: an engine that hears what the captured sender heard detects the loss at another
-	// time.
-	WhyTimer Why = "timer"
-
-	// WhyPath: such an engine detects it when the captured sender did, but the replay at another
-	// time.
-	WhyPath Why = "path"
-
-	// WhyRepair: the replay detects it when the captured sender did, and repairs it at another
-	// time.
-	WhyRepair Why = "repair"
-)
 
 // The bands of a validation.
 const (
@@ -89,6 +47,7 @@ const (
 // engine hears what the captured sender heard; and the recovery time in the replay by range.
 func (st *Study) Validate(results []*Result, choice int) (Validation, error) {
 	v := Validation{Policy: st.Choices[choice].Text}
+	var off []float64
 	for _, r := range results {
 		if r.Policies[choice].Unknown {
 			continue
@@ -105,13 +64,11 @@ func (st *Study) Validate(results []*Result, choice int) (Validation, error) {
 		}
 		for i := range r.Captured.Losses {
 			if w := wires[r.Captured.Losses[i].Flow]; w != nil && r.Captured.judges(i) {
-				v.judge(r, i, w, &r.Policies[choice].Recoveries[ByRange][i])
+				l := &r.Captured.Losses[i]
+				v.judge(l, w)
+				off = append(off, offBy(l, &r.Policies[choice].Recoveries[ByRange][i]))
 			}
 		}
-	}
-	var off []float64
-	for i := range v.Judged {
-		off = append(off, v.Judged[i].Off)
 	}
 	v.Recoveries, v.Median, v.P95 = len(off), Quantile(off, 0.5), Quantile(off, 0.95)
 	return v, nil
@@ -124,23 +81,16 @@ func (s *CapturedConn) judges(loss int) bool {
 	return l.Needed() && !l.Estimated && l.Kind != track.Unknown && l.Kind != track.Probe && s.Ends[l.Flow].Half == 0
 }
 
-// judge counts a loss of r, as the open loop of its sender detected it, and as the replay repaired
-// it.
-func (v *Validation) judge(r *Result, loss int, w *WireOutcome, rec *Recovery) {
-	l := &r.Captured.Losses[loss]
+// judge counts a loss, as the open loop of its sender detected it.
+func (v *Validation) judge(l *Loss, w *WireOutcome) {
 	took, at, detected := w.Detected(l.Start, l.Try)
 	d := (took - l.D).Abs()
 	if l.Kind == track.Fast && !l.Timed {
 		d = at.Sub(l.At).Abs() // the ACK that caused it arrived at the same instant
 	}
 	n, good, band := v.counters(l)
-	right := detected && d <= band
 	*n++
-	*good += count(right)
-	v.Judged = append(v.Judged, Judged{
-		ResultLoss: ResultLoss{r, loss}, D: took, Detected: detected, Right: right, TRec: rec.TRec, Repaired: rec.Repaired, Off: offBy(l, rec),
-		Why: whyFar(right, rec.D, l.D),
-	})
+	*good += count(detected && d <= band)
 }
 
 // counters returns where losses like l are counted, all and what are right, and how near D
@@ -164,29 +114,6 @@ func offBy(l *Loss, rec *Recovery) float64 {
 		return 1
 	}
 	return math.Trunc(1e6*float64((rec.TRec-l.TRec).Abs())/float64(l.TRec)) / 1e6
-}
-
-// whyFar returns why a replay is off, where the open loop detected the loss as in the capture or
-// not, and the replay after d.
-func whyFar(right bool, d, captured time.Duration) Why {
-	switch {
-	case !right:
-		return WhyTimer
-	case (d - captured).Abs() > timeoutBand(captured):
-		return WhyPath
-	}
-	return WhyRepair
-}
-
-// Far returns the losses whose recovery times are off by more than 10 %, the farthest first.
-func (v *Validation) Far() (far []Judged) {
-	for _, j := range v.Judged {
-		if j.Far() {
-			far = append(far, j)
-		}
-	}
-	slices.SortStableFunc(far, func(a, b Judged) int { return cmp.Compare(b.Off, a.Off) })
-	return far
 }
 
 // timeoutBand is how far a timeout may be off: a jiffy, or 2 %.

@@ -158,18 +158,6 @@ func (s *CapturedConn) captured() iter.Seq[Event] {
 	}
 }
 
-// Heard returns what an end received of the other, 0 for the client, when it arrived.
-func (s *CapturedConn) Heard(end int) (all []Event) {
-	half := s.Ends[end].Half / 2
-	for e := range s.captured() {
-		if e.Flow != end {
-			e.At = e.At.Add(half)
-			all = append(all, e)
-		}
-	}
-	return all
-}
-
 // Wire runs the ends that had losses in open loops, under a choice. What an end cannot do is nil.
 func (st *Study) Wire(r *Result, choice int) (ends [2]*WireOutcome, err error) {
 	p, ok, err := st.Choices[choice].of(r)

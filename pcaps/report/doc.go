@@ -10,8 +10,7 @@
 //	section.End(report.Facts{…})
 //	err := page.Write(w)
 //
-// Fill in a Replays, Wires or Validations and call its Write for a page about replays, open loops
-// or validations.
+// Fill in a Replays and call its Write for a page about replays.
 //
 // # Pages
 //

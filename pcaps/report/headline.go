@@ -61,7 +61,7 @@ func NewHeadline(st *replay.Study, results []*replay.Result, all []replay.Summar
 	}
 	h.Lost = fmt.Sprintf("Repairing %s took %s: %s.", quantity.Count(g.Needed, "loss"), track.SpanText(g.Captured), strings.Join(parts, ", "))
 	fine, worst := finest(all)
-	if fine >= 0 && all[fine].N < st.LeastLosses() && all[fine].Unknown == 0 {
+	if fine >= 0 && all[fine].N < replay.LeastLosses && all[fine].Unknown == 0 {
 		h.few(st, results, &all[fine], fine, &g, first)
 		if worst >= 0 && worst != fine {
 			h.Timers = upper(verdictOn(&all[worst])) + ". " + h.Timers
@@ -115,7 +115,7 @@ func (h *Headline) few(st *replay.Study, results []*replay.Result, s *replay.Sum
 	case g.Needed == 1:
 		h.Timers = name + ", for this loss:"
 	default:
-		h.Timers = fmt.Sprintf("%s, loss by loss (%d of %d have an estimate; a verdict needs %d):", name, s.N, g.Needed, st.LeastLosses())
+		h.Timers = fmt.Sprintf("%s, loss by loss (%d of %d have an estimate; a verdict needs %d):", name, s.N, g.Needed, replay.LeastLosses)
 	}
 	for r, i := range replay.Losses(results) {
 		l := &r.Captured.Losses[i]

@@ -29,14 +29,6 @@ func writePage(w io.Writer, title string, body ...g.Node) error {
 	return b.Flush()
 }
 
-// withFile selects all columns, that of files if there are several.
-func withFile(several bool) string {
-	if several {
-		return ""
-	}
-	return "-File"
-}
-
 // newline keeps the lines of a page readable.
 const newline = htmlpage.Markup("\n")
 
@@ -75,9 +67,7 @@ func (v sectionView) node() g.Node {
 			}
 		}),
 		htmlpage.Soft(v.DrawnNote),
-		g.Map(v.Drawn, func(d drawnView) g.Node {
-			return wireDrawnView{d.ID, fmt.Sprintf("Connection %d: %s", d.Conn, d.Ends), d.Words, d.Figures, d.Zooms}.node()
-		}),
+		g.Map(v.Drawn, drawnView.node),
 	)
 }
 
@@ -89,9 +79,9 @@ func sentences(a, b string) string {
 	return a + " " + b
 }
 
-func (d wireDrawnView) node() g.Node {
+func (d drawnView) node() g.Node {
 	return g.Group{
-		h.H3(h.ID(d.ID), g.Text(d.Title)), newline, htmlpage.Softs(d.Words),
+		h.H3(h.ID(d.ID), g.Text(fmt.Sprintf("Connection %d: %s", d.Conn, d.Ends))), newline, htmlpage.Softs(d.Words),
 		h.Div(h.Class("figures pairs"), pictures(d.Figures), pictures(d.Zooms)), newline,
 	}
 }
@@ -165,55 +155,4 @@ func (v *replayView) compared() g.Node {
 			more(v.MoreGate),
 		}),
 	}
-}
-
-func (v *wireView) nodes() g.Group {
-	return g.Group{
-		htmlpage.Soft("Made by tcpwheel. An engine receives what an end of the capture received, at the same times, and sends under its own timers. This is an open loop: its packets do not change what it receives. Each of its transmissions is compared with the captured one."),
-		htmlpage.Facts(v.Facts), htmlpage.Softs(v.Notes),
-		g.Iff(len(v.Ends) > 0, func() g.Node {
-			return g.Group{
-				h.H2(g.Text("Ends")), newline,
-				htmlpage.Records("sort", withFile(v.Files), v.Ends, func(e *wireEndView, column string, c *record.Cell) {
-					if column == "Conn" {
-						c.Link = e.drawn
-					}
-				}),
-				htmlpage.Soft(v.EndsNote),
-				h.Div(h.Class("figures"), pictures(v.Curves), pictures(v.Pairs)), newline,
-				drawnEnds("The ends that are farthest off, at most twelve, with their farthest transmissions magnified.", v.Drawn),
-			}
-		}),
-		g.If(len(v.Ends) == 0 && v.Lossy > 0, h.P(g.Text("No connection with losses has an open loop."))),
-		g.If(len(v.Ends) == 0 && v.Lossy == 0, h.P(g.Text("The capture shows no loss: there is nothing to compare."))),
-		v.refusalsView.node(),
-	}
-}
-
-func drawnEnds(about string, drawn []wireDrawnView) g.Node {
-	return g.Group{h.H2(g.Text("Transmissions, compared with the capture")), newline, htmlpage.Soft(about), g.Map(drawn, wireDrawnView.node)}
-}
-
-func (v *validationView) nodes() g.Group {
-	return g.Group{
-		htmlpage.Soft("Made by tcpwheel. Losses at their senders, as captured and under timers that should match the captured ones (V2; V4 learns ticks, ACKs and first flights from the other half of the connections) or should not (V3). D is the time from a transmission to the next one by an engine in an open loop; T_rec, to the ACK, is from the replay by range."),
-		htmlpage.Facts(v.Facts),
-		g.If(len(v.Checks) > 0, g.Group{
-			h.H2(g.Text("Checks")), newline,
-			htmlpage.Records("", "", v.Checks, nil),
-			htmlpage.Soft("A timeout is right within a jiffy (4 ms) or 2 % of the captured one, a probe and RACK’s reordering timer within two jiffies, a retransmission caused by an ACK within 1 ms. A check passes if 95 % of each are right and recovery times are off by at most 5 % in the median and 10 % at the 95th percentile."),
-			h.Div(h.Class("figures"), g.Map(v.Checks, func(c checkView) g.Node { return g.Group{c.Detections.node(), c.Recovery.node()} })), newline,
-			g.Map(v.Checks, func(c checkView) g.Node { return c.losses(v.Files) }),
-		}),
-		g.If(len(v.Drawn) > 0, drawnEnds("The senders that are farthest off in the open loop, at most twelve, with their farthest transmissions magnified.", v.Drawn)),
-		v.refusalsView.node(),
-	}
-}
-
-// losses returns the losses of a check, one by one.
-func (c *checkView) losses(files bool) g.Node {
-	if len(c.Losses) == 0 {
-		return nil
-	}
-	return g.Group{h.H2(g.Text(c.Name + ", loss by loss")), newline, htmlpage.Soft(c.Note), htmlpage.Records("sort", withFile(files), c.Losses, nil)}
 }

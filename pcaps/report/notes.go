@@ -156,14 +156,6 @@ func (n *Notes) Add(c *track.Conn, keep func(*track.Episode) bool) {
 	}
 }
 
-// AddEpisode adds the comments on one episode of f and its retransmissions.
-func (n *Notes) AddEpisode(f *track.Flow, e *track.Episode) {
-	n.episode(f, e)
-	for i := range e.Retransmissions {
-		n.retransmission(&e.Retransmissions[i], f.Timers().Best)
-	}
-}
-
 // retransmission comments on a retransmission and on the packet that it repeats.
 func (n *Notes) retransmission(r *track.Retransmission, timers string) {
 	after := track.SpanText(r.Sent.Sub(r.PrevSent))

@@ -22,7 +22,7 @@ type Sample struct {
 	Captures []string // names for Open, such as "tail-one/a.pcapng.gz"
 }
 
-// Scenarios returns the scenarios of the samples in the format of package tun/kerneltruth.
+// Scenarios returns the scenarios of the samples in the format of netstack/programs/samples.
 func Scenarios() []byte {
 	text, err := files.ReadFile("scenarios.json")
 	if err != nil {

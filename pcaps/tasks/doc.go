@@ -1,5 +1,5 @@
-// Package tasks does numbered tasks several at a time: the captures of a corpus, the trials of
-// accuracy, the cells of studies.
+// Package tasks does numbered tasks several at a time: the captures of a corpus, the cells of
+// studies.
 //
 //	err := tasks.Each(ctx, len(files), workers, func(ctx context.Context, i int) error {
 //		sums[i], err = read(ctx, files[i])

@@ -48,8 +48,7 @@ func followFile(t *testing.T, name string) []*Conn {
 }
 
 // TestSecondOpinion compares the episodes with the ones that others found in the same captures.
-// Each of theirs begins here with the same packet, except those explained here and in
-// docs/notes/captures.md.
+// Each of theirs begins here with the same packet, except those explained here.
 func TestSecondOpinion(t *testing.T) {
 	in, err := os.Open(filepath.Join(captures, "recovery_events.tsv"))
 	if err != nil {

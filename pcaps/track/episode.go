@@ -140,9 +140,6 @@ func (f *Flow) openEpisode(r *Retransmission, first, last int) *Episode {
 		f.EpisodesDropped++
 	}
 	f.episode = e
-	if s := f.conn.settling; s != nil {
-		s.open++
-	}
 	return e
 }
 
@@ -226,9 +223,6 @@ func (f *Flow) finish() {
 	f.endZeroWindow(f.conn.Last)
 	f.RTT.finish()
 	f.Delayed.finish()
-	if s := f.conn.settling; s != nil && f.episode != nil {
-		s.open--
-	}
 	for _, e := range f.Episodes {
 		f.settle(e)
 		if settled := f.conn.cfg.Settled; settled != nil && !f.conn.Twin {

@@ -104,6 +104,7 @@ type Flow struct {
 	finSeen     wheel.Time
 	finACK      int64      // what the last FIN acknowledged
 	gaveUp      wheel.Time // when a RST of either end came, after all that was sent; else 0
+	stalled     int        // episodes that are settled and lost time
 	claim       seqSpan    // as ackedUnseen, or all before base, and when: see refutes
 	ackedUnseen seqSpan    // the last bytes that were acknowledged before they were captured
 	tooBig      seqSpan    // in flight, from the segment that an ICMP error called too large

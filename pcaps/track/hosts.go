@@ -70,11 +70,7 @@ func (h *Hosts) Add(c *Conn) {
 		}
 		g.TimeLost += f.TimeLost
 		g.TimerWait += f.TimerWait
-		for _, e := range f.Episodes {
-			if e.TimeLost > 0 {
-				g.Stalls++
-			}
-		}
+		g.Stalls += f.stalled
 		if fit := f.Timers().gaps; fit != nil {
 			g.Gaps += fit.scored
 			if g.votes == nil {

@@ -11,7 +11,7 @@ import (
 // This file has the numbers of the package. Each comment has the source, and after "½:" and "2×:"
 // what changed when the number was halved and doubled: first in the simulator (540 connections,
 // 6,147 episodes at the sender; kinds that are right, in percentage points), then in 59 public
-// captures. "Nothing" means neither changed. Measured with tcpwheel accuracy --simulated 1 and
+// captures. "Nothing" means neither changed. Measured with TestKindsAndTimes and
 // analyze --json.
 
 // Paths and hosts.
@@ -153,7 +153,7 @@ const (
 	// coarsestTick is the longest tick of timestamps that show how long a sender waited.
 	coarsestTick = 10 * time.Millisecond
 
-	// keepClosed is by default how long an ended connection waits for late packets: TIME-WAIT in
+	// keepClosed is how long an ended connection waits for late packets: TIME-WAIT in
 	// Linux. ½, 2×: nothing.
 	keepClosed = time.Minute
 

@@ -319,7 +319,7 @@ var secondRows = map[string]row{
 	"h29": {episodes: anyNumber, lost: anyNumber, kinds: map[int64]track.Kind{31: track.Fast}},
 	"h25": {episodes: anyNumber, lost: anyNumber, never: 2, verdicts: bsdCosts, check: checkSolaris},
 	"h13": {episodes: anyNumber, lost: anyNumber, neverRepair: anyNumber, unmeasured: anyNumber, never: anyNumber, check: func(t *testing.T, f *publicFile) {
-		// Either it answers the original late, or the path was faster once: see docs/accuracy.md.
+		// Either it answers the original late, or the path was faster once.
 		r, i := f.replayed(1978)
 		if r == nil || r.Gates[i] == replay.Passed {
 			t.Error("packet 1978 passes the gate")

@@ -105,7 +105,7 @@ func (f *followed) reason(row map[string]string) string {
 }
 
 // TestSecondCaptures reads forty public captures: no panic, at most 128 MB for each, and each known
-// recovery within 1 % or different for a reason that docs/notes/captures.md explains.
+// recovery within 1 % or different for a reason that this test names.
 func TestSecondCaptures(t *testing.T) {
 	in, err := os.Open(filepath.Join(secondCaptures, "recovery_events.tsv"))
 	if err != nil {

@@ -8,10 +8,9 @@ import (
 
 // settling holds closed episodes until Config.Settled gets them, in the order of their ends.
 type settling struct {
-	now   wheel.Time // by the last packet, or by Advance
+	now   wheel.Time // of the last packet
 	queue []unsettled
 	head  int
-	open  int // episodes without an end
 }
 
 // unsettled is an episode that closed or was abandoned at a time of the capture's clock.
@@ -24,7 +23,6 @@ type unsettled struct {
 // settleLater queues e, which has ended.
 func (f *Flow) settleLater(e *Episode) {
 	if s := f.conn.settling; s != nil {
-		s.open--
 		if s.head > 64 && s.head >= len(s.queue)/2 {
 			n := copy(s.queue, s.queue[s.head:])
 			clear(s.queue[n:])
@@ -34,17 +32,24 @@ func (f *Flow) settleLater(e *Episode) {
 	}
 }
 
-// Advance tells the tracker that the capture's clock is at now, where no packet says so. It settles
-// the episodes whose time has come and completes connections that ended long ago.
-func (t *Tracker) Advance(now wheel.Time) {
+// settleAt settles the episodes whose time has come at that of the next packet.
+func (t *Tracker) settleAt(now wheel.Time) {
 	s := &t.settling
-	back := s.now.Sub(now) > clockStep // the clock was set: settle all rather than none
-	if s.now = max(s.now, now); back {
+	if s.now.Sub(now) > clockStep { // the clock was set: settle all rather than none
+		t.Advance(s.now.Add(settleAfter))
 		s.now = now
 	}
+	s.now = max(s.now, now)
+	t.Advance(s.now)
+}
+
+// Advance settles the episodes whose time has come by now, as no packet says it. Packets of before
+// may follow: they may have waited in another program.
+func (t *Tracker) Advance(now wheel.Time) {
+	s := &t.settling
 	for s.head < len(s.queue) {
 		u := &s.queue[s.head]
-		if !back && s.now.Sub(u.at) < settleAfter {
+		if now.Sub(u.at) < settleAfter {
 			break
 		}
 		if !u.e.settled {
@@ -58,7 +63,6 @@ func (t *Tracker) Advance(now wheel.Time) {
 		*u = unsettled{}
 		s.head++
 	}
-	t.pass(now)
 }
 
 // forget drops a settled episode of a connection that goes on.
@@ -104,6 +108,9 @@ func (f *Flow) settle(e *Episode) {
 	f.TimerWait += e.TimerWait
 	if !f.MeasuresRTT() {
 		e.RTT, e.Excess, e.IdealD, e.TimerTax, e.HasIdealD = 0, 0, 0, 0, false
+	}
+	if e.TimeLost > 0 {
+		f.stalled++
 	}
 	e.settled, e.last = true, e.kept[len(e.kept)-1]
 	e.kept, e.sends = nil, nil

@@ -38,7 +38,7 @@ type begun struct {
 // that of several completions.
 type completion struct {
 	at      wheel.Time
-	waited  int // 1 if it waited for Config.KeepClosed to pass: after all segments of that time
+	waited  int // 1 if it waited for keepClosed to pass: after all segments of that time
 	segment int64
 	c       *Conn
 }
@@ -57,7 +57,7 @@ type epoch struct {
 
 // note notes that c is complete.
 func (s *shard) note(c *Conn) {
-	d := completion{c.seen.Add(s.t.cfg.KeepClosed), 1, c.segment, c}
+	d := completion{c.seen.Add(keepClosed), 1, c.segment, c}
 	if c.End == Replaced {
 		d = completion{s.t.now, 0, s.t.segments, c}
 	}

@@ -34,8 +34,6 @@ type Config struct {
 	// connections may take a quarter of it, so that a SYN flood evicts only itself. A connection
 	// takes 4 KB and its segments in flight, or 0.5 KB while only its SYN was seen.
 	MaxConns int
-	// KeepClosed is how long an ended connection waits for late packets; 0 means one minute.
-	KeepClosed time.Duration
 
 	MaxSegments int // unacknowledged segments per direction; 0 means 1<<15
 	MaxEpisodes int // episodes kept per direction, more are counted; 0 means 1<<12
@@ -84,9 +82,6 @@ func New(cfg Config) *Tracker {
 	or(&cfg.MaxSegments, defaultSegments)
 	or(&cfg.MaxEpisodes, defaultEpisodes)
 	or(&cfg.FactsTotal, defaultFacts)
-	if cfg.KeepClosed <= 0 {
-		cfg.KeepClosed = keepClosed
-	}
 	return &Tracker{cfg: cfg, conns: newDirectory()}
 }
 
@@ -94,7 +89,7 @@ func New(cfg Config) *Tracker {
 // new connections, for losses, and when the flight grows beyond its previous maximum.
 func (t *Tracker) Add(p *capture.Packet) {
 	if t.cfg.Settled != nil {
-		t.Advance(p.Time)
+		t.settleAt(p.Time)
 	}
 	t.pass(p.Time)
 	t.segments++
@@ -140,7 +135,7 @@ func (t *Tracker) pass(to wheel.Time) {
 		return
 	}
 	t.now = to
-	for t.closed.first != nil && t.now.Sub(t.closed.first.seen) > t.cfg.KeepClosed {
+	for t.closed.first != nil && t.now.Sub(t.closed.first.seen) > keepClosed {
 		t.finish(t.closed.first)
 	}
 }
@@ -192,14 +187,8 @@ func (t *Tracker) closeOthers(to int64) {
 	}
 }
 
-// Connections returns how many connections the tracker follows and does not know to be ended.
-func (t *Tracker) Connections() int { return t.open.n + t.halfOpen.n }
-
 // followed returns how many connections the tracker follows, ended ones too.
 func (t *Tracker) followed() int { return t.open.n + t.closed.n + t.halfOpen.n }
-
-// Recovering returns how many episodes are open, with Config.Settled.
-func (t *Tracker) Recovering() int { return t.settling.open }
 
 // Evicted returns how many connections MaxConns completed before they had ended.
 func (t *Tracker) Evicted() int { return t.evicted }

@@ -76,18 +76,6 @@ func initialTTL(ttl uint8) uint8 {
 	return 255
 }
 
-// Direction returns the direction of most packets at the capturing host, Unknown if the capture
-// does not say.
-func (f *Flow) Direction() capture.Direction {
-	switch w := &f.clues; {
-	case w.outbound > w.inbound:
-		return capture.Outbound
-	case w.inbound > 0:
-		return capture.Inbound
-	}
-	return capture.Unknown
-}
-
 // isCaptureHost reports whether Src itself made the capture, rather than a neighbour.
 func (f *Flow) isCaptureHost() bool { return 2*f.clues.fullTTL > f.clues.packets }
 

@@ -1,5 +1,5 @@
 // Package link joins two TUN devices by an emulated link, for the command tcpwheel link and for
-// tun/kerneltruth. The TCPs of two kernels, in two network namespaces, then communicate over known
+// netstack/programs/samples. The TCPs of two kernels, in two network namespaces, then communicate over known
 // losses and delays. It is a netem in user space that logs what it does to each packet.
 //
 // # Usage

@@ -19,7 +19,6 @@ import (
 	"tcpwheel/netstack"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/tcp"
-	"tcpwheel/netstack/tcp/congestion"
 	"tcpwheel/tcptimers"
 	"tcpwheel/tun"
 )
@@ -40,15 +39,9 @@ type Config struct {
 	Addrs     []netip.Prefix // the stack's
 	HostAddrs []netip.Prefix // the kernel's, on the device
 
-	Bare bool // without services: the caller listens
-
-	TCP     string        // "" is Ours
-	Policy  string        // Ours only: as tcp.ParseConfig reads it
-	Tick    time.Duration // of the timers; 0 is the policy's, and none for GVisor
-	Control string        // congestion control; "" is cubic
-
-	// Settings change the configuration that follows from Policy: Ours only.
-	Settings []setting.Change
+	TCP    string        // "" is Ours
+	Policy string        // Ours only: as tcp.ParseConfig reads it
+	Tick   time.Duration // of the timers; 0 is the policy's, and none for GVisor
 
 	// KeepAlive configures the keepalive of connections that the stack accepts and opens. The default
 	// is off.
@@ -113,9 +106,6 @@ func (c *Config) Check() error {
 	if c.Tick < 0 || c.Tick > time.Second {
 		return fmt.Errorf("tick %v, want 0s to 1s", c.Tick)
 	}
-	if names := c.controls(); c.Control != "" && !slices.Contains(names, c.Control) {
-		return fmt.Errorf("congestion control %q, want one of %s", c.Control, strings.Join(names, ", "))
-	}
 	if err := c.checkTCP(); err != nil {
 		return err
 	}
@@ -150,8 +140,6 @@ func (c *Config) checkTCP() error {
 		return fmt.Errorf("TCP %q, want %s or %s", c.TCP, Ours, GVisor)
 	case c.Policy != "":
 		return fmt.Errorf("policy %q with TCP %s, which has its own", c.Policy, GVisor)
-	case len(c.Settings) > 0:
-		return fmt.Errorf("%s %s with TCP %s, want none", c.Settings[0].Name, c.Settings[0].Text, GVisor)
 	}
 	return nil
 }
@@ -242,22 +230,11 @@ func (c *Config) checkAddrs() error {
 	return nil
 }
 
-// controls returns the names of the TCP's congestion controls.
-func (c *Config) controls() []string {
-	if c.TCP == GVisor {
-		return []string{"reno", "cubic"}
-	}
-	return congestion.Names()
-}
-
 // protocol returns the configuration of Ours.
 func (c *Config) protocol() (netstack.Config, error) {
-	changes := c.Settings
+	var changes []setting.Change
 	if c.Tick != 0 {
-		changes = append(slices.Clip(changes), setting.Change{Name: "tick", Text: c.Tick.String()})
-	}
-	if c.Control != "" {
-		changes = append(slices.Clip(changes), setting.Change{Name: "control", Text: c.Control})
+		changes = append(changes, setting.Change{Name: "tick", Text: c.Tick.String()})
 	}
 	conn, err := tcp.ParseConfig(cmp.Or(c.Policy, tcptimers.DefaultPolicy), changes...)
 	return netstack.Config{Conn: conn, Causes: c.Capture != "" || c.observes(), MaxTimeWait: maxTimeWait}, err

@@ -32,8 +32,8 @@ func TestCheck(t *testing.T) {
 		want string // in the error; "" is no error
 	}{
 		{with(func(c *Config) {}), ""},
-		{with(func(c *Config) { c.TCP = GVisor; c.Control = "reno"; c.Tick = time.Millisecond }), ""},
-		{with(func(c *Config) { c.Policy = "datacenter"; c.Tick = time.Microsecond; c.Control = "newreno" }), ""},
+		{with(func(c *Config) { c.TCP = GVisor; c.Tick = time.Millisecond }), ""},
+		{with(func(c *Config) { c.Policy = "datacenter"; c.Tick = time.Microsecond }), ""},
 		{with(func(c *Config) { c.Addrs = nil }), "no address for the stack"},
 		{with(func(c *Config) { c.HostAddrs = nil }), "no address for the kernel"},
 		{with(func(c *Config) { c.Addrs = []netip.Prefix{{}} }), "with a prefix length"},
@@ -46,8 +46,7 @@ func TestCheck(t *testing.T) {
 		{with(func(c *Config) { c.TCP = "bsd" }), `TCP "bsd"`},
 		{with(func(c *Config) { c.Policy = "x" }), `unknown policy "x"`},
 		{with(func(c *Config) { c.TCP = GVisor; c.Policy = "bsd" }), `policy "bsd" with TCP gvisor`},
-		{with(func(c *Config) { c.TCP = GVisor; c.Control = "vegas" }), `"vegas", want one of reno, cubic`},
-		{with(func(c *Config) { c.Control = "x" }), `"x"`},
+		{with(func(c *Config) { c.Policy = "linux cc=x" }), `"x"`},
 		{with(func(c *Config) { c.Link.Loss = sim.Losses{sim.Bernoulli{P: 2}} }), "bernoulli"},
 	} {
 		err := test.c.Check()

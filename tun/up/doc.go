@@ -1,5 +1,5 @@
 // Package up runs a TCP/IP stack behind a TUN device, with services for programs on the kernel's
-// side. It is for the command tcpwheel, whose up and nc are Run and RunNetcat with flags.
+// side. It is for the command tcpwheel, whose up is Run with flags.
 //
 // # Usage
 //
@@ -11,8 +11,7 @@
 //	...
 //	host.Close()
 //
-// Run does this until a context ends. RunNetcat connects a reader and a writer to a connection of
-// such a stack, as netcat does.
+// Run does this until a context ends.
 //
 // # Services
 //
@@ -36,6 +35,5 @@
 //
 // # Limitations
 //
-// Linux only. The stack is a single host and forwards no packets. A netcat server has one
-// connection at a time.
+// Linux only. The stack is a single host and forwards no packets.
 package up

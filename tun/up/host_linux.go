@@ -83,10 +83,8 @@ func (s *Host) start(ctx context.Context) (err error) {
 	if s.forwards, err = startForwards(s.stack, c); err != nil {
 		return fmt.Errorf("up: %w", err)
 	}
-	if !c.Bare {
-		if s.services, err = startServices(s.stack, c, newWeb(s)); err != nil {
-			return fmt.Errorf("up: %w", err)
-		}
+	if s.services, err = startServices(s.stack, c, newWeb(s)); err != nil {
+		return fmt.Errorf("up: %w", err)
 	}
 	if c.Status != "" {
 		if s.status, err = startStatus(s, c.Status); err != nil {
@@ -214,7 +212,7 @@ func (s *Host) Report(selected Selection) Report {
 
 func (s *Host) tcpReport() TCPReport {
 	c := &s.config
-	r := TCPReport{Name: cmp.Or(c.TCP, Ours), Control: cmp.Or(c.Control, "cubic")}
+	r := TCPReport{Name: cmp.Or(c.TCP, Ours), Control: "cubic"}
 	if k := c.KeepAlive; k.Enable {
 		r.KeepAlive = fmt.Sprintf("%v,%v,%d", k.Idle, k.Interval, k.Count)
 	}
@@ -249,9 +247,7 @@ func (s *Host) String() string {
 	if l := s.linkReport(); l != nil {
 		parts = append(parts, l.String())
 	}
-	if !s.config.Bare {
-		parts = append(parts, s.config.served())
-	}
+	parts = append(parts, s.config.served())
 	if s.status != nil {
 		parts = append(parts, fmt.Sprintf("status at http://%v", s.status.listener.Addr()))
 	}

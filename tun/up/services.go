@@ -46,9 +46,6 @@ func (c *Config) served() string {
 
 // replaced says which services do not run because their ports are exposed.
 func (c *Config) replaced() (lines []string) {
-	if c.Bare {
-		return nil
-	}
 	for _, a := range c.exposed() {
 		for _, s := range servicePorts {
 			if a.Port() == s.port {

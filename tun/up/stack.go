@@ -48,9 +48,6 @@ func (c *Config) setUp(s *stack.Stack, link stack.LinkEndpoint) error {
 	if c.TCP == GVisor {
 		sack, moderate := tcpip.TCPSACKEnabled(true), tcpip.TCPModerateReceiveBufferOption(true)
 		control := tcpip.CongestionControlOption("cubic")
-		if c.Control != "" {
-			control = tcpip.CongestionControlOption(c.Control)
-		}
 		for _, o := range []tcpip.SettableTransportProtocolOption{&sack, &moderate, &control} {
 			if err := s.SetTransportProtocolOption(gtcp.ProtocolNumber, o); err != nil {
 				return fmt.Errorf("set %T: %s", o, err)

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -18,8 +19,10 @@ import (
 	"testing"
 	"time"
 
-	"tcpwheel/internal/setting"
-	"tcpwheel/netstack"
+	"gvisor.dev/gvisor/pkg/tcpip"
+	"gvisor.dev/gvisor/pkg/tcpip/link/loopback"
+	"gvisor.dev/gvisor/pkg/tcpip/stack"
+
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sockets"
 	"tcpwheel/netstack/tcp/events"
@@ -213,8 +216,7 @@ func TestPacing(t *testing.T) {
 	const delay, segments = 20 * time.Millisecond, 10
 	spread := func(paced bool) (first, last time.Duration, releases int) {
 		file := filepath.Join(t.TempDir(), "trace.jsonl")
-		s := newTestHost(t, Config{Trace: file, Policy: "per-segment@100us", Link: sim.LinkConfig{Delay: delay},
-			Settings: []setting.Change{{Name: "pacing", Text: strconv.FormatBool(paced)}}})
+		s := newTestHost(t, Config{Trace: file, Policy: "per-segment@100us pacing=" + strconv.FormatBool(paced), Link: sim.LinkConfig{Delay: delay}})
 		s.getBytes(stackAddrs[0].Addr(), 100_000)
 		if got := strings.Contains(s.String(), "delayed ACKs 40ms, paced, cubic"); got != paced {
 			t.Errorf("the banner is %q with pacing %t", s, paced)
@@ -365,6 +367,18 @@ func TestKeepAlive(t *testing.T) {
 	}
 }
 
+// newLoop makes a stack with a loopback link, and an address on it.
+func newLoop(t *testing.T) (*stack.Stack, netip.AddrPort) {
+	t.Helper()
+	c := Config{Addrs: []netip.Prefix{netip.MustParsePrefix("10.7.0.2/24")}}
+	s, err := c.newStack(loopback.New(), tcpip.NewStdClock(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close(); s.Destroy() })
+	return s, netip.AddrPortFrom(c.Addrs[0].Addr(), 8080)
+}
+
 // TestInfoOfManyConnections counts connections, half of them closed. Some of those are in
 // TIME-WAIT; with 50,000 the stack reuses the ports of others. The summary is below 100 kB and
 // takes less than 50 ms, and it counts what is registered.
@@ -373,8 +387,7 @@ func TestInfoOfManyConnections(t *testing.T) {
 	if os.Getenv("TCPWHEEL_LONG") != "" {
 		conns = 50_000
 	}
-	s := newLoop(t, netstack.NewProtocol)
-	defer s.Close()
+	s, loopAt := newLoop(t)
 	l, err := (&sockets.ListenConfig{Stack: s, Backlog: conns}).ListenTCP(loopAt)
 	if err != nil {
 		t.Fatal(err)

@@ -20,26 +20,22 @@
 //	start-stop  START and STOP of one timer while n others run. 64 such timers take turns.
 //	rearm       START of a random one of n running timers, with a new interval.
 //	expire      START of n timers, then Advance tick by tick until all have expired; per timer.
-//	keepalive   One tick of a host with n connections, each with a keepalive timer of two hours:
-//	            Schedule for each packet of the tick (30,000 a second), and Advance.
 //	ratas       The mix of the Ratas benchmark: n/10 pairs of units with ten timers each. An
 //	            operation is one expiry with the three or so STARTs that follow it. Its tick is
 //	            20 µs. BenchmarkRatas is the whole run.
 //
 // No time passes in start-stop and rearm. That favours a scheme that re-arms lazily: each record
 // comes to lie at the earliest tick it was ever started for, and later STARTs only write the
-// record. In keepalive time does pass, and the scheme must look again at every record that it
-// left behind.
+// record.
 //
 // # The runtime's timers
 //
 // The scheme "runtime" is package time, called directly: time.AfterFunc and Timer.Stop for
-// start-stop, Timer.Reset for rearm and keepalive. Their deadlines are an hour or more away, so
+// start-stop, Timer.Reset for rearm. Their deadlines are an hour or more away, so
 // that none expires during the run. They cannot expire in virtual time. Under expire, n calls of
 // time.AfterFunc take random intervals of 1 to 10,000 µs, and each function runs on a goroutine,
 // as the runtime does it. From 10^5 timers on that keeps the processor busy; with fewer, the
-// clock would be measured, so those cells are skipped. Under keepalive the runtime has no tick to
-// pay for.
+// clock would be measured, so those cells are skipped.
 //
 // # Figures of Run
 //

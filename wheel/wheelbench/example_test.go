@@ -39,7 +39,6 @@ func ExampleWorkload() {
 	// rearm       START of a random one of n timers that run
 	// expire      START of n timers, ticks until all have expired; per timer
 	// ratas       an expiry and its three STARTs in the mix of Ratas, tick 20µs
-	// keepalive   one tick of n connections at 30,000 packets a second
 }
 
 func ExampleMeasureLateness() {

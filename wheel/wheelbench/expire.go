@@ -17,7 +17,6 @@ var expire = Workload{
 	onWheel:     func(b base, f wheel.Facility) load { return &wheelExpire{wheelBase{base: b, f: f}} },
 	rivals: map[string]func(b base) load{
 		Runtime: func(b base) load { return &runtimeExpire{runtimeBase{base: b}} },
-		Limit:   func(b base) load { return &limitExpire{limitBase: limitBase{base: b}} },
 	},
 }
 

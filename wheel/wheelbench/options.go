@@ -35,11 +35,10 @@ const (
 	maxRounds = 1000
 )
 
-// Schemes returns the names of all schemes that Run measures: those of package wheel, then Rivals,
-// Runtime last.
+// Schemes returns the names of all schemes that Run measures: those of package wheel, then Runtime.
 func Schemes() []string {
 	names := slices.DeleteFunc(wheel.Schemes(), func(s string) bool { return s == Runtime })
-	return append(names, Rivals()...)
+	return append(names, Runtime)
 }
 
 // Check returns an error that names the first field that Run would refuse, its value and its

@@ -226,10 +226,6 @@ var ratas = Workload{
 	onWheel: func(b base, f wheel.Facility) load {
 		return &wheelRatas{base: b, mix: newRatas(f, max(b.n/10, 1), true, b.rng.next())}
 	},
-	rivals: map[string]func(b base) load{
-		Of:    func(b base) load { return &ofRatas{base: b} },
-		Limit: func(b base) load { return &limitRatas{base: b} },
-	},
 	tick: ratasTick,
 }
 

@@ -122,7 +122,7 @@ func runOfMix(pairs, batch int, seed uint64) (*ofMix, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.begin(pairs, new(atomic.Bool))
+	m.begin(pairs)
 	for now := m.w.Now(); now < wheel.Time(ratasEnd); {
 		now = now.Add(100 * time.Millisecond)
 		m.advance(now)

@@ -15,7 +15,6 @@ var rearm = Workload{
 	onWheel:  func(b base, f wheel.Facility) load { return &wheelRearm{wheelBase{base: b, f: f}} },
 	rivals: map[string]func(b base) load{
 		Runtime: func(b base) load { return &runtimeRearm{runtimeBase{base: b}} },
-		Limit:   func(b base) load { return &limitRearm{limitBase{base: b}} },
 	},
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 	"runtime"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -58,8 +57,8 @@ func (r *runner) group(ctx context.Context, w *Workload, n int) []Result {
 	cells := make([]*cell, len(r.Schemes))
 	for i, s := range r.Schemes {
 		cells[i] = &cell{runner: r, workload: w, scheme: s, n: n}
-		if slices.Contains(Rivals(), s) && w.rivals[s] == nil {
-			cells[i].skipped = whyNot[s]
+		if s == Runtime && w.rivals[s] == nil {
+			cells[i].skipped = "the workload runs in virtual time, the runtime's timers do not"
 		} else if s == Runtime && n < w.runtimeFrom {
 			cells[i].skipped = fmt.Sprintf("with less than %d timers the clock is measured", w.runtimeFrom)
 		}
@@ -86,12 +85,6 @@ func (r *runner) group(ctx context.Context, w *Workload, n int) []Result {
 		}
 	}
 	return resultsOf(cells)
-}
-
-// whyNot says why a rival does not run a workload.
-var whyNot = map[string]string{
-	Of:      "its timers have no handles, which the workload needs",
-	Runtime: "the workload runs in virtual time, the runtime's timers do not",
 }
 
 func resultsOf(cells []*cell) []Result {

@@ -2,14 +2,8 @@ package wheelbench
 
 import "time"
 
-// The rivals of the schemes.
-const (
-	Runtime = "runtime" // the Go runtime's timers
-	Of      = "of"      // wheel.Of, whose timers have no handles: under Ratas' mix alone
-)
-
-// Rivals returns the names of what Run measures besides the schemes of package wheel.
-func Rivals() []string { return []string{Of, Limit, Runtime} }
+// Runtime names the Go runtime's timers, the rival of the schemes.
+const Runtime = "runtime"
 
 // away is so far in the future that no timer expires during a benchmark.
 const away = time.Hour

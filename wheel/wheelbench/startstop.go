@@ -14,7 +14,6 @@ var startStop = Workload{
 	onWheel:  func(b base, f wheel.Facility) load { return &wheelStartStop{wheelBase: wheelBase{base: b, f: f}} },
 	rivals: map[string]func(b base) load{
 		Runtime: func(b base) load { return &runtimeStartStop{runtimeBase: runtimeBase{base: b}} },
-		Limit:   func(b base) load { return &limitStartStop{limitBase: limitBase{base: b}} },
 	},
 }
 

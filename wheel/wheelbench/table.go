@@ -45,20 +45,15 @@ func WriteTable(w io.Writer, results []Result) error {
 }
 
 // answer returns a line with the fastest scheme of the first table of results, compared with Go's
-// timers or with the slowest, and one with the limit. It returns "" for fewer than two schemes.
+// timers or with the slowest. It returns "" for fewer than two schemes.
 func answer(results []Result) string {
 	var fastest, slowest *Result
-	limit := ""
 	for i := range results {
 		r := &results[i]
 		if r.Workload != results[0].Workload || r.N != results[0].N {
 			break
 		}
 		if r.Figures == nil {
-			continue
-		}
-		if r.Scheme == Limit {
-			limit = fmt.Sprintf("The same work without a wheel takes %s ns.\n", record.Digits(r.NsPerOp))
 			continue
 		}
 		if fastest == nil || r.NsPerOp < fastest.NsPerOp {
@@ -77,7 +72,7 @@ func answer(results []Result) string {
 	} else if fastest.NsPerOp > 0 {
 		text += fmt.Sprintf("; %s takes %s times that", slowest.Scheme, record.Digits(slowest.NsPerOp/fastest.NsPerOp))
 	}
-	return cut(text+".", 80) + "\n" + limit
+	return cut(text+".", 80) + "\n"
 }
 
 // cut shortens s to n characters.

@@ -22,7 +22,7 @@ type Workload struct {
 	countOps int
 
 	onWheel func(b base, f wheel.Facility) load
-	rivals  map[string]func(b base) load // by name: those of Rivals that can run it
+	rivals  map[string]func(b base) load // by name: Runtime, if it can run it
 	tick    time.Duration                // if not 0, replaces Options.Tick
 }
 
@@ -67,7 +67,6 @@ var workloads = []*Workload{
 	&rearm,
 	&expire,
 	&ratas,
-	&keepalive,
 }
 
 // Workloads returns all workloads.

@@ -38,7 +38,7 @@ func New(t programs.TCP) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	programs.Forward(s, t, false, programs.ToHost)
+	programs.Forward(s, t, programs.ToHost)
 	return &Gateway{guest, s}, nil
 }
 

@@ -16,17 +16,18 @@ import (
 
 // knob is a variable of Linux and its effect.
 type knob struct {
-	setting.Setting
-	set func(p *setup, value string) error
+	name string
+	set  func(p *setup, value string) error
 }
 
-// Sysctls returns the parameters of sysctl.
-func Sysctls() []setting.Setting {
-	all := make([]setting.Setting, len(sysctls()))
-	for i, k := range sysctls() {
-		all[i] = k.Setting
+// Sysctls returns the names of the supported variables, in order.
+func Sysctls() []string {
+	var names []string
+	for _, k := range sysctls() {
+		names = append(names, k.name)
 	}
-	return all
+	slices.Sort(names)
+	return names
 }
 
 // sysctl sets a variable of Linux. Variables of the whole engine may be set only before the first
@@ -36,14 +37,9 @@ func (p *setup) sysctl(name, value string, before bool) error {
 		return fmt.Errorf("sysctl %s=%s: want it before the first event", name, value)
 	}
 	knobs := sysctls()
-	i := slices.IndexFunc(knobs, func(k knob) bool { return k.Name == name })
+	i := slices.IndexFunc(knobs, func(k knob) bool { return k.name == name })
 	if i < 0 {
-		names := make([]string, len(knobs))
-		for i, k := range knobs {
-			names[i] = k.Name
-		}
-		slices.Sort(names)
-		return fmt.Errorf("unknown sysctl %s, want one of %s", name, strings.Join(names, ", "))
+		return fmt.Errorf("unknown sysctl %s, want one of %s", name, strings.Join(Sysctls(), ", "))
 	}
 	if err := knobs[i].set(p, value); err != nil {
 		return fmt.Errorf("sysctl %s=%s: %w", name, value, err)
@@ -73,8 +69,8 @@ var engineSysctls = map[string]bool{
 }
 
 // variable is a numeric sysctl of net.ipv4 with a bound.
-func variable(name, about string, bound uint64, set func(*setup, uint64)) knob {
-	return knob{setting.Setting{Name: "net.ipv4." + name, Want: fmt.Sprintf("0..%d", bound), Help: about}, func(p *setup, v string) error {
+func variable(name string, bound uint64, set func(*setup, uint64)) knob {
+	return knob{"net.ipv4." + name, func(p *setup, v string) error {
 		n, err := parseNumber(v, bound)
 		if err == nil {
 			set(p, n)
@@ -85,24 +81,18 @@ func variable(name, about string, bound uint64, set func(*setup, uint64)) knob {
 
 // same is a sysctl that is a setting, in a unit.
 func same(name, to, unit string, bound uint64) knob {
-	about := "--" + to
-	if unit != "" {
-		about += ", " + unit
-	}
-	k := variable(name, about, bound, nil)
-	k.set = func(p *setup, v string) error {
+	return knob{"net.ipv4." + name, func(p *setup, v string) error {
 		n, err := parseNumber(v, bound)
 		if err == nil {
 			err = setting.Set(&p.settings, to, strconv.FormatUint(n, 10)+unit)
 		}
 		return err
-	}
-	return k
+	}}
 }
 
 // fixed is a sysctl with one supported value.
 func fixed(name string, only string) knob {
-	return knob{setting.Setting{Name: name, Want: only, Help: "the only supported value"}, func(_ *setup, v string) error {
+	return knob{name, func(_ *setup, v string) error {
 		if v != only {
 			return fmt.Errorf("want %s", only)
 		}
@@ -112,12 +102,12 @@ func fixed(name string, only string) knob {
 
 // ignored is a sysctl without effect.
 func ignored(name string) knob {
-	return knob{setting.Setting{Name: name, Want: "any", Help: "no effect"}, func(*setup, string) error { return nil }}
+	return knob{name, func(*setup, string) error { return nil }}
 }
 
 // threeNumbers is a sysctl of three numbers: least, default, most.
-func threeNumbers(name, about string, set func(p *setup, least, std, most uint64)) knob {
-	return knob{setting.Setting{Name: name, Want: "least default most", Help: about}, func(p *setup, v string) error {
+func threeNumbers(name string, set func(p *setup, least, std, most uint64)) knob {
+	return knob{name, func(p *setup, v string) error {
 		var n [3]uint64
 		fields := strings.Fields(v)
 		if len(fields) != 3 {
@@ -138,27 +128,27 @@ func threeNumbers(name, about string, set func(p *setup, least, std, most uint64
 var sysctls = sync.OnceValue(func() []knob {
 	return []knob{
 		same("tcp_sack", "sack", "", 1),
-		variable("tcp_timestamps", "--timestamps", 2, func(p *setup, n uint64) { p.Engine.Conn.Timestamps = n > 0 }),
+		variable("tcp_timestamps", 2, func(p *setup, n uint64) { p.Engine.Conn.Timestamps = n > 0 }),
 		same("tcp_window_scaling", "wscale", "", 1),
-		variable("tcp_ecn", "--ecn; with 2 it is agreed to and not offered", 2, func(p *setup, n uint64) {
+		variable("tcp_ecn", 2, func(p *setup, n uint64) {
 			p.Engine.Conn.ECN, p.passiveECN = n == 1, n == 2
 		}),
-		{setting.Setting{Name: "net.ipv4.tcp_congestion_control", Want: "reno, cubic, vegas", Help: "--control"}, func(p *setup, v string) error {
+		{"net.ipv4.tcp_congestion_control", func(p *setup, v string) error {
 			return setControl(&p.Engine.Conn, v)
 		}},
 		same("tcp_recovery", "rack", "", 1),
-		variable("tcp_early_retrans", "--tlp: 3 and 4", 4, func(p *setup, n uint64) { p.Engine.Conn.Policy.TLP = n >= 3 }),
-		variable("tcp_frto", "--frto", 2, func(p *setup, n uint64) { p.Engine.Conn.Policy.FRTO = n > 0 }),
-		threeNumbers("net.ipv4.tcp_rmem", "--recv_buffer and --recv_buffer_max, all of it for payload", func(p *setup, _, std, most uint64) {
+		variable("tcp_early_retrans", 4, func(p *setup, n uint64) { p.Engine.Conn.Policy.TLP = n >= 3 }),
+		variable("tcp_frto", 2, func(p *setup, n uint64) { p.Engine.Conn.Policy.FRTO = n > 0 }),
+		threeNumbers("net.ipv4.tcp_rmem", func(p *setup, _, std, most uint64) {
 			p.Engine.Conn.RecvBuffer, p.Engine.Conn.RecvBufferMax = uint32(std), uint32(most)
 		}),
-		threeNumbers("net.ipv4.tcp_wmem", "--send_buffer: the last", func(p *setup, _, _, most uint64) { p.SendBuffer = int64(most) }),
-		variable("tcp_moderate_rcvbuf", "0: --recv_buffer_max=0", 1, func(p *setup, n uint64) {
+		threeNumbers("net.ipv4.tcp_wmem", func(p *setup, _, _, most uint64) { p.SendBuffer = int64(most) }),
+		variable("tcp_moderate_rcvbuf", 1, func(p *setup, n uint64) {
 			if n == 0 {
 				p.Engine.Conn.RecvBufferMax = 0
 			}
 		}),
-		variable("tcp_syncookies", "--syn_cookies: never, overflow, always", 2, func(p *setup, n uint64) {
+		variable("tcp_syncookies", 2, func(p *setup, n uint64) {
 			p.Engine.SYNCookies = [...]tcp.SYNCookies{tcp.CookiesNever, tcp.CookiesOnOverflow, tcp.CookiesAlways}[n]
 		}),
 		same("tcp_max_syn_backlog", "max-syn-rcvd", "", count),
@@ -171,13 +161,13 @@ var sysctls = sync.OnceValue(func() []knob {
 		same("tcp_notsent_lowat", "notsent-lowat", "", words),
 		same("tcp_fin_timeout", "fin-wait-2", "s", 32767),
 		same("tcp_retries1", "r1", "", 255),
-		variable("tcp_retries2", "--max_rexmits, and --r2=0", 255, func(p *setup, n uint64) {
+		variable("tcp_retries2", 255, func(p *setup, n uint64) {
 			p.Engine.Conn.Policy.MaxRexmits, p.Engine.Conn.Policy.R2 = int(n), 0
 		}),
-		variable("tcp_syn_retries", "--syn_r2: the time that so many take", 127, synRetries),
-		variable("tcp_synack_retries", "the same", 127, synRetries),
+		variable("tcp_syn_retries", 127, synRetries),
+		variable("tcp_synack_retries", 127, synRetries),
 		same("tcp_syn_linear_timeouts", "syn-linear-timeouts", "", 127),
-		variable("tcp_slow_start_after_idle", "0: --validate=1", 1, func(p *setup, n uint64) { p.Engine.Conn.Congestion.Validate = n == 0 }),
+		variable("tcp_slow_start_after_idle", 1, func(p *setup, n uint64) { p.Engine.Conn.Congestion.Validate = n == 0 }),
 		same("tcp_rto_min_us", "rto-min", "us", 1e9),
 		fixed("net.ipv4.tcp_dsack", "1"),
 		fixed("net.ipv4.tcp_fastopen", "0"),

@@ -30,6 +30,8 @@ type analysis struct {
 	maxConns      int
 	reports       *reports
 	corpus        corpusFlags
+	following     bool
+	live          *live // with --follow
 
 	stdout, stderr io.Writer
 	enc            *json.Encoder
@@ -57,13 +59,15 @@ func newAnalyze() *cobra.Command {
 			"timer with an exact clock and no floor, or ACKs if any came, would have saved.\n\n" +
 			"With --json it prints a line for each connection and episode, and at last for\n" +
 			"each host and the file; with --csv a table of the episodes, with --csv-conns one\n" +
-			"of the connections. docs/captures.md has the words and the fields.\n\n" + corpusHelp(),
+			"of the connections. With --follow it prints a line for each recovery as soon as it\n" +
+			"is settled, and the rest at the end of the stream or after Ctrl-C. docs/captures.md has the words and the fields.\n\n" + corpusHelp(),
 		Example: "  tcpwheel analyze sample:burst\n" +
 			"  tcpwheel samples captures\n" +
 			"  tcpwheel analyze --html page.html captures/burst/a.pcapng.gz\n" +
 			"  tcpwheel analyze --annotate notes.pcapng captures/burst/a.pcapng.gz\n" +
 			"  tcpwheel analyze --conn :24600 captures/burst/b.pcapng.gz\n" +
-			"  tcpwheel analyze --csv 'captures/*/*.pcapng.gz'",
+			"  tcpwheel analyze --csv 'captures/*/*.pcapng.gz'\n" +
+			"  tcpwheel analyze --follow - < captures/outage/a.pcapng.gz",
 		RunE: func(cmd *cobra.Command, files []string) error {
 			switch {
 			case len(files) == 0:
@@ -81,6 +85,9 @@ func newAnalyze() *cobra.Command {
 			case a.maxConns < 1:
 				return usage(cmd, fmt.Errorf("max-conns %d, want at least 1", a.maxConns))
 			}
+			if err := a.checkFollow(cmd.Flags().Changed, files); err != nil {
+				return usage(cmd, err)
+			}
 			a.asCSV = a.asCSV || a.csvConns
 			if err := a.corpus.check(cmd.Flags().Changed, analyzePrints...); err != nil {
 				return usage(cmd, fmt.Errorf("analyze: %w", err))
@@ -97,19 +104,20 @@ func newAnalyze() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringArrayVar(&conns, "conn", nil, "only this `connection`: its number, or an end,\nas 10.0.0.1, 10.0.0.1:80 or :80")
-	f.StringVar(&from, "from", "", "only from that `time` on: 2026-01-02T15:04:05Z,\nor since the first packet, as 1.5s")
+	f.StringArrayVar(&conns, "conn", nil, "only this `connection`: its number, or an end, as 10.0.0.1, 10.0.0.1:80 or :80")
+	f.StringVar(&from, "from", "", "only from that `time` on: 2026-01-02T15:04:05Z, or since the first packet, as 1.5s")
 	f.StringVar(&to, "to", "", "only up to that `time`")
 	f.IntVar(&a.top, "top", 10, "episodes in the table, the longest")
 	f.BoolVar(&a.all, "all", false, "show all episodes, by connection")
-	f.BoolVar(&a.details, "details", false, "show kinds, hosts with their timers, and what else\nwas seen")
-	f.Int64Var(&a.explain, "explain", 0, "show what the report of the episode with this\nretransmission, a `packet`, rests on")
+	f.BoolVar(&a.details, "details", false, "show kinds, hosts with their timers, and what else was seen")
+	f.Int64Var(&a.explain, "explain", 0, "show what the report of the episode with this retransmission, a `packet`, rests on")
 	f.IntVar(&a.maxConns, "max-conns", 1<<18, "connections at once, to bound memory")
 	f.BoolVar(&a.asJSON, "json", false, "print one JSON object per line")
 	f.BoolVar(&a.asCSV, "csv", false, "print the episodes as CSV")
-	f.BoolVar(&a.csvConns, "csv-conns", false, "print the connections as CSV, a line for each\ndirection")
+	f.BoolVar(&a.csvConns, "csv-conns", false, "print the connections as CSV, a line for each direction")
 	f.StringVar(&a.reports.html, "html", "", "write a page with diagrams to this `file` too")
-	f.StringVar(&a.reports.annotate, "annotate", "", "write a copy of the capture to this `file` too, as\npcapng with comments that Wireshark shows")
+	f.StringVar(&a.reports.annotate, "annotate", "", "write a copy of the capture to this `file` too, as pcapng with comments that Wireshark shows")
+	f.BoolVar(&a.following, "follow", false, "read a stream or a growing file, and print each recovery as soon as it is settled; Ctrl-C ends it")
 	a.corpus.register(f)
 	return cmd
 }
@@ -134,7 +142,11 @@ func (a *analysis) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	collectRarely()
+	if a.following {
+		a.live = newLive(cmd)
+	} else {
+		collectRarely()
+	}
 	workers := a.corpus.workers()
 	a.shares = min(workers/max(len(objects), 1), maxShares)
 	if a.reports.html != "" || a.reports.annotate != "" {
@@ -255,6 +267,9 @@ func (a *analysis) file(cmd *cobra.Command, o *corpus.Object) error {
 
 // read passes the connections of a file to its summary and its reports.
 func (a *analysis) read(cmd *cobra.Command, o *corpus.Object, s *summary, rep *fileReport) (err error) {
+	if a.live != nil {
+		return a.follow(cmd, o, s, rep)
+	}
 	var wrong error
 	cfg := track.Config{MaxConns: a.maxConns, Event: rep.event(), Reuse: rep == nil, Done: func(c *track.Conn) {
 		s.first = c.Origin

@@ -93,6 +93,9 @@ func (s *summary) add(c *track.Conn) error {
 				continue
 			}
 			lost = true
+			if s.a.live != nil {
+				continue // it was added when it settled
+			}
 			if err := s.episode(c, f, e); err != nil {
 				return err
 			}
@@ -110,6 +113,8 @@ func (s *summary) add(c *track.Conn) error {
 // printConn prints the line of a connection, without its episodes.
 func (s *summary) printConn(c *track.Conn) error {
 	switch {
+	case s.a.live != nil:
+		return nil
 	case s.a.asJSON:
 		return s.a.enc.Encode(c.Record(s.file))
 	case s.a.part != nil, s.a.csvConns:
@@ -180,6 +185,11 @@ func (s *summary) episode(c *track.Conn, f *track.Flow, e *track.Episode) error 
 		return nil
 	}
 	r := f.Record(s.file, e)
+	if s.a.live != nil {
+		if err := s.a.live.print(s.a, &r); err != nil || s.a.asJSON {
+			return err
+		}
+	}
 	switch {
 	case s.a.part != nil:
 		s.a.part.Add(episodeTable, r)
@@ -234,6 +244,9 @@ func (s *summary) write() error {
 		return s.a.enc.Encode(s.record())
 	}
 	var b strings.Builder
+	if s.a.live != nil && s.a.live.begun {
+		b.WriteByte('\n')
+	}
 	s.print(&b)
 	_, err := io.WriteString(s.a.stdout, b.String())
 	return err

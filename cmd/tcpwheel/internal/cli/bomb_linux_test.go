@@ -6,8 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	"tcpwheel/cmd/tcpwheel/internal/clitest/bombs"
@@ -37,11 +37,16 @@ func TestBombs(t *testing.T) {
 			for command, want := range map[string]string{"analyze": b.Analyze, "replay": b.Replay} {
 				var talk bytes.Buffer
 				c := exec.Command(os.Args[0], command, name)
-				c.Env, c.Stdout, c.Stderr = append(os.Environ(), asCommand+"=1"), &talk, &talk
+				c.Env, c.Stdout, c.Stderr = append(os.Environ(), asCommand+"=peak"), &talk, &talk
 				if err := c.Run(); err != nil && !errors.As(err, new(*exec.ExitError)) {
 					t.Fatal(err)
 				}
-				used := c.ProcessState.SysUsage().(*syscall.Rusage).Maxrss >> 10
+				_, peak, _ := strings.Cut(talk.String(), "\npeak ")
+				used, err := strconv.Atoi(strings.TrimSuffix(peak, " kB\n"))
+				if err != nil {
+					t.Fatalf("%v in %s", err, &talk)
+				}
+				used >>= 10
 				t.Logf("%s of %d kB that unpack to %d MB: status %d, %d MB, %.1f s: %s", command, len(content)/1000, size>>20,
 					c.ProcessState.ExitCode(), used, c.ProcessState.UserTime().Seconds(), &talk)
 				if used > 100 {

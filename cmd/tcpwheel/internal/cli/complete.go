@@ -3,7 +3,6 @@
 package cli
 
 import (
-	"net"
 	"slices"
 	"strings"
 
@@ -17,7 +16,6 @@ import (
 	"tcpwheel/pcaps/replay"
 	"tcpwheel/tcptimers"
 	"tcpwheel/tun/up"
-	"tcpwheel/wheel"
 	"tcpwheel/wheel/wheelbench"
 )
 
@@ -26,13 +24,10 @@ import (
 var flagValues = map[string]func() []string{
 	"policy":        tcptimers.Names,
 	"replay policy": replay.PolicyNames,
-	"vary":          tcptimers.Switches,
-	"cc":            congestion.Names,
 	"control":       congestion.Names,
 	"lanes":         func() []string { return append(tcptimers.Names(), up.GVisor) },
 	"tcp":           func() []string { return []string{up.Ours, up.GVisor} },
 	"rate":          traceRates,
-	"scheme":        wheel.Schemes,
 	"schemes":       func() []string { return append(wheelbench.Schemes(), all) },
 	"sources":       wheelbench.LatenessSources,
 	"workloads": func() (names []string) {
@@ -53,8 +48,6 @@ var argumentValues = map[string]struct {
 	"tcpwheel replay":          {sampleArguments, true},
 	"tcpwheel experiment show": {studyNames, false},
 	"tcpwheel experiment run":  {studyNames, true},
-	"tcpwheel watch":           {interfaceNames, true},
-	"tcpwheel glossary":        {glossaryTerms, false},
 }
 
 // completeValues lets the shell complete the values of flags and arguments of cmd and of its
@@ -140,23 +133,3 @@ func traceRates() (rates []string) {
 }
 
 func sampleArguments() []string { return prefixed(sampleNames()) }
-
-func interfaceNames() (names []string) {
-	all, err := net.Interfaces()
-	if err != nil {
-		return nil
-	}
-	for _, i := range all {
-		names = append(names, i.Name)
-	}
-	return names
-}
-
-func glossaryTerms() (names []string) {
-	for _, p := range glossary {
-		for _, t := range p.terms {
-			names = append(names, strings.Split(t.name, ", ")...)
-		}
-	}
-	return names
-}

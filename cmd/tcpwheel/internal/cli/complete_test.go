@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -10,40 +9,28 @@ import (
 // TestCompletion asks as a shell does.
 func TestCompletion(t *testing.T) {
 	for line, want := range map[string]string{
-		"up --policy per":                  "per-segment :4",
-		"tail --policy bsd,linux~rexmit=r": "bsd,linux~rexmit=restart bsd,linux~rexmit=rto-restart :6",
-		"up --policy linux+rexmit=rest":    "linux+rexmit=restart :6",
-		"up --policy linux~+sh":            "linux~+shared-timer :6", // ~ is a blank
-		"up --cc ":                         "newreno cubic vegas :4",
-		"up --tcp g":                       "gvisor :4",
-		"up --rate trace":                  "trace:sample:cellular trace:sample:handover :4",
-		"sim bench --control v":            "vegas :4",
-		"sim bench --scheme scheme6":       "scheme6 scheme6-eager scheme6-list :4",
-		"replay --policy captured,wind":    "captured,windows :4",
-		"demo --lanes bsd,linux,gv":        "bsd,linux,gvisor :4",
-		"wheel bench --workloads r":        "rearm ratas :4",
-		"wheel lateness --sources al":      "alarm :4",
-		"analyze sample:b":                 "sample:burst sample:burst-ipv6 :0",
-		"replay sample:burst sample:b":     "sample:burst-ipv6 :0",
-		"experiment show v":                "vegas :4",
-		"experiment run vegas v":           ":0",
-		"experiment run exp":               "expiry :0",
-		"watch l":                          "lo :0",
-		"glossary timer":                   "timer~tax timer~wait :4",
-		"experiment sh":                    "show :4",
-		"analyze --js":                     "--json :4",
-		"up --netns lab --policy linux-":   "linux-jiffies :4",
+		"up --policy per":                 "per-segment :4",
+		"demo --lanes bsd,linux~rexmit=r": "bsd,linux~rexmit=restart bsd,linux~rexmit=rto-restart :6",
+		"up --policy linux+rexmit=rest":   "linux+rexmit=restart :6",
+		"up --tcp g":                      "gvisor :4",
+		"up --rate trace":                 "trace:sample:cellular trace:sample:handover :4",
+		"replay --policy captured,wind":   "captured,windows :4",
+		"demo --lanes bsd,linux,gv":       "bsd,linux,gvisor :4",
+		"wheel bench --workloads r":       "rearm ratas :4",
+		"wheel lateness --sources al":     "alarm :4",
+		"analyze sample:b":                "sample:burst sample:burst-ipv6 :0",
+		"replay sample:burst sample:b":    "sample:burst-ipv6 :0",
+		"experiment show v":               "vegas :4",
+		"experiment run vegas v":          ":0",
+		"experiment run exp":              "expiry :0",
+		"experiment sh":                   "show :4",
+		"analyze --js":                    "--json :4",
 	} {
 		words := strings.Split(line, " ")
 		words[len(words)-1] = strings.ReplaceAll(words[len(words)-1], "~", " ")
 		var out, talk bytes.Buffer
 		status := run(append([]string{"__completeNoDesc"}, words...), strings.NewReader(""), &out, &talk)
 		got := strings.Fields(strings.ReplaceAll(out.String(), " ", "~"))
-		if line == "watch l" && slices.Contains(interfaceNames(), "lo") { // there may be others
-			got = slices.DeleteFunc(got, func(s string) bool { return s != "lo" && s[0] != ':' })
-		} else if line == "watch l" {
-			continue
-		}
 		if status != exitOK || strings.Join(got, " ") != want {
 			t.Errorf("%s<TAB>: exit status %d, %q, want %q", line, status, got, want)
 		}

@@ -64,8 +64,8 @@ func (f *corpusFlags) register(fs *pflag.FlagSet) {
 			fs.Lookup(name).Hidden = corpora.Format == nil
 		}
 	}()
-	fs.IntVarP(&f.jobs, "jobs", "j", 0, "captures at a time; 0 is the number of processors.\nanalyze spreads the connections of fewer over them")
-	fs.StringVar(&f.parquet, "parquet", "", "write tables to this `dir`, also in a store, and\nskip captures that they have")
+	fs.IntVarP(&f.jobs, "jobs", "j", 0, "captures at a time; 0 is the number of processors. analyze spreads the connections of fewer over them")
+	fs.StringVar(&f.parquet, "parquet", "", "write tables to this `dir`, also in a store, and skip captures that they have")
 	fs.BoolVar(&f.retry, "retry", false, "with --parquet: read captures with errors again")
 	fs.StringVar(&f.shard, "shard", "", "only a part of the captures: `i/n`, auto or auto/n")
 	fs.BoolVar(&f.anonymous, "anonymous", false, "read public object stores without credentials")

@@ -15,7 +15,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"tcpwheel/netstack/sim"
+	"tcpwheel/netstack/sim/host"
 	"tcpwheel/wheel/wheelbench"
 )
 
@@ -32,10 +35,37 @@ const (
 // countedJobs are the commands whose instructions and allocations are counted.
 var countedJobs = []struct{ name, args string }{
 	{"start", "version"},
-	{"sim-100-flows", "sim bench --flows 100 --segments 50000 --runs 1"},
-	{"sim-10000-flows", "sim bench --flows 10000 --rate 10Gbit --loss 0.1% --segments 50000 --runs 1"},
 	{"analyze", "analyze --json sample:burst sample:outage sample:reorder-loss"},
 	{"replay", "replay --json --policy linux,per-segment,bsd sample:burst"},
+}
+
+// countedFlows are the simulated runs whose events and allocations are counted.
+var countedFlows = []bulkFlows{{10_000, 1e10, 0.001}, {100, 1e9, 0.01}}
+
+// bulkFlows are flows over one bottleneck in virtual time.
+type bulkFlows struct {
+	flows int
+	rate  uint64
+	loss  float64
+}
+
+// run runs the flows until so many segments have arrived.
+func (c bulkFlows) run(t testing.TB, rexmit string, segments uint64) host.Result {
+	const rtt = 50 * time.Millisecond
+	back := sim.LinkConfig{Rate: c.rate, Delay: rtt / 2, Queue: sim.Limit{Bytes: c.rate/8/20 + uint64(c.flows)*1500 + 15000}}
+	link := back
+	link.Loss = sim.Losses{sim.Bernoulli{P: c.loss}}
+	f, err := host.NewFlows(host.FlowsConfig{Seed: 1, Flows: c.flows, Stagger: rtt, Duration: 24 * time.Hour, Link: link, Return: &back, Rexmit: rexmit})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for more := true; more && f.Segments() < segments; {
+		more = f.Run(f.World.Net.Now().Add(rtt / 4))
+	}
+	if err := f.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return f.Result()
 }
 
 // TestCountsHaveNotGrown fails if the program does more than a tenth more work than countsFile
@@ -47,9 +77,9 @@ func TestCountsHaveNotGrown(t *testing.T) {
 	}
 	got := make(map[string]uint64)
 	wheelCounts(t, got, "wheel", "--n", "1000", "--budget", "1ms")
-	wheelCounts(t, got, "wheel n=100000", "--n", "100000", "--workloads", "expire,ratas,keepalive", "--budget", "500ms")
+	wheelCounts(t, got, "wheel n=100000", "--n", "100000", "--workloads", "expire,ratas", "--budget", "500ms")
 	simCounts(t, got)
-	countAllocations(t, got)
+	commandCounts(t, got)
 	countInstructions(t, got)
 	want := readCounts(t)
 	if *update {
@@ -91,21 +121,17 @@ func wheelCounts(t *testing.T, counts map[string]uint64, prefix string, flags ..
 	}
 }
 
-// simCounts adds what the simulated runs of countedJobs do: with the same events, timeouts and
-// retransmissions, a change of their time is one of the program's.
+// simCounts adds what bulk flows do with a retransmission timer for each segment, and with one for
+// each connection.
 func simCounts(t *testing.T, counts map[string]uint64) {
-	for _, job := range countedJobs {
-		if !strings.HasPrefix(job.name, "sim-") {
-			continue
+	for _, c := range countedFlows {
+		name := fmt.Sprintf("sim-%d-flows", c.flows)
+		count := countAllocations(counts, name)
+		for _, rexmit := range []string{"per-segment", "restart"} {
+			r, of := c.run(t, rexmit, 50_000), name+" "+rexmit
+			counts[of+" events"], counts[of+" retransmissions"], counts[of+" timeouts"] = r.Events, r.Retransmissions, r.Timeouts
 		}
-		for records := json.NewDecoder(output(t, strings.Fields(job.args+" --json"))); records.More(); {
-			var s simSeries
-			if err := records.Decode(&s); err != nil {
-				t.Fatal(err)
-			}
-			name := job.name + " " + s.Timers
-			counts[name+" events"], counts[name+" retransmissions"], counts[name+" timeouts"] = s.Events, s.Retransmissions, s.Timeouts
-		}
+		count()
 	}
 }
 
@@ -118,18 +144,26 @@ func output(t *testing.T, args []string) io.Reader {
 	return &out
 }
 
-// countAllocations counts the allocations of each job and their kilobytes, run in this process.
-func countAllocations(t *testing.T, counts map[string]uint64) {
+// countAllocations counts the allocations and their kilobytes until the returned function is called.
+func countAllocations(counts map[string]uint64, name string) (count func()) {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	return func() {
+		runtime.ReadMemStats(&after)
+		counts["allocations "+name] = after.Mallocs - before.Mallocs
+		counts["allocated kB "+name] = (after.TotalAlloc - before.TotalAlloc) / 1000
+	}
+}
+
+// commandCounts counts the allocations of each job, run in this process.
+func commandCounts(t *testing.T, counts map[string]uint64) {
 	for _, job := range countedJobs {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
+		count := countAllocations(counts, job.name)
 		var errs bytes.Buffer
 		if status := run(strings.Fields(job.args), strings.NewReader(""), io.Discard, &errs); status != 0 {
 			t.Fatalf("tcpwheel %s exits with %d: %s", job.args, status, errs.String())
 		}
-		runtime.ReadMemStats(&after)
-		counts["allocations "+job.name] = after.Mallocs - before.Mallocs
-		counts["allocated kB "+job.name] = (after.TotalAlloc - before.TotalAlloc) / 1000
+		count()
 	}
 }
 

@@ -2,11 +2,8 @@ package cli
 
 import (
 	"bufio"
-	"bytes"
 	"fmt"
 	"io"
-	"net"
-	"net/netip"
 	"os"
 	"os/exec"
 	"slices"
@@ -21,17 +18,15 @@ import (
 // running is a command in its own process, in a network namespace.
 type running struct {
 	*exec.Cmd
-	stdout bytes.Buffer
-	talk   io.ReadCloser
-	said   strings.Builder
+	talk io.ReadCloser
+	said strings.Builder
 }
 
 // startExample starts the command in a namespace.
-func startExample(t *testing.T, ns *tun.Namespace, args []string, stdin string) *running {
+func startExample(t *testing.T, ns *tun.Namespace, args []string) *running {
 	t.Helper()
 	r := &running{Cmd: exec.Command(os.Args[0], args...)}
 	r.Env = append(os.Environ(), asCommand+"=1")
-	r.Stdin, r.Stdout = strings.NewReader(stdin), &r.stdout
 	var err error
 	if r.talk, err = r.StderrPipe(); err != nil {
 		t.Fatal(err)
@@ -65,7 +60,6 @@ func (r *running) await(t *testing.T, text string) {
 
 // TestExamplesOverTUN runs the examples of the commands that need the kernel, in namespaces.
 func TestExamplesOverTUN(t *testing.T) {
-	const payload = "hello\n"
 	for _, e := range examplesOfHelp() {
 		if !slices.Contains(withKernel, e.args[0]) || e.input != "" {
 			continue
@@ -85,27 +79,14 @@ func TestExamplesOverTUN(t *testing.T) {
 				}
 			}
 			switch {
-			case args[0] == "watch":
-				d, err := tun.Open(args[1], tun.Options{Netns: ns.Path()})
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer d.Close()
-				if err := netns.Configure(t.Context(), d, []netip.Prefix{netip.MustParsePrefix("10.7.0.1/24")}, nil); err != nil {
-					t.Fatal(err)
-				}
-				if err := netns.LoopbackUp(ns.Path()); err != nil {
-					t.Fatal(err)
-				}
-				end(startExample(t, ns, args, ""), "the page: http://127.0.0.1:9100/")
 			case args[0] == "link":
 				for _, side := range []string{"a", "b"} {
 					args = append(args, "--"+side+"-netns", fmt.Sprintf("tcpwheel-example-%d-%s", os.Getpid(), side))
 				}
-				end(startExample(t, ns, args, ""), "are joined")
+				end(startExample(t, ns, args), "are joined")
 			case slices.Contains(args, "--rootless"):
 				need(t, args[slices.Index(args, "--")+1])
-				r := startExample(t, ns, args, "")
+				r := startExample(t, ns, args)
 				r.await(t, "")
 				if err := r.Wait(); err != nil && strings.Contains(r.said.String(), "make a user namespace") {
 					t.Skipf("no user namespaces here: %s", &r.said)
@@ -116,47 +97,7 @@ func TestExamplesOverTUN(t *testing.T) {
 					t.Errorf("page: %v, %v, want 9999 bytes", page, err)
 				}
 			case args[0] == "up":
-				end(startExample(t, ns, args, ""), "kernel 10.7.0.1/24")
-			case slices.Contains(args, "-l"):
-				r := startExample(t, ns, args, "")
-				if err := ns.Do(func() error {
-					for until := time.Now().Add(upLimit); ; { // it listens without a word
-						c, err := net.DialTimeout("tcp", "10.7.0.2:8080", upLimit)
-						if err == nil {
-							defer c.Close()
-							_, err = io.WriteString(c, payload)
-						} else if time.Now().Before(until) {
-							time.Sleep(10 * time.Millisecond)
-							continue
-						}
-						return err
-					}
-				}); err != nil {
-					t.Fatal(err)
-				}
-				r.await(t, "")
-				if err := r.Wait(); err != nil || r.stdout.String() != payload {
-					t.Errorf("%v, %q, %s, want %q", err, &r.stdout, &r.said, payload)
-				}
-			default: // nc HOST PORT
-				var l net.Listener
-				if err := ns.Do(func() (err error) {
-					l, err = net.Listen("tcp", ":8080")
-					return err
-				}); err != nil {
-					t.Fatal(err)
-				}
-				defer l.Close()
-				r := startExample(t, ns, args, payload)
-				c, err := l.Accept()
-				if err != nil {
-					t.Fatal(err)
-				}
-				got, err := io.ReadAll(c)
-				if c.Close(); err != nil || string(got) != payload {
-					t.Errorf("%v, %q, want %q", err, got, payload)
-				}
-				end(r, "")
+				end(startExample(t, ns, args), "kernel 10.7.0.1/24")
 			}
 		})
 	}

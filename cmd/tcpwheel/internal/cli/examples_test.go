@@ -66,21 +66,18 @@ func shellWords(line string) (words []string) {
 
 // smaller are flags that let an example take less time, by the command that it calls.
 var smaller = map[string][]string{
-	"accuracy":       {"--simulated=0", "--no-tshark"},
 	"experiment run": {"--quick"},
-	"sim bench":      {"--segments=1000"},
 	"wheel bench":    {"--n=100", "--budget=1ms", "--rounds=1"},
 	"wheel lateness": {"--for=100ms"},
 }
 
 // unrun are the examples that TestExamplesOfHelp does not run, with the reason.
 var unrun = map[string]string{
-	"tcpwheel accuracy --kernel 5m":   "lets kernels talk for five minutes",
 	"tcpwheel experiment docs report": "rewrites the documents from a report of all studies, which takes twelve minutes",
 }
 
 // withKernel are the commands whose examples TestExamplesOverTUN runs.
-var withKernel = []string{"up", "nc", "link", "watch"}
+var withKernel = []string{"up", "link"}
 
 // TestExamplesOfHelp runs every example of every --help, as printed except for size. Those of a
 // command run one after another in a directory of their own, and find what the earlier ones wrote.

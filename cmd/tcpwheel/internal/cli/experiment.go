@@ -31,7 +31,7 @@ func newExperiment() *cobra.Command {
 			"  tcpwheel experiment run expiry --quick\n" +
 			"  tcpwheel experiment run --all --quick --out report",
 	}
-	cmd.AddCommand(newExperimentList(), newExperimentShow(), newExperimentRun(), newExperimentNew(), newExperimentMeasures(), newExperimentMerge(), newExperimentDocs())
+	cmd.AddCommand(newExperimentList(), newExperimentShow(), newExperimentRun(), newExperimentMerge(), newExperimentDocs())
 	return cmd
 }
 
@@ -189,13 +189,13 @@ func wantStudies(least, most int) cobra.PositionalArgs {
 	}
 }
 
-// findStudy returns the study with that name or number. A hint may also name what else is possible.
-func findStudy(cmd *cobra.Command, name string, also ...string) (*experiments.Study, error) {
+// findStudy returns the study with that name or number.
+func findStudy(cmd *cobra.Command, name string) (*experiments.Study, error) {
 	if s := studies.Find(name); s != nil {
 		return s, nil
 	}
 	hint := "'tcpwheel experiment list' names all studies; a plan is a file with .yaml in its name"
-	if likely, ok := spelling.Nearest(name, append(studyNames(), also...)); ok {
+	if likely, ok := spelling.Nearest(name, studyNames()); ok {
 		hint = didYouMean(likely)
 	}
 	return nil, &usageError{err: fmt.Errorf("%sno study %q", commandPrefix(cmd), name), hint: hint}

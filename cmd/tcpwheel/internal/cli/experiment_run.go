@@ -39,7 +39,7 @@ func newExperimentRun() *cobra.Command {
 		Use:   "run STUDY|PLAN.yaml|FOLDER... | --all",
 		Short: "run studies and report their results",
 		Long: "Run runs studies on all processors: named, given by a plan, or in a folder of\n" +
-			"plan.yaml, claims.yaml and figures.yaml ('experiment new' makes one). It prints their\n" +
+			"plan.yaml, claims.yaml and figures.yaml (docs/studies.md). It prints their\n" +
 			"tables and claims. With --out it writes a report instead: a page that needs no\n" +
 			"network, and claims.json, tables, figures, plans and the result of each cell.\n" +
 			"It replaces an earlier report, and nothing else.\n\n" +

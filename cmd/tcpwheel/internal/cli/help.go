@@ -21,10 +21,8 @@ func fitHelp(cmd *cobra.Command) {
 		err := usage(cmd)
 		cmd.SetOut(out)
 		text := b.String()
-		for _, flags := range []*pflag.FlagSet{cmd.LocalFlags(), cmd.InheritedFlags()} {
-			if long := strings.TrimRight(flags.FlagUsages(), "\n"); long != "" {
-				text = strings.Replace(text, long, strings.TrimRight(flags.FlagUsagesWrapped(terminalColumns), "\n"), 1)
-			}
+		if long := strings.TrimRight(cmd.LocalFlags().FlagUsages(), "\n"); long != "" {
+			text = strings.Replace(text, long, flagHelp(cmd.LocalFlags()), 1)
 		}
 		io.WriteString(out, text)
 		return err
@@ -34,6 +32,42 @@ func fitHelp(cmd *cobra.Command) {
 		cmd.Long = fitLong(cmd.Long)
 		help(cmd, args)
 	})
+}
+
+// flagGroup is the annotation of a flag with the heading that it is listed under in the help.
+const flagGroup = "group"
+
+// addGroup adds the flags that register adds, under a heading of their own.
+func addGroup(fs *pflag.FlagSet, heading string, register func(*pflag.FlagSet)) {
+	group := pflag.NewFlagSet(heading, pflag.ContinueOnError)
+	group.SortFlags = false
+	register(group)
+	group.VisitAll(func(f *pflag.Flag) {
+		f.Annotations = map[string][]string{flagGroup: {heading}}
+		fs.AddFlag(f)
+	})
+}
+
+// flagHelp lists flags within 80 columns, and then those of each group.
+func flagHelp(flags *pflag.FlagSet) string {
+	headings, groups := []string{""}, map[string]*pflag.FlagSet{"": pflag.NewFlagSet("", pflag.ContinueOnError)}
+	flags.VisitAll(func(f *pflag.Flag) {
+		heading := strings.Join(f.Annotations[flagGroup], "")
+		if groups[heading] == nil {
+			headings = append(headings, heading)
+			groups[heading] = pflag.NewFlagSet(heading, pflag.ContinueOnError)
+		}
+		groups[heading].AddFlag(f)
+	})
+	var b strings.Builder
+	for i, heading := range headings {
+		groups[heading].SortFlags = flags.SortFlags
+		if i > 0 {
+			b.WriteString("\n\n" + heading + ":\n")
+		}
+		b.WriteString(strings.TrimRight(groups[heading].FlagUsagesWrapped(terminalColumns), "\n"))
+	}
+	return b.String()
 }
 
 func fitLong(text string) string {

@@ -36,12 +36,9 @@ func newLink() *cobra.Command {
 			"and routes, and prints the counts of each direction: to standard output, or to\n" +
 			"standard error with a COMMAND. It needs root. If COMMAND or --b-run fails, link\n" +
 			"ends with its exit status.\n\n" +
-			"A loss is a probability or a model: packets:3,7-9 loses these packets of a\n" +
-			"direction, ranges:0-1448@1 the first transmission of these bytes of each TCP\n" +
-			"stream, outages:1s-1.5s everything sent then, gilbert-elliott:p=0.01,r=0.3\n" +
-			"bursts. Semicolons join models. Flags hold for both directions; --a-to-b and\n" +
-			"--b-to-a set any field of the plan for one, such as --a-to-b loss=packets:20\n" +
-			"or --b-to-a jitter.hold=5ms.\n\n" +
+			"The link's flags hold for both directions and change the plan; --a-to-b and\n" +
+			"--b-to-a set any field for one, as --a-to-b loss=packets:20 or --b-to-a\n" +
+			"jitter.hold=5ms. Models of loss: tcpwheel help links.\n\n" +
 			"The log has one JSON object a line: the plan, each packet with its number,\n" +
 			"times, fate and TCP header, and the counts. The captures are pcapng with\n" +
 			"nanoseconds and comments on fates, one for each kernel. The kernels do not\n" +
@@ -77,16 +74,15 @@ func (l *linkCommand) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&c.Force, "force", false, "with --make-netns: remove existing ones first")
 	flags.BoolVar(&c.MakeNamespaces, "make-netns", false, "make and remove the namespaces")
 	flags.StringVar(&l.cmds.B, "b-run", "", "shell command to run in b's namespace")
-	l.links.register(flags)
 	flags.IntVar(&c.MTU, "mtu", 0, "MTU of the devices (default: the kernel's)")
 	flags.IntVar(&c.PathMTU, "path-mtu", 0, "largest packet of the link; ICMP reports it")
 	flags.BoolVar(&c.Offload, "offload", false, "let the kernels offload segmentation")
 	flags.BoolVar(&c.Realtime, "realtime", true, "real-time priority, for precision")
-	flags.Uint64Var(&c.Seed, "seed", 1, "seed of the link's random numbers")
 	flags.StringVar(&c.Log, "log", "", "JSON file of the fate of each packet")
 	flags.StringVar(&c.Captures[0], "pcap-a", "", "pcapng file of the packets at a")
 	flags.StringVar(&c.Captures[1], "pcap-b", "", "pcapng file of the packets at b")
 	flags.BoolVar(&l.asJSON, "json", false, "print one JSON object per line")
+	l.links.register(flags, &c.Seed)
 }
 
 // fill makes and checks the configuration.

@@ -38,13 +38,18 @@ func readTrace(name string) (string, error) {
 // objects.
 type linkValues []setting.Change
 
-// register adds the flags.
-func (v *linkValues) register(fs *pflag.FlagSet) {
-	for _, s := range setting.All(sim.LinkConfig{}) {
-		if !strings.Contains(s.Name, ".") {
-			settingFlag[sim.LinkConfig](fs, (*[]setting.Change)(v), s.Name, s.Name, s.Help)
+// register adds the flags, the seed and the plan as a group. more adds flags of a command.
+func (v *linkValues) register(fs *pflag.FlagSet, seed *uint64, plan *string, more func(*pflag.FlagSet)) {
+	addGroup(fs, "Flags of the link (tcpwheel help links)", func(fs *pflag.FlagSet) {
+		for _, s := range setting.All(sim.LinkConfig{}) {
+			if !strings.Contains(s.Name, ".") {
+				settingFlag[sim.LinkConfig](fs, (*[]setting.Change)(v), s.Name, s.Name, s.Help)
+			}
 		}
-	}
+		fs.Uint64Var(seed, "seed", 1, "seed of the link's random numbers")
+		fs.StringVar(plan, "plan", "", "JSON file of the link")
+		more(fs)
+	})
 }
 
 // apply sets the fields whose flags are given.
@@ -57,11 +62,11 @@ type linkFlags struct {
 	one  [2][]string // KEY=VALUE
 }
 
-func (f *linkFlags) register(fs *pflag.FlagSet) {
-	f.both.register(fs)
-	fs.StringArrayVar(&f.one[0], "a-to-b", nil, "KEY=VALUE: that flag for one direction")
-	fs.StringArrayVar(&f.one[1], "b-to-a", nil, "the same for the other direction")
-	fs.StringVar(&f.plan, "plan", "", "JSON file of the link, which flags change")
+func (f *linkFlags) register(fs *pflag.FlagSet, seed *uint64) {
+	f.both.register(fs, seed, &f.plan, func(fs *pflag.FlagSet) {
+		fs.StringArrayVar(&f.one[0], "a-to-b", nil, "KEY=VALUE: that flag for one direction")
+		fs.StringArrayVar(&f.one[1], "b-to-a", nil, "the same for the other direction")
+	})
 }
 
 // links returns the models of both directions: the plan, changed by the flags for both directions,

@@ -138,9 +138,6 @@ type command struct {
 	make func() *cobra.Command
 }
 
-// Root returns the program with all commands, for what writes its manual.
-func Root() *cobra.Command { return newRoot(nil, strings.NewReader(""), io.Discard, io.Discard) }
-
 // newRoot returns the program that is called with args. If the first of them is a command, it has
 // only this one: to make all, with their flags, takes a tenth of the start.
 func newRoot(args []string, stdin io.Reader, stdout, stderr io.Writer) *cobra.Command {
@@ -154,7 +151,7 @@ func newRoot(args []string, stdin io.Reader, stdout, stderr io.Writer) *cobra.Co
 			"cost under other timers. It runs a userspace TCP with a timer for each segment,\n" +
 			"over TUN and in virtual time, and measures timing wheels.\n\n" +
 			"It exits with 0 on success, 1 on failure, 2 for a wrong call, and 3 if it found\n" +
-			"a violation. Terms are explained by 'tcpwheel glossary'.",
+			"a violation. 'tcpwheel help terms' explains the terms.",
 		Example:       "  tcpwheel demo\n  tcpwheel analyze sample:burst\n  tcpwheel wheel bench --schemes scheme6,runtime --n 1000",
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -180,6 +177,7 @@ func newRoot(args []string, stdin io.Reader, stdout, stderr io.Writer) *cobra.Co
 		for _, c := range commands {
 			root.AddCommand(c.make())
 		}
+		root.AddCommand(newTopics()...)
 		root.InitDefaultCompletionCmd()
 		root.Flags().BoolP("version", "v", false, "version for tcpwheel")
 	}
@@ -196,6 +194,7 @@ func newRoot(args []string, stdin io.Reader, stdout, stderr io.Writer) *cobra.Co
 // rejectWrongCalls makes wrong calls fail: cobra would print the help of a group and succeed.
 func rejectWrongCalls(cmd *cobra.Command) {
 	switch {
+	case cmd.IsAdditionalHelpTopicCommand():
 	case cmd.HasSubCommands():
 		cmd.Args = cobra.ArbitraryArgs
 		cmd.RunE = unknownCommand
@@ -240,8 +239,8 @@ func noArguments(cmd *cobra.Command, args []string) error {
 func newHelp() *cobra.Command {
 	return &cobra.Command{
 		Use:     "help [command]",
-		Short:   "help about any command",
-		Long:    "Help prints the help of a command, as its flag --help does.",
+		Short:   "help about any command, and topics",
+		Long:    "Help prints the help of a command, as its flag --help does, or a topic:\npolicies, links or terms.",
 		Example: "  tcpwheel help wheel bench",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			about, rest, err := cmd.Root().Find(args)

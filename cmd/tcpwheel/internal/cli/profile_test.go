@@ -27,9 +27,14 @@ func BenchmarkProfile(b *testing.B) {
 	if err != nil || len(captures) == 0 {
 		b.Fatalf("no captures in %s: %v", *profiled, err)
 	}
-	// A call is repeated for some time: captures for longer, so that the profile is mostly of them.
-	call := func(seconds int, args ...string) {
+	// Work is repeated for some time: captures for longer, so that the profile is mostly of them.
+	repeat := func(seconds int, work func()) {
 		for start := time.Now(); time.Since(start) < time.Duration(seconds)*time.Second; {
+			work()
+		}
+	}
+	call := func(args ...string) func() {
+		return func() {
 			var report bytes.Buffer
 			if status := run(args, bytes.NewReader(nil), io.Discard, &report); status != exitOK {
 				b.Fatalf("tcpwheel %v: status %d: %s", args, status, &report)
@@ -38,10 +43,15 @@ func BenchmarkProfile(b *testing.B) {
 	}
 	for b.Loop() {
 		for _, capture := range captures {
-			call(20, "analyze", "-j", "1", capture)
+			repeat(20, call("analyze", "-j", "1", capture))
 		}
-		call(5, "replay", filepath.Join("..", "..", "pcaps", "samples", "burst", "a.pcapng.gz"))
-		call(5, "sim", "bench", "--flows", "100", "--segments", "200000", "--runs", "1")
-		call(10, "sim", "bench", "--flows", "10000", "--rate", "1e10", "--loss", "0.001", "--segments", "200000", "--runs", "1")
+		repeat(5, call("replay", "sample:burst/a.pcapng.gz"))
+		for i, c := range countedFlows {
+			repeat([]int{10, 5}[i], func() {
+				for _, rexmit := range []string{"per-segment", "restart"} {
+					c.run(b, rexmit, 200_000)
+				}
+			})
+		}
 	}
 }

@@ -68,18 +68,6 @@ func durationFlag(fs *pflag.FlagSet, to *time.Duration, name, value, about strin
 	quantityFlag(fs, to, quantity.ParseDuration, "duration", name, value, about)
 }
 
-func rateFlag(fs *pflag.FlagSet, to *quantity.Rate, name, value, about string) {
-	quantityFlag(fs, to, quantity.ParseRate, "rate", name, value, about)
-}
-
-func probabilityFlag(fs *pflag.FlagSet, to *float64, name, value, about string) {
-	quantityFlag(fs, to, quantity.ParseProbability, "probability", name, value, about)
-}
-
-func countFlag(fs *pflag.FlagSet, to *uint64, name, value, about string) {
-	quantityFlag(fs, to, quantity.ParseCount, "count", name, value, about)
-}
-
 // parseNumbers reads whole numbers such as 1000 or 1e6. what names them in errors.
 func parseNumbers(what string, list []string) (numbers []int, err error) {
 	for _, text := range list {

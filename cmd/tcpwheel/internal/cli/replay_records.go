@@ -190,19 +190,6 @@ func (r *replaying) writeJSON() error {
 	if err := r.writeRefusals(enc); err != nil {
 		return err
 	}
-	if r.scripts {
-		for _, x := range r.results {
-			err := enc.Encode(struct {
-				Type   string               `json:"type"`
-				File   string               `json:"file"`
-				Conn   int                  `json:"conn"`
-				Script *replay.CapturedConn `json:"script"`
-			}{"script", x.File, x.ID, x.Captured})
-			if err != nil {
-				return err
-			}
-		}
-	}
 	if err := encodeAll(enc, r.records()); err != nil {
 		return err
 	}

@@ -29,9 +29,6 @@ func (r *replaying) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if r.corpus.parquet != "" {
-		return r.tables(cmd, objects)
-	}
 	r.first = map[string]wheel.Time{}
 	var (
 		failed error
@@ -70,10 +67,7 @@ func (r *replaying) run(cmd *cobra.Command, args []string) error {
 
 // write writes what is known of all files.
 func (r *replaying) write() error {
-	switch {
-	case r.validating:
-		return r.validate()
-	case r.wire:
+	if r.wire {
 		return r.printWires()
 	}
 	var err error
@@ -148,7 +142,7 @@ func (r *replaying) read(cmd *cobra.Command, o *corpus.Object) (err error) {
 			r.conn(shown, c, s, err)
 		}
 	}})
-	r.stats, err = readCapture(cmd, o, r.progress, rec.ICMP, func(p *capture.Packet) error {
+	r.stats, err = readCapture(cmd, o, nil, rec.ICMP, func(p *capture.Packet) error {
 		if !begun {
 			r.first[shown], begun = p.Time.Add(-p.Since), true
 		}
@@ -187,9 +181,6 @@ func (r *replaying) refuse(key connKey, why error) {
 func (r *replaying) replay(ctx context.Context, file string, results []*replay.Result) error {
 	if r.wire {
 		return nil // only the open loop runs
-	}
-	if r.progress != nil {
-		return r.study.RunAll(ctx, results, func() {})
 	}
 	var done atomic.Int64
 	status := statusLine{w: r.stderr}

@@ -94,7 +94,7 @@ func TestReplayOfPublicCaptures(t *testing.T) {
 			} else if _, err := csv.NewReader(strings.NewReader(out)).ReadAll(); err != nil {
 				t.Error(err)
 			}
-			if status, out, talk := replay("--wire", "--html", page); status != exitOK && status != exitFailed {
+			if status, out, talk := replay("--wire"); status != exitOK && status != exitFailed {
 				t.Errorf("--wire: status %d: %s%s", status, out, talk)
 			}
 		})

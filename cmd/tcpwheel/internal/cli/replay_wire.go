@@ -3,44 +3,47 @@ package cli
 import (
 	"cmp"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 
 	"tcpwheel/internal/quantity"
-	"tcpwheel/internal/record"
+	"tcpwheel/netstack/tcp"
 	"tcpwheel/pcaps/replay"
-	pages "tcpwheel/pcaps/report"
+	"tcpwheel/pcaps/track"
 )
 
-// wireRecord is an end in an open loop.
-type wireRecord struct {
-	Type string `json:"type"`
-	connKey
-	End        string   `json:"end" help:"client or server: the end that the engine stands for"`
-	Policy     string   `json:"policy"`
-	Model      string   `json:"model" help:"the captured timers, unknown if no model explains them"`
-	First      int      `json:"first_transmissions"`
-	FirstRight int      `json:"first_within_1ms" help:"no more than 1 ms off"`
-	Again      int      `json:"retransmissions"`
-	AgainRight int      `json:"retransmissions_within_1ms" help:"no more than 1 ms off"`
-	More       int      `json:"not_captured" head:"more" help:"retransmissions that the captured end did not send"`
-	Median     *float64 `json:"median_s" help:"how far first transmissions are off; null without any"`
-	P95        *float64 `json:"p95_s"`
-	Want       string   `json:"divergence_captured,omitempty" help:"the first event that differs, as captured"`
-	Got        string   `json:"divergence_sent,omitempty" help:"that event as the engine has it"`
-
-	// What people read in a table.
-	Name    string `json:"-" head:"conn"`
-	FirstOf string `json:"-" head:"first <= 1 ms" cell:"number"`
-	AgainOf string `json:"-" head:"again" cell:"number"`
+// wireEnd is an end of a captured connection, and what an engine sent that was fed what this end
+// received.
+type wireEnd struct {
+	of     *replay.Result
+	end    int // 0 for the client
+	policy string
+	*replay.WireOutcome
 }
 
-var wireLayout = record.NewLayout[wireRecord]("%5Name %-6end %-20policy%14FirstOf%11AgainOf%6not_captured%8median_s%8p95_s")
+// printWires compares two senders: the captured one, and an engine that receives the same packets.
+func (r *replaying) printWires() error {
+	ends, err := r.runWires()
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	r.writeHead(&b, quantity.Count(len(ends), "open loop"))
+	if len(ends) > 0 {
+		r.wireTable(&b, ends)
+	}
+	if _, err := r.stdout.Write([]byte(b.String())); err != nil {
+		return err
+	}
+	if r.lossy > 0 && len(ends) == 0 {
+		return fmt.Errorf("replay: none of %s with losses has an open loop", quantity.Count(r.lossy, "connection"))
+	}
+	return nil
+}
 
 // runWires runs the open loop of each end that had losses under each policy. The results are in the
 // order of files, and in a file by the number of the connection.
-func (r *replaying) runWires() (all []pages.WireEnd, err error) {
+func (r *replaying) runWires() (all []wireEnd, err error) {
 	order := map[string]int{}
 	for _, x := range r.results {
 		if _, ok := order[x.File]; !ok {
@@ -60,7 +63,7 @@ func (r *replaying) runWires() (all []pages.WireEnd, err error) {
 			}
 			for i, o := range ends {
 				if o != nil {
-					all = append(all, pages.WireEnd{Result: x, End: i, Policy: r.study.Choices[c].Text, Outcome: o})
+					all = append(all, wireEnd{x, i, r.study.Choices[c].Text, o})
 				}
 			}
 		}
@@ -68,87 +71,42 @@ func (r *replaying) runWires() (all []pages.WireEnd, err error) {
 	return all, nil
 }
 
-// printWires compares two senders: the captured one, and an engine that receives the same packets.
-func (r *replaying) printWires() error {
-	ends, err := r.runWires()
-	if err != nil {
-		return err
+// wireTable prints how many transmissions of the engines are as captured, within 1 ms, and the
+// first that is not.
+func (r *replaying) wireTable(b *strings.Builder, ends []wireEnd) {
+	var results []*replay.Result
+	for i := range ends {
+		results = append(results, ends[i].of)
 	}
-	switch {
-	case r.asJSON:
-		err = r.writeWireJSON(ends)
-	case r.asCSV:
-		err = record.WriteCSV(r.stdout, r.wireRecords(ends))
-	default:
-		err = r.writeWireTable(ends)
-	}
-	if err == nil && r.html != "" {
-		page := pages.Wires{Ends: ends, Conns: r.conns, Lossy: r.lossy, Refusals: r.pageRefusals(), First: r.firstOf}
-		err = writeWhole(r.html, page.Write)
-	}
-	if err == nil && r.lossy > 0 && len(ends) == 0 {
-		err = fmt.Errorf("replay: none of %s with losses has an open loop", quantity.Count(r.lossy, "connection"))
-	}
-	return err
-}
-
-// wireRecordOf is the record of an end.
-func (r *replaying) wireRecordOf(e *pages.WireEnd) wireRecord {
-	x, o := e.Result, e.Outcome
-	rec := wireRecord{
-		Type: "wire", connKey: connKeyOf(x), End: endNames[e.End], Policy: e.Policy, Model: x.Model, First: o.First, FirstRight: o.FirstRight,
-		Again: o.Retransmissions, AgainRight: o.RetransmissionsRight, More: o.More,
-	}
-	if o.First > 0 {
-		rec.Median, rec.P95 = record.Seconds(o.Median), record.Seconds(o.P95)
-	}
-	if d := o.Divergence; d != nil {
-		rec.Want, rec.Got = pages.EventText(x.Captured, d.Want, r.firstOf(x)), pages.EventText(x.Captured, d.Got, r.firstOf(x))
-	}
-	return rec
-}
-
-func (r *replaying) wireRecords(ends []pages.WireEnd) iter.Seq[wireRecord] {
-	return func(yield func(wireRecord) bool) {
-		for i := range ends {
-			if !yield(r.wireRecordOf(&ends[i])) {
-				return
-			}
+	b.WriteByte('\n')
+	name := namesOf(b, results)
+	const row = "%5s %-6s %-20s%14s%11s%6v%8s%8s\n"
+	fmt.Fprintf(b, row, "conn", "end", "policy", "first <= 1 ms", "again", "more", "median", "p95")
+	for _, e := range ends {
+		median, p95 := "-", "-"
+		if e.First > 0 {
+			median, p95 = track.SpanText(e.Median), track.SpanText(e.P95)
+		}
+		b.WriteString(longPolicy(&e.policy, 20, 13))
+		fmt.Fprintf(b, row, name(e.of), endNames[e.end], e.policy, fmt.Sprintf("%d/%d", e.FirstRight, e.First),
+			fmt.Sprintf("%d/%d", e.RetransmissionsRight, e.Retransmissions), e.More, median, p95)
+		if d := e.Divergence; d != nil {
+			fmt.Fprintf(b, "      captured %s\n      sent     %s\n", r.eventText(e.of, d.Want), r.eventText(e.of, d.Got))
 		}
 	}
+	b.WriteString("\nfirst: first transmissions no more than 1 ms off; again: retransmissions\n" +
+		"more: retransmissions of the engine that were not captured\n" +
+		"median, p95: how far all are off; captured, sent: the first that differs\n")
 }
 
-func (r *replaying) writeWireTable(ends []pages.WireEnd) error {
-	var b strings.Builder
-	r.writeHead(&b, quantity.Count(len(ends), "open loop"))
-	if len(ends) > 0 {
-		var results []*replay.Result
-		for i := range ends {
-			results = append(results, ends[i].Result)
-		}
-		b.WriteByte('\n')
-		name := namesOf(&b, results)
-		b.WriteString(wireLayout.Head())
-		for i := range ends {
-			rec := r.wireRecordOf(&ends[i])
-			rec.Name, rec.FirstOf, rec.AgainOf = name(ends[i].Result), fmt.Sprintf("%d/%d", rec.FirstRight, rec.First), fmt.Sprintf("%d/%d", rec.AgainRight, rec.Again)
-			b.WriteString(longPolicy(&rec.Policy, 20, 13) + wireLayout.Row(&rec))
-			if ends[i].Outcome.Divergence != nil {
-				fmt.Fprintf(&b, "      captured %s\n      sent     %s\n", rec.Want, rec.Got)
-			}
-		}
+// eventText describes a packet of a captured connection. It is "nothing" for no packet.
+func (r *replaying) eventText(x *replay.Result, e *replay.Event) string {
+	if e == nil {
+		return "nothing"
 	}
-	_, err := r.stdout.Write([]byte(b.String()))
-	return err
-}
-
-func (r *replaying) writeWireJSON(ends []pages.WireEnd) error {
-	enc := newJSONLines(r.stdout)
-	if err := r.writeRefusals(enc); err != nil {
-		return err
+	text := fmt.Sprintf("%.6f s %v %d:%d", x.Captured.Seconds(e.At, r.firstOf(x)), e.Flags, e.Start, e.End)
+	if e.Flags.Has(tcp.ACK) {
+		text += fmt.Sprintf(" ack %d", e.Ack)
 	}
-	if err := encodeAll(enc, r.wireRecords(ends)); err != nil {
-		return err
-	}
-	return enc.Encode(r.connCounts())
+	return text
 }

@@ -3,8 +3,6 @@
 package cli
 
 import (
-	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -20,16 +18,10 @@ import (
 	"tcpwheel/internal/quantity"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/pcaps/samples"
-	"tcpwheel/pcaps/truth"
-	"tcpwheel/tun/kerneltruth"
 )
 
 func newSamples() *cobra.Command {
-	var (
-		only   []string
-		anew   bool
-		asJSON bool
-	)
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "samples [DIR]",
 		Short: "list the built-in captures and traces, or write them to files",
@@ -51,13 +43,6 @@ func newSamples() *cobra.Command {
 			switch {
 			case asJSON && len(args) > 0:
 				return usage(cmd, errors.New("samples: --json with a directory"))
-			case anew && len(args) == 0:
-				return usage(cmd, errors.New("samples: --make without a directory"))
-			case anew:
-				if err := needLinux("samples --make", namespaces); err != nil {
-					return err
-				}
-				return makeSamples(cmd.Context(), args[0], only, cmd.ErrOrStderr())
 			case len(args) == 1 && isSample(args[0]):
 				return &usageError{
 					err:  fmt.Errorf("samples: %q is a sample, want a directory", args[0]),
@@ -70,14 +55,6 @@ func newSamples() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per line")
-	// For maintainers: needs root and DIR/scenarios.json.
-	cmd.Flags().BoolVar(&anew, "make", false, "make the samples of DIR again")
-	cmd.Flags().StringSliceVar(&only, "only", nil, "only these")
-	for _, name := range []string{"make", "only"} {
-		if err := cmd.Flags().MarkHidden(name); err != nil {
-			panic("BUG: " + err.Error())
-		}
-	}
 	return cmd
 }
 
@@ -187,85 +164,4 @@ func makeWhole(name string, fill func(part string) error) error {
 		os.RemoveAll(part)
 	}
 	return err
-}
-
-// makeSamples makes samples from the scenarios in the directory.
-func makeSamples(ctx context.Context, dir string, only []string, talk io.Writer) error {
-	text, err := os.ReadFile(filepath.Join(dir, "scenarios.json"))
-	if err != nil {
-		return err
-	}
-	all, err := kerneltruth.ParseScenarios(text)
-	if err != nil {
-		return err
-	}
-	wanted := map[string]bool{}
-	for _, name := range only {
-		wanted[name] = true
-	}
-	for _, s := range all {
-		if len(only) > 0 && !wanted[s.Name] {
-			continue
-		}
-		delete(wanted, s.Name)
-		fmt.Fprintf(talk, "tcpwheel: samples: %s\n", s.Name)
-		if err := kerneltruth.Run(ctx, s, filepath.Join(dir, s.Name)); err != nil {
-			return err
-		}
-	}
-	for name := range wanted {
-		return fmt.Errorf("samples: no scenario %q", name)
-	}
-	return writeReadme(dir, all)
-}
-
-const readmeHead = `# Sample captures
-
-Captures of connections between two Linux kernels over an emulated link, made by this project. The losses are known, and
-so is the cause of each retransmission.
-
-Make all of them again, as root, by
-
-` + "```text\nmake samples\n```" + `
-
-or one by ` + "`go run ./cmd/tcpwheel samples --make --only NAME pcaps/samples`" + `. [scenarios.json](scenarios.json) describes
-each. The same command writes this file. Time stamps and ports differ each time; losses given by bytes do not.
-
-| file | content |
-|---|---|
-| ` + "`a.pcapng.gz`, `b.pcapng.gz`" + ` | capture at each end; a is 10.77.1.1 or fd77:1::1, b is 10.77.2.1 or fd77:2::1 |
-| ` + "`middle.pcapng.gz`" + ` | capture at the router between them, on a's side, if there is one |
-| ` + "`fates.jsonl.gz`" + ` | log of the link at a: the fate of each packet, as in [docs/link.md](../../docs/link.md) |
-| ` + "`far-fates.jsonl.gz`" + ` | log of the link between the router and b |
-| ` + "`kernel.jsonl.gz`" + ` | each retransmission with its cause, and the counters, by the kernels |
-| ` + "`analyze.golden`" + ` | output of ` + "`tcpwheel analyze --all`" + `; ` + "`go test ./cmd/tcpwheel/internal/cli -update`" + ` rewrites it |
-`
-
-// writeReadme describes how each sample was made.
-func writeReadme(dir string, all []kerneltruth.Scenario) error {
-	var b strings.Builder
-	b.WriteString(readmeHead)
-	for _, s := range all {
-		k, err := truth.Load(os.DirFS(filepath.Join(dir, s.Name)))
-		if err != nil {
-			return fmt.Errorf("%s: %w", s.Name, err)
-		}
-		fmt.Fprintf(&b, "\n## %s\n\n%s.\n\nLinux %s, `tcpwheel samples --make --only %s pcaps/samples`\n\n| file | bytes | SHA-256 |\n|---|---|---|\n",
-			s.Name, strings.ToUpper(s.About[:1])+s.About[1:], k.Release, s.Name)
-		names, err := filepath.Glob(filepath.Join(dir, s.Name, "*.gz"))
-		if err != nil {
-			return err
-		}
-		for _, name := range names {
-			data, err := os.ReadFile(name)
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(&b, "| %s | %d | `%x` |\n", filepath.Base(name), len(data), sha256.Sum256(data))
-		}
-		if k.Unmatched > 0 {
-			return errors.New(s.Name + ": the kernel's trace lacks retransmissions: make it again")
-		}
-	}
-	return os.WriteFile(filepath.Join(dir, "README.md"), []byte(b.String()), 0o666)
 }

@@ -17,9 +17,7 @@ func TestWrongWords(t *testing.T) {
 		up + "--policy per-segmnt@1ms":            "per-segment",
 		"demo --lanes gvizor":                     "gvisor",
 		"replay --policy linus sample:burst":      "linux",
-		"sim bench --policy bds":                  "bsd",
-		up + "--cc cubik":                         "cubic",
-		"sim bench --control vegsa":               "vegas",
+		up + "--policy linux+cc=cubik":            "cubic",
 		up + "--loss bernouli:0.1":                "bernoulli",
 		up + "--rate trace:sample:celular":        "cellular",
 		"wheel bench --schemes shceme6":           "scheme6",
@@ -29,7 +27,6 @@ func TestWrongWords(t *testing.T) {
 		"experiment show expiri":                  "expiry",
 		"experiment run expiry --set tikcs=[1ms]": "ticks",
 		"demo --actions 2s:tial=1":                "tail",
-		"glossary tlo":                            "TLP",
 	} {
 		var out, talk bytes.Buffer
 		status := run(strings.Fields(line), strings.NewReader(""), &out, &talk)

@@ -15,12 +15,11 @@ func needLinux(what, why string) error {
 		return nil
 	}
 	return &usageError{err: fmt.Errorf("%s needs Linux for %s, and this is %s: "+
-		"demo, analyze, replay, experiment, script and accuracy run on every system", what, why, system)}
+		"demo, analyze, replay, experiment and script run on every system", what, why, system)}
 }
 
 // What commands use of Linux.
 const (
-	tunDevices    = "its TUN devices"
-	namespaces    = "TUN devices in network namespaces"
-	packetSockets = "its packet sockets"
+	tunDevices = "its TUN devices"
+	namespaces = "TUN devices in network namespaces"
 )

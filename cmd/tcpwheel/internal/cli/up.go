@@ -60,7 +60,8 @@ func newUp() *cobra.Command {
 			"A comment on each packet that a timer of our TCP sent names the timer, when it\n" +
 			"was armed, and how late it was. Super-segments are captured whole. Packets are\n" +
 			"dropped from the capture, counted and reported, if the file is too slow." + "\n\n" +
-			siteHelp,
+			"The link's flags put an emulated link between kernel and stack, the same in both\n" +
+			"directions, or with --plan different ones.",
 		DisableFlagsInUseLine: true,
 		Example: "  tcpwheel up --tun wheel0 --host-addr 10.7.0.1/24 --addr 10.7.0.2/24\n" +
 			"  tcpwheel up --rootless --loss 2% -- curl -so page http://10.7.0.2/bytes/9999",

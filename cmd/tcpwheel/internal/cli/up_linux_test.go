@@ -26,11 +26,21 @@ import (
 	"tcpwheel/tun/up"
 )
 
-// With this variable set, the test binary is the command.
+// With this variable set, the test binary is the command. If it is "peak", the command ends with a
+// line about its memory. The kernel's count for a child begins with that of the test.
 const asCommand = "TCPWHEEL_TEST_AS_COMMAND"
 
 func init() {
-	if os.Getenv(asCommand) != "" {
+	switch os.Getenv(asCommand) {
+	case "":
+	case "peak":
+		collectLate()
+		status := run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+		text, _ := os.ReadFile("/proc/self/status")
+		_, peak, _ := strings.Cut(string(text), "VmHWM:")
+		fmt.Fprintf(os.Stderr, "peak %s kB\n", strings.Fields(peak)[0])
+		os.Exit(status)
+	default:
 		Main()
 	}
 }

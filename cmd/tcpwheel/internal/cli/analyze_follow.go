@@ -1,0 +1,283 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tcpwheel/internal/record"
+	"tcpwheel/pcaps/capture"
+	"tcpwheel/pcaps/corpus"
+	"tcpwheel/pcaps/track"
+	"tcpwheel/wheel"
+)
+
+// checkFollow returns what is wrong with a call that has --follow. changed reports whether a flag
+// was given.
+func (a *analysis) checkFollow(changed func(flag string) bool, files []string) error {
+	if !a.following {
+		return nil
+	}
+	if len(files) != 1 {
+		return fmt.Errorf("analyze: --follow reads one file or -, and %d were given", len(files))
+	}
+	if info, err := os.Stat(files[0]); err == nil && info.IsDir() {
+		return fmt.Errorf("analyze: --follow reads one file or -, and %s is a directory", files[0])
+	}
+	for _, other := range []string{"csv", "csv-conns", "annotate", "all", "shard"} {
+		if changed(other) {
+			return fmt.Errorf("analyze: --follow and --%s, want one of them", other)
+		}
+	}
+	if !changed("max-conns") {
+		a.maxConns = followedConns
+	}
+	return nil
+}
+
+const (
+	// followedConns is the default of --max-conns with --follow: some 200 MB on a busy host.
+	followedConns = 1 << 14
+
+	// followedEpisodes is how many settled episodes of a flow are kept for a page.
+	followedEpisodes = 1 << 12
+
+	// growthPause is how often a file is looked at for growth.
+	growthPause = 100 * time.Millisecond
+
+	// drainTime is how long what a pipe still holds is read after the end was asked for.
+	drainTime = 300 * time.Millisecond
+)
+
+// live is what a run with --follow has in addition.
+type live struct {
+	ended context.Context // the caller wants the summary
+	begun bool            // the heading of the lines is printed
+	kept  map[*track.Flow][]*track.Episode
+}
+
+// newLive makes the signals that would interrupt cmd end the stream alone.
+func newLive(cmd *cobra.Command) *live {
+	ended := cmd.Context()
+	cmd.SetContext(context.WithoutCancel(ended))
+	return &live{ended: ended, kept: map[*track.Flow][]*track.Episode{}}
+}
+
+// recoveryLine is a recovery as a line of text.
+type recoveryLine struct {
+	track.EpisodeRecord
+	Clock string `json:"-" head:"time"`
+	Ends  string `json:"-" head:"connection"`
+}
+
+var recoveryLayout = record.NewLayout[recoveryLine]("%-12Clock  %-7kind %6spurious %7t_rec_s %7time_lost_s  %Ends")
+
+// recoveryObject is a recovery as a line of JSON, with OpenTelemetry's name of its kind.
+type recoveryObject struct {
+	*track.EpisodeRecord
+	Type string `json:"network.tcp.retransmit.type,omitempty"`
+}
+
+// retransmitTypes are OpenTelemetry's names of kinds. It has none for the others.
+var retransmitTypes = map[string]string{
+	track.Fast.String(): "fast", track.TLP.String(): "tail_loss_probe", track.RTO.String(): "timeout", track.SYN.String(): "timeout",
+}
+
+// print prints a recovery that has settled, at once.
+func (l *live) print(a *analysis, r *track.EpisodeRecord) error {
+	if a.asJSON {
+		o := recoveryObject{r, retransmitTypes[r.Kind]}
+		if r.Spurious == track.Spurious.String() {
+			o.Type = "spurious"
+		}
+		return a.enc.Encode(o)
+	}
+	line := recoveryLine{EpisodeRecord: *r, Ends: r.Src + " > " + r.Dst}
+	if at, err := time.Parse(time.RFC3339Nano, r.Retransmission); err == nil {
+		line.Clock = at.Local().Format("15:04:05.000")
+	}
+	text := recoveryLayout.Row(&line)
+	if !l.begun {
+		l.begun = true
+		text = recoveryLayout.Head() + text
+	}
+	_, err := io.WriteString(a.stdout, text)
+	return err
+}
+
+// follow is read for a stream: recoveries go to the summary when they settle.
+func (a *analysis) follow(cmd *cobra.Command, o *corpus.Object, s *summary, rep *fileReport) error {
+	var (
+		mu    sync.Mutex // of all that follows, and of s
+		wrong error
+		over  bool
+		last  wheel.Time // the latest packet
+		heard = time.Now()
+	)
+	tracker := track.New(track.Config{
+		MaxConns: a.maxConns, Event: rep.event(), Reuse: rep == nil,
+		Settled: func(c *track.Conn, f *track.Flow, e *track.Episode) {
+			s.first = c.Origin
+			if wrong != nil || !a.filter.hasConn(c, s.first) || !a.filter.hasTime(e.Seen, s.first) {
+				return
+			}
+			wrong = s.episode(c, f, e)
+			// The connection counts as lossy by one of them. A page shows all.
+			if kept := a.live.kept[f]; len(kept) == 0 || rep != nil && len(kept) < followedEpisodes {
+				a.live.kept[f] = append(kept, e)
+			}
+		},
+		Done: func(c *track.Conn) {
+			s.first = c.Origin
+			for i := range c.Flows {
+				f := &c.Flows[i]
+				f.Episodes = a.live.kept[f]
+				delete(a.live.kept, f)
+			}
+			skipped := s.skips(c)
+			if wrong == nil && !skipped {
+				wrong = s.add(c)
+			}
+			rep.done(c, !skipped, func(*track.Episode) bool { return true })
+		},
+	})
+	icmp := func(e capture.ICMPError) {
+		mu.Lock()
+		defer mu.Unlock()
+		tracker.ICMP(e)
+	}
+	take := func(batch []capture.Packet, stats capture.Stats) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if over {
+			return io.EOF
+		}
+		for i := range batch {
+			tracker.Add(&batch[i])
+			last = batch[i].Time
+		}
+		s.stats, heard = stats, time.Now()
+		return wrong
+	}
+	read := func() error {
+		r, done, err := a.openLive(cmd, o)
+		if err != nil {
+			return err
+		}
+		defer done()
+		r.OnICMPError(icmp)
+		for {
+			batch, err := r.NextBatch(math.MaxInt)
+			if err := cmp.Or(take(batch, r.Stats()), err); err != nil {
+				return err
+			}
+		}
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- track.Guard(read) }()
+	err := a.live.wait(ended, func(now time.Time) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if silent := now.Sub(heard); last != 0 && silent > 0 {
+			tracker.Advance(last.Add(silent))
+		}
+		return wrong
+	})
+	mu.Lock()
+	defer mu.Unlock()
+	over = true
+	tracker.Close()
+	s.evicted = tracker.Evicted()
+	switch {
+	case wrong != nil:
+		return &outputError{wrong}
+	case errors.Is(err, io.EOF):
+		return nil
+	}
+	return err
+}
+
+// wait calls advance each second until that fails or the reader has ended, and returns the error. If
+// the end was asked for and the reader goes on, it returns nil after drainTime.
+func (l *live) wait(ended <-chan error, advance func(now time.Time) error) error {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-ended:
+			return err
+		case now := <-tick.C:
+			if err := advance(now); err != nil {
+				return err
+			}
+		case <-l.ended.Done():
+			select {
+			case err := <-ended:
+				return err
+			case <-time.After(drainTime):
+				return nil
+			}
+		}
+	}
+}
+
+// openLive opens a stream, or a file that grows.
+func (a *analysis) openLive(cmd *cobra.Command, o *corpus.Object) (r *capture.Reader, done func(), err error) {
+	info, err := os.Stat(o.Name)
+	if o.Name == "-" || err != nil || !info.Mode().IsRegular() {
+		return openCapture(cmd, o, nil)
+	}
+	f, err := os.Open(o.Name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if r, err = capture.NewReader(&growing{File: f, ended: a.live.ended}, o.Name); err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return r, func() { r.Close(); f.Close() }, nil
+}
+
+// growing reads a file, and at its end waits until it grows. It ends when the caller asks for that.
+type growing struct {
+	*os.File
+	ended context.Context
+	read  int64
+}
+
+// Read returns an error if another file has taken the name, or if the file has become shorter.
+func (g *growing) Read(b []byte) (int, error) {
+	for {
+		n, err := g.File.Read(b)
+		g.read += int64(n)
+		if n > 0 || err != io.EOF {
+			return n, err
+		}
+		mine, err := g.File.Stat()
+		if err != nil {
+			return 0, err
+		}
+		named, err := os.Stat(g.Name())
+		switch {
+		case err != nil:
+			return 0, fmt.Errorf("no longer there: %w", errors.Unwrap(err))
+		case !os.SameFile(mine, named):
+			return 0, errors.New("another file has taken its place")
+		case mine.Size() < g.read:
+			return 0, fmt.Errorf("truncated: it has %d bytes, and %d were read", mine.Size(), g.read)
+		}
+		select {
+		case <-g.ended.Done():
+			return 0, io.EOF
+		case <-time.After(growthPause):
+		}
+	}
+}
