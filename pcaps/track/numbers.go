@@ -115,6 +115,9 @@ const (
 	// least timeout (tcp_schedule_loss_probe), with its timers late by a jiffy and more.
 	longestProbe = 230 * time.Millisecond
 
+	// firstTimeout is the timeout without an RTT (RFC 6298 §2 (2.1)).
+	firstTimeout = time.Second
+
 	// firstProbe is the probe timeout without an RTT (RFC 8985 §7.2). ½, 2×: nothing.
 	firstProbe = time.Second
 )
@@ -286,6 +289,17 @@ func (f *Flow) answerTime() time.Duration { return answerDelay + f.lag()/8 }
 // of the 1990s took 2 ms. The timer expires by chance in that time in 1 of 16 recoveries at most.
 func (f *Flow) slowAnswer() time.Duration {
 	return max(f.answerTime(), min(f.RTT.Min/16, 10*time.Millisecond))
+}
+
+// longestAnswer returns how long after an ACK or a packet an answer, or the next packet of a window,
+// may leave: one and a half round trips. Where nothing shows how far Src is, few paths take longer
+// than the first timeout of RFC 6298 §2 (2.1).
+func (f *Flow) longestAnswer(now wheel.Time) time.Duration {
+	rtt := f.medianRTT(now)
+	if !f.sourceRTT.known || rtt == 0 {
+		return firstTimeout
+	}
+	return max(rtt+rtt/2, leastTimeout)
 }
 
 // leastSilence returns the least silence that a retransmission timer can have ended.
