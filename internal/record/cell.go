@@ -145,7 +145,7 @@ func SpanText(d time.Duration) string {
 	for _, u := range []struct {
 		unit time.Duration
 		name string
-	}{{time.Second, "s"}, {time.Millisecond, "ms"}, {time.Microsecond, "µs"}} {
+	}{{8766 * time.Hour, "years"}, {time.Second, "s"}, {time.Millisecond, "ms"}, {time.Microsecond, "µs"}} {
 		if d >= u.unit {
 			return sign + Digits(float64(d)/float64(u.unit)) + " " + u.name
 		}

@@ -31,11 +31,13 @@ func build(c *track.Conn) (*CapturedConn, error) {
 		return nil, refuse("the capture has one direction only: capture at a point that sees both")
 	case c.OptionsCut*mostCut > c.Packets:
 		return nil, refuse("the TCP options of its packets are cut off: capture at least 128 bytes of each packet")
+	case c.Unordered:
+		return nil, refuse("its packets are not in order in the file")
 	case c.End == track.Evicted:
 		return nil, refuse("too many connections were open at once to follow it to its end: raise --max-conns, or filter the capture")
 	}
 	b := &builder{conn: c, facts: c.Facts.Reader(), streams: c.Streams(), captured: &CapturedConn{
-		Vantage: c.Flows[0].Vantage.String(), ClockError: c.ClockBack, facts: c.Facts, handshake: c.Flows[0].HasSYN && c.Flows[1].HasSYN,
+		Vantage: c.Flows[0].Vantage.String(), ClockError: c.ClockBack, origin: c.Origin, facts: c.Facts, handshake: c.Flows[0].HasSYN && c.Flows[1].HasSYN,
 	}}
 	if len(b.streams[0].Sent)+len(b.streams[1].Sent) == 0 {
 		return nil, refuse("neither side sent any data")

@@ -30,6 +30,7 @@ type CapturedConn struct {
 
 	Notes []string `json:"notes,omitempty"` // what the capture leaves open
 
+	origin    wheel.Time // as in track.Conn
 	facts     *track.Facts
 	handshake bool     // both SYNs were captured
 	segments  [2]int64 // how long those of each end are
@@ -96,6 +97,7 @@ type Loss struct {
 	Acked     bool `json:"acked,omitempty"`     // before the retransmission left: nothing was lost
 	Timed     bool `json:"timed,omitempty"`     // no packet caused the retransmission, but a timer
 	Estimated bool `json:"estimated,omitempty"` // the one before was not captured: Sent is a guess
+	Doubtful  bool `json:"doubtful,omitempty"`  // its ACK may have been delayed: see track.Episode
 	OnlyFIN   bool `json:"only_fin,omitempty"`  // nothing but a FIN was lost: no data waited for it
 }
 
@@ -103,7 +105,7 @@ type Loss struct {
 // the capture shows, repaired it, and data waited for it. What was too large for the path does not
 // count: an ICMP error asked for it, and no replayed network drops by size.
 func (l *Loss) Needed() bool {
-	return l.TRec > 0 && !l.Acked && !l.OnlyFIN && l.Spurious != track.Spurious && l.Kind != track.PMTU
+	return l.TRec > 0 && !l.Acked && !l.Doubtful && !l.OnlyFIN && l.Spurious != track.Spurious && l.Kind != track.PMTU
 }
 
 // doubt returns how far the wait for a repair may be off that was not captured at its sender. heard
@@ -153,7 +155,7 @@ func (s *CapturedConn) full(flow int, r *SentRange) bool {
 
 // Seconds returns the time of the capture, since first, that an instant of the replay is.
 func (s *CapturedConn) Seconds(at, first wheel.Time) float64 {
-	return s.Epoch.Add(time.Duration(at)).Sub(first).Seconds()
+	return s.Epoch.Add(time.Duration(at)).Sub(max(first, s.origin)).Seconds()
 }
 
 // Instant returns the instant of the replay that a time of the capture is.

@@ -63,7 +63,7 @@ type GateSummary struct {
 	Gates                  [gates]int    // losses by why they do not count
 
 	// The others, by the first reason that holds.
-	Spurious, OnlyFIN, TooLarge, NotRepaired int
+	Spurious, Doubtful, OnlyFIN, TooLarge, NotRepaired int
 }
 
 // Losses returns the losses of results: each result with the number of a loss.
@@ -90,6 +90,8 @@ func SummarizeGate(results []*Result) (g GateSummary) {
 			g.Captured += l.TRec
 		case l.Spurious == track.Spurious || l.Acked:
 			g.Spurious++
+		case l.Doubtful:
+			g.Doubtful++
 		case l.OnlyFIN:
 			g.OnlyFIN++
 		case l.Kind == track.PMTU:

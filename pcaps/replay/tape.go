@@ -223,7 +223,7 @@ func (b *builder) findLosses(d int) {
 		l := Loss{
 			Flow: d, Start: uint64(max(start, 0)), End: uint64(max(start+int64(e.Bytes), 0)), Try: 1, Kind: e.Kind, Spurious: e.Spurious,
 			Packet: e.DetectedPacket, At: b.virtual(e.Detected), D: e.D, RTT: e.RTT,
-			Retransmissions: e.Total, SpuriousCount: e.SpuriousCount, Estimated: e.Estimated,
+			Retransmissions: e.Total, SpuriousCount: e.SpuriousCount, Estimated: e.Estimated, Doubtful: e.Doubtful,
 		}
 		if l.End <= l.Start {
 			continue

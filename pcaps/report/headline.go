@@ -89,6 +89,7 @@ func because(g *replay.GateSummary) string {
 		many string
 	}{
 		{g.Spurious, "was unnecessary", "were unnecessary"},
+		{g.Doubtful, "may have been none: the ACK may have been delayed", "may have been none: their ACKs may have been delayed"},
 		{g.OnlyFIN, "was a FIN alone, for which no data waited", "were FINs alone, for which no data waited"},
 		{g.TooLarge, "was too large for the path, which no timer changes", "were too large for the path, which no timer changes"},
 		{g.NotRepaired, "has no repair that the capture shows", "have no repair that the capture shows"},

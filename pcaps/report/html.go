@@ -255,7 +255,7 @@ func flowText(f *track.Flow) string {
 			parts = append(parts, quantity.Count(n, noun)+rest)
 		}
 	}
-	if t := &f.RTT; t.Samples > 0 {
+	if t := &f.RTT; t.Samples > 0 && f.MeasuresRTT() {
 		parts = append(parts, fmt.Sprintf("round trip %s to %s, mean %s", track.SpanText(t.Min), track.SpanText(t.Max), track.SpanText(t.Mean)))
 	}
 	if t := f.Timers(); t.Gaps > 0 {

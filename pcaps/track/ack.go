@@ -261,20 +261,25 @@ func (f *Flow) deliverAllowing(end int64, now, at wheel.Time) {
 	}
 }
 
-// deliverAsking delivers the third duplicate ACK for position start if nothing else can have caused
-// a retransmission now: less than a round trip has passed since s was sent, as far as it was
-// measured, and no recovery is under way.
+// deliverAsking delivers the third duplicate ACK for position start if it has caused a
+// retransmission now, and no recovery is under way. It came as soon before as an answer may, or
+// nothing else can have: less than a round trip has passed since s was sent, as far as it was
+// measured.
 func (f *Flow) deliverAsking(s *outstanding, start int64, now, at wheel.Time) {
-	if now.Sub(s.seen) >= f.quickestRTT() || s.missing || f.episode != nil {
+	if f.episode != nil {
 		return
 	}
+	nothingElse := now.Sub(s.seen) < f.quickestRTT() && !s.missing
 	dups := f.view.dupACKs
 	for a := f.pending.first; a != nil && a.pos <= start; a = a.next {
-		if a.pos == start && a.dup {
-			if dups++; dups == 3 {
+		if a.pos != start || !a.dup {
+			continue
+		}
+		if dups++; dups == 3 {
+			if nothingElse || a.seen.Add(f.lag()-f.answerTime()) <= now {
 				f.deliverCause(a, now, at)
-				return
 			}
+			return
 		}
 	}
 }

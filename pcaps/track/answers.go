@@ -44,6 +44,9 @@ func (f *Flow) explainSent(e *Episode, r *Retransmission) string {
 
 // explainLost says what the verdict rests on.
 func (f *Flow) explainLost(e *Episode, r *Retransmission) string {
+	if e.Doubtful {
+		return fmt.Sprintf("lost: undecided: packet %d comes as soon after the copy as the ACK of a duplicate, and the ACK of the first transmission may have been delayed for up to %s", r.DelayedACK, SpanText(usualMaxAckDelay))
+	}
 	if r.Spurious == Undecided {
 		return "lost: undecided: nothing captured shows whether an earlier transmission arrived"
 	}
@@ -97,6 +100,8 @@ func (f *Flow) explainWait(e *Episode) string {
 		return "waited: no: a FIN alone was retransmitted, and no data was behind it"
 	case e.Gap != NoGap:
 		return "waited: not measurable"
+	case e.Doubtful:
+		return "waited: not known: a segment that arrived held nothing back"
 	case e.Kind == Probe:
 		return "waited: no: the receiver's window was closed"
 	case e.Spurious == Spurious:

@@ -20,6 +20,7 @@ type senderClock struct {
 	before  time.Duration
 	since   wheel.Time
 	windows int
+	votes   [len(ticks)]uint16 // while tick is unknown: packets that agree with each of ticks
 }
 
 // ticks are the timestamp clocks of known stacks.
@@ -37,6 +38,7 @@ func (c *senderClock) sent(ts uint32, now wheel.Time) wheel.Time {
 	}
 	n := int64(int32(ts - c.ts))
 	if c.tick == 0 {
+		c.vote(n, now)
 		c.learn(n, now)
 	}
 	if c.tick == 0 || n < 0 {
@@ -61,6 +63,53 @@ func (c *senderClock) sent(ts uint32, now wheel.Time) wheel.Time {
 		return now
 	}
 	return now.Add(-late + c.tick/2)
+}
+
+// vote counts a packet, n ticks after c.at, for the clocks that it agrees with, within a quarter. A
+// queue delays some packets, and seldom many by the same factor.
+func (c *senderClock) vote(n int64, now wheel.Time) {
+	passed := now.Sub(c.at)
+	if n < clockTicks/2 || n > 1<<20 {
+		return
+	}
+	for i, tick := range ticks[:] {
+		if all := time.Duration(n) * tick; (passed - all).Abs() <= all/4 {
+			c.votes[i] = min(c.votes[i]+1, 1<<12)
+		}
+	}
+}
+
+// likely returns the tick, or else 1 ms or less if most packets agree with that, else 0. Queues make
+// a clock look slower than it is, so that a slower one must be known.
+func (c *senderClock) likely() time.Duration {
+	if c.tick != 0 {
+		return c.tick
+	}
+	best, others := 0, uint16(0)
+	for i := range ticks {
+		if c.votes[i] > c.votes[best] {
+			best = i
+		}
+	}
+	for i := range ticks {
+		if i != best {
+			others = max(others, c.votes[i])
+		}
+	}
+	if c.votes[best] == 0 || c.votes[best] < 2*others || ticks[best] > time.Millisecond {
+		return 0
+	}
+	return ticks[best]
+}
+
+// between returns the time between two packets of a clock of 100 Hz or more, within a tick, from
+// their timestamps; ok is false without such a clock.
+func (c *senderClock) between(first, second uint32) (d, tick time.Duration, ok bool) {
+	n := int64(int32(second - first))
+	if tick = c.likely(); tick == 0 || tick > coarsestTick || n < 0 || n > 1<<20 {
+		return 0, 0, false
+	}
+	return time.Duration(n) * tick, tick, true
 }
 
 // learn estimates the tick of the timestamps: n ticks passed since c.at.

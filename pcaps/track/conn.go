@@ -36,18 +36,22 @@ type Conn struct {
 	ID          int // from 0, in the order of first packets
 	Path        uint64
 	First, Last wheel.Time // of its packets
-	Origin      wheel.Time // packet 1 of the file: Wireshark counts relative times from it
 	FirstPacket int64
 	Packets     int64
+	// Origin is the time of packet 1 of the file: Wireshark counts relative times from it. Behind
+	// years without the connection, as in merged files, it is that of the connection's first packet.
+	Origin wheel.Time
 
 	// Flows are the two directions. The client's comes first if the handshake was seen, else that
 	// of the first packet. It is nil only while the connection holds nothing but its SYN; users
 	// never see that.
 	Flows *[2]Flow
 
-	Handshake Handshake
-	End       End
-	Outcome   Outcome
+	Handshake       Handshake
+	End             End
+	Outcome         Outcome
+	SYNACKsRepeated int            // after the client's ACK, if Unheard
+	ResetBy         netip.AddrPort // who sent the first RST, if any
 	// UnreachableBy is the sender of the ICMP error that the other end cannot be reached, if any.
 	UnreachableBy netip.Addr
 	// Twin says that this is the connection with the ID TwinOf, captured at another place that
@@ -67,6 +71,13 @@ type Conn struct {
 	// single one is out of order in the file.
 	ClockBack time.Duration
 	wasBack   time.Duration // the packet before, by this
+
+	// Unordered says that packets stand behind later ones in the file, by their IP identifications or
+	// times. What looks like a retransmission need not be one, so none is reported.
+	Unordered bool
+	misplaced int           // packets that show it
+	setBack   time.Duration // the last step back by more than clockStep
+	setBackAt wheel.Time    // where it led to, by the capture's clock
 
 	Facts *Facts // nil without Config.Facts
 
@@ -168,6 +179,9 @@ func (c *Conn) reused(p *capture.Packet, dir int) bool {
 // all later times.
 func (c *Conn) now(p *capture.Packet) wheel.Time {
 	t := p.Time.Add(c.offset)
+	if c.setBack > 0 && p.Time.Sub(c.setBackAt) >= c.setBack && t.Sub(c.Last) > c.setBack/2 {
+		c.misplaced, c.setBack = c.misplaced+1, 0 // as soon again where it was: no clock was set
+	}
 	if t < c.Last {
 		return c.stepBack(t)
 	}
@@ -182,6 +196,7 @@ func (c *Conn) stepBack(t wheel.Time) wheel.Time {
 	c.ClockBack = max(c.ClockBack, min(back, c.wasBack))
 	c.wasBack = back
 	if back > clockStep {
+		c.setBack, c.setBackAt = back, t.Add(-c.offset)
 		c.offset += back
 	}
 	return c.Last
@@ -241,7 +256,9 @@ func (c *Conn) handle(p *capture.Packet, dir int, damaged bool) {
 	f.noteSpoke(p)
 	f.onlySYN = h.Flags&(tcp.SYN|tcp.ACK) == tcp.SYN && (f.onlySYN || !f.started)
 	if h.Flags.Has(tcp.RST) {
-		c.reset = true
+		if c.reset = true; !c.ResetBy.IsValid() {
+			c.ResetBy = f.Src
+		}
 		f.endWait(now)
 		g.endWait(now)
 		f.emit(ResetSeen, p.Number, now, now, f.max, f.max, nil)
@@ -365,8 +382,11 @@ func (c *Conn) finish() {
 		c.Flows[i].deliverAll()
 	}
 	c.setVantage()
-	if c.Outcome = c.outcome(); c.Outcome.Never() && c.End != Evicted {
+	if c.Outcome = c.outcome(); c.Outcome.isOneEvent() && c.End != Evicted {
 		c.dropOpening()
+	}
+	if c.Unordered = c.misplaced >= fewestMisplaced; c.Unordered {
+		c.dropEpisodes()
 	}
 	for i := range c.Flows {
 		c.Flows[i].finish()

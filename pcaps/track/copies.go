@@ -17,19 +17,24 @@ type copies struct {
 	same bool  // the current packet equals one of the last, and has no identification
 }
 
-// copyRecord is the fingerprint of a packet and its capture time.
+// copyRecord is a packet's mark and its capture time.
 type copyRecord struct {
-	mark uint64 // bits 32-63 must match, bits 8-31 hash the options, bits 0-7 the capture spot
-	at   wheel.Time
+	copyMark
+	at wheel.Time
 }
 
-// optionBits hash the timestamp and the first SACK block. They are 0 if the capture cut the options
-// off.
-const optionBits = 0xffffff00
+// copyMark identifies a packet, by hashes of its fields, and the spot of its capture. Its zero value
+// is none.
+type copyMark struct {
+	same    uint64 // of all fields but the options; never 0
+	options uint32 // of the timestamps and the SACK blocks, if whole
+	whole   bool   // the capture did not cut the options off
+	spot    uint8  // captureSpot
+}
 
 // set returns the records that a mark may be among.
-func (c *copies) set(mark uint64) *[4]copyRecord {
-	return &c.sets[mark>>32&uint64(len(c.sets)-1)] // their number is a power of two
+func (c *copies) set(mark *copyMark) *[4]copyRecord {
+	return &c.sets[mark.same&uint64(len(c.sets)-1)] // their number is a power of two
 }
 
 // grow makes room for four times as many records, or for the first four.
@@ -39,8 +44,8 @@ func (c *copies) grow(m *memory) {
 	clear(c.sets)
 	for i := range old {
 		for _, r := range old[i] {
-			if r.mark != 0 {
-				set := c.set(r.mark)
+			if r.same != 0 {
+				set := c.set(&r.copyMark)
 				set[oldestOf(set)] = r
 			}
 		}
@@ -67,31 +72,29 @@ func oldestOf(set *[4]copyRecord) int {
 }
 
 // isOne reports whether two marks belong to one packet.
-func isOne(a, b uint64) bool {
-	differ := a ^ b
-	return differ>>32 == 0 && (differ&optionBits == 0 || a&optionBits == 0 || b&optionBits == 0)
+func (k *copyMark) isOne(o *copyMark) bool {
+	return k.same == o.same && (k.options == o.options || !k.whole || !o.whole)
 }
 
-// copyMark returns the mark of p, never 0.
-func copyMark(p *capture.Packet) uint64 {
-	const golden = 0x9e3779b97f4a7c15
+// newCopyMark returns the mark of p. No field is added to another before it is hashed: a bare ACK at
+// S and L bytes of data at S+L would have one mark.
+func newCopyMark(p *capture.Packet) copyMark {
 	h := &p.Header
 	o := &h.Options
-	mix := func(h, v uint64) uint64 {
-		h = (h ^ v) * golden
-		return h ^ h>>29
-	}
-	same := mix(uint64(h.Seq)<<32|uint64(h.Ack), uint64(p.Len)<<32|uint64(ipID(p))<<16|uint64(h.Window))
-	same = mix(same, uint64(h.Flags))
-	options := uint64(0)
-	if !p.Problems.Has(capture.OptionsCut) {
-		options = mix(uint64(o.TSVal), uint64(o.NumSACK))
-		if o.NumSACK > 0 {
-			options = mix(options, uint64(o.SACK[0].Start)<<32|uint64(o.SACK[0].End))
+	const seq, size = 0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9
+	same := fold((uint64(h.Seq)<<32|uint64(h.Ack))^seq, (uint64(p.Len)<<32|uint64(ipID(p))<<16|uint64(h.Window))^size)
+	mark := copyMark{same: max(fold(same, uint64(h.Flags)^seq), 1), spot: captureSpot(p)}
+	if mark.whole = !p.Problems.Has(capture.OptionsCut); mark.whole {
+		rest := fold(seq, uint64(o.NumSACK)^size)
+		if ipID(p) == 0 { // else that is enough: a copy may have a damaged echo
+			rest = fold(uint64(o.TSEcr)^seq, rest)
 		}
-		options = options>>40<<8 | 1<<8
+		for _, r := range o.SACK[:o.NumSACK] {
+			rest = fold(rest, (uint64(r.Start)<<32|uint64(r.End))^size)
+		}
+		mark.options = o.TSVal ^ uint32(rest>>32) // different if the TSval alone differs
 	}
-	return same&^(1<<32-1) | 1<<63 | options | uint64(captureSpot(p))
+	return mark
 }
 
 // captureSpot distinguishes places of capture: interfaces, paths, directions at the host, and sides
@@ -109,19 +112,19 @@ func captureSpot(p *capture.Packet) uint8 {
 // copyAtOnce are copies, unless an ACK asked for them: no timer is that fast. ACKs may repeat each
 // other, so they are copies only on a mirrored connection, or at another spot.
 func (c *copies) isCopy(m *memory, p *capture.Packet, least time.Duration, mirrored int, asked bool) bool {
-	mark := copyMark(p)
+	mark := newCopyMark(p)
 	c.same = false
 	if c.sets == nil {
 		c.grow(m)
 	}
-	set := c.set(mark)
+	set := c.set(&mark)
 	for i := range set {
-		if s := &set[i]; (s.mark^mark)>>32 == 0 && isOne(s.mark, mark) {
-			again := c.repeats(s, p, mark, least, mirrored > 0, asked)
+		if s := &set[i]; s.isOne(&mark) {
+			again := c.repeats(s, p, mark.spot, least, mirrored > 0, asked)
 			if !again { // it is too late for a copy: it counts again
 				c.same = ipID(p) == 0 && p.Time.Sub(s.at).Abs() <= copyWithin
 				*s = copyRecord{mark, p.Time}
-			} else if s.mark == mark {
+			} else if s.spot == mark.spot {
 				if c.here++; p.SegLen() == 0 && ipID(p) == 0 && mirrored == 1 {
 					*s = copyRecord{} // the next one is another ACK
 				}
@@ -131,9 +134,9 @@ func (c *copies) isCopy(m *memory, p *capture.Packet, least time.Duration, mirro
 	}
 	old := &set[oldestOf(set)]
 	// Records younger than copyElsewhere are forgotten only if maxCopySets are too few for them.
-	if old.mark != 0 && len(c.sets) < maxCopySets && (len(c.sets) == 1 || p.Time.Sub(old.at).Abs() < copyElsewhere) {
+	if old.same != 0 && len(c.sets) < maxCopySets && (len(c.sets) == 1 || p.Time.Sub(old.at).Abs() < copyElsewhere) {
 		c.grow(m)
-		set = c.set(mark)
+		set = c.set(&mark)
 		old = &set[oldestOf(set)]
 	}
 	*old = copyRecord{mark, p.Time}
@@ -141,12 +144,12 @@ func (c *copies) isCopy(m *memory, p *capture.Packet, least time.Duration, mirro
 }
 
 // repeats reports whether p is a copy of a packet with an equal record.
-func (c *copies) repeats(s *copyRecord, p *capture.Packet, mark uint64, least time.Duration, mirrored, asked bool) bool {
+func (c *copies) repeats(s *copyRecord, p *capture.Packet, spot uint8, least time.Duration, mirrored, asked bool) bool {
 	age := p.Time.Sub(s.at).Abs()
 	switch {
 	case ipID(p) != 0:
 		return age <= copyWithin
-	case s.mark != mark:
+	case s.spot != spot:
 		return age <= copyElsewhere
 	case p.Header.Flags.Has(tcp.SYN):
 		return age <= copyElsewhere // no timer is that short: a link repeated it
@@ -161,13 +164,13 @@ func (c *copies) onAnotherPath(p *capture.Packet) bool {
 	if c.sets == nil {
 		return false
 	}
-	mark := copyMark(p)
+	mark := newCopyMark(p)
 	within := copyElsewhere
 	if ipID(p) != 0 {
 		within = copyWithin
 	}
-	for _, s := range c.set(mark) {
-		if isOne(s.mark, mark) && s.mark != mark && p.Time.Sub(s.at).Abs() <= within {
+	for _, s := range c.set(&mark) {
+		if s.isOne(&mark) && s.spot != mark.spot && p.Time.Sub(s.at).Abs() <= within {
 			return true
 		}
 	}

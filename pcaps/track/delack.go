@@ -17,6 +17,16 @@ type DelayedACKs struct {
 	Timer string
 
 	delays []time.Duration
+
+	// ACKs without data of a segment that was alone in flight, and the longest of their delays.
+	lone    int
+	longest time.Duration
+}
+
+// neverLonger reports whether Dst has acknowledged enough lone segments to show that it delays no
+// ACK for longer.
+func (d *DelayedACKs) neverLonger(than time.Duration) bool {
+	return d.lone >= leastLone && d.longest <= than
 }
 
 // maxDelays is the number of delays kept, the last ones.
@@ -29,6 +39,10 @@ func (f *Flow) delay(m *ackRTT, rtt time.Duration) {
 	}
 	d := &f.Delayed
 	late := rtt - f.RTT.Min
+	if f.board.len() == 0 {
+		d.lone++
+		d.longest = max(d.longest, late)
+	}
 	if late < minAckDelay || late < f.RTT.Min/4 || late > maxAckDelay {
 		return
 	}

@@ -48,12 +48,14 @@ func (p *pair) equal(q *pair) bool {
 	return p.aLow == q.aLow && p.bLow == q.bLow && p.ports == q.ports && p.aHigh == q.aHigh && p.bHigh == q.bHigh
 }
 
+// fold hashes two words: each bit of the product counts.
+func fold(a, b uint64) uint64 {
+	hi, lo := bits.Mul64(a, b)
+	return hi ^ lo
+}
+
 // hash mixes the words with a random seed, so that no capture can be crafted to collide.
 func (p *pair) hash(seed uint64) uint64 {
-	fold := func(a, b uint64) uint64 {
-		hi, lo := bits.Mul64(a, b)
-		return hi ^ lo
-	}
 	h := fold(p.aHigh^seed, p.aLow^0x9e3779b97f4a7c15)
 	h = fold(p.bHigh^h, p.bLow^0xbf58476d1ce4e5b9)
 	return fold(p.ports^h, seed|1)

@@ -15,6 +15,7 @@ type Episode struct {
 	Ambiguous bool // other timer models give another kind
 	Spurious  Spuriousness
 	Evidence  Evidence
+	Doubtful  bool // Undecided, as Dst may have delayed its ACK: see Retransmission.DelayedACK
 
 	// The bytes that were retransmitted first.
 	Seq   tcp.Seq
@@ -180,6 +181,26 @@ func (f *Flow) repairEpisode(e *Episode, a *ack) {
 	e.P = span(by.Sent, a.at)
 	e.TRec = e.D + e.A + e.P
 	e.Excess = e.TRec - e.RTT
+}
+
+// waitFrom sets when the bytes left before the first retransmission, and what follows from it.
+func (e *Episode) waitFrom(sent wheel.Time) {
+	moved := e.PrevSent.Sub(sent)
+	if moved == 0 {
+		return
+	}
+	if e.FirstSent == e.PrevSent {
+		e.FirstSent = sent
+	}
+	e.PrevSent, e.D = sent, span(sent, e.Detected)
+	e.TimerTax = max(e.D-e.IdealD, 0)
+	if e.Repaired {
+		e.TRec = e.D + e.A + e.P
+		e.Excess = e.TRec - e.RTT
+	}
+	if e.Closed {
+		e.Length = span(sent, e.Ended)
+	}
 }
 
 // abandonEpisode leaves the open episode without an end.

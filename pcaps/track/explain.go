@@ -96,6 +96,7 @@ func (f *Flow) explain(r *Retransmission, first, last int, h *tcp.Header) {
 		return
 	}
 	c := f.clue(r, first, last)
+	r.alone = c.alone
 	by, otherwise := ruleOf(f, &c), f.otherwise(r, first, last)
 	r.rule = by.name
 	by.explain(f, &c)

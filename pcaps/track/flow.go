@@ -102,6 +102,7 @@ type Flow struct {
 
 	finEnd      int64
 	finSeen     wheel.Time
+	finACK      int64      // what the last FIN acknowledged
 	gaveUp      wheel.Time // when a RST of either end came, after all that was sent; else 0
 	stalled     int        // episodes that are settled and lost time
 	claim       seqSpan    // as ackedUnseen, or all before base, and when: see refutes

@@ -5,9 +5,11 @@ import "tcpwheel/pcaps/capture"
 // ipIDs tells the order of transmissions from the IP identification, where the host increments it
 // by little from packet to packet.
 type ipIDs struct {
-	last uint16
-	any  bool
-	runs int8 // reliability: +1 for each increment, -2 for any other step
+	last      uint16
+	any       bool
+	runs      int8   // reliability: +1 for each increment, -2 for any other step
+	near, far uint16 // steps by up to maxIdentStep, either way, and others
+	newest    uint16 // of the packet with the last new data; 0 if it has none
 }
 
 const (
@@ -30,6 +32,13 @@ func ipID(p *capture.Packet) uint16 {
 // note records p's identification.
 func (d *ipIDs) note(p *capture.Packet) {
 	id := ipID(p)
+	if d.any && id != 0 && id != d.last {
+		if step := int16(id - d.last); step <= maxIdentStep && step >= -maxIdentStep {
+			d.near = min(d.near+1, 1<<12)
+		} else {
+			d.far = min(d.far+1, 1<<12)
+		}
+	}
 	if step := id - d.last; d.any && id != 0 && step >= 1 && step <= maxIdentStep {
 		d.runs = min(d.runs+1, 8)
 	} else if d.any {
@@ -42,6 +51,13 @@ func (d *ipIDs) note(p *capture.Packet) {
 // them is missing.
 func (d *ipIDs) follows(id uint16) bool {
 	return d.any && id != 0 && id-d.last == 1 && d.runs >= identRuns
+}
+
+// behind reports whether the packet with an identification left before the last new data did: the
+// host counts its packets, if not in the order of the file.
+func (d *ipIDs) behind(id uint16) bool {
+	step := d.newest - id
+	return id != 0 && d.newest != 0 && step >= 1 && step <= 4*maxIdentStep && d.near >= identRuns && d.near > 8*d.far
 }
 
 // order returns -1 if the packet with identification a was sent before that with b, 1 if after, and

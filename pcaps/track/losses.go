@@ -11,13 +11,14 @@ import (
 
 // Losses adds up what the losses of a capture cost, and says it in words.
 type Losses struct {
-	Conns    int // without twins
-	Twins    int
-	Outcomes [Outcomes]int
-	Time     time.Duration // of the connections, added up
-	Episodes int
-	Spurious int // episodes without a loss
-	Stalls   int // episodes with time lost
+	Conns     int // without twins
+	Twins     int
+	Unordered int // connections that are not in order in the file: they have no episodes
+	Outcomes  [Outcomes]int
+	Time      time.Duration // of the connections, added up
+	Episodes  int
+	Spurious  int // episodes without a loss
+	Stalls    int // episodes with time lost
 
 	TimeLost, TimerWait time.Duration // those of Episode
 
@@ -30,6 +31,10 @@ type Losses struct {
 
 	Unmeasured [Gaps]int // episodes whose end the capture lacks, by what shows it
 	Undecided  int       // others that may have been unnecessary
+
+	synacks int    // repeated in connections that are Unheard
+	gaveUp  [2]int // of their clients and servers, with a RST
+	unheard *Conn  // the first of them
 
 	unreachableBy netip.Addr // who said first that a destination is unreachable
 	byOthers      bool       // another one did so, too
@@ -46,16 +51,55 @@ func (l *Losses) AddConn(c *Conn) {
 	}
 	l.Conns++
 	l.Outcomes[c.Outcome]++
+	if c.Unordered {
+		l.Unordered++
+	}
 	l.Time += span(c.First, c.Last)
 	for i := range c.Flows {
 		l.Captured[i] += c.Flows[i].Packets - c.Flows[i].copiesSeen
 		l.Lacking[i] += c.Flows[i].Lacking()
+	}
+	if c.Outcome == Unheard {
+		l.addUnheard(c)
 	}
 	if c.Outcome == Unreachable && l.unreachableBy != c.UnreachableBy {
 		if l.byOthers = l.unreachableBy.IsValid(); !l.byOthers {
 			l.unreachableBy = c.UnreachableBy
 		}
 	}
+}
+
+func (l *Losses) addUnheard(c *Conn) {
+	if l.synacks += c.SYNACKsRepeated; l.unheard == nil {
+		l.unheard = &Conn{ID: c.ID, First: c.First, Last: c.Last}
+	}
+	for i := range c.Flows {
+		if c.ResetBy == c.Flows[i].Src {
+			l.gaveUp[i]++
+		}
+	}
+}
+
+// unheardWords words what became of connections whose servers never saw their clients' data.
+func (l *Losses) unheardWords() string {
+	ends := [2]string{"client", "server"}
+	n := l.Outcomes[Unheard]
+	if n == 1 {
+		text := fmt.Sprintf("The server of connection %d never saw the client's data: its SYN-ACK was repeated %s", l.unheard.ID, quantity.Count(l.synacks, "time"))
+		for i, who := range ends {
+			if l.gaveUp[i] > 0 {
+				return text + fmt.Sprintf(", and the %s gave up with a RST after %s.", who, SpanText(span(l.unheard.First, l.unheard.Last)))
+			}
+		}
+		return text + "."
+	}
+	text := fmt.Sprintf("The servers of %d connections never saw the clients' data: SYN-ACKs were repeated %s", n, quantity.Count(l.synacks, "time"))
+	for i, who := range ends {
+		if l.gaveUp[i] > 0 {
+			text += fmt.Sprintf(", and %s gave up with a RST", quantity.Count(l.gaveUp[i], who))
+		}
+	}
+	return text + "."
 }
 
 // Add adds an episode of a connection. It keeps both if the episode is the longest stall.
@@ -109,8 +153,14 @@ func (l *Losses) Sentences() (all []string) {
 	if n := l.NeverEstablished(); n > 0 {
 		all = append(all, fmt.Sprintf("%d of %s were never established: %s.", n, quantity.Count(l.Conns, "connection"), l.outcomes()))
 	}
+	if l.Outcomes[Unheard] > 0 {
+		all = append(all, l.unheardWords())
+	}
 	if n := l.Twins; n > 0 {
 		all = append(all, fmt.Sprintf("%s captured at two places, as on both sides of a NAT: each counts once.", wereOf(n, "connection")))
+	}
+	if n := l.Unordered; n > 0 {
+		all = append(all, fmt.Sprintf("The capture is not in order: packets of %s stand behind later ones. Nothing is said of their retransmissions before the file is sorted.", quantity.Count(n, "connection")))
 	}
 	return append(append(all, l.untold()...), l.incomplete()...)
 }
@@ -137,6 +187,10 @@ func (l *Losses) lost() string {
 		unmeasured += n
 	}
 	switch {
+	case l.Episodes == 0 && l.Unordered > 0 && l.Unordered == l.Conns:
+		return "Losses cannot be told."
+	case l.Episodes == 0 && l.Unordered > 0:
+		return "No loss in the connections that are in order."
 	case l.Episodes == 0:
 		return "No loss."
 	case l.Stalls == 0 && l.Spurious == l.Episodes:

@@ -91,6 +91,11 @@ const (
 	minAckDelay = 5 * time.Millisecond
 	maxAckDelay = 600 * time.Millisecond
 
+	// usualMaxAckDelay is the longest delay of ACKs in wide use: the tick of Windows and 4.4BSD, and
+	// TCP_DELACK_MAX in Linux. leastLone is how many lone segments show what Dst does.
+	usualMaxAckDelay = 200 * time.Millisecond
+	leastLone        = 4
+
 	// fixedAckSpread is the spread of a fixed ACK delay. The heartbeat numbers describe delays spread
 	// evenly over a 200 ms tick, as of 4.4BSD. ½, 2×: only DelayedACKs.Timer.
 	fixedAckSpread = 5 * time.Millisecond
@@ -109,6 +114,9 @@ const (
 	// longestProbe is the longest tail loss probe less 2·SRTT: Linux allows for an ACK delayed by its
 	// least timeout (tcp_schedule_loss_probe), with its timers late by a jiffy and more.
 	longestProbe = 230 * time.Millisecond
+
+	// firstTimeout is the timeout without an RTT (RFC 6298 §2 (2.1)).
+	firstTimeout = time.Second
 
 	// firstProbe is the probe timeout without an RTT (RFC 8985 §7.2). ½, 2×: nothing.
 	firstProbe = time.Second
@@ -145,9 +153,15 @@ const (
 	clockTicks  = 16
 	clockGiveUp = time.Minute
 
+	// coarsestTick is the longest tick of timestamps that show how long a sender waited.
+	coarsestTick = 10 * time.Millisecond
+
 	// keepClosed is how long an ended connection waits for late packets: TIME-WAIT in
 	// Linux. ½, 2×: nothing.
 	keepClosed = time.Minute
+
+	// yearsApart is longer than a capture lasts: its file was merged of several.
+	yearsApart = 365 * 24 * time.Hour
 
 	// settleAfter is how long after its end an episode is settled for Config.Settled: a DSACK comes
 	// about a round trip later. Then 1 kind and 1 verdict of 1,105 in samples and public captures
@@ -184,9 +198,12 @@ const (
 	// jumboPayload is more than any Ethernet frame carries. ½, 2×: nothing.
 	jumboPayload = 9000
 
-	// maxCopySets bounds the records of a flow's packets to 4096, or 64 KB: a storm of 800,000 packets
+	// maxCopySets bounds the records of a flow's packets to 4096, or 96 KB: a storm of 800,000 packets
 	// per second for 5 ms.
 	maxCopySets = 1024
+
+	// fewestMisplaced packets show that a file is not in order; one may have been captured late.
+	fewestMisplaced = 2
 
 	// maxHosts bounds the hosts of a capture: those of a scan or a flood lose no time.
 	maxHosts = 1 << 16
@@ -272,6 +289,17 @@ func (f *Flow) answerTime() time.Duration { return answerDelay + f.lag()/8 }
 // of the 1990s took 2 ms. The timer expires by chance in that time in 1 of 16 recoveries at most.
 func (f *Flow) slowAnswer() time.Duration {
 	return max(f.answerTime(), min(f.RTT.Min/16, 10*time.Millisecond))
+}
+
+// longestAnswer returns how long after an ACK or a packet an answer, or the next packet of a window,
+// may leave: one and a half round trips. Where nothing shows how far Src is, few paths take longer
+// than the first timeout of RFC 6298 §2 (2.1).
+func (f *Flow) longestAnswer(now wheel.Time) time.Duration {
+	rtt := f.medianRTT(now)
+	if !f.sourceRTT.known || rtt == 0 {
+		return firstTimeout
+	}
+	return max(rtt+rtt/2, leastTimeout)
 }
 
 // leastSilence returns the least silence that a retransmission timer can have ended.

@@ -17,11 +17,14 @@ const (
 	Refused                    // an end answered with a RST
 	Unreachable                // an ICMP error said so: see Conn.UnreachableBy
 	Unanswered                 // nothing answered a SYN or a SYN-ACK
+	// The client had the SYN-ACK and sent data, but the server repeated its SYN-ACK and acknowledged
+	// nothing: it never saw the client's packets, or never accepted the connection.
+	Unheard
 
 	Outcomes = int(iota) // the number of outcomes
 )
 
-var outcomeNames = [Outcomes]string{"begun", "established", "refused", "unreachable", "unanswered"}
+var outcomeNames = [Outcomes]string{"begun", "established", "refused", "unreachable", "unanswered", "unheard"}
 
 // String returns the name used in JSON.
 func (o Outcome) String() string {
@@ -40,13 +43,19 @@ func (o *Outcome) UnmarshalText(name []byte) error { return record.ParseKey(o, O
 // Keys implements record.Keyed.
 func (Outcome) Keys() []any { return record.KeysTo[Outcome](Outcomes) }
 
-// Never reports whether the connection was never established: its retransmissions are no losses.
-func (o Outcome) Never() bool { return o >= Refused }
+// Never reports whether the connection was never established, at either end.
+func (o Outcome) Never() bool { return o >= Refused && o != Unheard }
+
+// isOneEvent reports whether the outcome says what the connection's retransmissions are about: they
+// are no losses.
+func (o Outcome) isOneEvent() bool { return o.Never() || o == Unheard }
 
 // outcome returns what became of the connection so far.
 func (c *Conn) outcome() Outcome {
 	f, g := &c.Flows[0], &c.Flows[1]
 	switch {
+	case c.unheard():
+		return Unheard
 	case c.Handshake.Complete, f.HasSYN && f.spoke, g.HasSYN && g.spoke, f.synacked && g.synacked:
 		return Established
 	case f.HasSYN && g.DataPackets > 0, g.HasSYN && f.spoke:
@@ -66,6 +75,23 @@ func (c *Conn) outcome() Outcome {
 	return Unanswered
 }
 
+// unheard reports whether the server repeated its SYN-ACK after the client's ACK, and sent nothing
+// else but RSTs. It counts the SYN-ACKs.
+func (c *Conn) unheard() bool {
+	f, g := &c.Flows[0], &c.Flows[1]
+	if !c.Handshake.Complete || g.spoke || f.DataPackets == 0 || f.seenUna > 1 {
+		return false
+	}
+	for _, e := range g.Episodes {
+		for _, r := range e.kept {
+			if r.Packet > c.Handshake.ACK {
+				c.SYNACKsRepeated++
+			}
+		}
+	}
+	return c.SYNACKsRepeated > 0
+}
+
 // refuses reports whether Src knows no such connection: it answers g with RSTs alone, and most
 // packets.
 func (f *Flow) refuses(g *Flow) bool { return !f.spoke && 2*f.resets >= g.Packets && f.resets > 0 }
@@ -83,12 +109,21 @@ func (f *Flow) noteSpoke(p *capture.Packet) {
 // dropOpening drops the episodes of a connection that was never established: its outcome says what
 // became of it, and nothing was there to wait for data.
 func (c *Conn) dropOpening() {
+	c.dropEpisodes()
 	for i := range c.Flows {
 		f := &c.Flows[i]
+		f.ZeroWindows, f.ZeroWindowTime, f.window = 0, 0, window{} // of RSTs
+	}
+}
+
+// dropEpisodes drops the episodes of a connection that is not finished yet.
+func (c *Conn) dropEpisodes() {
+	for i := range c.Flows {
+		f := &c.Flows[i]
+		f.abandonEpisode()
 		for _, e := range f.Episodes {
 			e.settled = true // Config.Settled does not get it
 		}
 		f.Episodes, f.EpisodesDropped = nil, 0
-		f.ZeroWindows, f.ZeroWindowTime, f.window = 0, 0, window{} // of RSTs
 	}
 }

@@ -2,6 +2,7 @@ package track
 
 import (
 	"net/netip"
+	"strings"
 	"testing"
 
 	"tcpwheel/netstack/tcp"
@@ -47,5 +48,43 @@ func TestOutcomes(t *testing.T) {
 		if n := len(c.Flows[0].Episodes); c.Outcome.Never() && n > 0 {
 			t.Errorf("%s: %d episodes, want none", test.name, n)
 		}
+	}
+}
+
+// TestUnheard: the server repeats its SYN-ACK after the client's ACK and data, and acknowledges
+// neither. That is one event, with who gave up.
+func TestUnheard(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		answer int // what the server acknowledges at last
+		again  bool
+		want   Outcome
+	}{
+		{"the SYN-ACK repeated", 0, true, Unheard},
+		{"the SYN-ACK repeated, then accepted", 501, true, Established},
+		{"a server that is gone", 0, false, Established},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			l := newLab(t, Config{})
+			l.open(0)
+			l.send(60, true, 1, 500, 1)
+			for at := 1050.0; test.again && at < 8000; at = 2*at + 1000 {
+				l.send(at, false, 0, 0, 1, withFlags(tcp.SYN|tcp.ACK))
+				l.send(at+0.1, true, 501, 0, 1)
+				l.send(at+300, true, 1, 500, 1)
+			}
+			if test.answer > 0 {
+				l.send(8500, false, 1, 0, test.answer)
+			}
+			l.send(9000, true, 501, 0, 1, withFlags(tcp.RST|tcp.ACK))
+			c := l.done(1)[0]
+			var all Losses
+			all.addAll(c)
+			text := strings.Join(all.Sentences(), " ")
+			said := strings.Contains(text, "never saw the client's data: its SYN-ACK was repeated 3 times, and the client gave up with a RST after 9.00 s.")
+			if c.Outcome != test.want || said != (test.want == Unheard) || c.ResetBy != l.a || said && all.Episodes > 0 {
+				t.Errorf("%v, reset by %v, want %v: %s", c.Outcome, c.ResetBy, test.want, text)
+			}
+		})
 	}
 }

@@ -43,11 +43,12 @@ func (p *pacing) note(f *Flow, at wheel.Time, bytes int64) {
 	}
 }
 
-// mayHaveWaited reports whether pacing alone can have delayed a packet until now.
+// mayHaveWaited reports whether pacing alone can have delayed a packet until now. It spreads a
+// window over a round trip: a longer wait is a timer's, however slow the sender was before.
 func (p *pacing) mayHaveWaited(f *Flow, now wheel.Time) bool {
 	if int(p.unprompted) < len(p.paces) || 4*p.unprompted < p.begun {
 		return false
 	}
 	longest := time.Duration(slices.Max(p.paces[:]) * p.burst)
-	return span(maxTime(f.view.newData, f.view.retransmitted), now) <= longest+longest/4
+	return span(maxTime(f.view.newData, f.view.retransmitted), now) <= min(longest+longest/4, f.longestAnswer(now))
 }

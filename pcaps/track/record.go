@@ -28,7 +28,7 @@ type EpisodeRecord struct {
 	Estimated            bool    `json:"estimated,omitempty" help:"that was not captured: the time is when its absence was noticed"`
 	Retransmission       string  `json:"retransmission" help:"the first retransmission, by the capture's clock"`
 	RetransmissionPacket int64   `json:"retransmission_packet" head:"packet" help:"its packet"`
-	At                   float64 `json:"at_s" head:"at, s" help:"its time since packet 1 of the file, as Wireshark counts"`
+	At                   float64 `json:"at_s" head:"at, s" help:"its time since packet 1 of the file, as Wireshark counts; since the first of the connection if that is years later"`
 	AckPacket            int64   `json:"ack_packet,omitempty" help:"of the acknowledgement of the repair"`
 	EndPacket            int64   `json:"end_packet,omitempty" help:"of the end, when all that was in flight is acknowledged"`
 
@@ -110,9 +110,12 @@ type ConnRecord struct {
 	FirstPacket      int64         `json:"first_packet"`
 	Packets          int64         `json:"packets" help:"of both directions"`
 	End              string        `json:"end" help:"open, closed, reset, replaced (by another between the same ends) or evicted (to bound memory)"`
-	Outcome          string        `json:"outcome" help:"of a connection: established, begun (before the capture), or never established: refused, unreachable or unanswered"`
+	Outcome          string        `json:"outcome" help:"of a connection: established, begun (before the capture), or never established: refused, unreachable or unanswered; unheard if the server never saw the client's data"`
+	SYNACKsRepeated  int           `json:"synacks_repeated,omitempty" help:"SYN-ACKs after the client's ACK, if unheard"`
+	ResetBy          string        `json:"reset_by,omitempty" help:"the end that sent the first RST"`
 	UnreachableBy    string        `json:"unreachable_by,omitempty" help:"sender of the ICMP error, if unreachable"`
 	TwinOf           *int          `json:"twin_of,omitempty" help:"the connection that this one is, captured at another place that changes its addresses"`
+	Unordered        bool          `json:"unordered,omitempty" help:"packets stand behind later ones in the file, so no retransmission is reported"`
 	TimeLost         float64       `json:"time_lost_s,omitempty" help:"of both flows together"`
 	TimerWait        float64       `json:"timer_wait_s,omitempty" help:"of both flows together"`
 	Handshake        *float64      `json:"handshake_s,omitempty" help:"from SYN to ACK, if all three packets were seen"`
@@ -195,8 +198,12 @@ type FitRecord struct {
 func (c *Conn) Record(file string) ConnRecord {
 	r := ConnRecord{
 		Type: "connection", File: file, Conn: c.ID, First: record.Stamp(c.First), Last: record.Stamp(c.Last), Duration: span(c.First, c.Last).Seconds(),
-		FirstPacket: c.FirstPacket, Packets: c.Packets, End: c.End.String(), Outcome: c.Outcome.String(), Copies: c.Copies, ClockSteps: c.ClockSteps, Strays: c.Strays,
+		FirstPacket: c.FirstPacket, Packets: c.Packets, End: c.End.String(), Outcome: c.Outcome.String(), Unordered: c.Unordered, Copies: c.Copies, ClockSteps: c.ClockSteps, Strays: c.Strays,
 		BadChecksums: c.BadChecksums, BadChecksumsUsed: c.BadChecksumsUsed, Evidence: c.VantageEvidence(),
+	}
+	r.SYNACKsRepeated = c.SYNACKsRepeated
+	if c.ResetBy.IsValid() {
+		r.ResetBy = c.ResetBy.String()
 	}
 	if c.UnreachableBy.IsValid() {
 		r.UnreachableBy = c.UnreachableBy.String()
@@ -234,7 +241,7 @@ func (f *Flow) record() FlowRecord {
 		}
 		r.SACK, r.Timestamps = &o.SACKPermitted, &o.HasTimestamps
 	}
-	if t := &f.RTT; t.Samples > 0 {
+	if t := &f.RTT; t.Samples > 0 && f.MeasuresRTT() {
 		r.RTT = &RTTRecord{t.Samples, t.Min.Seconds(), t.Mean.Seconds(), t.Max.Seconds(), t.Deviation.Seconds()}
 	}
 	for _, e := range f.Episodes {

@@ -24,6 +24,9 @@ type Retransmission struct {
 	Spurious Spuriousness
 	Evidence Evidence
 	JudgedBy int64 // the packet that Evidence rests on; 0 if it is no single one
+	// If undecided: the ACK that came at once, as if Dst had got the first transmission and delayed
+	// its ACK; 0 if none did.
+	DelayedACK int64
 
 	start, end   int64
 	ts           uint32
@@ -41,10 +44,16 @@ type Retransmission struct {
 	hasNew       bool       // the packet has new bytes, too
 	pathSlow     bool       // the path was slower than usual when its answer was due
 	notKept      bool       // Dst asks for it although the original was captured
+	prevTS       uint32     // TSval of the transmission before
+	hasPrevTS    bool       // prevTS is set
+	offClock     bool       // timestamps show that PrevSent or Sent was captured much too late
+	alone        bool       // nothing else was in flight
+	lone         bool       // it repeats the only segment in flight, whose ACK Dst may delay
 	byModel      kindsByModel
 	rule         string     // of explain
 	waitFrom     wheel.Time // when the answer to the retransmission before it was due
 	ambiguous    bool       // the best timer model decides the kind
+	anyTimer     bool       // a timer sent it, whose times no model explains
 	anyKind      bool       // within what the capture's clock leaves open, it has several kinds
 	answered     wheel.Time // the ACK that timing judges it by
 }
@@ -82,6 +91,12 @@ func (f *Flow) sendOld(p *capture.Packet, at, now wheel.Time, start, end int64, 
 		}
 		f.emit(Late, p.Number, now, at, start, end, nil)
 		f.fillGap(p, at, from, end)
+		return
+	}
+	if f.misplaced(p, start, end, now) {
+		f.conn.misplaced++
+		f.Bytes += int64(p.Len)
+		f.emit(Late, p.Number, now, at, start, end, nil)
 		return
 	}
 	if f.beganLate(p, start, end, now) {
@@ -191,8 +206,10 @@ func (f *Flow) newRetransmission(p *capture.Packet, at, now wheel.Time, start, e
 			if s.missing && s.prevSeen != 0 && (s.tailLike || at.Sub(s.sent) < f.quickestRTT()) {
 				r.PrevSent = s.prevSeen // it was sent long before the packet that showed the gap
 			}
+			r.prevTS, r.hasPrevTS = s.ts, s.hasTS && !s.missing
 			r.tsDiffers = r.hasTS && s.hasTS && s.ts != r.ts && !s.missing
 			r.newID = !s.missing && f.ipIDs.order(ipID(p), s.id) > 0
+			r.lone = f.board.len() == 1 && !s.missing && s.start > 0 && !(f.fin && s.end == f.finEnd)
 			r.notKept = !s.missing && s.start <= f.seenUna && f.seenUna < s.end && f.ackSeen.Sub(s.seen) > queueSkew
 		}
 	}
@@ -206,10 +223,25 @@ func (f *Flow) newRetransmission(p *capture.Packet, at, now wheel.Time, start, e
 			r.PrevSent, r.originalSeen, r.estimated = s.sent, s.captured, false
 			r.FirstPacket = s.packet
 			r.provedLost, r.asked = s.provedLost, s.asked
-			s.sent = at
+			r.prevTS, r.hasPrevTS = s.ts, s.hasTS && s.captured
+			r.alone = r.end >= f.max && s.start == start && s.sent == f.view.flightBegan
+			s.sent, s.ts, s.hasTS = at, r.ts, r.hasTS
 		}
 	}
 	return r
+}
+
+// waitByStamps moves PrevSent to where the sender's clock has it, if the timestamps of both
+// transmissions show that queues before the point of capture delayed either. At the sender the
+// capture's clock is finer, and does not sleep.
+func (f *Flow) waitByStamps(r *Retransmission) {
+	if !r.hasTS || !r.hasPrevTS || f.lag() == 0 || f.Vantage == AtSender || f.Vantage == AtBoth {
+		return
+	}
+	d, tick, ok := f.clock.between(r.prevTS, r.ts)
+	if off := (span(r.PrevSent, r.Sent) - d).Abs(); ok && off > tick {
+		r.PrevSent, r.offClock = r.Sent.Add(-d), off > tick+d/5
+	}
 }
 
 // noteRetransmission records a further transmission of segments.
@@ -280,6 +312,20 @@ func (f *Flow) beganLate(p *capture.Packet, start, end int64, now wheel.Time) bo
 	}
 	step := f.firstID - ipID(p)
 	return f.firstID != 0 && ipID(p) != 0 && step >= 1 && step <= 4
+}
+
+// misplaced reports whether p stands behind later packets in the file: it left before the last new
+// data, by its identification, and its ACK was captured long before it. Its bytes were not captured
+// yet: some links repeat a packet as it was.
+func (f *Flow) misplaced(p *capture.Packet, start, end int64, now wheel.Time) bool {
+	if end > f.seenUna || now.Sub(f.unaSeen) <= queueSkew || !f.ipIDs.behind(ipID(p)) {
+		return false
+	}
+	if i := f.board.find(start); i < f.board.len() && f.board.at(i).start <= start {
+		return f.board.at(i).missing
+	}
+	s := f.board.acked(start)
+	return s == nil || !s.captured
 }
 
 // isLateOriginal reports whether p is older than the transmissions seen of its bytes: the original,

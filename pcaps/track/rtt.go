@@ -197,6 +197,13 @@ func (f *Flow) medianRTT(before wheel.Time) time.Duration {
 	return (near[(len(near)-1)/2] + near[len(near)/2]) / 2
 }
 
+// MeasuresRTT reports whether Flow.RTT and the episodes' RTTs are round trips. Away from Src they
+// lack the way to Src if nothing shows how long it is: no handshake, no data of Dst that Src
+// acknowledges, no timestamps. At Dst no more is left than the delay of its ACKs.
+func (f *Flow) MeasuresRTT() bool {
+	return f.sourceRTT.known || f.Vantage != AtReceiver && f.Vantage != InTheMiddle
+}
+
 // minRTT returns the least round trip of the path, as far as known.
 func (f *Flow) minRTT() time.Duration {
 	if f.RTT.Samples == 0 {

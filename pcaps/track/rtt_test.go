@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"tcpwheel/pcaps/capture"
 	"tcpwheel/wheel"
 )
 
@@ -19,6 +20,41 @@ func TestSampleInSixteenBytes(t *testing.T) {
 					t.Errorf("a sample of %v with %d expected, %v, has %v until %v, %d, %v", rtt, expected, round, s.rtt(), s.acked(), s.expected(), s.round())
 				}
 			}
+		}
+	}
+}
+
+// TestRTTAtReceiver: at the receiver's host, without a handshake, nothing shows how far the sender
+// is. The delay of the ACKs is no round trip.
+func TestRTTAtReceiver(t *testing.T) {
+	for _, handshake := range []bool{false, true} {
+		l := newLab(t, Config{})
+		if handshake {
+			l.open(0)
+		}
+		far := func(p *capture.Packet) { // the capture's host is the receiver
+			if p.TTL = 52; p.Src == l.b {
+				p.TTL = 64
+			}
+		}
+		for i := range 7 {
+			if i == 3 {
+				continue // it is lost
+			}
+			at, seq := 1000+100*float64(i), 1+1000*i
+			l.send(at, true, seq, 1000, 1, far)
+			l.send(at+0.1, false, 1, 0, min(seq+1000, 3001), far)
+		}
+		l.send(2000, true, 3001, 1000, 1, far)
+		l.send(2000.1, false, 1, 0, 7001, far)
+		c := l.done(1)[0]
+		f := &c.Flows[0]
+		if r := c.Record("x").Flows[0].RTT; len(f.Episodes) != 1 || f.MeasuresRTT() != handshake || (r != nil) != handshake {
+			t.Fatalf("handshake %v: %v, %d episodes, RTT %+v", handshake, f.Vantage, len(f.Episodes), r)
+		}
+		e := f.Episodes[0]
+		if r := f.Record("x", e); (e.RTT > 0) != handshake || (r.RTT != nil) != handshake || (r.W != nil) != handshake || (r.TimerTax != nil) != handshake {
+			t.Errorf("handshake %v: RTT %v, tax %v", handshake, e.RTT, e.TimerTax)
 		}
 	}
 }

@@ -41,6 +41,8 @@ type ackedSegment struct {
 	sent       wheel.Time // last transmission
 	packet     int64      // first transmission; 0 if none was captured
 	bytes      uint32
+	ts         uint32 // TSval of the last transmission
+	hasTS      bool
 	captured   bool       // at least one transmission was
 	provedLost bool       // acknowledged after ACKs had shown that it was lost
 	asked      wheel.Time // when the last ACK before that came if it asked for it; else 0
@@ -109,6 +111,7 @@ func (b *scoreboard) acknowledge(m *memory, asked wheel.Time, provedLost bool) {
 	}
 	a := r.add(m) // field by field: a copy of what was just stored is slow
 	a.start, a.sent, a.packet, a.bytes = s.start, s.sent, s.packet, uint32(s.end-s.start)
+	a.ts, a.hasTS = s.ts, s.hasTS
 	a.captured, a.provedLost, a.asked = s.transmissions > 0, provedLost, asked
 	b.pop()
 }

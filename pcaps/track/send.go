@@ -56,11 +56,11 @@ func (f *Flow) sendData(p *capture.Packet, at, now wheel.Time) {
 	}
 	if h.Flags.Has(tcp.FIN) {
 		if f.resendsFIN(p, start, now) {
-			f.finSeen = now
+			f.finSeen, f.finACK = now, f.other().pos(h.Ack)
 			f.ignoreFact(Acked)
 			return
 		}
-		f.fin, f.finEnd, f.finSeen = true, end, now
+		f.fin, f.finEnd, f.finSeen, f.finACK = true, end, now, f.other().pos(h.Ack)
 	}
 	probe := f.window.closed() && p.Len <= 1 && start >= f.seenUna && !h.Flags.HasAny(tcp.SYN|tcp.FIN)
 	if probe {
@@ -129,6 +129,7 @@ func (f *Flow) sendNew(p *capture.Packet, at, now wheel.Time, start, end int64) 
 		f.afterSilence = end
 	}
 	f.pacing.note(f, at, end-start)
+	f.ipIDs.newest = ipID(p)
 	v.newData, v.moreWritten = at, !h.Flags.HasAny(tcp.PSH|tcp.FIN|tcp.SYN)
 	f.emit(SentNew, p.Number, now, at, start, end, nil)
 	size := f.segmentSize()
@@ -211,17 +212,18 @@ func (f *Flow) answersSYN(p *capture.Packet, start int64) bool {
 }
 
 // resendsFIN reports whether p is an ACK that carries the FIN a second time, as some stacks send in
-// a simultaneous close. It leaves at once and acknowledges the other end's FIN.
+// a simultaneous close. It leaves at once, and acknowledges more than the FIN before, or answers the
+// other end's FIN, which no ACK alone has answered.
 func (f *Flow) resendsFIN(p *capture.Packet, start int64, now wheel.Time) bool {
 	g := f.other()
 	if p.Len > 0 || !f.fin || start != f.finEnd-1 {
 		return false
 	}
 	ack := g.pos(p.Header.Ack)
-	if now.Sub(f.finSeen) < leastTimer && ack == g.max+1 && ack > g.seenUna {
-		return true // the other FIN is captured later, or not at all
+	if ack > f.finACK && now.Sub(f.finSeen) < leastTimer {
+		return true
 	}
-	return g.fin && ack == g.finEnd && now.Sub(g.finSeen) <= f.lag()+f.answerTime()
+	return g.fin && ack == g.finEnd && now.Sub(g.finSeen) <= f.lag()+f.answerTime() && f.view.nothingMore <= g.finSeen
 }
 
 // refuteFIN forgets a FIN, as data has its sequence number: a damaged packet had the flag. The byte

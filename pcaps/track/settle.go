@@ -84,8 +84,11 @@ func (f *Flow) settle(e *Episode) {
 	if e.Gap != NoGap && e.kept[0].Evidence < ByCapture {
 		e.kept[0].Spurious, e.kept[0].Evidence = Undecided, NoEvidence
 	}
-	e.Kind, e.Ambiguous = e.kept[0].Kind, e.kept[0].ambiguous && e.kept[0].byModel.disagree()
+	first := e.kept[0]
+	e.Kind, e.Ambiguous = first.Kind, first.anyTimer || first.ambiguous && first.byModel.disagree()
+	e.waitFrom(first.PrevSent)
 	e.Spurious, e.Evidence = e.kept[0].Spurious, e.kept[0].Evidence
+	e.Doubtful = e.Spurious == Undecided && e.kept[0].DelayedACK != 0
 	e.onlyFIN = !slices.ContainsFunc(e.kept, func(r *Retransmission) bool { return r.end-r.start > 1 || !f.fin || r.end != f.finEnd })
 	e.Retransmissions = make([]Retransmission, len(e.kept))
 	for i, r := range e.kept {
@@ -103,6 +106,9 @@ func (f *Flow) settle(e *Episode) {
 	f.sumStalls(e)
 	f.TimeLost += e.TimeLost
 	f.TimerWait += e.TimerWait
+	if !f.MeasuresRTT() {
+		e.RTT, e.Excess, e.IdealD, e.TimerTax, e.HasIdealD = 0, 0, 0, 0, false
+	}
 	if e.TimeLost > 0 {
 		f.stalled++
 	}

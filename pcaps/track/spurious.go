@@ -90,6 +90,8 @@ func (f *Flow) judgeAcked(a *ack) {
 		case soon:
 			r.judge(Spurious, ByTiming, a.number)
 		case f.answersEither(r):
+		case f.mayHaveDelayed(r, a):
+			r.DelayedACK = a.number
 		case inTime || f.conn.unsure(r.Sent, a.at) == 0:
 			r.judge(Necessary, ByTiming, a.number)
 		}
@@ -109,6 +111,21 @@ func (f *Flow) judgeAcked(a *ack) {
 // the retransmission left, and no router said that it was too large.
 func (f *Flow) answersEither(r *Retransmission) bool {
 	return r.pathSlow || r.originalSeen && r.Kind != PMTU && span(r.PrevSent, r.Sent) < f.leastAnswer()
+}
+
+// mayHaveDelayed reports whether Dst may have got the only segment in flight and delayed its ACK, as
+// the first of two segments. A duplicate is acknowledged at once (RFC 9293 §3.10.7.4), so an ACK
+// just behind the copy is no evidence that the first transmission was lost. It is evidence if it
+// comes later, if no ACK is delayed so long, or if Dst has never delayed one half as long.
+func (f *Flow) mayHaveDelayed(r *Retransmission, a *ack) bool {
+	i := f.board.find(r.start)
+	if !r.lone || i >= f.board.len() {
+		return false
+	}
+	s := f.board.at(i)
+	waited := span(s.firstSent, s.sent)
+	atOnce := f.RTT.Samples == 0 || span(s.sent, a.at) <= f.RTT.Min*5/4+f.answerTime()
+	return atOnce && waited < usualMaxAckDelay && !f.Delayed.neverLonger(waited/2)
 }
 
 // slowerThan reports whether an ACK came when the answer to a retransmission was due long since,
@@ -154,9 +171,11 @@ func (f *Flow) finishVerdict(r *Retransmission) {
 	if r.ambiguous {
 		r.Kind = r.byModel.of(f.fit().best())
 	}
+	f.waitByStamps(r)
 	if r.anyKind {
 		r.Kind = Unknown
 	}
+	f.nameTimer(r)
 	f.doubtTiming(r)
 	switch {
 	case !r.originalSeen && (f.lag() > 0 || f.Vantage == AtReceiver):
@@ -168,6 +187,20 @@ func (f *Flow) finishVerdict(r *Retransmission) {
 	}
 	if f.DSACKs > 0 && !r.reported && r.acked && r.Evidence < ByDSACK && f.Duplicates == 0 && r.Spurious != Spurious {
 		r.judge(Necessary, ByDSACK, 0)
+	}
+}
+
+// nameTimer calls a retransmission one by the timer that nothing else explains, if its segment was
+// alone in flight and waited for more than a round trip. So does it where timestamps show that the
+// times were captured late by which a model of timers chose.
+func (f *Flow) nameTimer(r *Retransmission) {
+	known := r.Kind == Unknown || r.offClock && r.ambiguous
+	if !known || !r.alone || r.originalSeen && r.FirstPacket == 0 || f.RTT.Samples == 0 || f.conn.unsure(r.PrevSent, r.Sent) > 0 {
+		return
+	}
+	if span(r.PrevSent, r.Sent) > max(f.medianRTT(r.PrevSent), leastTimer) {
+		r.Kind, r.ByTimer, r.anyTimer = RTO, true, true
+		r.rule = "the only segment in flight, longer than a round trip: a timer that no model explains"
 	}
 }
 

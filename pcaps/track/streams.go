@@ -193,8 +193,8 @@ func (b *streamBuilder) transmit(t ledger.Transmission, p *Fact) {
 // had them when its timer sent t.
 func (b *streamBuilder) noteDeafness(t *ledger.Transmission, p *Fact, end int64) {
 	r := b.facts.Retransmission(p)
-	if r == nil || !r.ByTimer {
-		return
+	if r == nil || !r.ByTimer || r.anyTimer {
+		return // or the path was slow for a time
 	}
 	l := &b.s.Ledger
 	to := t.At.Add(-b.near - answerDelay)

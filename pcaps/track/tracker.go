@@ -258,8 +258,12 @@ func (t *Tracker) begin(p *capture.Packet) *Conn {
 		}
 		t.finish(oldest)
 	}
+	origin := p.Time.Add(-p.Since)
+	if p.Since > yearsApart {
+		origin = p.Time
+	}
 	c := t.memory.takeConn()
-	*c = Conn{ID: t.made, Path: p.Path, First: p.Time, Last: p.Time, Origin: p.Time.Add(-p.Since), FirstPacket: p.Number, cfg: &t.cfg, memory: &t.memory, captured: &t.clock}
+	*c = Conn{ID: t.made, Path: p.Path, First: p.Time, Last: p.Time, Origin: origin, FirstPacket: p.Number, cfg: &t.cfg, memory: &t.memory, captured: &t.clock}
 	if t.cfg.Settled != nil {
 		c.settling = &t.settling
 	}

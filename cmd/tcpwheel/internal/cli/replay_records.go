@@ -34,7 +34,7 @@ type replayRecord struct {
 	At              float64  `json:"at_s" help:"time of the first retransmission since packet 1 of the file"`
 	Packet          int64    `json:"packet" help:"of the first retransmission"`
 	Captured        *float64 `json:"captured_t_rec_s" head:"capture" help:"T_rec as captured"`
-	RTT             float64  `json:"rtt_s"`
+	RTT             float64  `json:"rtt_s,omitempty"`
 	Policy          string   `json:"policy" help:"oracle, or a choice"`
 	Model           string   `json:"model" help:"the captured timers, unknown if no model explains them"`
 	Range           *float64 `json:"t_rec_by_range_s" head:"by range" help:"T_rec in the replay, keyed by bytes"`
