@@ -64,9 +64,9 @@ type Conn struct {
 	ecn         ecnState
 	lastAckSent Seq    // Last.ACK.sent
 	tsOffset    uint32 // offset of the timestamp clock
-	armed       uint16 // a bit per tcptimers.Kind that runs
-	lastCE      bool   // the last data segment had a CE mark
-	hasSent     bool   // lastSent is valid
+	timers      timers
+	lastCE      bool // the last data segment had a CE mark
+	hasSent     bool // lastSent is valid
 
 	rq       recvQueue
 	gen      *sackGenerator // nil if there is nothing to report
@@ -209,9 +209,9 @@ func (c *Conn) SetOptions(now wheel.Time, opts SocketOptions, o *Output) {
 		if was.Keepalive {
 			since = c.lastRecv // the idle time so far counts
 		}
-		c.start(o, tcptimers.Keepalive, max(now, c.cfg.Policy.Deadline(since, opts.KeepIdle)))
+		c.timers.start(o, tcptimers.Keepalive, max(now, c.cfg.Policy.Deadline(since, opts.KeepIdle)))
 	} else if !opts.Keepalive {
-		c.stop(o, tcptimers.Keepalive)
+		c.timers.stop(o, tcptimers.Keepalive)
 	}
 	if opts.UserTimeout != was.UserTimeout {
 		c.armUserTimeout(now, o)
@@ -227,7 +227,7 @@ func (c *Conn) SetOptions(now wheel.Time, opts SocketOptions, o *Output) {
 	} else if was.NoQuickAck && !opts.NoQuickAck {
 		c.delack.requicken()
 	}
-	if opts.QuickAck && c.runs(tcptimers.DelAck) {
+	if opts.QuickAck && c.timers.runs(tcptimers.DelAck) {
 		c.ackDue = true
 	}
 	if opts.Cork != was.Cork {

@@ -127,7 +127,7 @@ func (c *Conn) advance(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	fin := c.finSent
 	c.fl.sent.Ack(h.Ack, func(id segmentID) {
 		s := c.fl.sent.seg(id)
-		c.stopSegment(id, o)
+		c.timers.stopSegment(o, &c.fl.sent, id)
 		c.noteDelivered(now, s, h, a, o)
 		a.segments, a.segmentBytes, a.lastSent = a.segments+1, a.segmentBytes+s.Len, s.Sent
 	})
@@ -227,7 +227,7 @@ func (c *Conn) afterAdvance(now wheel.Time, a *ackFacts, o *Output) {
 		if c.fl.sent.Len() == 0 {
 			// RFC 6298 §5 (5.2): "When all outstanding data has been acknowledged, turn off the
 			// retransmission timer."
-			c.stop(o, tcptimers.Rexmit)
+			c.timers.stop(o, tcptimers.Rexmit)
 		} else if !c.cfg.Policy.SharedTimer {
 			c.restartRexmit(now, o)
 		}
@@ -239,7 +239,7 @@ func (c *Conn) afterAdvance(now wheel.Time, a *ackFacts, o *Output) {
 		if c.allSent() {
 			o.Events |= EventSent
 		}
-		c.stop(o, tcptimers.Reorder)
+		c.timers.stop(o, tcptimers.Reorder)
 	}
 	if a.finAcked {
 		c.onFINAcked(now, o)

@@ -29,7 +29,7 @@ func (c *Conn) sendBurst(now wheel.Time, o *Output) {
 			break
 		}
 		if c.perSegment() {
-			c.rearmSegment(id, c.fl.rexmitAt, o)
+			c.timers.startSegment(o, &c.fl.sent, id, c.fl.rexmitAt)
 		}
 		if last.Len+mss <= o.MaxBurst {
 			last.MSS = mss

@@ -10,8 +10,8 @@ import (
 // in flight).
 func (c *Conn) Check() error {
 	if c.state == StateClosed {
-		if c.armed != 0 || c.fl.sent.Len() != 0 {
-			return fmt.Errorf("tcp: closed, with timers %#x and %d segments", c.armed, c.fl.sent.Len())
+		if c.timers.running != 0 || c.fl.sent.Len() != 0 {
+			return fmt.Errorf("tcp: closed, with timers %#x and %d segments", c.timers.running, c.fl.sent.Len())
 		}
 		return nil
 	}
@@ -40,7 +40,7 @@ func (c *Conn) Check() error {
 		return fmt.Errorf("tcp: %d segments in flight, and the retransmission timer runs: %v", c.fl.sent.Len(), c.lossTimerRuns())
 	}
 	if c.state.synchronized() && c.state != StateTimeWait && c.fl.sent.Len() == 0 && !c.allSent() &&
-		!c.runs(tcptimers.Persist) && !c.runs(tcptimers.Pacing) {
+		!c.timers.runs(tcptimers.Persist) && !c.timers.runs(tcptimers.Pacing) {
 		return fmt.Errorf("tcp: %d bytes wait to be sent, nothing is in flight, and no timer runs", c.queued())
 	}
 	return nil

@@ -16,24 +16,24 @@ func (c *Conn) startLoss(o *Output, k tcptimers.Kind, at wheel.Time) {
 	if c.cfg.Policy.SharedTimer {
 		for _, other := range lossTimers {
 			if other != k {
-				c.stop(o, other)
+				c.timers.stop(o, other)
 			}
 		}
 	}
-	c.start(o, k, at)
+	c.timers.start(o, k, at)
 }
 
 // stopLoss stops a loss timer, unless Policy.SharedTimer makes it the only one.
 func (c *Conn) stopLoss(o *Output, k tcptimers.Kind) {
 	if !c.cfg.Policy.SharedTimer {
-		c.stop(o, k)
+		c.timers.stop(o, k)
 	}
 }
 
 // lossTimerRuns reports whether the retransmission timer runs, or its replacement under
 // Policy.SharedTimer.
 func (c *Conn) lossTimerRuns() bool {
-	return c.runs(tcptimers.Rexmit) || c.cfg.Policy.SharedTimer && (c.runs(tcptimers.TLP) || c.runs(tcptimers.Reorder))
+	return c.timers.runs(tcptimers.Rexmit) || c.cfg.Policy.SharedTimer && (c.timers.runs(tcptimers.TLP) || c.timers.runs(tcptimers.Reorder))
 }
 
 // armShared is armRexmit under Policy.SharedTimer. For new data it acts as Linux's
@@ -42,12 +42,12 @@ func (c *Conn) lossTimerRuns() bool {
 func (c *Conn) armShared(now wheel.Time, id segmentID, o *Output) {
 	switch s := c.fl.sent.Get(id); {
 	case s.Retransmitted() && s.Flags&sentSYN == 0:
-		if id == c.fl.sent.Front() && !c.runs(tcptimers.Reorder) {
+		if id == c.fl.sent.Front() && !c.timers.runs(tcptimers.Reorder) {
 			c.restartRexmit(now, o)
 		}
 	case c.fl.sent.Len() == 1 || !c.lossTimerRuns():
 		c.restartRexmit(now, o)
-	case c.runs(tcptimers.TLP):
+	case c.timers.runs(tcptimers.TLP):
 		c.resumeRexmit(now, o)
 	}
 }
@@ -73,7 +73,7 @@ func (c *Conn) untilRTO(now wheel.Time, o *Output) time.Duration {
 func (c *Conn) setLossTimer(now wheel.Time, a *ackFacts, o *Output) {
 	c.rec.probeDue = false
 	if c.fl.sent.Len() == 0 {
-		c.stop(o, tcptimers.TLP)
+		c.timers.stop(o, tcptimers.TLP)
 		return
 	}
 	if a.startedReorder || a.acked == 0 && !(a.hasSack && a.sackRTT > now.Sub(c.fl.sent.seg(c.fl.sent.Front()).Sent)) {
@@ -82,7 +82,7 @@ func (c *Conn) setLossTimer(now wheel.Time, a *ackFacts, o *Output) {
 	switch {
 	case c.scheduleSharedProbe(now, c.rto(o)):
 		c.startLoss(o, tcptimers.TLP, c.fl.probeAt)
-	case c.runs(tcptimers.Rexmit):
+	case c.timers.runs(tcptimers.Rexmit):
 		c.restartRexmit(now, o)
 	default:
 		c.resumeRexmit(now, o)

@@ -158,7 +158,7 @@ func (c *Conn) sendSYN(now wheel.Time, o *Output) {
 		if c.cfg.Policy.OneSample {
 			c.timed, c.fl.timedSeq, c.fl.timedAt = true, c.iss, now
 		}
-		c.start(o, tcptimers.Handshake, c.cfg.Policy.Deadline(now, c.cfg.Policy.R2Syn(c.state == StateSynSent)))
+		c.timers.start(o, tcptimers.Handshake, c.cfg.Policy.Deadline(now, c.cfg.Policy.R2Syn(c.state == StateSynSent)))
 		c.emitSYN(now, 0, o)
 		c.armRexmit(now, id, o)
 		return
@@ -250,11 +250,11 @@ func (c *Conn) DeferOpen(now, since wheel.Time, wait time.Duration, o *Output) {
 		c.est.Sample(tcptimers.Sample{RTT: c.cfg.Policy.Measure(s.Sent, now), Round: true, Expected: 1})
 	}
 	if c.perSegment() {
-		c.rearmSegment(id, until, o)
+		c.timers.startSegment(o, &c.fl.sent, id, until)
 		return
 	}
 	c.fl.rexmitAt = until
-	c.start(o, tcptimers.Rexmit, until)
+	c.timers.start(o, tcptimers.Rexmit, until)
 }
 
 // establish completes the handshake. h is the segment that acknowledges our SYN; its window is
@@ -266,7 +266,7 @@ func (c *Conn) establish(now wheel.Time, h *Header, o *Output) {
 	}
 	c.snd.Init(h.Seq, h.Ack, wnd)
 	c.updateMSS()
-	c.stop(o, tcptimers.Handshake)
+	c.timers.stop(o, tcptimers.Handshake)
 	cfg := c.cfg.Congestion
 	cfg.MSS, cfg.SYNLost, cfg.Paced = c.mss, c.synLost, c.cfg.Pacing
 	cc, err := congestion.New(c.cfg.Control, cfg)
@@ -278,7 +278,7 @@ func (c *Conn) establish(now wheel.Time, h *Header, o *Output) {
 	c.setState(StateEstablished, o)
 	o.Events |= EventConnected | EventWritable
 	if c.opts.Keepalive {
-		c.start(o, tcptimers.Keepalive, c.cfg.Policy.Deadline(now, c.opts.KeepIdle))
+		c.timers.start(o, tcptimers.Keepalive, c.cfg.Policy.Deadline(now, c.opts.KeepIdle))
 	}
 	c.roundEnd = c.iss
 }

@@ -19,7 +19,7 @@ func (c *Conn) scheduleProbe(now wheel.Time, o *Output) {
 	// RFC 8985 §4 requires SACK. RFC 8985 §7.2 allows a probe only outside recovery, with nothing
 	// SACKed and something in flight.
 	if !p.TLP || !c.sackOn || c.caState >= CARecovery || c.fl.sent.Sacked().Segments > 0 || c.fl.sent.Len() == 0 || !r.tlp.MayProbe() {
-		c.stop(o, tcptimers.TLP)
+		c.timers.stop(o, tcptimers.TLP)
 		return
 	}
 	rtoAt := c.fl.rexmitAt
@@ -53,11 +53,11 @@ func (c *Conn) scheduleProbe(now wheel.Time, o *Output) {
 	if now.Add(pto) < rtoAt {
 		at = p.Deadline(now, pto)
 	}
-	if c.runs(tcptimers.TLP) && c.fl.probeAt == at {
+	if c.timers.runs(tcptimers.TLP) && c.fl.probeAt == at {
 		return
 	}
 	c.fl.probeAt = at
-	c.start(o, tcptimers.TLP, at)
+	c.timers.start(o, tcptimers.TLP, at)
 }
 
 // noteDelAckEvidence updates the evidence of delayed ACKs with an ACK.
@@ -104,7 +104,7 @@ func (c *Conn) expireProbe(now wheel.Time, o *Output) bool {
 
 // startPersist starts the window probe timer: RFC 9293 §3.8.6.1.
 func (c *Conn) startPersist(now wheel.Time, o *Output) {
-	if c.runs(tcptimers.Persist) && !c.persistIsCork {
+	if c.timers.runs(tcptimers.Persist) && !c.persistIsCork {
 		return
 	}
 	c.persistIsCork = false
@@ -117,14 +117,14 @@ func (c *Conn) startPersist(now wheel.Time, o *Output) {
 		// some of it.
 		rto = max(rto>>min(n, 10), c.est.SRTT()+4*c.est.RTTVar())
 	}
-	c.start(o, tcptimers.Persist, c.cfg.Policy.Deadline(now, c.cfg.Policy.PersistInterval(rto, int(c.windowProbes))))
+	c.timers.start(o, tcptimers.Persist, c.cfg.Policy.Deadline(now, c.cfg.Policy.PersistInterval(rto, int(c.windowProbes))))
 }
 
 // startCorkTimer bounds the wait of a small segment.
 func (c *Conn) startCorkTimer(now wheel.Time, o *Output) {
-	if !c.runs(tcptimers.Persist) || !c.persistIsCork {
+	if !c.timers.runs(tcptimers.Persist) || !c.persistIsCork {
 		c.persistIsCork = true
-		c.start(o, tcptimers.Persist, c.cfg.Policy.Deadline(now, corkWait))
+		c.timers.start(o, tcptimers.Persist, c.cfg.Policy.Deadline(now, corkWait))
 	}
 }
 

@@ -66,7 +66,7 @@ func (c *Conn) Reconfigure(now wheel.Time, cfg *Config, o *Output) {
 	c.changeControl(was)
 	c.changeTimers(now, was, o)
 	if was.Pacing && !cfg.Pacing {
-		c.stop(o, tcptimers.Pacing)
+		c.timers.stop(o, tcptimers.Pacing)
 	}
 	c.output(now, o)
 }
@@ -100,12 +100,10 @@ func (c *Conn) changeTimers(now wheel.Time, was *Config, o *Output) {
 	}
 	c.timed = c.timed && p.OneSample
 	if !p.TLP {
-		c.stop(o, tcptimers.TLP)
+		c.timers.stop(o, tcptimers.TLP)
 	}
-	c.stop(o, tcptimers.Rexmit)
-	for id := c.fl.sent.Front(); id != 0; id = c.fl.sent.Next(id) {
-		c.stopSegment(id, o)
-	}
+	c.timers.stop(o, tcptimers.Rexmit)
+	c.timers.stopSegments(o, &c.fl.sent)
 	if c.fl.sent.Len() == 0 {
 		return
 	}

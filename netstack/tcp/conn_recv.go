@@ -139,7 +139,7 @@ func (c *Conn) delayAck(now wheel.Time, in *Inbound, a Arrival, ins *insertion, 
 	case AckNow:
 		c.ackDue = true
 	case AckDelayed:
-		c.start(o, tcptimers.DelAck, c.cfg.Policy.DelAckDeadline(now, delay))
+		c.timers.start(o, tcptimers.DelAck, c.cfg.Policy.DelAckDeadline(now, delay))
 	}
 }
 

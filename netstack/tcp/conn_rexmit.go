@@ -78,7 +78,7 @@ func (c *Conn) retransmit(now wheel.Time, id segmentID, o *Output) {
 		if second, ok := c.fl.sent.splitToFit(id, s.Seq.Add(mss)); ok {
 			s = c.fl.sent.seg(id)
 			if c.perSegment() {
-				c.rearmSegment(second, c.cfg.Policy.Deadline(s.Sent, c.est.RTO()), o)
+				c.timers.startSegment(o, &c.fl.sent, second, c.cfg.Policy.Deadline(s.Sent, c.est.RTO()))
 			}
 		}
 	}

@@ -46,7 +46,7 @@ func (c *Conn) takeSACK(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 				a.sackRTT, a.hasSack, a.hasRTT = a.rtt, true, false
 			}
 			if id != c.fl.sent.Front() {
-				c.stopSegment(id, o)
+				c.timers.stopSegment(o, &c.fl.sent, id)
 			}
 			a.sacked += s.Len
 			if s.End().After(c.rec.recover) {
@@ -101,7 +101,7 @@ func (c *Conn) armSplit(seq Seq, o *Output) {
 		return
 	}
 	if id := c.fl.sent.Find(seq); id != 0 && !c.fl.sent.seg(id).Armed && c.isTimed(id) {
-		c.rearmSegment(id, c.cfg.Policy.Deadline(c.fl.sent.seg(id).Sent, c.est.RTO()), o)
+		c.timers.startSegment(o, &c.fl.sent, id, c.cfg.Policy.Deadline(c.fl.sent.seg(id).Sent, c.est.RTO()))
 	}
 }
 

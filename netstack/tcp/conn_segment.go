@@ -49,7 +49,7 @@ func (c *Conn) appendSegment(now wheel.Time, seq Seq, flags Flags, o *Output) *O
 	}
 	c.lastAckSent = h.Ack
 	c.delack.OnAckSent()
-	c.stop(o, tcptimers.DelAck)
+	c.timers.stop(o, tcptimers.DelAck)
 	c.ackDue, c.ackAtEdge = false, false
 	c.segsOut++
 	return s

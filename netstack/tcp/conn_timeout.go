@@ -43,7 +43,7 @@ func (c *Conn) expireSegment(now wheel.Time, id segmentID, o *Output) {
 	// The RTO may have grown since the timer was armed.
 	due := c.segmentDue(now, id, rto)
 	if due > now {
-		c.rearmSegment(id, due, o)
+		c.timers.startSegment(o, &c.fl.sent, id, due)
 		return
 	}
 	switch {
@@ -55,7 +55,7 @@ func (c *Conn) expireSegment(now wheel.Time, id segmentID, o *Output) {
 		if now.Sub(c.fl.lossAt) >= c.fl.timeoutRTO { // not part of the expiring flight
 			c.fl.frto.Reset()
 		}
-		c.rearmSegment(id, p.Deadline(now, c.est.RTO()), o)
+		c.timers.startSegment(o, &c.fl.sent, id, p.Deadline(now, c.est.RTO()))
 		return
 	case inChain:
 		// One flight, one event: the window was reduced and the RTO backed off already. Other
@@ -67,7 +67,7 @@ func (c *Conn) expireSegment(now wheel.Time, id segmentID, o *Output) {
 		if !s.state.needsRexmit() {
 			c.markLost(id)
 		}
-		c.rearmSegment(id, p.Deadline(now, c.est.RTO()), o)
+		c.timers.startSegment(o, &c.fl.sent, id, p.Deadline(now, c.est.RTO()))
 		return
 	}
 	if c.givesUp(now, id, o) {
@@ -105,10 +105,10 @@ func (c *Conn) stalled(now wheel.Time, id segmentID, rto time.Duration) bool {
 // probeFirst sends the loss probe if its timer is due now too, in place of the timeout
 // (RFC 8985 §7.2). It reports whether it did.
 func (c *Conn) probeFirst(now wheel.Time, o *Output) bool {
-	if !c.runs(tcptimers.TLP) || c.fl.probeAt > now {
+	if !c.timers.runs(tcptimers.TLP) || c.fl.probeAt > now {
 		return false
 	}
-	c.stop(o, tcptimers.TLP)
+	c.timers.stop(o, tcptimers.TLP)
 	return c.expireProbe(now, o)
 }
 
@@ -122,7 +122,7 @@ func (c *Conn) forgetSACKs(now wheel.Time, o *Output) {
 	o.Counters.TCPSACKReneging++
 	c.fl.sent.ForgetSacks(func(id segmentID) {
 		if c.perSegment() {
-			c.rearmSegment(id, c.cfg.Policy.Deadline(now, c.est.RTO()), o)
+			c.timers.startSegment(o, &c.fl.sent, id, c.cfg.Policy.Deadline(now, c.est.RTO()))
 		}
 	})
 	c.fl.rexmitHint = c.sndUna
@@ -186,7 +186,7 @@ func (c *Conn) timeout(now wheel.Time, id segmentID, o *Output) {
 	// segment".
 	if first := c.nextToRexmit(); first != id {
 		if c.perSegment() {
-			c.rearmSegment(id, c.cfg.Policy.Deadline(now, c.est.RTO()), o)
+			c.timers.startSegment(o, &c.fl.sent, id, c.cfg.Policy.Deadline(now, c.est.RTO()))
 		}
 		id = first
 	}
@@ -246,8 +246,8 @@ func (c *Conn) enterLoss(now wheel.Time, id segmentID, base time.Duration, o *Ou
 	r.rtoEpisode, r.undoable = true, undoable
 	r.forceFirst, r.frtoCredit = false, 0
 	c.fl.sndcnt = 0
-	c.stop(o, tcptimers.Reorder)
-	c.stop(o, tcptimers.Pacing)
+	c.timers.stop(o, tcptimers.Reorder)
+	c.timers.stop(o, tcptimers.Pacing)
 }
 
 // markTimeout marks what the timeout of segment id, whose RTO was base, shows to be lost.

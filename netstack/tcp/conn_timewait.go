@@ -88,7 +88,7 @@ func (c *Conn) Resume(t *TimeWait, tsOffset uint32, wait time.Duration) {
 	if wait != c.opts.TimeWait {
 		c.opts = &SocketOptions{TimeWait: wait}
 	}
-	c.state, c.armed = StateTimeWait, 1<<tcptimers.TimeWait
+	c.state, c.timers.running = StateTimeWait, 1<<tcptimers.TimeWait
 	c.finQueued, c.finSent, c.readClosed = true, true, true
 	c.sndUna, c.sndNxt, c.sndEnd = t.sndNxt, t.sndNxt, t.sndNxt-1
 	c.snd.MaxWnd, c.snd.Recent = t.maxWnd, t.maxWnd

@@ -183,7 +183,7 @@ func (c *Conn) Resend(now wheel.Time, r SeqRange, n uint8, o *Output) {
 func (c *Conn) Fork(now wheel.Time, cfg *Config, est tcptimers.Estimator, acked wheel.Time, o *Output) *Conn {
 	f := new(Conn)
 	*f = *c
-	f.cfg, f.opts, f.est, f.armed = cfg, &cfg.Socket, est, 0
+	f.cfg, f.opts, f.est, f.timers = cfg, &cfg.Socket, est, timers{}
 	f.rq.held = slices.Clone(c.rq.held)
 	if c.gen != nil {
 		gen := *c.gen
