@@ -144,7 +144,7 @@ func (c *Conn) advance(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 		a.syn = true
 	}
 	c.sndUna = h.Ack
-	c.ackDue = c.ackDue || c.ackAtEdge // the peer may have dropped that ACK
+	c.rcv.ackDue = c.rcv.ackDue || c.ackAtEdge // the peer may have dropped that ACK
 	c.softErr = ErrNone
 	if fin && h.Ack == c.sndNxt {
 		streamBytes--

@@ -7,7 +7,7 @@ import "tcpwheel/wheel"
 // of sendOne would do, but evaluates once what cannot change in between. It leaves the last queued
 // segment, with PSH or FIN, and all unusual cases to sendOne.
 func (c *Conn) sendBurst(now wheel.Time, o *Output) {
-	if o.noBursts || c.caState != CAOpen || c.rec.frtoCredit > 0 || c.gen != nil || c.urgent || c.fl.frto.Active() ||
+	if o.noBursts || c.caState != CAOpen || c.rec.frtoCredit > 0 || c.rcv.sack != nil || c.urgent || c.fl.frto.Active() ||
 		c.cfg.Pacing || c.cfg.Replay != nil || c.cfg.Policy.Jitter != 0 {
 		return
 	}

@@ -53,7 +53,7 @@ func (c *Conn) Close(now wheel.Time, linger time.Duration, o *Output) {
 	switch {
 	case c.state == StateTimeWait:
 		return
-	case c.rcvUser > 0 && c.state.synchronized():
+	case c.rcv.user > 0 && c.state.synchronized():
 		o.Counters.TCPAbortOnClose++
 		c.abort(now, true, o)
 		return
@@ -163,7 +163,7 @@ func (c *Conn) closed(now wheel.Time, err Error, o *Output) {
 	if err != ErrNone {
 		o.Events |= EventFailed
 	}
-	c.ackDue = false
+	c.rcv.ackDue = false
 	c.dropFlight(o)
 }
 

@@ -122,19 +122,19 @@ func (c *Conn) SetRecvBuffer(now wheel.Time, n uint32, o *Output) {
 	if !c.state.canReceive() || c.state == StateSynReceived {
 		return
 	}
-	c.win.Resize(n)
-	c.recvBufferFixed = true
+	c.rcv.win.Resize(n)
+	c.rcv.fixed = true
 	c.updateWindow(now, o)
 }
 
 // RecvBuffer returns RCV.BUFF in bytes, 0 before the handshake. It starts as configured, or as set
 // by SetRecvBuffer, and may have grown since.
-func (c *Conn) RecvBuffer() uint32 { return c.win.Buff() }
+func (c *Conn) RecvBuffer() uint32 { return c.rcv.win.Buff() }
 
 // updateWindow sends an ACK if the window has opened far enough.
 func (c *Conn) updateWindow(now wheel.Time, o *Output) {
 	if c.UpdateDue(0) {
-		c.ackDue = true
+		c.rcv.ackDue = true
 		c.output(now, o)
 	}
 }

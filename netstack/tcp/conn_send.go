@@ -117,7 +117,7 @@ func (c *Conn) output(now wheel.Time, o *Output) {
 	if c.state >= StateEstablished {
 		c.updateMeter(now)
 	}
-	if c.ackDue && c.state >= StateEstablished {
+	if c.rcv.ackDue && c.state >= StateEstablished {
 		c.sendAck(now, o)
 	}
 	if c.fl.sent.Len() == 0 && c.fl != &atRest && c.caState == CAOpen {
@@ -313,7 +313,7 @@ func (c *Conn) sendData(now wheel.Time, n uint32, fin bool, o *Output) bool {
 		c.timed, c.fl.timedSeq, c.fl.timedAt = true, seq, now
 	}
 	c.armRexmit(now, id, o)
-	c.delack.onDataSent(now, &c.cfg.Policy.DelAck)
+	c.rcv.delack.onDataSent(now, &c.cfg.Policy.DelAck)
 	out := c.appendSegment(now, seq, flags, o)
 	out.Offset, out.Len = c.acked+uint64(seq.Sub(c.dataUna())), n
 	if ect, cwr := c.ecn.OnSend(n > 0); ect {

@@ -105,9 +105,9 @@ func (c *Conn) expireKind(now wheel.Time, k tcptimers.Kind, o *Output) {
 	case tcptimers.Rexmit:
 		c.expireRexmit(now, o)
 	case tcptimers.DelAck:
-		if c.delack.OnTimeout(&c.cfg.Policy.DelAck) == AckNow {
+		if c.rcv.delack.OnTimeout(&c.cfg.Policy.DelAck) == AckNow {
 			o.Counters.DelayedACKs++
-			c.ackDue = true
+			c.rcv.ackDue = true
 		}
 	case tcptimers.Keepalive:
 		c.expireKeepalive(now, o)

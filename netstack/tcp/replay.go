@@ -184,10 +184,10 @@ func (c *Conn) Fork(now wheel.Time, cfg *Config, est tcptimers.Estimator, acked 
 	f := new(Conn)
 	*f = *c
 	f.cfg, f.opts, f.est, f.timers = cfg, &cfg.Socket, est, timers{}
-	f.rq.held = slices.Clone(c.rq.held)
-	if c.gen != nil {
-		gen := *c.gen
-		f.gen = &gen
+	f.rcv.queue.held = slices.Clone(c.rcv.queue.held)
+	if c.rcv.sack != nil {
+		gen := *c.rcv.sack
+		f.rcv.sack = &gen
 	}
 	if c.rare != nil {
 		rare := *c.rare
