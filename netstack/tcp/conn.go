@@ -60,8 +60,9 @@ type Conn struct {
 	ecn      ecnState
 	tsOffset uint32 // offset of the timestamp clock
 	timers   timers
-	hasSent  bool // lastSent is valid
-	sndSml   Seq  // SND.sml: the end of the last small segment (RFC 9293 §A.3), if hasSndSml
+	rexmit   uint8 // of rexmitTimers, as the policy asks
+	hasSent  bool  // lastSent is valid
+	sndSml   Seq   // SND.sml: the end of the last small segment (RFC 9293 §A.3), if hasSndSml
 
 	lastRecv wheel.Time // when the last acceptable segment arrived
 	segsIn   uint32
@@ -263,10 +264,13 @@ func (c *Conn) queued() uint32 {
 // allSent reports whether all data, and the FIN if any, was sent.
 func (c *Conn) allSent() bool { return c.finSent || !c.finQueued && c.queued() == 0 }
 
-// timestamp returns the value of the timestamp clock.
-func (c *Conn) timestamp(now wheel.Time) uint32 {
-	return uint32(int64(now)/int64(c.cfg.TimestampTick)) + c.tsOffset
+// timestamp returns the value of a timestamp clock with an offset.
+func (c *Config) timestamp(now wheel.Time, offset uint32) uint32 {
+	return uint32(int64(now)/int64(c.TimestampTick)) + offset
 }
+
+// timestamp returns the value of the timestamp clock.
+func (c *Conn) timestamp(now wheel.Time) uint32 { return c.cfg.timestamp(now, c.tsOffset) }
 
 // rareState has state that few connections need.
 type rareState struct {

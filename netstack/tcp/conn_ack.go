@@ -94,9 +94,7 @@ func (c *Conn) takeAck(now wheel.Time, in *Inbound, probed bool, o *Output) {
 	if a.acked > 0 {
 		c.afterAdvance(now, &a, o)
 	}
-	if c.cfg.Policy.SharedTimer {
-		c.setLossTimer(now, &a, o)
-	}
+	c.timer().processed(c, now, a.acked > 0, a.startedReorder, a.sackRTT, o)
 }
 
 // takeWindow updates SND.WND from an ACK, and finds out whether the ACK is a duplicate.
@@ -131,8 +129,8 @@ func (c *Conn) advance(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 		c.noteDelivered(now, s, h, a, o)
 		a.segments, a.segmentBytes, a.lastSent = a.segments+1, a.segmentBytes+s.Len, s.Sent
 	})
-	if first := c.fl.sent.Front(); first != 0 && c.perSegment() && !c.fl.sent.seg(first).Armed {
-		c.armReneging(now, first, o)
+	if c.fl.sent.Sacked().Segments > 0 {
+		c.timer().advanced(c, now, o)
 	}
 	a.acked = a.flight - c.fl.sent.Outstanding().Bytes
 	// The acknowledged part of a segment that remains is delivered too.
@@ -223,15 +221,7 @@ func (c *Conn) growWindow(now wheel.Time, a *ackFacts, delivered uint32, o *Outp
 
 // afterAdvance updates timers and state after SND.UNA has advanced.
 func (c *Conn) afterAdvance(now wheel.Time, a *ackFacts, o *Output) {
-	if !c.perSegment() {
-		if c.fl.sent.Len() == 0 {
-			// RFC 6298 §5 (5.2): "When all outstanding data has been acknowledged, turn off the
-			// retransmission timer."
-			c.timers.stop(o, tcptimers.Rexmit)
-		} else if !c.cfg.Policy.SharedTimer {
-			c.restartRexmit(now, o)
-		}
-	}
+	c.timer().acked(c, now, o)
 	if c.opts.UserTimeout != 0 {
 		c.armUserTimeout(now, o)
 	}

@@ -22,15 +22,13 @@ func (c *Conn) sendBurst(now wheel.Time, o *Output) {
 	if record == 0 || n == 0 {
 		return
 	}
-	sent := uint32(0)
+	sent, timer := uint32(0), c.timer()
 	for ; sent < n; sent++ {
 		id, ok := c.fl.sent.Push(now, c.sndNxt, mss, 0)
 		if !ok {
 			break
 		}
-		if c.perSegment() {
-			c.timers.startSegment(o, &c.fl.sent, id, c.fl.rexmitAt)
-		}
+		timer.arm(c, id, c.fl.rexmitAt, o)
 		if last.Len+mss <= o.MaxBurst {
 			last.MSS = mss
 			last.Len += mss

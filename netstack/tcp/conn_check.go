@@ -36,8 +36,8 @@ func (c *Conn) Check() error {
 			}
 		}
 	}
-	if !c.perSegment() && c.fl.sent.Len() > 0 != c.lossTimerRuns() {
-		return fmt.Errorf("tcp: %d segments in flight, and the retransmission timer runs: %v", c.fl.sent.Len(), c.lossTimerRuns())
+	if err := c.timer().check(c); err != nil {
+		return err
 	}
 	if c.state.synchronized() && c.state != StateTimeWait && c.fl.sent.Len() == 0 && !c.allSent() &&
 		!c.timers.runs(tcptimers.Persist) && !c.timers.runs(tcptimers.Pacing) {
@@ -46,7 +46,7 @@ func (c *Conn) Check() error {
 	return nil
 }
 
-// checkFlight compares the sums over the flight with its segments, and checks each segment's timer.
+// checkFlight compares the sums over the flight with its segments.
 func (c *Conn) checkFlight() error {
 	var pipe, sacked, lost tally
 	waiting := uint32(0)
@@ -73,10 +73,6 @@ func (c *Conn) checkFlight() error {
 		}
 		if s.state.needsRexmit() {
 			waiting++
-		}
-		// Every segment that has not arrived has exactly one running timer, and so has the first.
-		if want := c.perSegment() && c.isTimed(id); s.Armed != want {
-			return fmt.Errorf("tcp: segment at %d: timer %v, want %v", s.Seq-c.iss, s.Armed, want)
 		}
 	}
 	switch {

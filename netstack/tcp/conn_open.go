@@ -16,7 +16,7 @@ func (c *Conn) Init(cfg *Config, path Path, iss Seq, tsOffset uint32) {
 		cfg: cfg, opts: &cfg.Socket, fl: &atRest,
 		mtu: uint32(path.MTU), ipHeaderLen: uint8(path.ipHeaderLen()), ipv6: path.IPv6,
 		iss: iss, sndUna: iss, sndNxt: iss, sndEnd: iss.Add(1), tsOffset: tsOffset,
-		peerMSS: defaultMSS(path.IPv6),
+		peerMSS: defaultMSS(path.IPv6), rexmit: rexmitTimerOf(&cfg.Policy),
 	}
 }
 
@@ -130,7 +130,7 @@ func (c *Conn) sendSYN(now wheel.Time, o *Output) {
 		}
 		c.timers.start(o, tcptimers.Handshake, c.cfg.Policy.Deadline(now, c.cfg.Policy.R2Syn(c.state == StateSynSent)))
 		c.emitSYN(now, 0, o)
-		c.armRexmit(now, id, o)
+		c.timer().sent(c, now, id, o)
 		return
 	}
 	// A simultaneous open: send our SYN again, as a SYN-ACK.
@@ -138,7 +138,7 @@ func (c *Conn) sendSYN(now wheel.Time, o *Output) {
 	c.timed = false // RFC 6298 §3: Karn's algorithm
 	c.fl.sent.Retransmit(now, id)
 	c.emitSYN(now, c.fl.sent.Get(id).Transmissions-1, o)
-	c.armRexmit(now, id, o)
+	c.timer().sent(c, now, id, o)
 }
 
 // synWindow returns the window field of our SYN.
@@ -219,12 +219,7 @@ func (c *Conn) DeferOpen(now, since wheel.Time, wait time.Duration, o *Output) {
 		c.rec.rack.SampleRTT(now, now.Sub(s.Sent))
 		c.est.Sample(tcptimers.Sample{RTT: c.cfg.Policy.Measure(s.Sent, now), Round: true, Expected: 1})
 	}
-	if c.perSegment() {
-		c.timers.startSegment(o, &c.fl.sent, id, until)
-		return
-	}
-	c.fl.rexmitAt = until
-	c.timers.start(o, tcptimers.Rexmit, until)
+	c.timer().postpone(c, id, until, o)
 }
 
 // establish completes the handshake. h is the segment that acknowledges our SYN; its window is

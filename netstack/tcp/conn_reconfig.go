@@ -52,7 +52,7 @@ func (c *Conn) Reconfigure(now wheel.Time, cfg *Config, o *Output) {
 		return
 	}
 	opts := *c.opts
-	c.cfg, c.opts = cfg, &opts
+	c.cfg, c.opts, c.rexmit = cfg, &opts, rexmitTimerOf(&cfg.Policy)
 	if !c.opened() {
 		c.opts = &cfg.Socket
 		return
@@ -104,14 +104,9 @@ func (c *Conn) changeTimers(now wheel.Time, was *Config, o *Output) {
 	}
 	c.timers.stop(o, tcptimers.Rexmit)
 	c.timers.stopSegments(o, &c.fl.sent)
-	if c.fl.sent.Len() == 0 {
-		return
+	if c.fl.sent.Len() > 0 {
+		c.timer().rebase(c, now, now, o)
 	}
-	if !c.perSegment() {
-		c.restartRexmit(now, o)
-		return
-	}
-	c.armSegments(now, o)
 }
 
 // SetRecvBuffer sets the receive buffer to n ≥ 1 bytes, limited by the negotiated window scale

@@ -37,7 +37,7 @@ func (c *Conn) takeData(now wheel.Time, in *Inbound, a Arrival, o *Output) Dispo
 	if a.Len > 0 {
 		c.ecn.OnData(in.CE, in.Header.Flags.Has(CWR))
 	}
-	t := c.rcv.arrived(now, in, a, recvContext{c.cfg, c.opts, c.est.RTO(), c.timestamp(now), c.ecn.On()}, o)
+	t := c.rcv.arrived(now, in, a, recvContext{c.cfg, c.opts, c.est.RTO(), c.tsOffset, c.ecn.On()}, o)
 	if t.ack == AckDelayed {
 		c.timers.start(o, tcptimers.DelAck, c.cfg.Policy.DelAckDeadline(now, t.delay))
 	}

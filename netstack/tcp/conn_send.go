@@ -108,7 +108,7 @@ func (c *Conn) output(now wheel.Time, o *Output) {
 			c.cc.OnApplicationLimited(now)
 		}
 		if c.rec.probeDue {
-			c.scheduleProbe(now, o)
+			c.timer().scheduleProbe(c, now, o)
 		}
 	}
 	if full && c.LittleUnsent(0) {
@@ -312,7 +312,7 @@ func (c *Conn) sendData(now wheel.Time, n uint32, fin bool, o *Output) bool {
 	if c.cfg.Policy.OneSample && !c.timed {
 		c.timed, c.fl.timedSeq, c.fl.timedAt = true, seq, now
 	}
-	c.armRexmit(now, id, o)
+	c.timer().sent(c, now, id, o)
 	c.rcv.delack.onDataSent(now, &c.cfg.Policy.DelAck)
 	out := c.appendSegment(now, seq, flags, o)
 	out.Offset, out.Len = c.acked+uint64(seq.Sub(c.dataUna())), n

@@ -11,69 +11,6 @@ import (
 // RFC 9293 §3.8.6.2.1 wants an override timeout of 0.1 to 1.0 s; Linux's cork waits 200 ms.
 const corkWait = 200 * time.Millisecond
 
-// perSegment reports whether each segment has its own retransmission timer.
-func (c *Conn) perSegment() bool { return c.cfg.Policy.Rexmit == tcptimers.RexmitPerSegment }
-
-// rto returns the RTO for a segment sent now, with the policy's jitter.
-func (c *Conn) rto(o *Output) time.Duration { return c.cfg.Policy.Randomize(c.est.RTO(), o.Rand) }
-
-// armRexmit starts the retransmission timer for segment id, which was just sent or retransmitted.
-func (c *Conn) armRexmit(now wheel.Time, id segmentID, o *Output) {
-	s := c.fl.sent.Get(id)
-	if c.perSegment() {
-		c.fl.rexmitAt = c.cfg.Policy.RexmitDeadline(now, c.rto(o), tcptimers.Flight{Sent: s.Sent})
-		c.timers.startSegment(o, &c.fl.sent, id, c.fl.rexmitAt)
-		return
-	}
-	if c.cfg.Policy.SharedTimer {
-		c.armShared(now, id, o)
-		return
-	}
-	// RFC 6298 §5 (5.1): "Every time a packet containing data is sent (including a retransmission),
-	// if the timer is not running, start it running so that it will expire after RTO seconds".
-	// Also: "a segment is never retransmitted too early, i.e., less than one RTO after the previous
-	// transmission of that segment." So a fast retransmission of the first segment moves the timer,
-	// as in 4.4BSD and Linux.
-	if again := s.Retransmitted() && s.Flags&sentSYN == 0; !c.timers.runs(tcptimers.Rexmit) || again && id == c.fl.sent.Front() {
-		c.restartRexmit(now, o)
-	}
-}
-
-// restartRexmit restarts the single retransmission timer.
-func (c *Conn) restartRexmit(now wheel.Time, o *Output) {
-	id := c.fl.sent.Front()
-	f := tcptimers.Flight{Earliest: c.fl.sent.Get(id).Sent, Segments: c.fl.sent.Len() + int((c.queued()+c.mss-1)/max(c.mss, 1))}
-	c.fl.rexmitAt = c.cfg.Policy.RexmitDeadline(now, c.rto(o), f)
-	c.startLoss(o, tcptimers.Rexmit, c.fl.rexmitAt)
-}
-
-// isTimed reports whether segment id has a timer under a policy with one for each segment. A
-// SACKed segment has arrived and needs none, except as the first: it reveals a peer that reneges.
-func (c *Conn) isTimed(id segmentID) bool {
-	return !c.fl.sent.seg(id).Sacked() || id == c.fl.sent.Front()
-}
-
-// armReneging starts the timer of segment id, which is SACKed and has become the first: a peer that
-// keeps it acknowledges it within its RTO, or within an RTO from now.
-func (c *Conn) armReneging(now wheel.Time, id segmentID, o *Output) {
-	p, rto := &c.cfg.Policy, c.est.RTO()
-	at := p.RexmitDeadline(now, rto, tcptimers.Flight{Sent: c.fl.sent.seg(id).Sent})
-	if at <= now {
-		at = p.Deadline(now, rto)
-	}
-	c.timers.startSegment(o, &c.fl.sent, id, at)
-}
-
-// armSegments starts the timers of all segments, none to expire before now.
-func (c *Conn) armSegments(now wheel.Time, o *Output) {
-	for id := c.fl.sent.Front(); id != 0; id = c.fl.sent.Next(id) {
-		if c.isTimed(id) {
-			at := c.cfg.Policy.RexmitDeadline(now, c.rto(o), tcptimers.Flight{Sent: c.fl.sent.Get(id).Sent})
-			c.timers.startSegment(o, &c.fl.sent, id, max(at, now))
-		}
-	}
-}
-
 // Expire handles the expiry of the timer of a slot. It is a no-op if c has not started that timer,
 // or has stopped it since.
 func (c *Conn) Expire(now wheel.Time, slot Slot, o *Output) {
@@ -91,7 +28,7 @@ func (c *Conn) expire(now wheel.Time, slot Slot, o *Output) {
 	}
 	n, k := len(o.Segments), slot.Kind()
 	if id := slot.segment(); id != 0 {
-		c.expireSegment(now, id, o)
+		c.timer().expired(c, now, id, o)
 	} else {
 		c.expireKind(now, k, o)
 	}
@@ -103,7 +40,7 @@ func (c *Conn) expire(now wheel.Time, slot Slot, o *Output) {
 func (c *Conn) expireKind(now wheel.Time, k tcptimers.Kind, o *Output) {
 	switch k {
 	case tcptimers.Rexmit:
-		c.expireRexmit(now, o)
+		c.timer().expired(c, now, 0, o)
 	case tcptimers.DelAck:
 		if c.rcv.delack.OnTimeout(&c.cfg.Policy.DelAck) == AckNow {
 			o.Counters.DelayedACKs++
@@ -130,9 +67,7 @@ func (c *Conn) expireKind(now wheel.Time, k tcptimers.Kind, o *Output) {
 	case tcptimers.Linger:
 		o.Events |= EventLingered
 	}
-	if c.cfg.Policy.SharedTimer && c.fl.sent.Len() > 0 && !c.lossTimerRuns() {
-		c.resumeRexmit(now, o)
-	}
+	c.timer().expiredAny(c, now, o)
 }
 
 // noteCause records that timer k caused the segments from index n on.

@@ -83,11 +83,11 @@ func (r *receiver) wnd() uint32 { return r.win.Wnd(r.queue.Nxt()) }
 
 // recvContext is what the receiver asks of its connection when a segment arrives.
 type recvContext struct {
-	cfg   *Config
-	opts  *SocketOptions
-	rto   time.Duration
-	clock uint32 // our timestamp
-	ecn   bool   // ECN is used
+	cfg    *Config
+	opts   *SocketOptions
+	rto    time.Duration
+	offset uint32 // of our timestamp clock
+	ecn    bool   // ECN is used
 }
 
 // taken is what the receiver made of a segment.
@@ -160,7 +160,7 @@ func (r *receiver) sampleRTT(now wheel.Time, h *Header, a Arrival, x *recvContex
 	if h.Options.TSEcr == 0 || a.Len < r.delack.mss {
 		return
 	}
-	if ticks := int32(x.clock - h.Options.TSEcr); ticks >= 0 {
+	if ticks := int32(x.cfg.timestamp(now, x.offset) - h.Options.TSEcr); ticks >= 0 {
 		r.rtt.OnTimestamp(x.cfg.TimestampTick * time.Duration(max(ticks, 1)))
 	}
 }
@@ -255,17 +255,7 @@ func (r *receiver) stamp(h *Header, mss uint32, o *Output) {
 		h.Options.TSEcr, _ = r.paws.Recent()
 	}
 	if r.reports() {
-		h.Options.NumSACK = r.blocks(h.Options.SACK[:h.Options.sackRoom()])
-		if r.sack.hasDup {
-			if r.sack.dup.Start.Before(h.Ack) {
-				o.Counters.TCPDSACKOldSent++
-			} else {
-				o.Counters.TCPDSACKOfoSent++
-			}
-		}
-		if r.sack.OnAckSent(&r.queue); r.sack.n == 0 {
-			r.sack = nil
-		}
+		r.stampSACK(h, o)
 	}
 	h.Window = r.win.Advertise(h.Ack, r.user, r.windowMSS(mss))
 	if shut := h.Window == 0; shut != r.shut {
@@ -279,4 +269,19 @@ func (r *receiver) stamp(h *Header, mss uint32, o *Output) {
 	r.lastAckSent = h.Ack
 	r.delack.OnAckSent()
 	r.ackDue = false
+}
+
+// stampSACK adds the SACK blocks to a segment that leaves.
+func (r *receiver) stampSACK(h *Header, o *Output) {
+	h.Options.NumSACK = r.blocks(h.Options.SACK[:h.Options.sackRoom()])
+	if r.sack.hasDup {
+		if r.sack.dup.Start.Before(h.Ack) {
+			o.Counters.TCPDSACKOldSent++
+		} else {
+			o.Counters.TCPDSACKOfoSent++
+		}
+	}
+	if r.sack.OnAckSent(&r.queue); r.sack.n == 0 {
+		r.sack = nil
+	}
 }

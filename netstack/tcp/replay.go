@@ -184,6 +184,7 @@ func (c *Conn) Fork(now wheel.Time, cfg *Config, est tcptimers.Estimator, acked 
 	f := new(Conn)
 	*f = *c
 	f.cfg, f.opts, f.est, f.timers = cfg, &cfg.Socket, est, timers{}
+	f.rexmit = rexmitTimerOf(&cfg.Policy)
 	f.rcv.queue.held = slices.Clone(c.rcv.queue.held)
 	if c.rcv.sack != nil {
 		gen := *c.rcv.sack
@@ -240,12 +241,8 @@ func (c *Conn) forkTimers(now, acked wheel.Time, o *Output) {
 	if c.fl.sent.Len() == 0 || c.resendOnly() {
 		return
 	}
-	if c.perSegment() {
-		c.armSegments(now, o)
-	} else {
-		c.restartRexmit(max(acked, c.fl.sent.seg(c.fl.sent.Front()).Sent), o)
-	}
+	c.timer().rebase(c, now, acked, o)
 	if c.state >= StateEstablished {
-		c.scheduleProbe(max(acked, c.lastSent), o)
+		c.timer().scheduleProbe(c, max(acked, c.lastSent), o)
 	}
 }
