@@ -40,7 +40,6 @@ type Conn struct {
 	tsOn           bool // timestamps
 	sackOn         bool
 	sndScale       uint8
-	rcvScale       uint8
 	synLost        bool // the timer retransmitted our SYN or SYN-ACK
 	openDeferred   bool // TCP_DEFER_ACCEPT: our SYN-ACK is acknowledged, the listener waits for data
 	finQueued      bool // the application is done writing: a FIN follows the data
@@ -48,46 +47,30 @@ type Conn struct {
 	readClosed     bool // the application is done reading
 	urgent         bool // SND.UP is valid
 	hasSndSml      bool // sndSml is valid
-	rcvUrgent      bool // RCV.UP is valid
 	more           moreState
 	corkExpired    bool  // the cork, or the small window, has waited long enough
-	advertisedZero bool  // the last advertised window was 0
-	ackDue         bool  // send an ACK at the end of this call
 	ackAtEdge      bool  // the last ACK was at the edge of the peer's window, below SND.NXT
 	unanswered     uint8 // window and keepalive probes without an answer
 	windowProbes   uint8 // window probes since the window closed
 	windowProbeOut bool  // a window probe sent the byte, or FIN, at SND.NXT
 	ipv6           bool
 
-	snd         sendWindow
-	paws        pawsState
-	ecn         ecnState
-	lastAckSent Seq    // Last.ACK.sent
-	tsOffset    uint32 // offset of the timestamp clock
-	armed       uint16 // a bit per tcptimers.Kind that runs
-	lastCE      bool   // the last data segment had a CE mark
-	hasSent     bool   // lastSent is valid
+	snd      sendWindow
+	rcv      receiver
+	ecn      ecnState
+	tsOffset uint32 // offset of the timestamp clock
+	timers   timers
+	rexmit   uint8 // of rexmitTimers, as the policy asks
+	hasSent  bool  // lastSent is valid
+	sndSml   Seq   // SND.sml: the end of the last small segment (RFC 9293 §A.3), if hasSndSml
 
-	rq       recvQueue
-	gen      *sackGenerator // nil if there is nothing to report
-	win      recvWindow
 	lastRecv wheel.Time // when the last acceptable segment arrived
 	segsIn   uint32
 	segsOut  uint32
-	delack   DelAck
 	mss      uint32 // Eff.snd.MSS of a segment without SACK blocks, bytes
 	roundEnd Seq    // SND.NXT at the first RTT sample of this round
 
-	// The receiver only.
-	rcvRTT   recvRTT
-	tune     recvBufferTuner
-	received uint64 // bytes that became readable
-	rcvUser  uint32 // RCV.USER: readable bytes not yet read
-	dataIn   uint32
-	irs      Seq
-
 	// The sender.
-	sndSml    Seq        // SND.sml: the end of the last small segment (RFC 9293 §A.3), if hasSndSml
 	acked     uint64     // written bytes that are acknowledged
 	lastSent  wheel.Time // when data was last sent
 	rec       recovery
@@ -99,19 +82,18 @@ type Conn struct {
 	delivered uint32
 
 	// What few segments need.
-	rare            *rareState // allocated on first use
-	mtu             uint32     // path MTU
-	peerMSS         uint16
-	ipHeaderLen     uint8 // bytes
-	err             Error
-	inTimeWait      bool // the engine counts the connection in TIME-WAIT
-	passive         bool // opened by a listener
-	wsOn            bool // window scaling
-	writerWaits     bool // the application waits for room in the send buffer
-	persistIsCork   bool // the persist timer, if running, times the cork or the small window
-	recvBufferFixed bool // SetRecvBuffer disabled automatic growth
-	timed           bool // Policy.OneSample: one segment is being timed
-	hasRecords      bool // rare.records is not empty
+	rare          *rareState // allocated on first use
+	mtu           uint32     // path MTU
+	peerMSS       uint16
+	ipHeaderLen   uint8 // bytes
+	err           Error
+	inTimeWait    bool // the engine counts the connection in TIME-WAIT
+	passive       bool // opened by a listener
+	wsOn          bool // window scaling
+	writerWaits   bool // the application waits for room in the send buffer
+	persistIsCork bool // the persist timer, if running, times the cork or the small window
+	timed         bool // Policy.OneSample: one segment is being timed
+	hasRecords    bool // rare.records is not empty
 }
 
 // WriteFlags qualify a write.
@@ -181,10 +163,10 @@ func (c *Conn) Cwnd() uint32 {
 }
 
 // Received returns how many received bytes have become readable.
-func (c *Conn) Received() uint64 { return c.received }
+func (c *Conn) Received() uint64 { return c.rcv.received }
 
 // RecvScale returns the shift count of the windows that we advertise.
-func (c *Conn) RecvScale() uint8 { return c.rcvScale }
+func (c *Conn) RecvScale() uint8 { return c.rcv.win.scale }
 
 // Config returns the configuration; do not change it.
 func (c *Conn) Config() *Config { return c.cfg }
@@ -209,26 +191,26 @@ func (c *Conn) SetOptions(now wheel.Time, opts SocketOptions, o *Output) {
 		if was.Keepalive {
 			since = c.lastRecv // the idle time so far counts
 		}
-		c.start(o, tcptimers.Keepalive, max(now, c.cfg.Policy.Deadline(since, opts.KeepIdle)))
+		c.timers.start(o, tcptimers.Keepalive, max(now, c.cfg.Policy.Deadline(since, opts.KeepIdle)))
 	} else if !opts.Keepalive {
-		c.stop(o, tcptimers.Keepalive)
+		c.timers.stop(o, tcptimers.Keepalive)
 	}
 	if opts.UserTimeout != was.UserTimeout {
 		c.armUserTimeout(now, o)
 	}
 	if opts.WindowClamp != was.WindowClamp {
-		c.win.Clamp(opts.WindowClamp)
-		if c.state.canReceive() && c.win.UpdateDue(c.rq.Nxt(), c.rcvUser, c.windowMSS()) {
-			c.ackDue = true
+		c.rcv.win.Clamp(opts.WindowClamp)
+		if c.state.canReceive() && c.UpdateDue(0) {
+			c.rcv.ackDue = true
 		}
 	}
 	if opts.NoQuickAck && !was.NoQuickAck {
-		c.delack.endQuickAcks()
+		c.rcv.delack.endQuickAcks()
 	} else if was.NoQuickAck && !opts.NoQuickAck {
-		c.delack.requicken()
+		c.rcv.delack.requicken()
 	}
-	if opts.QuickAck && c.runs(tcptimers.DelAck) {
-		c.ackDue = true
+	if opts.QuickAck && c.timers.runs(tcptimers.DelAck) {
+		c.rcv.ackDue = true
 	}
 	if opts.Cork != was.Cork {
 		c.more = moreNone
@@ -282,10 +264,13 @@ func (c *Conn) queued() uint32 {
 // allSent reports whether all data, and the FIN if any, was sent.
 func (c *Conn) allSent() bool { return c.finSent || !c.finQueued && c.queued() == 0 }
 
-// timestamp returns the value of the timestamp clock.
-func (c *Conn) timestamp(now wheel.Time) uint32 {
-	return uint32(int64(now)/int64(c.cfg.TimestampTick)) + c.tsOffset
+// timestamp returns the value of a timestamp clock with an offset.
+func (c *Config) timestamp(now wheel.Time, offset uint32) uint32 {
+	return uint32(int64(now)/int64(c.TimestampTick)) + offset
 }
+
+// timestamp returns the value of the timestamp clock.
+func (c *Conn) timestamp(now wheel.Time) uint32 { return c.cfg.timestamp(now, c.tsOffset) }
 
 // rareState has state that few connections need.
 type rareState struct {
@@ -296,7 +281,6 @@ type rareState struct {
 	closedAt   wheel.Time  // when the peer's window closed, or Close was called since
 	spuriousAt wheel.Time  // when a timeout was found spurious
 	sndUp      Seq         // SND.UP, if Conn.urgent
-	rcvUp      Seq         // RCV.UP, if Conn.rcvUrgent
 	startUna   Seq         // SND.UNA when the last recovery episode began, if recovery.undoable
 	tooBigEnd  Seq         // SND.NXT at the last ICMP Packet Too Big
 

@@ -94,9 +94,7 @@ func (c *Conn) takeAck(now wheel.Time, in *Inbound, probed bool, o *Output) {
 	if a.acked > 0 {
 		c.afterAdvance(now, &a, o)
 	}
-	if c.cfg.Policy.SharedTimer {
-		c.setLossTimer(now, &a, o)
-	}
+	c.timer().processed(c, now, a.acked > 0, a.startedReorder, a.sackRTT, o)
 }
 
 // takeWindow updates SND.WND from an ACK, and finds out whether the ACK is a duplicate.
@@ -127,12 +125,12 @@ func (c *Conn) advance(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	fin := c.finSent
 	c.fl.sent.Ack(h.Ack, func(id segmentID) {
 		s := c.fl.sent.seg(id)
-		c.stopSegment(id, o)
+		c.timers.stopSegment(o, &c.fl.sent, id)
 		c.noteDelivered(now, s, h, a, o)
 		a.segments, a.segmentBytes, a.lastSent = a.segments+1, a.segmentBytes+s.Len, s.Sent
 	})
-	if first := c.fl.sent.Front(); first != 0 && c.perSegment() && !c.fl.sent.seg(first).Armed {
-		c.armReneging(now, first, o)
+	if c.fl.sent.Sacked().Segments > 0 {
+		c.timer().advanced(c, now, o)
 	}
 	a.acked = a.flight - c.fl.sent.Outstanding().Bytes
 	// The acknowledged part of a segment that remains is delivered too.
@@ -144,7 +142,7 @@ func (c *Conn) advance(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 		a.syn = true
 	}
 	c.sndUna = h.Ack
-	c.ackDue = c.ackDue || c.ackAtEdge // the peer may have dropped that ACK
+	c.rcv.ackDue = c.rcv.ackDue || c.ackAtEdge // the peer may have dropped that ACK
 	c.softErr = ErrNone
 	if fin && h.Ack == c.sndNxt {
 		streamBytes--
@@ -223,15 +221,7 @@ func (c *Conn) growWindow(now wheel.Time, a *ackFacts, delivered uint32, o *Outp
 
 // afterAdvance updates timers and state after SND.UNA has advanced.
 func (c *Conn) afterAdvance(now wheel.Time, a *ackFacts, o *Output) {
-	if !c.perSegment() {
-		if c.fl.sent.Len() == 0 {
-			// RFC 6298 §5 (5.2): "When all outstanding data has been acknowledged, turn off the
-			// retransmission timer."
-			c.stop(o, tcptimers.Rexmit)
-		} else if !c.cfg.Policy.SharedTimer {
-			c.restartRexmit(now, o)
-		}
-	}
+	c.timer().acked(c, now, o)
 	if c.opts.UserTimeout != 0 {
 		c.armUserTimeout(now, o)
 	}
@@ -239,7 +229,7 @@ func (c *Conn) afterAdvance(now wheel.Time, a *ackFacts, o *Output) {
 		if c.allSent() {
 			o.Events |= EventSent
 		}
-		c.stop(o, tcptimers.Reorder)
+		c.timers.stop(o, tcptimers.Reorder)
 	}
 	if a.finAcked {
 		c.onFINAcked(now, o)

@@ -7,8 +7,7 @@ import "tcpwheel/wheel"
 // segment has been answered as required.
 func (c *Conn) admit(now wheel.Time, in *Inbound, a Arrival, o *Output) (fit acceptability, ok bool) {
 	h := in.Header
-	nxt := c.rq.Nxt()
-	wnd := c.win.Wnd(nxt)
+	nxt, wnd := c.rcv.nxt(), c.rcv.wnd()
 	rst := h.Flags.Has(RST)
 
 	if c.state.synchronized() && a.SYN && !rst {
@@ -54,7 +53,7 @@ func (c *Conn) admit(now wheel.Time, in *Inbound, a Arrival, o *Output) (fit acc
 
 // passesPAWS reports whether a segment passes PAWS (RFC 7323 §5.3), and answers it if not.
 func (c *Conn) passesPAWS(now wheel.Time, h *Header, a Arrival, o *Output) bool {
-	switch c.paws.Check(now, h.Options.HasTimestamps, h.Options.TSVal, h.Flags.Has(RST)) {
+	switch c.rcv.paws.Check(now, h.Options.HasTimestamps, h.Options.TSVal, h.Flags.Has(RST)) {
 	case pawsOld:
 		if c.state == StateSynReceived && h.Flags&(ACK|SYN) == ACK && !c.Opens(h.Ack) {
 			// RFC 9293 §3.5.2: in a non-synchronized state a reset answers a segment that
@@ -65,7 +64,7 @@ func (c *Conn) passesPAWS(now wheel.Time, h *Header, a Arrival, o *Output) bool 
 		}
 		// RFC 7323 §5.3, R1: "Send an acknowledgment in reply" "and drop the segment."
 		o.Counters.PAWSEstab++
-		c.insertOld(a, o)
+		c.rcv.repeated(a, o)
 		if !c.answerUnacceptable(now, o, a.SegLen() > 0 && !a.SYN) {
 			o.Counters.TCPACKSkippedPAWS++
 		}
@@ -82,7 +81,7 @@ func (c *Conn) passesPAWS(now wheel.Time, h *Header, a Arrival, o *Output) bool 
 // refuseSegment answers an unacceptable segment; wnd is RCV.WND. RFC 9293 §3.10.7.4: "If an
 // incoming segment is not acceptable, an acknowledgment should be sent in reply".
 func (c *Conn) refuseSegment(now wheel.Time, h *Header, a Arrival, wnd uint32, o *Output) {
-	c.insertOld(a, o)
+	c.rcv.repeated(a, o)
 	if wnd == 0 && a.Len > 0 {
 		o.Counters.TCPZeroWindowDrop++
 	}
@@ -95,22 +94,6 @@ func (c *Conn) refuseSegment(now wheel.Time, h *Header, a Arrival, wnd uint32, o
 		// The peer has data beyond the edge of the window that we know: at that edge it would find our
 		// ACK unacceptable, too, and both ends would refuse each other's ACKs forever.
 		o.Segments[len(o.Segments)-1].Header.Seq, c.ackAtEdge = c.sndNxt, false
-	}
-}
-
-// insertOld makes the next ACK report the duplicate part of an unacceptable segment (RFC 2883 §4).
-func (c *Conn) insertOld(a Arrival, o *Output) {
-	if a.Len == 0 {
-		return
-	}
-	var fit trimmed
-	trimToWindow(c.rq.Nxt(), 0, a, &fit)
-	if fit.Old.Len() == 0 {
-		return
-	}
-	o.Counters.DelayedACKLost++
-	if c.sackOn {
-		c.noteInsertion(&insertion{Duplicate: fit.Old})
 	}
 }
 

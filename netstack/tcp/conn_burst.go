@@ -7,7 +7,7 @@ import "tcpwheel/wheel"
 // of sendOne would do, but evaluates once what cannot change in between. It leaves the last queued
 // segment, with PSH or FIN, and all unusual cases to sendOne.
 func (c *Conn) sendBurst(now wheel.Time, o *Output) {
-	if o.noBursts || c.caState != CAOpen || c.rec.frtoCredit > 0 || c.gen != nil || c.urgent || c.fl.frto.Active() ||
+	if o.noBursts || c.caState != CAOpen || c.rec.frtoCredit > 0 || c.rcv.sack != nil || c.urgent || c.fl.frto.Active() ||
 		c.cfg.Pacing || c.cfg.Replay != nil || c.cfg.Policy.Jitter != 0 {
 		return
 	}
@@ -22,15 +22,13 @@ func (c *Conn) sendBurst(now wheel.Time, o *Output) {
 	if record == 0 || n == 0 {
 		return
 	}
-	sent := uint32(0)
+	sent, timer := uint32(0), c.timer()
 	for ; sent < n; sent++ {
 		id, ok := c.fl.sent.Push(now, c.sndNxt, mss, 0)
 		if !ok {
 			break
 		}
-		if c.perSegment() {
-			c.rearmSegment(id, c.fl.rexmitAt, o)
-		}
+		timer.arm(c, id, c.fl.rexmitAt, o)
 		if last.Len+mss <= o.MaxBurst {
 			last.MSS = mss
 			last.Len += mss

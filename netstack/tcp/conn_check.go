@@ -10,8 +10,8 @@ import (
 // in flight).
 func (c *Conn) Check() error {
 	if c.state == StateClosed {
-		if c.armed != 0 || c.fl.sent.Len() != 0 {
-			return fmt.Errorf("tcp: closed, with timers %#x and %d segments", c.armed, c.fl.sent.Len())
+		if c.timers.running != 0 || c.fl.sent.Len() != 0 {
+			return fmt.Errorf("tcp: closed, with timers %#x and %d segments", c.timers.running, c.fl.sent.Len())
 		}
 		return nil
 	}
@@ -36,17 +36,17 @@ func (c *Conn) Check() error {
 			}
 		}
 	}
-	if !c.perSegment() && c.fl.sent.Len() > 0 != c.lossTimerRuns() {
-		return fmt.Errorf("tcp: %d segments in flight, and the retransmission timer runs: %v", c.fl.sent.Len(), c.lossTimerRuns())
+	if err := c.timer().check(c); err != nil {
+		return err
 	}
 	if c.state.synchronized() && c.state != StateTimeWait && c.fl.sent.Len() == 0 && !c.allSent() &&
-		!c.runs(tcptimers.Persist) && !c.runs(tcptimers.Pacing) {
+		!c.timers.runs(tcptimers.Persist) && !c.timers.runs(tcptimers.Pacing) {
 		return fmt.Errorf("tcp: %d bytes wait to be sent, nothing is in flight, and no timer runs", c.queued())
 	}
 	return nil
 }
 
-// checkFlight compares the sums over the flight with its segments, and checks each segment's timer.
+// checkFlight compares the sums over the flight with its segments.
 func (c *Conn) checkFlight() error {
 	var pipe, sacked, lost tally
 	waiting := uint32(0)
@@ -73,10 +73,6 @@ func (c *Conn) checkFlight() error {
 		}
 		if s.state.needsRexmit() {
 			waiting++
-		}
-		// Every segment that has not arrived has exactly one running timer, and so has the first.
-		if want := c.perSegment() && c.isTimed(id); s.Armed != want {
-			return fmt.Errorf("tcp: segment at %d: timer %v, want %v", s.Seq-c.iss, s.Armed, want)
 		}
 	}
 	switch {

@@ -53,7 +53,7 @@ func (c *Conn) Close(now wheel.Time, linger time.Duration, o *Output) {
 	switch {
 	case c.state == StateTimeWait:
 		return
-	case c.rcvUser > 0 && c.state.synchronized():
+	case c.rcv.user > 0 && c.state.synchronized():
 		o.Counters.TCPAbortOnClose++
 		c.abort(now, true, o)
 		return
@@ -64,9 +64,9 @@ func (c *Conn) Close(now wheel.Time, linger time.Duration, o *Output) {
 	}
 	c.Shutdown(now, o)
 	if linger > 0 && c.state != StateClosed {
-		c.start(o, tcptimers.Linger, c.cfg.Policy.Deadline(now, linger))
+		c.timers.start(o, tcptimers.Linger, c.cfg.Policy.Deadline(now, linger))
 	}
-	if c.state == StateFinWait2 && !c.runs(tcptimers.FinWait2) {
+	if c.state == StateFinWait2 && !c.timers.runs(tcptimers.FinWait2) {
 		c.awaitFIN(now, o)
 	}
 }
@@ -77,7 +77,7 @@ func (c *Conn) awaitFIN(now wheel.Time, o *Output) {
 	if wait == 0 {
 		wait = c.cfg.Policy.FinWait2
 	}
-	c.start(o, tcptimers.FinWait2, c.cfg.Policy.Deadline(now, wait))
+	c.timers.start(o, tcptimers.FinWait2, c.cfg.Policy.Deadline(now, wait))
 }
 
 // Abort ends the connection at once, and sends a RST if RFC 9293 §3.10.5 asks for one.
@@ -134,7 +134,7 @@ func (c *Conn) restartTimeWait(now wheel.Time, o *Output) {
 	if wait == 0 {
 		wait = 2 * c.cfg.Policy.MSL
 	}
-	c.start(o, tcptimers.TimeWait, c.cfg.Policy.Deadline(now, wait))
+	c.timers.start(o, tcptimers.TimeWait, c.cfg.Policy.Deadline(now, wait))
 }
 
 // timedOut closes the connection after a timeout. The error is the last soft error since the peer
@@ -163,7 +163,7 @@ func (c *Conn) closed(now wheel.Time, err Error, o *Output) {
 	if err != ErrNone {
 		o.Events |= EventFailed
 	}
-	c.ackDue = false
+	c.rcv.ackDue = false
 	c.dropFlight(o)
 }
 
@@ -177,10 +177,6 @@ func (c *Conn) dropFlight(o *Output) {
 
 // stopAll stops every running timer.
 func (c *Conn) stopAll(o *Output) {
-	for k := range tcptimers.Kind(tcptimers.Kinds) {
-		c.stop(o, k)
-	}
-	for id := c.fl.sent.Front(); id != 0; id = c.fl.sent.Next(id) {
-		c.stopSegment(id, o)
-	}
+	c.timers.stopAll(o)
+	c.timers.stopSegments(o, &c.fl.sent)
 }

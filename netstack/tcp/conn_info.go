@@ -11,19 +11,19 @@ func (c *Conn) Info(now wheel.Time) Info {
 	}
 	i := Info{
 		State: c.state, CAState: c.caState,
-		ATO: c.delack.adaptiveDelay(), Probes: int(c.unanswered),
+		ATO: c.rcv.delack.adaptiveDelay(), Probes: int(c.unanswered),
 
 		Unacked: c.fl.sent.Outstanding().Segments, Sacked: c.fl.sent.Sacked().Segments,
 		Lost: c.fl.sent.Lost().Segments, Retrans: c.fl.sent.RetransOut().Segments,
 		Reordering: dupThresh, ReoWnd: c.rec.rack.ReoWnd(),
 
 		Delivered: uint64(c.delivered),
-		SegsIn:    uint64(c.segsIn), SegsOut: uint64(c.segsOut), DataSegsIn: uint64(c.dataIn), DataSegsOut: uint64(c.dataOut),
-		BytesSent: c.bytesSent, BytesAcked: c.acked, BytesReceived: c.received,
+		SegsIn:    uint64(c.segsIn), SegsOut: uint64(c.segsOut), DataSegsIn: uint64(c.rcv.segments), DataSegsOut: uint64(c.dataOut),
+		BytesSent: c.bytesSent, BytesAcked: c.acked, BytesReceived: c.rcv.received,
 		NotSent: uint64(c.queued()),
 
 		SndMSS: c.mss, RcvMSS: c.recvMSS(), AdvMSS: uint32(c.announcedMSS()),
-		PMTU: c.mtu, SndWnd: c.snd.Wnd, SndWScale: c.sndScale, RcvWScale: c.rcvScale,
+		PMTU: c.mtu, SndWnd: c.snd.Wnd, SndWScale: c.sndScale, RcvWScale: c.rcv.win.scale,
 
 		Timestamps: c.tsOn, SACK: c.sackOn, WScale: c.wsOn, ECN: c.ecn.On(),
 		SndUna: c.sndUna - c.iss, SndNxt: c.sndNxt - c.iss,
@@ -40,10 +40,10 @@ func (c *Conn) Info(now wheel.Time) Info {
 		i.Retransmits = c.est.Backoffs()
 	}
 	i.MinRTT, _ = c.rec.rack.MinRTT()
-	i.RcvRTT, _ = c.rcvRTT.RTT()
+	i.RcvRTT, _ = c.rcv.rtt.RTT()
 	if c.state >= StateSynReceived {
-		i.RcvWnd, i.RcvSpace = c.win.Wnd(c.rq.Nxt()), c.win.Buff()
-		i.RcvNxt = c.rq.Nxt() - c.irs
+		i.RcvWnd, i.RcvSpace = c.rcv.wnd(), c.rcv.win.Buff()
+		i.RcvNxt = c.rcv.nxt() - c.rcv.irs
 	}
 	if r := c.rare; r != nil {
 		i.TotalRetrans, i.BytesRetrans = uint64(r.rexmits), r.bytesRexmit

@@ -63,7 +63,7 @@ func (c *Conn) inputSynSent(now wheel.Time, in *Inbound, o *Output) Disposition 
 	}
 	c.establish(now, h, o)
 	c.takeAck(now, in, false, o)
-	c.ackDue = true
+	c.rcv.ackDue = true
 	// RFC 9293 §3.10.7.3: "If there are other controls or text in the segment, then continue
 	// processing at the sixth step under Section 3.10.7.4 where the URG bit is checked".
 	a := Arrival{Seq: h.Seq, Len: in.Len, SYN: true, FIN: h.Flags.Has(FIN)}
@@ -88,7 +88,7 @@ func (c *Conn) ownEcho(now wheel.Time, tsecr uint32) bool {
 func (c *Conn) inputSynchronized(now wheel.Time, in *Inbound, o *Output) Disposition {
 	h := in.Header
 	a := Arrival{Seq: h.Seq, Len: in.Len, SYN: h.Flags.Has(SYN), FIN: h.Flags.Has(FIN)}
-	if c.state == StateSynReceived && a.SYN && h.Seq == c.irs {
+	if c.state == StateSynReceived && a.SYN && h.Seq == c.rcv.irs {
 		if !h.Flags.Has(ACK) {
 			c.answerSYN(now, h, o)
 			return Disposition{}
@@ -112,7 +112,7 @@ func (c *Conn) inputSynchronized(now wheel.Time, in *Inbound, o *Output) Disposi
 	}
 	if fit == controlOnly && a.Len > 0 { // a lone FIN needs no room
 		o.Counters.TCPZeroWindowDrop++
-		c.ackDue = true
+		c.rcv.ackDue = true
 		return Disposition{}
 	}
 	return c.takeData(now, in, a, o)
@@ -151,7 +151,7 @@ func (c *Conn) inputAck(now wheel.Time, in *Inbound, seq Seq, o *Output) bool {
 		return false
 	}
 	if c.tsOn && h.Options.HasTimestamps {
-		c.paws.Record(now, h.Options.TSVal, seq, c.lastAckSent)
+		c.rcv.paws.Record(now, h.Options.TSVal, seq, c.rcv.lastAckSent)
 	}
 	if standing == ackOld {
 		c.takeOldSACK(now, h, o)
@@ -165,13 +165,8 @@ func (c *Conn) inputAck(now wheel.Time, in *Inbound, seq Seq, o *Output) bool {
 
 // takeUrgent processes the urgent pointer of a segment at seq.
 func (c *Conn) takeUrgent(h *Header, seq Seq, o *Output) {
-	if h.Flags.Has(URG) && c.state.canReceive() {
-		// RFC 9293 §3.8.5 (MUST-32): the application learns when urgent data becomes pending and
-		// when the pointer advances. A pointer to data received before is ignored.
-		if up := seq.Add(uint32(h.Urgent)); up.After(c.rq.Nxt()) && (!c.rcvUrgent || up.After(c.rare.rcvUp)) {
-			c.needRare().rcvUp, c.rcvUrgent = up, true
-			o.Events |= EventUrgent
-		}
+	if h.Flags.Has(URG) && c.state.canReceive() && c.rcv.urgentTo(seq.Add(uint32(h.Urgent))) {
+		o.Events |= EventUrgent
 	}
 }
 
@@ -203,7 +198,7 @@ func (c *Conn) probeArrived(now wheel.Time, o *Output) {
 // reachFIN changes state when the peer's FIN is reached: RFC 9293 §3.10.7.4, eighth.
 func (c *Conn) reachFIN(now wheel.Time, o *Output) {
 	o.Events |= EventPeerClosed | EventReadable
-	c.ackDue = true
+	c.rcv.ackDue = true
 	switch c.state {
 	case StateSynReceived, StateEstablished:
 		c.setState(StateCloseWait, o)

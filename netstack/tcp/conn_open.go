@@ -16,7 +16,7 @@ func (c *Conn) Init(cfg *Config, path Path, iss Seq, tsOffset uint32) {
 		cfg: cfg, opts: &cfg.Socket, fl: &atRest,
 		mtu: uint32(path.MTU), ipHeaderLen: uint8(path.ipHeaderLen()), ipv6: path.IPv6,
 		iss: iss, sndUna: iss, sndNxt: iss, sndEnd: iss.Add(1), tsOffset: tsOffset,
-		peerMSS: defaultMSS(path.IPv6),
+		peerMSS: defaultMSS(path.IPv6), rexmit: rexmitTimerOf(&cfg.Policy),
 	}
 }
 
@@ -44,7 +44,7 @@ func (c *Conn) Connect(now wheel.Time, o *Output) {
 	c.makeEstimator(o)
 	o.Counters.ActiveOpens++
 	c.setState(StateSynSent, o)
-	c.rcvScale = windowScaleFor(max(c.cfg.RecvBuffer, c.cfg.RecvBufferMax))
+	c.rcv.win.scale = c.cfg.recvScale()
 	c.sendSYN(now, o)
 	c.watchUserTimeout(now, o)
 }
@@ -94,22 +94,13 @@ func (c *Conn) AcceptCookie(now wheel.Time, ack *Inbound, ck Cookie, o *Output) 
 // takeSYN processes the options and numbers of the peer's SYN.
 func (c *Conn) takeSYN(now wheel.Time, h *Header) {
 	opt := &h.Options
-	c.irs = h.Seq
 	if opt.HasMSS {
 		c.peerMSS = opt.MSS
 	}
-	c.tsOn = c.cfg.Timestamps && opt.HasTimestamps
-	c.sackOn = c.cfg.SACK && opt.SACKPermitted
-	// RFC 7323 §2.2: "This option is an offer, not a promise; both sides MUST send Window Scale
-	// options in their <SYN> segments to enable window scaling in either direction."
-	c.wsOn = c.cfg.WScale && opt.HasWScale
-	c.rcvScale = 0
-	if c.wsOn {
+	c.rcv.open(now, h, c.cfg, c.opts, c.synWindow(), c.announcedMSS())
+	c.tsOn, c.sackOn = c.rcv.tsOn, c.rcv.sackOn
+	if c.wsOn = c.cfg.WScale && opt.HasWScale; c.wsOn {
 		c.sndScale = opt.WScale
-		c.rcvScale = windowScaleFor(max(c.cfg.RecvBuffer, c.cfg.RecvBufferMax))
-	}
-	if c.tsOn {
-		c.paws.Start(now, opt.TSVal)
 	}
 	agreed := ecnSetupSYN(h.Flags.Has(ECE), h.Flags.Has(CWR))
 	if h.Flags.Has(ACK) {
@@ -121,28 +112,7 @@ func (c *Conn) takeSYN(now wheel.Time, h *Header) {
 			c.ecn.Mute() // emitSYN sent it without ECN
 		}
 	}
-	nxt := h.Seq.Add(1)
-	if err := c.rq.Init(nxt, c.cfg.MaxOutOfOrder); err != nil {
-		panic("BUG: " + err.Error())
-	}
-	if err := c.win.Init(nxt, c.synWindow(), c.cfg.RecvBuffer, c.rcvScale); err != nil {
-		panic("BUG: " + err.Error())
-	}
-	c.win.Clamp(c.opts.WindowClamp)
-	c.lastAckSent = nxt
-	if c.opts.NoQuickAck {
-		c.delack.endQuickAcks()
-	}
-	// The peer subtracts its options from our MSS (RFC 9293 §3.7.1). Without the same subtraction
-	// here, a full segment merged with the start of the next would look like one full segment.
-	c.delack.rmss = uint32(c.announcedMSS())
-	if opts := (&Options{HasTimestamps: c.tsOn}).encodedLen(); c.delack.rmss > uint32(opts) {
-		c.delack.rmss -= uint32(opts)
-	}
-	// As in Linux, until larger segments show the real size.
-	c.delack.mss = min(c.delack.rmss, DefaultMSS4)
 	c.lastRecv = now
-	c.tune.Init(now, c.cfg.RecvBuffer/2)
 	c.updateMSS()
 }
 
@@ -158,9 +128,9 @@ func (c *Conn) sendSYN(now wheel.Time, o *Output) {
 		if c.cfg.Policy.OneSample {
 			c.timed, c.fl.timedSeq, c.fl.timedAt = true, c.iss, now
 		}
-		c.start(o, tcptimers.Handshake, c.cfg.Policy.Deadline(now, c.cfg.Policy.R2Syn(c.state == StateSynSent)))
+		c.timers.start(o, tcptimers.Handshake, c.cfg.Policy.Deadline(now, c.cfg.Policy.R2Syn(c.state == StateSynSent)))
 		c.emitSYN(now, 0, o)
-		c.armRexmit(now, id, o)
+		c.timer().sent(c, now, id, o)
 		return
 	}
 	// A simultaneous open: send our SYN again, as a SYN-ACK.
@@ -168,7 +138,7 @@ func (c *Conn) sendSYN(now wheel.Time, o *Output) {
 	c.timed = false // RFC 6298 §3: Karn's algorithm
 	c.fl.sent.Retransmit(now, id)
 	c.emitSYN(now, c.fl.sent.Get(id).Transmissions-1, o)
-	c.armRexmit(now, id, o)
+	c.timer().sent(c, now, id, o)
 }
 
 // synWindow returns the window field of our SYN.
@@ -201,9 +171,9 @@ func (c *Conn) emitSYN(now wheel.Time, rexmit uint8, o *Output) {
 	ack := c.state == StateSynReceived
 	if ack {
 		h.Flags |= ACK
-		h.Ack = c.rq.Nxt()
+		h.Ack = c.rcv.nxt()
 		opt.HasTimestamps, opt.SACKPermitted, opt.HasWScale = c.tsOn, c.sackOn, c.wsOn
-		opt.TSEcr, _ = c.paws.Recent()
+		opt.TSEcr, _ = c.rcv.paws.Recent()
 		if c.ecn.On() {
 			h.Flags |= ECE
 		}
@@ -219,7 +189,7 @@ func (c *Conn) emitSYN(now wheel.Time, rexmit uint8, o *Output) {
 		opt.TSVal = c.timestamp(now)
 	}
 	if opt.HasWScale {
-		opt.WScale = c.rcvScale
+		opt.WScale = c.rcv.win.scale
 	}
 	c.segsOut++
 	if rexmit > 0 {
@@ -249,12 +219,7 @@ func (c *Conn) DeferOpen(now, since wheel.Time, wait time.Duration, o *Output) {
 		c.rec.rack.SampleRTT(now, now.Sub(s.Sent))
 		c.est.Sample(tcptimers.Sample{RTT: c.cfg.Policy.Measure(s.Sent, now), Round: true, Expected: 1})
 	}
-	if c.perSegment() {
-		c.rearmSegment(id, until, o)
-		return
-	}
-	c.fl.rexmitAt = until
-	c.start(o, tcptimers.Rexmit, until)
+	c.timer().postpone(c, id, until, o)
 }
 
 // establish completes the handshake. h is the segment that acknowledges our SYN; its window is
@@ -266,7 +231,7 @@ func (c *Conn) establish(now wheel.Time, h *Header, o *Output) {
 	}
 	c.snd.Init(h.Seq, h.Ack, wnd)
 	c.updateMSS()
-	c.stop(o, tcptimers.Handshake)
+	c.timers.stop(o, tcptimers.Handshake)
 	cfg := c.cfg.Congestion
 	cfg.MSS, cfg.SYNLost, cfg.Paced = c.mss, c.synLost, c.cfg.Pacing
 	cc, err := congestion.New(c.cfg.Control, cfg)
@@ -278,7 +243,7 @@ func (c *Conn) establish(now wheel.Time, h *Header, o *Output) {
 	c.setState(StateEstablished, o)
 	o.Events |= EventConnected | EventWritable
 	if c.opts.Keepalive {
-		c.start(o, tcptimers.Keepalive, c.cfg.Policy.Deadline(now, c.opts.KeepIdle))
+		c.timers.start(o, tcptimers.Keepalive, c.cfg.Policy.Deadline(now, c.opts.KeepIdle))
 	}
 	c.roundEnd = c.iss
 }

@@ -5,28 +5,18 @@ import (
 	"tcpwheel/wheel"
 )
 
-// scheduleProbe starts or stops the loss probe timer: RFC 8985 §7.2.
-func (c *Conn) scheduleProbe(now wheel.Time, o *Output) {
+// scheduleProbe starts or stops the timer of the loss probe: RFC 8985 §7.2.
+func (*ownTimers) scheduleProbe(c *Conn, now wheel.Time, o *Output) {
 	r := &c.rec
 	r.probeDue = false
 	p := &c.cfg.Policy
-	if p.SharedTimer {
-		if c.fl.sent.Len() > 0 && c.scheduleSharedProbe(now, c.untilRTO(now, o)) {
-			c.startLoss(o, tcptimers.TLP, c.fl.probeAt)
-		}
-		return
-	}
 	// RFC 8985 §4 requires SACK. RFC 8985 §7.2 allows a probe only outside recovery, with nothing
 	// SACKed and something in flight.
 	if !p.TLP || !c.sackOn || c.caState >= CARecovery || c.fl.sent.Sacked().Segments > 0 || c.fl.sent.Len() == 0 || !r.tlp.MayProbe() {
-		c.stop(o, tcptimers.TLP)
+		c.timers.stop(o, tcptimers.TLP)
 		return
 	}
-	rtoAt := c.fl.rexmitAt
-	if c.perSegment() {
-		front := c.fl.sent.seg(c.fl.sent.Front())
-		rtoAt = p.RexmitDeadline(now, c.est.RTO(), tcptimers.Flight{Sent: front.Sent})
-	}
+	rtoAt := c.timer().expiry(c, now)
 	srtt := c.est.SRTT()
 	var in ptoInput
 	in.SRTT, in.HasSRTT, in.Flight = srtt, srtt > 0, uint32(c.fl.sent.Len())
@@ -53,11 +43,11 @@ func (c *Conn) scheduleProbe(now wheel.Time, o *Output) {
 	if now.Add(pto) < rtoAt {
 		at = p.Deadline(now, pto)
 	}
-	if c.runs(tcptimers.TLP) && c.fl.probeAt == at {
+	if c.timers.runs(tcptimers.TLP) && c.fl.probeAt == at {
 		return
 	}
 	c.fl.probeAt = at
-	c.start(o, tcptimers.TLP, at)
+	c.timers.start(o, tcptimers.TLP, at)
 }
 
 // noteDelAckEvidence updates the evidence of delayed ACKs with an ACK.
@@ -78,7 +68,7 @@ func (c *Conn) noteDelAckEvidence(now wheel.Time, in *Inbound, a *ackFacts) {
 // segment (RFC 8985 §7.3). It reports whether it did.
 func (c *Conn) expireProbe(now wheel.Time, o *Output) bool {
 	r := &c.rec
-	if c.fl.sent.Len() == 0 || c.caState >= CARecovery || !c.mayProbe() {
+	if c.fl.sent.Len() == 0 || c.caState >= CARecovery || !c.timer().mayProbe(c) {
 		return false
 	}
 	retrans := false
@@ -94,17 +84,13 @@ func (c *Conn) expireProbe(now wheel.Time, o *Output) bool {
 	r.tlp.Probed(c.sndNxt, retrans, c.fl.probeEarly)
 	c.fl.probedAt = now
 	r.probeDue = false
-	if !c.perSegment() {
-		// RFC 8985 §7.3: "After attempting to send a loss probe, regardless of whether a loss probe
-		// was sent, the sender MUST re-arm the RTO timer".
-		c.restartRexmit(now, o)
-	}
+	c.timer().restart(c, now, o)
 	return true
 }
 
 // startPersist starts the window probe timer: RFC 9293 §3.8.6.1.
 func (c *Conn) startPersist(now wheel.Time, o *Output) {
-	if c.runs(tcptimers.Persist) && !c.persistIsCork {
+	if c.timers.runs(tcptimers.Persist) && !c.persistIsCork {
 		return
 	}
 	c.persistIsCork = false
@@ -117,14 +103,14 @@ func (c *Conn) startPersist(now wheel.Time, o *Output) {
 		// some of it.
 		rto = max(rto>>min(n, 10), c.est.SRTT()+4*c.est.RTTVar())
 	}
-	c.start(o, tcptimers.Persist, c.cfg.Policy.Deadline(now, c.cfg.Policy.PersistInterval(rto, int(c.windowProbes))))
+	c.timers.start(o, tcptimers.Persist, c.cfg.Policy.Deadline(now, c.cfg.Policy.PersistInterval(rto, int(c.windowProbes))))
 }
 
 // startCorkTimer bounds the wait of a small segment.
 func (c *Conn) startCorkTimer(now wheel.Time, o *Output) {
-	if !c.runs(tcptimers.Persist) || !c.persistIsCork {
+	if !c.timers.runs(tcptimers.Persist) || !c.persistIsCork {
 		c.persistIsCork = true
-		c.start(o, tcptimers.Persist, c.cfg.Policy.Deadline(now, corkWait))
+		c.timers.start(o, tcptimers.Persist, c.cfg.Policy.Deadline(now, corkWait))
 	}
 }
 

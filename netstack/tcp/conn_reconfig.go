@@ -52,7 +52,7 @@ func (c *Conn) Reconfigure(now wheel.Time, cfg *Config, o *Output) {
 		return
 	}
 	opts := *c.opts
-	c.cfg, c.opts = cfg, &opts
+	c.cfg, c.opts, c.rexmit = cfg, &opts, rexmitTimerOf(&cfg.Policy)
 	if !c.opened() {
 		c.opts = &cfg.Socket
 		return
@@ -66,7 +66,7 @@ func (c *Conn) Reconfigure(now wheel.Time, cfg *Config, o *Output) {
 	c.changeControl(was)
 	c.changeTimers(now, was, o)
 	if was.Pacing && !cfg.Pacing {
-		c.stop(o, tcptimers.Pacing)
+		c.timers.stop(o, tcptimers.Pacing)
 	}
 	c.output(now, o)
 }
@@ -100,20 +100,13 @@ func (c *Conn) changeTimers(now wheel.Time, was *Config, o *Output) {
 	}
 	c.timed = c.timed && p.OneSample
 	if !p.TLP {
-		c.stop(o, tcptimers.TLP)
+		c.timers.stop(o, tcptimers.TLP)
 	}
-	c.stop(o, tcptimers.Rexmit)
-	for id := c.fl.sent.Front(); id != 0; id = c.fl.sent.Next(id) {
-		c.stopSegment(id, o)
+	c.timers.stop(o, tcptimers.Rexmit)
+	c.timers.stopSegments(o, &c.fl.sent)
+	if c.fl.sent.Len() > 0 {
+		c.timer().rebase(c, now, now, o)
 	}
-	if c.fl.sent.Len() == 0 {
-		return
-	}
-	if !c.perSegment() {
-		c.restartRexmit(now, o)
-		return
-	}
-	c.armSegments(now, o)
 }
 
 // SetRecvBuffer sets the receive buffer to n ≥ 1 bytes, limited by the negotiated window scale
@@ -124,19 +117,19 @@ func (c *Conn) SetRecvBuffer(now wheel.Time, n uint32, o *Output) {
 	if !c.state.canReceive() || c.state == StateSynReceived {
 		return
 	}
-	c.win.Resize(n)
-	c.recvBufferFixed = true
+	c.rcv.win.Resize(n)
+	c.rcv.fixed = true
 	c.updateWindow(now, o)
 }
 
 // RecvBuffer returns RCV.BUFF in bytes, 0 before the handshake. It starts as configured, or as set
 // by SetRecvBuffer, and may have grown since.
-func (c *Conn) RecvBuffer() uint32 { return c.win.Buff() }
+func (c *Conn) RecvBuffer() uint32 { return c.rcv.win.Buff() }
 
 // updateWindow sends an ACK if the window has opened far enough.
 func (c *Conn) updateWindow(now wheel.Time, o *Output) {
 	if c.UpdateDue(0) {
-		c.ackDue = true
+		c.rcv.ackDue = true
 		c.output(now, o)
 	}
 }

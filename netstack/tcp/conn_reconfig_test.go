@@ -130,7 +130,7 @@ func offers(p *pair) *uint32 {
 	wnd := new(uint32)
 	p.drop = func(k *pairPacket) bool {
 		if k.from == 1 {
-			*wnd = uint32(k.out.Header.Window) << p.ends[1].conn.rcvScale
+			*wnd = uint32(k.out.Header.Window) << p.ends[1].conn.rcv.win.scale
 		}
 		return false
 	}
@@ -157,12 +157,12 @@ func TestSetRecvBuffer(t *testing.T) {
 	set(30_000)
 	p.write(0, 15_000)
 	p.run(time.Second)
-	if got := *wnd; got > 60_000-35_000+1<<p.ends[1].conn.rcvScale || got == 0 {
+	if got := *wnd; got > 60_000-35_000+1<<p.ends[1].conn.rcv.win.scale || got == 0 {
 		t.Errorf("window after the buffer shrank to 30000 with 35000 unread of 60000 offered: %d, want what was on offer", got)
 	}
 	p.write(0, 100_000)
 	p.run(10 * time.Second)
-	if got := p.ends[1].conn.Received(); got < 59_000 || got >= 60_000+1<<p.ends[1].conn.rcvScale {
+	if got := p.ends[1].conn.Received(); got < 59_000 || got >= 60_000+1<<p.ends[1].conn.rcv.win.scale {
 		t.Errorf("%d bytes taken, want the 60000 on offer when the buffer shrank, and no more", got)
 	}
 	before := p.n
@@ -176,7 +176,7 @@ func TestSetRecvBuffer(t *testing.T) {
 	p.ends[1].got = 135_000
 	p.write(0, 5<<20)
 	p.run(10 * time.Second)
-	if got := p.ends[1].conn.win.Buff(); got != 200_000 {
+	if got := p.ends[1].conn.rcv.win.Buff(); got != 200_000 {
 		t.Errorf("buffer %d after 5 MiB were read, want the 200000 that were set", got)
 	}
 }
@@ -189,7 +189,7 @@ func TestWindowClamp(t *testing.T) {
 	most := uint32(0)
 	p.drop = func(k *pairPacket) bool {
 		if k.from == 1 {
-			scale := p.ends[1].conn.rcvScale
+			scale := p.ends[1].conn.rcv.win.scale
 			if k.out.Header.Flags.Has(SYN) {
 				scale = 0
 			}

@@ -210,11 +210,11 @@ func (c *Conn) detectRACK(now wheel.Time, a *ackFacts, leaving bool, o *Output) 
 		}
 		c.lowerRexmitHint(id)
 	})
-	switch shared := c.cfg.Policy.SharedTimer; {
+	switch timer := c.timer(); {
 	case !ok:
-		c.stopLoss(o, tcptimers.Reorder)
-	case !(shared && a.byTimer): // Linux's tcp_rack_reo_timeout looks once
-		c.startLoss(o, tcptimers.Reorder, c.cfg.Policy.ReorderDeadline(now, timeout))
+		timer.stopLoss(c, tcptimers.Reorder, o)
+	case !a.byTimer || timer.looksAgain():
+		timer.startLoss(c, tcptimers.Reorder, c.cfg.Policy.ReorderDeadline(now, timeout), o)
 		a.startedReorder = true
 	}
 	a.lost = a.lost || found
@@ -248,7 +248,7 @@ func (c *Conn) beginEpisode(o *Output) {
 	r.undoable, r.forceFirst = true, true
 	r.dup.Recover(c.sndNxt)
 	c.ecn.OnReduced(c.sndNxt)
-	c.stopLoss(o, tcptimers.TLP)
+	c.timer().stopLoss(c, tcptimers.TLP, o)
 }
 
 // enterRecovery starts fast recovery.

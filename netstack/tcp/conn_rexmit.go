@@ -70,16 +70,14 @@ func (c *Conn) retransmit(now wheel.Time, id segmentID, o *Output) {
 	if s.Flags&sentSYN != 0 {
 		c.fl.sent.Retransmit(now, id)
 		c.emitSYN(now, s.Transmissions-1, o)
-		c.armRexmit(now, id, o)
+		c.timer().sent(c, now, id, o)
 		return
 	}
 	mss := c.segmentMSS()
 	if payload := s.payload(); payload > mss {
 		if second, ok := c.fl.sent.splitToFit(id, s.Seq.Add(mss)); ok {
 			s = c.fl.sent.seg(id)
-			if c.perSegment() {
-				c.rearmSegment(second, c.cfg.Policy.Deadline(s.Sent, c.est.RTO()), o)
-			}
+			c.timer().arm(c, second, c.cfg.Policy.Deadline(s.Sent, c.est.RTO()), o)
 		}
 	}
 	again := s.Transmissions > 1
@@ -92,7 +90,7 @@ func (c *Conn) retransmit(now wheel.Time, id segmentID, o *Output) {
 	rexmit := s.Transmissions
 	seq, payload, fin := s.Seq, s.payload(), s.Flags&sentFIN != 0
 	c.fl.sent.Retransmit(now, id)
-	c.armRexmit(now, id, o)
+	c.timer().sent(c, now, id, o)
 	c.meterRetransmit(seq, c.fl.sent.seg(id).End())
 
 	flags := Flags(0)

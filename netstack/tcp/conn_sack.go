@@ -46,7 +46,7 @@ func (c *Conn) takeSACK(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 				a.sackRTT, a.hasSack, a.hasRTT = a.rtt, true, false
 			}
 			if id != c.fl.sent.Front() {
-				c.stopSegment(id, o)
+				c.timers.stopSegment(o, &c.fl.sent, id)
 			}
 			a.sacked += s.Len
 			if s.End().After(c.rec.recover) {
@@ -97,11 +97,8 @@ func (c *Conn) takeOldSACK(now wheel.Time, h *Header, o *Output) {
 
 // armSplit starts the timer of the segment at seq if a split has just created it.
 func (c *Conn) armSplit(seq Seq, o *Output) {
-	if !c.perSegment() {
-		return
-	}
-	if id := c.fl.sent.Find(seq); id != 0 && !c.fl.sent.seg(id).Armed && c.isTimed(id) {
-		c.rearmSegment(id, c.cfg.Policy.Deadline(c.fl.sent.seg(id).Sent, c.est.RTO()), o)
+	if id := c.fl.sent.Find(seq); id != 0 && !c.fl.sent.seg(id).Armed && (!c.fl.sent.seg(id).Sacked() || id == c.fl.sent.Front()) {
+		c.timer().arm(c, id, c.cfg.Policy.Deadline(c.fl.sent.seg(id).Sent, c.est.RTO()), o)
 	}
 }
 

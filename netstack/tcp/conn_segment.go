@@ -11,34 +11,13 @@ func (c *Conn) appendSegment(now wheel.Time, seq Seq, flags Flags, o *Output) *O
 	o.Segments = append(o.Segments, Outgoing{})
 	s := &o.Segments[len(o.Segments)-1]
 	h := &s.Header
-	h.Seq, h.Flags, h.Ack = seq, flags|ACK, c.rq.Nxt()
+	h.Seq, h.Flags = seq, flags|ACK
 	if c.tsOn {
 		h.Options.HasTimestamps, h.Options.TSVal = true, c.timestamp(now)
-		h.Options.TSEcr, _ = c.paws.Recent()
 	}
-	if c.hasSACKBlocks() {
-		room := h.Options.sackRoom()
-		h.Options.NumSACK = uint8(c.gen.Blocks(&c.rq, h.Options.SACK[:room]))
-		if c.gen.hasDup {
-			if c.gen.dup.Start.Before(h.Ack) {
-				o.Counters.TCPDSACKOldSent++
-			} else {
-				o.Counters.TCPDSACKOfoSent++
-			}
-		}
-		if c.gen.OnAckSent(&c.rq); c.gen.n == 0 {
-			c.gen = nil
-		}
-	}
-	h.Window = c.win.Advertise(h.Ack, c.rcvUser, c.windowMSS())
-	if shut := h.Window == 0; shut != c.advertisedZero {
-		c.advertisedZero = shut
-		if shut {
-			o.Counters.TCPToZeroWindowAdv++
-		} else {
-			o.Counters.TCPFromZeroWindowAdv++
-		}
-	}
+	c.rcv.stamp(h, c.mss, o)
+	c.timers.stop(o, tcptimers.DelAck)
+	c.ackAtEdge = false
 	if c.ecn.ECE() {
 		h.Flags |= ECE
 	}
@@ -47,26 +26,17 @@ func (c *Conn) appendSegment(now wheel.Time, seq Seq, flags Flags, o *Output) *O
 		// The field has 16 bits; later segments repeat it.
 		h.Urgent = uint16(min(c.rare.sndUp.Sub(seq), 65535))
 	}
-	c.lastAckSent = h.Ack
-	c.delack.OnAckSent()
-	c.stop(o, tcptimers.DelAck)
-	c.ackDue, c.ackAtEdge = false, false
 	c.segsOut++
 	return s
 }
 
-// hasSACKBlocks reports whether the next segment carries SACK blocks.
-func (c *Conn) hasSACKBlocks() bool {
-	return c.sackOn && c.gen != nil && (c.rq.Beyond() || c.gen.hasDup)
-}
-
 // segmentMSS returns how many data bytes the next segment may carry.
 func (c *Conn) segmentMSS() uint32 {
-	if !c.hasSACKBlocks() {
+	if !c.rcv.reports() {
 		return c.mss
 	}
 	opt := Options{HasTimestamps: c.tsOn}
-	opt.NumSACK = uint8(c.gen.Blocks(&c.rq, opt.SACK[:opt.sackRoom()]))
+	opt.NumSACK = c.rcv.blocks(opt.SACK[:opt.sackRoom()])
 	return c.effectiveMSS(opt.encodedLen())
 }
 
@@ -124,12 +94,12 @@ func (c *Conn) sendRST(now wheel.Time, seq Seq, o *Output) {
 	h.Seq, h.Flags = seq, RST
 	if c.state.synchronized() {
 		h.Flags |= ACK
-		h.Ack = c.rq.Nxt()
+		h.Ack = c.rcv.nxt()
 	}
 	if c.tsOn {
 		// RFC 7323 §3.2: timestamps are mandatory except in a RST, and recommended there.
 		h.Options.HasTimestamps, h.Options.TSVal = true, c.timestamp(now)
-		h.Options.TSEcr, _ = c.paws.Recent()
+		h.Options.TSEcr, _ = c.rcv.paws.Recent()
 	}
 	c.segsOut++
 	o.Counters.OutSegs++

@@ -99,7 +99,7 @@ func (c *Conn) output(now wheel.Time, o *Output) {
 		if !c.allSent() {
 			c.sendNew(now, o)
 		} else {
-			c.stop(o, tcptimers.Persist)
+			c.timers.stop(o, tcptimers.Persist)
 		}
 		if c.dataOut != before || c.rec.cwndHeld {
 			c.noteWindowUse()
@@ -108,7 +108,7 @@ func (c *Conn) output(now wheel.Time, o *Output) {
 			c.cc.OnApplicationLimited(now)
 		}
 		if c.rec.probeDue {
-			c.scheduleProbe(now, o)
+			c.timer().scheduleProbe(c, now, o)
 		}
 	}
 	if full && c.LittleUnsent(0) {
@@ -117,7 +117,7 @@ func (c *Conn) output(now wheel.Time, o *Output) {
 	if c.state >= StateEstablished {
 		c.updateMeter(now)
 	}
-	if c.ackDue && c.state >= StateEstablished {
+	if c.rcv.ackDue && c.state >= StateEstablished {
 		c.sendAck(now, o)
 	}
 	if c.fl.sent.Len() == 0 && c.fl != &atRest && c.caState == CAOpen {
@@ -160,8 +160,8 @@ func (c *Conn) pacerAllows(now wheel.Time, o *Output) bool {
 	if next <= now.Add(p.Tick) {
 		return true
 	}
-	if !c.runs(tcptimers.Pacing) {
-		c.start(o, tcptimers.Pacing, p.Deadline(next.Add(-p.Tick), 0))
+	if !c.timers.runs(tcptimers.Pacing) {
+		c.timers.start(o, tcptimers.Pacing, p.Deadline(next.Add(-p.Tick), 0))
 	}
 	return false
 }
@@ -177,7 +177,7 @@ func (c *Conn) notePaced(now wheel.Time, n uint32) {
 func (c *Conn) sendNew(now wheel.Time, o *Output) {
 	// Data that waits at a closed window is no idle time. Linux checks when data is queued
 	// (tcp_skb_entail), and when the window opens (tcp_ack_update_window), not when data leaves.
-	if waits := c.runs(tcptimers.Persist) && !c.persistIsCork; c.hasSent && c.fl.sent.Len() == 0 && !waits {
+	if waits := c.timers.runs(tcptimers.Persist) && !c.persistIsCork; c.hasSent && c.fl.sent.Len() == 0 && !waits {
 		c.cc.OnIdle(now, now.Sub(c.lastSent), c.est.RTO())
 	}
 	for {
@@ -188,7 +188,7 @@ func (c *Conn) sendNew(now wheel.Time, o *Output) {
 		}
 		switch {
 		case sent:
-			c.stop(o, tcptimers.Persist)
+			c.timers.stop(o, tcptimers.Persist)
 			c.rec.appLimited = true
 		case hold == holdCork:
 			c.startCorkTimer(now, o)
@@ -196,7 +196,7 @@ func (c *Conn) sendNew(now wheel.Time, o *Output) {
 			c.rec.rwndHeld = true
 			switch {
 			case c.fl.sent.Len() > 0: // its ACK opens the window
-				c.stop(o, tcptimers.Persist)
+				c.timers.stop(o, tcptimers.Persist)
 			case c.snd.Usable(c.sndUna, c.sndNxt) > 0:
 				c.startCorkTimer(now, o) // the window is small: override timeout, RFC 9293 §3.8.6.2.1
 			default:
@@ -204,9 +204,9 @@ func (c *Conn) sendNew(now wheel.Time, o *Output) {
 			}
 		case hold == holdNagle:
 			c.rec.appLimited = true
-			c.stop(o, tcptimers.Persist)
+			c.timers.stop(o, tcptimers.Persist)
 		default: // an ACK or the pacer will release it
-			c.stop(o, tcptimers.Persist)
+			c.timers.stop(o, tcptimers.Persist)
 		}
 		return
 	}
@@ -312,8 +312,8 @@ func (c *Conn) sendData(now wheel.Time, n uint32, fin bool, o *Output) bool {
 	if c.cfg.Policy.OneSample && !c.timed {
 		c.timed, c.fl.timedSeq, c.fl.timedAt = true, seq, now
 	}
-	c.armRexmit(now, id, o)
-	c.delack.onDataSent(now, &c.cfg.Policy.DelAck)
+	c.timer().sent(c, now, id, o)
+	c.rcv.delack.onDataSent(now, &c.cfg.Policy.DelAck)
 	out := c.appendSegment(now, seq, flags, o)
 	out.Offset, out.Len = c.acked+uint64(seq.Sub(c.dataUna())), n
 	if ect, cwr := c.ecn.OnSend(n > 0); ect {

@@ -11,100 +11,6 @@ import (
 // RFC 9293 §3.8.6.2.1 wants an override timeout of 0.1 to 1.0 s; Linux's cork waits 200 ms.
 const corkWait = 200 * time.Millisecond
 
-// start starts or moves the timer of kind k.
-func (c *Conn) start(o *Output, k tcptimers.Kind, at wheel.Time) {
-	o.Timers = append(o.Timers, TimerOp{Slot: Slot(k), Start: true, At: at})
-	c.armed |= 1 << k
-}
-
-// stop stops the timer of kind k if it runs.
-func (c *Conn) stop(o *Output, k tcptimers.Kind) {
-	if c.armed&(1<<k) != 0 {
-		c.armed &^= 1 << k
-		o.Timers = append(o.Timers, TimerOp{Slot: Slot(k)})
-	}
-}
-
-func (c *Conn) runs(k tcptimers.Kind) bool { return c.armed&(1<<k) != 0 }
-
-// perSegment reports whether each segment has its own retransmission timer.
-func (c *Conn) perSegment() bool { return c.cfg.Policy.Rexmit == tcptimers.RexmitPerSegment }
-
-// rto returns the RTO for a segment sent now, with the policy's jitter.
-func (c *Conn) rto(o *Output) time.Duration { return c.cfg.Policy.Randomize(c.est.RTO(), o.Rand) }
-
-// armRexmit starts the retransmission timer for segment id, which was just sent or retransmitted.
-func (c *Conn) armRexmit(now wheel.Time, id segmentID, o *Output) {
-	s := c.fl.sent.Get(id)
-	if c.perSegment() {
-		c.fl.rexmitAt = c.cfg.Policy.RexmitDeadline(now, c.rto(o), tcptimers.Flight{Sent: s.Sent})
-		s.Armed = true
-		o.Timers = append(o.Timers, TimerOp{Slot: segmentSlot(id), Start: true, At: c.fl.rexmitAt})
-		return
-	}
-	if c.cfg.Policy.SharedTimer {
-		c.armShared(now, id, o)
-		return
-	}
-	// RFC 6298 §5 (5.1): "Every time a packet containing data is sent (including a retransmission),
-	// if the timer is not running, start it running so that it will expire after RTO seconds".
-	// Also: "a segment is never retransmitted too early, i.e., less than one RTO after the previous
-	// transmission of that segment." So a fast retransmission of the first segment moves the timer,
-	// as in 4.4BSD and Linux.
-	if again := s.Retransmitted() && s.Flags&sentSYN == 0; !c.runs(tcptimers.Rexmit) || again && id == c.fl.sent.Front() {
-		c.restartRexmit(now, o)
-	}
-}
-
-// restartRexmit restarts the single retransmission timer.
-func (c *Conn) restartRexmit(now wheel.Time, o *Output) {
-	id := c.fl.sent.Front()
-	f := tcptimers.Flight{Earliest: c.fl.sent.Get(id).Sent, Segments: c.fl.sent.Len() + int((c.queued()+c.mss-1)/max(c.mss, 1))}
-	c.fl.rexmitAt = c.cfg.Policy.RexmitDeadline(now, c.rto(o), f)
-	c.startLoss(o, tcptimers.Rexmit, c.fl.rexmitAt)
-}
-
-// isTimed reports whether segment id has a timer under a policy with one for each segment. A
-// SACKed segment has arrived and needs none, except as the first: it reveals a peer that reneges.
-func (c *Conn) isTimed(id segmentID) bool {
-	return !c.fl.sent.seg(id).Sacked() || id == c.fl.sent.Front()
-}
-
-// rearmSegment starts the timer of segment id to expire at at.
-func (c *Conn) rearmSegment(id segmentID, at wheel.Time, o *Output) {
-	c.fl.sent.Get(id).Armed = true
-	o.Timers = append(o.Timers, TimerOp{Slot: segmentSlot(id), Start: true, At: at})
-}
-
-// armReneging starts the timer of segment id, which is SACKed and has become the first: a peer that
-// keeps it acknowledges it within its RTO, or within an RTO from now.
-func (c *Conn) armReneging(now wheel.Time, id segmentID, o *Output) {
-	p, rto := &c.cfg.Policy, c.est.RTO()
-	at := p.RexmitDeadline(now, rto, tcptimers.Flight{Sent: c.fl.sent.seg(id).Sent})
-	if at <= now {
-		at = p.Deadline(now, rto)
-	}
-	c.rearmSegment(id, at, o)
-}
-
-// armSegments starts the timers of all segments, none to expire before now.
-func (c *Conn) armSegments(now wheel.Time, o *Output) {
-	for id := c.fl.sent.Front(); id != 0; id = c.fl.sent.Next(id) {
-		if c.isTimed(id) {
-			at := c.cfg.Policy.RexmitDeadline(now, c.rto(o), tcptimers.Flight{Sent: c.fl.sent.Get(id).Sent})
-			c.rearmSegment(id, max(at, now), o)
-		}
-	}
-}
-
-// stopSegment stops the timer of segment id, if it runs.
-func (c *Conn) stopSegment(id segmentID, o *Output) {
-	if s := c.fl.sent.seg(id); s.Armed {
-		s.Armed = false
-		o.Timers = append(o.Timers, TimerOp{Slot: segmentSlot(id)})
-	}
-}
-
 // Expire handles the expiry of the timer of a slot. It is a no-op if c has not started that timer,
 // or has stopped it since.
 func (c *Conn) Expire(now wheel.Time, slot Slot, o *Output) {
@@ -117,30 +23,28 @@ func (c *Conn) Expire(now wheel.Time, slot Slot, o *Output) {
 }
 
 func (c *Conn) expire(now wheel.Time, slot Slot, o *Output) {
+	if !c.timers.expired(&c.fl.sent, slot) {
+		return
+	}
+	n, k := len(o.Segments), slot.Kind()
 	if id := slot.segment(); id != 0 {
-		if !c.fl.sent.has(id) || !c.fl.sent.seg(id).Armed {
-			return
-		}
-		c.fl.sent.seg(id).Armed = false
-		n := len(o.Segments)
-		c.expireSegment(now, id, o)
-		c.output(now, o)
-		o.noteCause(n, slot.Kind())
-		return
+		c.timer().expired(c, now, id, o)
+	} else {
+		c.expireKind(now, k, o)
 	}
-	k := slot.Kind()
-	if !c.runs(k) {
-		return
-	}
-	c.armed &^= 1 << k
-	n := len(o.Segments)
+	c.output(now, o)
+	o.noteCause(n, k)
+}
+
+// expireKind handles the expiry of the timer of kind k.
+func (c *Conn) expireKind(now wheel.Time, k tcptimers.Kind, o *Output) {
 	switch k {
 	case tcptimers.Rexmit:
-		c.expireRexmit(now, o)
+		c.timer().expired(c, now, 0, o)
 	case tcptimers.DelAck:
-		if c.delack.OnTimeout(&c.cfg.Policy.DelAck) == AckNow {
+		if c.rcv.delack.OnTimeout(&c.cfg.Policy.DelAck) == AckNow {
 			o.Counters.DelayedACKs++
-			c.ackDue = true
+			c.rcv.ackDue = true
 		}
 	case tcptimers.Keepalive:
 		c.expireKeepalive(now, o)
@@ -163,31 +67,13 @@ func (c *Conn) expire(now wheel.Time, slot Slot, o *Output) {
 	case tcptimers.Linger:
 		o.Events |= EventLingered
 	}
-	if c.cfg.Policy.SharedTimer && c.fl.sent.Len() > 0 && !c.lossTimerRuns() {
-		c.resumeRexmit(now, o)
-	}
-	c.output(now, o)
-	o.noteCause(n, k)
+	c.timer().expiredAny(c, now, o)
 }
 
 // noteCause records that timer k caused the segments from index n on.
 func (o *Output) noteCause(n int, k tcptimers.Kind) {
 	for i := n; i < len(o.Segments); i++ {
 		o.Segments[i].Timed, o.Segments[i].Cause = true, k
-	}
-}
-
-// eachArmed calls f with the slot of each running timer. It costs O(segments in flight).
-func (c *Conn) eachArmed(f func(Slot)) {
-	for k := range tcptimers.Kind(tcptimers.Kinds) {
-		if c.runs(k) {
-			f(Slot(k))
-		}
-	}
-	for id := c.fl.sent.Front(); id != 0; id = c.fl.sent.Next(id) {
-		if c.fl.sent.seg(id).Armed {
-			f(segmentSlot(id))
-		}
 	}
 }
 
@@ -199,11 +85,11 @@ func (c *Conn) expireKeepalive(now wheel.Time, o *Output) {
 	p := &c.cfg.Policy
 	if c.fl.sent.Len() > 0 || !c.allSent() {
 		// Data in flight, or behind a closed window, has its own timers.
-		c.start(o, tcptimers.Keepalive, p.Deadline(now, c.opts.KeepIdle))
+		c.timers.start(o, tcptimers.Keepalive, p.Deadline(now, c.opts.KeepIdle))
 		return
 	}
 	if at := p.Deadline(c.lastRecv, c.opts.KeepIdle); c.unanswered == 0 && at > now {
-		c.start(o, tcptimers.Keepalive, at)
+		c.timers.start(o, tcptimers.Keepalive, at)
 		return
 	}
 	over := int(c.unanswered) >= c.opts.KeepCount
@@ -219,12 +105,12 @@ func (c *Conn) expireKeepalive(now wheel.Time, o *Output) {
 	c.unanswered += min(1, 255-c.unanswered)
 	o.Counters.TCPKeepAlive++
 	c.sendAckFrom(now, c.sndNxt-1, o)
-	c.start(o, tcptimers.Keepalive, p.Deadline(now, c.opts.KeepInterval))
+	c.timers.start(o, tcptimers.Keepalive, p.Deadline(now, c.opts.KeepInterval))
 }
 
 // watchUserTimeout starts the user timeout unless it runs already.
 func (c *Conn) watchUserTimeout(now wheel.Time, o *Output) {
-	if c.opts.UserTimeout != 0 && !c.runs(tcptimers.UserTimeout) {
+	if c.opts.UserTimeout != 0 && !c.timers.runs(tcptimers.UserTimeout) {
 		c.armUserTimeout(now, o)
 	}
 }
@@ -233,10 +119,10 @@ func (c *Conn) watchUserTimeout(now wheel.Time, o *Output) {
 // otherwise.
 func (c *Conn) armUserTimeout(now wheel.Time, o *Output) {
 	if c.opts.UserTimeout == 0 || c.fl.sent.Len() == 0 && c.allSent() {
-		c.stop(o, tcptimers.UserTimeout)
+		c.timers.stop(o, tcptimers.UserTimeout)
 		return
 	}
-	c.start(o, tcptimers.UserTimeout, c.cfg.Policy.Deadline(c.waitingSince(now), c.opts.UserTimeout))
+	c.timers.start(o, tcptimers.UserTimeout, c.cfg.Policy.Deadline(c.waitingSince(now), c.opts.UserTimeout))
 }
 
 // waitingSince returns since when the oldest byte has waited for its ACK or for the window.
@@ -255,7 +141,7 @@ func (c *Conn) expireUserTimeout(now wheel.Time, o *Output) {
 		return
 	}
 	if at := c.cfg.Policy.Deadline(c.waitingSince(now), c.opts.UserTimeout); at > now {
-		c.start(o, tcptimers.UserTimeout, at)
+		c.timers.start(o, tcptimers.UserTimeout, at)
 		return
 	}
 	// RFC 9293 §3.10.8: "For any state if the user timeout expires, flush all queues, signal the

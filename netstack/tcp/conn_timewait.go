@@ -18,11 +18,11 @@ func (c *Conn) Reopens(syn *Header) (least Seq, ok bool) {
 	if c.state != StateTimeWait || syn.Flags&(SYN|ACK|RST) != SYN {
 		return 0, false
 	}
-	recent, have := c.paws.Recent()
+	recent, have := c.rcv.paws.Recent()
 	if c.tsOn && have && syn.Options.HasTimestamps && syn.Options.TSVal != recent {
 		return c.sndNxt, tsBefore(recent, syn.Options.TSVal)
 	}
-	return c.sndNxt, syn.Seq.After(c.rq.Nxt())
+	return c.sndNxt, syn.Seq.After(c.rcv.nxt())
 }
 
 // ISSAfter returns iss, or if that is not after least, a number after least. least is the SND.NXT
@@ -44,7 +44,7 @@ func ISSAfter(iss, least Seq) Seq {
 // that the peer's TIME-WAIT accepts ours as later (Linux's tcp_tw_reuse). least is as in Reopens.
 func (c *Conn) MayDialAgain(now wheel.Time) (least Seq, ok bool) {
 	const wait = time.Second
-	since := now.Sub(c.paws.updated)
+	since := now.Sub(c.rcv.paws.updated)
 	return c.sndNxt, c.state == StateTimeWait && c.tsOn && since >= wait && since > c.cfg.TimestampTick
 }
 
@@ -70,11 +70,11 @@ type TimeWait struct {
 // acknowledged the peer's.
 func (c *Conn) TimeWait() TimeWait {
 	t := TimeWait{
-		cfg: c.cfg, sndNxt: c.sndNxt, rcvNxt: c.rq.Nxt(), edge: c.win.edge, maxWnd: c.snd.MaxWnd,
-		recentAt: c.paws.updated, recent: c.paws.recent, hasRecent: c.paws.valid,
-		mss: uint16(min(c.windowMSS(), 65535)), scale: c.win.scale, tsOn: c.tsOn, sackOn: c.sackOn, ece: c.ecn.ECE(),
+		cfg: c.cfg, sndNxt: c.sndNxt, rcvNxt: c.rcv.nxt(), edge: c.rcv.win.edge, maxWnd: c.snd.MaxWnd,
+		recentAt: c.rcv.paws.updated, recent: c.rcv.paws.recent, hasRecent: c.rcv.paws.valid,
+		mss: uint16(min(c.rcv.windowMSS(c.mss), 65535)), scale: c.rcv.win.scale, tsOn: c.tsOn, sackOn: c.sackOn, ece: c.ecn.ECE(),
 	}
-	t.buff = min(c.win.buff-min(c.rcvUser, c.win.buff), c.win.limit())
+	t.buff = min(c.rcv.win.buff-min(c.rcv.user, c.rcv.win.buff), c.rcv.win.limit())
 	if r := c.rare; r != nil {
 		t.answered, t.answeredAt = r.answered, r.answeredAt
 	}
@@ -88,15 +88,16 @@ func (c *Conn) Resume(t *TimeWait, tsOffset uint32, wait time.Duration) {
 	if wait != c.opts.TimeWait {
 		c.opts = &SocketOptions{TimeWait: wait}
 	}
-	c.state, c.armed = StateTimeWait, 1<<tcptimers.TimeWait
+	c.state, c.timers.running = StateTimeWait, 1<<tcptimers.TimeWait
 	c.finQueued, c.finSent, c.readClosed = true, true, true
 	c.sndUna, c.sndNxt, c.sndEnd = t.sndNxt, t.sndNxt, t.sndNxt-1
 	c.snd.MaxWnd, c.snd.Recent = t.maxWnd, t.maxWnd
-	c.rq.nxt, c.rq.finSeen, c.rq.finDone, c.lastAckSent = t.rcvNxt, true, true, t.rcvNxt
-	c.win = recvWindow{edge: t.edge, buff: t.buff, scale: t.scale}
-	c.mss, c.rcvScale = uint32(t.mss), t.scale
-	c.paws = pawsState{updated: t.recentAt, recent: t.recent, valid: t.hasRecent}
+	c.rcv.queue.nxt, c.rcv.queue.finSeen, c.rcv.queue.finDone, c.rcv.lastAckSent = t.rcvNxt, true, true, t.rcvNxt
+	c.rcv.win = recvWindow{edge: t.edge, buff: t.buff, scale: t.scale}
+	c.mss = uint32(t.mss)
+	c.rcv.paws = pawsState{updated: t.recentAt, recent: t.recent, valid: t.hasRecent}
 	c.tsOn, c.sackOn, c.ecn.echo = t.tsOn, t.sackOn, t.ece
+	c.rcv.tsOn, c.rcv.sackOn = t.tsOn, t.sackOn
 	if t.answered {
 		c.rare = &rareState{answered: true, answeredAt: t.answeredAt}
 	}

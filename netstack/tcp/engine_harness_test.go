@@ -167,7 +167,7 @@ func (p *enginePair) drain() {
 			for _, n := range notices {
 				busy = true
 				p.events[n.Socket] |= n.Events
-				if unread := n.Socket.conn.rcvUser; unread > 0 {
+				if unread := n.Socket.conn.rcv.user; unread > 0 {
 					e.Consumed(p.now, n.Socket, unread)
 				}
 			}

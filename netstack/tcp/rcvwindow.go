@@ -10,6 +10,9 @@ func windowScaleFor(n uint32) (scale uint8) {
 	return scale
 }
 
+// recvScale returns the window scale that our SYN offers.
+func (c *Config) recvScale() uint8 { return windowScaleFor(max(c.RecvBuffer, c.RecvBufferMax)) }
+
 // recvWindow is the advertised receive window: the right edge RCV.NXT+RCV.WND, which never moves
 // left, and the buffer behind it. All methods cost O(1).
 type recvWindow struct {

@@ -13,6 +13,7 @@ type recvQueue struct {
 	nxt     Seq
 	fin     Seq        // sequence number of the FIN, if finSeen
 	held    []SeqRange // sorted, disjoint, not adjacent to each other or to nxt
+	up      Seq        // RCV.UP, if receiver.urgent
 	max     uint16     // ranges
 	finDone bool       // the FIN is in order: nxt is fin+1
 	finSeen bool

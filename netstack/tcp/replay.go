@@ -183,11 +183,12 @@ func (c *Conn) Resend(now wheel.Time, r SeqRange, n uint8, o *Output) {
 func (c *Conn) Fork(now wheel.Time, cfg *Config, est tcptimers.Estimator, acked wheel.Time, o *Output) *Conn {
 	f := new(Conn)
 	*f = *c
-	f.cfg, f.opts, f.est, f.armed = cfg, &cfg.Socket, est, 0
-	f.rq.held = slices.Clone(c.rq.held)
-	if c.gen != nil {
-		gen := *c.gen
-		f.gen = &gen
+	f.cfg, f.opts, f.est, f.timers = cfg, &cfg.Socket, est, timers{}
+	f.rexmit = rexmitTimerOf(&cfg.Policy)
+	f.rcv.queue.held = slices.Clone(c.rcv.queue.held)
+	if c.rcv.sack != nil {
+		gen := *c.rcv.sack
+		f.rcv.sack = &gen
 	}
 	if c.rare != nil {
 		rare := *c.rare
@@ -240,12 +241,8 @@ func (c *Conn) forkTimers(now, acked wheel.Time, o *Output) {
 	if c.fl.sent.Len() == 0 || c.resendOnly() {
 		return
 	}
-	if c.perSegment() {
-		c.armSegments(now, o)
-	} else {
-		c.restartRexmit(max(acked, c.fl.sent.seg(c.fl.sent.Front()).Sent), o)
-	}
+	c.timer().rebase(c, now, acked, o)
 	if c.state >= StateEstablished {
-		c.scheduleProbe(max(acked, c.lastSent), o)
+		c.timer().scheduleProbe(c, max(acked, c.lastSent), o)
 	}
 }

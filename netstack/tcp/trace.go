@@ -230,7 +230,7 @@ func (e *Engine) traceOutput(s *Socket) {
 func traceVars(c *Conn) TraceVars {
 	v := TraceVars{
 		State: c.state, CAState: c.caState,
-		SndWnd: c.snd.Wnd, SndUna: c.sndUna, SndNxt: c.sndNxt, RcvNxt: c.rq.Nxt(),
+		SndWnd: c.snd.Wnd, SndUna: c.sndUna, SndNxt: c.sndNxt, RcvNxt: c.rcv.nxt(),
 		RTO: c.est.RTO(), SRTT: c.est.SRTT(), RTTVar: c.est.RTTVar(),
 	}
 	if c.cc != nil {
