@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vishvananda/netlink"
+
 	"tcpwheel/netstack/sim"
 	"tcpwheel/tun"
 	"tcpwheel/tun/netns"
@@ -377,7 +379,7 @@ func TestRunLeavesNothing(t *testing.T) {
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
 			ready, done := make(chan string, 1), make(chan error, 1)
-			c := Config{Device: "up0", Netns: ns.Path(), TCP: whose, Tick: time.Millisecond,
+			c := Config{Device: "up0", Netns: ns.Path(), TCP: whose,
 				Addrs: prefixes("10.9.0.2/32", "fd09::2/128"), HostAddrs: kernelAddrs} // reached by a route
 			go func() { done <- Run(ctx, c, func(s Running) { ready <- s.String() }) }()
 			select {
@@ -426,7 +428,13 @@ func TestDeviceTakenAway(t *testing.T) {
 	case err := <-done:
 		t.Fatal(err)
 	}
-	if err := tun.Remove("up0", ns.Path()); err != nil {
+	if err := ns.Do(func() error {
+		device, err := netlink.LinkByName("up0")
+		if err == nil {
+			err = netlink.LinkDel(device)
+		}
+		return err
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-done; err == nil || !strings.Contains(err.Error(), "up0") {
