@@ -17,8 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vishvananda/netlink"
-
 	"tcpwheel/netstack/sim"
 	"tcpwheel/tun"
 	"tcpwheel/tun/netns"
@@ -428,15 +426,7 @@ func TestDeviceTakenAway(t *testing.T) {
 	case err := <-done:
 		t.Fatal(err)
 	}
-	if err := ns.Do(func() error {
-		device, err := netlink.LinkByName("up0")
-		if err == nil {
-			err = netlink.LinkDel(device)
-		}
-		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
+	netns.DeleteDevice(t, ns, "up0")
 	if err := <-done; err == nil || !strings.Contains(err.Error(), "up0") {
 		t.Errorf("Run = %v, want an error that names the device", err)
 	}
