@@ -29,6 +29,6 @@ fused: ; @.ci/fused ## a study's last digit must not depend on the processor
 release: systems fused ; .ci/release dist ## archives of the program and its completions, for six systems, in ./dist
 bench: ; go run ./cmd/tcpwheel wheel bench
 speed: ; experiments/speed.sh ## benchmarks of this machine next to their peers; as root also over TUN
-samples: ; go run -C netstack/programs ./samples ../../pcaps/samples ## as root: the sample captures
+samples: ; go run -C netstack/programs ./samples ../../pcaps/samples && cd pcaps/samples && sha256sum */*.gz > SHA256SUMS ## as root: the sample captures
 results: ; rm -rf report; go run ./cmd/tcpwheel experiment run --all --out report && go run ./cmd/tcpwheel experiment docs report ## the studies' documents
 site: ; go run ./cmd/tcpwheel/internal/site/make site ## the static page, in ./site

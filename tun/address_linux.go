@@ -28,14 +28,6 @@ func (d *Device) AddAddress(p netip.Prefix) error {
 	return nil
 }
 
-// RemoveAddress undoes AddAddress.
-func (d *Device) RemoveAddress(p netip.Prefix) error {
-	if err := d.kernel.AddrDel(d.ref(), &netlink.Addr{IPNet: ipNet(p)}); err != nil {
-		return &Error{fmt.Sprintf("remove address %v from %s", p, d.name), err, hintNetlink(err, p)}
-	}
-	return nil
-}
-
 // AddRoute makes the kernel send packets for p through the device, which must be up.
 func (d *Device) AddRoute(p netip.Prefix) error {
 	if !p.IsValid() {
@@ -118,26 +110,6 @@ func (d *Device) kernelMTU() (int, error) {
 		return 0, &Error{"find device " + d.name, err, ""}
 	}
 	return link.Attrs().MTU, nil
-}
-
-// Remove deletes the device of that name from a network namespace, named as for InNamespace. The
-// device may be persistent, or open in another program.
-func Remove(name, netns string) error {
-	return InNamespace(netns, func() error {
-		kernel, err := netlink.NewHandle(unix.NETLINK_ROUTE)
-		if err != nil {
-			return &Error{"open netlink socket", err, ""}
-		}
-		defer kernel.Close()
-		link, err := kernel.LinkByName(name)
-		if err == nil {
-			err = kernel.LinkDel(link)
-		}
-		if err != nil {
-			return &Error{"remove device " + name, err, hintNetlink(err, netip.Prefix{})}
-		}
-		return nil
-	})
 }
 
 // ref identifies the device to netlink, by number.

@@ -10,15 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Options configure a device. The zero value is a device with one queue and offload, in the network
-// namespace of the process.
+// Options configure a device. The zero value is a device with offload, in the network namespace of
+// the process.
 type Options struct {
 	// Netns is the network namespace, as for InNamespace.
 	Netns string
-
-	// Queues is the number of queues, 1 to 256; 0 is 1. One goroutine reads each queue. The hash of
-	// its packets keeps a connection on one queue.
-	Queues int
 
 	// MTU is the MTU of the device and its endpoint, 68 to 65535; 0 is the kernel's default, 1500.
 	MTU int
@@ -27,12 +23,7 @@ type Options struct {
 	NoOffload bool
 }
 
-const maxQueues = 256 // the kernel's MAX_TAP_QUEUES
-
 func (o *Options) check() error {
-	if o.Queues < 0 || o.Queues > maxQueues {
-		return fmt.Errorf("tun: %d queues, want 1 to %d", o.Queues, maxQueues)
-	}
 	if o.MTU != 0 && (o.MTU < minMTU || o.MTU > maxMTU) {
 		return fmt.Errorf("tun: MTU %d, want %d to %d", o.MTU, minMTU, maxMTU)
 	}
@@ -45,7 +36,7 @@ type Device struct {
 	netns    string
 	index    int
 	offload  bool
-	queues   []*queue
+	queue    *queue // nil if Open failed
 	endpoint *Endpoint
 	kernel   *netlink.Handle // in the device's namespace
 
@@ -68,11 +59,8 @@ func Open(name string, o Options) (*Device, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	if o.Queues == 0 {
-		o.Queues = 1
-	}
 	d := &Device{name: name, netns: o.Netns, offload: !o.NoOffload, done: make(chan struct{})}
-	if err := InNamespace(o.Netns, func() error { return d.open(o) }); err != nil {
+	if err := InNamespace(o.Netns, d.open); err != nil {
 		d.release()
 		return nil, err
 	}
@@ -89,14 +77,9 @@ func Open(name string, o Options) (*Device, error) {
 }
 
 // open runs in the namespace of the device.
-func (d *Device) open(o Options) (err error) {
-	for range o.Queues {
-		q, name, err := openQueue(d.name, o.Queues > 1, d.offload)
-		if err != nil {
-			return err
-		}
-		d.queues = append(d.queues, q)
-		d.name = name
+func (d *Device) open() (err error) {
+	if d.queue, d.name, err = openQueue(d.name, d.offload); err != nil {
+		return err
 	}
 	if d.kernel, err = netlink.NewHandle(unix.NETLINK_ROUTE); err != nil {
 		return &Error{"open netlink socket", err, ""}
@@ -109,13 +92,13 @@ func (d *Device) open(o Options) (err error) {
 	return nil
 }
 
-// openQueue opens one queue of a device. It returns the device's name.
-func openQueue(name string, multi, offload bool) (*queue, string, error) {
+// openQueue opens the queue of a device. It returns the device's name.
+func openQueue(name string, offload bool) (*queue, string, error) {
 	fd, err := unix.Open(deviceFile, unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, "", &Error{"open " + deviceFile, err, hintOpen(err)}
 	}
-	name, err = setUpQueue(fd, name, multi, offload)
+	name, err = setUpQueue(fd, name, offload)
 	if err != nil {
 		unix.Close(fd)
 		return nil, "", err
@@ -125,16 +108,12 @@ func openQueue(name string, multi, offload bool) (*queue, string, error) {
 	return q, name, err
 }
 
-func setUpQueue(fd int, name string, multi, offload bool) (string, error) {
+func setUpQueue(fd int, name string, offload bool) (string, error) {
 	ifr, err := unix.NewIfreq(name)
 	if err != nil {
 		return "", &Error{"name " + name, err, ""}
 	}
-	flags := uint16(unix.IFF_TUN | unix.IFF_NO_PI | unix.IFF_VNET_HDR)
-	if multi {
-		flags |= unix.IFF_MULTI_QUEUE
-	}
-	ifr.SetUint16(flags)
+	ifr.SetUint16(unix.IFF_TUN | unix.IFF_NO_PI | unix.IFF_VNET_HDR)
 	if err := unix.IoctlIfreq(fd, unix.TUNSETIFF, ifr); err != nil {
 		return "", &Error{"TUNSETIFF " + name, err, hintSetIff(err, name)}
 	}
@@ -169,7 +148,7 @@ func hintOpen(err error) string {
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
 		return "run as root, or let the user read and write the file; in a container pass it in (--device /dev/net/tun)"
 	case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):
-		return "too many open files: raise ulimit -n, or use fewer queues"
+		return "too many open files: raise ulimit -n"
 	}
 	return ""
 }
@@ -183,8 +162,6 @@ func hintSetIff(err error, name string) string {
 		return "the device is in use: end the program that has it open, or use another name"
 	case errors.Is(err, unix.EINVAL):
 		return fmt.Sprintf("%s exists and is of another kind: use another name, or ip link del %s", name, name)
-	case errors.Is(err, unix.E2BIG):
-		return "too many queues: use fewer"
 	}
 	return ""
 }
@@ -198,10 +175,7 @@ func (d *Device) Index() int { return d.index }
 // InNamespace is the function InNamespace for the network namespace of the device.
 func (d *Device) InNamespace(f func() error) error { return InNamespace(d.netns, f) }
 
-// Queues returns the number of queues.
-func (d *Device) Queues() int { return len(d.queues) }
-
-// Endpoint returns the stack's end of the device. There is one for all queues.
+// Endpoint returns the stack's end of the device.
 func (d *Device) Endpoint() *Endpoint { return d.endpoint }
 
 // Done returns a channel that is closed when the device ends: by Close, or because the device or
@@ -246,8 +220,8 @@ func (d *Device) Close() error {
 // release closes all descriptors.
 func (d *Device) release() error {
 	var err error
-	for _, q := range d.queues {
-		err = errors.Join(err, q.close())
+	if d.queue != nil {
+		err = d.queue.close()
 	}
 	if d.kernel != nil {
 		d.kernel.Close()

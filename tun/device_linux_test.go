@@ -238,8 +238,7 @@ func TestTransfers(t *testing.T) {
 		name string
 		o    Options
 	}{
-		{"one queue", Options{}},
-		{"three queues", Options{Queues: 3}},
+		{"offload", Options{}},
 		{"no offload", Options{NoOffload: true}},
 		{"large MTU", Options{MTU: 65535}},
 	} {
@@ -294,37 +293,6 @@ func tunTransfers(t *testing.T, p *tunPair, o Options, n int) {
 	}
 }
 
-// TestQueuesShareTheConnections opens connections on a device with several queues. More than one
-// queue carries packets.
-func TestQueuesShareTheConnections(t *testing.T) {
-	for _, tcp := range tunTCPs {
-		t.Run(tcp.name, func(t *testing.T) { tunSpread(t, newTunPairOf(t, tcp.factory, Options{Queues: 4}, nil)) })
-	}
-}
-
-func tunSpread(t *testing.T, p *tunPair) {
-	for range 16 {
-		k, s := p.dialKernel(tunKernel4.Addr())
-		tunTransfer(t, s, k, 10_000)
-		k.Close()
-		s.Close()
-	}
-	rx, tx := 0, 0
-	for i := range p.dev.Queues() {
-		s := p.dev.QueueStats(i)
-		t.Logf("queue %d: %+v", i, s)
-		if s.RxPackets > 0 {
-			rx++
-		}
-		if s.TxPackets > 0 {
-			tx++
-		}
-	}
-	if rx < 2 || tx < 2 {
-		t.Errorf("%d queues received and %d sent, want 2 of 4 at least", rx, tx)
-	}
-}
-
 // tunGoroutines fails the test if a goroutine of this package is left. It waits for
 // goroutines that are ending.
 func tunGoroutines(t *testing.T) {
@@ -357,7 +325,7 @@ func tunLinks(t *testing.T, ns *Namespace) (names []string) {
 // TestCloseLeavesNothing closes a device under load. No goroutine and no device is left, and
 // writers get an error.
 func TestCloseLeavesNothing(t *testing.T) {
-	p := newTunPair(t, Options{Queues: 2}, nil)
+	p := newTunPair(t, Options{}, nil)
 	t.Logf("devices: %v", tunLinks(t, p.ns))
 	k, s := p.dialStack(tunStack4.Addr())
 	defer k.Close()
@@ -406,7 +374,7 @@ func (*tunPair) DeliverLinkPacket(tcpip.NetworkProtocolNumber, *stack.PacketBuff
 
 // TestAttachAgain moves a device from one stack to the next.
 func TestAttachAgain(t *testing.T) {
-	p := newTunPair(t, Options{Queues: 2}, nil)
+	p := newTunPair(t, Options{}, nil)
 	for i := range 5 {
 		k, s := p.dialStack(tunStack4.Addr())
 		tunTransfer(t, k, s, 1000)
@@ -429,16 +397,13 @@ func TestAttachAgain(t *testing.T) {
 
 // TestDeviceDeletedByOthers deletes the device while a stack uses it.
 func TestDeviceDeletedByOthers(t *testing.T) {
-	p := newTunPair(t, Options{Queues: 2}, nil)
-	p.must("remove", Remove(p.dev.Name(), p.ns.Path()))
+	p := newTunPair(t, Options{}, nil)
+	p.must("remove", p.dev.kernel.LinkDel(p.dev.ref()))
 	<-p.dev.Done()
 	if err := p.dev.Err(); !errors.Is(err, unix.EBADFD) {
 		t.Errorf("Err() = %v, want %v", err, unix.EBADFD)
 	} else {
 		t.Log(err)
-	}
-	if err := Remove(p.dev.Name(), p.ns.Path()); err == nil {
-		t.Error("Remove removed what is not there")
 	}
 }
 
@@ -461,14 +426,12 @@ func TestDeviceHelpers(t *testing.T) {
 	check(1400, true)
 	p.must("set MTU", p.dev.SetMTU(9000))
 	p.must("add route", p.dev.AddRoute(netip.MustParsePrefix("10.8.0.0/16")))
-	p.must("remove address", p.dev.RemoveAddress(tunKernel4))
 	p.must("down", p.dev.Down())
 	check(9000, false)
 	for what, err := range map[string]error{
 		"MTU":            p.dev.SetMTU(67),
 		"address":        p.dev.AddAddress(netip.Prefix{}),
 		"route when off": p.dev.AddRoute(netip.MustParsePrefix("10.9.0.0/16")),
-		"no address":     p.dev.RemoveAddress(tunKernel4),
 	} {
 		if err == nil {
 			t.Errorf("%s: no error", what)
@@ -504,7 +467,7 @@ func TestOpenSaysWhatToDo(t *testing.T) {
 			t.Log(err)
 		}
 	}
-	for _, o := range []Options{{Queues: 257}, {Queues: -1}, {MTU: 67}, {MTU: 65536}} {
+	for _, o := range []Options{{MTU: 67}, {MTU: 65536}} {
 		if _, err := Open("", o); err == nil {
 			t.Errorf("Open(%+v) gave no error", o)
 		} else {

@@ -48,7 +48,7 @@
 // # Concurrency
 //
 // Multiple goroutines may invoke methods on everything in this package. While a stack is attached,
-// one goroutine per queue waits in the runtime's poller, without holding a thread. A packet is
+// one goroutine waits in the runtime's poller, without holding a thread. A packet is
 // written by the goroutine that sends it, with one system call. No lock is held while a packet is
 // delivered.
 //

@@ -17,17 +17,16 @@ type Endpoint struct {
 	mtu atomic.Uint32
 
 	mu      sync.Mutex
-	readers *readers // of the attached stack; nil if there is none
-	last    *readers // the most recent ones
+	reader  *reader // of the attached stack; nil if there is none
+	last    *reader // the most recent one
 	closed  bool
 	onClose func()
 }
 
-// readers are the goroutines that read for one attachment.
-type readers struct {
+// reader is the goroutine that reads for one attachment.
+type reader struct {
 	stop atomic.Bool
-	left atomic.Int32  // still running
-	done chan struct{} // closed when all have ended, and all of earlier attachments
+	done chan struct{} // closed when it has ended, and those of earlier attachments
 }
 
 var (
@@ -41,8 +40,8 @@ func newEndpoint(d *Device, mtu uint32) *Endpoint {
 	return e
 }
 
-// Attach implements stack.LinkEndpoint. With a dispatcher it starts one goroutine per queue. With
-// nil it stops them without waiting, because the stack calls it with locks held that a packet being
+// Attach implements stack.LinkEndpoint. With a dispatcher it starts a goroutine. With nil it
+// stops it without waiting, because the stack calls it with locks held that a packet being
 // delivered may need. Packets are delivered without a lock. One may still arrive after Attach(nil),
 // none after Wait.
 func (e *Endpoint) Attach(to stack.NetworkDispatcher) {
@@ -52,39 +51,32 @@ func (e *Endpoint) Attach(to stack.NetworkDispatcher) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.readers != nil || e.closed {
+	if e.reader != nil || e.closed {
 		return
 	}
 	before := e.last
-	r := &readers{done: make(chan struct{})}
-	e.readers, e.last = r, r
-	r.left.Store(int32(len(e.dev.queues)))
-	for _, q := range e.dev.queues {
-		go func() {
-			if before != nil {
-				<-before.done
-			}
-			if err := q.serve(&r.stop, to); err != nil {
-				e.dev.end(&Error{"read from " + e.dev.name, err, ""})
-			}
-			if r.left.Add(-1) == 0 {
-				close(r.done)
-			}
-		}()
-	}
+	r := &reader{done: make(chan struct{})}
+	e.reader, e.last = r, r
+	go func() {
+		defer close(r.done)
+		if before != nil {
+			<-before.done
+		}
+		if err := e.dev.queue.serve(&r.stop, to); err != nil {
+			e.dev.end(&Error{"read from " + e.dev.name, err, ""})
+		}
+	}()
 }
 
-// detach stops the goroutines of the attached stack. With forever, no others can start.
+// detach stops the goroutine of the attached stack. With forever, no other can start.
 func (e *Endpoint) detach(forever bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.closed = e.closed || forever
-	if r := e.readers; r != nil {
-		e.readers = nil
+	if r := e.reader; r != nil {
+		e.reader = nil
 		r.stop.Store(true)
-		for _, q := range e.dev.queues {
-			q.interrupt()
-		}
+		e.dev.queue.interrupt()
 	}
 }
 
@@ -92,7 +84,7 @@ func (e *Endpoint) detach(forever bool) {
 func (e *Endpoint) IsAttached() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.readers != nil
+	return e.reader != nil
 }
 
 // Wait implements stack.LinkEndpoint: it returns when the goroutines of all attachments have ended.
@@ -131,17 +123,11 @@ func (e *Endpoint) SetOnCloseAction(action func()) {
 	e.onClose = action
 }
 
-// WritePackets implements stack.LinkWriter. The hash of a packet picks its queue. Each takes one
-// system call in the caller's goroutine, which does not block. It stops at the first packet that
-// the kernel refuses.
+// WritePackets implements stack.LinkWriter. Each packet takes one system call in the caller's
+// goroutine, which does not block. It stops at the first packet that the kernel refuses.
 func (e *Endpoint) WritePackets(pkts stack.PacketBufferList) (n int, err tcpip.Error) {
-	queues := e.dev.queues
 	for _, pkt := range pkts.AsSlice() {
-		q := queues[0]
-		if len(queues) > 1 {
-			q = queues[pkt.Hash%uint32(len(queues))]
-		}
-		if err := q.write(pkt); err != nil {
+		if err := e.dev.queue.write(pkt); err != nil {
 			return n, err
 		}
 		n++

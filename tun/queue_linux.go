@@ -14,7 +14,7 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 )
 
-// queue is one queue of a device: a descriptor that one goroutine at a time reads and any may
+// queue is the queue of a device: a descriptor that one goroutine at a time reads and any may
 // write.
 type queue struct {
 	fd   int

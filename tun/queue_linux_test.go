@@ -68,14 +68,12 @@ func TestDialsNextToBusyProcessors(t *testing.T) {
 func TestWakeReaderKeepsReading(t *testing.T) {
 	for _, tcp := range tunTCPs {
 		t.Run(tcp.name, func(t *testing.T) {
-			p := newTunPairOf(t, tcp.factory, Options{Queues: 2}, nil)
+			p := newTunPairOf(t, tcp.factory, Options{}, nil)
 			var stop atomic.Bool
 			var wait sync.WaitGroup
 			wait.Go(func() {
 				for !stop.Load() {
-					for _, q := range p.dev.queues {
-						q.wakeReader()
-					}
+					p.dev.queue.wakeReader()
 					time.Sleep(time.Microsecond)
 				}
 			})

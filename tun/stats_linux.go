@@ -14,33 +14,13 @@ type Stats struct {
 	TxErrors        uint64 `json:"tx_errors"` // packets that the kernel refused
 }
 
-// Stats returns the sums over all queues.
-func (d *Device) Stats() (s Stats) {
-	for i := range d.queues {
-		s.add(d.QueueStats(i))
-	}
-	return s
-}
-
-// QueueStats returns the counters of queue i, counted from 0.
-func (d *Device) QueueStats(i int) Stats {
-	q := &d.queues[i].stats
+// Stats returns the counters of the device.
+func (d *Device) Stats() Stats {
+	q := &d.queue.stats
 	return Stats{
 		RxPackets: q.rxPackets.Load(), RxBytes: q.rxBytes.Load(), RxSuperSegments: q.rxSuper.Load(),
 		RxMalformed: q.rxMalformed.Load(), RxBadChecksums: q.rxChecksum.Load(),
 		TxPackets: q.txPackets.Load(), TxBytes: q.txBytes.Load(), TxSuperSegments: q.txSuper.Load(),
 		TxErrors: q.txErrors.Load(),
 	}
-}
-
-func (s *Stats) add(o Stats) {
-	s.RxPackets += o.RxPackets
-	s.RxBytes += o.RxBytes
-	s.RxSuperSegments += o.RxSuperSegments
-	s.RxMalformed += o.RxMalformed
-	s.RxBadChecksums += o.RxBadChecksums
-	s.TxPackets += o.TxPackets
-	s.TxBytes += o.TxBytes
-	s.TxSuperSegments += o.TxSuperSegments
-	s.TxErrors += o.TxErrors
 }

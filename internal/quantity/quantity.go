@@ -128,19 +128,6 @@ func (s Size) String() string {
 	return strconv.FormatUint(n, 10) + unit
 }
 
-// DurationText is a time.Duration that is text such as "25ms" in JSON and YAML.
-type DurationText time.Duration
-
-// MarshalText returns what time.Duration.String does.
-func (d DurationText) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
-
-// UnmarshalText calls ParseDuration.
-func (d *DurationText) UnmarshalText(text []byte) error {
-	span, err := ParseDuration(string(text))
-	*d = DurationText(span)
-	return err
-}
-
 // scale reads a number with a unit and multiplies it out. ok is false unless the result is a whole
 // number from 0 to most.
 func scale(text string, units map[string]float64, most uint64) (n uint64, ok bool) {

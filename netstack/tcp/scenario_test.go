@@ -29,12 +29,8 @@ func TestScenarios(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			report, err := script.RunSource(file, src, script.Config{})
-			if err != nil {
+			if _, err := script.RunSource(file, src, script.Config{}); err != nil {
 				t.Fatal(err)
-			}
-			for _, line := range report.Output {
-				t.Log(line)
 			}
 		})
 	}
@@ -56,12 +52,7 @@ func TestScenariosCite(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := script.Parse(file, src)
-		if err != nil {
-			t.Errorf("%v", err)
-			continue
-		}
-		if c, ok := s.Items[0].(*script.Comment); !ok || !scenarioCitation.MatchString(c.Text) {
+		if first, _, _ := strings.Cut(string(src), "\n"); !scenarioCitation.MatchString(first) {
 			t.Errorf(`%s:1: want a comment "// RFC n §m: ..." with the sentence that the scenario proves`, file)
 		}
 	}
@@ -80,18 +71,5 @@ func TestScenarioExample(t *testing.T) {
 	}
 	if _, err := script.RunSource("README.md", []byte(example), script.Config{}); err != nil {
 		t.Error(err)
-	}
-}
-
-// TestScenarioSysctls checks that README.md lists all variables.
-func TestScenarioSysctls(t *testing.T) {
-	text, err := os.ReadFile("testdata/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range script.Sysctls() {
-		if name := strings.TrimPrefix(s, "net.ipv4."); !strings.Contains(string(text), "`"+name+"`") {
-			t.Errorf("testdata/README.md does not list `%s`", name)
-		}
 	}
 }

@@ -86,7 +86,7 @@ func (h *scriptHost) setOptions() error {
 	for _, option := range []tcpip.SettableTransportProtocolOption{
 		&nagle, &moderate, &reuse,
 		&tcpip.TCPReceiveBufferSizeRangeOption{Min: 1, Default: int(c.RecvBuffer), Max: int(max(c.RecvBuffer, c.RecvBufferMax))},
-		&tcpip.TCPSendBufferSizeRangeOption{Min: 1, Default: int(h.cfg.SendBuffer), Max: int(h.cfg.SendBuffer)},
+		&tcpip.TCPSendBufferSizeRangeOption{Min: 1, Default: script.SendBuffer, Max: script.SendBuffer},
 	} {
 		if err := h.stack.SetTransportProtocolOption(header.TCPProtocolNumber, option); err != nil {
 			return fmt.Errorf("set %T: %s", option, err)

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/netip"
 	"strings"
-	"time"
 
 	"gvisor.dev/gvisor/pkg/tcpip"
 	"gvisor.dev/gvisor/pkg/tcpip/header"
@@ -34,7 +33,7 @@ func (h *scriptHost) Socket(cfg script.SocketConfig) (script.Socket, error) {
 	if err != nil {
 		return nil, fmt.Errorf("host netstack: %s", err)
 	}
-	s := &scriptSocket{host: h, ep: ep.(*netstack.Endpoint), cfg: script.SocketConfig{Conn: h.cfg.Engine.Conn, SendBuffer: h.cfg.SendBuffer}}
+	s := &scriptSocket{host: h, ep: ep.(*netstack.Endpoint), cfg: script.SocketConfig{Conn: h.cfg.Engine.Conn}}
 	s.cfg.Conn.Socket = tcp.SocketOptions{NoDelay: s.cfg.Conn.Socket.NoDelay}
 	h.sockets = append(h.sockets, s)
 	return s, s.Configure(cfg)
@@ -96,12 +95,12 @@ func (s *scriptSocket) Connect(remote netip.AddrPort) string {
 	return errnoOf(err)
 }
 
-func (s *scriptSocket) Read(n uint32, peek bool) (uint32, string) {
+func (s *scriptSocket) Read(n uint32) (uint32, string) {
 	if n == 0 {
 		return 0, ""
 	}
 	var b bytes.Buffer
-	res, err := s.ep.Read(&tcpip.LimitedWriter{W: &b, N: int64(n)}, tcpip.ReadOptions{Peek: peek})
+	res, err := s.ep.Read(&tcpip.LimitedWriter{W: &b, N: int64(n)}, tcpip.ReadOptions{})
 	switch err.(type) {
 	case nil:
 	case *tcpip.ErrClosedForReceive:
@@ -111,9 +110,7 @@ func (s *scriptSocket) Read(n uint32, peek bool) (uint32, string) {
 	}
 	at := uint32(s.read)
 	s.host.checkData("a read", s.host.flow(s.local, s.remote).received, b.Bytes(), func(syn tcp.Seq) uint32 { return uint32(syn) + 1 + at })
-	if !peek {
-		s.read += uint64(res.Count)
-	}
+	s.read += uint64(res.Count)
 	return uint32(res.Count), ""
 }
 
@@ -190,7 +187,7 @@ func own(c *tcp.Config) netstack.SocketConfig {
 
 // Configure implements script.Socket. It sets the options that differ from the current ones.
 func (s *scriptSocket) Configure(cfg script.SocketConfig) error {
-	before := s.Config()
+	before := s.cfg
 	was, to := &before.Conn, &cfg.Conn
 	rest := *to
 	rest.Policy, rest.ECN, rest.Pacing, rest.VegasCheck = was.Policy, was.ECN, was.Pacing, was.VegasCheck
@@ -240,7 +237,6 @@ func (s *scriptSocket) Configure(cfg script.SocketConfig) error {
 	deferred := tcpip.TCPDeferAcceptOption(cfg.DeferAccept)
 	option(before.DeferAccept != cfg.DeferAccept, &deferred)
 	set(was.RecvBuffer != to.RecvBuffer || was.RecvBufferMax != to.RecvBufferMax, func() { ops.SetReceiveBufferSize(int64(to.RecvBuffer), true) })
-	set(before.SendBuffer != cfg.SendBuffer, func() { ops.SetSendBufferSize(cfg.SendBuffer, true) })
 	set(before.ReuseAddr != cfg.ReuseAddr, func() { ops.SetReuseAddress(cfg.ReuseAddr) })
 	set(before.Lingers != cfg.Lingers || before.Linger != cfg.Linger, func() {
 		ops.SetLinger(tcpip.LingerOption{Enabled: cfg.Lingers, Timeout: cfg.Linger})
@@ -251,32 +247,3 @@ func (s *scriptSocket) Configure(cfg script.SocketConfig) error {
 
 // Flush implements script.Socket.
 func (s *scriptSocket) Flush() { s.ep.SocketOptions().SetDelayOption(false) }
-
-// Config implements script.Socket. It reads the options back from the endpoint.
-func (s *scriptSocket) Config() script.SocketConfig {
-	cfg, ops := s.cfg, s.ep.SocketOptions()
-	o := &cfg.Conn.Socket
-	o.NoDelay, o.Cork, o.Keepalive, o.NotSentLowat = !ops.GetDelayOption(), ops.GetCorkOption(), ops.GetKeepAlive(), s.ep.NotSentLowat()
-	var (
-		idle     tcpip.KeepaliveIdleOption
-		interval tcpip.KeepaliveIntervalOption
-		user     tcpip.TCPUserTimeoutOption
-		deferred tcpip.TCPDeferAcceptOption
-		control  tcpip.CongestionControlOption
-	)
-	for _, option := range []tcpip.GettableSocketOption{&idle, &interval, &user, &deferred, &control} {
-		if err := s.ep.GetSockOpt(option); err != nil {
-			s.host.fail("get %T: %s", option, err)
-		}
-	}
-	o.KeepIdle, o.KeepInterval, o.UserTimeout = time.Duration(idle), time.Duration(interval), time.Duration(user)
-	o.KeepCount, _ = s.ep.GetSockOptInt(tcpip.KeepaliveCountOption)
-	if cfg.Conn.Control = string(control); control == "reno" {
-		cfg.Conn.Control = "newreno"
-	}
-	cfg.Conn.RecvBuffer = uint32(ops.GetReceiveBufferSize())
-	cfg.SendBuffer, cfg.DeferAccept = ops.GetSendBufferSize(), time.Duration(deferred)
-	linger := ops.GetLinger()
-	cfg.ReuseAddr, cfg.Lingers, cfg.Linger = ops.GetReuseAddress(), linger.Enabled, linger.Timeout
-	return cfg
-}

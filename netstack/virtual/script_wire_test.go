@@ -17,13 +17,13 @@ import (
 func TestScriptHostChecksData(t *testing.T) {
 	local, remote := netip.MustParseAddrPort("192.168.0.1:80"), netip.MustParseAddrPort("192.0.2.1:5000")
 	open := func() (*scriptHost, *scriptSocket) {
-		cfg := script.HostConfig{Local: local.Addr(), Remote: remote.Addr(), SendBuffer: 1 << 20}
+		cfg := script.HostConfig{Local: local.Addr(), Remote: remote.Addr()}
 		cfg.Engine.Conn, cfg.Engine.MTU, cfg.Now = netstack.DefaultConfig().Conn, 1500, 1
 		h, err := NewScriptHost(cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, err := h.Socket(script.SocketConfig{Conn: cfg.Engine.Conn, SendBuffer: cfg.SendBuffer})
+		l, err := h.Socket(script.SocketConfig{Conn: cfg.Engine.Conn})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,7 +51,7 @@ func TestScriptHostChecksData(t *testing.T) {
 	}
 
 	h, s := open()
-	n, _ := s.Read(1000, false)
+	n, _ := s.Read(1000)
 	s.Write(500, 0)
 	h.Packets()
 	if check(h, ""); n != 50 {
@@ -63,7 +63,7 @@ func TestScriptHostChecksData(t *testing.T) {
 
 	h, s = open()
 	h.flow(local, remote).received[0]++ // the stream began elsewhere
-	s.Read(1000, false)
+	s.Read(1000)
 	check(h, "a read has 50 bytes that are not those of its position")
 	h.Close()
 
@@ -79,13 +79,13 @@ func TestScriptHostChecksData(t *testing.T) {
 // TestScriptHostTimers checks that a host which is closed with a connection leaves no timer.
 func TestScriptHostTimers(t *testing.T) {
 	h, err := NewScriptHost(script.HostConfig{
-		Local: netip.MustParseAddr("fd00::1"), Remote: netip.MustParseAddr("fd00::2"), SendBuffer: 1 << 20,
+		Local: netip.MustParseAddr("fd00::1"), Remote: netip.MustParseAddr("fd00::2"),
 		Engine: tcp.EngineConfig{Conn: netstack.DefaultConfig().Conn, MTU: 1500},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := h.Socket(script.SocketConfig{Conn: netstack.DefaultConfig().Conn, SendBuffer: 1 << 20})
+	s, err := h.Socket(script.SocketConfig{Conn: netstack.DefaultConfig().Conn})
 	if err != nil {
 		t.Fatal(err)
 	}

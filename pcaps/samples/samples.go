@@ -2,7 +2,7 @@
 // an emulated link, with the truth about each transmission. They let the program show its output
 // anywhere.
 //
-// README.md says how each was made. `make samples` makes them again from scenarios.json, as root on
+// README.md lists the files. `make samples` makes them again from scenarios.json, as root on
 // Linux.
 package samples
 

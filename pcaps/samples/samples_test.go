@@ -50,29 +50,29 @@ func TestCapturesCanBeRead(t *testing.T) {
 	}
 }
 
-// TestREADME expects the checksum of each file in README.md, and no other.
-func TestREADME(t *testing.T) {
-	text, err := os.ReadFile("README.md")
+// TestSums expects the checksum of each file in SHA256SUMS, and no other.
+func TestSums(t *testing.T) {
+	text, err := os.ReadFile("SHA256SUMS")
 	if err != nil {
 		t.Fatal(err)
 	}
-	readme, size, n := string(text), 0, 0
+	sums, size, n := string(text), 0, 0
 	err = fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(name, ".gz") {
 			return err
 		}
 		data, err := fs.ReadFile(files, name)
 		size, n = size+len(data), n+1
-		if sum := fmt.Sprintf("%x", sha256.Sum256(data)); !strings.Contains(readme, sum) {
-			t.Errorf("README.md does not have %s of %s: make samples writes it", sum, name)
+		if line := fmt.Sprintf("%x  %s\n", sha256.Sum256(data), name); !strings.Contains(sums, line) {
+			t.Errorf("SHA256SUMS does not have %s: make samples writes it", line)
 		}
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Count(readme, ".gz | "); got != n {
-		t.Errorf("README.md has %d files, want %d", got, n)
+	if got := strings.Count(sums, "\n"); got != n {
+		t.Errorf("SHA256SUMS has %d files, want %d", got, n)
 	}
 	if size > 800_000 {
 		t.Errorf("%d bytes in all programs, want less", size)

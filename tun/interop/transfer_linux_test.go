@@ -30,12 +30,11 @@ func TestSizes(t *testing.T) {
 func TestLinks(t *testing.T) {
 	t.Parallel()
 	for name, p := range map[string]plan{
-		"no-offload":   {tun: tun.Options{NoOffload: true}},
-		"three-queues": {tun: tun.Options{Queues: 3}},
-		"mtu-576":      {mtu: 576},
-		"mtu-1280":     {mtu: 1280},
-		"mtu-9000":     {mtu: 9000},
-		"mtu-65535":    {mtu: 65535},
+		"no-offload": {tun: tun.Options{NoOffload: true}},
+		"mtu-576":    {mtu: 576},
+		"mtu-1280":   {mtu: 1280},
+		"mtu-9000":   {mtu: 9000},
+		"mtu-65535":  {mtu: 65535},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

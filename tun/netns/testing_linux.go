@@ -3,6 +3,8 @@ package netns
 import (
 	"net"
 
+	"github.com/vishvananda/netlink"
+
 	"tcpwheel/tun"
 )
 
@@ -62,4 +64,18 @@ func Devices(t TB, ns *tun.Namespace) (names []string) {
 		t.Fatal(err)
 	}
 	return names
+}
+
+// DeleteDevice deletes a network device of ns, as another program may.
+func DeleteDevice(t TB, ns *tun.Namespace, name string) {
+	t.Helper()
+	if err := ns.Do(func() error {
+		device, err := netlink.LinkByName(name)
+		if err == nil {
+			err = netlink.LinkDel(device)
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
 }

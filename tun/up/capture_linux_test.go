@@ -36,7 +36,7 @@ func TestCaptureOfHost(t *testing.T) {
 	for _, whose := range []string{Ours, GVisor} {
 		t.Run("tcp="+whose, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "up.pcapng")
-			s := newTestHost(t, Config{Capture: file, Queues: 2, TCP: whose})
+			s := newTestHost(t, Config{Capture: file, TCP: whose})
 			const n = 3 << 20
 			for _, stack := range stackAddrs {
 				s.getBytes(stack.Addr(), n)

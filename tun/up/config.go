@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"tcpwheel/internal/quantity"
-	"tcpwheel/internal/setting"
 	"tcpwheel/netstack"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/tcp"
@@ -34,14 +33,12 @@ type Config struct {
 	Device string // name, as for tun.Open
 	Netns  string // network namespace of the device, as for tun.InNamespace
 	MTU    int    // 0 is the kernel's default
-	Queues int    // of the device, as for tun.Options
 
 	Addrs     []netip.Prefix // the stack's
 	HostAddrs []netip.Prefix // the kernel's, on the device
 
-	TCP    string        // "" is Ours
-	Policy string        // Ours only: as tcp.ParseConfig reads it
-	Tick   time.Duration // of the timers; 0 is the policy's, and none for GVisor
+	TCP    string // "" is Ours
+	Policy string // Ours only: as tcp.ParseConfig reads it
 
 	// KeepAlive configures the keepalive of connections that the stack accepts and opens. The default
 	// is off.
@@ -99,12 +96,6 @@ func (c *Config) Check() error {
 	}
 	if c.MTU != 0 && (c.MTU < minMTU || c.MTU > maxMTU) {
 		return fmt.Errorf("MTU %d, want %d to %d", c.MTU, minMTU, maxMTU)
-	}
-	if c.Queues < 0 || c.Queues > maxQueues {
-		return fmt.Errorf("queues %d, want 1 to %d", c.Queues, maxQueues)
-	}
-	if c.Tick < 0 || c.Tick > time.Second {
-		return fmt.Errorf("tick %v, want 0s to 1s", c.Tick)
 	}
 	if err := c.checkTCP(); err != nil {
 		return err
@@ -198,7 +189,6 @@ const (
 	minMTU = 68
 	maxMTU = math.MaxUint16
 
-	maxQueues = 256 // the kernel's bound
 	maxProbes = 127 // of keepalive, as in Linux
 )
 
@@ -232,11 +222,7 @@ func (c *Config) checkAddrs() error {
 
 // protocol returns the configuration of Ours.
 func (c *Config) protocol() (netstack.Config, error) {
-	var changes []setting.Change
-	if c.Tick != 0 {
-		changes = append(changes, setting.Change{Name: "tick", Text: c.Tick.String()})
-	}
-	conn, err := tcp.ParseConfig(cmp.Or(c.Policy, tcptimers.DefaultPolicy), changes...)
+	conn, err := tcp.ParseConfig(cmp.Or(c.Policy, tcptimers.DefaultPolicy))
 	return netstack.Config{Conn: conn, Causes: c.Capture != "" || c.observes(), MaxTimeWait: maxTimeWait}, err
 }
 
@@ -245,7 +231,7 @@ func (c *Config) protocol() (netstack.Config, error) {
 // timers are late by a millisecond.
 func (c *Config) clockTick() time.Duration {
 	if c.TCP == GVisor {
-		return c.Tick
+		return 0
 	}
 	tick := 100 * time.Microsecond
 	if p, err := c.protocol(); err == nil {

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
-	"time"
 
 	"tcpwheel/netstack/sim"
 )
@@ -32,8 +31,8 @@ func TestCheck(t *testing.T) {
 		want string // in the error; "" is no error
 	}{
 		{with(func(c *Config) {}), ""},
-		{with(func(c *Config) { c.TCP = GVisor; c.Tick = time.Millisecond }), ""},
-		{with(func(c *Config) { c.Policy = "datacenter"; c.Tick = time.Microsecond }), ""},
+		{with(func(c *Config) { c.TCP = GVisor }), ""},
+		{with(func(c *Config) { c.Policy = "datacenter@1us" }), ""},
 		{with(func(c *Config) { c.Addrs = nil }), "no address for the stack"},
 		{with(func(c *Config) { c.HostAddrs = nil }), "no address for the kernel"},
 		{with(func(c *Config) { c.Addrs = []netip.Prefix{{}} }), "with a prefix length"},
@@ -42,7 +41,6 @@ func TestCheck(t *testing.T) {
 		{with(func(c *Config) { c.Addrs = c.HostAddrs }), "address 10.7.0.1 twice"},
 		{with(func(c *Config) { c.Addrs = prefixes("fd07::2/64") }), "none of that family"},
 		{with(func(c *Config) { c.MTU = 65536 }), "MTU 65536, want 68 to 65535"},
-		{with(func(c *Config) { c.Tick = -1 }), "tick -1ns"},
 		{with(func(c *Config) { c.TCP = "bsd" }), `TCP "bsd"`},
 		{with(func(c *Config) { c.Policy = "x" }), `unknown policy "x"`},
 		{with(func(c *Config) { c.TCP = GVisor; c.Policy = "bsd" }), `policy "bsd" with TCP gvisor`},

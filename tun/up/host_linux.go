@@ -68,7 +68,7 @@ func (s *Host) start(ctx context.Context) (err error) {
 	if err := c.checkFree(); err != nil {
 		return fmt.Errorf("up: %w", err)
 	}
-	if s.device, err = tun.Open(c.Device, tun.Options{Netns: c.Netns, MTU: c.MTU, Queues: c.Queues}); err != nil {
+	if s.device, err = tun.Open(c.Device, tun.Options{Netns: c.Netns, MTU: c.MTU}); err != nil {
 		return err
 	}
 	s.link = s.device.Endpoint()

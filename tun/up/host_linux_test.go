@@ -377,7 +377,7 @@ func TestRunLeavesNothing(t *testing.T) {
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
 			ready, done := make(chan string, 1), make(chan error, 1)
-			c := Config{Device: "up0", Netns: ns.Path(), TCP: whose, Tick: time.Millisecond,
+			c := Config{Device: "up0", Netns: ns.Path(), TCP: whose,
 				Addrs: prefixes("10.9.0.2/32", "fd09::2/128"), HostAddrs: kernelAddrs} // reached by a route
 			go func() { done <- Run(ctx, c, func(s Running) { ready <- s.String() }) }()
 			select {
@@ -426,9 +426,7 @@ func TestDeviceTakenAway(t *testing.T) {
 	case err := <-done:
 		t.Fatal(err)
 	}
-	if err := tun.Remove("up0", ns.Path()); err != nil {
-		t.Fatal(err)
-	}
+	netns.DeleteDevice(t, ns, "up0")
 	if err := <-done; err == nil || !strings.Contains(err.Error(), "up0") {
 		t.Errorf("Run = %v, want an error that names the device", err)
 	}

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"reflect"
-	"strings"
 
 	"tcpwheel/netstack/sim"
 )
@@ -65,8 +63,11 @@ func parsePlan(text []byte) (*LinkPlan, error) {
 			err = errors.New("more than one JSON value, want one")
 		}
 	}
+	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
+		err = fmt.Errorf("line %d: %w", 1+bytes.Count(text[:syntax.Offset], []byte("\n")), err)
+	}
 	if err != nil {
-		return nil, planError(text, err)
+		return nil, err
 	}
 	p := &LinkPlan{Seed: raw.Seed}
 	for _, way := range []struct {
@@ -78,39 +79,8 @@ func parsePlan(text []byte) (*LinkPlan, error) {
 			continue
 		}
 		if *way.to, err = sim.ParseLinkConfig(way.text); err != nil {
-			return nil, fmt.Errorf("%s: %w", way.name, planError(nil, err))
+			return nil, fmt.Errorf("%s: %w", way.name, err)
 		}
 	}
 	return p, nil
-}
-
-// planError says in the file's terms what package json says in Go's: the line of a syntax error,
-// the name of a field.
-func planError(text []byte, err error) error {
-	var (
-		syntax *json.SyntaxError
-		kind   *json.UnmarshalTypeError
-	)
-	switch {
-	case errors.As(err, &syntax) && text != nil:
-		at := min(int(syntax.Offset), len(text))
-		return fmt.Errorf("line %d: %w", 1+bytes.Count(text[:at], []byte("\n")), err)
-	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
-		return errors.New("the JSON object has no end")
-	case errors.As(err, &kind):
-		want := "an object"
-		if kind.Type.Kind() == reflect.Uint64 {
-			want = "a whole number"
-		}
-		field := kind.Field
-		if field == "" {
-			field = "it"
-		}
-		return fmt.Errorf("%s is a JSON %s, want %s", field, kind.Value, want)
-	}
-	// Only "json: unknown field" is left.
-	if msg, ok := strings.CutPrefix(err.Error(), "json: "); ok {
-		return errors.New(msg)
-	}
-	return err
 }

@@ -23,9 +23,9 @@ func TestReadPlan(t *testing.T) {
 		t.Errorf("ReadPlan = %+v, %v", p, err)
 	}
 	for text, want := range map[string]string{
-		"":                               "the JSON object has no end",
-		"{":                              "the JSON object has no end",
-		"[]":                             "it is a JSON array, want an object",
+		"":                               "EOF",
+		"{":                              "unexpected EOF",
+		"[]":                             "cannot unmarshal array into Go value",
 		"{}{}":                           "more than one JSON value",
 		"{\n\n,}":                        "line 3: invalid character ','",
 		`{"to":1}`:                       `unknown field "to"`,
@@ -37,7 +37,7 @@ func TestReadPlan(t *testing.T) {
 		`{"from_stack":{"queue":{"packets":-1}}}`:            `from_stack: sim: link: queue.packets "-1", want a whole number`,
 		`{"from_stack":{"reorder":{"probability":2}}}`:       `from_stack: sim: link: reorder.probability "2", want a probability such as 0.02 or 2%, 0 to 1`,
 		`{"from_stack":{"loss":"lost"}}`:                     `from_stack: sim: link: loss "lost", want none, a probability`,
-		`{"seed":-1}`:                                        "seed is a JSON number -1, want a whole number",
+		`{"seed":-1}`:                                        "cannot unmarshal number -1 into Go struct field .seed of type uint64",
 		"{\"seed\": 1 " + strings.Repeat(" ", maxPlan) + "}": "longer than 16777216 bytes",
 	} {
 		write(text)

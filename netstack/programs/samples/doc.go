@@ -9,27 +9,25 @@
 //	samples DIR [NAME...]
 //
 // It runs the scenarios of DIR/scenarios.json, or only those with these names, and writes the files
-// of each to DIR/NAME, and DIR/README.md. A Scenario is data: links, connections, and the turns of
-// each connection. The ends are the namespaces a and b. Scenario.Far puts a router between them,
-// whose capture is called middle.
+// of each to DIR/NAME, compressed with gzip:
 //
-// # Files
+//	a.pcapng, b.pcapng    packets at either end
+//	middle.pcapng         packets at the router, on its side towards a
+//	fates.jsonl           the log of the link at a, in the format of tun/link
+//	far-fates.jsonl       the log of the link at b, if there is a router
+//	kernel.jsonl          the kernel's release, each retransmission, both ends' counters
 //
-// Run writes these files to a directory, compressed with gzip:
-//
-//	a.pcapng.gz, b.pcapng.gz    packets at either end
-//	middle.pcapng.gz            packets at the router, on its side towards a
-//	fates.jsonl.gz              the log of the link at a, in the format of tun/link
-//	far-fates.jsonl.gz          the log of the link at b, if there is a router
-//	kernel.jsonl.gz             the kernel's release, each Retransmission, both ends' Counters
+// The type scenario is their format: links, connections, and the turns of each connection. The ends
+// are the namespaces a and b. With "far" there is a router between them, whose capture is called
+// middle.
 //
 // # The kernel's trace
 //
 // The tracepoint tcp_retransmit_skb and the stack of its caller give the cause:
 // tcp_retransmit_timer is the retransmission timer, tcp_send_loss_probe the tail loss probe, and
 // tcp_xmit_retransmit_queue recovery by ACKs. In the state Loss, which tcp_cong_state_set shows,
-// the last means go-back-N after a timeout. Run makes its own tracing instance, which traces only
-// the scenario's connections, and removes it.
+// the last means go-back-N after a timeout. The program makes its own tracing instance, which traces
+// only connections with its port, and removes it. One run at a time has it.
 //
 // # Limitations
 //

@@ -4,17 +4,14 @@ package main
 
 import (
 	"compress/gzip"
-	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -38,73 +35,47 @@ var (
 
 // world is a running scenario.
 type world struct {
-	s      Scenario
-	dir    string
-	raw    string // holds the files before they are compressed
-	port   uint16
+	scenario
+	dir    string // of the raw files
+	addrs  [4]netip.Prefix
 	spaces []*tun.Namespace // a, the router if there is one, and b
 	links  []*link.Link
 	trace  *tracing
-	before [2]map[string]uint64
 }
 
-// Run runs the scenario and writes the files to the directory, which it makes. It takes as long as
-// the turns do. It overwrites existing files.
-func Run(ctx context.Context, s Scenario, dir string) (err error) {
-	if err := s.Check(); err != nil {
+// run runs the scenario and writes the files to the directory, which it makes. It overwrites
+// existing files.
+func run(s scenario, dir string) (err error) {
+	w := &world{scenario: s, addrs: addrs4}
+	if s.IPv6 {
+		w.addrs = addrs6
+	}
+	if w.dir, err = os.MkdirTemp("", "tcpwheel-samples-"); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("samples: %w", err)
+	defer os.RemoveAll(w.dir)
+	if err = w.setUp(); err == nil {
+		err = w.talk()
 	}
-	w := &world{s: s, dir: dir, port: nextPort()}
-	if w.raw, err = os.MkdirTemp("", "tcpwheel-kernels-"); err != nil {
-		return fmt.Errorf("samples: %w", err)
-	}
-	defer os.RemoveAll(w.raw)
-	err = w.setUp()
 	if err == nil {
-		err = w.happen(ctx)
+		err = w.writeTruth()
 	}
-	kernel, e := w.truth()
-	if err == nil {
-		err = e
+	if err = errors.Join(err, w.tearDown(), os.MkdirAll(dir, 0o755)); err != nil {
+		return err
 	}
-	if e := w.tearDown(); err == nil {
-		err = e
+	files, err := filepath.Glob(filepath.Join(w.dir, "*"))
+	for _, file := range files {
+		err = errors.Join(err, compress(file, filepath.Join(dir, filepath.Base(file)+".gz")))
 	}
-	if err != nil {
-		return fmt.Errorf("samples: scenario %q: %w", s.Name, err)
-	}
-	return w.write(kernel)
+	return err
 }
 
-var ports atomic.Uint32
-
-// nextPort returns a port that no other run of this process has, and probably none of another
-// process: the trace sees all namespaces.
-func nextPort() uint16 {
-	return uint16(20_000 + (uint32(os.Getpid())*61+ports.Add(1))%10_000)
-}
-
-// side returns the namespace of a or b.
-func (w *world) side(i int) *tun.Namespace {
-	if i == 0 {
-		return w.spaces[0]
-	}
-	return w.spaces[len(w.spaces)-1]
-}
-
-func (w *world) addrs() *[4]netip.Prefix {
-	if w.s.IPv6 {
-		return &addrs6
-	}
-	return &addrs4
-}
+// end returns the namespace of a or b.
+func (w *world) end(i int) *tun.Namespace { return w.spaces[i*(len(w.spaces)-1)] }
 
 func (w *world) setUp() (err error) {
 	n := 2
-	if w.s.Far != nil {
+	if w.Far != nil {
 		n = 3
 	}
 	for range n {
@@ -114,51 +85,40 @@ func (w *world) setUp() (err error) {
 		}
 		w.spaces = append(w.spaces, space)
 	}
-	a := w.addrs()
-	if w.s.Far == nil {
-		err = w.join("near", w.s.Near, [2]int{0, 1}, [2]netip.Prefix{a[0], a[3]}, [2]string{"a", "b"})
+	a := &w.addrs
+	if w.Far == nil {
+		err = w.join("fates", w.Near, 0, [2]netip.Prefix{a[0], a[3]}, [2]string{"a", "b"})
 	} else {
-		err = w.join("near", w.s.Near, [2]int{0, 1}, [2]netip.Prefix{a[0], a[1]}, [2]string{"a", "middle"})
-		if err == nil {
-			err = w.join("far", *w.s.Far, [2]int{1, 2}, [2]netip.Prefix{a[2], a[3]}, [2]string{"", "b"})
-		}
+		err = errors.Join(
+			w.join("fates", w.Near, 0, [2]netip.Prefix{a[0], a[1]}, [2]string{"a", "middle"}),
+			w.join("far-fates", *w.Far, 1, [2]netip.Prefix{a[2], a[3]}, [2]string{"", "b"}))
 		if err == nil {
 			err = w.route()
 		}
 	}
-	if err != nil {
-		return err
+	values := maps.Clone(netns.NoMetricsSave)
+	for name, value := range w.Sysctls {
+		values["net/ipv4/"+filepath.Base(name)] = value
 	}
-	for i := range 2 {
-		err := w.side(i).Do(func() (err error) {
-			values := maps.Clone(netns.NoMetricsSave)
-			for name, value := range w.s.Sysctls {
-				values["net/ipv4/"+filepath.Base(name)] = value
-			}
-			if err := netns.WriteSysctls(values); err != nil {
-				return err
-			}
-			w.before[i], err = readCounters()
-			return err
-		})
-		if err != nil {
-			return err
-		}
+	for i := 0; i < 2 && err == nil; i++ {
+		err = w.end(i).Do(func() error { return netns.WriteSysctls(values) })
 	}
-	w.trace, err = startTracing(w.port)
+	if err == nil {
+		w.trace, err = startTracing()
+	}
 	return err
 }
 
-// join makes a link between two of the namespaces.
-func (w *world) join(name string, p Path, spaces [2]int, addrs [2]netip.Prefix, captures [2]string) error {
+// join makes a link between a namespace and the next one.
+func (w *world) join(log string, p path, from int, addrs [2]netip.Prefix, captures [2]string) error {
 	c := link.Config{
-		Links: [2]sim.LinkConfig{p.AToB, p.BToA}, Seed: w.s.Seed + uint64(len(w.links)), Log: filepath.Join(w.raw, name+".jsonl"),
+		Links: [2]sim.LinkConfig{p.AToB, p.BToA}, Seed: w.Seed + uint64(len(w.links)), Log: filepath.Join(w.dir, log+".jsonl"),
 		Realtime: link.CheckRealtime() == nil,
 	}
 	for i := range c.Sides {
-		c.Sides[i] = link.Side{Device: name + "%d", Netns: w.spaces[spaces[i]].Path(), Addrs: addrs[i : i+1]}
+		c.Sides[i] = link.Side{Device: log + "%d", Netns: w.spaces[from+i].Path(), Addrs: addrs[i : i+1]}
 		if captures[i] != "" {
-			c.Captures[i] = filepath.Join(w.raw, captures[i]+".pcapng")
+			c.Captures[i] = filepath.Join(w.dir, captures[i]+".pcapng")
 		}
 	}
 	l, err := link.Start(c)
@@ -170,71 +130,49 @@ func (w *world) join(name string, p Path, spaces [2]int, addrs [2]netip.Prefix, 
 
 // route makes the router forward and adds routes at both ends.
 func (w *world) route() error {
-	a := w.addrs()
-	err := errors.Join(w.links[0].Device(0).AddRoute(a[3].Masked()), w.links[1].Device(1).AddRoute(a[0].Masked()))
-	if err != nil {
-		return err
+	forward := "net/ipv4/ip_forward"
+	if w.IPv6 {
+		forward = "net/ipv6/conf/all/forwarding"
 	}
-	return w.spaces[1].Do(func() error {
-		if w.s.IPv6 {
-			return netns.WriteSysctls(map[string]string{"net/ipv6/conf/all/forwarding": "1"})
-		}
-		return netns.WriteSysctls(map[string]string{"net/ipv4/ip_forward": "1"})
-	})
+	return errors.Join(
+		w.links[0].Device(0).AddRoute(w.addrs[3].Masked()), w.links[1].Device(1).AddRoute(w.addrs[0].Masked()),
+		w.spaces[1].Do(func() error { return netns.WriteSysctls(map[string]string{forward: "1"}) }))
 }
 
-// Counters are the kernel's counters of an end, over the run, with the names of /proc/net/netstat
-// and snmp.
-type Counters struct {
-	Record   string            `json:"record"` // "counters"
-	Side     string            `json:"side"`
-	Counters map[string]uint64 `json:"counters"`
-}
-
-// kernelRecord is the first line of kernel.jsonl.
-type kernelRecord struct {
-	Record  string            `json:"record"` // "kernel"
-	Release string            `json:"release"`
-	Control string            `json:"control"` // congestion control
-	Sysctls map[string]string `json:"sysctls,omitempty"`
-}
-
-// truth returns the lines of kernel.jsonl.
-func (w *world) truth() (lines []any, err error) {
-	if w.trace == nil {
-		return nil, nil
-	}
+// writeTruth writes kernel.jsonl: the kernel, its retransmissions, and both ends' counters above 0.
+func (w *world) writeTruth() error {
 	var name unix.Utsname
 	if err := unix.Uname(&name); err != nil {
-		return nil, err
+		return err
 	}
-	release := unix.ByteSliceToString(name.Release[:])
-	version, _, _ := strings.Cut(release, "-") // what comes behind is the builder's
-	lines = append(lines, kernelRecord{"kernel", version, w.s.control(), w.s.Sysctls})
+	version, _, _ := strings.Cut(unix.ByteSliceToString(name.Release[:]), "-") // what comes behind is the builder's
+	lines := []any{map[string]any{"record": "kernel", "release": version, "sysctls": w.Sysctls}}
 	all, err := w.trace.read()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, r := range all {
 		lines = append(lines, r)
 	}
-	for i, side := range [2]string{"a", "b"} {
-		c := Counters{"counters", side, nil}
-		err := w.side(i).Do(func() (err error) {
-			c.Counters, err = readCounters()
+	for i, side := range []string{"a", "b"} {
+		var counters map[string]uint64
+		if err := w.end(i).Do(func() (err error) {
+			counters, err = netns.ReadCounters()
 			return err
-		})
-		if err != nil {
-			return nil, err
+		}); err != nil {
+			return err
 		}
-		for name, n := range w.before[i] {
-			if c.Counters[name] -= n; c.Counters[name] == 0 {
-				delete(c.Counters, name)
-			}
-		}
-		lines = append(lines, c)
+		lines = append(lines, map[string]any{"record": "counters", "side": side, "counters": counters})
 	}
-	return lines, nil
+	out, err := os.Create(filepath.Join(w.dir, "kernel.jsonl"))
+	if err != nil {
+		return err
+	}
+	enc := json.NewEncoder(out)
+	for _, line := range lines {
+		err = errors.Join(err, enc.Encode(line))
+	}
+	return errors.Join(err, out.Close())
 }
 
 func (w *world) tearDown() (err error) {
@@ -251,51 +189,21 @@ func (w *world) tearDown() (err error) {
 	return err
 }
 
-// write compresses the files into the directory.
-func (w *world) write(kernel []any) error {
-	for from, to := range map[string]string{
-		"a.pcapng": "a.pcapng.gz", "b.pcapng": "b.pcapng.gz", "middle.pcapng": "middle.pcapng.gz",
-		"near.jsonl": "fates.jsonl.gz", "far.jsonl": "far-fates.jsonl.gz",
-	} {
-		in, err := os.Open(filepath.Join(w.raw, from))
-		if errors.Is(err, os.ErrNotExist) && w.s.Far == nil {
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("samples: %w", err)
-		}
-		err = compress(filepath.Join(w.dir, to), func(out io.Writer) error {
-			_, err := io.Copy(out, in)
-			return err
-		})
-		in.Close()
-		if err != nil {
-			return err
-		}
-	}
-	return compress(filepath.Join(w.dir, "kernel.jsonl.gz"), func(out io.Writer) error {
-		enc := json.NewEncoder(out)
-		for _, line := range kernel {
-			if err := enc.Encode(line); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// compress makes a compressed file of what write writes.
-func compress(name string, write func(io.Writer) error) (err error) {
-	out, err := os.Create(name)
+// compress makes a compressed copy of a file.
+func compress(from, to string) error {
+	in, err := os.Open(from)
 	if err != nil {
-		return fmt.Errorf("samples: %w", err)
+		return err
+	}
+	defer in.Close()
+	out, err := os.Create(to)
+	if err != nil {
+		return err
 	}
 	z, err := gzip.NewWriterLevel(out, gzip.BestCompression)
 	if err == nil {
-		err = errors.Join(write(z), z.Close())
+		_, err = io.Copy(z, in)
+		err = errors.Join(err, z.Close())
 	}
-	if err = errors.Join(err, out.Close()); err != nil {
-		return fmt.Errorf("samples: %w", err)
-	}
-	return nil
+	return errors.Join(err, out.Close())
 }

@@ -4,7 +4,6 @@ package main
 
 import (
 	"compress/gzip"
-	"context"
 	"encoding/json"
 	"io"
 	"os"
@@ -13,19 +12,15 @@ import (
 	"testing"
 	"time"
 
-	"tcpwheel/internal/quantity"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/tun/netns"
 )
 
 // runTest runs a scenario. It skips the test without root or tracefs.
-func runTest(t *testing.T, s Scenario) string {
+func runTest(t *testing.T, s scenario) string {
 	t.Helper()
 	dir := t.TempDir()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	defer cancel()
-	err := Run(ctx, s, dir)
-	netns.Must(t, err)
+	netns.Must(t, run(s, dir))
 	return dir
 }
 
@@ -71,11 +66,11 @@ func TestKernelTellsWhy(t *testing.T) {
 				sim.LostRanges{{From: 4 * mss, To: 5 * mss, Attempt: 1}, {From: 18 * mss, To: 20 * mss, Attempt: 1}},
 			}}
 			plain := sim.LinkConfig{Delay: 5 * time.Millisecond}
-			s := Scenario{Name: test.name, IPv6: test.ipv6, Near: Path{lossy, plain}, Turns: []Turn{
-				{From: "a", Bytes: int(10 * mss)}, {From: "b", Bytes: 1}, {From: "a", Bytes: int(10 * mss), Pause: quantity.DurationText(50 * time.Millisecond)}, {From: "b", Bytes: 1},
+			s := scenario{Name: test.name, IPv6: test.ipv6, Near: path{lossy, plain}, Turns: []turn{
+				{From: "a", Bytes: int(10 * mss)}, {From: "b", Bytes: 1}, {From: "a", Bytes: int(10 * mss), Pause: duration{50 * time.Millisecond}}, {From: "b", Bytes: 1},
 			}}
 			if test.far {
-				s.Near.AToB, s.Far = plain, &Path{lossy, plain}
+				s.Near.AToB, s.Far = plain, &path{lossy, plain}
 			}
 			const tries, heldUp = 20, 5 * time.Millisecond // half a round trip
 			for try := 1; ; try++ {
@@ -124,16 +119,5 @@ func checkLosses(t *testing.T, dir string, far bool) {
 		if _, err := os.Stat(filepath.Join(dir, name+".pcapng.gz")); (err != nil) != (name == "middle" && !far) {
 			t.Errorf("capture %s: %v", name, err)
 		}
-	}
-}
-
-// TestLimitCutsOff: the limit ends a scenario on a dead link without an error, and the files have
-// what happened until then.
-func TestLimitCutsOff(t *testing.T) {
-	s := Scenario{Name: "dead", Limit: quantity.DurationText(300 * time.Millisecond), Turns: []Turn{{From: "a", Bytes: 1}}}
-	s.Near.AToB.Loss = sim.Losses{sim.Bernoulli{P: 1}}
-	dir := runTest(t, s)
-	if n := len(lines(t, dir, "fates.jsonl.gz", "end")); n != 1 {
-		t.Errorf("%d ends in the log, want 1", n)
 	}
 }

@@ -7,22 +7,23 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"regexp"
 	"strconv"
 	"strings"
 )
 
-// Causes of a Retransmission.
+// Causes of a retransmission.
 const (
-	CauseSYN     = "syn"     // retransmission of a SYN or SYN-ACK
-	CauseRTO     = "rto"     // the retransmission timer
-	CauseTLP     = "tlp"     // the tail loss probe
-	CauseFast    = "fast"    // ACKs, or RACK with its timer
-	CauseUnknown = "unknown" // another caller
+	causeSYN     = "syn"     // retransmission of a SYN or SYN-ACK
+	causeRTO     = "rto"     // the retransmission timer
+	causeTLP     = "tlp"     // the tail loss probe
+	causeFast    = "fast"    // ACKs, or RACK with its timer
+	causeUnknown = "unknown" // another caller
 )
 
-// Retransmission is the retransmission of one packet of the kernel, which may leave as several
+// retransmission is the retransmission of one packet of the kernel, which may leave as several
 // segments.
-type Retransmission struct {
+type retransmission struct {
 	Record string `json:"record"` // "retransmission"
 	At     int64  `json:"at_ns"`  // nanoseconds since 1970, to the microsecond, just after it was sent
 	Src    string `json:"src"`
@@ -40,13 +41,13 @@ const (
 
 // traced is an event of the trace whose stack follows.
 type traced struct {
-	Retransmission
+	retransmission
 	state    string
 	hasStack bool // its stack has been read
 }
 
 // parseTrace reads the kernel's trace. offset turns its times into nanoseconds since 1970.
-func parseTrace(in io.Reader, offset int64) (all []Retransmission, err error) {
+func parseTrace(in io.Reader, offset int64) (all []retransmission, err error) {
 	var (
 		scan   = bufio.NewScanner(in)
 		events []*traced
@@ -66,11 +67,16 @@ func parseTrace(in io.Reader, offset int64) (all []Retransmission, err error) {
 		if strings.HasPrefix(line, "#") || strings.TrimSpace(line) == "" {
 			continue
 		}
-		cpu, at, what, ok := splitEvent(line)
-		if !ok {
+		event := eventLine.FindStringSubmatch(line)
+		if event == nil {
 			if strings.Contains(line, "LOST") && strings.Contains(line, "EVENTS") {
-				return nil, fmt.Errorf("samples: the trace has lost events: %s", strings.TrimSpace(line))
+				return nil, fmt.Errorf("the trace has lost events: %s", strings.TrimSpace(line))
 			}
+			continue
+		}
+		cpu, what := event[1], event[4]
+		at, err := strconv.ParseInt(event[2]+event[3], 10, 64) // microseconds
+		if err != nil {
 			continue
 		}
 		if what == "<stack trace>" {
@@ -88,20 +94,20 @@ func parseTrace(in io.Reader, offset int64) (all []Retransmission, err error) {
 		case "tcp_cong_state_set":
 			states[src+dst] = v["cong_state"]
 		case "tcp_retransmit_skb", "tcp_retransmit_synack":
-			e := &traced{Retransmission: Retransmission{Record: "retransmission", At: at + offset, Src: src, Dst: dst, Cause: CauseUnknown}, state: states[src+dst]}
+			e := &traced{retransmission: retransmission{Record: "retransmission", At: at*1e3 + offset, Src: src, Dst: dst, Cause: causeUnknown}, state: states[src+dst]}
 			if name == "tcp_retransmit_synack" || v["state"] == "TCP_SYN_SENT" {
-				e.Cause = CauseSYN
+				e.Cause = causeSYN
 			}
 			events = append(events, e)
 			onCPU[cpu] = e
 		}
 	}
 	if err := scan.Err(); err != nil {
-		return nil, fmt.Errorf("samples: trace: %w", err)
+		return nil, fmt.Errorf("trace: %w", err)
 	}
 	for _, e := range events {
 		e.guess()
-		all = append(all, e.Retransmission)
+		all = append(all, e.retransmission)
 	}
 	return all, nil
 }
@@ -111,13 +117,13 @@ func parseTrace(in io.Reader, offset int64) (all []Retransmission, err error) {
 // be.
 func (e *traced) guess() {
 	switch {
-	case e.Cause != CauseUnknown || e.hasStack:
+	case e.Cause != causeUnknown || e.hasStack:
 	case e.state == stateLoss:
-		e.Cause = CauseRTO
+		e.Cause = causeRTO
 	case e.state == stateRecovery:
-		e.Cause = CauseFast
+		e.Cause = causeFast
 	default:
-		e.Cause = CauseTLP
+		e.Cause = causeTLP
 	}
 }
 
@@ -126,49 +132,26 @@ func (e *traced) called(frame string) {
 	e.hasStack = true
 	function, _, _ := strings.Cut(frame, ".") // as in tcp_xmit_retransmit_queue.part.0
 	switch {
-	case e.Cause == CauseFast && !e.GoBack && function == "tcp_rack_reo_timeout":
+	case e.Cause == causeFast && !e.GoBack && function == "tcp_rack_reo_timeout":
 		e.Timer = true
-	case e.Cause != CauseUnknown:
+	case e.Cause != causeUnknown:
 	case function == "tcp_retransmit_timer":
-		e.Cause = CauseRTO
+		e.Cause = causeRTO
 	case function == "tcp_send_loss_probe":
-		e.Cause = CauseTLP
+		e.Cause = causeTLP
 	case function == "tcp_xmit_retransmit_queue" && e.state == stateLoss:
-		e.Cause, e.GoBack = CauseRTO, true
+		e.Cause, e.GoBack = causeRTO, true
 	case function == "tcp_xmit_retransmit_queue":
-		e.Cause = CauseFast
+		e.Cause = causeFast
 	}
 }
 
-// splitEvent splits a line such as
+// eventLine is a line such as
 //
 //	name-42  [001] ..s2. 26741.472140: tcp_retransmit_skb: family=AF_INET …
 //
 // The name may contain anything.
-func splitEvent(line string) (cpu string, at int64, what string, ok bool) {
-	i := strings.Index(line, " [")
-	for i >= 0 {
-		rest := line[i+2:]
-		cpu, rest, ok = strings.Cut(rest, "] ")
-		if _, err := strconv.Atoi(cpu); ok && err == nil {
-			_, rest, _ = strings.Cut(rest, " ") // flags
-			stamp, what, _ := strings.Cut(strings.TrimLeft(rest, " "), ": ")
-			seconds, micros, _ := strings.Cut(stamp, ".")
-			s, err1 := strconv.ParseInt(seconds, 10, 64)
-			us, err2 := strconv.ParseInt(micros, 10, 64)
-			if err1 != nil || err2 != nil || len(micros) != 6 {
-				return "", 0, "", false
-			}
-			return cpu, s*1e9 + us*1e3, what, true
-		}
-		next := strings.Index(line[i+2:], " [")
-		if next < 0 {
-			break
-		}
-		i += 2 + next
-	}
-	return "", 0, "", false
-}
+var eventLine = regexp.MustCompile(`^.*? \[(\d+)\] \S+ +(\d+)\.(\d{6}): (.*)$`)
 
 // fieldsOf splits name=value pairs.
 func fieldsOf(text string) map[string]string {

@@ -17,7 +17,7 @@
 //
 // Start with host.go, a node with an engine, and session.go, a connection as its application sees
 // it. app.go, readers.go and writers.go are applications. world.go is the network with its hosts.
-// flows_config.go and flows.go are a scenario of bulk flows. ranges.go checks received data,
+// flows.go is a scenario of bulk flows. ranges.go checks received data,
 // serializer.go writes packets to captures.
 //
 // # Payload

@@ -57,8 +57,8 @@ func ExampleFlowsConfig() {
 		return
 	}
 	flows.Run(wheel.Time(time.Minute))
-	r := flows.Result()
-	fmt.Println(r.Completed, "flows completed,", r.Bytes, "bytes,", r.Timeouts, "timeouts")
+	sender := flows.Sender.Counters()
+	fmt.Println(flows.Completed(), "flows completed,", flows.Receiver.Counts().Readable, "bytes,", sender.TCPTimeouts, "timeouts")
 	// Output:
 	// 10 flows completed, 1000000 bytes, 1 timeouts
 }

@@ -1,69 +1,83 @@
 package host
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"time"
 
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/tcp"
+	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
 )
 
-// flowPort is the port of the receivers.
-const flowPort = 5001
+// FlowsConfig is a scenario of bulk flows between two hosts, s1 and r1. The zero value of a field is
+// its default.
+type FlowsConfig struct {
+	Seed  uint64
+	Flows int // 1 or more
+
+	Bytes    uint64        // of each flow; 0 is no limit
+	Stagger  time.Duration // the flows start evenly spaced over this time
+	Duration time.Duration // limit of virtual time
+
+	Link   sim.LinkConfig  // towards the receiver
+	Return *sim.LinkConfig // and back; nil is Link without its loss
+
+	Policy string // see tcp.ParseConfig; "" is tcptimers.DefaultPolicy
+	Verify bool   // sets World.Verify
+}
 
 // Flows is a running FlowsConfig.
 type Flows struct {
-	World              *World
-	Senders, Receivers []*Host
+	World            *World
+	Sender, Receiver *Host
 
 	plan      FlowsConfig
 	dialled   int
-	connected int
 	completed int // flows with all bytes and the FIN acknowledged, and the peer's FIN received
 	failed    int
 	alarm     wheel.Timer
 	dialErr   error
 }
 
-// NewFlows sets up the scenario at time 0.
+// The receiver's ports. Each serves this many flows, for which the sender has ports.
+const (
+	flowPort     = 5001
+	flowsPerPort = 20_000
+)
+
+// NewFlows sets up the scenario at time 0. Receive buffers grow to 64 MiB.
 func NewFlows(p FlowsConfig) (*Flows, error) {
-	if err := p.Check(); err != nil {
+	conn, err := tcp.ParseConfig(cmp.Or(p.Policy, tcptimers.DefaultPolicy))
+	if err != nil {
 		return nil, err
 	}
+	conn.RecvBufferMax = 64 << 20
 	w, err := NewWorld(sim.Config{Seed: p.Seed})
 	if err != nil {
 		return nil, err
 	}
 	w.Verify = p.Verify
 	f := &Flows{World: w, plan: p}
-	for i := range max(p.Pairs, 1) {
-		for side := range 2 {
-			cfg, err := p.engine()
-			if err != nil {
-				return nil, err
-			}
-			cfg.Seed += uint64(2*i+side) * 0x9e3779b97f4a7c15
-			cfg.Key[0], cfg.Key[1], cfg.Key[2] = byte(side), byte(i), byte(i>>8)
-			h, err := w.NewHost(p.hostAddr(side, i), cfg)
-			if err != nil {
-				return nil, err
-			}
-			if side == 0 {
-				f.Senders = append(f.Senders, h)
-			} else {
-				f.Receivers = append(f.Receivers, h)
-			}
+	for side, h := range []**Host{&f.Sender, &f.Receiver} {
+		cfg := tcp.EngineConfig{Conn: conn, Seed: p.Seed + uint64(side)*0x9e3779b97f4a7c15}
+		cfg.Key[0] = byte(side)
+		if *h, err = w.NewHost(netip.AddrFrom4([4]byte{10, byte(side + 1), 0, 1}), cfg); err != nil {
+			return nil, err
 		}
 	}
-	if err := f.connect(); err != nil {
+	back := p.Link
+	back.Loss = nil
+	if p.Return != nil {
+		back = *p.Return
+	}
+	if _, _, err := w.Join("s1", f.Sender, "r1", f.Receiver, p.Link, back); err != nil {
 		return nil, err
 	}
-	for _, r := range f.Receivers {
-		err := r.Listen(flowPort, tcp.ListenConfig{Backlog: p.Flows}, func() App {
-			return &drain{}
-		})
+	for i := 0; i < p.Flows; i += flowsPerPort {
+		err := f.Receiver.Listen(uint16(flowPort+i/flowsPerPort), tcp.ListenConfig{Backlog: p.Flows}, func() App { return &drain{} })
 		if err != nil {
 			return nil, err
 		}
@@ -71,47 +85,6 @@ func NewFlows(p FlowsConfig) (*Flows, error) {
 	f.alarm = w.Net.NewTimer(f)
 	w.Net.StartTimer(f.alarm, 0)
 	return f, nil
-}
-
-// hostAddr returns the address of sender (side 0) or receiver (side 1) number i.
-func (p *FlowsConfig) hostAddr(side, i int) netip.Addr {
-	i++
-	if p.IPv6 {
-		return netip.AddrFrom16([16]byte{0: 0xfd, 7: byte(side + 1), 14: byte(i >> 8), 15: byte(i)})
-	}
-	return netip.AddrFrom4([4]byte{10, byte(side + 1), byte(i >> 8), byte(i)})
-}
-
-// connect adds the links.
-func (f *Flows) connect() error {
-	p, w := &f.plan, f.World
-	if p.Pairs <= 1 {
-		_, _, err := w.Join("s1", f.Senders[0], "r1", f.Receivers[0], p.Link, p.returnLink())
-		return err
-	}
-	back := p.returnLink()
-	topology := sim.TopologyConfig{
-		Kind: "dumbbell", Senders: p.Pairs, Access: []sim.LinkConfig{p.Access}, Bottleneck: p.Link, Return: &back,
-	}
-	nodes := func(hosts []*Host) (nodes []sim.Node[Body]) {
-		for _, h := range hosts {
-			nodes = append(nodes, h)
-		}
-		return nodes
-	}
-	built, err := sim.Build(w.Net, topology, nodes(f.Senders), nodes(f.Receivers))
-	if err != nil {
-		return err
-	}
-	for i := range f.Senders {
-		if err := w.Attach(f.Senders[i], built.Senders[i], built.SenderOut[i]); err != nil {
-			return err
-		}
-		if err := w.Attach(f.Receivers[i], built.Receivers[i], built.ReceiverOut[i]); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Expire implements sim.Handler. It dials the flows that are due.
@@ -122,9 +95,9 @@ func (f *Flows) Expire(now wheel.Time) {
 			f.World.Net.StartTimer(f.alarm, at)
 			return
 		}
-		i := f.dialled % len(f.Senders)
+		port := uint16(flowPort + f.dialled/flowsPerPort)
 		f.dialled++
-		if _, err := f.Senders[i].Dial(f.Receivers[i], flowPort, nil, &flowApp{flows: f, bulk: Bulk{Bytes: f.plan.Bytes, Finish: true}}); err != nil {
+		if _, err := f.Sender.Dial(f.Receiver, port, nil, &flowApp{flows: f, bulk: Bulk{Bytes: f.plan.Bytes, Finish: true}}); err != nil {
 			f.failed++
 			f.dialErr = err
 		}
@@ -139,9 +112,6 @@ type flowApp struct {
 
 // OnEvents implements App.
 func (a *flowApp) OnEvents(now wheel.Time, s *Session, ev tcp.Events) {
-	if ev.Has(tcp.EventConnected) {
-		a.flows.connected++
-	}
 	a.bulk.OnEvents(now, s, ev)
 	switch {
 	case ev.Has(tcp.EventFailed):
@@ -173,61 +143,8 @@ func (f *Flows) Run(until wheel.Time) bool {
 	return until < wheel.Time(f.plan.Duration) && f.completed+f.failed < f.plan.Flows
 }
 
-// Segments returns the number of data segments received so far.
-func (f *Flows) Segments() (n uint64) {
-	for _, h := range f.Receivers {
-		n += h.counts.DataSegments
-	}
-	return n
-}
-
-// Result is the outcome of Flows.
-type Result struct {
-	Flows     int
-	Connected int
-	Completed int
-	Failed    int
-
-	Seconds  float64
-	Segments uint64  // with data, received
-	Bytes    uint64  // readable
-	Goodput  float64 // bit/s of virtual time, all flows together
-
-	Retransmissions  uint64 // segments
-	Timeouts         uint64
-	LossProbes       uint64 // tail loss probes
-	SpuriousTimeouts uint64
-	Events           uint64 // arrivals and expiries in the network
-
-	Sender   tcp.Counters // of all senders
-	Receiver tcp.Counters
-}
-
-// Result returns the outcome so far.
-func (f *Flows) Result() Result {
-	r := Result{
-		Flows: f.plan.Flows, Connected: f.connected, Completed: f.completed, Failed: f.failed,
-		Seconds: time.Duration(f.World.Net.Now()).Seconds(), Events: f.World.Net.Events(),
-	}
-	for _, h := range f.Senders {
-		c := h.Counters()
-		r.Sender.Add(&c)
-	}
-	for _, h := range f.Receivers {
-		c := h.Counters()
-		r.Receiver.Add(&c)
-		r.Segments += h.counts.DataSegments
-		r.Bytes += h.counts.Readable
-	}
-	if r.Seconds > 0 {
-		r.Goodput = 8 * float64(r.Bytes) / r.Seconds
-	}
-	r.Retransmissions = r.Sender.RetransSegs
-	r.Timeouts = r.Sender.TCPTimeouts
-	r.LossProbes = r.Sender.TCPLossProbes
-	r.SpuriousTimeouts = r.Sender.TCPSpuriousRTOs
-	return r
-}
+// Completed returns the number of flows that have ended well.
+func (f *Flows) Completed() int { return f.completed }
 
 // Err returns the first error: a flow that could not be opened, or a fault of the world.
 func (f *Flows) Err() error {

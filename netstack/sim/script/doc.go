@@ -13,49 +13,44 @@
 //		// and the events before.
 //	}
 //
-// Parse reports each unsupported construct with its place and the supported alternatives. RunSource
-// parses and runs.
+// Parse reports each fault with its place. RunSource parses and runs.
 //
-// netstack/tcp/testdata/README.md describes scripts, their defaults and their settings. Options and
-// Sysctls list the settings.
+// netstack/tcp/testdata/README.md describes scripts, their defaults and their settings. Options
+// lists the settings.
 //
 // # Notation
 //
-// A script is a list of options, then of events, each at a time:
+// A script is a list of options, then of events, each at a time and on a line of its own:
 //
-//	--tolerance_usecs=1000
-//	`sysctl -q net.ipv4.tcp_sack=1`
+//	--timestamps=0
 //	0.000 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
 //	+0.1  < S 0:0(0) win 32792 <mss 1000,sackOK,nop,wscale 7>
-//	+0    > S. 0:0(0) ack 1 <...>
-//	+0    %{ assert tcpi_unacked == 1, tcpi_unacked }%
+//	+0    > S. 0:0(0) ack 1 <mss 1460,nop,nop,sackOK,nop,wscale 7>
+//	+0    %{ assert tcpi_unacked == 1 }%
 //
-//	time     0.1  +0.1  0.1~0.2  +0.1~+0.2  *  and, for blocking calls, 0.1...0.2
+//	time     0.1  +0.1  *  and, for blocking calls, 0.1...0.2
 //	flags    F S R P U E W, a dot for ACK, a dash for none
-//	marks    [noecn] [ect0] [ect1] [ect01] [ce], before the flags
-//	comments // to the end of the line, # likewise, /* between these */
+//	marks    [noecn] [ect0] [ce], before the flags
+//	comments // to the end of the line
 //	ports    < 5000 > 8080 S 0:0(0), with several connections
 //
-// There are five extensions to packetdrill. # starts a comment. "..." may replace one value in TCP
-// options and, at the end of their list, all further options. Times have nine decimals, because
-// virtual time counts nanoseconds. Options may have any name, which Run checks. The event
-// established(name=value, …) = fd is short for a passive handshake: Parse replaces it by the
-// events, which all have its place. The code in %{ }% is a subset of Python: assert and print over
-// integers, the names tcpi_*, and names in capitals.
+// There are three extensions to packetdrill. Times have nine decimals, because virtual time counts
+// nanoseconds. Options may have the name of any setting. The event established(name=value, …) = fd
+// is short for a passive handshake: Parse replaces it by the events, which all have its place.
 //
 // # Files
 //
-// Syntax: parse*.go, established.go, scan.go, expr.go, packet.go, script.go and format.go. A run
-// starts in runner.go, which goes through the events. host.go says what it runs on; engine_host.go
-// and engine_socket.go are the simulator's host. setup.go, settings.go and sysctl.go read the
-// settings. call.go, args.go, socket.go, sockopt.go and transfer.go make the program's calls.
-// inject.go and expect.go handle packets; flow.go and wire.go convert their numbers. code.go and
-// info.go evaluate asserts. failure.go and trace.go report differences.
+// Syntax: scan.go, parse*.go, established.go, script.go and format.go. A run starts in runner.go,
+// which goes through the events. host.go says what it runs on; engine_host.go and engine_socket.go
+// are the simulator's host. setup.go reads the settings. call.go, socket.go, sockopt.go and
+// transfer.go make the program's calls. inject.go and expect.go handle packets; flow.go and wire.go
+// convert their numbers. assert.go and info.go evaluate asserts. failure.go and trace.go report
+// differences.
 //
 // # Time
 //
-// Time is exact: a packet expected at an instant must be sent at that nanosecond, unless the script
-// sets a tolerance. At one instant, the engine's timers expire before the script's events.
+// Time is exact: a packet expected at an instant must be sent at that nanosecond. At one instant,
+// the engine's timers expire before the script's events.
 //
 // # Checks
 //
@@ -72,11 +67,10 @@
 //
 // # Limitations
 //
-// UDP, encapsulation (ipv4, ipv6, gre, mpls), TOS, TTL and flow labels, MD5 and Fast Open options,
-// the AE flag, fuzz annotations, shell commands other than sysctl, and system calls other than
-// those of a TCP socket are not supported. A file holds at most 1 MiB, an expression at most 256
-// operators and brackets. Payloads are counted, not stored. ICMP messages are injected and never
-// expected. Buffers count payload bytes without the kernel's overhead.
+// A script has what the scenarios of netstack/tcp use: no shell commands, no other code than assert,
+// and no other system calls than those of a TCP socket. A file holds at most 1 MiB. Payloads are
+// counted, not stored. ICMP messages are injected and never expected. Buffers count payload bytes
+// without the kernel's overhead.
 //
 // # References
 //

@@ -171,9 +171,6 @@ func (s *engineSocket) Close() (done func() bool) {
 
 func (s *engineSocket) Configure(cfg SocketConfig) error {
 	old := s.cfg
-	if err := cfg.Conn.Check(); err != nil {
-		return err
-	}
 	s.cfg = cfg
 	if s.conn != nil && old.Conn.Socket != cfg.Conn.Socket {
 		s.host.engine.SetOptions(s.host.now, s.conn, cfg.Conn.Socket)
@@ -188,8 +185,6 @@ func (s *engineSocket) Flush() {
 		s.host.settle()
 	}
 }
-
-func (s *engineSocket) Config() SocketConfig { return s.cfg }
 
 // readable returns the number of bytes that can be read.
 func (s *engineSocket) readable() uint64 { return s.stream.next - s.read }
@@ -214,7 +209,7 @@ func (s *engineSocket) arrived(v tcp.Disposition, n uint32) error {
 	return nil
 }
 
-func (s *engineSocket) Read(n uint32, peek bool) (uint32, string) {
+func (s *engineSocket) Read(n uint32) (uint32, string) {
 	if s.conn == nil {
 		return 0, "ENOTCONN"
 	}
@@ -222,7 +217,7 @@ func (s *engineSocket) Read(n uint32, peek bool) (uint32, string) {
 	if s.noRead {
 		k = 0
 	}
-	if k > 0 && !peek {
+	if k > 0 {
 		s.read += uint64(k)
 		s.host.engine.Consumed(s.host.now, s.conn, k)
 		s.host.settle()
@@ -281,7 +276,7 @@ func (s *engineSocket) canWrite() bool { return !s.noWrite && !s.closed && s.con
 
 // room returns how many bytes may be written.
 func (s *engineSocket) room() uint64 {
-	return min(uint64(max(0, s.cfg.SendBuffer-int64(s.unacked()))), uint64(s.conn.Conn().WriteRoom(0)))
+	return min(uint64(max(0, SendBuffer-int64(s.unacked()))), uint64(s.conn.Conn().WriteRoom(0)))
 }
 
 func (s *engineSocket) Ready() (events int64) {

@@ -7,10 +7,9 @@ import (
 
 // Error is a fault of a script.
 type Error struct {
-	File        string
-	Pos         Pos
-	Unsupported bool // packetdrill may support it
-	Msg         string
+	File string
+	Pos  Pos
+	Msg  string
 }
 
 // Error returns "file:line:column: message".
@@ -29,19 +28,3 @@ func (l ErrorList) Error() string {
 	}
 	return strings.Join(lines, "\n")
 }
-
-// Unwrap lets errors.As find single faults.
-func (l ErrorList) Unwrap() []error {
-	errs := make([]error, len(l))
-	for i, e := range l {
-		errs[i] = e
-	}
-	return errs
-}
-
-// Limits of Parse, so that a hostile file exhausts neither memory nor the stack.
-const (
-	maxSize   = 1 << 20 // bytes of a file
-	maxErrors = 10      // reported faults
-	maxNodes  = 256     // operators and brackets of an expression
-)

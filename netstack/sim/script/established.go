@@ -7,11 +7,9 @@ import (
 	"strings"
 )
 
-// established is short for the events of a passive handshake: established(name=value, …) = fd. It
+// handshake is short for the events of a passive handshake: established(name=value, …) = fd. It
 // maps the names of handshakeParams, and fd, to values.
-type established map[string]int64
-
-func (established) action() {}
+type handshake map[string]int64
 
 // none leaves an option out of the SYN, or a field of the SYN-ACK unchecked.
 const none = -1
@@ -36,49 +34,44 @@ var handshakeParams = []struct {
 }
 
 // established reads the parameters and the descriptor.
-func (p *parser) established() established {
-	all := established{}
+func (s *scanner) established() handshake {
+	all := handshake{}
 	var names []string
 	for _, param := range handshakeParams {
 		all[param.name] = param.value
 		names = append(names, param.name)
 	}
-	p.accept("established")
-	p.expect("(", "after established")
+	s.expect("(", "after established")
 	var seen []string
-	for !p.accept(")") {
+	for !s.accept(")") {
 		if seen != nil {
-			p.expect(",", "or \")\" after a parameter of established")
+			s.expect(",", "or \")\" after a parameter of established")
 		}
-		w := p.peekWord()
+		w := s.word()
 		i := slices.Index(names, w)
-		switch {
-		case i < 0:
-			p.want("a parameter of established (" + strings.Join(names, ", ") + ")")
-		case slices.Contains(seen, w):
-			p.fail(p.off, "parameter %s is repeated", w)
+		if i < 0 || slices.Contains(seen, w) {
+			s.want("a parameter of established, each once (%s)", strings.Join(names, ", "))
 		}
 		seen = append(seen, w)
-		p.accept(w)
-		p.expect("=", "after "+w)
-		if param := handshakeParams[i]; param.optional && p.acceptWord("none") {
+		s.accept(w)
+		s.expect("=", "after "+w)
+		if param := handshakeParams[i]; param.optional && s.acceptWord("none") {
 			all[w] = none
 		} else {
-			all[w] = int64(p.uint(w, uint64(param.bound)))
+			all[w] = int64(s.uint(w, uint64(param.bound)))
 		}
 	}
-	p.expect("=", "and the descriptor of the connection")
-	p.peek()
-	at := p.off
-	all["fd"] = int64(p.uint("descriptor", math.MaxInt32))
-	if all["fd"] == 3 {
-		p.fail(at, "descriptor 3 is the listening socket's")
+	s.expect("=", "and the descriptor of the connection")
+	s.peek()
+	at := s.off
+	if all["fd"] = int64(s.uint("descriptor", math.MaxInt32)); all["fd"] == 3 {
+		s.fail(at, "descriptor 3 is the listening socket's")
 	}
 	return all
 }
 
 // source returns the events of a handshake, the first one at time t.
-func (v established) source(t TimeSpec) string {
+func (v handshake) source(t string) string {
 	offer, answer := fmt.Sprint("mss ", v["mss"]), fmt.Sprint("mss ", v["reply_mss"])
 	padding, ackOptions := ",nop", ""
 	switch sack, ts := v["sack"] == 1, v["ts"]; {
@@ -107,7 +100,7 @@ func (v established) source(t TimeSpec) string {
 	if v["reply_win"] != none {
 		win = fmt.Sprint(" win ", v["reply_win"])
 	}
-	return fmt.Sprintf(`%v socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
+	return fmt.Sprintf(`%s socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
 +0 bind(3, ..., ...) = 0
 +0 listen(3, 1) = 0
 +0 < %s 0:0(0) win %d <%s>
@@ -115,24 +108,4 @@ func (v established) source(t TimeSpec) string {
 +.1 < . 1:1(0) ack 1 win %d%s
 +0 accept(3, ..., ...) = %d
 `, t, syn, v["win"], offer, synAck, win, answer, v["ack_win"], ackOptions, v["fd"])
-}
-
-// expand adds the events of a handshake. They all have its place.
-func (p *parser) expand(e *Event, handshake established) {
-	sub := newParser(p.name, handshake.source(e.Time))
-	sub.place = e.Start
-	for sub.item() {
-	}
-	if sub.errs != nil {
-		panic("BUG: " + sub.errs.Error() + " in\n" + sub.src)
-	}
-	for i, item := range sub.script.Items {
-		item := item.(*Event)
-		item.Span = e.Span
-		if i == 0 {
-			p.add(item) // with the comments inside the parameters
-			continue
-		}
-		p.script.Items = append(p.script.Items, item)
-	}
 }

@@ -17,7 +17,7 @@ type Failure struct {
 	Msg   string        // one line
 	Want  string        // what the script expects, if that helps
 	Got   string        // what happened instead
-	Trace []string      // the events before
+	Trace []string      // the latest 15 events before
 }
 
 // Error returns the place, the message, the expected and the actual event, and the trace.
@@ -45,25 +45,22 @@ func (r *runner) fail(format string, args ...any) { r.failWith(fmt.Sprintf(forma
 // failWith ends the run and shows the expected and the actual event.
 func (r *runner) failWith(msg, want, got string) {
 	f := &Failure{File: r.script.Name, Pos: r.pos, At: r.elapsed(), Msg: msg, Want: want, Got: got}
-	for _, l := range r.trace[max(0, len(r.trace)-r.cfg.TraceLen):] {
+	for _, l := range r.trace[max(0, len(r.trace)-15):] {
 		f.Trace = append(f.Trace, l.String())
 	}
 	panic(f)
 }
 
 // show formats a packet of the engine like a script, with ports if there are several flows.
-func (r *runner) show(f *flow, p *tcp.Packet) string { return r.readable(f, p).String() }
-
-// readable converts a packet of the engine to the script's numbers.
-func (r *runner) readable(f *flow, p *tcp.Packet) *Packet {
+func (r *runner) show(f *flow, p *tcp.Packet) string {
 	s := f.toScript(p)
-	if s.ECN == NoECN {
-		s.ECN = ECNUnset
+	if s.Mark == "noecn" {
+		s.Mark = ""
 	}
 	if len(r.flows) > 1 {
 		s.SrcPort, s.DstPort = p.Src.Port(), p.Dst.Port()
 	}
-	return s
+	return s.String()
 }
 
 // at formats an instant as the time since the script's start.

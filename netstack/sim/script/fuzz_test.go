@@ -8,16 +8,10 @@ import (
 	"testing"
 )
 
-// FuzzParse parses any input. Parse never panics and returns a script or faults with places. The
-// tree does not outgrow the input. Parse reads what String writes.
+// FuzzParse parses any input. Parse never panics and returns a script or faults with places. A
+// script does not outgrow the input. Parse reads what String writes.
 func FuzzParse(f *testing.F) {
-	for _, name := range scripts(f) {
-		src, err := os.ReadFile(name)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(src)
-	}
+	seed(f, "testdata/run/*.pkt")
 	for _, bad := range badScripts {
 		f.Add([]byte(bad.src))
 	}
@@ -27,11 +21,23 @@ func FuzzParse(f *testing.F) {
 			checkErrors(t, err, string(src))
 			return
 		}
-		if len(s.Items) > len(src) {
-			t.Errorf("%d bytes give %d items", len(src), len(s.Items))
+		if len(s.Events) > len(src) {
+			t.Errorf("%d bytes give %d events", len(src), len(s.Events))
 		}
 		checkRoundTrip(t, s)
 	})
+}
+
+// seed adds the files of a pattern to the seeds.
+func seed(f *testing.F, pattern string) {
+	files, _ := filepath.Glob(pattern)
+	for _, file := range files {
+		src, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(src)
+	}
 }
 
 // checkErrors checks that err is a list of one to ten faults, each with a message and a place in
@@ -52,18 +58,10 @@ func checkErrors(t testing.TB, err error, src string) {
 }
 
 // FuzzRun runs randomly changed scripts. Engine and runner never panic. A script runs, fails at a
-// place, or is refused as unsupported.
+// place, or is refused.
 func FuzzRun(f *testing.F) {
-	for _, dir := range []string{"testdata/run/*.pkt", "../../tcp/testdata/*.pkt"} {
-		files, _ := filepath.Glob(dir)
-		for _, file := range files {
-			src, err := os.ReadFile(file)
-			if err != nil {
-				f.Fatal(err)
-			}
-			f.Add(src)
-		}
-	}
+	seed(f, "testdata/run/*.pkt")
+	seed(f, "../../tcp/testdata/*.pkt")
 	f.Fuzz(func(t *testing.T, src []byte) {
 		_, err := RunSource("fuzz.pkt", src, Config{})
 		if failure, ok := errors.AsType[*Failure](err); ok && failure.Pos.Line > 0 {

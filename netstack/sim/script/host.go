@@ -54,7 +54,6 @@ type HostConfig struct {
 	Now           wheel.Time // its time begins here
 	Local, Remote netip.Addr // of the host and of the remote end
 	Engine        tcp.EngineConfig
-	SendBuffer    int64 // of sockets, bytes
 }
 
 // Socket is a program's socket. No call blocks. An errno is Linux's name of an error, such as
@@ -70,9 +69,8 @@ type Socket interface {
 	// connection is established, then once success or once its error, then EISCONN.
 	Connect(remote netip.AddrPort) (errno string)
 
-	// Read reads at most n bytes, or looks at them with peek. 0 bytes without an error is the end of
-	// the stream, if n is not 0.
-	Read(n uint32, peek bool) (read uint32, errno string)
+	// Read reads at most n bytes. 0 bytes without an error is the end of the stream, if n is not 0.
+	Read(n uint32) (read uint32, errno string)
 
 	// Write writes n bytes, or as many as there is room for.
 	Write(n uint32, flags tcp.WriteFlags) (written uint32, errno string)
@@ -90,9 +88,6 @@ type Socket interface {
 	// Flush sends what a cork holds back: TCP_NODELAY was set to 1, perhaps again.
 	Flush()
 
-	// Config returns the options.
-	Config() SocketConfig
-
 	// Ready returns the events of poll(2), as Linux numbers them.
 	Ready() int64
 
@@ -106,7 +101,6 @@ type Socket interface {
 // SocketConfig has the options of a socket.
 type SocketConfig struct {
 	Conn        tcp.Config // of its connection, or of its listener's connections
-	SendBuffer  int64      // bytes
 	DeferAccept time.Duration
 	ReuseAddr   bool // SO_REUSEADDR
 	Lingers     bool // Close waits up to Linger, or resets the connection if that is 0

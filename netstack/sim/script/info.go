@@ -7,22 +7,19 @@ import (
 	"tcpwheel/netstack/tcp"
 )
 
-// constantsOfCode are the constants of code, with Linux's values.
-var constantsOfCode = map[string]int64{
-	"True": 1, "False": 0,
-	"TCP_CA_Open": 0, "TCP_CA_Disorder": 1, "TCP_CA_CWR": 2, "TCP_CA_Recovery": 3, "TCP_CA_Loss": 4,
+// constantsOfAsserts are the names of numbers, as Linux has them. The numbers of states are ours.
+var constantsOfAsserts = map[string]int64{
+	"TCP_CA_Open": int64(tcp.CAOpen), "TCP_CA_Disorder": int64(tcp.CADisorder), "TCP_CA_CWR": int64(tcp.CACWR),
+	"TCP_CA_Recovery": int64(tcp.CARecovery), "TCP_CA_Loss": int64(tcp.CALoss),
 	"TCPI_OPT_TIMESTAMPS": 1, "TCPI_OPT_SACK": 2, "TCPI_OPT_WSCALE": 4, "TCPI_OPT_ECN": 8,
-	"TCP_ESTABLISHED": 1, "TCP_SYN_SENT": 2, "TCP_SYN_RECV": 3, "TCP_FIN_WAIT1": 4, "TCP_FIN_WAIT2": 5, "TCP_TIME_WAIT": 6,
-	"TCP_CLOSE": 7, "TCP_CLOSE_WAIT": 8, "TCP_LAST_ACK": 9, "TCP_LISTEN": 10, "TCP_CLOSING": 11,
-	"TCP_INFINITE_SSTHRESH": 0x7fffffff,
+	"TCP_ESTABLISHED": int64(tcp.StateEstablished), "TCP_SYN_SENT": int64(tcp.StateSynSent), "TCP_SYN_RECV": int64(tcp.StateSynReceived),
+	"TCP_FIN_WAIT1": int64(tcp.StateFinWait1), "TCP_FIN_WAIT2": int64(tcp.StateFinWait2), "TCP_TIME_WAIT": int64(tcp.StateTimeWait),
+	"TCP_CLOSE": int64(tcp.StateClosed), "TCP_CLOSE_WAIT": int64(tcp.StateCloseWait), "TCP_LAST_ACK": int64(tcp.StateLastAck),
+	"TCP_CLOSING": int64(tcp.StateClosing), "TCP_INFINITE_SSTHRESH": infiniteSsthresh,
 }
 
-// states are Linux's numbers of connection states.
-var states = map[tcp.State]int64{
-	tcp.StateClosed: 7, tcp.StateListen: 10, tcp.StateSynSent: 2, tcp.StateSynReceived: 3, tcp.StateEstablished: 1,
-	tcp.StateFinWait1: 4, tcp.StateFinWait2: 5, tcp.StateCloseWait: 8, tcp.StateClosing: 11, tcp.StateLastAck: 9,
-	tcp.StateTimeWait: 6,
-}
+// infiniteSsthresh is Linux's threshold of slow start before any congestion.
+const infiniteSsthresh = 0x7fffffff
 
 // number64 reads a number or a time (in µs) of tcp.Info.
 func number64[T ~int | ~uint8 | ~uint32 | ~uint64](get func(*tcp.Info) T) func(*tcp.Info) int64 {
@@ -37,17 +34,17 @@ func nsecs(get func(*tcp.Info) time.Duration) func(*tcp.Info) int64 {
 	return func(i *tcp.Info) int64 { return int64(get(i)) }
 }
 
-// ssthresh returns n, or Linux's TCP_INFINITE_SSTHRESH before any congestion.
+// ssthresh returns n, or infiniteSsthresh before any congestion.
 func ssthresh(i *tcp.Info, n uint32) int64 {
 	if i.Ssthresh == math.MaxUint32 {
-		return 0x7fffffff
+		return infiniteSsthresh
 	}
 	return int64(n)
 }
 
 // infoFields are the fields of Linux's struct tcp_info in its units, and some of our own.
 var infoFields = map[string]func(*tcp.Info) int64{
-	"tcpi_state":       func(i *tcp.Info) int64 { return states[i.State] },
+	"tcpi_state":       number64(func(i *tcp.Info) tcp.State { return i.State }),
 	"tcpi_ca_state":    number64(func(i *tcp.Info) tcp.CAState { return i.CAState }),
 	"tcpi_retransmits": number64(func(i *tcp.Info) int { return i.Retransmits }),
 	"tcpi_probes":      number64(func(i *tcp.Info) int { return i.Probes }),
@@ -80,11 +77,10 @@ var infoFields = map[string]func(*tcp.Info) int64{
 	"tcpi_reord_seen":    number64(func(i *tcp.Info) uint32 { return i.ReorderingSeen }),
 	"tcpi_reordering":    number64(func(i *tcp.Info) uint32 { return i.Reordering }),
 
-	"tcpi_delivery_rate":             func(i *tcp.Info) int64 { return int64(i.DeliveryRate / 8) },
-	"tcpi_delivery_rate_app_limited": func(i *tcp.Info) int64 { return truth(i.DeliveryRateAppLimited) },
-	"tcpi_busy_time":                 usecs(func(i *tcp.Info) time.Duration { return i.BusyTime }),
-	"tcpi_rwnd_limited":              usecs(func(i *tcp.Info) time.Duration { return i.RwndLimited }),
-	"tcpi_sndbuf_limited":            usecs(func(i *tcp.Info) time.Duration { return i.SndbufLimited }),
+	"tcpi_delivery_rate":  func(i *tcp.Info) int64 { return int64(i.DeliveryRate / 8) },
+	"tcpi_busy_time":      usecs(func(i *tcp.Info) time.Duration { return i.BusyTime }),
+	"tcpi_rwnd_limited":   usecs(func(i *tcp.Info) time.Duration { return i.RwndLimited }),
+	"tcpi_sndbuf_limited": usecs(func(i *tcp.Info) time.Duration { return i.SndbufLimited }),
 
 	"tcpi_delivered":      number64(func(i *tcp.Info) uint64 { return i.Delivered }),
 	"tcpi_delivered_ce":   number64(func(i *tcp.Info) uint64 { return i.DeliveredCE }),

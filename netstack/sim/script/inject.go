@@ -23,14 +23,9 @@ func (r *runner) flow(local, remote netip.AddrPort) *flow {
 func (r *runner) flowOf(p *Packet) *flow {
 	switch {
 	case p.SrcPort != 0:
-		r.current = r.flow(netip.AddrPortFrom(r.setup.LocalIP, p.DstPort), netip.AddrPortFrom(r.setup.RemoteIP, p.SrcPort))
+		r.current = r.flow(netip.AddrPortFrom(r.setup.local, p.DstPort), netip.AddrPortFrom(r.setup.remote, p.SrcPort))
 	case r.current == nil:
-		port := r.setup.BindPort
-		if all := r.listeners(); len(all) > 0 {
-			port = all[0].local.Port()
-		}
-		r.current = r.flow(netip.AddrPortFrom(r.setup.LocalIP, port), netip.AddrPortFrom(r.setup.RemoteIP, r.freeRemote))
-		r.freeRemote++
+		r.current = r.flow(netip.AddrPortFrom(r.setup.local, servicePort), netip.AddrPortFrom(r.setup.remote, remotePort))
 	}
 	return r.current
 }
@@ -50,11 +45,7 @@ func (r *runner) injectICMP(m *ICMP) {
 		r.fail("there is no connection for the message yet")
 	}
 	r.report.Received++
-	r.note("%s", m)
-	una := tcp.Seq(f.rawISS)
-	if i := r.info(f); i != nil {
-		una = una.Add(uint32(i.SndUna))
-	}
-	r.host.ICMP(f.local, f.remote, f.icmpError(m, una))
+	r.note("%s", m.Text)
+	r.host.ICMP(f.local, f.remote, tcp.ICMPError{Kind: m.Kind, MTU: uint32(m.MTU), Seq: f.liveAck(m.Quoted.Start)})
 	r.step()
 }

@@ -1,188 +1,109 @@
 package script
 
 import (
-	"fmt"
 	"maps"
+	"math"
 	"slices"
-	"strconv"
 	"strings"
 )
 
-// calls are the supported system calls, with the least and the largest number of arguments.
-var calls = map[string][2]int{
-	"socket": {3, 3}, "bind": {3, 3}, "listen": {2, 2}, "accept": {3, 3}, "connect": {3, 3},
-	"read": {3, 3}, "readv": {3, 3}, "recv": {4, 4}, "recvfrom": {6, 6}, "recvmsg": {3, 3},
-	"write": {3, 3}, "writev": {3, 3}, "send": {4, 4}, "sendto": {6, 6}, "sendmsg": {3, 3},
-	"close": {1, 1}, "shutdown": {2, 2}, "poll": {3, 3}, "fcntl": {2, 3}, "ioctl": {3, 3},
-	"getsockopt": {5, 5}, "setsockopt": {5, 5},
+// calls are the supported system calls, with the number of arguments.
+var calls = map[string]int{
+	"socket": 3, "bind": 3, "listen": 2, "accept": 3, "connect": 3, "close": 1, "shutdown": 2,
+	"read": 3, "recv": 4, "write": 3, "send": 4, "poll": 3, "fcntl": 3, "ioctl": 3, "getsockopt": 5, "setsockopt": 5,
+}
+
+// constants are the names allowed in arguments of calls, with Linux's values.
+var constants = map[string]int64{
+	"SOCK_STREAM": 1, "SOCK_NONBLOCK": 0x800, "IPPROTO_TCP": 6, "SOL_SOCKET": 1, "SOL_TCP": 6,
+	"SO_REUSEADDR": 2, "SO_ERROR": 4, "SO_RCVBUF": 8, "SO_KEEPALIVE": 9, "SO_LINGER": 13,
+	"TCP_NODELAY": 1, "TCP_MAXSEG": 2, "TCP_CORK": 3, "TCP_KEEPIDLE": 4, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 6,
+	"TCP_DEFER_ACCEPT": 9, "TCP_QUICKACK": 12, "TCP_USER_TIMEOUT": 18, "TCP_NOTSENT_LOWAT": 25,
+	"F_SETFL": 4, "O_RDWR": 2, "O_NONBLOCK": 0x800,
+	"SIOCINQ": 0x541b, "SIOCOUTQ": 0x5411, "SIOCOUTQNSD": 0x894b,
+	"SHUT_RD": 0, "SHUT_WR": 1, "SHUT_RDWR": 2,
+	"MSG_OOB": 1, "MSG_DONTWAIT": 0x40, "MSG_EOR": 0x80, "MSG_MORE": 0x8000,
+	"POLLIN": 1, "POLLOUT": 4, "POLLERR": 8, "POLLHUP": 0x10, "POLLRDNORM": 0x40, "POLLWRNORM": 0x100, "POLLRDHUP": 0x2000,
+
+	"EPIPE": 32, "EPROTO": 71, "EMSGSIZE": 90, "ENETUNREACH": 101, "ECONNABORTED": 103, "ECONNRESET": 104,
+	"ETIMEDOUT": 110, "ECONNREFUSED": 111, "EHOSTUNREACH": 113,
 }
 
 // call reads a system call with its result.
-func (p *parser) call() *Call {
-	w := p.peekWord()
-	start := p.off
-	arity, ok := calls[w]
+func (s *scanner) call() *Call {
+	at := s.off
+	c := &Call{Name: s.takeWord()}
+	arity, ok := calls[c.Name]
 	if !ok {
-		p.unsupported(start, "system call "+strconv.Quote(abridged(w)), strings.Join(slices.Sorted(maps.Keys(calls)), ", "))
+		s.fail(at, "system call %.24q, want one of %s", c.Name, strings.Join(slices.Sorted(maps.Keys(calls)), ", "))
 	}
-	p.accept(w)
-	c := &Call{Pos: p.pos(start), Name: w}
-	p.expect("(", "after "+w)
-	c.Args = p.args(")")
-	if n := len(c.Args); n < arity[0] || n > arity[1] {
-		want := strconv.Itoa(arity[0])
-		if arity[1] > arity[0] {
-			want = fmt.Sprintf("%d..%d", arity[0], arity[1])
+	s.expect("(", "after "+c.Name)
+	for more := true; more; more = s.accept(",") {
+		c.Args = append(c.Args, s.arg())
+	}
+	s.expect(")", "or \",\" after an argument")
+	if n := len(c.Args); n != arity {
+		s.fail(at, "%s has %d arguments, want %d", c.Name, n, arity)
+	}
+	s.expect("=", "and the result of "+c.Name)
+	if s.accept("-1") {
+		c.Result = -1
+		if c.Errno = s.takeWord(); !strings.HasPrefix(c.Errno, "E") {
+			s.want("an errno such as EAGAIN")
 		}
-		p.fail(start, "%s has %d arguments, want %s", w, n, want)
+	} else {
+		c.Result = int64(s.uint("result", math.MaxInt32))
 	}
-	p.expect("=", "and the result of "+w)
-	p.skipSpace()
-	at := p.off
-	switch c.Result = p.callPrimary(); c.Result.(type) {
-	case *Int, *Wildcard:
-	default:
-		p.fail(at, "result of %s: want an integer or ...", w)
+	if s.peek() == '(' && strings.HasSuffix(s.text, ")") {
+		s.off = len(s.text) // a note for readers
 	}
-	if e := p.peekWord(); e != "" {
-		if !isErrno(e) {
-			p.fail(p.off, "errno %s, want a name such as EAGAIN", strconv.Quote(abridged(e)))
-		}
-		if r, ok := c.Result.(*Int); !ok || r.Value != -1 {
-			p.fail(at, "result of %s with errno %s: want -1", w, abridged(e))
-		}
-		c.Errno = e
-		p.accept(e)
-	}
-	if p.peek() == '(' {
-		c.Note = p.note()
-	}
+	c.Text = strings.TrimRight(s.text[at:s.off], blanks)
 	return c
 }
 
-func isErrno(w string) bool {
-	return len(w) > 1 && w[0] == 'E' && strings.Trim(w, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") == ""
-}
-
-// note reads any text in round brackets.
-func (p *parser) note() string {
-	start := p.off
-	line, _, _ := strings.Cut(p.src[start:p.limit], "\n")
-	n := strings.IndexByte(line, ')')
-	if n < 0 {
-		p.fail(start, "note is not closed on its line: want )")
-	}
-	p.off += n + 1
-	p.end = p.off
-	return strings.Join(strings.FieldsFunc(line[1:n], func(r rune) bool {
-		return r < 0x80 && isBlank(byte(r))
-	}), " ")
-}
-
-// args reads expressions separated by commas, and the closing bracket.
-func (p *parser) args(closing string) (args []Expr) {
-	if p.accept(closing) {
-		return nil
-	}
-	for {
-		args = append(args, p.callExpr(closing == "}"))
-		if p.accept(closing) {
-			return args
-		}
-		if !p.accept(",") {
-			p.want(fmt.Sprintf("\",\" or %q", closing))
-		}
-	}
-}
-
-// node counts operators and brackets.
-func (p *parser) node(off int) {
-	if p.nodes++; p.nodes > maxNodes {
-		p.fail(off, "expression has more than %d operators and brackets", maxNodes)
-	}
-}
-
-// callExpr reads a|b, and field = a|b where fields are allowed.
-func (p *parser) callExpr(fields bool) Expr {
-	x := p.bar()
-	if p.peek() != '=' {
-		return x
-	}
-	at := p.off
-	_, name := x.(*Name)
-	_, apply := x.(*Apply)
-	if !fields || !name && !apply {
-		p.fail(at, "field = value is allowed only between braces, with a name on the left")
-	}
-	p.accept("=")
-	return &Binary{Pos: p.pos(at), Op: "=", X: x, Y: p.bar()}
-}
-
-func (p *parser) bar() Expr {
-	x := p.callPrimary()
-	for p.peek() == '|' {
-		at := p.off
-		p.node(at)
-		p.accept("|")
-		x = &Binary{Pos: p.pos(at), Op: "|", X: x, Y: p.callPrimary()}
-	}
-	return x
-}
-
-func (p *parser) callPrimary() Expr {
-	c := p.peek()
-	start := p.off
-	pos := p.pos(start)
+// arg reads an argument.
+func (s *scanner) arg() (a Arg) {
+	bracket := s.accept("[")
+	s.peek()
+	at := s.off
 	switch {
-	case isDigit(c) || c == '-':
-		return p.integer()
-	case c == '"':
-		return &String{pos, p.quoted()}
-	case p.accept("..."):
-		return &Wildcard{pos}
-	case c == '[' || c == '{' || c == '(':
-		p.node(start)
-		p.off++
-		switch c {
-		case '[':
-			return &List{pos, p.args("]"), false}
-		case '{':
-			return &List{pos, p.args("}"), true}
+	case s.accept("..."):
+	case s.accept("{"):
+		a.Fields = map[string]int64{}
+		for more := true; more; more = s.accept(",") {
+			name := s.takeWord()
+			if name == "" {
+				s.want("a field such as fd=3")
+			}
+			s.expect("=", "after a field")
+			a.Fields[name] = s.value()
 		}
-		x := p.bar()
-		p.expect(")", "to close the bracket")
-		return x
-	case isLetter(c):
-		w := p.peekWord()
-		p.accept(w)
-		if p.peek() != '(' {
-			return &Name{pos, w}
-		}
-		p.node(start)
-		p.accept("(")
-		return &Apply{pos, w, p.args(")")}
+		s.expect("}", "or \",\" after a field")
+	default:
+		a.Value = s.value()
 	}
-	p.want("an expression (integer, NAME, \"string\", ..., [list], {fields}, function(…))")
-	return nil
+	a.Text = s.text[at:s.off]
+	if bracket {
+		s.expect("]", "to close the bracket")
+	}
+	return a
 }
 
-// integer reads a decimal number, negative ones only in calls, or a hexadecimal one.
-func (p *parser) integer() *Int {
-	start := p.off
-	hex := strings.HasPrefix(p.src[start:p.limit], "0x")
-	n := start + 1
-	for n < p.limit && isWord(p.src[n]) {
-		n++
+// value reads a number, or names joined by |.
+func (s *scanner) value() (v int64) {
+	if isDigit(s.peek()) {
+		return int64(s.uint("argument", math.MaxUint32))
 	}
-	text := p.src[start:n]
-	base := 10
-	if hex {
-		text, base = text[2:], 16
+	if s.accept("-") {
+		return -int64(s.uint("argument", math.MaxInt32))
 	}
-	v, err := strconv.ParseInt(text, base, 64)
-	if err != nil {
-		p.fail(start, "integer %s, want a decimal or 0x… of 64 bits with sign", strconv.Quote(abridged(p.src[start:n])))
+	for more := true; more; more = s.accept("|") {
+		n, ok := constants[s.word()]
+		if !ok {
+			s.want("an argument (integer, NAME, ..., [value], {field=value})")
+		}
+		s.takeWord()
+		v |= n
 	}
-	p.off, p.end = n, n
-	return &Int{p.pos(start), v, hex}
+	return v
 }

@@ -1,291 +1,180 @@
 package script
 
 import (
-	"fmt"
 	"maps"
+	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"tcpwheel/netstack/tcp"
 )
 
-// eachFlag are the flags' letters in Format's order.
-var eachFlag = []struct {
-	letter byte
-	flag   Flags
-}{{'F', FIN}, {'S', SYN}, {'R', RST}, {'P', PSH}, {'U', URG}, {'E', ECE}, {'W', CWR}, {'.', ACK}}
+// flagLetters are the letters of the flags by bit, from FIN on (RFC 9293 §3.1).
+const flagLetters = "FSRP.UEW"
 
-var ecnNames = map[string]ECN{"noecn": NoECN, "ect0": ECT0, "ect1": ECT1, "ect01": ECT01, "ce": CE}
-
-// packet reads a TCP segment or an ICMP message. rest describes what may follow.
-func (p *parser) packet() (a Action, rest string) {
-	start := p.off
-	dir := Inbound
-	if !p.accept("<") {
-		p.accept(">")
-		dir = Outbound
-	}
-	ecn := p.ecn(dir)
-	switch w := p.peekWord(); w {
-	case "icmp":
-		return p.icmp(start, dir, ecn), "mtu n, [seq:end(len)] or "
-	case "udp", "ipv4", "ipv6", "gre", "GREv0", "mpls":
-		p.unsupported(p.off, w+" packet", "TCP segments (flags first) and icmp")
-	}
-	pk := &Packet{Pos: p.pos(start), Dir: dir, ECN: ecn}
-	if isDigit(p.peek()) {
-		pk.SrcPort = p.port("source port")
-		p.expect(">", "between the ports of a packet")
-		pk.DstPort = p.port("destination port")
-	}
-	pk.Flags = p.flags()
-	pk.Seq = p.segment("sequence range")
-	if p.acceptWord("ack") {
-		pk.HasAck, pk.Ack = true, tcp.Seq(p.uint("ack", 1<<32-1))
-	}
-	if p.acceptWord("win") {
-		pk.HasWin, pk.Win = true, uint16(p.uint("win", 1<<16-1))
-	}
-	if p.acceptWord("urg") {
-		pk.HasUrg, pk.Urg = true, uint16(p.uint("urg", 1<<16-1))
-	}
-	if p.peek() == '<' {
-		p.options(pk)
-	}
-	if w := p.peekWord(); w == "ack" || w == "win" || w == "urg" {
-		p.fail(p.off, "%s is out of order: want ack n, win n, urg n, <options>, each once", w)
-	}
-	switch ack := pk.Flags&ACK != 0; {
-	case ack && !pk.HasAck:
-		p.fail(start, "packet has the ACK flag (.) and no ack number: write ack n")
-	case !ack && pk.HasAck:
-		p.fail(start, "packet has ack %v and no ACK flag: write the flags with a dot", pk.Ack)
-	}
-	return pk, "ack n, win n, urg n, <options> in this order, or "
+// icmpKinds are the supported errors of RFC 792, in packetdrill's names of type and code.
+var icmpKinds = map[string]tcp.ICMPKind{
+	"unreachable net_unreachable":      tcp.ICMPNetUnreachable,
+	"unreachable host_unreachable":     tcp.ICMPHostUnreachable,
+	"unreachable protocol_unreachable": tcp.ICMPProtocolUnreachable,
+	"unreachable port_unreachable":     tcp.ICMPPortUnreachable,
+	"unreachable frag_needed":          tcp.ICMPTooBig,
+	"time_exceeded ttl_exceeded":       tcp.ICMPTimeExceeded,
+	"parameter_problem":                tcp.ICMPParameterProblem,
+	"source_quench":                    tcp.ICMPSourceQuench,
 }
 
-func (p *parser) port(what string) uint16 {
-	p.peek()
-	at := p.off
-	n := p.uint(what, 1<<16-1)
+// packet reads a TCP segment or an ICMP message.
+func (s *scanner) packet() Action {
+	start := s.off
+	p := &Packet{Sent: s.accept(">")}
+	if !p.Sent {
+		s.accept("<")
+	}
+	if s.accept("[") {
+		marks := []string{"ect0", "ce"}
+		if p.Sent {
+			marks = []string{"ect0", "noecn"}
+		}
+		if p.Mark = s.word(); !slices.Contains(marks, p.Mark) {
+			s.want("a mark (%s)", strings.Join(marks, ", "))
+		}
+		s.accept(p.Mark)
+		s.expect("]", "after a mark")
+	}
+	if !p.Sent && s.acceptWord("icmp") {
+		return s.icmp(start)
+	}
+	if isDigit(s.peek()) {
+		p.SrcPort = s.port()
+		s.expect(">", "between the ports of a packet")
+		p.DstPort = s.port()
+	}
+	p.Flags = s.flags()
+	p.Seq = s.segment()
+	if p.Flags.Has(tcp.ACK) {
+		s.expect("ack", "of a packet with the ACK flag (.)")
+		p.Ack = tcp.Seq(s.uint("ack", math.MaxUint32))
+	}
+	if p.HasWin = s.acceptWord("win"); p.HasWin {
+		p.Win = uint16(s.uint("win", math.MaxUint16))
+	}
+	if s.acceptWord("urg") {
+		p.Urg = uint16(s.uint("urg", math.MaxUint16))
+	}
+	if s.accept("<") {
+		at, size := s.off, 0
+		for more := true; more; more = s.accept(",") {
+			o := s.tcpOption()
+			size += len(o.appendTo(nil))
+			p.Options = append(p.Options, o)
+		}
+		s.expect(">", "or \",\" after a TCP option")
+		if size > tcp.MaxHeaderLen-tcp.HeaderLen {
+			s.fail(at, "options of %d bytes, want at most 40", size)
+		}
+	}
+	return p
+}
+
+func (s *scanner) port() uint16 {
+	s.peek()
+	at := s.off
+	n := s.uint("port", math.MaxUint16)
 	if n == 0 {
-		p.fail(at, "%s 0, want 1..65535", what)
+		s.fail(at, "port 0, want 1..65535")
 	}
 	return uint16(n)
 }
 
-func (p *parser) ecn(dir Direction) ECN {
-	closing := "]"
-	if !p.accept("[") {
-		if closing = ")"; !p.accept("(") {
-			return ECNUnset
-		}
-	}
-	w := p.peekWord()
-	ecn, ok := ecnNames[w]
-	switch {
-	case !ok:
-		p.unsupported(p.off, "IP mark "+p.found(), "noecn, ect0, ect1, ect01, ce")
-	case ecn == ECT01 && dir == Inbound:
-		p.fail(p.off, "[ect01] is for packets to send (>); an arriving one has ect0 or ect1")
-	}
-	p.accept(w)
-	p.expect(closing, "after the IP mark "+w)
-	return ecn
-}
-
-func (p *parser) flags() (f Flags) {
-	const supported = "F S R P U E W, a dot for ACK, a dash for none"
-	p.skipSpace()
-	start := p.off
-	if p.accept("-") {
+func (s *scanner) flags() (f tcp.Flags) {
+	if s.accept("-") {
 		return 0
 	}
-	for ; p.off < p.limit && !isBlank(p.src[p.off]) && p.src[p.off] != '\n'; p.off++ {
-		c := p.src[p.off]
-		var flag Flags
-		for _, e := range eachFlag {
-			if e.letter == c {
-				flag = e.flag
-			}
+	for s.peek(); s.off < len(s.text); s.off++ {
+		i := strings.IndexByte(flagLetters, s.text[s.off])
+		if i < 0 || f.Has(1<<i) {
+			break
 		}
-		switch {
-		case flag == 0 && p.off == start && !isLetter(c):
-			p.want("flags (" + supported + ")")
-		case flag == 0:
-			p.unsupported(p.off, fmt.Sprintf("flag %q", c), supported)
-		case f&flag != 0:
-			p.fail(p.off, "flag %q is repeated", c)
-		}
-		f |= flag
+		f |= 1 << i
 	}
-	if f == 0 {
-		p.want("flags (" + supported + ")")
+	if s.off < len(s.text) && s.text[s.off] != ' ' || f == 0 {
+		s.want("flags (F S R P U E W, a dot for ACK, each once, or a dash for none)")
 	}
-	p.end = p.off
 	return f
 }
 
 // segment reads start:end(len).
-func (p *parser) segment(what string) (r tcp.SeqRange) {
-	p.skipSpace()
-	start := p.off
-	r.Start = tcp.Seq(p.uint(what, 1<<32-1))
-	p.expect(":", "in start:end(length)")
-	r.End = tcp.Seq(p.uint("end of the "+what, 1<<32-1))
-	p.expect("(", "in start:end(length)")
-	n := uint32(p.uint("length", 1<<16-1))
-	p.expect(")", "in start:end(length)")
+func (s *scanner) segment() (r tcp.SeqRange) {
+	s.peek()
+	at := s.off
+	r = s.seqRange()
+	s.expect("(", "in start:end(length)")
+	n := uint32(s.uint("length", math.MaxUint16))
+	s.expect(")", "in start:end(length)")
 	if r.Len() != n {
-		p.fail(start, "%s %v:%v(%d): from %v, %d bytes end at %v", what, r.Start, r.End, n, r.Start, n, r.Start.Add(n))
+		s.fail(at, "range %v:%v(%d): from %v, %d bytes end at %v", r.Start, r.End, n, r.Start, n, r.Start.Add(n))
 	}
 	return r
 }
 
-const supportedTCPOptions = "mss n, wscale n, sackOK, sack a:b …, TS val n ecr n, nop, eol, ..."
-
-func (p *parser) options(pk *Packet) {
-	start := p.off
-	p.accept("<")
-	size := 0
-	for {
-		p.skipSpace()
-		if at := p.off; p.accept("...") {
-			if pk.Dir == Inbound {
-				p.fail(at, "... in options is for packets to send (>)")
-			}
-			pk.AnyOptions = true
-			break
-		}
-		o := p.tcpOption(pk.Dir)
-		size += o.wireLen()
-		pk.Options = append(pk.Options, o)
-		if size > 40 {
-			p.fail(start, "options exceed the 40 bytes of a header")
-		}
-		if !p.accept(",") {
-			break
-		}
-	}
-	if !p.accept(">") {
-		if pk.AnyOptions {
-			p.want("\">\" after ..., which matches all further options")
-		}
-		p.want("\",\" or \">\" after a TCP option")
-	}
+// seqRange reads start:end.
+func (s *scanner) seqRange() (r tcp.SeqRange) {
+	r.Start = tcp.Seq(s.uint("start of the range", math.MaxUint32))
+	s.expect(":", "in start:end")
+	r.End = tcp.Seq(s.uint("end of the range", math.MaxUint32))
+	return r
 }
 
-// wireLen returns the option's length in bytes.
-func (o *TCPOption) wireLen() int {
-	switch o.Kind {
-	case OptMSS:
-		return 4
-	case OptWindowScale:
-		return 3
-	case OptSACKPermitted:
-		return 2
-	case OptTimestamps:
-		return 10
-	case OptSACK:
-		return 2 + 8*max(len(o.Blocks), 1)
-	}
-	return 1
-}
-
-func (p *parser) tcpOption(dir Direction) TCPOption {
-	w := p.peekWord()
-	start := p.off
-	o := TCPOption{Pos: p.pos(start)}
-	p.accept(w)
+func (s *scanner) tcpOption() (o TCPOption) {
+	w := s.word()
+	at := s.off
+	s.accept(w)
 	switch w {
 	case "mss":
-		o.Kind, o.Value = OptMSS, p.num("mss", 1<<16-1, dir)
+		o.Kind, o.Value = optMSS, uint32(s.uint("mss", math.MaxUint16))
 	case "wscale":
-		o.Kind, o.Value = OptWindowScale, p.num("wscale", 255, dir)
+		o.Kind, o.Value = optWindowScale, uint32(s.uint("wscale", math.MaxUint8))
 	case "sackOK":
-		o.Kind = OptSACKPermitted
+		o.Kind = optSACKPermitted
 	case "nop":
-		o.Kind = OptNOP
-	case "eol":
-		o.Kind = OptEOL
+		o.Kind = optNOP
 	case "TS":
-		o.Kind = OptTimestamps
-		if !p.acceptWord("val") {
-			p.want("\"val\" in TS val n ecr n")
-		}
-		o.Value = p.num("TS val", 1<<32-1, dir)
-		if !p.acceptWord("ecr") {
-			p.want("\"ecr\" in TS val n ecr n")
-		}
-		o.Ecr = p.num("TS ecr", 1<<32-1, dir)
+		o.Kind = optTimestamps
+		s.expect("val", "in TS val n ecr n")
+		o.Value = uint32(s.uint("TS val", math.MaxUint32))
+		s.expect("ecr", "in TS val n ecr n")
+		o.Ecr = uint32(s.uint("TS ecr", math.MaxUint32))
 	case "sack":
-		p.blocks(&o, dir)
-	case "":
-		p.want("a TCP option (" + supportedTCPOptions + ")")
+		for o.Kind = optSACK; len(o.Blocks) == 0 || isDigit(s.peek()); {
+			o.Blocks = append(o.Blocks, s.seqRange())
+		}
 	default:
-		p.unsupported(start, "TCP option "+strconv.Quote(abridged(w)), supportedTCPOptions)
+		s.off = at
+		s.want("a TCP option (mss n, wscale n, sackOK, sack a:b …, TS val n ecr n, nop)")
 	}
 	return o
 }
 
-// num reads a number of an option, or "..." in an outbound packet.
-func (p *parser) num(what string, bound uint64, dir Direction) Num {
-	if dir == Outbound && p.accept("...") {
-		return Num{Any: true}
+func (s *scanner) icmp(start int) *ICMP {
+	m := &ICMP{}
+	s.peek()
+	at := s.off
+	name := s.takeWord()
+	if s.word() != "" && s.word() != "mtu" {
+		name += " " + s.takeWord()
 	}
-	return Num{Value: uint32(p.uint(what, bound))}
-}
-
-func (p *parser) blocks(o *TCPOption, dir Direction) {
-	o.Kind = OptSACK
-	if dir == Outbound && p.accept("...") {
-		o.AnyBlocks = true
-		return
+	var ok bool
+	if m.Kind, ok = icmpKinds[name]; !ok {
+		s.fail(at, "icmp %q, want one of %s", name, strings.Join(slices.Sorted(maps.Keys(icmpKinds)), ", "))
 	}
-	for len(o.Blocks) == 0 || isDigit(p.peek()) {
-		if len(o.Blocks) == 4 {
-			p.want("at most 4 SACK blocks")
-		}
-		var r tcp.SeqRange
-		r.Start = tcp.Seq(p.uint("start of the SACK block", 1<<32-1))
-		p.expect(":", "in a SACK block")
-		r.End = tcp.Seq(p.uint("end of the SACK block", 1<<32-1))
-		o.Blocks = append(o.Blocks, r)
+	if m.Kind == tcp.ICMPTooBig {
+		s.expect("mtu", "of icmp unreachable frag_needed")
+		m.MTU = uint16(s.uint("mtu", math.MaxUint16))
 	}
-}
-
-func (p *parser) icmp(start int, dir Direction, ecn ECN) *ICMP {
-	p.accept("icmp")
-	m := &ICMP{Pos: p.pos(start), Dir: dir, ECN: ecn, Type: p.peekWord()}
-	t, ok := icmpTypes[m.Type]
-	if !ok {
-		p.unsupported(p.off, "icmp type "+p.found(), strings.Join(slices.Sorted(maps.Keys(icmpTypes)), ", "))
-	}
-	p.accept(m.Type)
-	if w := p.peekWord(); w != "" && w != "mtu" {
-		if !slices.Contains(t.codes, w) {
-			supported := strings.Join(t.codes, ", ")
-			if supported == "" {
-				supported = "no code"
-			}
-			p.unsupported(p.off, "code "+p.found()+" of icmp "+m.Type, supported)
-		}
-		m.Code = w
-		p.accept(w)
-	}
-	if at := p.off; p.acceptWord("mtu") {
-		if m.Code != "frag_needed" {
-			p.fail(at, "mtu is for icmp unreachable frag_needed")
-		}
-		m.HasMTU, m.MTU = true, uint16(p.uint("mtu", 1<<16-1))
-	}
-	if p.accept("[") {
-		if w := p.peekWord(); w != "" {
-			p.unsupported(p.off, "icmp about "+p.found(), "a TCP segment, [start:end(length)]")
-		}
-		m.HasQuoted, m.Quoted = true, p.segment("quoted range")
-		p.expect("]", "after the quoted range")
-	}
+	s.expect("[", "before the range that an icmp message quotes")
+	m.Quoted = s.segment()
+	s.expect("]", "after the quoted range")
+	m.Text = s.text[start:s.off]
 	return m
 }

@@ -8,19 +8,12 @@ import (
 
 // Config configures a run.
 type Config struct {
-	// Policy, if not "", replaces the script's --policy or --profile. Its other settings then
-	// change that policy.
-	Policy string
-
 	// Host makes the TCP that the script runs on. nil is NewEngineHost.
 	Host func(HostConfig) (Host, error)
 
 	// Watch, if not nil, is called before each event, and halfway through the time until it, with the
 	// state of the connections. So it sees state that changes with time alone.
 	Watch func(Sample)
-
-	// TraceLen is the number of events that a Failure shows. The default 0 is 15.
-	TraceLen int
 }
 
 // Sample is the state of a run's connections between two events.
@@ -37,7 +30,6 @@ type Report struct {
 	Sent     int           // packets from the host
 	Received int           // packets and ICMP messages to the host
 	Virtual  time.Duration // from the start to the last event
-	Output   []string      // lines of print
 	Trace    []string      // one line per event, with its time
 }
 
@@ -51,16 +43,13 @@ func RunSource(name string, src []byte, cfg Config) (*Report, error) {
 }
 
 // Run runs a script. The error is a *Failure if the host differs from the script. It is an
-// ErrorList if the script has unsupported settings or events, and the host's own error if the host
-// does not support the settings. Then nothing was run and the report is nil.
+// ErrorList if the script has wrong settings, and the host's own error if the host does not support
+// the settings. Then nothing was run and the report is nil.
 func Run(s *Script, cfg Config) (*Report, error) {
-	if cfg.TraceLen == 0 {
-		cfg.TraceLen = 15
-	}
 	if cfg.Host == nil {
 		cfg.Host = NewEngineHost
 	}
-	p, err := newSetup(s, cfg)
+	p, err := newSetup(s)
 	if err != nil {
 		return nil, err
 	}

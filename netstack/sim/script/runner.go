@@ -31,10 +31,10 @@ type runner struct {
 	blocked []*blocked
 	trace   []traced
 
-	freePort, freeRemote uint16
-	retrying             bool // blocked calls are being retried
-	closed               bool // the host is
-	steps                int  // expired timers, roughly
+	freePort uint16
+	retrying bool // blocked calls are being retried
+	closed   bool // the host is
+	steps    int  // expired timers, roughly
 }
 
 // sentPacket is a packet from the host.
@@ -53,7 +53,7 @@ func newRunner(s *Script, p *setup, cfg Config) *runner {
 		now:      wheel.Time(p.Start),
 		files:    map[int64]*file{},
 		ids:      map[uint64]*flow{},
-		freePort: p.ephemeralPort, freeRemote: p.remotePort,
+		freePort: ephemeralPort,
 	}
 }
 
@@ -72,8 +72,8 @@ func (r *runner) run() (failed *Failure) {
 			r.report.Trace = append(r.report.Trace, l.String())
 		}
 	}()
-	for _, e := range events(r.script) {
-		r.pos = e.Start
+	for _, e := range r.script.Events {
+		r.pos = e.Pos
 		r.event(e)
 		r.report.Events++
 	}
@@ -88,47 +88,46 @@ func (r *runner) hostConfig() HostConfig {
 	for i := range 8 {
 		cfg.Key[8+i] = byte(cfg.Seed >> (8 * i))
 	}
-	return HostConfig{Now: r.begin, Local: r.setup.LocalIP, Remote: r.setup.RemoteIP, Engine: cfg, SendBuffer: r.setup.SendBuffer}
+	return HostConfig{Now: r.begin, Local: r.setup.local, Remote: r.setup.remote, Engine: cfg}
 }
 
 // elapsed returns the time since the script's start.
 func (r *runner) elapsed() time.Duration { return r.now.Sub(r.begin) }
 
-func (r *runner) event(e *Event) {
-	t := e.Time
-	at := t.Start
+// due returns when an event is due, since the script's start.
+func (r *runner) due(t Time) time.Duration {
 	if t.Relative {
-		at += r.timeBase
+		return r.timeBase + t.At
 	}
-	r.watch(at)
-	if p, ok := e.Action.(*Packet); ok && p.Dir == Outbound {
-		r.expect(p, t)
+	return t.At
+}
+
+// checkOrder ends the run if an event is due before the present.
+func (r *runner) checkOrder(due time.Duration) {
+	if now := max(r.timeBase, r.elapsed()); due < now {
+		r.fail("the event is at %s, and the script is at %s", traceTime(due), traceTime(now))
+	}
+}
+
+func (r *runner) event(e *Event) {
+	due := r.due(e.Time)
+	r.watch(due)
+	if p, ok := e.Action.(*Packet); ok && p.Sent {
+		r.expect(p, e.Time)
 		return
 	}
-	if at < r.timeBase || r.begin.Add(at) < r.now && at+r.setup.Tolerance < r.elapsed() {
-		r.fail("the event is at %s, and the script is at %s", traceTime(at), traceTime(max(r.timeBase, r.elapsed())))
-	}
-	r.timeBase = at
-	r.advance(r.begin.Add(at), nil)
+	r.checkOrder(due)
+	r.timeBase = due
+	r.advance(r.begin.Add(due), nil)
 	switch a := e.Action.(type) {
 	case *Packet:
 		r.inject(a)
 	case *ICMP:
 		r.injectICMP(a)
 	case *Call:
-		r.call(a, t)
-	case *Settings:
-		for _, v := range a.List {
-			r.note("sysctl %s=%s", v.Name, v.Value)
-			if err := r.setup.sysctl(v.Name, v.Value, false); err != nil {
-				r.fail("%v", err)
-			}
-		}
-		if err := r.setup.Engine.Conn.Check(); err != nil {
-			r.fail("%v", err)
-		}
-	case *Code:
-		r.code(a)
+		r.call(a, e.Time)
+	case *Assert:
+		r.assert(a)
 	}
 }
 
@@ -164,11 +163,6 @@ const maxSteps = 1 << 22
 func (r *runner) advance(to wheel.Time, done func() bool) {
 	for ; done == nil || !done(); r.steps++ {
 		at, ok := r.host.NextTimeout()
-		for _, b := range r.blocked {
-			if b.wake && (!ok || b.wakeAt < at) {
-				at, ok = b.wakeAt, true
-			}
-		}
 		if !ok || at > to {
 			break
 		}
@@ -214,9 +208,9 @@ func (r *runner) finish() {
 	for len(r.blocked) > 0 {
 		b := r.blocked[0]
 		r.pos = b.event
-		r.advance(r.begin.Add(b.due+r.setup.Tolerance), nil)
+		r.advance(r.begin.Add(b.due), nil)
 		if !b.done {
-			r.failWith(fmt.Sprintf("the call has not returned at %s", traceTime(r.elapsed())), b.call.String(), "")
+			r.failWith(fmt.Sprintf("the call has not returned at %s", traceTime(r.elapsed())), b.call.Text, "")
 		}
 	}
 	if len(r.queue) > 0 {

@@ -1,124 +1,115 @@
 package script
 
-import "time"
+import (
+	"time"
 
-// Pos is a place in a file. Line and column count from 1, the column in bytes. The zero Pos is
-// none.
+	"tcpwheel/netstack/tcp"
+)
+
+// Pos is a place in a file. Line and column count from 1, the column in bytes.
 type Pos struct {
 	Line, Column int
 }
 
-// Span is the place of a node, from its first byte to the one after its last.
-type Span struct {
-	Start, End Pos
-}
-
-// span implements Item.
-func (s Span) span() Span { return s }
-
-// Script is the syntax tree of a scenario. A tree made by hand may have zero positions.
+// Script is a scenario.
 type Script struct {
-	Name  string // of the file, for messages
-	Items []Item // in the file's order; options come before events
-}
-
-// Item is a *Comment, an *Option or an *Event.
-type Item interface {
-	span() Span
-}
-
-// Comment is one comment. A comment inside an event is moved before it.
-type Comment struct {
-	Span
-	Text string // with its marks: "// …", "# …" or "/* … */"
+	Name    string // of the file, for messages
+	Options []Option
+	Events  []*Event
 }
 
 // Option is a header line: --Name=Value.
 type Option struct {
-	Span
+	Pos
 	Name, Value string
 }
 
 // Event is an action, or an expected packet, at a time.
 type Event struct {
-	Span
-	Time   TimeSpec
+	Pos
+	Time   Time
 	Action Action
 }
 
-// Action is a *Packet, an *ICMP, a *Call, a *Settings or a *Code.
+// Action is a *Packet, an *ICMP, a *Call or an *Assert.
 type Action interface {
 	action()
 }
 
-// TimeKind is the form of a time.
-type TimeKind uint8
+// Time is the time of an event, in whole nanoseconds from 0 to 10^9 s.
+type Time struct {
+	Relative bool          // At and Return count from the event before, otherwise from the start
+	At       time.Duration // 0 with Any
+	Blocks   bool          // 0.1...0.2: a call at At returns at Return
+	Return   time.Duration // not before At
+	Any      bool          // *: an expected packet may be sent at any time
+}
 
-// The forms of a time. Expected packets may have a range or any time; calls may block.
+// Packet is a TCP segment that arrives, or one that the engine must send. Sequence numbers count
+// from 0 at the SYN of each side.
+type Packet struct {
+	Sent    bool   // >: the engine must send it
+	Mark    string // of the IP header (RFC 3168 §5): noecn, ect0 or ce; "" is not given
+	SrcPort uint16 // 0 if not given
+	DstPort uint16 // 0 if not given
+	Flags   tcp.Flags
+	Seq     tcp.SeqRange // data bytes, without SYN and FIN
+	Ack     tcp.Seq      // with the ACK flag
+	HasWin  bool
+	Win     uint16 // the header's field, not scaled
+	Urg     uint16
+	Options []TCPOption // in order
+}
+
+// TCPOption is one option of a segment.
+type TCPOption struct {
+	Kind   uint8
+	Value  uint32         // of the options of one number; TSval of timestamps
+	Ecr    uint32         // TSecr of timestamps
+	Blocks []tcp.SeqRange // of SACK: 1 to 4
+}
+
+// The kinds of options (RFC 9293 §3.2, RFC 7323 §2.2 and §3.2, RFC 2018 §2 and §3).
 const (
-	TimeUnset    TimeKind = iota // settings before the first event
-	TimeAt                       // 0.1 or +0.1
-	TimeRange                    // 0.1~0.2 or +0.1~+0.2
-	TimeBlocking                 // 0.1...0.2 or +0.1...0.2: called at Start, returns at End
-	TimeAny                      // *: any time
+	optNOP           = 1
+	optMSS           = 2
+	optWindowScale   = 3
+	optSACKPermitted = 4
+	optSACK          = 5
+	optTimestamps    = 8
 )
 
-// TimeSpec is the time of an event, in whole nanoseconds from 0 to 10^9 s.
-type TimeSpec struct {
-	Kind     TimeKind
-	Relative bool          // both times count from the event before, otherwise from the script's start
-	Start    time.Duration // 0 for TimeUnset and TimeAny
-	End      time.Duration // for TimeRange and TimeBlocking, not before Start
-}
-
-// Settings are the variables set by one command.
-type Settings struct {
-	List []Setting
-}
-
-// Setting is a variable of the kernel. Run translates it to the engine's configuration.
-type Setting struct {
-	Pos
-	Name, Value string // "net.ipv4.tcp_sack", "1"
+// ICMP is an error message that arrives, about a segment.
+type ICMP struct {
+	Text   string // as written
+	Kind   tcp.ICMPKind
+	MTU    uint16
+	Quoted tcp.SeqRange // the segment that the message reports
 }
 
 // Call is a system call with its result.
 type Call struct {
-	Pos
+	Text   string // as written
 	Name   string
-	Args   []Expr
-	Result Expr   // *Int or *Wildcard
+	Args   []Arg
+	Result int64
 	Errno  string // such as "EINPROGRESS", or ""; with a name, Result is -1
-	Note   string // text in brackets after it, for readers
 }
 
-// Code is the statements of a %{ }%, one per line or separated by semicolons.
-type Code struct {
-	Stmts []Stmt
+// Arg is an argument of a call: a number or "...", perhaps in [ ], or fields in { }.
+type Arg struct {
+	Text   string // as written, without [ ]
+	Value  int64
+	Fields map[string]int64
 }
 
-// Stmt is an *Assert or a *Print.
-type Stmt interface {
-	stmt()
-}
-
-// Assert is a condition, and the values to show if it is false.
+// Assert is what must hold: all comparisons.
 type Assert struct {
-	Pos
-	Cond   Expr
-	Values []Expr
+	Text string // as written
+	All  []comparison
 }
 
-// Print shows values.
-type Print struct {
-	Pos
-	Values []Expr
-}
-
-func (*Packet) action()   {}
-func (*ICMP) action()     {}
-func (*Call) action()     {}
-func (*Settings) action() {}
-func (*Code) action()     {}
-func (*Assert) stmt()     {}
-func (*Print) stmt()      {}
+func (*Packet) action() {}
+func (*ICMP) action()   {}
+func (*Call) action()   {}
+func (*Assert) action() {}

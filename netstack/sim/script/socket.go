@@ -2,25 +2,20 @@ package script
 
 import (
 	"net/netip"
-	"slices"
 )
 
 // open makes a socket.
 func (r *runner) open(c *Call) result {
-	want, ok := c.Result.(*Int)
-	if !ok || want.Value < 0 {
-		r.fail("socket: want the number of the descriptor as the result")
+	if r.files[c.Result] != nil {
+		r.fail("socket: descriptor %d is open", c.Result)
 	}
-	if r.files[want.Value] != nil {
-		r.fail("socket: descriptor %d is open", want.Value)
-	}
-	kind := r.integer(c.Args[1])
-	s, err := r.host.Socket(SocketConfig{Conn: r.setup.Engine.Conn, SendBuffer: r.setup.SendBuffer})
+	cfg := SocketConfig{Conn: r.setup.Engine.Conn}
+	s, err := r.host.Socket(cfg)
 	if err != nil {
 		r.fail("%v", err)
 	}
-	r.files[want.Value] = &file{socket: s, nonblock: kind&constants["SOCK_NONBLOCK"] != 0}
-	return result{value: want.Value}
+	r.files[c.Result] = &file{socket: s, cfg: cfg, nonblock: c.Args[1].Value&constants["SOCK_NONBLOCK"] != 0}
+	return result{value: c.Result}
 }
 
 // errnoResult is the result of a call that returns 0 or an error.
@@ -31,17 +26,8 @@ func errnoResult(errno string) result {
 	return result{}
 }
 
-// bind binds to the call's port, or to the run's.
-func (r *runner) bind(f *file, c *Call) result {
-	port := r.portOf(c.Args[1])
-	if port == 0 {
-		port = r.setup.BindPort
-	}
-	return r.bindTo(f, port)
-}
-
-func (r *runner) bindTo(f *file, port uint16) result {
-	f.local = netip.AddrPortFrom(r.setup.LocalIP, port)
+func (r *runner) bind(f *file, port uint16) result {
+	f.local = netip.AddrPortFrom(r.setup.local, port)
 	return errnoResult(f.socket.Bind(f.local))
 }
 
@@ -50,36 +36,13 @@ func (r *runner) listen(f *file, c *Call) result {
 		return fails("EINVAL")
 	}
 	if !f.local.IsValid() {
-		if res := r.bindTo(f, r.setup.BindPort); res.errno != "" {
+		if res := r.bind(f, servicePort); res.errno != "" {
 			return res
 		}
 	}
-	if r.setup.passiveECN {
-		cfg := f.socket.Config()
-		cfg.Conn.ECN = true
-		r.configure(f, cfg)
-	}
-	res := errnoResult(f.socket.Listen(int(max(0, r.integer(c.Args[1])))))
+	res := errnoResult(f.socket.Listen(int(max(0, c.Args[1].Value))))
 	f.listening = res.errno == ""
 	return res
-}
-
-// configure changes the options of a socket.
-func (r *runner) configure(f *file, cfg SocketConfig) {
-	if err := f.socket.Configure(cfg); err != nil {
-		r.fail("%v", err)
-	}
-}
-
-// listeners returns the listening files by port.
-func (r *runner) listeners() (all []*file) {
-	for _, f := range r.files {
-		if f.listening {
-			all = append(all, f)
-		}
-	}
-	slices.SortFunc(all, func(a, b *file) int { return int(a.local.Port()) - int(b.local.Port()) })
-	return all
 }
 
 func (r *runner) accept(f *file, c *Call) try {
@@ -91,27 +54,20 @@ func (r *runner) accept(f *file, c *Call) try {
 		case errno != "":
 			return fails(errno), true
 		}
-		want, ok := c.Result.(*Int)
-		if !ok || r.files[want.Value] != nil {
+		if c.Result < 0 || r.files[c.Result] != nil {
 			r.fail("accept: want the number of a descriptor that is not open as the result")
 		}
-		if want.Value >= 0 {
-			r.files[want.Value] = &file{socket: s, local: local, flow: r.flow(local, remote), nonblock: f.nonblock}
-		}
-		return result{value: want.Value}, true
+		r.files[c.Result] = &file{socket: s, local: local, cfg: f.cfg, flow: r.flow(local, remote), nonblock: f.nonblock}
+		return result{value: c.Result}, true
 	}
 }
 
 // connect opens a connection and makes it the one under test.
-func (r *runner) connect(f *file, c *Call) try {
-	port := r.portOf(c.Args[1])
-	if port == 0 {
-		port = r.setup.ConnectPort
-	}
-	remote := netip.AddrPortFrom(r.setup.RemoteIP, port)
+func (r *runner) connect(f *file) try {
+	remote := netip.AddrPortFrom(r.setup.remote, servicePort)
 	return func() (result, bool) {
 		if !f.local.IsValid() {
-			if res := r.bindTo(f, r.freePort); res.errno != "" {
+			if res := r.bind(f, r.freePort); res.errno != "" {
 				return res, true
 			}
 			r.freePort++
@@ -128,8 +84,8 @@ func (r *runner) connect(f *file, c *Call) try {
 	}
 }
 
-func (r *runner) shutdown(f *file, c *Call) result {
-	how := r.integer(c.Args[1])
+func shutdown(f *file, c *Call) result {
+	how := c.Args[1].Value
 	return errnoResult(f.socket.Shutdown(how != constants["SHUT_WR"], how != constants["SHUT_RD"]))
 }
 
@@ -144,21 +100,10 @@ func (r *runner) close(fd int64, f *file) try {
 	}
 }
 
-func (r *runner) fcntl(f *file, c *Call) result {
-	nonblock := constants["O_NONBLOCK"]
-	switch r.integer(c.Args[1]) {
-	case constants["F_GETFL"]:
-		v := constants["O_RDWR"]
-		if f.nonblock {
-			v |= nonblock
-		}
-		return result{value: v}
-	case constants["F_SETFL"]:
-		if len(c.Args) == 3 {
-			f.nonblock = r.integer(c.Args[2])&nonblock != 0
-			return result{}
-		}
+func fcntl(f *file, c *Call) result {
+	if c.Args[1].Value != constants["F_SETFL"] {
+		return fails("EINVAL")
 	}
-	r.unsupported(c, "this", "F_GETFL, F_SETFL with flags")
+	f.nonblock = c.Args[2].Value&constants["O_NONBLOCK"] != 0
 	return result{}
 }

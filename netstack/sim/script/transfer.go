@@ -2,88 +2,57 @@ package script
 
 import (
 	"math"
-	"time"
 
 	"tcpwheel/netstack/tcp"
 )
 
-// transfer returns the try of a call that reads or writes.
-func (r *runner) transfer(f *file, c *Call) try {
-	var n, flags int64
-	write := false
-	switch c.Name {
-	case "write", "send", "sendto", "writev", "sendmsg":
-		write = true
+// size returns the number of bytes and the flags of a call that reads or writes, and whether the
+// call waits.
+func (r *runner) size(f *file, c *Call) (n uint32, flags int64, wait bool) {
+	size := c.Args[2].Value
+	if size < 0 || size > math.MaxInt32 {
+		r.fail("%s of %d bytes, want 0..%d", c.Name, size, math.MaxInt32)
 	}
-	switch c.Name {
-	case "read", "write":
-		n = r.integer(c.Args[2])
-	case "recv", "recvfrom", "send", "sendto":
-		n, flags = r.integer(c.Args[2]), r.integer(c.Args[3])
-	case "readv", "writev":
-		n = r.lengths(c.Args[1])
-	case "recvmsg", "sendmsg":
-		iov := field(c.Args[1], "msg_iov")
-		if iov == nil {
-			r.fail("%s: want a field msg_iov(n)=[{..., length}, …]", c.Name)
-		}
-		n, flags = r.lengths(iov), r.integer(c.Args[2])
+	if len(c.Args) == 4 {
+		flags = c.Args[3].Value
 	}
-	if n < 0 || n > math.MaxInt32 {
-		r.fail("%s of %d bytes, want 0..%d", c.Name, n, math.MaxInt32)
-	}
-	wait := !f.nonblock && flags&constants["MSG_DONTWAIT"] == 0
-	flags &^= constants["MSG_DONTWAIT"] | constants["MSG_NOSIGNAL"]
-	if write {
-		return r.write(f, c, uint64(n), flags, wait)
-	}
-	return r.read(f, c, uint64(n), flags, wait)
+	never := constants["MSG_DONTWAIT"]
+	return uint32(size), flags &^ never, !f.nonblock && flags&never == 0
 }
 
-func (r *runner) read(f *file, c *Call, n uint64, flags int64, wait bool) try {
-	peek, all := constants["MSG_PEEK"], constants["MSG_WAITALL"]
-	if flags&^(peek|all|constants["MSG_TRUNC"]) != 0 {
-		r.unsupported(c, "one of the flags", "MSG_DONTWAIT, MSG_PEEK, MSG_TRUNC, MSG_WAITALL")
+func (r *runner) read(f *file, c *Call) try {
+	n, flags, wait := r.size(f, c)
+	if flags != 0 {
+		r.fail("%s: flags %#x, want MSG_DONTWAIT at most", c.Name, flags)
 	}
-	total := int64(0)
 	return func() (result, bool) {
-		k, errno := f.socket.Read(uint32(n), flags&peek != 0)
-		ended := errno == "" && k == 0 && n > 0
-		if flags&peek == 0 {
-			n -= uint64(k)
-		}
-		total += int64(k)
+		k, errno := f.socket.Read(n)
 		switch {
-		case total > 0 && (n == 0 || flags&all == 0 || !wait), ended, n == 0 && total == 0:
-			return result{value: total}, true
-		case errno == "EAGAIN" && wait, errno == "":
+		case errno == "EAGAIN" && wait:
 			return result{}, false
-		case total > 0:
-			return result{value: total}, true
+		case errno != "":
+			return fails(errno), true
 		}
-		return fails(errno), true
+		return result{value: int64(k)}, true
 	}
 }
 
-func (r *runner) write(f *file, c *Call, n uint64, flags int64, wait bool) try {
-	more, urgent, record := constants["MSG_MORE"], constants["MSG_OOB"], constants["MSG_EOR"]
-	if flags&^(more|urgent|record) != 0 {
-		r.unsupported(c, "one of the flags", "MSG_DONTWAIT, MSG_MORE, MSG_OOB, MSG_NOSIGNAL, MSG_EOR")
-	}
+func (r *runner) write(f *file, c *Call) try {
+	n, flags, wait := r.size(f, c)
 	var how tcp.WriteFlags
-	if flags&more != 0 {
-		how |= tcp.WriteMore
+	for name, flag := range map[string]tcp.WriteFlags{"MSG_MORE": tcp.WriteMore, "MSG_OOB": tcp.WriteUrgent, "MSG_EOR": tcp.WriteEOR} {
+		if flags&constants[name] != 0 {
+			how |= flag
+			flags &^= constants[name]
+		}
 	}
-	if flags&urgent != 0 {
-		how |= tcp.WriteUrgent
+	if flags != 0 {
+		r.fail("%s: flags %#x, want MSG_DONTWAIT, MSG_MORE, MSG_OOB and MSG_EOR at most", c.Name, flags)
 	}
-	if flags&record != 0 {
-		how |= tcp.WriteEOR
-	}
-	total := uint64(0)
+	total := uint32(0)
 	return func() (result, bool) {
-		k, errno := f.socket.Write(uint32(n-total), how)
-		total += uint64(k)
+		k, errno := f.socket.Write(n-total, how)
+		total += k
 		switch {
 		case total == n && errno == "", total > 0 && (!wait || errno != "" && errno != "EAGAIN"):
 			return result{value: int64(total)}, true
@@ -97,74 +66,45 @@ func (r *runner) write(f *file, c *Call, n uint64, flags int64, wait bool) try {
 }
 
 func (r *runner) ioctl(f *file, c *Call) result {
-	var v uint64
-	switch op := r.integer(c.Args[1]); {
-	case f.flow == nil:
+	if f.flow == nil {
 		return fails("EINVAL")
-	case op == constants["SIOCINQ"]:
-		v, _ = f.socket.Queued()
-	case op == constants["SIOCOUTQ"]:
-		_, v = f.socket.Queued()
-	case op == constants["SIOCOUTQNSD"]:
-		v = r.info(f.flow).NotSent
-	default:
-		r.unsupported(c, "this", "SIOCINQ, SIOCOUTQ, SIOCOUTQNSD")
 	}
-	r.wantValue(c, c.Args[2], int64(v))
+	unread, unacked := f.socket.Queued()
+	switch c.Args[1].Value {
+	case constants["SIOCINQ"]:
+		r.wantValue(c, c.Args[2], int64(unread))
+	case constants["SIOCOUTQ"]:
+		r.wantValue(c, c.Args[2], int64(unacked))
+	case constants["SIOCOUTQNSD"]:
+		r.wantValue(c, c.Args[2], int64(r.info(f.flow).NotSent))
+	default:
+		r.fail("ioctl: want SIOCINQ, SIOCOUTQ or SIOCOUTQNSD")
+	}
 	return result{}
 }
 
 // wantValue compares a call's output argument.
-func (r *runner) wantValue(c *Call, e Expr, got int64) {
-	if l, ok := e.(*List); ok && len(l.Elems) == 1 {
-		e = l.Elems[0]
-	}
-	if isAny(e) {
-		return
-	}
-	if want := r.integer(e); got != want {
-		r.fail("%s gives %d, want %d", c.Name, got, want)
+func (r *runner) wantValue(c *Call, want Arg, got int64) {
+	if want.Value != got {
+		r.fail("%s gives %d, want %d", c.Name, got, want.Value)
 	}
 }
 
-// poll waits for an event or its timeout.
-func (r *runner) poll(c *Call, b *blocked) try {
-	list, ok := c.Args[0].(*List)
-	if !ok {
-		r.fail("poll: want a list such as [{fd=3, events=POLLIN, revents=POLLIN}]")
-	}
-	timeout := r.integer(c.Args[2])
-	if timeout > 0 {
-		b.wake, b.wakeAt = true, r.now.Add(time.Duration(timeout)*time.Millisecond)
+// poll waits for an event of one descriptor, or does not wait with the timeout 0.
+func (r *runner) poll(c *Call) try {
+	want, timeout := c.Args[0].Fields, c.Args[2].Value
+	f := r.files[want["fd"]]
+	if f == nil || len(want) != 3 || c.Args[1].Value != 1 || timeout != 0 && timeout != -1 {
+		r.fail("poll: want [{fd=3, events=POLLIN, revents=POLLIN}], 1, and 0 or -1")
 	}
 	return func() (result, bool) {
-		n := int64(0)
-		got := make([]int64, len(list.Elems))
-		for i, e := range list.Elems {
-			fd, events := field(e, "fd"), field(e, "events")
-			if fd == nil || events == nil {
-				r.fail("poll: want {fd=…, events=…, revents=…}")
-			}
-			if got[i] = r.ready(r.files[r.integer(fd)]) & (r.integer(events) | 0x38); got[i] != 0 {
-				n++
-			}
-		}
-		if n == 0 && timeout != 0 && !(b.wake && r.now >= b.wakeAt) {
+		got := f.socket.Ready() & (want["events"] | constants["POLLERR"] | constants["POLLHUP"])
+		if got == 0 && timeout != 0 {
 			return result{}, false
 		}
-		for i, e := range list.Elems {
-			if want := field(e, "revents"); want != nil && !isAny(want) && r.integer(want) != got[i] {
-				r.fail("poll gives revents %#x for the descriptor %d, want %#x", got[i], r.integer(field(e, "fd")), r.integer(want))
-			}
+		if got != want["revents"] {
+			r.fail("poll gives revents %#x, want %#x", got, want["revents"])
 		}
-		return result{value: n}, true
+		return result{value: min(got, 1)}, true
 	}
-}
-
-// ready returns the poll events of a descriptor.
-func (r *runner) ready(f *file) (events int64) {
-	if f == nil {
-		return 0x20 // POLLNVAL
-	}
-	return f.socket.Ready()
 }

@@ -14,67 +14,65 @@ func (f *flow) toHost(p *Packet) *Arrival {
 	}
 	h := tcp.Header{
 		SrcPort: f.remote.Port(), DstPort: f.local.Port(),
-		Seq:    f.liveSeq(p.Seq.Start),
-		Flags:  tcp.Flags(p.Flags),
-		Window: f.win,
-		Urgent: p.Urg,
+		Seq: f.liveSeq(p.Seq.Start), Flags: p.Flags, Window: f.win, Urgent: p.Urg,
 	}
-	if p.HasAck {
+	ack := p.Flags.Has(tcp.ACK)
+	if ack {
 		h.Ack = f.liveAck(p.Ack)
 	}
 	b := h.AppendTo(nil)
-	b = f.appendOptions(b, p)
-	b[12] = byte(len(b)/4) << 4
-	return &Arrival{Src: f.remote, Dst: f.local, Header: b, Len: p.Seq.Len(), CE: p.ECN == CE}
-}
-
-func (f *flow) appendOptions(b []byte, p *Packet) []byte {
 	for _, o := range p.Options {
-		switch o.Kind {
-		case OptMSS:
-			b = append(b, 2, 4, byte(o.Value.Value>>8), byte(o.Value.Value))
-		case OptWindowScale:
-			b = append(b, 3, 3, byte(o.Value.Value))
-		case OptSACKPermitted:
-			b = append(b, 4, 2)
-		case OptTimestamps:
-			ecr := o.Ecr.Value
-			if p.HasAck { // otherwise it is undefined, RFC 7323 §3.2
-				ecr += f.tsOffset()
-			}
-			b = append(b, 8, 10)
-			b = binary.BigEndian.AppendUint32(b, o.Value.Value)
-			b = binary.BigEndian.AppendUint32(b, ecr)
-		case OptSACK:
-			b = append(b, 5, byte(2+8*len(o.Blocks)))
-			for _, r := range o.Blocks {
-				b = binary.BigEndian.AppendUint32(b, uint32(f.liveAck(r.Start)))
-				b = binary.BigEndian.AppendUint32(b, uint32(f.liveAck(r.End)))
-			}
-		default:
-			b = append(b, byte(o.Kind))
+		if ack { // otherwise the echo is undefined, RFC 7323 §3.2
+			o.Ecr += f.tsOffset()
 		}
+		blocks := o.Blocks
+		o.Blocks = nil
+		for _, r := range blocks {
+			o.Blocks = append(o.Blocks, tcp.SeqRange{Start: f.liveAck(r.Start), End: f.liveAck(r.End)})
+		}
+		b = o.appendTo(b)
 	}
 	for len(b)%4 != 0 {
 		b = append(b, 0)
 	}
-	return b
+	b[12] = byte(len(b)/4) << 4
+	return &Arrival{Src: f.remote, Dst: f.local, Header: b, Len: p.Seq.Len(), CE: p.Mark == "ce"}
+}
+
+// appendTo appends the option as on the wire.
+func (o *TCPOption) appendTo(b []byte) []byte {
+	switch o.Kind {
+	case optMSS:
+		return append(b, o.Kind, 4, byte(o.Value>>8), byte(o.Value))
+	case optWindowScale:
+		return append(b, o.Kind, 3, byte(o.Value))
+	case optSACKPermitted:
+		return append(b, o.Kind, 2)
+	case optTimestamps:
+		b = binary.BigEndian.AppendUint32(append(b, o.Kind, 10), o.Value)
+		return binary.BigEndian.AppendUint32(b, o.Ecr)
+	case optSACK:
+		b = append(b, o.Kind, byte(2+8*len(o.Blocks)))
+		for _, r := range o.Blocks {
+			b = binary.BigEndian.AppendUint32(b, uint32(r.Start))
+			b = binary.BigEndian.AppendUint32(b, uint32(r.End))
+		}
+		return b
+	}
+	return append(b, o.Kind)
 }
 
 // toScript converts a packet of the engine to the script's form.
 func (f *flow) toScript(p *tcp.Packet) *Packet {
 	h := &p.Header
-	s := &Packet{
-		Dir: Outbound, ECN: NoECN, Flags: Flags(h.Flags),
-		HasWin: true, Win: h.Window, HasUrg: h.Urgent != 0, Urg: h.Urgent,
-	}
+	s := &Packet{Sent: true, Mark: "noecn", Flags: h.Flags, HasWin: true, Win: h.Window, Urg: h.Urgent}
 	if p.ECT {
-		s.ECN = ECT0
+		s.Mark = "ect0"
 	}
 	s.Seq.Start = f.scriptSeq(h.Seq)
 	s.Seq.End = s.Seq.Start.Add(p.Len)
 	if h.Flags.Has(tcp.ACK) {
-		s.HasAck, s.Ack = true, f.scriptAck(h.Ack)
+		s.Ack = f.scriptAck(h.Ack)
 	}
 	s.Options = f.toScriptOptions(h)
 	return s
@@ -84,20 +82,20 @@ func (f *flow) toScript(p *tcp.Packet) *Packet {
 func (f *flow) toScriptOptions(h *tcp.Header) (all []TCPOption) {
 	b := h.AppendTo(nil)[tcp.HeaderLen:]
 	for len(b) > 0 {
-		o := TCPOption{Kind: OptionKind(b[0])}
+		o := TCPOption{Kind: b[0]}
 		n := 1
-		if o.Kind > OptNOP {
+		if o.Kind > optNOP {
 			n = int(b[1])
 		}
 		switch o.Kind {
-		case OptMSS:
-			o.Value.Value = uint32(binary.BigEndian.Uint16(b[2:]))
-		case OptWindowScale:
-			o.Value.Value = uint32(b[2])
-		case OptTimestamps:
-			o.Value.Value = binary.BigEndian.Uint32(b[2:]) - f.tsOffset()
-			o.Ecr.Value = binary.BigEndian.Uint32(b[6:])
-		case OptSACK:
+		case optMSS:
+			o.Value = uint32(binary.BigEndian.Uint16(b[2:]))
+		case optWindowScale:
+			o.Value = uint32(b[2])
+		case optTimestamps:
+			o.Value = binary.BigEndian.Uint32(b[2:]) - f.tsOffset()
+			o.Ecr = binary.BigEndian.Uint32(b[6:])
+		case optSACK:
 			for i := 2; i < n; i += 8 {
 				o.Blocks = append(o.Blocks, tcp.SeqRange{
 					Start: f.scriptAck(tcp.Seq(binary.BigEndian.Uint32(b[i:]))),
@@ -109,32 +107,4 @@ func (f *flow) toScriptOptions(h *tcp.Header) (all []TCPOption) {
 		b = b[n:]
 	}
 	return all
-}
-
-// icmpError makes the engine's form of an ICMP message. By default it quotes una.
-func (f *flow) icmpError(m *ICMP, una tcp.Seq) tcp.ICMPError {
-	typ, code, _ := m.Numbers()
-	e := tcp.ICMPError{MTU: uint32(m.MTU)}
-	switch typ {
-	case 3:
-		e.Kind = unreachable[code]
-	case 4:
-		e.Kind = tcp.ICMPSourceQuench
-	case 11:
-		e.Kind = tcp.ICMPTimeExceeded
-	case 12:
-		e.Kind = tcp.ICMPParameterProblem
-	}
-	if e.Seq = una; m.HasQuoted {
-		e.Seq = f.liveAck(m.Quoted.Start)
-	}
-	return e
-}
-
-// unreachable maps the codes of ICMP's destination unreachable (RFC 1122 §3.2.2.1).
-var unreachable = [...]tcp.ICMPKind{
-	tcp.ICMPNetUnreachable, tcp.ICMPHostUnreachable, tcp.ICMPProtocolUnreachable, tcp.ICMPPortUnreachable, tcp.ICMPTooBig,
-	tcp.ICMPNetUnreachable,                                                   // source route failed
-	tcp.ICMPNetUnreachable, tcp.ICMPHostUnreachable, tcp.ICMPHostUnreachable, // unknown, isolated
-	tcp.ICMPProhibited, tcp.ICMPProhibited, tcp.ICMPNetUnreachable, tcp.ICMPHostUnreachable,
 }

@@ -50,22 +50,22 @@ type bulkFlows struct {
 }
 
 // run runs the flows until so many segments have arrived.
-func (c bulkFlows) run(t testing.TB, rexmit string, segments uint64) host.Result {
+func (c bulkFlows) run(t testing.TB, rexmit string, segments uint64) *host.Flows {
 	const rtt = 50 * time.Millisecond
 	back := sim.LinkConfig{Rate: c.rate, Delay: rtt / 2, Queue: sim.Limit{Bytes: c.rate/8/20 + uint64(c.flows)*1500 + 15000}}
 	link := back
 	link.Loss = sim.Losses{sim.Bernoulli{P: c.loss}}
-	f, err := host.NewFlows(host.FlowsConfig{Seed: 1, Flows: c.flows, Stagger: rtt, Duration: 24 * time.Hour, Link: link, Return: &back, Rexmit: rexmit})
+	f, err := host.NewFlows(host.FlowsConfig{Seed: 1, Flows: c.flows, Stagger: rtt, Duration: 24 * time.Hour, Link: link, Return: &back, Policy: "per-segment rexmit=" + rexmit})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for more := true; more && f.Segments() < segments; {
+	for more := true; more && f.Receiver.Counts().DataSegments < segments; {
 		more = f.Run(f.World.Net.Now().Add(rtt / 4))
 	}
 	if err := f.Err(); err != nil {
 		t.Fatal(err)
 	}
-	return f.Result()
+	return f
 }
 
 // TestCountsHaveNotGrown fails if the program does more than a tenth more work than countsFile
@@ -129,7 +129,8 @@ func simCounts(t *testing.T, counts map[string]uint64) {
 		count := countAllocations(counts, name)
 		for _, rexmit := range []string{"per-segment", "restart"} {
 			r, of := c.run(t, rexmit, 50_000), name+" "+rexmit
-			counts[of+" events"], counts[of+" retransmissions"], counts[of+" timeouts"] = r.Events, r.Retransmissions, r.Timeouts
+			sender := r.Sender.Counters()
+			counts[of+" events"], counts[of+" retransmissions"], counts[of+" timeouts"] = r.World.Net.Events(), sender.RetransSegs, sender.TCPTimeouts
 		}
 		count()
 	}

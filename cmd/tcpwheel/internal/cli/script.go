@@ -14,7 +14,6 @@ import (
 
 	"tcpwheel/netstack/sim/script"
 	"tcpwheel/netstack/virtual"
-	"tcpwheel/tcptimers"
 )
 
 // scenario is the result of one file.
@@ -25,7 +24,6 @@ type scenario struct {
 	Sent     int           `json:"sent,omitempty"`
 	Received int           `json:"received,omitempty"`
 	Virtual  time.Duration `json:"virtual_ns,omitempty"`
-	Output   []string      `json:"output,omitempty"`
 	Line     int           `json:"line,omitempty"`
 	Error    string        `json:"error,omitempty"`
 	Expected string        `json:"expected,omitempty"`
@@ -49,7 +47,7 @@ func newScript() *cobra.Command {
 			"packets that arrive, the packets that must be sent and when, and what must\n" +
 			"hold of the connection. A FILE of - is standard input.\n\n" +
 			"Of a failed scenario it prints the first difference, expected and got, with\n" +
-			"the events before. netstack/tcp/testdata/README.md describes the notation and\n" +
+			"the 15 events before. netstack/tcp/testdata/README.md describes the notation and\n" +
 			"all settings.\n\n" +
 			"Two hosts run the engine: sim is the simulator's, netstack the binding to gVisor's\n" +
 			"stack with its sockets, which the other commands use. They must agree.\n" +
@@ -61,20 +59,12 @@ func newScript() *cobra.Command {
 			if len(files) == 0 {
 				return usage(cmd, errors.New("script: no file given"))
 			}
-			if cfg.Policy != "" {
-				if _, err := tcptimers.ParsePolicy(cfg.Policy); err != nil {
-					return usage(cmd, err)
-				}
-			}
 			switch host {
 			case "sim":
 			case "netstack":
 				cfg.Host = virtual.NewScriptHost
 			default:
 				return usage(cmd, fmt.Errorf("host %q, want sim or netstack", host))
-			}
-			if cfg.TraceLen < 1 {
-				return usage(cmd, fmt.Errorf("trace %d, want at least 1", cfg.TraceLen))
 			}
 			results := make([]scenario, len(files))
 			for i, name := range files {
@@ -87,9 +77,7 @@ func newScript() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&cfg.Policy, "policy", "", "timer policy instead of the scenario's")
 	f.StringVar(&host, "host", "sim", "what runs the engine: sim or netstack")
-	f.IntVar(&cfg.TraceLen, "trace", 15, "events to print before a difference")
 	f.BoolVarP(&verbose, "verbose", "v", false, "print all events of every scenario")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object per line")
 	return cmd
@@ -105,7 +93,7 @@ func runScenario(name string, stdin io.Reader, cfg script.Config) scenario {
 	report, err := script.RunSource(name, src, cfg)
 	if report != nil {
 		s.Events, s.Sent, s.Received, s.Virtual = report.Events, report.Sent, report.Received, report.Virtual
-		s.Output, s.all = report.Output, report.Trace
+		s.all = report.Trace
 	}
 	var (
 		failure *script.Failure
@@ -139,9 +127,6 @@ func (s *scenario) write(w io.Writer, asJSON, verbose bool) error {
 		for _, line := range s.all {
 			fmt.Fprintln(&b, line)
 		}
-	}
-	for _, line := range s.Output {
-		fmt.Fprintf(&b, "%s: %s\n", s.File, line)
 	}
 	if s.err != nil {
 		fmt.Fprintln(&b, s.err)

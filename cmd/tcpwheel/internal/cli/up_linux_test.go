@@ -294,9 +294,7 @@ func endsWithStatistics(file []byte) (complete bool) {
 func TestUpWithoutItsDevice(t *testing.T) {
 	u := startUp(t)
 	u.await("up0: kernel")
-	if err := tun.Remove("up0", u.ns.Path()); err != nil {
-		t.Fatal(err)
-	}
+	netns.DeleteDevice(t, u.ns, "up0")
 	var exit *exec.ExitError
 	if err := u.end(); !errors.As(err, &exit) || exit.ExitCode() != exitFailed || !strings.Contains(strings.Join(u.said, "\n"), "up0") {
 		t.Errorf("the command: %v, it said %q, want status %d and the name of the device", err, u.said, exitFailed)
