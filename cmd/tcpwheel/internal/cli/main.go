@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -14,6 +15,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"tcpwheel/internal/quantity"
 )
 
 // Exit statuses.
@@ -90,7 +93,7 @@ func report(stderr io.Writer, err error) int {
 	if errors.Is(err, context.Canceled) {
 		err = errors.New("interrupted")
 	}
-	fmt.Fprintf(stderr, "tcpwheel: error: %v\n", err)
+	fmt.Fprintf(stderr, "tcpwheel: error: %s\n", errorText(err))
 	var (
 		u *usageError
 		v *violation
@@ -116,6 +119,19 @@ func report(stderr io.Writer, err error) int {
 		fmt.Fprintf(stderr, "tcpwheel: hint: %s\n", didYouMean(likely))
 	}
 	return exitFailed
+}
+
+// errorText is the text of an error without control characters other than its own ends of lines.
+func errorText(err error) string {
+	text := err.Error()
+	if p := (*fs.PathError)(nil); errors.As(err, &p) && p.Path != "" {
+		text = strings.ReplaceAll(text, p.Path, quantity.Printable(p.Path))
+	}
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = quantity.Printable(line)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // didYouMean is a hint.

@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"tcpwheel/internal/quantity"
 )
 
 // writeWhole writes a complete file or none: it writes to a temporary file and renames that. It
@@ -59,21 +61,22 @@ func checkOutFile(flag, name string, inputs []string) error {
 	if name == "" || name == "-" {
 		return fmt.Errorf("%s %q, want the name of a file", flag, name)
 	}
+	shown := quantity.Printable(name)
 	if info, err := os.Stat(filepath.Dir(name)); err != nil {
-		return fmt.Errorf("%s %s: %w", flag, name, errors.Unwrap(err))
+		return fmt.Errorf("%s %s: %w", flag, shown, errors.Unwrap(err))
 	} else if !info.IsDir() {
-		return fmt.Errorf("%s %s: %s is no directory", flag, name, filepath.Dir(name))
+		return fmt.Errorf("%s %s: %s is no directory", flag, shown, quantity.Printable(filepath.Dir(name)))
 	}
 	out, err := os.Stat(name)
 	if err != nil {
 		return nil // a new file
 	}
 	if out.IsDir() {
-		return fmt.Errorf("%s %s: is a directory", flag, name)
+		return fmt.Errorf("%s %s: is a directory", flag, shown)
 	}
 	for _, input := range inputs {
 		if in, err := os.Stat(input); err == nil && os.SameFile(in, out) {
-			return fmt.Errorf("%s %s is a file that is read", flag, name)
+			return fmt.Errorf("%s %s is a file that is read", flag, shown)
 		}
 	}
 	return nil
