@@ -2,6 +2,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,7 +44,31 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), endingSignals()...)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal kills the process
-	return report(stderr, newRoot(args, stdin, stdout, stderr).ExecuteContext(ctx))
+	var help checkedWriter
+	if asksForHelp(args) { // else a terminal stays one
+		help.w, stdout = stdout, &help
+	}
+	return report(stderr, cmp.Or(newRoot(args, stdin, stdout, stderr).ExecuteContext(ctx), help.err))
+}
+
+// asksForHelp reports whether the arguments before "--" ask for help.
+func asksForHelp(args []string) bool {
+	if end := slices.Index(args, "--"); end >= 0 {
+		args = args[:end]
+	}
+	return len(args) > 0 && args[0] == "help" || slices.Contains(args, "--help") || slices.Contains(args, "-h")
+}
+
+// checkedWriter keeps the first error of a writer: cobra prints help without looking at errors.
+type checkedWriter struct {
+	w   io.Writer
+	err error
+}
+
+func (c *checkedWriter) Write(b []byte) (int, error) {
+	n, err := c.w.Write(b)
+	c.err = cmp.Or(c.err, err)
+	return n, err
 }
 
 // usageError is the caller's mistake, found before anything ran.
