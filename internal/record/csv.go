@@ -10,6 +10,8 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+
+	"tcpwheel/internal/quantity"
 )
 
 // WriteCSV writes records as CSV with a header.
@@ -35,7 +37,8 @@ func Header[T any]() (names []string) {
 }
 
 // Row returns the columns of a record as texts, one for each name of Header. Unknown ones are
-// empty; several texts are separated by semicolons, several numbers by blanks.
+// empty; several texts are separated by semicolons, several numbers by blanks. Control characters
+// are escaped, as CSV is shown on terminals and read line by line.
 func Row[T any](record *T) (row []string) {
 	value := reflect.ValueOf(record).Elem()
 	fields := Fields(value.Type())
@@ -60,7 +63,7 @@ func textOf(v reflect.Value) string {
 		case v.CanUint():
 			return strconv.FormatUint(v.Uint(), 10)
 		case v.Kind() == reflect.String:
-			return v.String()
+			return quantity.Printable(v.String())
 		case v.Kind() == reflect.Bool:
 			return strconv.FormatBool(v.Bool())
 		}

@@ -74,11 +74,16 @@ func (c *Conn) ICMP(now wheel.Time, m ICMPError, o *Output) {
 	o.Events |= EventSoftError
 }
 
-// minMTU6 is the least MTU of a link of IPv6.
-const minMTU6 = 1280
+const (
+	// minMTU6 is the least MTU of a link of IPv6.
+	minMTU6 = 1280
+	// minPMTU is the least path MTU that a message can cause: Linux's net.ipv4.route.min_pmtu. A
+	// link of a smaller MTU is no path for packets of IPv4 that may not be fragmented.
+	minPMTU = 552
+)
 
-// plateaus are the MTUs to try where a router does not say its own (RFC 1191 §7).
-var plateaus = []int{32000, 17914, 8166, 4352, 2002, 1492, 1006, 508, 296, 68}
+// plateaus are the MTUs to try where a router does not say its own (RFC 1191 §7), to the floor.
+var plateaus = []int{32000, 17914, 8166, 4352, 2002, 1492, 1006, minPMTU}
 
 // tooBig lowers the path MTU and retransmits what did not fit.
 func (c *Conn) tooBig(now wheel.Time, m ICMPError, o *Output) {
@@ -98,8 +103,9 @@ func (c *Conn) tooBig(now wheel.Time, m ICMPError, o *Output) {
 			}
 		}
 	}
-	// RFC 1191 §3: "A host MUST never reduce its estimate of the Path MTU below 68 octets."
-	mtu = max(mtu, 68, int(c.ipHeaderLen)+HeaderLen+MinMSS)
+	// DEVIATION RFC 1191 §3: the floor is not 68 bytes. A forged message must not make a host send
+	// every 48 bytes in a segment of their own.
+	mtu = max(mtu, minPMTU)
 	if mtu >= int(c.mtu) {
 		return
 	}

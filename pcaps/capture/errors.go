@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"tcpwheel/internal/quantity"
 )
 
 // ErrCutShort is wrapped by the error of a file that ends inside a packet, a header or a compressed
@@ -25,10 +27,10 @@ type Error struct {
 	Err    error
 }
 
-// Error returns file, packet, offset and reason.
+// Error returns file, packet, offset and reason. Control characters of the name are escaped.
 func (e *Error) Error() string {
 	var s strings.Builder
-	s.WriteString(e.File)
+	s.WriteString(quantity.Printable(e.File))
 	if e.Packet > 0 {
 		fmt.Fprintf(&s, ": packet %d", e.Packet)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"tcpwheel/internal/quantity"
 	"tcpwheel/internal/record"
 	"tcpwheel/pcaps/figure"
 	"tcpwheel/pcaps/htmlpage"
@@ -180,7 +181,7 @@ func baseOf(file string) string {
 	if strings.HasPrefix(file, "sample:") {
 		return file
 	}
-	return filepath.Base(file)
+	return quantity.Printable(filepath.Base(file))
 }
 
 func (r *Replays) study() *replay.Study { return &replay.Study{Choices: r.Choices} }

@@ -40,6 +40,11 @@ type Config struct {
 	TCP    string // "" is Ours
 	Policy string // Ours only: as tcp.ParseConfig reads it
 
+	// Serve names what is served: echo, discard, chargen and http (/bytes/N) are services of the stack.
+	// Its HTTP server has /info, too, and a page of its state, with info, and the status server has
+	// /debug/pprof with pprof. Nil is DefaultServices, and none is nothing.
+	Serve []string
+
 	// KeepAlive configures the keepalive of connections that the stack accepts and opens. The default
 	// is off.
 	KeepAlive net.KeepAliveConfig
@@ -53,7 +58,7 @@ type Config struct {
 	// Ports whose connections are passed on: Expose from the stack to the kernel, Forward from the
 	// kernel through the stack.
 	Expose, Forward []Forward
-	MaxForwarded    int // connections of each port at a time, others wait; 0 is 4096
+	MaxForwarded    int // connections at a time of each of them and of each service, others wait; 0 is 4096
 
 	// Capture is a pcapng file, "-" for Stdout, for all packets between the stack and its end of the
 	// link. With TCP Ours, a packet that a timer sent has a comment on it. Super-segments are captured
@@ -63,7 +68,7 @@ type Config struct {
 	Stdout        io.Writer
 
 	// Status is an address and port of the process's network namespace, as "127.0.0.1:7070", to serve
-	// the state of the host at: a page, /info, /metrics, /events and /debug/pprof. "" is none.
+	// the state of the host at: a page, /info, /metrics and /events. "" is none.
 	Status string
 
 	// StatusListener, if not nil, is where the status server listens. Status must be set, too. The
@@ -102,6 +107,9 @@ func (c *Config) Check() error {
 	}
 	if err := checkKeepAlive(c.KeepAlive); err != nil {
 		return fmt.Errorf("keepalive %w", err)
+	}
+	if err := c.checkServe(); err != nil {
+		return err
 	}
 	if err := c.CaptureLimits.check(c.Capture); err != nil {
 		return err

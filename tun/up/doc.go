@@ -16,8 +16,8 @@
 // # Services
 //
 // Each address of the stack answers ICMP echo requests, and has echo at port 7 (TCP and UDP),
-// discard at 9, chargen at 19, and HTTP at 80 with "/", "/bytes/N" and "/info". /bytes/N serves the
-// first N bytes of Content.
+// discard at 9, chargen at 19, and HTTP at 80 with "/" and "/bytes/N", the first N bytes of Content,
+// unless Config.Serve names others.
 //
 // Other programs reach the stack through ports that pass connections on: Config.Expose lists ports
 // of the stack that connect to the kernel, Config.Forward ports of the kernel that connect through

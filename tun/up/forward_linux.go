@@ -1,6 +1,7 @@
 package up
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +19,6 @@ import (
 )
 
 const (
-	maxForwarded   = 4096             // default of Config.MaxForwarded
 	forwardTimeout = 60 * time.Second // to connect to the target
 )
 
@@ -74,9 +74,7 @@ func (r *ForwardReport) at() string {
 // startForwards listens. close ends what it started, even if it returns an error.
 func startForwards(s *stack.Stack, c *Config) (*forwards, error) {
 	v := &forwards{dialer: sockets.Dialer{Stack: s, KeepAlive: c.KeepAlive}, log: c.log, ends: make(map[duplex]struct{}), reported: make(map[string]bool)}
-	if v.most = c.MaxForwarded; v.most == 0 {
-		v.most = maxForwarded
-	}
+	v.most = cmp.Or(c.MaxForwarded, maxForwarded)
 	v.ctx, v.cancel = context.WithCancel(context.Background())
 	for _, f := range c.Expose {
 		w := v.add(f, true)

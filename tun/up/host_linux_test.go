@@ -189,22 +189,60 @@ func TestWeb(t *testing.T) {
 		for _, n := range []int64{0, 1, 1000, 10 << 20} {
 			s.getBytes(stack, n)
 		}
-		for path, want := range map[string]int{"/bytes/x": 400, "/bytes/-1": 400, "/bytes/1099511627777": 400, "/else": 404} {
+		for path, want := range map[string]int{"/bytes/x": 400, "/bytes/-1": 400, "/bytes/1099511627777": 400, "/else": 404, "/info": 404} {
 			if status, body := s.get(stack, path); status != want {
 				t.Errorf("%s: status %d, %q, want %d", path, status, body, want)
 			}
 		}
-		if status, body := s.get(stack, "/"); status != 200 || !strings.Contains(string(body), "<a href=\"/info\">") ||
+		if status, body := s.get(stack, "/"); status != 200 || strings.Contains(string(body), "/info") || strings.Contains(string(body), "Connections now") ||
 			!strings.Contains(string(body), "TCP "+s.config.TCP+" behind "+s.Device().Name()) || strings.Contains(string(body), "ZgotmplZ") {
 			t.Errorf("/: status %d, %q", status, body)
 		}
 	})
 }
 
+// TestWebIsBounded: of clients that send half a request, at most MaxForwarded are served. They are
+// closed after 10 s, those that wait for more requests after a minute, and then others are served.
+func TestWebIsBounded(t *testing.T) {
+	t.Parallel()
+	s := newTestHost(t, Config{MaxForwarded: 20})
+	stack := stackAddrs[0].Addr()
+	if w := &s.services.web; w.ReadHeaderTimeout != headerTimeout || w.IdleTimeout != idleTimeout || w.MaxHeaderBytes != maxHeader {
+		t.Errorf("timeouts %v and %v, headers of %d bytes", w.ReadHeaderTimeout, w.IdleTimeout, w.MaxHeaderBytes)
+	}
+	begun := time.Now()
+	var half []*net.TCPConn
+	for range 20 {
+		c := s.mustDial(stack, HTTPPort)
+		if _, err := c.Write([]byte("GET / HTTP/1.1\r\nHost: x\r\nX:")); err != nil {
+			t.Fatal(err)
+		}
+		half = append(half, c)
+	}
+	late := s.mustDial(stack, HTTPPort)
+	if _, err := late.Write([]byte("GET /bytes/10 HTTP/1.0\r\n\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadAll(late); err != nil || time.Since(begun) < headerTimeout-time.Second {
+		t.Errorf("the 21st client was served after %v, %v, want once the others are closed", time.Since(begun), err)
+	}
+	for _, c := range half {
+		if _, err := io.Copy(io.Discard, c); err != nil {
+			t.Error(err)
+		}
+	}
+	if d := time.Since(begun); d > headerTimeout+5*time.Second {
+		t.Errorf("half requests were open for %v, want %v", d, headerTimeout)
+	}
+}
+
 // TestInfo requests the connections while one is open.
 func TestInfo(t *testing.T) {
 	t.Parallel()
-	forHosts(t, Config{}, func(t *testing.T, s *hostTest, stack, _ netip.Addr) {
+	forHosts(t, Config{Serve: append(DefaultServices(), "info")}, func(t *testing.T, s *hostTest, stack, _ netip.Addr) {
+		if status, body := s.get(stack, "/"); status != 200 || !strings.Contains(string(body), "<a href=\"/info\">") {
+			t.Errorf("/: status %d, %q", status, body)
+		}
 		c := s.mustDial(stack, EchoPort)
 		if _, err := c.Write([]byte("x")); err != nil {
 			t.Fatal(err)

@@ -1,6 +1,7 @@
 package up
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"gvisor.dev/gvisor/pkg/tcpip"
 	"gvisor.dev/gvisor/pkg/tcpip/adapters/gonet"
@@ -32,14 +34,61 @@ var servicePorts = []struct {
 	port uint16
 }{{"echo", EchoPort}, {"discard", DiscardPort}, {"chargen", ChargenPort}, {"HTTP", HTTPPort}}
 
+// Services that Config.Serve names.
+const (
+	serveInfo  = "info"
+	servePprof = "pprof"
+	serveNone  = "none"
+)
+
+// DefaultServices returns the services that an empty Config.Serve is: those that say nothing of the
+// host.
+func DefaultServices() (names []string) {
+	for _, s := range servicePorts {
+		names = append(names, strings.ToLower(s.name))
+	}
+	return names
+}
+
+// serves reports whether a service is wanted.
+func (c *Config) serves(name string) bool {
+	if c.Serve == nil {
+		return slices.Contains(DefaultServices(), name)
+	}
+	return slices.Contains(c.Serve, name)
+}
+
+// checkServe returns an error about Serve.
+func (c *Config) checkServe() error {
+	known := append(DefaultServices(), serveInfo, servePprof)
+	for _, name := range c.Serve {
+		switch {
+		case name == serveNone && len(c.Serve) > 1:
+			return fmt.Errorf("serve %s, want none or names of services", strings.Join(c.Serve, ","))
+		case name != serveNone && !slices.Contains(known, name):
+			return fmt.Errorf("serve %q, want none or some of %s", name, strings.Join(known, ","))
+		}
+	}
+	switch {
+	case c.serves(serveInfo) && !c.serves("http"):
+		return errors.New("serve info without http, which has its page")
+	case c.serves(servePprof) && c.Status == "":
+		return errors.New("serve pprof without a status address, which has its page")
+	}
+	return nil
+}
+
 // served lists the services, except those whose port is exposed at an address.
 func (c *Config) served() string {
 	taken := c.exposed()
 	var parts []string
 	for _, s := range servicePorts {
-		if !slices.ContainsFunc(taken, func(a netip.AddrPort) bool { return a.Port() == s.port }) {
+		if c.serves(strings.ToLower(s.name)) && !slices.ContainsFunc(taken, func(a netip.AddrPort) bool { return a.Port() == s.port }) {
 			parts = append(parts, fmt.Sprintf("%s %d", strings.ToLower(s.name), s.port))
 		}
+	}
+	if parts == nil {
+		return "no services"
 	}
 	return strings.Join(parts, ", ")
 }
@@ -48,7 +97,7 @@ func (c *Config) served() string {
 func (c *Config) replaced() (lines []string) {
 	for _, a := range c.exposed() {
 		for _, s := range servicePorts {
-			if a.Port() == s.port {
+			if a.Port() == s.port && c.serves(strings.ToLower(s.name)) {
 				lines = append(lines, fmt.Sprintf("port %d of %v is exposed, so the stack's own %s does not run there", s.port, a.Addr(), s.name))
 			}
 		}
@@ -59,10 +108,63 @@ func (c *Config) replaced() (lines []string) {
 // backlog is how many connections may wait to be accepted.
 const backlog = 1024
 
+// Bounds of what peers can hold on the stack.
+const (
+	maxForwarded  = 4096 // default of Config.MaxForwarded
+	headerTimeout = 10 * time.Second
+	idleTimeout   = time.Minute
+	maxHeader     = 16 << 10 // bytes
+)
+
+// bounded is a listener that admits so many connections at a time as it has slots.
+type bounded struct {
+	*sockets.Listener
+	slots chan struct{}
+	done  chan struct{}
+	close sync.Once
+}
+
+// boundedConn is a connection of it.
+type boundedConn struct {
+	*sockets.Conn
+	leave func()
+}
+
+// Accept implements net.Listener.
+func (l *bounded) Accept() (net.Conn, error) { return l.AcceptTCP() }
+
+// AcceptTCP accepts a connection once a slot is free.
+func (l *bounded) AcceptTCP() (*boundedConn, error) {
+	select {
+	case l.slots <- struct{}{}:
+	case <-l.done:
+		return nil, net.ErrClosed
+	}
+	c, err := l.Listener.AcceptTCP()
+	if err != nil {
+		<-l.slots
+		return nil, err
+	}
+	return &boundedConn{c, sync.OnceFunc(func() { <-l.slots })}, nil
+}
+
+// Close ends Accept.
+func (l *bounded) Close() error {
+	l.close.Do(func() { close(l.done) })
+	return l.Listener.Close()
+}
+
+// Close closes the connection and admits another one.
+func (c *boundedConn) Close() error {
+	defer c.leave()
+	return c.Conn.Close()
+}
+
 // services listen on a stack.
 type services struct {
 	listen sockets.ListenConfig
 	web    http.Server
+	most   int            // connections of a listener
 	wait   sync.WaitGroup // goroutines
 
 	mu        sync.Mutex
@@ -76,30 +178,29 @@ type services struct {
 func startServices(s *stack.Stack, c *Config, web http.Handler) (*services, error) {
 	taken := c.exposed()
 	free := func(a netip.Addr, port uint16) bool { return !slices.Contains(taken, netip.AddrPortFrom(a, port)) }
-	v := &services{listen: c.listenConfig(s), conns: make(map[net.Conn]struct{})}
-	v.web.Handler = web
+	v := &services{listen: c.listenConfig(s), most: cmp.Or(c.MaxForwarded, maxForwarded), conns: make(map[net.Conn]struct{})}
+	v.web = http.Server{Handler: web, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader}
+	handlers := map[uint16]func(*boundedConn){EchoPort: echo, DiscardPort: discard, ChargenPort: chargen}
 	for _, p := range c.Addrs {
-		if err := v.echoUDP(s, p.Addr()); err != nil {
-			return v, err
+		if c.serves("echo") {
+			if err := v.echoUDP(s, p.Addr()); err != nil {
+				return v, err
+			}
 		}
-		for port, serve := range map[uint16]func(*sockets.Conn){EchoPort: echo, DiscardPort: discard, ChargenPort: chargen} {
-			if !free(p.Addr(), port) {
+		for _, service := range servicePorts {
+			if !c.serves(strings.ToLower(service.name)) || !free(p.Addr(), service.port) {
 				continue
 			}
-			l, err := v.add(netip.AddrPortFrom(p.Addr(), port))
+			l, err := v.add(netip.AddrPortFrom(p.Addr(), service.port))
 			if err != nil {
 				return v, err
 			}
-			v.wait.Go(func() { v.accept(l, serve) })
+			if serve := handlers[service.port]; serve != nil {
+				v.wait.Go(func() { v.accept(l, serve) })
+			} else {
+				v.wait.Go(func() { _ = v.web.Serve(l) }) // ends with close
+			}
 		}
-		if !free(p.Addr(), HTTPPort) {
-			continue
-		}
-		l, err := v.add(netip.AddrPortFrom(p.Addr(), HTTPPort))
-		if err != nil {
-			return v, err
-		}
-		v.wait.Go(func() { _ = v.web.Serve(l) }) // ends with close
 	}
 	return v, nil
 }
@@ -119,6 +220,9 @@ func (v *services) echoUDP(s *stack.Stack, addr netip.Addr) error {
 			if err != nil {
 				return
 			}
+			if a, ok := from.(*net.UDPAddr); ok && a.Port == EchoPort {
+				continue // two echo services would go on for ever
+			}
 			_, _ = c.WriteTo(b[:n], from) // a datagram may be lost
 		}
 	})
@@ -131,11 +235,12 @@ func (c *Config) listenConfig(s *stack.Stack) sockets.ListenConfig {
 }
 
 // add listens at an address and port.
-func (v *services) add(at netip.AddrPort) (*sockets.Listener, error) {
-	l, err := v.listen.ListenTCP(at)
+func (v *services) add(at netip.AddrPort) (*bounded, error) {
+	all, err := v.listen.ListenTCP(at)
 	if err != nil {
 		return nil, err
 	}
+	l := &bounded{Listener: all, slots: make(chan struct{}, v.most), done: make(chan struct{})}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.listeners = append(v.listeners, l)
@@ -143,7 +248,7 @@ func (v *services) add(at netip.AddrPort) (*sockets.Listener, error) {
 }
 
 // accept serves the connections of a listener until it is closed.
-func (v *services) accept(l *sockets.Listener, serve func(*sockets.Conn)) {
+func (v *services) accept(l *bounded, serve func(*boundedConn)) {
 	for {
 		c, err := l.AcceptTCP()
 		if err != nil {
@@ -194,14 +299,14 @@ func (v *services) close() {
 }
 
 // echo returns what it reads, until the peer ends its stream, and then ends its own.
-func echo(c *sockets.Conn) {
+func echo(c *boundedConn) {
 	if _, err := io.CopyBuffer(struct{ io.Writer }{c}, struct{ io.Reader }{c}, make([]byte, 64<<10)); err == nil {
 		_ = c.CloseWrite()
 	}
 }
 
 // discard reads until the peer ends its stream.
-func discard(c *sockets.Conn) {
+func discard(c *boundedConn) {
 	_, _ = io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{c}, make([]byte, 64<<10))
 }
 
@@ -219,7 +324,7 @@ var chargenLines = sync.OnceValue(func() (b []byte) {
 })
 
 // chargen sends lines until the peer closes, and discards what it reads.
-func chargen(c *sockets.Conn) {
+func chargen(c *boundedConn) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -33,6 +33,7 @@ func (c *Config) newStack(link stack.LinkEndpoint, clock tcpip.Clock, timers fun
 		}
 	}
 	s := stack.New(stack.Options{
+		HandleLocal:        true, // a packet from the link with an address of the stack as its source is forged
 		Clock:              clock,
 		NetworkProtocols:   []stack.NetworkProtocolFactory{ipv4.NewProtocol, ipv6.NewProtocol},
 		TransportProtocols: []stack.TransportProtocolFactory{factory, udp.NewProtocol, icmp.NewProtocol4, icmp.NewProtocol6},

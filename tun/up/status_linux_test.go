@@ -64,7 +64,7 @@ func (s *hostTest) metric(name string) float64 {
 func TestStatus(t *testing.T) {
 	t.Parallel()
 	c := Config{
-		Status: "127.0.0.1:0", Policy: "per-segment@2ms", KeepAlive: net.KeepAliveConfig{Enable: true, Idle: time.Minute, Interval: time.Second, Count: 3},
+		Status: "127.0.0.1:0", Serve: append(DefaultServices(), "pprof"), Policy: "per-segment@2ms", KeepAlive: net.KeepAliveConfig{Enable: true, Idle: time.Minute, Interval: time.Second, Count: 3},
 		Link: sim.LinkConfig{Delay: 2 * time.Millisecond, Loss: sim.Losses{sim.Bernoulli{P: 0.05}}}, Seed: 7,
 	}
 	s := newTestHost(t, c)
@@ -271,6 +271,9 @@ func TestPacing(t *testing.T) {
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	s := newTestHost(t, Config{Status: "127.0.0.1:0"})
+	if status, body := s.statusGet("/debug/pprof/"); status != 404 {
+		t.Errorf("profiles that nobody asked for: status %d, %s", status, body)
+	}
 	r, err := http.Get("http://" + s.status.listener.Addr().String() + "/events")
 	if err != nil {
 		t.Fatal(err)

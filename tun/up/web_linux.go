@@ -25,7 +25,7 @@ func (s *Host) servePage(w http.ResponseWriter, r *http.Request) {
 	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	isStatus := s.status != nil && local != nil && local.String() == s.status.listener.Addr().String()
 	report := s.Report(Selection{})
-	_ = page(&report, isStatus).Render(w)
+	_ = s.config.page(&report, isStatus).Render(w)
 }
 
 const pageStyle = `
@@ -33,8 +33,10 @@ body { font-family: sans-serif; max-width: 44em; margin: 2em auto; padding: 0 1e
 td, th { text-align: left; padding-right: 2em }
 `
 
-// page is what "/" serves: the status server's page, or the stack's.
-func page(r *Report, isStatus bool) g.Node {
+// page is what "/" serves: the status server's page, or the stack's, which says nothing of the
+// host's state unless info is served.
+func (c *Config) page(r *Report, isStatus bool) g.Node {
+	open := isStatus || c.serves(serveInfo)
 	var states []string
 	for _, state := range slices.Sorted(maps.Keys(r.States)) {
 		states = append(states, fmt.Sprintf("%v in %s", r.States[state], state))
@@ -46,20 +48,28 @@ func page(r *Report, isStatus bool) g.Node {
 	row := func(where g.Node, what ...g.Node) g.Node {
 		return g.Group{h.Tr(h.Td(where), h.Td(what...)), g.Raw("\n")}
 	}
-	rows := g.Group{row(link("/info"), g.Text("the state of this host, as JSON; "), h.A(h.Href("/info?connections=all"), g.Text("with connections")), g.Text(" and their timers"))}
+	var rows g.Group
+	if open {
+		rows = g.Group{row(link("/info"), g.Text("the state of this host, as JSON; "), h.A(h.Href("/info?connections=all"), g.Text("with connections")), g.Text(" and their timers"))}
+	}
 	if isStatus {
 		rows = append(rows, row(link("/metrics"), g.Text("for Prometheus")),
-			row(link("/events"), g.Text("timers, segments and recoveries from now on, as lines of JSON")), row(link("/debug/pprof/"), g.Text("profiles of this process")))
+			row(link("/events"), g.Text("timers, segments and recoveries from now on, as lines of JSON")))
+		if c.serves(servePprof) {
+			rows = append(rows, row(link("/debug/pprof/"), g.Text("profiles of this process")))
+		}
 	} else {
 		rows = append(rows, row(h.A(h.Href("/bytes/1000000"), g.Text("/bytes/N")), g.Text("N bytes, always the same")))
-		for _, p := range []struct {
-			port int
-			what string
-		}{{EchoPort, "echo"}, {DiscardPort, "discard"}, {ChargenPort, "chargen"}} {
-			rows = append(rows, row(g.Textf("port %d", p.port), g.Text(p.what)))
+		for _, s := range servicePorts {
+			if name := strings.ToLower(s.name); s.port != HTTPPort && c.serves(name) {
+				rows = append(rows, row(g.Textf("port %d", s.port), g.Text(name)))
+			}
 		}
 	}
 	for _, f := range r.Forwards {
+		if !open {
+			break
+		}
 		rows = append(rows, row(g.Text(joined(f.Listen, ", ")), g.Textf("%v: connects to %v", f.Kind, f.To)))
 	}
 	return h.Doctype(h.HTML(h.Lang("en"),
@@ -69,7 +79,7 @@ func page(r *Report, isStatus bool) g.Node {
 			h.P(g.Textf("This host is %s, and the kernel at the other end of the link %s.", joined(addrs(r.Addrs), " and "), joined(addrs(r.HostAddrs), " and "))),
 			h.P(g.Textf("%v.", r.TCP)),
 			g.Iff(r.Link != nil, func() g.Node { return h.P(g.Textf("Emulated %v.", r.Link)) }),
-			h.P(g.Text("Connections now: "+strings.Join(states, ", "))),
+			g.If(open, h.P(g.Text("Connections now: "+strings.Join(states, ", ")))),
 			h.Table(h.Tr(h.Th(g.Text("where")), h.Th(g.Text("what"))), rows),
 		),
 	))
@@ -110,7 +120,9 @@ func (s *Host) serveInfo(w http.ResponseWriter, r *http.Request) {
 func newWeb(s *Host) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.servePage)
-	mux.HandleFunc("GET /info", s.serveInfo)
+	if s.config.serves(serveInfo) {
+		mux.Handle("GET /info", checkHost(http.HandlerFunc(s.serveInfo)))
+	}
 	mux.HandleFunc("GET /bytes/{n}", func(w http.ResponseWriter, r *http.Request) {
 		n, err := strconv.ParseInt(r.PathValue("n"), 10, 64)
 		if err != nil || n < 0 || n > maxBytes {

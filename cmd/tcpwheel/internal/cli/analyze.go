@@ -166,7 +166,7 @@ func (a *analysis) run(cmd *cobra.Command, args []string) error {
 		}
 		lost := turn.done(func() {
 			if wrong != nil && failed != nil {
-				fmt.Fprintf(a.stderr, "tcpwheel: error: %v\n", failed)
+				fmt.Fprintf(a.stderr, "tcpwheel: error: %s\n", errorText(failed))
 			}
 			failed = cmp.Or(wrong, failed)
 		})
@@ -240,7 +240,7 @@ func (a *analysis) file(cmd *cobra.Command, o *captureFile) error {
 		return err
 	}
 	if s.cut = errors.Is(err, capture.ErrCutShort); s.cut {
-		fmt.Fprintf(cmd.ErrOrStderr(), "tcpwheel: %v; what comes before was analysed\n", err)
+		fmt.Fprintf(cmd.ErrOrStderr(), "tcpwheel: %s; what comes before was analysed\n", errorText(err))
 		err = nil
 	}
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 
 // print writes the answer in two sentences, one table, and with --details everything else.
 func (s *summary) print(b *strings.Builder) {
-	fmt.Fprintf(b, "%s: %s in %s, %s with %s\n", s.file, quantity.Count(s.stats.TCP, "TCP packet"), track.SpanText(s.stats.Last.Sub(s.stats.First)),
+	fmt.Fprintf(b, "%s: %s in %s, %s with %s\n", quantity.Printable(s.file), quantity.Count(s.stats.TCP, "TCP packet"), track.SpanText(s.stats.Last.Sub(s.stats.First)),
 		quantity.Count(s.losses.Conns, "connection"), byteText(s.bytes))
 	switch {
 	case s.losses.Conns == 0 && s.stats.TCP > 0:

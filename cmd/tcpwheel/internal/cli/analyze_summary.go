@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"tcpwheel/internal/quantity"
 	"tcpwheel/internal/record"
 	"tcpwheel/pcaps/capture"
 	pages "tcpwheel/pcaps/report"
@@ -224,7 +225,7 @@ type fileRecord struct {
 // write prints the rest of the output.
 func (s *summary) write() error {
 	if (s.a.asCSV || s.a.asJSON) && s.losses.Conns == 0 && s.seen > 0 {
-		fmt.Fprintf(s.a.stderr, "tcpwheel: analyze: %s: %s\n", s.file, s.a.filter.unmatched())
+		fmt.Fprintf(s.a.stderr, "tcpwheel: analyze: %s: %s\n", quantity.Printable(s.file), s.a.filter.unmatched())
 	}
 	switch {
 	case s.a.asCSV:

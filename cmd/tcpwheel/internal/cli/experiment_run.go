@@ -241,7 +241,8 @@ func canMake(dir string) error {
 	return os.Remove(part)
 }
 
-// runCells runs the cells, and shows the progress on a terminal.
+// runCells runs the cells, and shows the progress on a terminal. If it is interrupted, it leaves
+// cells that take longer than leaveAfter behind.
 func runCells(cmd *cobra.Command, jobs []*experiments.Job, kept *experiments.Journal, workers int) (experiments.Results, error) {
 	var (
 		mu   sync.Mutex
@@ -256,12 +257,35 @@ func runCells(cmd *cobra.Command, jobs []*experiments.Job, kept *experiments.Jou
 		return progressText(part, time.Since(begun), last)
 	})
 	defer line.stop()
-	return experiments.Run(cmd.Context(), jobs, kept, workers, func(done, total float64, study, cell string) {
-		mu.Lock()
-		defer mu.Unlock()
-		last, part = study+": "+cell, done/total
-	})
+	type outcome struct {
+		results experiments.Results
+		err     error
+	}
+	end := make(chan outcome, 1)
+	go func() {
+		r, err := experiments.Run(cmd.Context(), jobs, kept, workers, func(done, total float64, study, cell string) {
+			mu.Lock()
+			defer mu.Unlock()
+			last, part = study+": "+cell, done/total
+		})
+		end <- outcome{r, err}
+	}()
+	select {
+	case o := <-end:
+		return o.results, o.err
+	case <-cmd.Context().Done():
+	}
+	select {
+	case o := <-end:
+		return o.results, o.err
+	case <-time.After(leaveAfter):
+		return nil, cmd.Context().Err()
+	}
 }
+
+// leaveAfter is how long an interrupted run waits for its cells. Some take seconds of computation,
+// which end with the process.
+const leaveAfter = 200 * time.Millisecond
 
 // progressText shows the finished part, the time left and the last cell.
 func progressText(part float64, spent time.Duration, last string) string {

@@ -3,12 +3,16 @@ package cli
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"tcpwheel/experiments"
 )
@@ -86,5 +90,32 @@ func TestLiveIsNotExact(t *testing.T) {
 	}
 	if m := out.Claims[0].Measured; m.Interval() != "" || m.String() != "3.25 ns" {
 		t.Errorf("measured %q, interval %q, want no interval", m, m.Interval())
+	}
+}
+
+// TestInterruptedRun interrupts a cell that computes on, and one that ends in time.
+func TestInterruptedRun(t *testing.T) {
+	for spent, want := range map[time.Duration]time.Duration{4 * time.Second: leaveAfter, leaveAfter / 2: leaveAfter / 2} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, interrupt := context.WithCancel(t.Context())
+			cell := func(ctx context.Context) (json.RawMessage, error) {
+				<-ctx.Done()
+				time.Sleep(spent)
+				return json.RawMessage("1"), nil
+			}
+			jobs := []*experiments.Job{{Study: &experiments.Study{Name: "slow"}, Cells: []experiments.Work{{Name: "cell", Cost: 1, Run: cell}}}}
+			cmd := &cobra.Command{}
+			cmd.SetContext(ctx)
+			cmd.SetErr(io.Discard)
+			time.AfterFunc(time.Second, interrupt)
+			begun := time.Now()
+			if _, err := runCells(cmd, jobs, nil, 1); !errors.Is(err, context.Canceled) {
+				t.Errorf("the run ends with %v", err)
+			}
+			if took := time.Since(begun) - time.Second; took != want {
+				t.Errorf("it ends %v after the interrupt, want %v", took, want)
+			}
+			time.Sleep(spent) // until the cell has ended, too
+		})
 	}
 }

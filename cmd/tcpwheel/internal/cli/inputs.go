@@ -236,11 +236,11 @@ func (c *notCaptures) has(o *captureFile, err error) bool {
 func (c *notCaptures) end(w io.Writer, files int) error {
 	switch {
 	case c.n > 0 && c.n == files:
-		return fmt.Errorf("no capture in %s, such as %s", quantity.Count(files, "file"), c.first)
+		return fmt.Errorf("no capture in %s, such as %s", quantity.Count(files, "file"), quantity.Printable(c.first))
 	case c.n == 1:
-		fmt.Fprintf(w, "tcpwheel: left out %s, which is no capture\n", c.first)
+		fmt.Fprintf(w, "tcpwheel: left out %s, which is no capture\n", quantity.Printable(c.first))
 	case c.n > 1:
-		fmt.Fprintf(w, "tcpwheel: left out %d files that are no captures, such as %s\n", c.n, c.first)
+		fmt.Fprintf(w, "tcpwheel: left out %d files that are no captures, such as %s\n", c.n, quantity.Printable(c.first))
 	}
 	return nil
 }

@@ -2,10 +2,12 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -14,6 +16,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"tcpwheel/internal/quantity"
 )
 
 // Exit statuses.
@@ -40,7 +44,31 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), endingSignals()...)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal kills the process
-	return report(stderr, newRoot(args, stdin, stdout, stderr).ExecuteContext(ctx))
+	var help checkedWriter
+	if asksForHelp(args) { // else a terminal stays one
+		help.w, stdout = stdout, &help
+	}
+	return report(stderr, cmp.Or(newRoot(args, stdin, stdout, stderr).ExecuteContext(ctx), help.err))
+}
+
+// asksForHelp reports whether the arguments before "--" ask for help.
+func asksForHelp(args []string) bool {
+	if end := slices.Index(args, "--"); end >= 0 {
+		args = args[:end]
+	}
+	return len(args) > 0 && args[0] == "help" || slices.Contains(args, "--help") || slices.Contains(args, "-h")
+}
+
+// checkedWriter keeps the first error of a writer: cobra prints help without looking at errors.
+type checkedWriter struct {
+	w   io.Writer
+	err error
+}
+
+func (c *checkedWriter) Write(b []byte) (int, error) {
+	n, err := c.w.Write(b)
+	c.err = cmp.Or(c.err, err)
+	return n, err
 }
 
 // usageError is the caller's mistake, found before anything ran.
@@ -90,7 +118,7 @@ func report(stderr io.Writer, err error) int {
 	if errors.Is(err, context.Canceled) {
 		err = errors.New("interrupted")
 	}
-	fmt.Fprintf(stderr, "tcpwheel: error: %v\n", err)
+	fmt.Fprintf(stderr, "tcpwheel: error: %s\n", errorText(err))
 	var (
 		u *usageError
 		v *violation
@@ -116,6 +144,19 @@ func report(stderr io.Writer, err error) int {
 		fmt.Fprintf(stderr, "tcpwheel: hint: %s\n", didYouMean(likely))
 	}
 	return exitFailed
+}
+
+// errorText is the text of an error without control characters other than its own ends of lines.
+func errorText(err error) string {
+	text := err.Error()
+	if p := (*fs.PathError)(nil); errors.As(err, &p) && p.Path != "" {
+		text = strings.ReplaceAll(text, p.Path, quantity.Printable(p.Path))
+	}
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = quantity.Printable(line)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // didYouMean is a hint.

@@ -42,7 +42,7 @@ func (r *replaying) run(cmd *cobra.Command, args []string) error {
 			continue
 		}
 		if err != nil && failed != nil {
-			fmt.Fprintf(r.stderr, "tcpwheel: error: %v\n", failed)
+			fmt.Fprintf(r.stderr, "tcpwheel: error: %s\n", errorText(failed))
 		}
 		if err != nil {
 			failed = err
@@ -59,7 +59,7 @@ func (r *replaying) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if err != nil {
-		fmt.Fprintf(r.stderr, "tcpwheel: error: %v\n", err)
+		fmt.Fprintf(r.stderr, "tcpwheel: error: %s\n", errorText(err))
 	}
 	return failed
 }
@@ -107,7 +107,7 @@ func (r *replaying) file(cmd *cobra.Command, o *captureFile) error {
 		fmt.Fprintf(r.stderr, "tcpwheel: %v\n%s", err, p.Stack)
 	}
 	if errors.Is(err, capture.ErrCutShort) {
-		fmt.Fprintf(r.stderr, "tcpwheel: %v; what comes before was replayed\n", err)
+		fmt.Fprintf(r.stderr, "tcpwheel: %s; what comes before was replayed\n", errorText(err))
 		return nil
 	}
 	return err
@@ -152,7 +152,7 @@ func (r *replaying) read(cmd *cobra.Command, o *captureFile) (err error) {
 		x.SetTimers(&hosts)
 	}
 	if n := rec.Evicted(); n > 0 {
-		fmt.Fprintf(r.stderr, "tcpwheel: %s: %s left out to bound memory, see --max-conns\n", shown, quantity.Count(n, "connection"))
+		fmt.Fprintf(r.stderr, "tcpwheel: %s: %s left out to bound memory, see --max-conns\n", quantity.Printable(shown), quantity.Count(n, "connection"))
 	}
 	wrong := r.replay(cmd.Context(), shown, r.results[before:])
 	r.results = slices.DeleteFunc(r.results, func(x *replay.Result) bool {

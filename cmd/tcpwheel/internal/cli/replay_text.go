@@ -123,7 +123,7 @@ func namesOf(b *strings.Builder, results []*replay.Result) func(*replay.Result) 
 		return func(x *replay.Result) string { return strconv.Itoa(x.ID) }
 	}
 	for i, file := range files {
-		fmt.Fprintf(b, "%5s %s\n", fmt.Sprintf("%d:", i+1), file)
+		fmt.Fprintf(b, "%5s %s\n", fmt.Sprintf("%d:", i+1), quantity.Printable(file))
 	}
 	b.WriteByte('\n')
 	return func(x *replay.Result) string { return fmt.Sprintf("%d:%d", numbers[x.File], x.ID) }

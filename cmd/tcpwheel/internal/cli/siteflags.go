@@ -32,6 +32,7 @@ func (f *siteFlags) registerStack(cmd *cobra.Command, c *up.Config) {
 	fs.IntVar(&c.MTU, "mtu", 0, "MTU of the device (default: the kernel's)")
 	fs.StringVar(&c.TCP, "tcp", up.Ours, "TCP of the stack: ours or gvisor")
 	fs.StringVar(&c.Policy, "policy", "", "timer policy of our TCP with settings, as linux@1ms+pacing (tcpwheel help policies)")
+	fs.StringSliceVar(&c.Serve, "serve", up.DefaultServices(), "services: of these, info and pprof, or none")
 	quantityFlag(fs, &c.KeepAlive, up.ParseKeepAlive, "times", "keepalive", "", "IDLE,INTERVAL,COUNT, as 10s,1s,3 (default off)")
 	fs.StringVar(&c.Capture, "pcap", "", "pcapng file of the stack's packets; - is stdout")
 	quantityFlag(fs, &c.CaptureLimits.FileBytes, quantity.ParseSize, "size", "pcap-size", "", "bytes of a file, as 100MB (default no limit)")

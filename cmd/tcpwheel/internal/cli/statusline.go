@@ -6,6 +6,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"tcpwheel/internal/quantity"
 )
 
 // statusEvery is the update interval of a status line.
@@ -53,7 +55,7 @@ const statusColumns = 79
 func (s *statusLine) show(line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	text := []rune(line)
+	text := []rune(quantity.Printable(line))
 	text = text[:min(len(text), statusColumns)]
 	fmt.Fprintf(s.w, "\r%-*s", s.shown, string(text))
 	s.shown = len(text)

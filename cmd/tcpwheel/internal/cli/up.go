@@ -33,15 +33,15 @@ func newUp() *cobra.Command {
 			"with its addresses and routes. It needs root, or CAP_NET_ADMIN.\n\n" +
 			"Each address of the stack answers pings, and serves echo at port 7 (TCP and\n" +
 			"UDP), discard at 9, chargen at 19, and HTTP at 80: /bytes/N returns N fixed\n" +
-			"bytes, /info the stack's state as JSON.\n" +
+			"bytes. --serve names other services: with info that HTTP server has /info, the\n" +
+			"stack's state, and with pprof the status server has profiles of this process.\n" +
 			"--status serves that state outside of the link, on an address of this machine:\n\n" +
 			"  /              a page: the timing wheel, the packets, recoveries, connections\n" +
 			"  /info          a summary; ?connections=established&limit=20 adds connections\n" +
 			"  /metrics       for Prometheus, with histograms of recovery times and of the\n" +
 			"                 lateness of timers\n" +
 			"  /events        timers, segments and recoveries from now on, as lines of JSON;\n" +
-			"                 --trace writes them to a file\n" +
-			"  /debug/pprof/  profiles of this process\n\n" +
+			"                 --trace writes them to a file\n\n" +
 			"Other programs reach the stack through forwarded ports, as with ssh -R and -L.\n" +
 			"Put IPv6 addresses in []. Both flags may be repeated:\n\n" +
 			"  --expose [ADDR:]PORT:HOST:HOSTPORT\n" +

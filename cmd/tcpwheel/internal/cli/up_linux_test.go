@@ -336,7 +336,8 @@ func TestUpWithCurl(t *testing.T) {
 	}
 	for _, whose := range []string{up.Ours, up.GVisor} {
 		t.Run("tcp="+whose, func(t *testing.T) {
-			u := startUp(t, "--tcp", whose, "--expose", "8080:"+l.Addr().String(), "--forward", "0:10.7.0.1:8080", "--forward", "0:[fd07::1]:8080")
+			u := startUp(t, "--tcp", whose, "--expose", "8080:"+l.Addr().String(), "--forward", "0:10.7.0.1:8080", "--forward", "0:[fd07::1]:8080",
+				"--serve", "http,info")
 			u.await("up0: kernel")
 			if err := u.ns.Do(func() error {
 				l, err := net.Listen("tcp", ":8080")

@@ -123,8 +123,19 @@ func (h *hub) leave(wake chan struct{}) {
 	}
 }
 
-// frames streams frames as server-sent events.
+// isOwnPage reports whether a request, whose Host was checked, comes from this server's page or from
+// no page. Another page could not read a stream, but it could take the places of all viewers.
+func isOwnPage(r *http.Request) bool {
+	origin, site := r.Header.Get("Origin"), r.Header.Get("Sec-Fetch-Site")
+	return (origin == "" || origin == "http://"+r.Host) && (site == "" || site == "none" || site == "same-origin")
+}
+
+// frames streams frames as server-sent events, to pages of this server.
 func (h *hub) frames(w http.ResponseWriter, r *http.Request) {
+	if !isOwnPage(r) {
+		http.Error(w, "a page of another site", http.StatusForbidden)
+		return
+	}
 	wake, ok := h.enter()
 	if !ok {
 		http.Error(w, "too many viewers", http.StatusServiceUnavailable)

@@ -89,6 +89,34 @@ func TestControlsAreForTheOwner(t *testing.T) {
 	}
 }
 
+// TestStreamsAreForOwnPages refuses the frames to pages of other sites and ports.
+func TestStreamsAreForOwnPages(t *testing.T) {
+	s := newServer(t)
+	for _, c := range []struct {
+		header []string
+		want   int
+	}{
+		{nil, 200}, // curl
+		{[]string{"Origin", "http://127.0.0.1:7070", "Sec-Fetch-Site", "same-origin"}, 200},
+		{[]string{"Sec-Fetch-Site", "same-origin"}, 200},
+		{[]string{"Origin", "http://127.0.0.1:8000", "Sec-Fetch-Site", "same-site"}, 403},
+		{[]string{"Origin", "http://example.org"}, 403},
+		{[]string{"Origin", "null"}, 403},
+		{[]string{"Sec-Fetch-Site", "same-site"}, 403}, // as an image
+	} {
+		ctx, leave := context.WithCancel(t.Context())
+		r, w := httptest.NewRequestWithContext(ctx, "GET", "/frames", nil), httptest.NewRecorder()
+		leave() // once it has entered
+		r.Host = "127.0.0.1:7070"
+		for i := 0; i < len(c.header); i += 2 {
+			r.Header.Set(c.header[i], c.header[i+1])
+		}
+		if s.Handler().ServeHTTP(w, r); w.Code != c.want {
+			t.Errorf("%q: status %d, want %d", c.header, w.Code, c.want)
+		}
+	}
+}
+
 // TestControlsSayWhatIsWrong sends controls that cannot be carried out.
 func TestControlsSayWhatIsWrong(t *testing.T) {
 	s := newServer(t)
