@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"net/netip"
+	"slices"
 	"time"
 
 	"tcpwheel/pcaps/track"
@@ -187,8 +188,14 @@ func (s *Summary) addAll(r *Result, choice int, rate float64, saved *savings) {
 			s.FilledIn++
 		}
 	}
-	if len(conn) > 0 {
-		saved.conns = append(saved.conns, conn)
+	if len(conn) == 0 {
+		return
+	}
+	saved.conns = append(saved.conns, conn)
+	if n := len(saved.files); n > 0 && saved.file == r.File {
+		saved.files[n-1] = append(saved.files[n-1], conn...)
+	} else {
+		saved.files, saved.file = append(saved.files, slices.Clone(conn)), r.File
 	}
 }
 
