@@ -41,8 +41,7 @@ func TestNotInOrder(t *testing.T) {
 				l.send(p.at+1, false, 1, 0, end)
 			}
 			c := l.done(1)[0]
-			var all Losses
-			all.AddAll(c)
+			all := lossesOf(c)
 			text := strings.Join(all.Sentences(), " ")
 			if c.Unordered != test.unordered || len(c.Flows[0].Episodes) != test.episodes || strings.Contains(text, "not in order") != test.unordered {
 				t.Errorf("unordered %v, %d episodes, want %v, %d: %s", c.Unordered, len(c.Flows[0].Episodes), test.unordered, test.episodes, text)
