@@ -407,7 +407,7 @@ func TestDamages(t *testing.T) {
 	check("samples")
 	simulatedCaptures(9, 1_000_000, func(name string, all []*packet) { add(name, all, 1500) })
 	check("simulator, long")
-	eachPublic(t, func(name string, r *capture.Reader) { add(name, readAll(r), 1500) })
+	eachPublic(t, publicSets, func(name string, r *capture.Reader) { add(name, readAll(r), 1500) })
 	check("public")
 }
 

@@ -11,7 +11,9 @@ import (
 
 // savings is what a policy saves, and what the capture does not show of that.
 type savings struct {
-	conns [][]saving                     // by connection, of each loss
+	files [][]saving                     // by capture, of each loss
+	conns [][]saving                     // the same by connection
+	file  string                         // of the last of files
 	waits map[netip.Addr][]time.Duration // for ticks, by host
 	tick  time.Duration
 	again []lostAgain
@@ -71,29 +73,17 @@ func (s *savings) add(r *Result, loss, choice int, rec *Recovery, rate float64) 
 const LeastLosses = 5
 
 const (
-	fewestConns = 5      // below, losses are drawn for the interval, and not connections
+	fewestUnits = 5      // below, smaller ones are drawn for the interval
 	resamples   = 10_000 // draws for an interval
 	phases      = 200    // of ticks
 )
 
-// interval returns the bounds of 99 % of the sum of what is saved. It draws connections again and
-// again with replacement, as losses of one connection are not independent; or losses, if there are
-// few connections. With each it draws the key that the fates follow, and for each draw where the
+// interval returns the bounds of 99 % of the sum of what is saved. It draws units again and again
+// with replacement. With each it draws the key that the fates follow, and for each draw where the
 // ticks of each host are, which moves all waits for them together. For the lower bound it draws as
 // well which repairs are lost again; seen is that bound without these.
 func (s *savings) interval() (low, seen, high time.Duration, ok bool) {
-	var sums []saving
-	for _, c := range s.conns {
-		if len(s.conns) < fewestConns {
-			sums = append(sums, c...)
-			continue
-		}
-		var sum saving
-		for i := range c {
-			sum.add(&c[i])
-		}
-		sums = append(sums, sum)
-	}
+	sums := s.units()
 	if len(sums) < LeastLosses {
 		return 0, 0, 0, false
 	}
@@ -116,6 +106,25 @@ func (s *savings) interval() (low, seen, high time.Duration, ok bool) {
 	}
 	const outside = resamples / 200
 	return again[outside], least[outside], most[resamples-1-outside], true
+}
+
+// units returns what is drawn for the interval: what captures save, as connections on one path are
+// not independent, nor are losses of one connection. It is connections if there are few captures, and
+// losses if there are few connections.
+func (s *savings) units() (sums []saving) {
+	for _, groups := range [][][]saving{s.files, s.conns} {
+		if len(groups) < fewestUnits {
+			continue
+		}
+		sums = make([]saving, len(groups))
+		for i := range groups {
+			for k := range groups[i] {
+				sums[i].add(&groups[i][k])
+			}
+		}
+		return sums
+	}
+	return slices.Concat(s.conns...)
 }
 
 // draw returns the sums of as many of sums, drawn with replacement, each by a key.

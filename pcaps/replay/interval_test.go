@@ -127,3 +127,25 @@ func TestInterval(t *testing.T) {
 		}
 	}
 }
+
+// TestUnits: captures are drawn, or connections if there are few captures, or losses.
+func TestUnits(t *testing.T) {
+	for _, test := range []struct{ files, conns, losses, want int }{{6, 2, 2, 6}, {3, 2, 2, 6}, {2, 2, 2, 8}, {1, 1, 3, 3}} {
+		var s savings
+		for range test.files {
+			var file []saving
+			for range test.conns {
+				conn := slices.Repeat([]saving{always(time.Second)}, test.losses)
+				s.conns, file = append(s.conns, conn), append(file, conn...)
+			}
+			s.files = append(s.files, file)
+		}
+		units, sum := s.units(), saving{}
+		for i := range units {
+			sum.add(&units[i])
+		}
+		if all := test.files * test.conns * test.losses; len(units) != test.want || sum.least[ByRange] != time.Duration(all)*time.Second {
+			t.Errorf("%+v: %d units that save %v, want %d that save %d s", test, len(units), sum.least[ByRange], test.want, all)
+		}
+	}
+}

@@ -3,8 +3,8 @@ package replay
 import (
 	"fmt"
 	"iter"
-	"math"
 	"net/netip"
+	"slices"
 	"time"
 
 	"tcpwheel/pcaps/track"
@@ -17,7 +17,7 @@ const (
 	CannotTell   Effect = "cannot tell"
 	Saves        Effect = "saves"
 	Costs        Effect = "costs"
-	NoDifference Effect = "no effect"
+	NoDifference Effect = "no effect" // none that matters, see Summary.Matters
 )
 
 // String returns the verdict in words.
@@ -44,7 +44,7 @@ type Summary struct {
 	OracleError time.Duration
 
 	Effect Effect
-	Why    string // it cannot tell
+	Why    string // it cannot tell: what it lacks
 
 	// What is left out of the ones that passed the gate, by range.
 	NotRepaired, FilledIn, Early, Unknown int
@@ -188,8 +188,14 @@ func (s *Summary) addAll(r *Result, choice int, rate float64, saved *savings) {
 			s.FilledIn++
 		}
 	}
-	if len(conn) > 0 {
-		saved.conns = append(saved.conns, conn)
+	if len(conn) == 0 {
+		return
+	}
+	saved.conns = append(saved.conns, conn)
+	if n := len(saved.files); n > 0 && saved.file == r.File {
+		saved.files[n-1] = append(saved.files[n-1], conn...)
+	} else {
+		saved.files, saved.file = append(saved.files, slices.Clone(conn)), r.File
 	}
 }
 
@@ -218,8 +224,8 @@ func (s *Summary) quantiles() {
 }
 
 const (
-	// negligible is the part of the oracle's recovery times that makes no difference.
-	negligible = 0.01
+	// negligible is how much of a loss's recovery time makes no difference, whatever its part.
+	negligible = time.Millisecond
 
 	// inexact is the part by which a replay may be wrong: under other timers a loss meets another
 	// window and other packets in flight.
@@ -233,15 +239,21 @@ const mostEarly = 4
 // notShown is why nothing is known of repairs by other packets than the captured ones.
 const notShown = "the capture does not show whether retransmissions at other times would arrive"
 
+// Matters returns the least change of the oracle's recovery times that matters: the part by which
+// a replay may be wrong, or a millisecond for each loss.
+func (s *Summary) Matters() time.Duration {
+	return max(time.Duration(inexact*float64(s.Of[ByRange])), time.Duration(s.N)*negligible)
+}
+
 // judge finds the verdict. A policy saves, or costs, if the interval of what it saves is above, or
-// below, 0 by more than the oracle and the replay may be wrong by, and all keys agree on that.
+// below, 0 by more than the oracle and the replay may be wrong by, and all keys agree on that. It
+// makes no difference if the interval, what it saves by each key, and the oracle's error lie within
+// what matters.
 func (s *Summary) judge() {
-	saved := s.Saved[ByRange]
-	small := func(d, of time.Duration) bool { return math.Abs(float64(d)) <= negligible*float64(of) }
-	same := small(s.seen, s.Of[ByRange]) && small(s.High, s.Of[ByRange])
-	agree := true
+	saved, matters := s.Saved[ByRange], s.Matters()
+	same, agree := max(s.Low.Abs(), s.High.Abs(), s.OracleError) <= matters, true
 	for k := range s.Saved {
-		same = same && small(s.Saved[k], s.Of[k])
+		same = same && s.Saved[k].Abs() <= matters
 		agree = agree && s.Of[k] > 0 && (s.Saved[k] > 0) == (saved > 0) && s.Saved[k] != 0
 	}
 	margin := s.OracleError + time.Duration(inexact*float64(s.Of[ByRange]))
@@ -263,8 +275,15 @@ func (s *Summary) judge() {
 		s.Effect = NoDifference
 	case s.Low <= 0 && s.High >= 0:
 		s.Why = fmt.Sprintf("its interval, %s to %s, includes 0", track.SpanText(s.Low), track.SpanText(s.High))
-		if s.seen > margin {
+		switch {
+		case s.seen > margin:
 			s.Why += ", as retransmissions may be lost where nothing was captured"
+		case !agree:
+			s.Why += ": " + notShown
+		case s.OracleError > matters:
+			s.Why += ": the replay of the captured timers may be off by " + track.SpanText(s.OracleError)
+		default:
+			s.Why += ": more losses would narrow it"
 		}
 	case !agree:
 		s.Why = notShown

@@ -18,6 +18,7 @@ import (
 
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sim/host"
+	"tcpwheel/netstack/tcp"
 	"tcpwheel/pcaps/capture"
 	"tcpwheel/pcaps/replay"
 	"tcpwheel/pcaps/tasks"
@@ -143,22 +144,49 @@ type verdict struct {
 	effect                replay.Effect
 	losses, compared      int           // that it rests on, and of these the ones that the policy really has
 	saved, really         time.Duration // by the replay, and over the compared losses
+	matters               time.Duration // the least change that matters
 	missing               time.Duration // what the replay saves or costs by the other losses
+	alike                 int           // of the compared ones, those that meet the same queue
+	alikeReally           time.Duration // over these
 }
 
 // mostMissing is the part of a verdict, one in so many, that may rest on losses that the policy
 // really lacks. Beyond that the truth is not known.
 const mostMissing = 5
 
-// known reports whether there is a verdict of saving or costing, and the truth is known.
+// known reports whether there is a verdict, and the truth is known. That nothing changes by more
+// than a few percent is known of losses that meet the same queue: it is not the timers that
+// lengthen or shorten the round trip of a repair.
 func (v *verdict) known() bool {
-	return (v.effect == replay.Saves || v.effect == replay.Costs) && (v.losses-v.compared)*mostMissing <= v.losses &&
-		v.missing*mostMissing <= v.saved.Abs()
+	compared, of := v.compared, v.saved.Abs()
+	if v.effect == replay.NoDifference {
+		compared, of = v.alike, v.matters
+	}
+	return v.effect != replay.CannotTell && (v.losses-compared)*mostMissing <= v.losses && v.missing*mostMissing <= of
 }
 
-// wrong reports whether the truth has the other sign than the verdict.
+// wrong reports whether the truth has the other sign than the verdict, or matters and the verdict is
+// that it does not.
 func (v *verdict) wrong() bool {
-	return v.known() && (v.effect == replay.Saves && v.really < 0 || v.effect == replay.Costs && v.really > 0)
+	switch {
+	case !v.known():
+		return false
+	case v.effect == replay.NoDifference:
+		return v.alikeReally.Abs() > v.matters
+	}
+	return v.effect == replay.Saves && v.really < 0 || v.effect == replay.Costs && v.really > 0
+}
+
+// logAnswers logs how many policies have an answer, of those under which losses enough for one count.
+func (o *outcome) logAnswers(t *testing.T) {
+	enough, by := 0, map[replay.Effect]int{}
+	for _, v := range o.verdicts {
+		if v.losses >= replay.LeastLosses {
+			enough++
+			by[v.effect]++
+		}
+	}
+	t.Logf("of %d policies with %d losses or more, %d have an answer: %v", enough, replay.LeastLosses, enough-by[replay.CannotTell], by)
 }
 
 // count counts the verdicts whose truth is known, and logs the false ones.
@@ -317,6 +345,7 @@ func (t *trial) judge(o *outcome, study *replay.Study, point truthtest.Point, da
 	for choice, sum := range study.Summarize(results) {
 		v := verdict{
 			trial: t.String(), damage: damage, policy: sum.Policy, point: point, effect: sum.Effect, losses: sum.N, saved: sum.Saved[replay.ByRange],
+			matters: sum.Matters(),
 		}
 		for i := range twins {
 			x := twins[i].result
@@ -325,9 +354,13 @@ func (t *trial) judge(o *outcome, study *replay.Study, point truthtest.Point, da
 				if !ok {
 					continue
 				}
-				if was, is, ok := twins[i].really(loss, choice); ok {
+				if was, is, alike, ok := twins[i].really(loss, choice); ok {
 					v.compared++
 					v.really += was - is
+					if alike {
+						v.alike++
+						v.alikeReally += was - is
+					}
 				} else {
 					v.missing += (x.Oracle[loss].TRec - y.TRec).Abs()
 				}
@@ -337,39 +370,49 @@ func (t *trial) judge(o *outcome, study *replay.Study, point truthtest.Point, da
 	}
 }
 
-// really returns the true recovery times of a loss: captured, and under a choice.
-func (t *twin) really(loss, choice int) (was, is time.Duration, ok bool) {
+// really returns the true recovery times of a loss: captured, and under a choice. They are alike if
+// the packets before it took as long, within a millisecond or a twentieth.
+func (t *twin) really(loss, choice int) (was, is time.Duration, alike, ok bool) {
 	l := &t.result.Captured.Losses[loss]
 	from := t.result.Client
 	if l.Flow == 1 {
 		from = t.result.Server
 	}
 	if l.Try != 1 || t.captured.Src.Addr() != from.Addr() {
-		return 0, 0, false
+		return 0, 0, false, false
 	}
 	start, end := l.Start+uint64(t.place), l.End+uint64(t.place)
-	was, known := recovery(t.captured, start, end)
-	is, ok = recovery(t.under[choice], start, end)
-	return was, is, known && ok
+	was, before, known := recovery(t.captured, start, end)
+	is, other, ok := recovery(t.under[choice], start, end)
+	return was, is, (before - other).Abs() <= max(time.Millisecond, before/20), known && ok
 }
 
 // recovery returns how long after their first transmission the sender had the ACK of the bytes
-// [start, end) of its stream, where the SYN is 0. ok is false if that transmission arrived, or no
-// ACK came.
-func recovery(f *truthtest.Flow, start, end uint64) (took time.Duration, ok bool) {
+// [start, end) of its stream, where the SYN is 0, and the round trip before. ok is false if that
+// transmission arrived, or no ACK came.
+func recovery(f *truthtest.Flow, start, end uint64) (took, before time.Duration, ok bool) {
 	if len(f.Sent) == 0 {
-		return 0, false
+		return 0, 0, false
+	}
+	acked := func(t truthtest.Sent, end tcp.Seq) (time.Duration, bool) {
+		k := slices.IndexFunc(f.Acks, func(a truthtest.Ack) bool { return a.At >= t.At && a.Una.AtOrAfter(end) })
+		if k < 0 {
+			return 0, false
+		}
+		return f.Acks[k].At.Sub(t.At), true
 	}
 	first, last := f.Sent[0].Seq.Add(uint32(start)), f.Sent[0].Seq.Add(uint32(end))
 	i := slices.IndexFunc(f.Sent, func(t truthtest.Sent) bool { return t.Seq.AtOrBefore(first) && t.End.After(first) })
 	if i < 0 || f.Sent[i].Arrived {
-		return 0, false
+		return 0, 0, false
 	}
-	k := slices.IndexFunc(f.Acks, func(a truthtest.Ack) bool { return a.Una.AtOrAfter(last) })
-	if k < 0 {
-		return 0, false
+	for k := i - 1; k >= 0 && k > i-8; k-- { // those behind a hole wait for it
+		if rtt, ok := acked(f.Sent[k], f.Sent[k].End); ok && f.Sent[k].Arrived && (before == 0 || rtt < before) {
+			before = rtt
+		}
 	}
-	return f.Acks[k].At.Sub(f.Sent[i].At), true
+	took, ok = acked(f.Sent[i], last)
+	return took, before, ok
 }
 
 // judgeTrials runs trials on all processors.
@@ -410,6 +453,7 @@ func TestFalseVerdicts(t *testing.T) {
 	plan := some(trials(seeds, first), every)
 	o := judgeTrials(t, plan)
 	o.wantGate(t, 50, [truthtest.Points]float64{90, 80, 65})
+	o.logAnswers(t)
 	wrong, known := o.count(t)
 	t.Logf("%d trials: %d of %d verdicts are false", len(plan), wrong, known)
 	if known < 10 || wrong > 1 && wrong*100 > known {
@@ -418,11 +462,20 @@ func TestFalseVerdicts(t *testing.T) {
 }
 
 // TestPublicGate: on public captures the oracle repairs nearly all losses as they were repaired,
-// wherever the capture was made.
+// wherever the capture was made. It logs how many policies have an answer.
 func TestPublicGate(t *testing.T) {
-	var o outcome
-	study := studyOf()
-	eachPublic(t, func(name string, r *capture.Reader) {
+	o := replayPublic(t, publicSets...)
+	o.wantGate(t, 50, [truthtest.Points]float64{95, 95, 90})
+	o.logAnswers(t)
+	fourth := replayPublic(t, "fourth") // chosen for what was wrong in them
+	fourth.logAnswers(t)
+}
+
+// replayPublic replays the captures of sets under trialPolicies.
+func replayPublic(t *testing.T, sets ...string) (o outcome) {
+	study := studyOf(trialPolicies...)
+	eachPublic(t, sets, func(name string, r *capture.Reader) {
+		var results []*replay.Result
 		rec := replay.NewRecorder(replay.Config{Done: func(c *track.Conn, s *replay.CapturedConn, _ error) {
 			if s == nil {
 				return
@@ -433,6 +486,7 @@ func TestPublicGate(t *testing.T) {
 				return
 			}
 			o.gate(x)
+			results = append(results, x)
 		}})
 		p, err := r.Next()
 		for ; err == nil; p, err = r.Next() {
@@ -442,18 +496,24 @@ func TestPublicGate(t *testing.T) {
 		if malformed := (*capture.Error)(nil); !errors.Is(err, io.EOF) && !errors.As(err, &malformed) {
 			t.Errorf("%s: %v", name, err)
 		}
+		for _, sum := range study.Summarize(results) {
+			o.verdicts = append(o.verdicts, verdict{effect: sum.Effect, losses: sum.N})
+		}
 	})
-	o.wantGate(t, 50, [truthtest.Points]float64{95, 95, 90})
+	return o
 }
 
-// eachPublic calls use with each of the public captures, of the first three sets.
-func eachPublic(t *testing.T, use func(name string, r *capture.Reader)) {
+// publicSets are the folders of the first three sets of public captures.
+var publicSets = []string{".", "second", "third"}
+
+// eachPublic calls use with each of the public captures in sets.
+func eachPublic(t *testing.T, sets []string, use func(name string, r *capture.Reader)) {
 	t.Helper()
 	const dir = "../../../shared/captures"
 	if _, err := os.Stat(dir); err != nil {
 		t.Skip(err)
 	}
-	for _, set := range []string{".", "second", "third"} {
+	for _, set := range sets {
 		all, err := fs.ReadDir(os.DirFS(dir), set)
 		if err != nil {
 			t.Fatal(err)

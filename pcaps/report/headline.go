@@ -200,7 +200,8 @@ func verdictOn(s *replay.Summary) string {
 	case replay.Costs:
 		return fmt.Sprintf("%s would have cost %s more (%s to %s)", name, track.SpanText(-saved), track.SpanText(-s.High), track.SpanText(-s.Low))
 	case replay.NoDifference:
-		return name + " would have made no difference"
+		return fmt.Sprintf("%s would have made no difference that matters: it would have changed %s by at most %s", name,
+			track.SpanText(s.Of[replay.ByRange]), track.SpanText(s.Matters()))
 	}
 	return fmt.Sprintf("whether %s would have helped cannot be told: %s", name, s.Why)
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"tcpwheel/pcaps/replay"
 	"tcpwheel/pcaps/track"
@@ -65,6 +66,10 @@ func TestHeadlines(t *testing.T) {
 	h, _ := headlineOf(t, 16, "bernoulli:0.08", "per-segment@1ms", "bsd")
 	if len(h.Each) != 0 || !strings.HasSuffix(h.Timers, " could be replayed.") || !strings.Contains(h.Timers, "4.4BSD's timers would have cost ") {
 		t.Errorf("many losses: %q and lines %q, want a verdict on 4.4BSD and no line", h.Timers, h.Each)
+	}
+	same := replay.Summary{Policy: "per-segment@1ms", N: 20, Effect: replay.NoDifference, Of: [replay.Keys]time.Duration{8230 * time.Millisecond}}
+	if text, want := verdictOn(&same), "a timer for each segment on 1 ms ticks would have made no difference that matters: it would have changed 8.23 s by at most 412 ms"; text != want {
+		t.Errorf("%q, want %q", text, want)
 	}
 	if h = NewHeadline(&replay.Study{}, nil, nil, nil); h.Timers != "There is nothing to compare." || len(h.All()) != 2 {
 		t.Errorf("no result: %q", h.All())

@@ -188,12 +188,3 @@ func (f *Flow) Lacking() int64 {
 	}
 	return max((f.UnseenBytes+f.segmentSize()-1)/f.segmentSize(), f.other().echoes.unseen)
 }
-
-// Completeness returns the share of Src's packets that the capture has, from 0 to 1.
-func (f *Flow) Completeness() float64 {
-	n := f.Packets - f.copiesSeen
-	if n <= 0 {
-		return 0
-	}
-	return float64(n) / float64(n+f.Lacking())
-}

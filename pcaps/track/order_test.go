@@ -41,8 +41,7 @@ func TestNotInOrder(t *testing.T) {
 				l.send(p.at+1, false, 1, 0, end)
 			}
 			c := l.done(1)[0]
-			var all Losses
-			all.addAll(c)
+			all := lossesOf(c)
 			text := strings.Join(all.Sentences(), " ")
 			if c.Unordered != test.unordered || len(c.Flows[0].Episodes) != test.episodes || strings.Contains(text, "not in order") != test.unordered {
 				t.Errorf("unordered %v, %d episodes, want %v, %d: %s", c.Unordered, len(c.Flows[0].Episodes), test.unordered, test.episodes, text)
@@ -58,16 +57,6 @@ func TestYearsApart(t *testing.T) {
 		l.open(0, func(p *capture.Packet) { p.Since = since })
 		if c := l.done(1)[0]; c.Last.Sub(c.Origin) != want {
 			t.Errorf("%v behind packet 1: the last packet is at %v, want %v", since, c.Last.Sub(c.Origin), want)
-		}
-	}
-}
-
-// addAll adds a connection with its episodes.
-func (l *Losses) addAll(c *Conn) {
-	l.AddConn(c)
-	for i := range c.Flows {
-		for _, e := range c.Flows[i].Episodes {
-			l.Add(c, e)
 		}
 	}
 }

@@ -78,8 +78,7 @@ func TestUnheard(t *testing.T) {
 			}
 			l.send(9000, true, 501, 0, 1, withFlags(tcp.RST|tcp.ACK))
 			c := l.done(1)[0]
-			var all Losses
-			all.addAll(c)
+			all := lossesOf(c)
 			text := strings.Join(all.Sentences(), " ")
 			said := strings.Contains(text, "never saw the client's data: its SYN-ACK was repeated 3 times, and the client gave up with a RST after 9.00 s.")
 			if c.Outcome != test.want || said != (test.want == Unheard) || c.ResetBy != l.a || said && all.Episodes > 0 {
@@ -87,4 +86,15 @@ func TestUnheard(t *testing.T) {
 			}
 		})
 	}
+}
+
+// lossesOf returns the losses of a connection.
+func lossesOf(c *Conn) (all Losses) {
+	all.AddConn(c)
+	for i := range c.Flows {
+		for _, e := range c.Flows[i].Episodes {
+			all.Add(c, e)
+		}
+	}
+	return all
 }

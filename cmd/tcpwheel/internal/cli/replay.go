@@ -70,9 +70,11 @@ func newReplay() *cobra.Command {
 			"captured is the stack that explains the captured timers best.\n\n" +
 			"Three keys decide what becomes of a packet: the n-th transmission of bytes fares\n" +
 			"as in the capture (by range), a packet fares as what left then (by time), or the\n" +
-			"n-th packet as the n-th (by index). Sums are by range. The verdict is \"cannot\n" +
-			"tell\" unless all three keys agree, and the interval of 99 % is on one side of 0,\n" +
-			"by more than the oracle may be wrong by and 1 % of its recovery times.\n\n" +
+			"n-th packet as the n-th (by index). Sums are by range. A policy \"saves\" or\n" +
+			"\"costs\" if all three keys agree, and the interval of 99 % is on one side of 0, by\n" +
+			"more than the oracle may be wrong by and 5 % of its recovery times. It has \"no\n" +
+			"effect\" that matters if interval, keys and oracle are within 5 %, or 1 ms a loss.\n" +
+			"The verdict needs five losses; \"cannot tell\" names what it lacks.\n\n" +
 			"It exits with 0 if there was no loss, nothing to compare or some loss counts,\n" +
 			"with 1 if no connection with a loss could be replayed, and with 3 if no loss\n" +
 			"counts.\n\n" + inputHelp,
