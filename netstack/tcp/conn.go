@@ -37,8 +37,6 @@ type Conn struct {
 	state          State
 	caState        CAState
 	softErr        Error
-	tsOn           bool // timestamps
-	sackOn         bool
 	sndScale       uint8
 	synLost        bool // the timer retransmitted our SYN or SYN-ACK
 	openDeferred   bool // TCP_DEFER_ACCEPT: our SYN-ACK is acknowledged, the listener waits for data
@@ -53,7 +51,7 @@ type Conn struct {
 	unanswered     uint8 // window and keepalive probes without an answer
 	windowProbes   uint8 // window probes since the window closed
 	windowProbeOut bool  // a window probe sent the byte, or FIN, at SND.NXT
-	ipv6           bool
+	hasSent        bool  // lastSent is valid
 
 	snd      sendWindow
 	rcv      receiver
@@ -61,7 +59,7 @@ type Conn struct {
 	tsOffset uint32 // offset of the timestamp clock
 	timers   timers
 	rexmit   uint8 // of rexmitTimers, as the policy asks
-	hasSent  bool  // lastSent is valid
+	detector uint8 // of lossDetectors, as the handshake has agreed
 	sndSml   Seq   // SND.sml: the end of the last small segment (RFC 9293 §A.3), if hasSndSml
 
 	lastRecv wheel.Time // when the last acceptable segment arrived

@@ -14,7 +14,7 @@ func (c *Conn) admit(now wheel.Time, in *Inbound, a Arrival, o *Output) (fit acc
 		c.challengeSYN(now, o) // whatever its timestamp is
 		return fit, false
 	}
-	if c.tsOn && !c.passesPAWS(now, h, a, o) {
+	if c.rcv.tsOn && !c.passesPAWS(now, h, a, o) {
 		return fit, false
 	}
 

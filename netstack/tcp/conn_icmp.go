@@ -90,7 +90,7 @@ func (c *Conn) tooBig(now wheel.Time, m ICMPError, o *Output) {
 	if !c.state.synchronized() {
 		return // a SYN always fits, and its MSS option describes our receive side (RFC 9293 §3.7.2)
 	}
-	if c.ipv6 && m.MTU < minMTU6 {
+	if c.ipHeaderLen == ipv6HeaderLen && m.MTU < minMTU6 {
 		// RFC 8201 §4: "If a node receives a Packet Too Big message reporting a next-hop MTU that
 		// is less than the IPv6 minimum link MTU, it must discard it."
 		return

@@ -25,7 +25,7 @@ func (c *Conn) Info(now wheel.Time) Info {
 		SndMSS: c.mss, RcvMSS: c.recvMSS(), AdvMSS: uint32(c.announcedMSS()),
 		PMTU: c.mtu, SndWnd: c.snd.Wnd, SndWScale: c.sndScale, RcvWScale: c.rcv.win.scale,
 
-		Timestamps: c.tsOn, SACK: c.sackOn, WScale: c.wsOn, ECN: c.ecn.On(),
+		Timestamps: c.rcv.tsOn, SACK: c.rcv.sackOn, WScale: c.wsOn, ECN: c.ecn.On(),
 		SndUna: c.sndUna - c.iss, SndNxt: c.sndNxt - c.iss,
 
 		Policy: c.cfg.Policy.Name,

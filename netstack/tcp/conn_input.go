@@ -150,7 +150,7 @@ func (c *Conn) inputAck(now wheel.Time, in *Inbound, seq Seq, o *Output) bool {
 		}
 		return false
 	}
-	if c.tsOn && h.Options.HasTimestamps {
+	if c.rcv.tsOn && h.Options.HasTimestamps {
 		c.rcv.paws.Record(now, h.Options.TSVal, seq, c.rcv.lastAckSent)
 	}
 	if standing == ackOld {

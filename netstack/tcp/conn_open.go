@@ -14,7 +14,7 @@ import (
 func (c *Conn) Init(cfg *Config, path Path, iss Seq, tsOffset uint32) {
 	*c = Conn{
 		cfg: cfg, opts: &cfg.Socket, fl: &atRest,
-		mtu: uint32(path.MTU), ipHeaderLen: uint8(path.ipHeaderLen()), ipv6: path.IPv6,
+		mtu: uint32(path.MTU), ipHeaderLen: uint8(path.ipHeaderLen()),
 		iss: iss, sndUna: iss, sndNxt: iss, sndEnd: iss.Add(1), tsOffset: tsOffset,
 		peerMSS: defaultMSS(path.IPv6), rexmit: rexmitTimerOf(&cfg.Policy),
 	}
@@ -98,7 +98,7 @@ func (c *Conn) takeSYN(now wheel.Time, h *Header) {
 		c.peerMSS = opt.MSS
 	}
 	c.rcv.open(now, h, c.cfg, c.opts, c.synWindow(), c.announcedMSS())
-	c.tsOn, c.sackOn = c.rcv.tsOn, c.rcv.sackOn
+	c.setDetector()
 	if c.wsOn = c.cfg.WScale && opt.HasWScale; c.wsOn {
 		c.sndScale = opt.WScale
 	}
@@ -172,7 +172,7 @@ func (c *Conn) emitSYN(now wheel.Time, rexmit uint8, o *Output) {
 	if ack {
 		h.Flags |= ACK
 		h.Ack = c.rcv.nxt()
-		opt.HasTimestamps, opt.SACKPermitted, opt.HasWScale = c.tsOn, c.sackOn, c.wsOn
+		opt.HasTimestamps, opt.SACKPermitted, opt.HasWScale = c.rcv.tsOn, c.rcv.sackOn, c.wsOn
 		opt.TSEcr, _ = c.rcv.paws.Recent()
 		if c.ecn.On() {
 			h.Flags |= ECE
@@ -258,7 +258,7 @@ func (c *Conn) closeAfterOpen(o *Output) {
 // updateMSS recomputes Eff.snd.MSS.
 func (c *Conn) updateMSS() {
 	optionLen := 0
-	if c.tsOn {
+	if c.rcv.tsOn {
 		optionLen = timestampsLen
 	}
 	c.mss = c.effectiveMSS(optionLen)

@@ -12,7 +12,7 @@ func (*ownTimers) scheduleProbe(c *Conn, now wheel.Time, o *Output) {
 	p := &c.cfg.Policy
 	// RFC 8985 §4 requires SACK. RFC 8985 §7.2 allows a probe only outside recovery, with nothing
 	// SACKed and something in flight.
-	if !p.TLP || !c.sackOn || c.caState >= CARecovery || c.fl.sent.Sacked().Segments > 0 || c.fl.sent.Len() == 0 || !r.tlp.MayProbe() {
+	if !p.TLP || !c.rcv.sackOn || c.caState >= CARecovery || c.fl.sent.Sacked().Segments > 0 || c.fl.sent.Len() == 0 || !r.tlp.MayProbe() {
 		c.timers.stop(o, tcptimers.TLP)
 		return
 	}

@@ -35,7 +35,7 @@ type recovery struct {
 func (c *Conn) respond(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	advanced := a.acked > 0
 	grown := a.delivered
-	if !c.sackOn && advanced {
+	if !c.rcv.sackOn && advanced {
 		// As in Linux (tcp_remove_reno_sacks), the segments of duplicate ACKs have been delivered
 		// before, but one has filled the hole.
 		grown = max(a.acked-min(a.acked, c.rec.dup.N()*c.mss), min(a.acked, c.mss))
@@ -45,7 +45,7 @@ func (c *Conn) respond(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 
 	leaving := false
 	growing := c.caState != CARecovery && c.caState != CACWR
-	reno := c.cfg.Reno && !c.sackOn && c.caState == CARecovery
+	reno := c.cfg.Reno && !c.rcv.sackOn && c.caState == CARecovery
 	if advanced && c.caState >= CACWR && (c.sndUna.AtOrAfter(c.rec.recover) || reno) {
 		if reno {
 			c.rec.dup.Forget()
@@ -54,13 +54,20 @@ func (c *Conn) respond(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 		growing = c.caState == CALoss
 		c.leaveRecovery(now, o)
 	}
-	c.detect(now, a, leaving, o)
+	if c.resendOnly() {
+		c.observeResent(a)
+	} else {
+		c.losses().onAck(c, now, leaving, a, o)
+		if c.cfg.VegasCheck {
+			c.checkVegas(now, a, o)
+		}
+	}
 	if advanced && growing && c.caState != CARecovery {
 		c.growWindow(now, a, grown, o)
 	}
 	if c.reducing() {
 		delivered := a.delivered
-		if !c.sackOn && (advanced || a.duplicate) {
+		if !c.rcv.sackOn && (advanced || a.duplicate) {
 			delivered = c.fl.prr.DeliveredWithoutSACK(a.acked)
 		}
 		c.fl.sndcnt = c.fl.prr.OnAck(delivered, c.pipe(), advanced, a.lost)
@@ -84,14 +91,14 @@ func (c *Conn) updateCounts(a *ackFacts) {
 		r.tooBig = r.tooBig && c.sndUna.Before(c.rare.tooBigEnd)
 		r.undoable = r.undoable && !c.sndUna.After(r.recover.Add(1<<30)) // sequence numbers wrap
 		r.dup.Advanced(c.sndUna)
-		if c.sackOn || c.caState != CARecovery {
+		if c.rcv.sackOn || c.caState != CARecovery {
 			r.dup.Reset()
 		} else {
 			r.dup.Repaired((a.acked - 1) / c.mss)
 		}
 		c.fl.l6675.SMSS = c.mss
 	}
-	if a.duplicate && (!c.sackOn || a.sacked > 0) {
+	if a.duplicate && (!c.rcv.sackOn || a.sacked > 0) {
 		r.dup.Count()
 	}
 }
@@ -113,7 +120,7 @@ func (c *Conn) applyFeedback(now wheel.Time, h *Header, a *ackFacts, o *Output) 
 	// all outstanding data. In both cases all ACKs of the flight may have been lost, and the
 	// retransmission drew this one. But then the data did arrive, and a DSACK would undo the
 	// reduction too. Linux does not check either (tcp_packet_delayed).
-	if a.acked > 0 && r.undoable && c.tsOn {
+	if a.acked > 0 && r.undoable && c.rcv.tsOn {
 		echo := h.Options.TSEcr
 		if !h.Options.HasTimestamps {
 			echo = c.timestamp(now) // a middlebox stripped it: no evidence for the original
@@ -131,7 +138,7 @@ func (c *Conn) applyFeedback(now wheel.Time, h *Header, a *ackFacts, o *Output) 
 // counts as one delivered segment.
 func (c *Conn) pipe() uint32 {
 	n := c.fl.sent.Pipe().Bytes
-	if !c.sackOn && c.caState != CALoss {
+	if !c.rcv.sackOn && c.caState != CALoss {
 		dups := c.rec.dup.N()
 		if c.caState != CARecovery {
 			dups = min(dups, dupThresh-1) // RFC 3042 §2: limited transmit
@@ -143,90 +150,6 @@ func (c *Conn) pipe() uint32 {
 		n -= min(n, uint32(min(uint64(dups)*uint64(c.mss), 1<<30)))
 	}
 	return n
-}
-
-// detect finds newly lost segments, and enters recovery if there are any.
-func (c *Conn) detect(now wheel.Time, a *ackFacts, leaving bool, o *Output) {
-	r := &c.rec
-	switch {
-	case c.resendOnly():
-		c.observeResent(a)
-		return
-	case c.sackOn && c.cfg.Policy.RACK:
-		if a.delivered > 0 || a.dsack || leaving {
-			c.detectRACK(now, a, leaving, o)
-		}
-	case c.sackOn:
-		before := c.fl.sent.Lost().Segments
-		c.fl.l6675.Update(&c.fl.sent, func(id segmentID) { c.lowerRexmitHint(id) })
-		a.lost = c.fl.sent.Lost().Segments > before
-		if c.caState < CARecovery && c.fl.sent.Len() > 0 {
-			// RFC 6675 §5: recovery begins with DupThresh duplicate ACKs, or when IsLost finds the
-			// first segment lost.
-			if r.dup.N() >= dupThresh && !c.beforeRecover() && !c.fl.sent.seg(c.fl.sent.Front()).Sacked() {
-				c.markLost(c.fl.sent.Front())
-				a.lost = true
-			}
-			if c.fl.sent.Lost().Segments > 0 && !c.beforeRecover() && (a.lost || !r.tooBig) {
-				c.enterRecovery(now, a, o)
-			}
-		}
-	case c.caState == CARecovery && a.acked > 0 && c.fl.sent.Len() > 0:
-		// RFC 6582 §3.2 step 3: a partial ACK; "retransmit the first unacknowledged segment." It
-		// ignores PRR, which has already counted the duplicate ACKs and allows no more than was in
-		// flight.
-		c.markLost(c.fl.sent.Front())
-		a.lost, r.forceFirst = true, true
-	case c.caState < CARecovery && a.duplicate && c.fl.sent.Len() > 0 && r.dup.FastRetransmit(a.ack):
-		c.markLost(c.fl.sent.Front())
-		c.enterRecovery(now, a, o)
-	}
-	if c.cfg.VegasCheck {
-		c.checkVegas(now, a, o)
-	}
-}
-
-// beforeRecover reports whether SND.UNA is still below the last timeout's recovery point. A new
-// recovery must not begin then (RFC 6675 §5.1, RFC 6582 §3.2 step 2).
-func (c *Conn) beforeRecover() bool { return c.caState == CALoss && c.sndUna.Before(c.rec.recover) }
-
-// detectRACK runs RACK's loss detection after an ACK or when its timer expires.
-func (c *Conn) detectRACK(now wheel.Time, a *ackFacts, leaving bool, o *Output) {
-	r := &c.rec
-	before := uint32(0)
-	if a.byTimer {
-		before = c.pipe()
-	}
-	found := false
-	// Run it with nothing in flight too: DSACKs and the end of a recovery change the reordering
-	// window.
-	timeout, ok := r.rack.Detect(now, &c.fl.sent, rackInput{
-		SndUna: c.sndUna, SndNxt: c.sndNxt, SRTT: c.est.SRTT(),
-		InRecovery: c.caState >= CARecovery, LeavingRecovery: leaving, DSACK: c.dsackWidens(a),
-	}, func(id segmentID) {
-		found = true
-		if c.fl.sent.seg(id).RetransOut() {
-			o.Counters.TCPLostRetransmit++
-		}
-		c.lowerRexmitHint(id)
-	})
-	switch timer := c.timer(); {
-	case !ok:
-		timer.stopLoss(c, tcptimers.Reorder, o)
-	case !a.byTimer || timer.looksAgain():
-		timer.startLoss(c, tcptimers.Reorder, c.cfg.Policy.ReorderDeadline(now, timeout), o)
-		a.startedReorder = true
-	}
-	a.lost = a.lost || found
-	if c.caState < CARecovery && (found || c.fl.sent.pendingRexmits() > 0 && !r.tooBig) {
-		c.enterRecovery(now, a, o)
-		if a.byTimer { // no ACK follows to update PRR
-			c.fl.sndcnt = c.fl.prr.OnAck(1, c.pipe(), false, true)
-		}
-	} else if a.byTimer && c.caState == CARecovery {
-		// As in Linux, the room of newly lost segments is free.
-		c.fl.sndcnt += before - c.pipe()
-	}
 }
 
 // dsackWidens reports whether the ACK's DSACK, if any, widens RACK's reordering window.
@@ -264,14 +187,7 @@ func (c *Conn) enterRecovery(now wheel.Time, a *ackFacts, o *Output) {
 	recoverFS := congestion.RecoverFS(c.fl.sent.Outstanding().Bytes, c.fl.sent.Sacked().Bytes, a.sacked, a.acked)
 	c.fl.prr.Start(c.cc.Ssthresh(), c.mss, recoverFS)
 	c.caState = CARecovery
-	if c.sackOn {
-		o.Counters.TCPSackRecovery++
-		if !c.cfg.Policy.RACK {
-			c.fl.l6675.Enter(c.sndUna, c.sndNxt)
-		}
-	} else {
-		o.Counters.TCPRenoRecovery++
-	}
+	c.losses().entered(c, o)
 }
 
 // enterCWR reduces the window for congestion with no loss to repair. a.flight is the flight that
@@ -296,9 +212,7 @@ func (c *Conn) leaveRecovery(now wheel.Time, o *Output) {
 	r := &c.rec
 	if c.caState == CARecovery {
 		c.cc.OnRecovered(now, c.fl.sent.Outstanding().Bytes)
-		if !c.cfg.Policy.RACK || !c.sackOn {
-			c.fl.l6675.Leave()
-		}
+		c.fl.l6675.Leave()
 	}
 	c.fl.frto.Reset()
 	r.forceFirst, r.frtoCredit = false, 0

@@ -4,15 +4,16 @@ import "tcpwheel/wheel"
 
 // sendLost retransmits lost segments as far as congestion control allows.
 func (c *Conn) sendLost(now wheel.Time, o *Output) {
-	r := &c.rec
 	if c.fl.frto.Active() {
-		r.cwndHeld = true // the timeout left a window of one segment
-		return            // F-RTO first finds out whether anything was lost
+		c.rec.cwndHeld = true // the timeout left a window of one segment
+		return                // F-RTO first finds out whether anything was lost
 	}
-	if c.caState == CARecovery && c.sackOn && !c.cfg.Policy.RACK {
-		c.sendNextSeg(now, o)
-		return
-	}
+	c.losses().sendLost(c, now, o)
+}
+
+// sendMarked retransmits the segments marked lost, the first one first.
+func (c *Conn) sendMarked(now wheel.Time, o *Output) {
+	r := &c.rec
 	for id := c.nextToRexmit(); id != 0; id = c.nextToRexmit() {
 		s := c.fl.sent.seg(id)
 		n := min(s.Len, c.mss)
@@ -28,38 +29,6 @@ func (c *Conn) sendLost(now wheel.Time, o *Output) {
 		} else {
 			o.Counters.TCPFastRetrans++
 		}
-	}
-}
-
-// sendNextSeg retransmits in the order of NextSeg (RFC 6675 §4).
-func (c *Conn) sendNextSeg(now wheel.Time, o *Output) {
-	r := &c.rec
-	for c.fl.l6675.inRecovery {
-		canSendNew := c.queued() > 0 && c.snd.Usable(c.sndUna, c.sndNxt) > 0
-		id, rule := c.fl.l6675.NextSeg(&c.fl.sent, canSendNew)
-		if first := c.fl.sent.Front(); r.forceFirst && first != 0 && c.fl.sent.seg(first).state.needsRexmit() {
-			// RFC 6675 §5 (4.3): "Retransmit the first data segment presumed dropped -- the segment
-			// starting with sequence number HighACK + 1." It may have been presumed dropped by
-			// other means than IsLost.
-			id, rule = first, nextSegLost
-		} else if again := c.nextToRexmit(); again != 0 && c.fl.sent.seg(again).Seq.Before(c.fl.l6675.highRxtEnd) {
-			// A retransmission below HighRxt may be known lost too, by the Vegas check or for a
-			// smaller MTU.
-			id, rule = again, nextSegLost
-		}
-		if rule == nextSegNone || rule == nextSegNew {
-			return // sendNew sends the new data
-		}
-		n := min(c.fl.sent.seg(id).Len, c.mss)
-		if !r.forceFirst && (!c.cwndAllows(n) || !c.pacerAllows(now, o)) {
-			r.cwndHeld = true
-			return
-		}
-		r.forceFirst = false
-		c.retransmit(now, id, o)
-		c.fl.l6675.Retransmitted(&c.fl.sent, id, rule)
-		c.spendSndcnt(n)
-		o.Counters.TCPFastRetrans++
 	}
 }
 
@@ -82,7 +51,7 @@ func (c *Conn) retransmit(now wheel.Time, id segmentID, o *Output) {
 	}
 	again := s.Transmissions > 1
 	if c.rec.undoable {
-		if c.tsOn {
+		if c.rcv.tsOn {
 			c.rec.eifel.OnRetransmit(c.timestamp(now))
 		}
 		c.rec.dsack.OnRetransmit(again && s.Sent >= c.fl.lossAt)

@@ -25,7 +25,7 @@ func (c *Conn) sampleRTT(now wheel.Time, h *Header, a *ackFacts) {
 	if ok {
 		c.rec.rack.SampleRTT(now, rtt)
 		c.rec.tlp.Sampled()
-	} else if a.acked > 0 && c.tsOn && h.Options.TSEcr != 0 && !a.dsack && !a.probed {
+	} else if a.acked > 0 && c.rcv.tsOn && h.Options.TSEcr != 0 && !a.dsack && !a.probed {
 		// The ACK of a duplicate echoes the timestamp of what came before the duplicate. That of a
 		// window probe may echo an earlier probe, up to a minute old.
 		//

@@ -80,19 +80,20 @@ func (c *Conn) wholeSegments(b SeqRange) SeqRange {
 // takeOldSACK processes the SACK blocks of an ACK below SND.UNA, which a later ACK has overtaken.
 // Like Linux (tcp_ack, old_ack) it takes nothing else from the ACK: no window, RTT or ECN-Echo.
 func (c *Conn) takeOldSACK(now wheel.Time, h *Header, o *Output) {
-	if !c.sackOn || h.Options.NumSACK == 0 || c.cc == nil {
+	if !c.rcv.sackOn || h.Options.NumSACK == 0 || c.cc == nil {
 		return
 	}
 	// RFC 2018 §5: "When an ACK is received containing a SACK option, the data sender SHOULD record
 	// the selective acknowledgment for future reference."
-	a := ackFacts{ack: c.sndUna, una: c.sndUna, flight: c.fl.sent.Outstanding().Bytes}
-	c.takeSACK(now, h, &a, o)
+	a := o.newAck()
+	a.ack, a.una, a.flight = c.sndUna, c.sndUna, c.fl.sent.Outstanding().Bytes
+	c.takeSACK(now, h, a, o)
 	if a.sacked == 0 && !a.dsack {
 		return
 	}
-	c.noteReordering(&a, o)
+	c.noteReordering(a, o)
 	a.duplicate = a.sacked > 0
-	c.respond(now, h, &a, o)
+	c.respond(now, h, a, o)
 }
 
 // armSplit starts the timer of the segment at seq if a split has just created it.

@@ -12,7 +12,7 @@ func (c *Conn) appendSegment(now wheel.Time, seq Seq, flags Flags, o *Output) *O
 	s := &o.Segments[len(o.Segments)-1]
 	h := &s.Header
 	h.Seq, h.Flags = seq, flags|ACK
-	if c.tsOn {
+	if c.rcv.tsOn {
 		h.Options.HasTimestamps, h.Options.TSVal = true, c.timestamp(now)
 	}
 	c.rcv.stamp(h, c.mss, o)
@@ -35,7 +35,7 @@ func (c *Conn) segmentMSS() uint32 {
 	if !c.rcv.reports() {
 		return c.mss
 	}
-	opt := Options{HasTimestamps: c.tsOn}
+	opt := Options{HasTimestamps: c.rcv.tsOn}
 	opt.NumSACK = c.rcv.blocks(opt.SACK[:opt.sackRoom()])
 	return c.effectiveMSS(opt.encodedLen())
 }
@@ -96,7 +96,7 @@ func (c *Conn) sendRST(now wheel.Time, seq Seq, o *Output) {
 		h.Flags |= ACK
 		h.Ack = c.rcv.nxt()
 	}
-	if c.tsOn {
+	if c.rcv.tsOn {
 		// RFC 7323 §3.2: timestamps are mandatory except in a RST, and recommended there.
 		h.Options.HasTimestamps, h.Options.TSVal = true, c.timestamp(now)
 		h.Options.TSEcr, _ = c.rcv.paws.Recent()

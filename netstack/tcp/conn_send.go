@@ -261,7 +261,7 @@ func (c *Conn) sendOne(now wheel.Time, free bool, o *Output) (hold holdReason, s
 		return holdNone, false
 	}
 	// Else retransmissions would wait for what the replay let leave.
-	if !c.replayLimits() || !c.sackOn {
+	if !c.replayLimits() || !c.rcv.sackOn {
 		c.spendSndcnt(n)
 	}
 	if c.rec.frtoCredit > 0 {

@@ -97,7 +97,7 @@ func (c *Conn) timeout(now wheel.Time, id segmentID, o *Output) {
 	c.timer().restart(c, now, o) // RFC 6298 §5 (5.6)
 	// RFC 5682 §3.1: not if the sender was in recovery already.
 	if c.cfg.Policy.FRTO && atFront && was != CARecovery {
-		c.fl.frto.OnTimeout(uint32(c.sndUna), uint32(end), uint32(c.sndNxt), c.sackOn)
+		c.fl.frto.OnTimeout(uint32(c.sndUna), uint32(end), uint32(c.sndNxt), c.rcv.sackOn)
 	} else {
 		c.fl.frto.Reset()
 	}
@@ -128,10 +128,8 @@ func (c *Conn) enterLoss(now wheel.Time, id segmentID, base time.Duration, o *Ou
 	switch {
 	case chained:
 		o.Counters.TCPLossFailures++
-	case c.caState == CARecovery && c.sackOn:
-		o.Counters.TCPSackFailures++
 	case c.caState == CARecovery:
-		o.Counters.TCPRenoFailures++
+		c.losses().failed(o)
 	}
 	c.fl.l6675.Leave()
 	c.caState = CALoss

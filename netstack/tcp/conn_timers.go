@@ -53,7 +53,7 @@ func (c *Conn) expireKind(now wheel.Time, k tcptimers.Kind, o *Output) {
 	case tcptimers.TLP:
 		c.expireProbe(now, o)
 	case tcptimers.Reorder:
-		c.detectRACK(now, &ackFacts{byTimer: true}, false, o)
+		c.losses().onTimer(c, now, o)
 	case tcptimers.UserTimeout:
 		c.expireUserTimeout(now, o)
 	case tcptimers.Handshake:

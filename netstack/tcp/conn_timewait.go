@@ -19,7 +19,7 @@ func (c *Conn) Reopens(syn *Header) (least Seq, ok bool) {
 		return 0, false
 	}
 	recent, have := c.rcv.paws.Recent()
-	if c.tsOn && have && syn.Options.HasTimestamps && syn.Options.TSVal != recent {
+	if c.rcv.tsOn && have && syn.Options.HasTimestamps && syn.Options.TSVal != recent {
 		return c.sndNxt, tsBefore(recent, syn.Options.TSVal)
 	}
 	return c.sndNxt, syn.Seq.After(c.rcv.nxt())
@@ -45,7 +45,7 @@ func ISSAfter(iss, least Seq) Seq {
 func (c *Conn) MayDialAgain(now wheel.Time) (least Seq, ok bool) {
 	const wait = time.Second
 	since := now.Sub(c.rcv.paws.updated)
-	return c.sndNxt, c.state == StateTimeWait && c.tsOn && since >= wait && since > c.cfg.TimestampTick
+	return c.sndNxt, c.state == StateTimeWait && c.rcv.tsOn && since >= wait && since > c.cfg.TimestampTick
 }
 
 // TimeWait is what is left to know of a connection in TIME-WAIT that the application has closed:
@@ -72,7 +72,7 @@ func (c *Conn) TimeWait() TimeWait {
 	t := TimeWait{
 		cfg: c.cfg, sndNxt: c.sndNxt, rcvNxt: c.rcv.nxt(), edge: c.rcv.win.edge, maxWnd: c.snd.MaxWnd,
 		recentAt: c.rcv.paws.updated, recent: c.rcv.paws.recent, hasRecent: c.rcv.paws.valid,
-		mss: uint16(min(c.rcv.windowMSS(c.mss), 65535)), scale: c.rcv.win.scale, tsOn: c.tsOn, sackOn: c.sackOn, ece: c.ecn.ECE(),
+		mss: uint16(min(c.rcv.windowMSS(c.mss), 65535)), scale: c.rcv.win.scale, tsOn: c.rcv.tsOn, sackOn: c.rcv.sackOn, ece: c.ecn.ECE(),
 	}
 	t.buff = min(c.rcv.win.buff-min(c.rcv.user, c.rcv.win.buff), c.rcv.win.limit())
 	if r := c.rare; r != nil {
@@ -96,8 +96,7 @@ func (c *Conn) Resume(t *TimeWait, tsOffset uint32, wait time.Duration) {
 	c.rcv.win = recvWindow{edge: t.edge, buff: t.buff, scale: t.scale}
 	c.mss = uint32(t.mss)
 	c.rcv.paws = pawsState{updated: t.recentAt, recent: t.recent, valid: t.hasRecent}
-	c.tsOn, c.sackOn, c.ecn.echo = t.tsOn, t.sackOn, t.ece
-	c.rcv.tsOn, c.rcv.sackOn = t.tsOn, t.sackOn
+	c.rcv.tsOn, c.rcv.sackOn, c.ecn.echo = t.tsOn, t.sackOn, t.ece
 	if t.answered {
 		c.rare = &rareState{answered: true, answeredAt: t.answeredAt}
 	}

@@ -24,13 +24,21 @@ type Output struct {
 	Challenge Limiter    // nil is no limit
 	Rand      *rand.Rand // needed only by policies with Jitter
 
-	expiring bool // in Conn.Expire
-	noBursts bool // disables sendBurst, for tests
+	ack      ackFacts // of the ACK that is processed
+	expiring bool     // in Conn.Expire
+	noBursts bool     // disables sendBurst, for tests
 
 	spareFlights    []*flight
 	returnedFlights []*flight           // since the last Reset
 	estimator       tcptimers.Estimator // a prototype for connections of estimatorFor
 	estimatorFor    *Config
+}
+
+// newAck returns empty facts for the ACK that is processed. Elsewhere they would escape, because
+// interfaces take them.
+func (o *Output) newAck() *ackFacts {
+	o.ack = ackFacts{}
+	return &o.ack
 }
 
 // Reset clears the results but keeps their memory.

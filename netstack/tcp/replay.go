@@ -88,7 +88,7 @@ func (c *Conn) replayLimits() bool { return c.cfg.Replay != nil && len(c.cfg.Rep
 // allowsNew reports whether n bytes of new data may leave.
 func (c *Conn) allowsNew(n uint32) bool {
 	// Duplicate ACKs without SACK do not say how much has arrived.
-	if !c.replayLimits() || !c.sackOn && (c.caState >= CARecovery || c.rec.dup.N() > 0) {
+	if !c.replayLimits() || !c.rcv.sackOn && (c.caState >= CARecovery || c.rec.dup.N() > 0) {
 		return c.cwndAllows(n)
 	}
 	delivered := c.acked + uint64(c.fl.sent.Sacked().Bytes)
@@ -123,7 +123,7 @@ func (c *Conn) observeResent(a *ackFacts) {
 	r := &c.rec
 	leaving := r.resent && c.sndUna.AtOrAfter(r.recover)
 	r.resent = r.resent && !leaving
-	if c.sackOn && (a.dsack || leaving) {
+	if c.rcv.sackOn && (a.dsack || leaving) {
 		r.rack.updateReoWnd(&c.fl.sent, rackInput{
 			SndUna: c.sndUna, SndNxt: c.sndNxt, SRTT: c.est.SRTT(), LeavingRecovery: leaving, DSACK: c.dsackWidens(a),
 		})
@@ -185,6 +185,7 @@ func (c *Conn) Fork(now wheel.Time, cfg *Config, est tcptimers.Estimator, acked 
 	*f = *c
 	f.cfg, f.opts, f.est, f.timers = cfg, &cfg.Socket, est, timers{}
 	f.rexmit = rexmitTimerOf(&cfg.Policy)
+	f.setDetector()
 	f.rcv.queue.held = slices.Clone(c.rcv.queue.held)
 	if c.rcv.sack != nil {
 		gen := *c.rcv.sack
@@ -208,7 +209,7 @@ func (c *Conn) Fork(now wheel.Time, cfg *Config, est tcptimers.Estimator, acked 
 	}
 	f.forkControl()
 	if recover := c.rec.recover; c.rec.resent && !f.resendOnly() {
-		f.enterRecovery(now, &ackFacts{}, o)
+		f.enterRecovery(now, o.newAck(), o)
 		f.rec.recover, f.rec.forceFirst = recover, false
 		f.rec.dup.Recover(recover)
 	}

@@ -118,7 +118,7 @@ func (*perSegment) due(c *Conn, now wheel.Time, id segmentID, rto time.Duration)
 		// RFC 8985 §7.3: after a probe, the RTO counts from the probe.
 		due = max(due, p.Deadline(c.fl.probedAt, rto))
 	}
-	if front := c.fl.sent.Front(); c.caState == CARecovery && !c.sackOn && id != front {
+	if front := c.fl.sent.Front(); c.caState == CARecovery && !c.rcv.sackOn && id != front {
 		// Without SACK, nothing reports on segments behind a hole until the hole is filled. So this
 		// segment waits as long as the first one, which was retransmitted after it.
 		due = max(due, p.Deadline(c.fl.sent.seg(front).Sent, rto))

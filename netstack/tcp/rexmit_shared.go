@@ -111,7 +111,7 @@ func (t *sharedTimer) scheduleProbe(c *Conn, now wheel.Time, o *Output) {
 // the RTO expires; if past, it does not count.
 func (*sharedTimer) probeIn(c *Conn, now wheel.Time, left time.Duration) bool {
 	p := &c.cfg.Policy
-	if !p.TLP || !c.sackOn || c.caState >= CARecovery || c.fl.sent.Sacked().Segments > 0 {
+	if !p.TLP || !c.rcv.sackOn || c.caState >= CARecovery || c.fl.sent.Sacked().Segments > 0 {
 		return false
 	}
 	in := ptoInput{

@@ -75,20 +75,8 @@ func (*singleTimer) expired(c *Conn, now wheel.Time, _ segmentID, o *Output) {
 	}
 }
 
-// markLost marks what RACK deems lost then (RFC 8985 §6.3), or all that is not SACKed.
 func (*singleTimer) markLost(c *Conn, now wheel.Time, id segmentID, _ time.Duration) {
-	if c.sackOn && c.cfg.Policy.RACK {
-		c.rec.rack.MarkLossesOnRTO(now, &c.fl.sent, c.lowerRexmitHint)
-		if s := c.fl.sent.seg(id); !s.Lost() || s.RetransOut() {
-			c.markLost(id)
-		}
-		return
-	}
-	for next := c.fl.sent.nextUnsacked(c.fl.sent.Front()); next != 0; next = c.fl.sent.nextUnsacked(c.fl.sent.seg(next).next) {
-		if !c.fl.sent.seg(next).state.needsRexmit() {
-			c.markLost(next)
-		}
-	}
+	c.losses().onTimeout(c, now, id)
 }
 
 func (*singleTimer) expiry(c *Conn, _ wheel.Time) wheel.Time { return c.fl.rexmitAt }

@@ -1,0 +1,58 @@
+package tcp
+
+import "tcpwheel/wheel"
+
+// lossDetector says which segments in flight ACKs show to be lost. The handshake decides which of
+// three, each in a file of its own:
+//
+//	rackDetector      time: a segment sent later has arrived (RFC 8985)
+//	sackDetector      sequence: enough above a segment has been SACKed (RFC 6675)
+//	dupAckDetector    count: three duplicate ACKs, without SACK (RFC 5681, RFC 6582)
+//
+// It marks segments lost in the flight, and begins fast recovery when there are any. A lossDetector
+// has no state: it is in the flight and in recovery. The loss probe (RFC 8985 §7) is no detector;
+// it draws an ACK for one.
+type lossDetector interface {
+	// onAck follows the segments of an ACK. leaving says that the ACK ended an episode.
+	onAck(c *Conn, now wheel.Time, leaving bool, a *ackFacts, o *Output)
+	// onTimer follows the expiry of the timer that the detector has started.
+	onTimer(c *Conn, now wheel.Time, o *Output)
+	// onTimeout marks what a timeout of the only retransmission timer shows. The first segment,
+	// id, is lost in any case.
+	onTimeout(c *Conn, now wheel.Time, id segmentID)
+	// entered and failed follow the begin of fast recovery, and its end by a timeout.
+	entered(c *Conn, o *Output)
+	failed(o *Output)
+	// sendLost retransmits as far as congestion control allows.
+	sendLost(c *Conn, now wheel.Time, o *Output)
+}
+
+// lossDetectors are those of Conn.detector.
+var lossDetectors = [...]lossDetector{&dupAckDetector{}, &sackDetector{}, &rackDetector{}}
+
+// setDetector chooses the loss detector once the peer's SYN has arrived, or for a copy's policy.
+func (c *Conn) setDetector() {
+	switch c.detector = 0; {
+	case c.rcv.sackOn && c.cfg.Policy.RACK:
+		c.detector = 2
+	case c.rcv.sackOn:
+		c.detector = 1
+	}
+}
+
+func (c *Conn) losses() lossDetector { return lossDetectors[c.detector] }
+
+// bySequence is what the detectors without time have in common.
+type bySequence struct{}
+
+func (*bySequence) onTimer(*Conn, wheel.Time, *Output) {}
+
+// onTimeout marks all that is not SACKed.
+func (*bySequence) onTimeout(c *Conn, _ wheel.Time, _ segmentID) {
+	q := &c.fl.sent
+	for id := q.nextUnsacked(q.Front()); id != 0; id = q.nextUnsacked(q.seg(id).next) {
+		if !q.seg(id).state.needsRexmit() {
+			c.markLost(id)
+		}
+	}
+}
