@@ -82,7 +82,7 @@ func TestDelAckDeadline(t *testing.T) {
 	for _, name := range append(PolicyNames(), "datacenter") {
 		p, err := NewPolicy(name)
 		if err != nil {
-			if p, err = NewProfile(name); err != nil {
+			if p, err = NewPolicy(name); err != nil {
 				t.Fatal(err)
 			}
 		}

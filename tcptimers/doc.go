@@ -13,14 +13,14 @@
 //	w.Schedule(u, p.DelAckDeadline(now, p.DelAck.Delay))
 //	w.Schedule(v, p.Deadline(now, p.KeepIdle))
 //
-// Policies differ in what arms the retransmission timer. Profiles set all knobs for a kind of
-// network. Both are a Policy. PolicyNames and ProfileNames list them; ParsePolicy accepts either.
+// Policies differ in what arms the retransmission timer, or set all knobs for a kind of network.
+// Names lists them.
 //
 // # Files
 //
 // Begin with policy.go, which has all knobs, and kind.go, the timers of a connection.
 //
-//	registry.go                        policies and profiles by name
+//	registry.go                        policies by name
 //	profile.go, check.go, settings.go  their values, their bounds, their text
 //	estimator.go                       the interface that rfc6298.go, linux.go and bsd.go implement
 //	rexmit.go, delack.go, persist.go   the rules by which timers are set

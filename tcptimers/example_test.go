@@ -26,22 +26,25 @@ func ExamplePolicy() {
 	// Output: retransmit at 90ms
 }
 
-func ExampleNewProfile() {
-	for _, name := range tcptimers.ProfileNames() {
-		p, err := tcptimers.NewProfile(name)
+func ExampleNewPolicy() {
+	for _, name := range tcptimers.Names() {
+		p, err := tcptimers.NewPolicy(name)
 		if err != nil {
 			panic(err)
 		}
 		e := p.NewEstimator()
 		e.Sample(tcptimers.Sample{RTT: p.Measure(0, wheel.Time(10*time.Millisecond))})
-		fmt.Printf("%-10s %-11s tick %-5v RTO %v\n", name, p.Rexmit, p.Tick, e.RTO())
+		fmt.Printf("%-13s %-11s tick %-5v RTO %v\n", name, p.Rexmit, p.Tick, e.RTO())
 	}
 	// Output:
-	// internet   per-segment tick 1ms   RTO 60ms
-	// datacenter per-segment tick 10µs  RTO 30ms
-	// linux      restart     tick 4ms   RTO 210ms
+	// per-segment   per-segment tick 1ms   RTO 60ms
+	// rfc6298       restart     tick 1ms   RTO 1s
+	// rfc7765       rto-restart tick 1ms   RTO 1s
+	// bsd           restart     tick 500ms RTO 1.5s
+	// linux         restart     tick 4ms   RTO 210ms
+	// internet      per-segment tick 1ms   RTO 60ms
+	// datacenter    per-segment tick 10µs  RTO 30ms
 	// linux-jiffies restart     tick 4ms   RTO 212ms
-	// bsd        restart     tick 500ms RTO 1.5s
 }
 
 func ExampleParsePolicy() {

@@ -1,7 +1,5 @@
 package tcptimers
 
-import "fmt"
-
 // Kind is the purpose of a connection's timer.
 type Kind uint8
 
@@ -30,12 +28,7 @@ var kindNames = [Kinds]string{
 }
 
 // String returns the kind's name in logs and JSON.
-func (k Kind) String() string {
-	if int(k) >= len(kindNames) {
-		return fmt.Sprintf("Kind(%d)", uint8(k))
-	}
-	return kindNames[k]
-}
+func (k Kind) String() string { return nameOf("Kind", kindNames[:], k) }
 
 // MarshalText writes the name.
 func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }

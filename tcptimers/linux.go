@@ -40,14 +40,6 @@ func NewLinux(b Bounds) Estimator {
 	return e
 }
 
-// newJiffies is NewLinux with timeouts in whole ticks, like icsk_rto: tcp_set_rto rounds up, and
-// tcp_retransmit_timer doubles the rounded value.
-func newJiffies(b Bounds, tick time.Duration) Estimator {
-	e := NewLinux(b).(*linux)
-	e.tick = tick
-	return e
-}
-
 func (e *linux) New() Estimator { return &linux{Bounds: e.Bounds, floor: e.floor, tick: e.tick} }
 
 func (e *linux) Copy() Estimator {

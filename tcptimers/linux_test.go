@@ -50,7 +50,7 @@ func TestLinuxSteps(t *testing.T) {
 // TestLinuxJiffies: the doubled timeout is one of whole jiffies. In a kernel's trace, all of 96
 // consecutive timeouts were.
 func TestLinuxJiffies(t *testing.T) {
-	p, err := NewProfile("linux-jiffies")
+	p, err := NewPolicy("linux-jiffies")
 	if err != nil {
 		t.Fatal(err)
 	}

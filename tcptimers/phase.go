@@ -1,7 +1,6 @@
 package tcptimers
 
 import (
-	"fmt"
 	"math"
 	"time"
 
@@ -49,12 +48,7 @@ var phaseNames = [phases]string{"shared", "own", "countdown", "jiffies"}
 func (Phase) Names() []string { return phaseNames[:] }
 
 // String returns "shared", "own", "countdown" or "jiffies".
-func (p Phase) String() string {
-	if p >= phases {
-		return fmt.Sprintf("Phase(%d)", uint8(p))
-	}
-	return phaseNames[p]
-}
+func (p Phase) String() string { return nameOf("Phase", phaseNames[:], p) }
 
 // Linux's wheel: LVL_DEPTH levels, each coarser than the previous by 1<<LVL_CLK_SHIFT. Timers of
 // LVL_SIZE-1 slots or more go to the next level.

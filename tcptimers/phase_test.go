@@ -89,7 +89,7 @@ func TestOwnPhase(t *testing.T) {
 
 // TestJiffies: as Linux 6.18 was seen to retransmit at HZ 250, with multiples of 32 ms at 9.6 ms.
 func TestJiffies(t *testing.T) {
-	p := profile(t, "linux-jiffies")
+	p := MustPolicy("linux-jiffies")
 	p.Origin = wheel.Time(9600 * time.Microsecond)
 	at := func(us int64) wheel.Time { return wheel.Time(us * int64(time.Microsecond)) }
 	for _, c := range []struct {

@@ -1,7 +1,6 @@
 package tcptimers
 
 import (
-	"fmt"
 	"time"
 
 	"tcpwheel/wheel"
@@ -26,19 +25,14 @@ var estimatorKindNames = [estimatorKinds]string{"rfc6298", "linux", "bsd", "taho
 func (EstimatorKind) Names() []string { return estimatorKindNames[:] }
 
 // String returns "rfc6298", "linux", "bsd" or "tahoe".
-func (k EstimatorKind) String() string {
-	if k >= estimatorKinds {
-		return fmt.Sprintf("EstimatorKind(%d)", uint8(k))
-	}
-	return estimatorKindNames[k]
-}
+func (k EstimatorKind) String() string { return nameOf("EstimatorKind", estimatorKindNames[:], k) }
 
 // Policy is everything about the timers of an engine: which are armed, when, for how long, and
 // with what granularity. It is data, comparable, and may be copied. Its methods are the rules
-// that follow from it. NewPolicy, NewProfile and ParsePolicy make one, whose fields may then be
+// that follow from it. NewPolicy, NewPolicy and ParsePolicy make one, whose fields may then be
 // changed; Check reports whether it is still valid. The zero Policy is not.
 type Policy struct {
-	Name string // the argument of NewPolicy, NewProfile or ParsePolicy
+	Name string // the argument of NewPolicy, NewPolicy or ParsePolicy
 
 	// The four knobs of granularity.
 
@@ -200,10 +194,11 @@ func (p *Policy) NewEstimator() Estimator {
 	}
 	switch p.Estimator {
 	case EstimatorLinux:
+		e := NewLinux(p.Bounds).(*linux)
 		if p.Phase == PhaseJiffies {
-			return newJiffies(p.Bounds, p.Tick)
+			e.tick = p.Tick // as icsk_rto: tcp_set_rto rounds up, and tcp_retransmit_timer doubles that
 		}
-		return NewLinux(p.Bounds)
+		return e
 	case EstimatorBSD:
 		return NewBSD(p.RTTTick, p.Bounds)
 	case EstimatorTahoe:

@@ -28,7 +28,7 @@ func TestPolicyNames(t *testing.T) {
 		}
 	}
 	_, err := NewPolicy("rfc793")
-	want := `tcptimers: unknown policy "rfc793", want one of per-segment, rfc6298, rfc7765, bsd, linux`
+	want := `tcptimers: unknown policy "rfc793", want one of per-segment, rfc6298, rfc7765, bsd, linux, internet, datacenter, linux-jiffies`
 	if err == nil || err.Error() != want {
 		t.Errorf("NewPolicy(rfc793): %v, want %s", err, want)
 	}

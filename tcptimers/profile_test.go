@@ -8,28 +8,9 @@ import (
 	"tcpwheel/wheel"
 )
 
-func profile(t *testing.T, name string) Policy {
-	t.Helper()
-	p, err := NewProfile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
-
-func TestProfileNames(t *testing.T) {
-	for _, name := range ProfileNames() {
-		p := profile(t, name)
-		if err := p.Check(); err != nil || p.Name != name {
-			t.Errorf("profile %q, named %q: %v", name, p.Name, err)
-		}
-	}
-	_, err := NewProfile("moon")
-	if want := `tcptimers: unknown profile "moon", want one of internet, datacenter, linux, linux-jiffies, bsd`; err == nil || err.Error() != want {
-		t.Errorf("NewProfile(moon): %v, want %s", err, want)
-	}
-	// The default policy is a profile under another name.
-	p, q := MustPolicy(DefaultPolicy), profile(t, "internet")
+// TestDefaultPolicy checks that the default policy is "internet" under another name.
+func TestDefaultPolicy(t *testing.T) {
+	p, q := MustPolicy(DefaultPolicy), MustPolicy("internet")
 	if p.Name = q.Name; p != q {
 		t.Errorf("the default policy is %+v, want %+v", p, q)
 	}
@@ -74,14 +55,14 @@ func TestNoSpuriousTimeouts(t *testing.T) {
 	} {
 		for mix, delayed := range mixes {
 			for _, rtt := range []time.Duration{100 * time.Microsecond, ms, 9 * ms, 49 * ms, 100 * ms, 500 * ms} {
-				p := profile(t, c.profile)
+				p := MustPolicy(c.profile)
 				if n := spurious(&p, rtt, c.delay, rng, delayed); n > 0 {
 					t.Errorf("%s, RTT %v, %s delayed by %v: %d spurious timeouts", c.profile, rtt, mix, c.delay, n)
 				}
 			}
 		}
 	}
-	p := profile(t, "internet")
+	p := MustPolicy("internet")
 	p.VarMin = 0
 	if spurious(&p, 49*ms, 40*ms, rng, mixes["rarely"]) == 0 {
 		t.Error("a floor on the timeout alone gives no spurious timeout either: the test proves nothing")
@@ -94,7 +75,7 @@ func TestDeadPeer(t *testing.T) {
 	for name, want := range map[string]time.Duration{
 		"bsd": 7800 * time.Second, "linux": 7875 * time.Second, "internet": 7875 * time.Second,
 	} {
-		p := profile(t, name)
+		p := MustPolicy(name)
 		for cut := wheel.Time(0); cut < wheel.Time(time.Second); cut += 7654321 {
 			now := p.Deadline(cut, p.KeepIdle)
 			for range p.KeepCount {

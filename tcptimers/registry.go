@@ -2,87 +2,60 @@ package tcptimers
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
-// entry is a policy or a profile in the registry.
-type entry struct {
+// registry has the policies by name. Nothing else in the module maps names to policies.
+var registry = []struct {
 	name string
 	make func() Policy
+}{
+	{"per-segment", internet},
+	{"rfc6298", func() Policy { return oneTimer(RexmitRestart) }},
+	{"rfc7765", func() Policy { return oneTimer(RexmitRTORestart) }},
+	{"bsd", bsd44},
+	{"linux", linuxPolicy},
+	{"internet", internet},
+	{"datacenter", datacenter},
+	{"linux-jiffies", linuxJiffies},
 }
-
-// The registry of policies and profiles. Nothing else in the module maps names to policies.
-var (
-	policies = []entry{
-		{"per-segment", internet},
-		{"rfc6298", func() Policy { return oneTimer(RexmitRestart) }},
-		{"rfc7765", func() Policy { return oneTimer(RexmitRTORestart) }},
-		{"bsd", bsd44},
-		{"linux", linuxPolicy},
-	}
-	profiles = []entry{
-		{"internet", internet},
-		{"datacenter", datacenter},
-		{"linux", linuxPolicy},
-		{"linux-jiffies", linuxJiffies},
-		{"bsd", bsd44},
-	}
-)
 
 // DefaultPolicy is the policy of programs that choose none: a timer for each segment.
 const DefaultPolicy = "per-segment"
 
-// PolicyNames returns the names that NewPolicy accepts, the default first.
-func PolicyNames() []string { return namesOf(policies) }
-
-// ProfileNames returns the names that NewProfile accepts.
-func ProfileNames() []string { return namesOf(profiles) }
-
-// Names returns the names that ParsePolicy accepts: the policies, then the profiles with other
-// names.
-func Names() []string { return append(PolicyNames(), otherProfiles()...) }
-
-// otherProfiles returns the names of the profiles that are not also policies.
-func otherProfiles() []string {
-	return slices.DeleteFunc(ProfileNames(), func(name string) bool { return find(policies, name) != nil })
-}
-
-func namesOf(entries []entry) []string {
-	names := make([]string, len(entries))
-	for i, e := range entries {
-		names[i] = e.name
+// Names returns the names that NewPolicy accepts, the default first.
+func Names() (names []string) {
+	for _, e := range registry {
+		names = append(names, e.name)
 	}
 	return names
 }
 
-// find returns the entry of that name, or nil.
-func find(entries []entry, name string) *entry {
-	i := slices.IndexFunc(entries, func(e entry) bool { return e.name == name })
-	if i < 0 {
-		return nil
-	}
-	return &entries[i]
-}
+// PolicyNames returns those of Names that differ in what arms the retransmission timer. The others
+// set the knobs of one of them for a kind of network, or as in a kernel.
+func PolicyNames() []string { return Names()[:5] }
 
-// policy makes the policy of e under its name.
-func (e *entry) policy() Policy {
-	p := e.make()
-	p.Name = e.name
-	return p
-}
-
-// NewPolicy makes the named policy. Policies differ in what arms the retransmission timer.
+// NewPolicy makes the named policy.
 //
-//	per-segment   a timer per segment: the profile "internet"
-//	rfc6298       one timer, RFC 6298 to the letter: floor of 1 s, no RACK, TLP or F-RTO
-//	rfc7765       the same with RTO restart
-//	bsd, linux    the profiles of these names
+//	name                   timers        RTO                                   tick            ACK delay
+//	per-segment, internet  per segment   SRTT + max(50 ms, 4·RTTVAR), ≤ 60 s   1 ms            40 ms
+//	datacenter             per segment   SRTT + max(5 ms, 4·RTTVAR), ≤ 60 s    10 µs           1 to 4 ms
+//	rfc6298                one           RFC 6298's, 1 s to 60 s               1 ms            40 ms
+//	rfc7765                the same with RTO restart
+//	linux                  one           SRTT + max(200 ms, 4·RTTVAR) ≤ 120 s  4 ms            40 to 200 ms
+//	linux-jiffies          as linux, with expiry by the kernel's own wheel: see PhaseJiffies
+//	bsd                    one           3 ticks and more, ≤ 64 s              500 ms, swept   to the next 200 ms
+//
+// The two of RFCs have no RACK, TLP or F-RTO.
 func NewPolicy(name string) (Policy, error) {
-	if e := find(policies, name); e != nil {
-		return e.policy(), nil
+	for _, e := range registry {
+		if e.name == name {
+			p := e.make()
+			p.Name = name
+			return p, nil
+		}
 	}
-	return Policy{}, fmt.Errorf("tcptimers: unknown policy %q, want one of %s", name, strings.Join(PolicyNames(), ", "))
+	return Policy{}, fmt.Errorf("tcptimers: unknown policy %q, want one of %s", name, strings.Join(Names(), ", "))
 }
 
 // MustPolicy is NewPolicy for constant names. It panics if no policy has that name.
@@ -94,17 +67,10 @@ func MustPolicy(name string) Policy {
 	return p
 }
 
-// NewProfile makes a policy with all its knobs set for a kind of network, or as in a known stack.
-//
-//	name           timers        RTO                                   tick            ACK delay
-//	internet       per segment   SRTT + max(50 ms, 4·RTTVAR), ≤ 60 s   1 ms            40 ms
-//	datacenter     per segment   SRTT + max(5 ms, 4·RTTVAR), ≤ 60 s    10 µs           1 to 4 ms
-//	linux          one           SRTT + max(200 ms, 4·RTTVAR) ≤ 120 s  4 ms            40 to 200 ms
-//	linux-jiffies  as linux, with expiry by the kernel's own wheel: see PhaseJiffies
-//	bsd            one           3 ticks and more, ≤ 64 s              500 ms, swept   to the next 200 ms
-func NewProfile(name string) (Policy, error) {
-	if e := find(profiles, name); e != nil {
-		return e.policy(), nil
+// nameOf returns the name of an enumeration's value, or its number.
+func nameOf[T ~uint8](of string, names []string, v T) string {
+	if int(v) < len(names) {
+		return names[v]
 	}
-	return Policy{}, fmt.Errorf("tcptimers: unknown profile %q, want one of %s", name, strings.Join(ProfileNames(), ", "))
+	return fmt.Sprintf("%s(%d)", of, uint8(v))
 }

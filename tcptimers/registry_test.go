@@ -25,7 +25,7 @@ func TestParsePolicyAcceptsAllNames(t *testing.T) {
 }
 
 func TestParsePolicyErrorsListWhatIsAccepted(t *testing.T) {
-	const names = "per-segment, rfc6298, rfc7765, bsd, linux, or a profile: internet, datacenter, linux-jiffies"
+	const names = "per-segment, rfc6298, rfc7765, bsd, linux, internet, datacenter, linux-jiffies"
 	for text, want := range map[string]string{
 		"":            `tcptimers: unknown policy "", want one of ` + names,
 		"moon":        `tcptimers: unknown policy "moon", want one of ` + names,

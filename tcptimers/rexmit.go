@@ -1,7 +1,6 @@
 package tcptimers
 
 import (
-	"fmt"
 	"math/rand"
 	"time"
 
@@ -36,12 +35,7 @@ var rexmitModeNames = [rexmitModes]string{"per-segment", "restart", "rto-restart
 func (RexmitMode) Names() []string { return rexmitModeNames[:] }
 
 // String returns "per-segment", "restart" or "rto-restart".
-func (m RexmitMode) String() string {
-	if m >= rexmitModes {
-		return fmt.Sprintf("RexmitMode(%d)", uint8(m))
-	}
-	return rexmitModeNames[m]
-}
+func (m RexmitMode) String() string { return nameOf("RexmitMode", rexmitModeNames[:], m) }
 
 // RRThresh is rrthresh of RFC 7765 §4, four as recommended: with fewer segments outstanding and
 // unsent, the three duplicate ACKs of a fast retransmit cannot arrive.

@@ -2,7 +2,6 @@ package tcptimers
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"tcpwheel/internal/setting"
@@ -39,7 +38,7 @@ func ParsePolicy(text string) (Policy, error) {
 	if err != nil {
 		return Policy{}, fmt.Errorf("tcptimers: policy %w", err)
 	}
-	p, err := NamedPolicy(name)
+	p, err := NewPolicy(name)
 	if err == nil {
 		err = p.Change(text, changes)
 	}
@@ -47,17 +46,6 @@ func ParsePolicy(text string) (Policy, error) {
 		return Policy{}, err
 	}
 	return p, nil
-}
-
-// NamedPolicy makes the policy or profile of one of Names.
-func NamedPolicy(name string) (Policy, error) {
-	for _, list := range [][]entry{policies, profiles} {
-		if e := find(list, name); e != nil {
-			return e.policy(), nil
-		}
-	}
-	return Policy{}, fmt.Errorf("tcptimers: unknown policy %q, want one of %s, or a profile: %s",
-		name, strings.Join(PolicyNames(), ", "), strings.Join(otherProfiles(), ", "))
 }
 
 // Change makes changes to p, whose name becomes text, and checks it.

@@ -1,7 +1,6 @@
 package record
 
 import (
-	"encoding/json"
 	"reflect"
 	"slices"
 	"strings"
@@ -199,23 +198,6 @@ type line struct {
 	Empty []float64 `json:"empty"`
 	//lint:ignore U1000 fields that are not exported are passed over
 	left int
-}
-
-// TestJSON compares with encoding/json.
-func TestJSON(t *testing.T) {
-	j, n := NewJSON[line](), int64(-5)
-	for _, r := range []line{
-		{}, {N: -1, U: 3, Name: "a-b", Late: &n, Lists: [][2]int{{1, 2}, {3, 4}}, Is: true, Color: 1, Part: inner{Min: 1e-9}},
-		{Name: "\"<\\é\n", inner: inner{Min: 0.25, Best: "x"}, Lists: [][2]int{}, Empty: []float64{}},
-	} {
-		want, err := json.Marshal(r)
-		if got := j.Append([]byte("x"), &r); err != nil || string(got) != "x"+string(want) {
-			t.Errorf("%s, %v\nwant %s", got[1:], err, want)
-		}
-	}
-	if got := NewJSON[struct{}]().Append(nil, &struct{}{}); string(got) != "{}" {
-		t.Errorf("nothing: %s", got)
-	}
 }
 
 // TestSpanIsTheNearest takes spans of both signs to seconds and back.

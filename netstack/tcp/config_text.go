@@ -15,7 +15,7 @@ func ParseConfig(text string, more ...setting.Change) (Config, error) {
 	if err != nil {
 		return Config{}, fmt.Errorf("tcp: policy %w", err)
 	}
-	p, err := tcptimers.NamedPolicy(name)
+	p, err := tcptimers.NewPolicy(name)
 	if err != nil {
 		return Config{}, err
 	}

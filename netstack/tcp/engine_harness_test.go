@@ -19,7 +19,7 @@ var (
 )
 
 func engineConfig() EngineConfig {
-	policy, err := tcptimers.NewProfile("internet")
+	policy, err := tcptimers.NewPolicy("internet")
 	if err != nil {
 		panic(err)
 	}

@@ -147,7 +147,7 @@ func TestSameSeedSamePackets(t *testing.T) {
 
 func TestRetransmissionNamesItsTimer(t *testing.T) {
 	for _, profile := range []string{"internet", "linux"} {
-		policy, err := tcptimers.NewProfile(profile)
+		policy, err := tcptimers.NewPolicy(profile)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,12 +11,12 @@ import (
 // recorded sequence number is compared with all others.
 func TestTransferAcrossSequenceWrap(t *testing.T) {
 	const total, part = 5 << 30, 1 << 24 // a little more than 2^32
-	for i, profile := range tcptimers.ProfileNames() {
+	for i, profile := range tcptimers.Names() {
 		for _, sack := range []bool{true, false} {
 			if sack != (i == 0) && scaled(0, 1) == 0 || i > 1 && scaled(0, 1) == 0 {
 				continue // by default two of the combinations
 			}
-			policy, err := tcptimers.NewProfile(profile)
+			policy, err := tcptimers.NewPolicy(profile)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -106,13 +106,13 @@ func (c *Choice) policy(model string, syns track.SYNTimeouts) (p tcptimers.Polic
 	case name == "":
 		return p, false, nil
 	case c.name == Captured && name == "linux":
-		p, err = tcptimers.NewProfile("linux-jiffies")
+		p, err = tcptimers.NewPolicy("linux-jiffies")
 	case c.name == Captured || !slices.Contains(tcptimers.Names(), name):
 		if p, ok = track.ModelPolicy(name); !ok {
 			err = fmt.Errorf("no timers are known as %q", name)
 		}
 	default:
-		p, err = tcptimers.NamedPolicy(name)
+		p, err = tcptimers.NewPolicy(name)
 	}
 	if err != nil {
 		return p, false, err

@@ -79,7 +79,7 @@ func TestPermits(t *testing.T) {
 // TestTicks finds the ticks of a host by when its timers expired: of 4 ms, of 32 ms if some of them
 // were long, and none if too few agree.
 func TestTicks(t *testing.T) {
-	p, err := tcptimers.NewProfile("linux-jiffies")
+	p, err := tcptimers.NewPolicy("linux-jiffies")
 	if err != nil {
 		t.Fatal(err)
 	}

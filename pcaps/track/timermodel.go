@@ -58,9 +58,9 @@ var models = func() []timerModel {
 	}
 }()
 
-// profile is tcptimers.NewProfile for constant names.
+// profile is tcptimers.NewPolicy for constant names.
 func profile(name string) tcptimers.Policy {
-	p, err := tcptimers.NewProfile(name)
+	p, err := tcptimers.NewPolicy(name)
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}

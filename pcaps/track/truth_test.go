@@ -283,7 +283,7 @@ func TestSimulatedVantage(t *testing.T) {
 func TestEarlyProbes(t *testing.T) {
 	for profile, model := range map[string]string{"internet": "per-segment", "datacenter": "datacenter"} {
 		sum, known, all := &tally{}, 0, 0
-		policy, err := tcptimers.NewProfile(profile)
+		policy, err := tcptimers.NewPolicy(profile)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,6 +2,7 @@ package up
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"sync"
@@ -9,7 +10,6 @@ import (
 	"time"
 
 	"tcpwheel/internal/pcapng"
-	"tcpwheel/internal/record"
 	"tcpwheel/netstack"
 	"tcpwheel/netstack/tcp/events"
 	"tcpwheel/tun/internal/background"
@@ -30,12 +30,6 @@ type Event struct {
 // timerEvents are the names of events by netstack.TimerChange.
 var timerEvents = [...]string{events.TimerStarted, events.TimerMoved, events.TimerStopped, events.TimerExpired}
 
-var (
-	timerJSON  = record.NewJSON[events.Timer]()
-	passedJSON = record.NewJSON[events.Passed]()
-	repairJSON = record.NewJSON[events.Repair]()
-)
-
 // append adds the event as a line of JSON. conn returns the name of the connection of an endpoint.
 func (e *Event) append(b []byte, conn func(*netstack.Endpoint) string) []byte {
 	head := events.Head{T: e.Time, Event: e.Name}
@@ -47,6 +41,7 @@ func (e *Event) append(b []byte, conn func(*netstack.Endpoint) string) []byte {
 	default:
 		head.Conn = connName(e.Segment.Local, e.Segment.Remote)
 	}
+	var record any
 	switch e.Name {
 	case timerEvents[e.Timer.Change]:
 		t := events.Timer{Head: head, Timer: e.Timer.Kind.String(), Segment: e.Timer.Segment}
@@ -56,10 +51,9 @@ func (e *Event) append(b []byte, conn func(*netstack.Endpoint) string) []byte {
 		} else if e.Name != events.TimerStopped {
 			t.Due = &left
 		}
-		b = timerJSON.Append(b, &t)
+		record = &t
 	case events.Recovered:
-		r := events.Repair{Head: head, Seq: uint32(e.Segment.Header.Seq), Took: int64(e.Took), Transmissions: e.Transmissions}
-		b = repairJSON.Append(b, &r)
+		record = &events.Repair{Head: head, Seq: uint32(e.Segment.Header.Seq), Took: int64(e.Took), Transmissions: e.Transmissions}
 	default:
 		p := events.Passed{Head: head, Segment: events.SegmentOf(&e.Segment.Header, e.Segment.Size)}
 		if e.Transmissions > 1 {
@@ -68,9 +62,13 @@ func (e *Event) append(b []byte, conn func(*netstack.Endpoint) string) []byte {
 		if len(e.Causes) > 0 {
 			p.By = e.Causes[0].Name()
 		}
-		b = passedJSON.Append(b, &p)
+		record = &p
 	}
-	return append(b, '\n')
+	text, err := json.Marshal(record)
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return append(append(b, text...), '\n')
 }
 
 // Bounds of an eventStream.

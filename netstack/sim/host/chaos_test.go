@@ -108,7 +108,7 @@ func (c *chaosRun) policy() tcptimers.Policy {
 	if names := append(tcptimers.PolicyNames(), tcptimers.PolicyNames()...); c.chance(0.7) {
 		p, _ = tcptimers.NewPolicy(pick(c.rnd, names...))
 	} else {
-		p, _ = tcptimers.NewProfile(pick(c.rnd, tcptimers.ProfileNames()...))
+		p, _ = tcptimers.NewPolicy(pick(c.rnd, "internet", "datacenter", "linux", "linux-jiffies", "bsd"))
 	}
 	was := p
 	if c.chance(0.5) {

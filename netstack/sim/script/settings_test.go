@@ -56,7 +56,7 @@ func TestScriptsThatAskForTooMuch(t *testing.T) {
 		{"--iw=-1", `e.pkt:1:1: iw "-1", want a number of bytes such as 64KiB or 1e6`},
 		{"--phase=none", `e.pkt:1:1: phase "none", want one of shared, own, countdown`},
 		{"--policy=none", `e.pkt:1:1: tcptimers: unknown policy "none", want one of per-segment, `},
-		{"// c\n--profile=none", `e.pkt:2:1: tcptimers: unknown profile "none", want one of internet, `},
+		{"// c\n--policy=none", `e.pkt:2:1: tcptimers: unknown policy "none", want one of per-segment, `},
 		{"--msl=3m", `e.pkt:1:1: msl "3m", want a duration such as 20ms, 1ns to 2m`},
 		{"--mtu=20", "e.pkt:1:1: tcp: MTU 20, want "},
 		{"0 close(3", "e.pkt:1:10: want "},

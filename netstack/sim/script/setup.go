@@ -11,8 +11,7 @@ import (
 
 // settings are what --name=value sets.
 type settings struct {
-	Policy  string `set:"policy" help:"timer policy, as tcptimers.ParsePolicy reads it"`
-	Profile string `set:"profile" help:"profile of package tcptimers"`
+	Policy string `set:"policy" help:"timer policy, as tcptimers.ParsePolicy reads it"`
 
 	IPVersion ipVersion     `set:"ip_version" help:"version of IP"`
 	RemoteISN uint32        `set:"remote_isn" help:"live sequence number of the remote end for 0 in the script"`
@@ -55,15 +54,13 @@ func newSetup(s *Script) (*setup, error) {
 		errs = append(errs, &Error{File: s.Name, Pos: at, Msg: err.Error()})
 	}
 	last := Pos{Line: 1, Column: 1}
-	policy, err := tcptimers.ParsePolicy(tcptimers.DefaultPolicy)
+	policy := tcptimers.MustPolicy(tcptimers.DefaultPolicy)
 	for _, o := range s.Options {
-		switch last = o.Pos; o.Name {
-		case "policy":
-			policy, err = tcptimers.ParsePolicy(o.Value)
-		case "profile":
-			policy, err = tcptimers.NewProfile(o.Value)
+		if last = o.Pos; o.Name != "policy" {
+			continue
 		}
-		if err != nil {
+		var err error
+		if policy, err = tcptimers.ParsePolicy(o.Value); err != nil {
 			fault(o.Pos, err)
 			return nil, errs
 		}
