@@ -2,7 +2,10 @@ package replay
 
 import (
 	"encoding/binary"
+	"math/rand/v2"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -17,21 +20,43 @@ import (
 // panics, nothing goes on for ever, ranges lie in order, and the same connection gives the same
 // outcome.
 //
-// With -fuzzminimizetime 1x it makes some hundreds of connections a second: without, go test spends
-// its time on making each input that reached something new smaller, which it does not count.
+// Each number is a packet, and random numbers of that seed are up to 31 more. Its input is numbers,
+// as go test would spend most of its time on making bytes fewer.
 func FuzzCapturedConn(f *testing.F) {
-	for seed := range 3 {
-		var b []byte
-		for i := range 60 {
-			b = append(b, byte(i*37+seed), byte(i%7*40), byte(i*seed), byte(i>>2), byte(seed), byte(i*11), 3, byte(i))
-		}
-		f.Add(b)
+	for seed := range uint64(4) {
+		f.Add(uint64(0x200), 0x0100000000001201+seed<<32, uint64(0x0000000100011000), uint64(0x0000014001001800), seed*0x0101, uint64(0x0a03000000401001),
+			uint64(0x0903100100401000), uint64(0x0803f00200411000), uint64(0x2803000000471001), uint64(0x0001e00301001800), seed, seed)
 	}
-	f.Add([]byte("\x00\x02\x00\x00\x00\x00\x00\x00\x01\x12\x00\x00\x00\x01\x00\x00\x00\x10\x00\x01\x00\x01\x00\x00\x00\x18\x00\x01\x40\x01\x00\x00"))
-	f.Fuzz(connOf)
+	f.Fuzz(func(t *testing.T, a, b, c, d, e, g, h, i, j, k, l, m uint64) {
+		packets := []uint64{a, b, c, d, e, g, h, i, j, k, l, m}
+		r := rand.New(rand.NewPCG(a, m))
+		for range m % 32 {
+			packets = append(packets, r.Uint64())
+		}
+		var data []byte
+		for _, p := range packets {
+			data = binary.LittleEndian.AppendUint64(data, p)
+		}
+		connOf(t, data)
+	})
 }
 
-// connOf is what FuzzCapturedConn does with its data.
+// TestCapturedConnFound has inputs that FuzzCapturedConn once failed on.
+func TestCapturedConnFound(t *testing.T) {
+	names, err := filepath.Glob("testdata/conns/*")
+	if err != nil || len(names) != 5 {
+		t.Fatalf("%q, %v", names, err)
+	}
+	for _, name := range names {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		connOf(t, data)
+	}
+}
+
+// connOf makes a connection of packets of eight bytes each, and runs it.
 func connOf(t *testing.T, data []byte) {
 	r := NewRecorder(Config{All: true, Done: func(c *track.Conn, s *CapturedConn, err error) {
 		if s == nil {

@@ -75,6 +75,10 @@ type Config struct {
 	// host closes it.
 	StatusListener net.Listener
 
+	// DropPrivileges lets Run give up its capabilities once the host is up, and the means to gain others
+	// by running programs. Programs with cgo keep theirs.
+	DropPrivileges bool
+
 	// Page, if not nil, makes the page of the status server. The default is a page without diagrams.
 	Page func(*Host) Page
 

@@ -20,6 +20,9 @@ func Run(ctx context.Context, c Config, ready func(Running)) error {
 	case err != nil:
 		return err
 	}
+	if c.DropPrivileges {
+		s.dropPrivileges()
+	}
 	ready(s)
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

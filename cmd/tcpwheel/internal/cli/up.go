@@ -126,6 +126,7 @@ func (f *upFlags) run(cmd *cobra.Command, c up.Config, command []string) error {
 		}
 		return runInside(cmd.Context(), c, command, in, out, talk, func(s up.Running) { c.Log(s.String()) })
 	}
+	c.DropPrivileges = true
 	return up.Run(cmd.Context(), c, func(s up.Running) {
 		c.Log(s.String())
 		before := s.Status()
