@@ -6,7 +6,7 @@ EACH = set -e; for m in $(MODULES); do
 STATICCHECK = go tool -modfile=.ci/tools.mod staticcheck
 # Packages whose code or tests start goroutines, and what a page in a browser can use.
 CONCURRENT = $(shell grep -rlwE 'synctest|go func|net/http|WaitGroup' --include='*.go' wheel netstack tun pcaps experiments/internal cmd | \
-	grep -vE 'programs/|browser/|peers/|tcpwheel-corpus/|testdata/|wasm/' | xargs -n1 dirname | sort -u | sed 's,^,./,')
+	grep -vE 'programs/|browser/|peers/|testdata/|wasm/' | xargs -n1 dirname | sort -u | sed 's,^,./,')
 BROWSER = ./wheel/... ./tcptimers/... ./netstack/... ./pcaps/... ./cmd/tcpwheel/internal/lanes ./cmd/tcpwheel/internal/site/wasm
 CORE = ./wheel ./wheel/stat ./tcptimers ./netstack/tcp/... ./netstack/sim
 PROGRAMS = curl iperf3 tcpdump chromium slurm-wlm munge

@@ -3,7 +3,7 @@ module tcpwheel
 go 1.26.3
 
 require (
-	github.com/VictoriaMetrics/metrics v1.35.1 // the process's and Go's part of /metrics of tcpwheel up: package tun/up
+	github.com/VictoriaMetrics/metrics v1.44.0 // /metrics of tcpwheel up: package tun/up
 	github.com/google/gopacket v1.1.19 // headers that few captures have, packets from and to programs on it, a packet's fields: package pcaps/capture
 	github.com/klauspost/compress v1.20.3 // captures that are compressed with gzip or zstd: package pcaps/capture
 	github.com/rogpeppe/go-internal v1.16.0 // testscript: the tests of cmd/tcpwheel

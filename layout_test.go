@@ -54,8 +54,7 @@ var rooms = []room{
 }
 
 // modules are the folders with a go.mod of their own.
-var modules = []string{".", "cmd/tcpwheel/browser", "cmd/tcpwheel/tcpwheel-corpus", "netstack/programs",
-	"pcaps/corpus/peers", "wheel/peers"}
+var modules = []string{".", "cmd/tcpwheel/browser", "netstack/programs", "wheel/peers"}
 
 // clocks are the functions that read a clock or wait for it.
 var clocks = map[string][]string{

@@ -1,7 +1,7 @@
 // Package record describes the records that the program shows. A record is a struct, and the tags
 // of its fields say once what each column is called, what it means, and how people read it. JSON,
-// CSV, Parquet, text tables, pages and lists of fields follow from them: a new column is a new field
-// and the place that fills it.
+// CSV, text tables, pages and lists of fields follow from them: a new column is a new field and the
+// place that fills it.
 //
 //	json   its name for programs
 //	unit   its unit, if the end of the name does not say it: _s, _ns, _bytes

@@ -45,7 +45,7 @@ func (s *search) report() string {
 	for _, r := range rows[:min(len(rows), maxRows)] {
 		at, what := "", ""
 		if s.fault.kind != seeds {
-			what = s.describe(r.at)
+			what = s.describe(r)
 			at = ms(time.Duration(s.packets[r.at[0]-1].at))
 		} else if r.why != nil {
 			what = "fails with only " + s.packetsOf(r.why) + " lost"
@@ -105,7 +105,7 @@ func (s *search) sentence(runs []*outcome, what string) string {
 			if failed++; failed <= maxNamed {
 				text := r.run()
 				if s.fault.kind != seeds {
-					text = s.packetsOf(r.at) + ", " + s.describe(r.at)
+					text = s.packetsOf(r.at) + ", " + s.describe(r)
 				}
 				if r.then != "" {
 					text += " (" + r.then + ")"
@@ -156,25 +156,17 @@ func (s *search) packetsOf(at set) string {
 	return "packets " + strings.ReplaceAll(at.String(), ",", " and ")
 }
 
-// describe says what packets are. The second of a pair is described if it is one of the run without
-// a fault.
-func (s *search) describe(at set) string {
-	text := s.describePacket(at[0])
-	if len(at) == 1 {
-		return text
-	}
-	if r := s.known[runName(losses, at[:1])]; r != nil && r.repair == at[1] {
-		return text + ", and its repair"
-	}
-	return text + "; " + s.describePacket(at[1])
+// describe says what the packets of a run are.
+func (s *search) describe(r *outcome) string {
+	return describe(s.packets, r.at[0]) + r.second
 }
 
-// describePacket says what a packet of the run without a fault is.
-func (s *search) describePacket(n int) string {
-	if n > len(s.packets) {
+// describe says what packet n of a run is.
+func describe(packets []sent, n int) string {
+	if n > len(packets) {
 		return "a later packet"
 	}
-	p := &s.packets[n-1]
+	p := &packets[n-1]
 	whose := "the " + p.host + "'s "
 	switch {
 	case p.down:
@@ -193,8 +185,8 @@ func (s *search) describePacket(n int) string {
 		return whose + "ACK"
 	}
 	first, last := p.seq, true
-	for i := range s.packets {
-		switch o := &s.packets[i]; {
+	for i := range packets {
+		switch o := &packets[i]; {
 		case o.from != p.from || o.to != p.to:
 		case o.flags.Has(tcp.SYN):
 			first = o.seq + 1

@@ -28,7 +28,7 @@ type Search struct {
 	// own, from 1, for the random losses of the path.
 	Fault string
 
-	// Runs is how many runs there are at most, of each policy. The default is 500.
+	// Runs is how many runs there are at most, of each policy. The default is 800.
 	Runs int
 
 	// Policies are timer policies of the hosts without one: the search is repeated with each. The
@@ -43,8 +43,9 @@ type Search struct {
 func (s Search) apply(o *options) { o.search = &s }
 
 // EachLoss runs f in a network without a loss, then once for each packet that this run has sent,
-// with that packet lost; then with pairs of losses: a packet and its repair, two packets of one
-// window. It logs which losses make f fail, what each costs, and the timers that repaired it:
+// with that packet lost; then with pairs of losses: a packet and its repair, a packet whose loss is
+// slow and any later one, two packets of one window. It logs which losses make f fail, what each
+// costs, and the timers that repaired it:
 //
 //	func TestDownload(t *testing.T) {
 //		path := testnet.Path{Delay: 20 * time.Millisecond}
@@ -77,7 +78,7 @@ func EachLoss(t *testing.T, path Path, f func(t *testing.T, net *Net), o ...Opti
 	if all.search != nil {
 		cfg = *all.search
 	}
-	cfg.Runs, cfg.Slow = cmp.Or(cfg.Runs, 500), cmp.Or(cfg.Slow, 300*time.Millisecond)
+	cfg.Runs, cfg.Slow = cmp.Or(cfg.Runs, 800), cmp.Or(cfg.Slow, 300*time.Millisecond)
 	kind, err := parseFault(cfg.Fault)
 	if err == nil && (cfg.Runs < 1 || cfg.Slow < 0) {
 		err = fmt.Errorf("%d runs, slow from %v: want 1 and 0s or more", cfg.Runs, cfg.Slow)
@@ -129,9 +130,12 @@ type outcome struct {
 	failed bool
 	took   time.Duration // by f
 	cost   time.Duration // took, more than base
+	second string        // describes the second packet, of a run that failed or was slow
 	then   string        // the first timer after the fault that repaired something
+	sent   int           // packets
 	repair int           // the number of the packet that repaired the first loss; 0 is none
 	why    set           // of a seed: the smallest set of losses that fails
+	alone  set           // of a failed set: what its packets are in the run without a fault
 }
 
 // dayLimit is how long f may take in a bubble.
@@ -190,41 +194,56 @@ func (s *search) runSingles() {
 	}
 }
 
-// runPairs loses two packets, neither of which makes f fail alone: first packets and their repairs,
-// then packets and the next of their windows, and so on.
+// runPairs loses two packets, neither of which makes f fail alone.
 func (s *search) runPairs() {
 	passes := map[int]bool{}
+	var passed, slow []*outcome
 	for _, r := range s.singles {
-		passes[r.at[0]] = !r.failed
-	}
-	for rank, more := 0, true; more; rank++ {
-		more = false
-		for _, r := range s.singles {
-			second := r.repair
-			if rank > 0 {
-				var last bool
-				second, last = s.inWindow(r.at[0], rank)
-				more = more || !last
-			} else {
-				more = true
-			}
-			if second == 0 || r.failed || rank > 0 && !passes[second] || s.known[runName(losses, set{r.at[0], second})] != nil {
-				continue
-			}
-			if len(s.known) >= s.Runs {
-				s.untried = true
-				return
-			}
-			if p := s.tryAs(losses, set{r.at[0], second}); p != nil {
-				s.pairs = append(s.pairs, p)
-			}
+		if !r.failed {
+			passes[r.at[0]] = true
+			passed = append(passed, r)
+			s.runPair(r, r.repair)
 		}
+		if !r.failed && r.cost > s.Slow {
+			slow = append(slow, r)
+		}
+	}
+	slices.SortStableFunc(slow, func(a, b *outcome) int { return cmp.Compare(b.cost, a.cost) })
+	for _, r := range slow {
+		for second := r.at[0] + 1; second <= r.sent; second++ {
+			s.runPair(r, second)
+		}
+	}
+	// The next packet of each one's window, then the one after it, and so on.
+	for rank := 1; len(passed) > 0 && !s.untried; rank++ {
+		passed = slices.DeleteFunc(passed, func(r *outcome) bool {
+			second := s.inWindow(r.at[0], rank)
+			if passes[second] {
+				s.runPair(r, second)
+			}
+			return second == 0
+		})
+	}
+}
+
+// runPair loses the packet of r and a second one, in the numbers of r's run.
+func (s *search) runPair(r *outcome, second int) {
+	at := set{r.at[0], second}
+	if second == 0 || s.known[runName(losses, at)] != nil {
+		return
+	}
+	if len(s.known) >= s.Runs {
+		s.untried = true
+		return
+	}
+	if p := s.tryAs(losses, at); p != nil {
+		s.pairs = append(s.pairs, p)
 	}
 }
 
 // inWindow returns the rank-th packet of the window of packet n: of its flow, sent before the next
-// packet of the peer that has seen n comes back. It returns 0 and true if there are fewer.
-func (s *search) inWindow(n, rank int) (m int, last bool) {
+// packet of the peer that has seen n comes back. It returns 0 if there are fewer.
+func (s *search) inWindow(n, rank int) int {
 	p := &s.packets[n-1]
 	end := len(s.packets)
 	for i := p.heardAfter; i > 0 && i < len(s.packets); i++ {
@@ -236,11 +255,11 @@ func (s *search) inWindow(n, rank int) (m int, last bool) {
 	for i := n; i < end; i++ {
 		if o := &s.packets[i]; o.from == p.from && o.to == p.to {
 			if rank--; rank == 0 {
-				return i + 1, false
+				return i + 1
 			}
 		}
 	}
-	return 0, true
+	return 0
 }
 
 // runSeeds runs f with random losses, and looks for the smallest set of them that fails.
@@ -271,6 +290,12 @@ func (s *search) smallest(lost set) set {
 	}
 	if len(lost) < 2 || !fails(lost) {
 		return nil
+	}
+	// After an earlier loss the numbers are others.
+	for _, n := range s.known[runName(losses, lost)].alone {
+		if fails(set{n}) {
+			return set{n}
+		}
 	}
 	for i := 0; i < len(lost); {
 		if less := slices.Delete(slices.Clone(lost), i, i+1); len(less) > 1 && fails(less) {
@@ -329,12 +354,15 @@ func (s *search) try(name string, at set, seed uint64) (r *outcome) {
 		s.packets = record.packets
 		return r
 	}
-	r.cost = r.took - s.base.took
+	r.cost, r.sent = r.took-s.base.took, len(record.packets)
 	if r.then = record.then(); r.then == "" && r.failed {
 		r.then = record.waiting(wheel.Time(r.took))
 	}
 	if len(at) == 1 {
 		r.repair = record.repair(at[0])
+	}
+	if len(at) == 2 && (r.failed || r.cost > s.Slow) {
+		r.second = record.second()
 	}
 	if record.differs > 0 {
 		s.differ++
@@ -342,8 +370,22 @@ func (s *search) try(name string, at set, seed uint64) (r *outcome) {
 	if s.fault.kind == seeds && r.failed {
 		slices.Sort(record.lost)
 		r.why = slices.Compact(record.lost)
+		r.alone = s.inBase(record)
 	}
 	return r
+}
+
+// inBase returns the packets of the run without a fault that have bytes of the lost packets of a
+// trial. Their numbers and bounds may differ.
+func (s *search) inBase(r *trial) (at set) {
+	for _, n := range r.at {
+		for i := range s.packets {
+			if n <= len(r.packets) && s.packets[i].repairs(&r.packets[n-1]) {
+				at = append(at, i+1)
+			}
+		}
+	}
+	return at
 }
 
 // bubble runs f in a bubble. A bubble that deadlocks fails t.
@@ -420,6 +462,15 @@ func (r *trial) then() string {
 		}
 	}
 	return ""
+}
+
+// second describes the second packet that the fault happened to.
+func (r *trial) second() string {
+	first, n := r.at[0], r.at[1]
+	if n <= len(r.packets) && r.packets[n-1].repairs(&r.packets[first-1]) {
+		return ", and its repair"
+	}
+	return "; " + describe(r.packets, n)
 }
 
 // repair returns the number of the packet that repaired packet n, or 0.

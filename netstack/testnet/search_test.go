@@ -26,7 +26,7 @@ func searchFor(t *testing.T, cfg Search, path Path, f func(n *Net) error, o ...O
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.Runs, cfg.Slow = cmp.Or(cfg.Runs, 500), cmp.Or(cfg.Slow, 300*time.Millisecond)
+	cfg.Runs, cfg.Slow = cmp.Or(cfg.Runs, 800), cmp.Or(cfg.Slow, 300*time.Millisecond)
 	s := &search{
 		Search: cfg, t: t, fault: kind, options: *collect(path, o), known: map[string]*outcome{},
 		f: func(t *testing.T, n *Net) { n.trial.bad = f(n) != nil },
@@ -72,33 +72,36 @@ func failures(runs []*outcome) (at []string) {
 
 // TestPolicies: under 4.4BSD's timers six single losses make a download of 100 kB fail: the SYN,
 // the SYN-ACK, the request, and the last three segments. Under Linux's and per-segment timers none
-// does, and one pair: the SYN twice.
+// does, but some pairs do: the SYN twice, the SYN-ACK and any other.
 func TestPolicies(t *testing.T) {
 	var searches []*search
 	for _, test := range []struct {
 		policy         string
-		singles, pairs int
-	}{{"linux", 0, 1}, {"bsd", 6, -1}, {"per-segment", 0, 1}} {
+		singles, pairs int // pairs at least
+	}{{"linux", 0, 10}, {"bsd", 6, 50}, {"per-segment", 0, 10}} {
+		if raceDetector && test.policy != "linux" {
+			continue // one search of 800 runs has the races of three
+		}
 		var s *search
 		t.Run(test.policy, func(t *testing.T) {
 			s = searchFor(t, Search{Policies: []string{test.policy}}, slowPath, download(100_000))
 		})
 		searches = append(searches, s)
 		singles, pairs := failures(s.singles), failures(s.pairs)
-		if len(singles) != test.singles || test.pairs >= 0 && len(pairs) != test.pairs {
+		if len(singles) != test.singles || len(pairs) < test.pairs {
 			t.Errorf("%s: singles %v and pairs %v fail, want %d and %d", test.policy, singles, pairs, test.singles, test.pairs)
 		}
-		// The goroutines of net/http may run in another order: in one run of 500. The race detector
+		// The goroutines of net/http may run in another order: in one run of 800. The race detector
 		// mixes them on purpose.
-		if len(s.singles) != len(s.packets) || !raceDetector && s.differ > 5 || len(s.known) != 500 {
+		if len(s.singles) != len(s.packets) || !raceDetector && s.differ > 5 || len(s.known) != 800 {
 			t.Errorf("%s: %d of %d packets in %d runs; %d differ", test.policy, len(s.singles), len(s.packets), len(s.known), s.differ)
 		}
-		want := []string{"1 of", "pairs of losses fail: packets 1 and 2, the client's SYN, and its repair (SYN RTO of client after 1s)"}
+		want := []string{"pairs of losses fail: packets 1 and 2, the client's SYN, and its repair (SYN RTO of client after 1s)"}
 		if test.policy == "bsd" {
 			want = []string{
 				"6 of 110 single losses fail: packet 1, the client's SYN (still waits for the RTO of client, of 6s); ",
 				"packet 4, the client's last bytes 0 to 86 (still waits for the RTO of client, of ", "and 3 more",
-				"the server's last bytes 99168 to 100472", "There is more to try: 500 runs",
+				"the server's last bytes 99168 to 100472", "There is more to try: 800 runs",
 				`loss=1$', or New with HostConfig{Name: "client", Path: Path{Up: "loss=packets:1"}}`,
 			}
 		}
@@ -108,7 +111,7 @@ func TestPolicies(t *testing.T) {
 			}
 		}
 	}
-	if text := compare(searches); !strings.Contains(text, "bsd          200ms            499   ") {
+	if text := compare(searches); !raceDetector && !strings.Contains(text, "bsd          200ms            799   ") {
 		t.Errorf("the comparison:\n%s", text)
 	}
 }

@@ -58,16 +58,6 @@ func (l *Losses) AddConn(c *Conn) {
 	}
 }
 
-// AddAll adds a connection with its episodes.
-func (l *Losses) AddAll(c *Conn) {
-	l.AddConn(c)
-	for i := range c.Flows {
-		for _, e := range c.Flows[i].Episodes {
-			l.Add(c, e)
-		}
-	}
-}
-
 // Add adds an episode of a connection. It keeps both if the episode is the longest stall.
 func (l *Losses) Add(c *Conn, e *Episode) {
 	l.Episodes++

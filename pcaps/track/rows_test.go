@@ -52,9 +52,10 @@ func readPublic(t *testing.T, set, id string) *publicFile {
 	}
 	rec := replay.NewRecorder(replay.Config{Done: func(c *track.Conn, s *replay.CapturedConn, _ error) {
 		f.conns = append(f.conns, c)
-		f.losses.AddAll(c)
+		f.losses.AddConn(c)
 		for i := range c.Flows {
 			for _, e := range c.Flows[i].Episodes {
+				f.losses.Add(c, e)
 				for _, rx := range e.Retransmissions {
 					f.episodes[rx.Packet] = e
 				}

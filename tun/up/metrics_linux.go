@@ -1,61 +1,86 @@
 package up
 
 import (
+	"bytes"
+	"io"
 	"net/http"
 	"reflect"
+	"strings"
 
-	runtimemetrics "github.com/VictoriaMetrics/metrics"
+	prometheus "github.com/VictoriaMetrics/metrics"
 	"gvisor.dev/gvisor/pkg/tcpip"
 
 	"tcpwheel/netstack"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/tcptimers"
-	"tcpwheel/wheel/stat/promtext"
 )
 
-// metricsPage returns the metrics of a host of now, for /metrics.
-func (h *Host) metricsPage() *promtext.Page {
-	m := metrics{&promtext.Page{}}
+// writeMetrics writes the metrics of a host of now, with those of the process and of Go's runtime.
+func (h *Host) writeMetrics(w io.Writer) error {
+	prometheus.ExposeMetadata(true)
+	m := metrics{prometheus.NewSet(), map[string]string{}}
 	t := h.tcpReport()
-	m.Gauge("tcpwheel_info", "The configuration of the TCP, in labels.", 1, "device", h.device.Name(), "tcp", t.Name, "policy", t.Policy,
+	m.gauge("tcpwheel_info", "The configuration of the TCP, in labels.", 1, "device", h.device.Name(), "tcp", t.Name, "policy", t.Policy,
 		"tick", t.Tick.String(), "congestion_control", t.Control)
 	m.addPackets(h)
 	m.addLink(h)
 	r := Report{}
 	r.addEndpoints(h.stack, Selection{})
 	for state, n := range r.States {
-		m.Gauge("tcpwheel_connections", "Connections by state.", float64(n), "state", state)
+		m.gauge("tcpwheel_connections", "Connections by state.", float64(n), "state", state)
 	}
+	var page bytes.Buffer
 	if counters, ok := netstack.Counters(h.stack); ok {
 		m.addTimers(h.observer)
 		m.addCounters(reflect.ValueOf(counters))
+		m.help["tcpwheel_timer_lateness_seconds"] = "Time from the deadline of a timer to its expiry, tick included."
+		h.observer.lateSet.WritePrometheus(&page)
 	} else {
 		m.addGVisor(h.stack.Stats().TCP)
 	}
-	m.Histogram("tcpwheel_recovery_seconds", "Time from the first transmission of a retransmitted segment to its ACK.", h.observer.recoveries)
 	m.counter("tcpwheel_events_dropped_total", "Events that a reader of /events or the trace missed.", h.observer.stream.missed())
 	if h.capture != nil {
 		report := h.capture.report()
 		m.counter("tcpwheel_capture_packets_total", "Packets captured.", report.Packets)
 		m.counter("tcpwheel_capture_dropped_total", "Packets missing in the capture.", report.Dropped)
 	}
-	return m.Page
-}
-
-// serveMetrics serves /metrics, with those of the process and of Go's runtime.
-func (h *Host) serveMetrics(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", promtext.ContentType)
-	if h.metricsPage().Write(w) == nil {
-		runtimemetrics.WriteProcessMetrics(w)
+	m.help["tcpwheel_recovery_seconds"] = "Time from the first transmission of a retransmitted segment to its ACK."
+	h.observer.recoverySet.WritePrometheus(&page)
+	m.set.WritePrometheus(&page)
+	for line := range strings.Lines(page.String()) {
+		if name, ok := strings.CutPrefix(line, "# HELP "); ok { // the library leaves the text out
+			line = "# HELP " + strings.TrimSpace(name) + " " + m.help[strings.TrimSpace(name)] + "\n"
+		}
+		if _, err := io.WriteString(w, line); err != nil {
+			return err
+		}
 	}
+	prometheus.WriteProcessMetrics(w)
+	return nil
 }
 
-// metrics adds the counters of a host to a page.
-type metrics struct{ *promtext.Page }
+// serveMetrics serves /metrics.
+func (h *Host) serveMetrics(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	_ = h.writeMetrics(w) // a reader that has gone misses the rest
+}
+
+// metrics are the metrics of a host at one moment, and the texts of their names.
+type metrics struct {
+	set  *prometheus.Set
+	help map[string]string
+}
 
 // counter adds a counter. labels are pairs of a name and a value.
 func (m metrics) counter(name, help string, value uint64, labels ...string) {
-	m.Counter(name, help, float64(value), labels...)
+	m.help[name] = help
+	m.set.GetOrCreateCounter(withLabels(name, labels...)).Set(value)
+}
+
+// gauge adds a gauge. labels are pairs of a name and a value.
+func (m metrics) gauge(name, help string, value float64, labels ...string) {
+	m.help[name] = help
+	m.set.GetOrCreateGauge(withLabels(name, labels...), nil).Set(value)
 }
 
 // addPackets adds the counters of the device.
@@ -99,12 +124,11 @@ func (m metrics) addLink(h *Host) {
 func (m metrics) addTimers(o *observer) {
 	for k := range o.timers {
 		kind, c := tcptimers.Kind(k).String(), &o.timers[k]
-		m.Gauge("tcpwheel_timers_running", "Running timers by kind.", float64(c.running()), "kind", kind)
+		m.gauge("tcpwheel_timers_running", "Running timers by kind.", float64(c.running()), "kind", kind)
 		m.counter("tcpwheel_timers_started_total", "Timers started.", c.started.Load(), "kind", kind)
 		m.counter("tcpwheel_timers_moved_total", "Timers started again while they ran.", c.moved.Load(), "kind", kind)
 		m.counter("tcpwheel_timers_stopped_total", "Timers stopped.", c.stopped.Load(), "kind", kind)
 		m.counter("tcpwheel_timers_expired_total", "Timers expired.", c.expired.Load(), "kind", kind)
-		m.Histogram("tcpwheel_timer_lateness_seconds", "Time from the deadline of a timer to its expiry, tick included.", o.late[k], "kind", kind)
 	}
 }
 
@@ -129,7 +153,7 @@ func (m metrics) netstat(name string, n uint64) {
 		full = "tcpwheel_netstat_Tcp_" + name
 	}
 	if name == "CurrEstab" {
-		m.Gauge(full, "Linux's counter of this name.", float64(n))
+		m.gauge(full, "Linux's counter of this name.", float64(n))
 		return
 	}
 	m.counter(full, "Linux's counter of this name.", n)

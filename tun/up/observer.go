@@ -1,9 +1,13 @@
 package up
 
 import (
+	"fmt"
 	"net/netip"
+	"slices"
+	"strings"
 	"sync/atomic"
 
+	prometheus "github.com/VictoriaMetrics/metrics"
 	"gvisor.dev/gvisor/pkg/tcpip"
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 
@@ -12,7 +16,6 @@ import (
 	"tcpwheel/netstack/tcp/events"
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
-	"tcpwheel/wheel/stat/promtext"
 )
 
 // observer sees all timers and segments of a stack: it counts them, measures recoveries and the
@@ -25,8 +28,10 @@ type observer struct {
 	stream *eventStream
 	trace  *traceFile // nil without one
 
-	late       [tcptimers.Kinds]*promtext.Histogram // of timers, by kind
-	recoveries *promtext.Histogram
+	late       [tcptimers.Kinds]*prometheus.PrometheusHistogram // of timers, by kind
+	recoveries *prometheus.PrometheusHistogram
+
+	lateSet, recoverySet *prometheus.Set // what they are written by
 }
 
 // timerCounts counts the changes of timers of one kind. Timers run that were started, and neither
@@ -61,14 +66,29 @@ func (c *timerCounts) running() int {
 
 // newObserver makes an observer for a stack on that clock. It adds recoveries to log.
 func newObserver(clock tcpip.Clock, log *recoveryLog) *observer {
-	buckets := func() *promtext.Histogram { return promtext.NewHistogram(1e-6, 2, 27) } // 1 µs to 67 s
+	buckets := prometheus.ExponentialBuckets(1e-6, 2, 27) // 1 µs to 67 s
 	o := &observer{
-		now: nowOf(clock), log: log, flows: flows{all: map[flowKey]*flow{}}, stream: newEventStream(endpointName), recoveries: buckets(),
+		now: nowOf(clock), log: log, flows: flows{all: map[flowKey]*flow{}}, stream: newEventStream(endpointName),
+		lateSet: prometheus.NewSet(), recoverySet: prometheus.NewSet(),
 	}
+	o.recoveries = o.recoverySet.NewPrometheusHistogramExt("tcpwheel_recovery_seconds", buckets)
 	for k := range o.late {
-		o.late[k] = buckets()
+		o.late[k] = o.lateSet.NewPrometheusHistogramExt(withLabels("tcpwheel_timer_lateness_seconds", "kind", tcptimers.Kind(k).String()), buckets)
 	}
 	return o
+}
+
+// withLabels returns the name of a metric with its labels, which are pairs of a name and a value.
+func withLabels(name string, labels ...string) string {
+	if len(labels) == 0 {
+		return name
+	}
+	pairs := make([]string, 0, len(labels)/2)
+	for i := 0; i < len(labels); i += 2 {
+		pairs = append(pairs, fmt.Sprintf("%s=%q", labels[i], labels[i+1]))
+	}
+	slices.Sort(pairs)
+	return name + "{" + strings.Join(pairs, ",") + "}"
 }
 
 // nowOf returns a function that reads the clock as a time of package wheel.
@@ -88,7 +108,7 @@ func (o *observer) timer(ev netstack.TimerEvent) {
 		c.stopped.Add(1)
 	case netstack.TimerExpired:
 		c.expired.Add(1)
-		o.late[ev.Kind].Observe(max(0, ev.Time.Sub(ev.Deadline)).Seconds())
+		o.late[ev.Kind].Update(max(0, ev.Time.Sub(ev.Deadline)).Seconds())
 	}
 	if o.stream.active.Load() {
 		o.stream.add(Event{Time: ev.Time, Name: timerEvents[ev.Change], Timer: ev})
@@ -113,7 +133,7 @@ func (o *observer) add(pkt *stack.PacketBuffer, d pcapng.Direction) {
 	}
 	o.stream.add(e)
 	for _, r := range o.flows.acknowledged(now, &s) {
-		o.recoveries.Observe(r.took.Seconds())
+		o.recoveries.Update(r.took.Seconds())
 		o.log.add(r.took)
 		done := s
 		done.Header.Seq = r.end

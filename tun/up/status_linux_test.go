@@ -92,7 +92,14 @@ func TestStatus(t *testing.T) {
 	if v := s.metric(`tcpwheel_info{congestion_control="cubic",device="` + s.device.Name() + `",policy="per-segment@2ms",tcp="ours",tick="2ms"}`); v != 1 {
 		t.Errorf("tcpwheel_info is %v, want 1", v)
 	}
+	if v := s.metric(`tcpwheel_timer_lateness_seconds_bucket{kind="rexmit",le="67.108864"}`); v <= 0 {
+		t.Errorf("%v retransmission timers in the last bucket, want some", v)
+	}
+	if got, want := withLabels("a", "z", `"x"\`, "b", "1"), `a{b="1",z="\"x\"\\"}`; got != want {
+		t.Errorf("a metric with labels is %s, want %s", got, want)
+	}
 	for path, want := range map[string]string{
+		"/metrics":                      "# HELP tcpwheel_recovery_seconds Time from the first transmission of a retransmitted segment to its ACK.\n# TYPE tcpwheel_recovery_seconds histogram\n",
 		"/":                             "per-segment@2ms, tick 2ms",
 		"/info":                         `"seed": 7`,
 		"/info?limit=1&connections=all": `"state": "`,
@@ -229,12 +236,13 @@ func TestPacing(t *testing.T) {
 			t.Fatal(err)
 		}
 		lines, _ := parseEvents(t, bytes.NewReader(b))
-		sent := 0
+		sent, late := 0, time.Duration(0)
 		for _, e := range lines {
 			switch {
 			case e.Event == "timer_expired" && e.Timer == "pacing":
 				releases++
-				if *e.Late < 0 {
+				late = time.Duration(*e.Late)
+				if late < 0 {
 					t.Errorf("%+v, want it after its deadline", e)
 				}
 			case e.Event == "segment_sent" && e.Len > 0 && sent < segments*1448:
@@ -242,8 +250,9 @@ func TestPacing(t *testing.T) {
 					first = time.Duration(e.T)
 				}
 				last, sent = time.Duration(e.T), sent+e.Len
-				if paced && e.Len > 1448 {
-					t.Errorf("%+v, want single segments", e)
+				// A release that a loaded machine delays by a gap of 2 ms lets those leave that became due meanwhile.
+				if paced && e.Len > 1448 && late < 1800*time.Microsecond {
+					t.Errorf("%+v after a release %v late, want single segments", e, late)
 				}
 			}
 		}

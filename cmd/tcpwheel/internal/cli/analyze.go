@@ -8,12 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 
 	"github.com/spf13/cobra"
 
 	"tcpwheel/internal/record"
 	"tcpwheel/pcaps/capture"
-	"tcpwheel/pcaps/corpus"
 	"tcpwheel/pcaps/tasks"
 	"tcpwheel/pcaps/track"
 )
@@ -29,16 +29,16 @@ type analysis struct {
 	filter        connFilter
 	maxConns      int
 	reports       *reports
-	corpus        corpusFlags
+	jobs          int
+	shard         string
 	following     bool
 	live          *live // with --follow
 
 	stdout, stderr io.Writer
 	enc            *json.Encoder
 	csv            *csv.Writer
-	progress       *corpus.Progress // nil for a single file
-	shares         int              // goroutines that follow the connections of a file
-	part           *corpus.Part     // with --parquet: what to add records to
+	progress       *readProgress // nil for a single file
+	shares         int           // goroutines that follow the connections of a file
 }
 
 func newAnalyze() *cobra.Command {
@@ -60,7 +60,8 @@ func newAnalyze() *cobra.Command {
 			"With --json it prints a line for each connection and episode, and at last for\n" +
 			"each host and the file; with --csv a table of the episodes, with --csv-conns one\n" +
 			"of the connections. With --follow it prints a line for each recovery as soon as it\n" +
-			"is settled, and the rest at the end of the stream or after Ctrl-C. docs/captures.md has the words and the fields.\n\n" + corpusHelp(),
+			"is settled, and the rest at the end of the stream or after Ctrl-C. docs/captures.md has the words and the fields.\n\n" + inputHelp + "\n" +
+			"docs/corpora.md has thousands of them, on many machines.",
 		Example: "  tcpwheel analyze sample:burst\n" +
 			"  tcpwheel samples captures\n" +
 			"  tcpwheel analyze --html page.html captures/burst/a.pcapng.gz\n" +
@@ -82,6 +83,8 @@ func newAnalyze() *cobra.Command {
 				return usage(cmd, fmt.Errorf("explain %d, want a packet from 1 on", a.explain))
 			case a.explain > 0 && (a.asJSON || a.asCSV || a.csvConns):
 				return usage(cmd, errors.New("analyze: --explain and --json or --csv, want one of them"))
+			case a.jobs < 0 || a.jobs > 4096:
+				return usage(cmd, fmt.Errorf("jobs %d, want 0 to 4096", a.jobs))
 			case a.maxConns < 1:
 				return usage(cmd, fmt.Errorf("max-conns %d, want at least 1", a.maxConns))
 			}
@@ -89,9 +92,6 @@ func newAnalyze() *cobra.Command {
 				return usage(cmd, err)
 			}
 			a.asCSV = a.asCSV || a.csvConns
-			if err := a.corpus.check(cmd.Flags().Changed, analyzePrints...); err != nil {
-				return usage(cmd, fmt.Errorf("analyze: %w", err))
-			}
 			err := a.reports.check(cmd.Flags().Changed, files)
 			if err != nil {
 				return usage(cmd, err)
@@ -111,29 +111,27 @@ func newAnalyze() *cobra.Command {
 	f.BoolVar(&a.all, "all", false, "show all episodes, by connection")
 	f.BoolVar(&a.details, "details", false, "show kinds, hosts with their timers, and what else was seen")
 	f.Int64Var(&a.explain, "explain", 0, "show what the report of the episode with this retransmission, a `packet`, rests on")
-	f.IntVar(&a.maxConns, "max-conns", 1<<18, "connections at once, to bound memory")
+	f.IntVar(&a.maxConns, "max-conns", 1<<18, fmt.Sprintf("connections at once, to bound memory; %d with --follow unless given", followedConns))
 	f.BoolVar(&a.asJSON, "json", false, "print one JSON object per line")
 	f.BoolVar(&a.asCSV, "csv", false, "print the episodes as CSV")
 	f.BoolVar(&a.csvConns, "csv-conns", false, "print the connections as CSV, a line for each direction")
 	f.StringVar(&a.reports.html, "html", "", "write a page with diagrams to this `file` too")
 	f.StringVar(&a.reports.annotate, "annotate", "", "write a copy of the capture to this `file` too, as pcapng with comments that Wireshark shows")
 	f.BoolVar(&a.following, "follow", false, "read a stream or a growing file, and print each recovery as soon as it is settled; Ctrl-C ends it")
-	a.corpus.register(f)
+	f.IntVarP(&a.jobs, "jobs", "j", 0, "captures at a time; 0 is the number of processors. The connections of fewer are spread over them")
+	f.StringVar(&a.shard, "shard", "", "only a part of the captures, by size: `i/n`, auto or auto/n")
 	return cmd
 }
-
-// analyzePrints are the flags for what analyze prints, which --parquet replaces.
-var analyzePrints = []string{"json", "csv", "csv-conns", "html", "annotate", "details", "explain", "all", "top"}
 
 // run analyses the files, several at a time, and prints in their order. A file that cannot be read
 // does not stop the run.
 func (a *analysis) run(cmd *cobra.Command, args []string) error {
-	objects, err := a.corpus.objects(cmd, args)
+	objects, err := listCaptures(args)
 	if err != nil {
 		return err
 	}
-	if a.corpus.parquet != "" {
-		return a.tables(cmd, objects)
+	if objects, err = shardOf(a.shard, objects); err != nil {
+		return usage(cmd, err)
 	}
 	if a.reports.annotate != "" && len(objects) != 1 {
 		return usage(cmd, fmt.Errorf("analyze: --annotate copies one file, and there are %d", len(objects)))
@@ -147,15 +145,14 @@ func (a *analysis) run(cmd *cobra.Command, args []string) error {
 	} else {
 		collectRarely()
 	}
-	workers := a.corpus.workers()
+	workers := cmp.Or(a.jobs, runtime.GOMAXPROCS(0))
 	a.shares = min(workers/max(len(objects), 1), maxShares)
 	if a.reports.html != "" || a.reports.annotate != "" {
 		workers = 1 // the page is written in order
 	}
 	if len(objects) > 1 {
-		a.progress = &corpus.Progress{}
-		a.progress.Start(objects)
-		defer showProgress(a.stderr, a.progress)()
+		a.progress = newProgress(objects)
+		defer a.progress.show(a.stderr)()
 	}
 	var (
 		failed error
@@ -225,7 +222,7 @@ func (e *outputError) Error() string { return e.err.Error() }
 
 // file analyses one file. It analyses a truncated file up to the cut, and says so. A panic is an
 // error of the file.
-func (a *analysis) file(cmd *cobra.Command, o *corpus.Object) error {
+func (a *analysis) file(cmd *cobra.Command, o *captureFile) error {
 	s := newSummary(o.Name, a)
 	rep := a.reports.begin(o.Name)
 	var err error
@@ -233,7 +230,7 @@ func (a *analysis) file(cmd *cobra.Command, o *corpus.Object) error {
 		err = fmt.Errorf("%s: %w", o.Name, failed)
 	}
 	if a.progress != nil {
-		a.progress.Done()
+		a.progress.files.Add(1)
 	}
 	if cmd.Context().Err() != nil {
 		return cmd.Context().Err()
@@ -266,7 +263,7 @@ func (a *analysis) file(cmd *cobra.Command, o *corpus.Object) error {
 }
 
 // read passes the connections of a file to its summary and its reports.
-func (a *analysis) read(cmd *cobra.Command, o *corpus.Object, s *summary, rep *fileReport) (err error) {
+func (a *analysis) read(cmd *cobra.Command, o *captureFile, s *summary, rep *fileReport) (err error) {
 	if a.live != nil {
 		return a.follow(cmd, o, s, rep)
 	}
@@ -300,7 +297,7 @@ func (a *analysis) read(cmd *cobra.Command, o *corpus.Object, s *summary, rep *f
 const maxShares = 16
 
 // readShares follows the connections of a file on several goroutines, until *wrong is an error.
-func (a *analysis) readShares(cmd *cobra.Command, o *corpus.Object, cfg track.Config, wrong *error) (stats capture.Stats, evicted int, err error) {
+func (a *analysis) readShares(cmd *cobra.Command, o *captureFile, cfg track.Config, wrong *error) (stats capture.Stats, evicted int, err error) {
 	stats, err = readWith(cmd, o, a.progress, func(r *capture.Reader) (capture.Stats, error) {
 		done := cfg.Done
 		cfg.Done = func(c *track.Conn) {

@@ -15,7 +15,6 @@ import (
 
 	"tcpwheel/internal/record"
 	"tcpwheel/pcaps/capture"
-	"tcpwheel/pcaps/corpus"
 	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
 )
@@ -114,7 +113,7 @@ func (l *live) print(a *analysis, r *track.EpisodeRecord) error {
 }
 
 // follow is read for a stream: recoveries go to the summary when they settle.
-func (a *analysis) follow(cmd *cobra.Command, o *corpus.Object, s *summary, rep *fileReport) error {
+func (a *analysis) follow(cmd *cobra.Command, o *captureFile, s *summary, rep *fileReport) error {
 	var (
 		mu    sync.Mutex // of all that follows, and of s
 		wrong error
@@ -230,7 +229,7 @@ func (l *live) wait(ended <-chan error, advance func(now time.Time) error) error
 }
 
 // openLive opens a stream, or a file that grows.
-func (a *analysis) openLive(cmd *cobra.Command, o *corpus.Object) (r *capture.Reader, done func(), err error) {
+func (a *analysis) openLive(cmd *cobra.Command, o *captureFile) (r *capture.Reader, done func(), err error) {
 	info, err := os.Stat(o.Name)
 	if o.Name == "-" || err != nil || !info.Mode().IsRegular() {
 		return openCapture(cmd, o, nil)

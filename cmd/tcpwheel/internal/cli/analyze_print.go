@@ -162,7 +162,11 @@ func (s *summary) table(b *strings.Builder) {
 	if s.a.all || len(s.rows) == s.losses.Episodes {
 		fmt.Fprintln(b)
 	} else {
-		fmt.Fprintf(b, "\nthe %d longest of %d (--all shows all, --details the timers of hosts)\n", len(s.rows), s.losses.Episodes)
+		more := "--all shows all"
+		if s.a.live != nil {
+			more = "--top shows more"
+		}
+		fmt.Fprintf(b, "\nthe %d longest of %d (%s, --details the timers of hosts)\n", len(s.rows), s.losses.Episodes, more)
 	}
 	b.WriteString(episodeLayout.Head())
 	flow := ""

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"tcpwheel/pcaps/capture"
-	"tcpwheel/pcaps/corpus"
 	pages "tcpwheel/pcaps/report"
 	"tcpwheel/pcaps/track"
 )
@@ -31,8 +30,6 @@ func (r *reports) check(changed func(flag string) bool, files []string) error {
 		return errors.New("analyze: --annotate reads the file twice, which standard input cannot be")
 	case r.annotate != "" && strings.HasPrefix(files[0], samplePrefix):
 		return fmt.Errorf("analyze: --annotate copies a file, and %s is in the program, see tcpwheel samples", files[0])
-	case r.annotate != "" && strings.Contains(files[0], "://"):
-		return fmt.Errorf("analyze: --annotate copies a file, and %s is in a store", files[0])
 	case r.html != "" && r.html == r.annotate:
 		return errors.New("analyze: --html and --annotate name the same file")
 	}
@@ -123,7 +120,7 @@ func (f *fileReport) unread(err error) {
 
 // end completes the file's part and writes its annotated copy. wrong is the error of reading, if
 // any.
-func (r *reports) end(cmd *cobra.Command, f *fileReport, o *corpus.Object, s *summary, wrong error) error {
+func (r *reports) end(cmd *cobra.Command, f *fileReport, o *captureFile, s *summary, wrong error) error {
 	if f == nil {
 		return nil
 	}
@@ -156,10 +153,10 @@ func (r *reports) end(cmd *cobra.Command, f *fileReport, o *corpus.Object, s *su
 }
 
 // describe reads a file again, for the headers of the packets that the page shows under the
-// pointer. Standard input and objects in a store are not read twice. An error means fewer of them.
-func (r *reports) describe(cmd *cobra.Command, section *pages.Section, o *corpus.Object) {
+// pointer. Standard input is not read twice. An error means fewer of them.
+func (r *reports) describe(cmd *cobra.Command, section *pages.Section, o *captureFile) {
 	numbers := section.Packets()
-	if len(numbers) == 0 || o.Name == "-" || strings.Contains(o.Name, "://") {
+	if len(numbers) == 0 || o.Name == "-" {
 		return
 	}
 	in, done, err := openCapture(cmd, o, nil)

@@ -117,13 +117,11 @@ func (s *summary) printConn(c *track.Conn) error {
 		return nil
 	case s.a.asJSON:
 		return s.a.enc.Encode(c.Record(s.file))
-	case s.a.part != nil, s.a.csvConns:
+	case s.a.csvConns:
 		r := c.Record(s.file)
 		for i := range r.Flows {
 			row := flowRow{r, i, r.Flows[i]}
-			if s.a.part != nil {
-				s.a.part.Add(connectionTable, row)
-			} else if err := s.a.csv.Write(record.Row(&row)); err != nil {
+			if err := s.a.csv.Write(record.Row(&row)); err != nil {
 				return err
 			}
 		}
@@ -191,9 +189,6 @@ func (s *summary) episode(c *track.Conn, f *track.Flow, e *track.Episode) error 
 		}
 	}
 	switch {
-	case s.a.part != nil:
-		s.a.part.Add(episodeTable, r)
-		return nil
 	case s.a.asJSON:
 		return s.a.enc.Encode(r)
 	case s.a.asCSV:

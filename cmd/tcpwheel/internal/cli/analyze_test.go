@@ -5,11 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"tcpwheel/cmd/tcpwheel/internal/clitest"
 	"tcpwheel/netstack/sim"
 )
-
-var captured = clitest.Captured
 
 // TestSummaryFitsAScreen checks that tables fit 80 columns and 24 lines, whatever their numbers.
 func TestSummaryFitsAScreen(t *testing.T) {

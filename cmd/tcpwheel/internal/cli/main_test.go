@@ -18,15 +18,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"tcpwheel/cmd/tcpwheel/internal/clitest"
 	"tcpwheel/wheel"
 	"tcpwheel/wheel/wheelbench"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected output in testdata")
-
-// TestScripts runs testdata/*.txt.
-func TestScripts(t *testing.T) { clitest.Scripts(t, run, *update) }
 
 func TestReport(t *testing.T) {
 	for _, test := range []struct {

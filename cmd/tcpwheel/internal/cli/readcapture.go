@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -15,7 +16,6 @@ import (
 
 	"tcpwheel/experiments/spelling"
 	"tcpwheel/pcaps/capture"
-	"tcpwheel/pcaps/corpus"
 	"tcpwheel/pcaps/samples"
 )
 
@@ -23,7 +23,7 @@ import (
 // with failed ICMP errors about segments, in file order. It shows the progress on a terminal, or
 // counts it in p if that is not nil. On capture.ErrCutShort, use has had all segments before the
 // cut.
-func readCapture(cmd *cobra.Command, o *corpus.Object, p *corpus.Progress, failed func(capture.ICMPError), use func(*capture.Packet) error) (capture.Stats, error) {
+func readCapture(cmd *cobra.Command, o *captureFile, p *readProgress, failed func(capture.ICMPError), use func(*capture.Packet) error) (capture.Stats, error) {
 	return readWith(cmd, o, p, func(r *capture.Reader) (capture.Stats, error) {
 		r.OnICMPError(failed)
 		for {
@@ -39,7 +39,7 @@ func readCapture(cmd *cobra.Command, o *corpus.Object, p *corpus.Progress, faile
 }
 
 // readWith is readCapture, with a function that reads until an error.
-func readWith(cmd *cobra.Command, o *corpus.Object, p *corpus.Progress, read func(*capture.Reader) (capture.Stats, error)) (capture.Stats, error) {
+func readWith(cmd *cobra.Command, o *captureFile, p *readProgress, read func(*capture.Reader) (capture.Stats, error)) (capture.Stats, error) {
 	r, done, err := openCapture(cmd, o, p)
 	if err != nil {
 		return capture.Stats{}, err
@@ -77,7 +77,7 @@ func sampleCaptures() (names []string) {
 }
 
 // openCapture opens a capture. It counts in p, if that is not nil, what is read. done closes it.
-func openCapture(cmd *cobra.Command, o *corpus.Object, p *corpus.Progress) (r *capture.Reader, done func(), err error) {
+func openCapture(cmd *cobra.Command, o *captureFile, p *readProgress) (r *capture.Reader, done func(), err error) {
 	var in io.ReadCloser
 	name := o.Name
 	switch {
@@ -86,14 +86,14 @@ func openCapture(cmd *cobra.Command, o *corpus.Object, p *corpus.Progress) (r *c
 	case strings.HasPrefix(name, samplePrefix):
 		in, err = openSample(name)
 	default:
-		in, err = o.Open(cmd.Context())
+		in, err = os.Open(name)
 	}
 	if err != nil {
 		return nil, nil, err
 	}
 	var from io.Reader = in
 	if p != nil {
-		from = p.Count(in)
+		from = counted{p, in}
 	}
 	if r, err = capture.NewReader(from, name); err != nil {
 		in.Close()

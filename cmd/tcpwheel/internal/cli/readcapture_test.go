@@ -12,7 +12,6 @@ import (
 
 	"tcpwheel/internal/pcapng"
 	"tcpwheel/pcaps/capture"
-	"tcpwheel/pcaps/corpus"
 )
 
 // captureOf is a capture of one SYN and one UDP packet.
@@ -38,9 +37,9 @@ func captureOf(t *testing.T) []byte {
 }
 
 // objectOf returns the only capture that an argument names.
-func objectOf(t *testing.T, name string) *corpus.Object {
+func objectOf(t *testing.T, name string) *captureFile {
 	t.Helper()
-	all, err := (&corpusFlags{}).objects(&cobra.Command{}, []string{name})
+	all, err := listCaptures([]string{name})
 	if err != nil || len(all) != 1 {
 		t.Fatalf("%s: %d captures, %v", name, len(all), err)
 	}

@@ -11,9 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"tcpwheel/netstack/tcp/congestion"
-	"tcpwheel/pcaps/capture"
 	"tcpwheel/pcaps/replay"
-	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
 )
 
@@ -28,14 +26,11 @@ type replaying struct {
 	details       bool
 	html          string
 	wire          bool
-	corpus        corpusFlags
 	stdout        io.Writer
 	stderr        io.Writer
 
 	results  []*replay.Result
 	first    map[string]wheel.Time // packet of each file
-	stats    capture.Stats         // of the last file
-	sums     track.Losses          // of the connections
 	conns    int
 	lossy    int
 	refusals []refusedConn
@@ -80,7 +75,7 @@ func newReplay() *cobra.Command {
 			"by more than the oracle may be wrong by and 1 % of its recovery times.\n\n" +
 			"It exits with 0 if there was no loss, nothing to compare or some loss counts,\n" +
 			"with 1 if no connection with a loss could be replayed, and with 3 if no loss\n" +
-			"counts.\n\n" + corpusHelp(),
+			"counts.\n\n" + inputHelp,
 		Example: "  tcpwheel replay\n  tcpwheel replay --policy linux,per-segment@1ms --conn :24600 sample:burst",
 		RunE: func(cmd *cobra.Command, files []string) error {
 			given := len(files) > 0

@@ -15,7 +15,6 @@ import (
 	"tcpwheel/internal/quantity"
 	"tcpwheel/internal/record"
 	"tcpwheel/pcaps/capture"
-	"tcpwheel/pcaps/corpus"
 	"tcpwheel/pcaps/replay"
 	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
@@ -25,7 +24,7 @@ import (
 // others from it.
 func (r *replaying) run(cmd *cobra.Command, args []string) error {
 	collectOften()
-	objects, err := r.corpus.objects(cmd, args)
+	objects, err := listCaptures(args)
 	if err != nil {
 		return err
 	}
@@ -101,7 +100,7 @@ func (r *replaying) verdict() error {
 
 // file replays the connections of a file. If it is cut short, it replays what comes before, and
 // says so.
-func (r *replaying) file(cmd *cobra.Command, o *corpus.Object) error {
+func (r *replaying) file(cmd *cobra.Command, o *captureFile) error {
 	err := r.guarded(cmd, o)
 	var p *track.PanicError
 	if errors.As(err, &p) {
@@ -115,7 +114,7 @@ func (r *replaying) file(cmd *cobra.Command, o *corpus.Object) error {
 }
 
 // guarded is read. A panic, in the file or in one of its connections, is an error of the file.
-func (r *replaying) guarded(cmd *cobra.Command, o *corpus.Object) error {
+func (r *replaying) guarded(cmd *cobra.Command, o *captureFile) error {
 	before, faults := len(r.results), len(r.faults)
 	err := track.Guard(func() error { return r.read(cmd, o) })
 	var p *track.PanicError
@@ -127,7 +126,7 @@ func (r *replaying) guarded(cmd *cobra.Command, o *corpus.Object) error {
 }
 
 // read replays the connections of a file, and returns why it could not be read to its end.
-func (r *replaying) read(cmd *cobra.Command, o *corpus.Object) (err error) {
+func (r *replaying) read(cmd *cobra.Command, o *captureFile) (err error) {
 	begun := false
 	shown := o.Name
 	if shown == "-" {
@@ -138,11 +137,10 @@ func (r *replaying) read(cmd *cobra.Command, o *corpus.Object) (err error) {
 	rec := replay.NewRecorder(replay.Config{MaxConns: r.maxConns, Done: func(c *track.Conn, s *replay.CapturedConn, err error) {
 		hosts.Add(c)
 		if cmd.Context().Err() == nil && r.filter.hasConn(c, r.first[shown]) {
-			r.sums.AddAll(c)
 			r.conn(shown, c, s, err)
 		}
 	}})
-	r.stats, err = readCapture(cmd, o, nil, rec.ICMP, func(p *capture.Packet) error {
+	_, err = readCapture(cmd, o, nil, rec.ICMP, func(p *capture.Packet) error {
 		if !begun {
 			r.first[shown], begun = p.Time.Add(-p.Since), true
 		}

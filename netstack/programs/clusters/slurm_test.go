@@ -1,4 +1,4 @@
-package cluster
+package clusters
 
 import (
 	"bufio"
@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"tcpwheel/pcaps/corpus/peers"
 )
 
 // slurm is a Slurm on this machine, for one test.
@@ -126,9 +124,9 @@ esac
 exec "$BINARY" "$@"
 `
 
-// array runs a manifest as an array. It kills task 1 in the middle and requeues it after it failed,
+// array runs a script as an array. It kills task 1 in the middle and requeues it after it failed,
 // and requeues task 2 while it runs. All tasks end well.
-func (s *slurm) array(manifest string, env []string, args ...string) {
+func (s *slurm) array(script string, env []string, args ...string) {
 	s.Helper()
 	held, err := filepath.Glob(filepath.Join(s.dir, "held.*"))
 	if err != nil {
@@ -139,14 +137,10 @@ func (s *slurm) array(manifest string, env []string, args ...string) {
 			s.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(s.dir, "wrapper"), []byte(wrapper), 0o777); err != nil {
+	if err := os.WriteFile(filepath.Join(s.dir, "tcpwheel"), []byte(wrapper), 0o777); err != nil {
 		s.Fatal(err)
 	}
-	script, err := filepath.Abs(filepath.Join(peers.Root, "experiments/cluster", manifest))
-	if err != nil {
-		s.Fatal(err)
-	}
-	env = append(env, "TCPWHEEL="+filepath.Join(s.dir, "wrapper"))
+	env = append(env, "PATH="+s.dir+":"+os.Getenv("PATH"))
 	batch := []string{"--parsable", "--array", fmt.Sprintf("0-%d", tasks-1), "--export", "ALL," + strings.Join(env, ",")}
 	id := s.run("sbatch", append(append(batch, script), args...)...)
 	task := func(i int) string { return fmt.Sprintf("%s_%d", id, i) }
@@ -182,25 +176,30 @@ func (s *slurm) array(manifest string, env []string, args ...string) {
 // requeued, and compares with single runs byte for byte.
 func TestSlurm(t *testing.T) {
 	s := startSlurm(t)
-	binary := peers.Build(t)
-	captures := filepath.Join(s.dir, "captures")
-	copyCaptures(t, captures, 4)
+	binary := build(t)
+	copyCaptures(t, filepath.Join(s.dir, "captures"), 10)
 	env := []string{"BINARY=" + binary}
 
 	t.Run("studies", func(t *testing.T) {
 		studies := "nichols hashing fig9"
 		s := s.with(t)
-		s.array("slurm.sh", append(env, "ALL="+studies, "HOLD=0.1 0.05 0.02", "SHARDS="+filepath.Join(s.dir, "shards")), "--quick")
+		script, err := filepath.Abs(filepath.Join(root, "experiments/cluster/slurm.sh"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.array(script, append(env, "ALL="+studies, "HOLD=0.1 0.05 0.02", "SHARDS="+filepath.Join(s.dir, "shards")), "--quick")
 		single, merged := filepath.Join(s.dir, "single"), filepath.Join(s.dir, "merged")
-		peers.Run(t, 0, nil, binary, append([]string{"experiment", "run", "--quick", "--out", single}, strings.Fields(studies)...)...)
-		peers.Run(t, 0, nil, binary, "experiment", "merge", filepath.Join(s.dir, "shards"), "--out", merged)
+		runIn(t, s.dir, binary, append([]string{"experiment", "run", "--quick", "--out", single}, strings.Fields(studies)...)...)
+		runIn(t, s.dir, binary, "experiment", "merge", filepath.Join(s.dir, "shards"), "--out", merged)
 		sameTrees(t, merged, single, 10)
 	})
 	t.Run("corpus", func(t *testing.T) {
 		s := s.with(t)
-		single, tables := filepath.Join(s.dir, "single-tables"), filepath.Join(s.dir, "tables")
-		peers.Run(t, 0, nil, binary, "analyze", "--parquet", single, captures)
-		s.array("corpus-slurm.sh", append(env, "HOLD=0.2 0.1 0.05", "CAPTURES="+captures, "TABLES="+tables))
-		sameTrees(t, tables, single, 200)
+		script := filepath.Join(s.dir, "losses.sh")
+		if err := os.WriteFile(script, []byte(shown(t, "sh")), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		s.array(script, append(env, "HOLD=0.2 0.1 0.05 0.02"))
+		sameLines(t, binary, s.dir, tasks)
 	})
 }

@@ -1,5 +1,4 @@
-// Package clitest makes captures for the tests of commands.
-package clitest
+package cli
 
 import (
 	"bytes"
@@ -18,13 +17,10 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Captured returns the capture of 200 kB over a link with these losses and 20 ms in each direction.
-func Captured(losses sim.Losses) ([]byte, error) { return CapturedFlows(1, 1, 200_000, losses) }
-
-// CapturedFlows is Captured with so many connections that send so many bytes each.
-func CapturedFlows(seed uint64, flows int, bytesEach uint64, losses sim.Losses) ([]byte, error) {
-	link := sim.LinkConfig{Rate: 10_000_000 * uint64(flows), Delay: 20 * time.Millisecond, Loss: losses}
-	f, err := host.NewFlows(host.FlowsConfig{Seed: seed, Flows: flows, Bytes: bytesEach, Duration: time.Hour, Link: link, Policy: "linux"})
+// captured returns the capture of 200 kB over a link with these losses and 20 ms in each direction.
+func captured(losses sim.Losses) ([]byte, error) {
+	link := sim.LinkConfig{Rate: 10_000_000, Delay: 20 * time.Millisecond, Loss: losses}
+	f, err := host.NewFlows(host.FlowsConfig{Seed: 1, Flows: 1, Bytes: 200_000, Duration: time.Hour, Link: link, Policy: "linux"})
 	if err != nil {
 		return nil, err
 	}
@@ -47,9 +43,9 @@ func CapturedFlows(seed uint64, flows int, bytesEach uint64, losses sim.Losses) 
 	return b.Bytes(), f.Err()
 }
 
-// Corpus fills a folder with the sample captures, a few of them damaged, and with files that are
+// corpusFiles fills a folder with the sample captures, a few of them damaged, and with files that are
 // no captures. It returns the folder.
-func Corpus(t *testing.T) string {
+func corpusFiles(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	write := func(name string, body []byte) {
@@ -66,7 +62,7 @@ func Corpus(t *testing.T) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		body, err := Captured(l)
+		body, err := captured(l)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,8 +1,7 @@
-package clitest
+package cli
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -13,13 +12,13 @@ import (
 	"tcpwheel/netstack/sim"
 )
 
-// Scripts runs testdata/*.txt. Their command tcpwheel calls run and wants its first argument as the
+// TestScripts runs testdata/*.txt. Their command tcpwheel calls run and wants its first argument as the
 // exit status. It leaves standard output and standard error for comparison. Lines with [long] run
-// only if TCPWHEEL_LONG is not empty. With update it rewrites what scripts expect.
-func Scripts(t *testing.T, run func(args []string, stdin io.Reader, stdout, stderr io.Writer) int, update bool) {
+// only if TCPWHEEL_LONG is not empty. With -update it rewrites what scripts expect.
+func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                "testdata",
-		UpdateScripts:      update,
+		UpdateScripts:      *update,
 		RequireUniqueNames: true,
 		Condition: func(cond string) (bool, error) {
 			if cond != "long" {
@@ -51,7 +50,7 @@ func writeCapture(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	losses, err := sim.ParseLosses(args[1])
 	ts.Check(err)
-	b, err := Captured(losses)
+	b, err := captured(losses)
 	ts.Check(err)
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), b, 0o666))
 }

@@ -1,4 +1,4 @@
-package cluster
+package clusters
 
 import (
 	"fmt"
@@ -13,28 +13,31 @@ import (
 	batch "k8s.io/api/batch/v1"
 	core "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
-
-	"tcpwheel/pcaps/corpus/peers"
 )
 
-// readJob decodes a manifest. An unknown or duplicate field is an error.
-func readJob(t *testing.T, name string) *batch.Job {
+// readJobs decodes the manifests of the studies and of a corpus. An unknown or duplicate field is an
+// error.
+func readJobs(t *testing.T) (studies, corpus *batch.Job) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(peers.Root, "experiments/cluster", name))
+	text, err := os.ReadFile(filepath.Join(root, "experiments/cluster/kubernetes.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var j batch.Job
-	if err := yaml.UnmarshalStrict(text, &j); err != nil {
-		t.Fatalf("%s: %v", name, err)
+	studies, corpus = &batch.Job{}, &batch.Job{}
+	if err := yaml.UnmarshalStrict(text, studies); err != nil {
+		t.Fatalf("kubernetes.yaml: %v", err)
 	}
-	return &j
+	if err := yaml.UnmarshalStrict([]byte(shown(t, "yaml")), corpus); err != nil {
+		t.Fatalf("docs/corpora.md: %v", err)
+	}
+	return studies, corpus
 }
 
 // TestManifests checks what Kubernetes would reject, and numbers that must agree.
 func TestManifests(t *testing.T) {
-	for _, name := range []string{"kubernetes.yaml", "corpus-kubernetes.yaml"} {
-		j := readJob(t, name)
+	studies, corpus := readJobs(t)
+	for _, j := range []*batch.Job{studies, corpus} {
+		name := j.Name
 		s, pod := &j.Spec, &j.Spec.Template.Spec
 		if j.APIVersion != "batch/v1" || j.Kind != "Job" || j.Name == "" || len(pod.Containers) != 1 {
 			t.Fatalf("%s: %s %s %q, %d containers", name, j.APIVersion, j.Kind, j.Name, len(pod.Containers))
@@ -55,7 +58,7 @@ func TestManifests(t *testing.T) {
 		if got := variables(c)["SHARDS"]; got != fmt.Sprint(*s.Completions) {
 			t.Errorf("%s: SHARDS is %s, completions %d", name, got, *s.Completions)
 		}
-		if !slices.Equal(c.Command, []string{"/tcpwheel"}) { // where Containerfile puts it
+		if j == studies && !slices.Equal(c.Command, []string{"/tcpwheel"}) { // where Containerfile puts it
 			t.Errorf("%s: command %q", name, c.Command)
 		}
 		for _, m := range c.VolumeMounts {
@@ -75,9 +78,10 @@ func variables(c *core.Container) map[string]string {
 }
 
 // runPods runs the command of a Job's container once for each index, all at once, with the
-// environment of its pod and arguments as Kubernetes expands them. set replaces variables, and
-// replace parts of the arguments.
-func runPods(t *testing.T, j *batch.Job, binary string, pods int, set map[string]string, replace func(args []string) []string) {
+// environment of its pod and arguments as Kubernetes expands them. The command is that of the
+// container, with its first word replaced, in a folder. set replaces variables, and replace parts of
+// the arguments.
+func runPods(t *testing.T, j *batch.Job, program, dir string, pods int, set map[string]string, replace func(args []string) []string) {
 	t.Helper()
 	c := &j.Spec.Template.Spec.Containers[0]
 	values := variables(c)
@@ -99,9 +103,9 @@ func runPods(t *testing.T, j *batch.Job, binary string, pods int, set map[string
 	var wait sync.WaitGroup
 	for i := range pods {
 		wait.Go(func() {
-			p := exec.Command(binary, args...)
+			p := exec.Command(program, append(slices.Clone(c.Command[1:]), args...)...)
 			// Nothing of this machine's environment.
-			p.Env = append(slices.Clone(env), fmt.Sprint("JOB_COMPLETION_INDEX=", i), fmt.Sprintf("HOSTNAME=%s-%d", j.Name, i), "KUBERNETES_SERVICE_HOST=10.0.0.1")
+			p.Dir, p.Env = dir, append(slices.Clone(env), fmt.Sprint("JOB_COMPLETION_INDEX=", i), fmt.Sprintf("HOSTNAME=%s-%d", j.Name, i), "KUBERNETES_SERVICE_HOST=10.0.0.1")
 			if out, err := p.CombinedOutput(); err != nil {
 				t.Errorf("pod %d: %v\n%s", i, err, out)
 			}
@@ -112,15 +116,16 @@ func runPods(t *testing.T, j *batch.Job, binary string, pods int, set map[string
 
 // TestPods runs the pods of both Jobs as processes, and compares with single runs byte for byte.
 func TestPods(t *testing.T) {
-	binary, dir := peers.Build(t), t.TempDir()
+	binary, dir := build(t), t.TempDir()
+	studies, corpus := readJobs(t)
 	const pods = 3
 	shards := map[string]string{"SHARDS": fmt.Sprint(pods)}
 
-	studies := []string{"nichols", "hashing", "fig9"}
-	runPods(t, readJob(t, "kubernetes.yaml"), binary, pods, shards, func(args []string) (out []string) {
+	small := []string{"nichols", "hashing", "fig9"}
+	runPods(t, studies, binary, dir, pods, shards, func(args []string) (out []string) {
 		for _, a := range args { // small studies replace all, and a folder the volume
 			if a == "--all" {
-				out = append(append(out, studies...), "--quick")
+				out = append(append(out, small...), "--quick")
 				continue
 			}
 			out = append(out, strings.ReplaceAll(a, "/studies/", dir+"/"))
@@ -128,16 +133,17 @@ func TestPods(t *testing.T) {
 		return out
 	})
 	single, merged := filepath.Join(dir, "single"), filepath.Join(dir, "merged")
-	peers.Run(t, 0, nil, binary, append([]string{"experiment", "run", "--quick", "--out", single}, studies...)...)
-	peers.Run(t, 0, nil, binary, "experiment", "merge", filepath.Join(dir, "shards"), "--out", merged)
+	runIn(t, dir, binary, append([]string{"experiment", "run", "--quick", "--out", single}, small...)...)
+	runIn(t, dir, binary, "experiment", "merge", filepath.Join(dir, "shards"), "--out", merged)
 	sameTrees(t, merged, single, 10)
 
-	captures, tables, whole := filepath.Join(dir, "captures"), filepath.Join(dir, "tables"), filepath.Join(dir, "whole")
-	copyCaptures(t, captures, 1)
-	peers.Run(t, 0, nil, binary, "analyze", "--parquet", whole, captures)
-	shards["CAPTURES"], shards["TABLES"] = captures, tables
+	data := t.TempDir() // the volume
+	copyCaptures(t, filepath.Join(data, "captures"), 1)
+	if err := os.Symlink(binary, filepath.Join(data, "tcpwheel")); err != nil {
+		t.Fatal(err)
+	}
 	for range 2 { // the second time as if all pods had run again
-		runPods(t, readJob(t, "corpus-kubernetes.yaml"), binary, pods, shards, func(args []string) []string { return args })
-		sameTrees(t, tables, whole, 60)
+		runPods(t, corpus, "/bin/"+corpus.Spec.Template.Spec.Containers[0].Command[0], data, pods, shards, func(args []string) []string { return args })
+		sameLines(t, binary, data, pods)
 	}
 }

@@ -1,0 +1,246 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"tcpwheel/internal/quantity"
+	"tcpwheel/pcaps/capture"
+)
+
+// inputHelp describes what names captures.
+const inputHelp = "A FILE may also be a directory, or a pattern such as 'logs/**/*.pcap.gz'."
+
+// captureFile is a capture that a command reads.
+type captureFile struct {
+	Name string
+	Size int64 // in bytes, as stored; -1 if unknown
+
+	// Listed reports whether the file was found in a directory, rather than named or matched by a
+	// pattern. It need not be a capture.
+	Listed bool
+}
+
+// listCaptures returns the captures that the arguments name, each once: files, everything below
+// directories, and what matches patterns. In patterns * and ? match within a name, [a-z] one
+// character, and ** any number of directories. A file that does not exist has no size: opening it
+// fails. An argument that leads to no file is an error.
+func listCaptures(args []string) ([]captureFile, error) {
+	var all []captureFile
+	for _, arg := range args {
+		some, err := captureFiles(arg)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("%s: %w", arg, err)
+		case len(some) == 0 && isPattern(arg):
+			return nil, fmt.Errorf("%s: no file matches", arg)
+		case len(some) == 0:
+			return nil, fmt.Errorf("%s: no file in it", arg)
+		}
+		slices.SortFunc(some, func(a, b captureFile) int { return cmp.Compare(a.Name, b.Name) })
+		all = append(all, some...)
+	}
+	seen := map[string]bool{}
+	return slices.DeleteFunc(all, func(f captureFile) bool {
+		twice := seen[f.Name]
+		seen[f.Name] = true
+		return twice
+	}), nil
+}
+
+// captureFiles returns the files that an argument names, in any order.
+func captureFiles(arg string) (all []captureFile, err error) {
+	if arg == "-" || strings.HasPrefix(arg, samplePrefix) {
+		return []captureFile{{Name: arg, Size: -1}}, nil
+	}
+	if scheme, _, ok := strings.Cut(arg, "://"); ok {
+		return nil, fmt.Errorf("want a file: a program that reads %s:// writes into 'tcpwheel analyze -', see docs/corpora.md", scheme)
+	}
+	info, err := os.Stat(arg)
+	switch {
+	case err == nil && info.IsDir():
+		err = walkCaptures(filepath.Clean(arg), func(f captureFile) {
+			f.Listed = true
+			all = append(all, f)
+		})
+		return all, err
+	case err == nil:
+		return []captureFile{{Name: arg, Size: info.Size()}}, nil
+	case !isPattern(arg):
+		return []captureFile{{Name: arg, Size: -1}}, nil
+	}
+	pattern := filepath.ToSlash(filepath.Clean(arg))
+	literal := pattern[:strings.IndexAny(pattern, "*?[")]
+	err = walkCaptures(filepath.Clean(literal[:strings.LastIndexByte(literal, '/')+1]), func(f captureFile) {
+		if match(pattern, f.Name) {
+			all = append(all, f)
+		}
+	})
+	return all, err
+}
+
+// walkCaptures calls add for each regular file below a directory. It follows links to files, not to
+// directories, and skips hidden names.
+func walkCaptures(root string, add func(captureFile)) error {
+	return filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case name != root && strings.HasPrefix(d.Name(), "."):
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		case d.IsDir():
+			return nil
+		}
+		info, err := os.Stat(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // a dangling link, or removed meanwhile
+		}
+		if err == nil && info.Mode().IsRegular() {
+			add(captureFile{Name: filepath.ToSlash(name), Size: info.Size()})
+		}
+		return err
+	})
+}
+
+func isPattern(name string) bool { return strings.ContainsAny(name, "*?[") }
+
+// match reports whether a pattern matches a name. A malformed pattern matches nothing.
+func match(pattern, name string) bool {
+	return matchParts(strings.Split(pattern, "/"), strings.Split(name, "/"))
+}
+
+func matchParts(pattern, name []string) bool {
+	for ; len(pattern) > 0; pattern, name = pattern[1:], name[1:] {
+		if pattern[0] == "**" {
+			for i := range len(name) + 1 {
+				if matchParts(pattern[1:], name[i:]) {
+					return true
+				}
+			}
+			return false
+		}
+		if len(name) == 0 {
+			return false
+		}
+		if ok, err := path.Match(pattern[0], name[0]); err != nil || !ok {
+			return false
+		}
+	}
+	return len(name) == 0
+}
+
+// perCapture is what an empty capture costs in a shard, in bytes.
+const perCapture = 1 << 20
+
+// shardOf returns the captures of a shard, whole files. The split depends on the order and the sizes
+// of the files alone, so that it is the same on each machine. "" is all of them.
+func shardOf(shard string, all []captureFile) (mine []captureFile, err error) {
+	share, err := shareOf(shard)
+	if err != nil {
+		return nil, fmt.Errorf("shard %s: %w", shard, err)
+	}
+	if shard == "" {
+		return all, nil
+	}
+	costs := make([]float64, len(all))
+	for i := range all {
+		costs[i] = float64(max(all[i].Size, 0)) + perCapture
+	}
+	for _, i := range slices.Sorted(slices.Values(share(costs))) {
+		mine = append(mine, all[i])
+	}
+	return mine, nil
+}
+
+// readProgress counts what a run has read.
+type readProgress struct {
+	files, bytes           atomic.Int64 // done
+	totalFiles, totalBytes int64
+	begun                  time.Time
+}
+
+// newProgress begins a run over some captures.
+func newProgress(all []captureFile) *readProgress {
+	p := &readProgress{totalFiles: int64(len(all)), begun: time.Now()}
+	for i := range all {
+		p.totalBytes += max(all[i].Size, 0)
+	}
+	return p
+}
+
+// counted is a reader that counts what is read.
+type counted struct {
+	p *readProgress
+	r io.Reader
+}
+
+func (c counted) Read(b []byte) (int, error) {
+	n, err := c.r.Read(b)
+	c.p.bytes.Add(int64(n))
+	return n, err
+}
+
+// show shows the progress on a terminal until stop.
+func (p *readProgress) show(w io.Writer) (stop func()) {
+	line := statusLine{w: w}
+	line.start(func(time.Duration) string { return p.line(time.Since(p.begun)) })
+	return line.stop
+}
+
+// line shows files, bytes, rate and the time left, after some time.
+func (p *readProgress) line(spent time.Duration) string {
+	read := p.bytes.Load()
+	text := fmt.Sprintf("%d of %d files, %s of %s, %s", p.files.Load(), p.totalFiles, byteText(read), byteText(p.totalBytes), perSecond(uint64(read), spent))
+	if read > 0 && spent > 2*time.Second {
+		left := time.Duration(float64(spent) * float64(max(p.totalBytes-read, 0)) / float64(read))
+		text += fmt.Sprintf(", about %v left", left.Round(time.Second))
+	}
+	return text
+}
+
+// notCaptures counts files found in directories that are no captures.
+type notCaptures struct {
+	mu    sync.Mutex
+	first string
+	n     int
+}
+
+// has counts the object and returns true if it is such a file.
+func (c *notCaptures) has(o *captureFile, err error) bool {
+	if !o.Listed || !errors.Is(err, capture.ErrNotCapture) {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.n++; c.n == 1 || o.Name < c.first {
+		c.first = o.Name
+	}
+	return true
+}
+
+// end says how many there were. It is an error if all files are such ones.
+func (c *notCaptures) end(w io.Writer, files int) error {
+	switch {
+	case c.n > 0 && c.n == files:
+		return fmt.Errorf("no capture in %s, such as %s", quantity.Count(files, "file"), c.first)
+	case c.n == 1:
+		fmt.Fprintf(w, "tcpwheel: left out %s, which is no capture\n", c.first)
+	case c.n > 1:
+		fmt.Fprintf(w, "tcpwheel: left out %d files that are no captures, such as %s\n", c.n, c.first)
+	}
+	return nil
+}

@@ -1,0 +1,232 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tcpwheel/pcaps/replay"
+	"tcpwheel/tcptimers"
+)
+
+func TestMatch(t *testing.T) {
+	for _, c := range []struct {
+		pattern, key string
+		want         bool
+	}{
+		{"a/*.pcap", "a/x.pcap", true},
+		{"a/*.pcap", "a/b/x.pcap", false},
+		{"a/**/*.pcap", "a/x.pcap", true},
+		{"a/**/*.pcap", "a/b/c/x.pcap", true},
+		{"**", "a/b", true},
+		{"a/**", "b/a", false},
+		{"2026-0[1-3]/?.pcap", "2026-02/x.pcap", true},
+		{"2026-0[1-3]/?.pcap", "2026-04/x.pcap", false},
+		{"a/[", "a/[", false},
+		{"a", "a/b", false},
+		{"a/b*", "a", false},
+	} {
+		if got := match(c.pattern, c.key); got != c.want {
+			t.Errorf("match(%q, %q) = %v, want %v", c.pattern, c.key, got, c.want)
+		}
+	}
+}
+
+// inputNames returns the names of captures below a folder, "+" after names found in a folder.
+func inputNames(dir string, all []captureFile) string {
+	var out []string
+	for _, o := range all {
+		name := strings.TrimPrefix(strings.TrimPrefix(o.Name, dir), "/")
+		if o.Listed {
+			name += "+"
+		}
+		out = append(out, name)
+	}
+	return strings.Join(out, " ")
+}
+
+func TestListCaptures(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"b/2", "b/1", "b/c/[x]", "a", ".hidden", ".git/config", "d/e/f/1"} {
+		name = filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte("text"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("a", filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("nowhere", filepath.Join(dir, "dangling")); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ inputs, want string }{
+		{"", "a+ b/1+ b/2+ b/c/[x]+ d/e/f/1+ link+"},
+		{"/b", "b/1+ b/2+ b/c/[x]+"},
+		{"/b/", "b/1+ b/2+ b/c/[x]+"},
+		{"/./b", "b/1+ b/2+ b/c/[x]+"},
+		{"/**/1", "b/1 d/e/f/1"},
+		{"/?/1", "b/1"},
+		{"/b/c/[x]", "b/c/[x]"},
+		{"/b /b/1 /a", "b/1+ b/2+ b/c/[x]+ a"},
+		{"/none", "none"},
+	} {
+		var inputs []string
+		for _, input := range strings.Split(c.inputs, " ") {
+			inputs = append(inputs, dir+input)
+		}
+		all, err := listCaptures(inputs)
+		if got := inputNames(dir, all); err != nil || got != c.want {
+			t.Errorf("listCaptures(%q) = %q, %v, want %q", c.inputs, got, err, c.want)
+		}
+		for _, o := range all {
+			if o.Size != 4 && o.Size != -1 {
+				t.Errorf("%s: %d bytes", o.Name, o.Size)
+			}
+		}
+	}
+	t.Chdir(dir)
+	if all, err := listCaptures([]string{"*/1", "./b/c"}); err != nil || inputNames("", all) != "b/1 b/c/[x]+" {
+		t.Errorf("in the folder: %q, %v", inputNames("", all), err)
+	}
+}
+
+// TestListCurrentDirectory lists ".", whose files have no directory in their names.
+func TestListCurrentDirectory(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("x", nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, arg := range []string{".", "./", "**"} {
+		if all, err := listCaptures([]string{arg}); err != nil || strings.Trim(inputNames("", all), "+") != "x" {
+			t.Errorf("%s: %q, %v", arg, inputNames("", all), err)
+		}
+	}
+}
+
+// TestURLs: what is in a store comes through a pipe.
+func TestURLs(t *testing.T) {
+	var out, talk bytes.Buffer
+	if status := run([]string{"analyze", "s3://bucket/x.pcap"}, nil, &out, &talk); status != exitFailed ||
+		!strings.Contains(talk.String(), "s3://bucket/x.pcap: want a file: a program that reads s3:// writes into 'tcpwheel analyze -'") {
+		t.Errorf("status %d, %s", status, &talk)
+	}
+}
+
+// TestShards: the shards of a directory have each capture once, whole, in the order of the names,
+// and about as many bytes.
+func TestShards(t *testing.T) {
+	dir := corpusFiles(t)
+	all, err := listCaptures([]string{dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{1, 2, 3, 7, 100} {
+		var union []captureFile
+		var least, most, largest int64
+		for i := range n {
+			mine, err := shardOf(fmt.Sprintf("%d/%d", i, n), all)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.IsSortedFunc(mine, func(a, b captureFile) int { return strings.Compare(a.Name, b.Name) }) {
+				t.Errorf("shard %d/%d is not in the order of names", i, n)
+			}
+			cost := int64(0)
+			for _, f := range mine {
+				cost += f.Size + perCapture
+				largest = max(largest, f.Size+perCapture)
+			}
+			if i == 0 {
+				least = cost
+			}
+			least, most = min(least, cost), max(most, cost)
+			union = append(union, mine...)
+		}
+		slices.SortFunc(union, func(a, b captureFile) int { return strings.Compare(a.Name, b.Name) })
+		if !slices.Equal(union, all) || most-least > largest {
+			t.Errorf("%d shards have %d of %d captures, and %d to %d bytes", n, len(union), len(all), least, most)
+		}
+	}
+}
+
+// TestShardsAreTheWhole: the lines of JSON of all shards are those of one run. Damaged captures are
+// an error line and a record each, the others are analysed, and the status is 1.
+func TestShardsAreTheWhole(t *testing.T) {
+	dir := corpusFiles(t)
+	lines := func(want int, args ...string) []string {
+		var out, talk bytes.Buffer
+		if status := run(append([]string{"analyze", "--json", dir}, args...), nil, &out, &talk); want >= 0 && status != want {
+			t.Errorf("%q: status %d, %s", args, status, &talk)
+		} else if want == exitFailed && !strings.Contains(talk.String(), "damaged.pcapng: ") {
+			t.Errorf("%q says %s, want the damaged capture", args, &talk)
+		}
+		return strings.SplitAfter(out.String(), "\n")
+	}
+	whole := lines(exitFailed)
+	var union []string
+	for i := range 3 {
+		union = append(union, lines(-1, "--shard", fmt.Sprint(i, "/3"))...)
+	}
+	slices.Sort(whole)
+	slices.Sort(union)
+	if union = slices.DeleteFunc(union, func(s string) bool { return s == "" }); !slices.Equal(union, whole[1:]) {
+		t.Errorf("%d lines of shards, want %d", len(union), len(whole)-1)
+	}
+	errors := 0
+	for _, line := range whole[1:] {
+		var r struct{ File, Error string }
+		if err := json.Unmarshal([]byte(line), &r); err != nil || !strings.HasPrefix(r.File, dir) {
+			t.Errorf("%v: %s", err, line)
+		}
+		if r.Error != "" {
+			errors++
+		}
+	}
+	if errors != 1 {
+		t.Errorf("%d records have an error, want that of the damaged capture", errors)
+	}
+}
+
+func TestProgressLine(t *testing.T) {
+	p := newProgress([]captureFile{{Size: 3_000_000}, {Size: 1_000_000}, {Size: -1}})
+	if _, err := io.Copy(io.Discard, counted{p, bytes.NewReader(make([]byte, 1_000_000))}); err != nil {
+		t.Fatal(err)
+	}
+	p.files.Add(1)
+	if got, want := p.line(time.Second), "1 of 3 files, 1 MB of 4 MB, 1 MB/s"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got, want := p.line(10*time.Second), "1 of 3 files, 1 MB of 4 MB, 100 kB/s, about 30s left"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestReplayOutlivesPanics: a bug that connections meet in their replay is an error with its stack.
+// The other captures are replayed all the same.
+func TestReplayOutlivesPanics(t *testing.T) {
+	dir := filepath.Join(corpusFiles(t), "a") // 0 and 2 have losses, 1 has none
+	cmd := &cobra.Command{}
+	cmd.SetContext(t.Context())
+	var talk bytes.Buffer
+	r := &replaying{stdout: io.Discard, stderr: &talk, maxConns: 100, top: 10}
+	// It has no estimator, and panics.
+	r.study.Choices = []replay.Choice{replay.NewChoice("broken", tcptimers.Policy{})}
+	if err := r.run(cmd, []string{dir}); err == nil || !strings.Contains(err.Error(), "panic") || r.conns != 3 {
+		t.Errorf("error %v after %d connections, want a panic after 3", err, r.conns)
+	}
+	if n := strings.Count(talk.String(), "NewEstimator"); n < 2 {
+		t.Errorf("%d stacks, want 2\n%s", n, &talk)
+	}
+}
