@@ -45,7 +45,9 @@ func WriteCells(w io.Writer, j *Job, program string, results []json.RawMessage) 
 	b := bufio.NewWriter(w)
 	enc := json.NewEncoder(b)
 	enc.SetEscapeHTML(false)
-	h := cellsHeader{Format: cellsFormat, Program: program, Quick: j.Quick, Study: j.Study.Name, Hash: j.Hash(), Cells: len(j.Cells)}
+	h := cellsHeader{
+		Format: cellsFormat, Program: program, Quick: j.Quick, Study: j.Study.Name, Hash: j.Hash(), Cells: len(j.Cells),
+	}
 	if j.User {
 		h.Plan = j.Plan
 	}

@@ -3,20 +3,21 @@
 //
 // # Usage
 //
-// A study is a folder below this one. It has README.md, plan.yaml, claims.yaml, figures.yaml, and a
-// package with
+// A study is a folder below this one. It has README.md, plan.yaml, and a package with
 //
-//	//go:embed README.md plan.yaml claims.yaml figures.yaml
+//	//go:embed README.md plan.yaml
 //	var files embed.FS
 //
-//	var Study = declared.Define(experiments.Spec[Plan, Cell]{
-//		ID: "E12", Name: "expiry", Class: experiments.Exact, Files: files,
+//	var Study = experiments.Define(experiments.Spec[Plan, Cell]{
+//		ID: "E13", Name: "delack", Class: experiments.Exact, Files: files,
+//		Words: func() experiments.Words { return words },
 //		Cells: func(p *Plan) []experiments.Cell[Cell] { … },
+//		Judge: func(p *Plan, cells []Cell) (*experiments.Outcome, error) { … },
 //	})
 //
-// Package declared judges by claims.yaml, which also has the question, the finding and what a row
-// is, and by figures.yaml; docs/studies.md teaches them. A row embeds the cell, whose tags name its
-// columns. A judge in Go is in the field Judge: package judge helps, as study granularity shows.
+// The judge has each claim as data next to what measures it, and hands them to Outcome.Judge;
+// package judge helps. Studies that are not in this form yet are judged by package declared, from
+// claims.yaml and figures.yaml.
 //
 // Package experiments/all lists the studies.
 //

@@ -21,6 +21,8 @@ type Outcome struct {
 	// Warnings say what keeps the results from being taken as they are, such as a limit that runs hit.
 	// Pages show them first.
 	Warnings []string `json:"warnings,omitempty"`
+	// Records are the runs for other programs, nil if the study has none.
+	Records *Records `json:"-"`
 }
 
 // Verdict is the verdict on a claim.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/declared"
 	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/tcptimers"
 )
@@ -32,42 +31,38 @@ type Plan struct {
 
 // Cell is the retransmissions under some timers and one seed.
 type Cell struct {
-	Timers    string `json:"timers" help:"of the client"`
-	Straddles bool   `json:"straddles,omitempty" help:"whether the outage straddles a sweep"`
-	Mixed     bool   `json:"mixed,omitempty" help:"whether timeouts are of 3, 4 and 5 ticks"`
+	Timers    string `json:"timers"`              // of the client
+	Straddles bool   `json:"straddles,omitempty"` // whether the outage straddles a sweep
+	Mixed     bool   `json:"mixed,omitempty"`     // whether timeouts are of 3, 4 and 5 ticks
 	Seed      int    `json:"seed"`
 
-	Late   int `json:"late,omitempty" help:"segments left out: the one before was lost in the queue, and not yet repaired"`
-	RTOs   int `json:"rtos" help:"different timeouts of the connections when the outage began"`
-	Second int `json:"second" help:"first retransmissions"`
+	Late   int `json:"late,omitempty"` // segments left out: the one before was lost in the queue, and not yet repaired
+	RTOs   int `json:"rtos"`           // different timeouts of the connections when the outage began
+	Second int `json:"second"`         // first retransmissions
 
-	Peak   int           `json:"peak" help:"the most retransmissions in a millisecond"`
-	PeakAt time.Duration `json:"peak_at_ns" help:"that millisecond, from the begin of the outage"`
-	Bins   int           `json:"bins" help:"milliseconds with first retransmissions"`
-	First  time.Duration `json:"first_ns" help:"of these"`
-	Last   time.Duration `json:"last_ns" help:"of these"`
+	Peak   int           `json:"peak"`       // the most retransmissions in a millisecond
+	PeakAt time.Duration `json:"peak_at_ns"` // that millisecond, from the begin of the outage
+	Bins   int           `json:"bins"`       // milliseconds with first retransmissions
+	First  time.Duration `json:"first_ns"`   // of these
+	Last   time.Duration `json:"last_ns"`    // of these
 
-	Dropped       int           `json:"dropped" help:"first retransmissions that the queue dropped"`
-	DroppedEver   int           `json:"dropped_ever" help:"all retransmissions that the queue dropped"`
-	Unrepaired    int           `json:"unrepaired" help:"connections whose segment never arrived"`
-	Repaired99    time.Duration `json:"repaired_99_ns" help:"99 % of them, from the start of the outage; 0s if fewer"`
-	Retransmitted int           `json:"retransmitted" unit:"segments"`
+	Dropped       int           `json:"dropped"`        // first retransmissions that the queue dropped
+	DroppedEver   int           `json:"dropped_ever"`   // all retransmissions that the queue dropped
+	Unrepaired    int           `json:"unrepaired"`     // connections whose segment never arrived
+	Repaired99    time.Duration `json:"repaired_99_ns"` // 99 % of them, from the start of the outage; 0s if fewer
+	Retransmitted int           `json:"retransmitted"`  // segments
 	Comb          [][2]int      `json:"comb,omitempty"` // seed 1: millisecond, retransmissions
 }
 
-// row is a run, or with the seed 1 also a millisecond of it: columns of claims.yaml.
+// row is a run.
 type row struct {
 	Cell
-	Kind  string        `json:"kind" help:"of the timers: sweep, shared tick, own phase, shipped or gvisor"`
-	Label string        `json:"label" help:"their short name"`
-	Tick  time.Duration `json:"tick_ns" help:"of expiry"`
-
-	Bin  bool          `json:"bin" help:"whether the row is a millisecond of a run, with at and sent alone"`
-	At   time.Duration `json:"at_ns" help:"from the begin of the outage"`
-	Sent int           `json:"sent" help:"retransmissions in that millisecond"`
+	Kind  string // of the timers: sweep, shared tick, own phase, shipped or gvisor
+	Label string // their short name
+	Tick  time.Duration
 }
 
-// rows returns the runs, each with its milliseconds.
+// rows returns the runs.
 func rows(p *Plan, cells []Cell) (all []row) {
 	named := map[string]testbed.Timers{}
 	for _, tm := range append([]testbed.Timers{p.Shipped, p.BSD}, p.Timers...) {
@@ -85,10 +80,6 @@ func rows(p *Plan, cells []Cell) (all []row) {
 			r.Label = "the default as it ships"
 		}
 		all = append(all, r)
-		for _, b := range c.Comb {
-			r.Bin, r.At, r.Sent = true, time.Duration(b[0])*time.Millisecond, b[1]
-			all = append(all, r)
-		}
 	}
 	return all
 }
@@ -120,7 +111,7 @@ func label(tm testbed.Timers) string {
 }
 
 // Study is the study.
-var Study = declared.DefineRows(experiments.Spec[Plan, Cell]{
+var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 	ID: "E19", Name: "comb", Bed: "pair", Class: experiments.Exact, Files: files,
 	Check: func(p *Plan) error {
 		if p.BSD.Policy.Phase != tcptimers.PhaseCountdown {
@@ -135,13 +126,18 @@ var Study = declared.DefineRows(experiments.Spec[Plan, Cell]{
 		}
 		return nil
 	},
-	Applies: func(p *Plan) error {
-		// schedule puts an exchange and the next one into neighbouring ticks.
-		if most := tcptimers.SlowTick / 4; p.RTT > most {
-			return fmt.Errorf("a round trip of %v is longer than a quarter of 4.4BSD's tick, %v: its connections "+
-				"cannot measure it within a tick", p.RTT, most)
-		}
-		return nil
-	},
-	Cells: cells,
-}, rows)
+	Words:   func() experiments.Words { return words },
+	Applies: applies,
+	Cells:   cells,
+	Judge:   outcome,
+})
+
+// applies returns why a plan leaves all claims without meaning, or nil.
+func applies(p *Plan) error {
+	// schedule puts an exchange and the next one into neighbouring ticks.
+	if most := tcptimers.SlowTick / 4; p.RTT > most {
+		return fmt.Errorf("a round trip of %v is longer than a quarter of 4.4BSD's tick, %v: its connections "+
+			"cannot measure it within a tick", p.RTT, most)
+	}
+	return nil
+}

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/declared"
 	"tcpwheel/experiments/internal/studytest"
 	"tcpwheel/experiments/internal/testbed"
 )
@@ -76,5 +75,5 @@ func TestCombFalsifier(t *testing.T) {
 
 func judged(t *testing.T, p *Plan, cells []Cell) *experiments.Outcome {
 	t.Helper()
-	return studytest.Judge(t, declared.Judge[Plan, row](files, "."), p, rows(p, cells))
+	return studytest.Judge(t, outcome, p, cells)
 }

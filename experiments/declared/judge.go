@@ -14,7 +14,6 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/plan"
 )
 
 // Judge returns the judge of a study whose claims, tables and figures are in claims.yaml and
@@ -92,51 +91,6 @@ func Over(bed *experiments.Study, f experiments.Folder) *experiments.Study {
 func folderOf(folder string) string {
 	_, below, _ := strings.Cut(folder, "/")
 	return cmp.Or(below, ".")
-}
-
-// Open opens a user's folder: plan.yaml, which names the study whose runs it takes, claims.yaml and
-// figures.yaml over the rows of that study. Without figures.yaml it shows what that study shows.
-// find returns a study by its name, nil if there is none. Errors name the file, line and key.
-func Open(files fs.FS, folder string, quick bool, find func(name string) *experiments.Study) (*experiments.Job, error) {
-	name := path.Join(folder, "plan.yaml")
-	text, err := fs.ReadFile(files, name)
-	if err != nil {
-		return nil, err
-	}
-	source, err := plan.Parse(name, text)
-	if err != nil {
-		return nil, err
-	}
-	study := find(source.Study)
-	if study == nil {
-		return nil, source.Locate(fmt.Errorf("study: %q, want the name of a study, such as sweep", source.Study), false)
-	}
-	sheet, err := Read(files, folder)
-	if err == nil {
-		err = sheet.Check(study.NewPlan(), Columns(study.Row()))
-	}
-	if err != nil {
-		return nil, err
-	}
-	job, err := study.OpenPlan(source, quick)
-	if err != nil {
-		return nil, err
-	}
-	says := experiments.Words{Question: sheet.question, Found: sheet.found.text, Rows: sheet.rows}
-	job.JudgeBy(says, func(plan, rows any) (*experiments.Outcome, error) {
-		out, err := sheet.outcome(plan, tableOf(rows))
-		if err != nil || !sheet.bare {
-			return out, err
-		}
-		shown, err := study.Shows(plan, rows)
-		if err != nil {
-			return nil, err
-		}
-		out.Tables, out.Figures = shown.Tables, shown.Figures
-		out.Notes, out.Warnings = append(out.Notes, shown.Notes...), append(out.Warnings, shown.Warnings...)
-		return out, nil
-	})
-	return job, nil
 }
 
 // newScope returns the scope of all rows.

@@ -23,9 +23,7 @@ func Read(files fs.FS, folder string) (*Sheet, error) {
 		return nil, err
 	}
 	var f figuresYAML
-	if err := readFile(files, s.figuresFile, &f); errors.Is(err, fs.ErrNotExist) {
-		s.bare = true
-	} else if err != nil {
+	if err := readFile(files, s.figuresFile, &f); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	s.let, s.groups, s.claims, s.notes, s.tables, s.figures = c.Let, c.Groups, c.Claims, c.Notes, f.Tables, f.Figures

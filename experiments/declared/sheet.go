@@ -20,7 +20,6 @@ type Sheet struct {
 	found          located
 
 	claimsFile, figuresFile string
-	bare                    bool // without figures.yaml
 }
 
 // function is a formula with parameters.

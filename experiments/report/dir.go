@@ -59,6 +59,11 @@ func outcomeFiles(add func(name string, write func(io.Writer) error), prefix str
 	for i := range out.Tables {
 		add(prefix+out.Tables[i].Name+".csv", out.Tables[i].WriteCSV)
 	}
+	if r := out.Records; r != nil {
+		add(prefix+"rows.csv", r.CSV)
+		add(prefix+"rows.jsonl", r.JSON)
+		add(prefix+"columns.csv", r.Columns)
+	}
 	for i := range out.Figures {
 		f := &out.Figures[i]
 		add(prefix+"figure-"+f.Name+".svg", text(string(f.File())))

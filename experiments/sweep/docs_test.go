@@ -4,9 +4,6 @@ import (
 	"os"
 	"regexp"
 	"testing"
-	"testing/fstest"
-
-	"tcpwheel/experiments"
 )
 
 const document = "../../docs/studies.md"
@@ -18,12 +15,13 @@ func TestDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	shown := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(text), -1)
-	if len(shown) != 2 {
-		t.Fatalf("%s shows %d files, want a plan and its claims", document, len(shown))
+	if len(shown) != 1 {
+		t.Fatalf("%s shows %d plans, want one", document, len(shown))
 	}
-	out := runFolder(t, fstest.MapFS{"plan.yaml": {Data: []byte(shown[0][1])},
-		"claims.yaml": {Data: []byte(shown[1][1])}}, ".")
-	if len(out.Claims) != 1 || out.Claims[0].Verdict != experiments.Reproduced || len(out.Tables) == 0 {
-		t.Errorf("the plan and claims shown: %d tables, %+v", len(out.Tables), out.Claims)
+	rows := rowsIn(t, run(t, document, shown[0][1], true))
+	for _, sender := range []string{"engine Linux", "engine per segment", "gvisor's own"} {
+		if n := len(rows[sender]); n == 0 || rows[sender][0].Time <= 0 {
+			t.Errorf("%s: %d runs of the plan shown", sender, n)
+		}
 	}
 }

@@ -2,11 +2,12 @@ package sweep
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/declared"
 	"tcpwheel/experiments/internal/testbed"
+	"tcpwheel/experiments/judge"
 )
 
 // The kernel runs in real time, so it does less work: some conditions and seeds, and objects for
@@ -41,8 +42,6 @@ func (p *Plan) kernelSpec(c combination, seed int) *testbed.Spec {
 	s.Stagger, s.Limit = min(s.Stagger, time.Second), min(s.Limit, 6*kernelSpan)
 	return s
 }
-
-var kernelJudge = declared.Judge[Plan, Row](files, "kernel")
 
 // kernel runs the plan on this machine's kernel, next to the model of its timers, with the same
 // fates.
@@ -81,5 +80,17 @@ func kernel(ctx context.Context, p *Plan) (*experiments.Outcome, error) {
 			}
 		}
 	}
-	return kernelJudge(p, rows)
+	t := experiments.Table{Name: "kernel", Title: "The TCP of this machine's kernel in real time, and the engine with " +
+		"Linux's timers in virtual time", Columns: []string{"where", "sender", "objects", "mean, ms", "median, ms", "p95, ms",
+		"lost", "wait, ms", "timeouts", "probes"}}
+	type side struct{ condition, sender string }
+	for _, g := range judge.By(rows, func(r *Row) side { return side{r.Condition, r.Sender} }) {
+		c := combined{g.Rows}
+		t.Add(g.Key.condition, g.Key.sender, judge.Sum(g.Rows, func(r *Row) int { return r.Objects }), c.mean(timeOf),
+			c.times(0.5).Value, c.times(0.95).Value, c.mean(lost), c.wait(), c.mean(timeouts), c.mean(probes))
+	}
+	note := fmt.Sprintf("At most %d seeds of %d conditions, and about %v of work each; counts are means per run. Both "+
+		"lose "+
+		"segments by seed, place and attempt.", kernelSeeds, kernelConditions, kernelSpan)
+	return &experiments.Outcome{Tables: []experiments.Table{t}, Notes: []string{note}}, nil
 }

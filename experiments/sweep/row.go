@@ -4,13 +4,12 @@ import (
 	"slices"
 	"time"
 
-	"tcpwheel/experiments/declared"
 	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/wheel/stat"
 )
 
-// Row is a combination under one seed: the columns of claims.yaml and figures.yaml, and of those in
-// a user's folder. Its parameters have the names of the plan's lists.
+// Row is a combination under one seed, for tables and figures, and for other programs. Its
+// parameters have the names of the plan's lists.
 type Row struct {
 	Combination int    `json:"combination" help:"its number, from 0: conditions first, then senders"`
 	Sender      string `json:"sender" help:"label of the sender: its timers, or the plan's name for them"`
@@ -45,7 +44,7 @@ type Row struct {
 	P99        time.Duration   `json:"p99_ns" help:"time that 99 % of the run's objects keep"`
 	Shortest   time.Duration   `json:"shortest_ns" help:"time of the fastest object"`
 	Longest    time.Duration   `json:"longest_ns" help:"time of the slowest object"`
-	Times      declared.Sample `json:"times" help:"of all objects: see pooled"`
+	Times      []time.Duration `json:"-"` // of all objects
 	Objects    int             `json:"objects" help:"that count: after the warm-up"`
 	Unfinished int             `json:"unfinished" help:"objects that the limit cut off"`
 	Goodput    float64         `json:"goodput" unit:"bit/s" help:"all flows together, first start to last end"`
@@ -64,7 +63,7 @@ type Row struct {
 	Probes          uint64          `json:"probes" help:"for lost tails"`
 	Repaired        int             `json:"repaired" help:"lost transmissions whose bytes were sent another time"`
 	WaitSum         time.Duration   `json:"wait_sum_ns" help:"from lost transmissions to the next of those bytes, in all"`
-	Waits           declared.Sample `json:"waits" help:"each of them: see pooled"`
+	Waits           []time.Duration `json:"-"` // each of them
 
 	Counted  bool   `json:"counted" help:"whether its wheel's operations were counted: not gVisor's own timers"`
 	Starts   uint64 `json:"starts" help:"START_TIMER of the sender's wheel"`
@@ -76,28 +75,16 @@ type Row struct {
 	shown
 }
 
-// shown is where figures show a combination: along x, in lines and panels, and in the maps of two
-// lists.
+// shown is where figures show a combination: along x, in lines and panels.
 type shown struct {
-	Along      string  `json:"along" help:"for figures: the list along x, the longest numeric one; empty without any"`
-	Unit       string  `json:"unit" help:"for figures: of that list's numbers; none if they are labels"`
-	Numeric    bool    `json:"numeric" help:"for figures: whether that list has numbers"`
-	X          float64 `json:"x" help:"for figures: the value of that list"`
-	XLabel     string  `json:"x_label" help:"for figures: its label; the sender without such a list"`
-	Everywhere bool    `json:"everywhere" help:"for figures: whether the sender has no such value"`
-	Line       string  `json:"line" help:"for figures: the sender, without that list"`
-	Panel      string  `json:"panel" help:"for figures: the condition, without that list"`
-
-	Heat   string `json:"heat" help:"for maps of two numeric lists: the other lists; empty without two"`
-	HeatX  string `json:"heat_x" help:"for maps of two numeric lists: value of the first, as a label"`
-	HeatY  string `json:"heat_y" help:"for maps of two numeric lists: value of the second"`
-	HeatsX string `json:"heats_x" help:"for maps of two numeric lists: name of the first"`
-	HeatsY string `json:"heats_y" help:"for maps of two numeric lists: name of the second"`
-	BestX  string `json:"best_x" help:"for the map of two conditions: value of the first; empty without two"`
-	BestY  string `json:"best_y" help:"for the map of two conditions: value of the second"`
-	BestsX string `json:"bests_x" help:"for the map of two conditions: name of the first"`
-	BestsY string `json:"bests_y" help:"for the map of two conditions: name of the second"`
-	Best   bool   `json:"best" help:"for the map of two conditions: whether others have their first values"`
+	Along      string  `json:"-"` // the list along x, the longest numeric one; empty without any
+	Unit       string  `json:"-"` // of that list's numbers
+	Numeric    bool    `json:"-"` // whether that list has numbers
+	X          float64 `json:"-"` // the value of that list
+	XLabel     string  `json:"-"` // its label; the sender without such a list
+	Everywhere bool    `json:"-"` // whether the sender has no such value
+	Line       string  `json:"-"` // the sender, without that list
+	Panel      string  `json:"-"` // the condition, without that list
 }
 
 // rowsOf returns a row for each result, in order.
@@ -197,18 +184,6 @@ func (p *Plan) shows() func(c combination) shown {
 				s.X = a.values[c[along]]
 			}
 			s.Everywhere = a.sender && p.pointless(c, a.key)
-		}
-		if len(numeric) > 1 {
-			x, y := numeric[0], numeric[1]
-			s.HeatsX, s.HeatsY, s.HeatX, s.HeatY = axes[x].key, axes[y].key, label(x), label(y)
-			s.Heat = p.labelOf(c, axes[x].key, axes[y].key)
-		}
-		if len(conditions) > 1 {
-			x, y := conditions[0], conditions[1]
-			s.BestsX, s.BestsY, s.BestX, s.BestY, s.Best = axes[x].key, axes[y].key, label(x), label(y), true
-			for i, a := range axes {
-				s.Best = s.Best && (a.sender || i == x || i == y || c[i] == 0)
-			}
 		}
 		return s
 	}

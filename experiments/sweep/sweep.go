@@ -6,8 +6,8 @@
 //
 // A combination is a sender (subject, timers, tick, floor, rtt_tick, wheel) under a condition (all
 // other lists). Under each condition all senders meet the same losses, pauses and starts. The study
-// compares them with the first sender, object by object. A folder of a user's claims may use the
-// columns of Row.
+// compares them with the first sender, object by object. Reports have a Row for each run, as CSV
+// and as JSON lines.
 package sweep
 
 import (
@@ -19,13 +19,12 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/declared"
 	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/wheel"
 )
 
-//go:embed README.md *.yaml kernel/*.yaml
+//go:embed README.md plan.yaml
 var files embed.FS
 
 // Plan is a plan of the study. Its lists are crossed.
@@ -68,12 +67,16 @@ type Plan struct {
 }
 
 // Study is study U1.
-var Study = declared.DefineRows(experiments.Spec[Plan, testbed.Result]{
+var Study = experiments.Define(experiments.Spec[Plan, testbed.Result]{
 	ID: "U1", Name: "sweep", Class: experiments.Shape, Files: files,
+	Words: func() experiments.Words { return says },
 	Check: check,
 	Cells: cells,
-	Live:  []experiments.LivePart[Plan]{{Name: "kernel", Needs: testbed.NeedsRoot, Run: kernel}},
-}, rowsOf)
+	Judge: func(p *Plan, results []testbed.Result) (*experiments.Outcome, error) {
+		return p.outcome(rowsOf(p, results)), nil
+	},
+	Live: []experiments.LivePart[Plan]{{Name: "kernel", Needs: testbed.NeedsRoot, Run: kernel}},
+})
 
 // cells returns the combinations in order, each with all seeds.
 func cells(p *Plan) (all []experiments.Cell[testbed.Result]) {

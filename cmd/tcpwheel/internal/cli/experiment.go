@@ -228,12 +228,9 @@ func isPlanFile(arg string) bool {
 	return strings.HasSuffix(arg, ".yaml") || strings.HasSuffix(arg, ".yml")
 }
 
-// openArgument opens a study by name, a plan by its file, or a study by its folder.
+// openArgument opens a study by name, or a plan by its file.
 func openArgument(cmd *cobra.Command, arg string, quick bool) (*experiments.Job, error) {
 	if !isPlanFile(arg) {
-		if studies.Find(arg) == nil && isStudyFolder(arg) {
-			return openFolder(cmd, arg, quick)
-		}
 		s, err := findStudy(cmd, arg)
 		if err != nil {
 			return nil, err

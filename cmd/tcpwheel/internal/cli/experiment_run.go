@@ -38,13 +38,14 @@ type runFlags struct {
 func newExperimentRun() *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
-		Use:   "run STUDY|PLAN.yaml|FOLDER... | --all",
+		Use:   "run STUDY|PLAN.yaml... | --all",
 		Short: "run studies and report their results",
-		Long: "Run runs studies on all processors: named, given by a plan, or in a folder of\n" +
-			"plan.yaml, claims.yaml and figures.yaml (docs/studies.md). It prints their\n" +
-			"tables and claims. With --out it writes a report instead: a page that needs no\n" +
-			"network, and claims.json, tables, figures, plans and the result of each cell.\n" +
-			"It replaces an earlier report, and nothing else.\n\n" +
+		Long: "Run runs studies on all processors: named, or given by a plan of your own\n" +
+			"(docs/studies.md). It prints their tables and claims. With --out it writes a\n" +
+			"report instead: a page that needs no network, and claims.json, tables,\n" +
+			"figures, plans and the result of each cell; of study sweep also its runs, as\n" +
+			"rows.csv and rows.jsonl, whose columns columns.csv explains. It replaces an\n" +
+			"earlier report, and nothing else.\n\n" +
 			"--set changes a value of one study's plan; 'experiment show STUDY --plan' lists\n" +
 			"the keys. Lists are written [a, b].\n\n" +
 			"A run with --out that was interrupted goes on where it stopped when it is\n" +
