@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/declared"
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
 	"tcpwheel/wheel/stat"
@@ -27,29 +26,30 @@ type expiryPlan struct {
 	Seeds    int             `plan:"seeds" min:"1" max:"1000"`
 }
 
-// expiryCell is the errors at one granularity under one seed.
+// expiryCell is the errors at one granularity under one seed, in ticks.
 type expiryCell struct {
-	Tick  time.Duration `json:"tick_ns" help:"the granularity G"`
-	Count int           `json:"count,omitempty" column:"n" unit:"ticks" help:"of a 4.4BSD timer; 0: facilities"`
+	Tick  time.Duration `json:"tick_ns"`         // the granularity G
+	Count int           `json:"count,omitempty"` // ticks of a 4.4BSD timer; 0: facilities
 	Seed  int           `json:"seed"`
 
-	Early    int      `json:"early" unit:"timers" help:"that expired before their deadline"`
-	Mean     float64  `json:"mean" column:"late" unit:"ticks" help:"from the deadline to expiry, mean"`
-	Greatest float64  `json:"greatest" column:"latest" unit:"ticks" help:"the same, greatest"`
-	KS       float64  `json:"ks" column:"even" help:"p-value of errors that are even over a tick"`
-	Differ   []string `json:"differ,omitempty" help:"schemes with other errors than the first"`
+	Early    int      `json:"early"`            // timers that expired before their deadline
+	Mean     float64  `json:"mean"`             // from the deadline to expiry, mean
+	Greatest float64  `json:"greatest"`         // the same, greatest
+	KS       float64  `json:"ks"`               // p-value of errors that are even over a tick
+	Differ   []string `json:"differ,omitempty"` // schemes with other errors than the first
 }
 
 // Expiry is the study.
-var Expiry = declared.Define(experiments.Spec[expiryPlan, expiryCell]{
+var Expiry = experiments.Define(experiments.Spec[expiryPlan, expiryCell]{
 	ID: "E12", Name: "expiry", Bed: "wheel", Class: experiments.Exact, Folder: "wheels/expiry", Files: files,
+	Words: func() experiments.Words { return expiryWords },
 	Check: func(p *expiryPlan) error {
 		if p.Longest <= p.Shortest {
 			return fmt.Errorf("longest: %v, want more than shortest, %v", p.Longest, p.Shortest)
 		}
 		return nil
 	},
-	Cells: expiryCells,
+	Cells: expiryCells, Judge: expiryJudge,
 })
 
 func expiryCells(p *expiryPlan) (all []experiments.Cell[expiryCell]) {

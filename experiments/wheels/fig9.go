@@ -3,10 +3,8 @@ package wheels
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/declared"
 	"tcpwheel/wheel"
 )
 
@@ -18,25 +16,19 @@ type fig9Plan struct {
 	Rounds      int   `plan:"rounds" min:"3" max:"1000"`
 }
 
-// fig9Cell is the counts of one kernel with n timers outstanding.
+// fig9Cell is the counts of one kernel with n timers outstanding: records in all iterations.
 type fig9Cell struct {
-	Kernel string `json:"kernel" help:"way to set and cancel timers"`
-	N      int    `json:"n" unit:"timers" help:"outstanding"`
-	Start  uint64 `json:"start" unit:"records" help:"that START visited, in all iterations"`
-	Stop   uint64 `json:"stop" unit:"records" help:"that STOP visited"`
-	Moves  uint64 `json:"moves" unit:"records" help:"that were moved"`
-}
-
-// fig9Row is a cell with its kernel.
-type fig9Row struct {
-	fig9Cell
-	About  string `json:"about" help:"the kernel in words"`
-	Linear int    `json:"linear" unit:"records" help:"that an iteration searches for each timer outstanding"`
+	Kernel string `json:"kernel"`
+	N      int    `json:"n"`
+	Start  uint64 `json:"start"` // that START visited
+	Stop   uint64 `json:"stop"`  // that STOP visited
+	Moves  uint64 `json:"moves"` // that were moved
 }
 
 // Fig9 is the study.
-var Fig9 = declared.DefineRows(experiments.Spec[fig9Plan, fig9Cell]{
+var Fig9 = experiments.Define(experiments.Spec[fig9Plan, fig9Cell]{
 	ID: "E2", Name: "fig9", Bed: "wheel", Class: experiments.Exact, Folder: "wheels/fig9", Files: files,
+	Words: func() experiments.Words { return fig9Words },
 	Check: func(p *fig9Plan) error {
 		n := len(p.Outstanding)
 		if n < 2 {
@@ -47,9 +39,9 @@ var Fig9 = declared.DefineRows(experiments.Spec[fig9Plan, fig9Cell]{
 		}
 		return nil
 	},
-	Cells: fig9Cells,
-	Live:  []experiments.LivePart[fig9Plan]{{Name: "clock", Run: fig9Clock}},
-}, fig9Rows)
+	Cells: fig9Cells, Judge: fig9Judge,
+	Live: []experiments.LivePart[fig9Plan]{{Name: "clock", Run: fig9Clock}},
+})
 
 // fig9Kernel is one way to set and cancel timers.
 type fig9Kernel struct {
@@ -145,14 +137,6 @@ func fig9Cells(p *fig9Plan) (all []experiments.Cell[fig9Cell]) {
 				Run:  func(context.Context) (fig9Cell, error) { return fig9Run(p, k, n) },
 			})
 		}
-	}
-	return all
-}
-
-func fig9Rows(_ *fig9Plan, cells []fig9Cell) (all []fig9Row) {
-	for _, c := range cells {
-		i := slices.IndexFunc(fig9Kernels, func(k fig9Kernel) bool { return k.name == c.Kernel })
-		all = append(all, fig9Row{c, fig9Kernels[i].about, fig9Kernels[i].linear})
 	}
 	return all
 }

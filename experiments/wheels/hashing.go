@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/declared"
 	"tcpwheel/wheel"
 	"tcpwheel/wheel/stat"
 )
@@ -39,41 +38,6 @@ type hashingCell struct {
 type hashingCost struct {
 	Looks int `json:"looks"`
 	Ticks int `json:"ticks"`
-}
-
-// hashingRow is a cost of a tick in one run.
-type hashingRow struct {
-	Spread string `json:"spread"`
-	M      int    `json:"slots"`
-	Seed   int    `json:"seed"`
-
-	Looks int `json:"looks" unit:"records" help:"that a tick visits"`
-	Ticks int `json:"ticks" help:"of the run that visit so many"`
-
-	Differ       int     `json:"differ" help:"schemes of the run whose ticks have other costs"`
-	Share        float64 `json:"timers_per_slot" help:"n/M"`
-	PoissonWorst float64 `json:"poisson_worst" unit:"records" help:"mean of the greatest of M Poisson draws"`
-	Reached      int     `json:"reached" unit:"slots" help:"that timers at multiples of the heartbeat reach"`
-}
-
-// hashingRows returns a row for each cost of a cell.
-func hashingRows(p *hashingPlan, cells []hashingCell) (all []hashingRow) {
-	worst := map[int]float64{}
-	for _, c := range cells {
-		share := float64(p.Timers) / float64(c.M)
-		if _, ok := worst[c.M]; !ok {
-			worst[c.M] = poissonMax(share, c.M)
-		}
-		row := hashingRow{
-			Spread: c.Spread, M: c.M, Seed: c.Seed, Differ: len(c.Differ), Share: share, PoissonWorst: worst[c.M],
-			Reached: c.M / gcd(c.M, p.Heartbeat),
-		}
-		for _, of := range c.Costs {
-			row.Looks, row.Ticks = of.Looks, of.Ticks
-			all = append(all, row)
-		}
-	}
-	return all
 }
 
 // poissonMax returns the mean of the greatest of m draws from a Poisson distribution: the sum of
@@ -109,10 +73,11 @@ func gcd(a, b int) int {
 }
 
 // Hashing is the study.
-var Hashing = declared.DefineRows(experiments.Spec[hashingPlan, hashingCell]{
+var Hashing = experiments.Define(experiments.Spec[hashingPlan, hashingCell]{
 	ID: "E4", Name: "hashing", Bed: "wheel", Class: experiments.Exact, Folder: "wheels/hashing", Files: files,
-	Cells: hashingCells,
-}, hashingRows)
+	Words: func() experiments.Words { return hashingWords },
+	Cells: hashingCells, Judge: hashingJudge,
+})
 
 func hashingCells(p *hashingPlan) (all []experiments.Cell[hashingCell]) {
 	for _, m := range p.Slots {

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/declared"
 	"tcpwheel/wheel"
 	"tcpwheel/wheel/stat"
 )
@@ -32,51 +31,22 @@ type interruptsCell struct {
 
 // interruptsRun counts how often timers wake the host.
 type interruptsRun struct {
-	Timers     int    `json:"timers" help:"that run at once"`
-	Interval   int    `json:"interval" unit:"ticks" help:"of a timer; of many the mean"`
+	Timers     int    `json:"timers"`   // that run at once
+	Interval   int    `json:"interval"` // of a timer, in ticks; of many the mean
 	Interrupts uint64 `json:"interrupts"`
-	Most       uint64 `json:"most,omitempty" unit:"interrupts" help:"for one interval"`
-	Across     uint64 `json:"across,omitempty" unit:"interrupts" help:"the same, if it reaches across a hierarchy's end"`
+	Most       uint64 `json:"most,omitempty"`   // interrupts for one interval
+	Across     uint64 `json:"across,omitempty"` // the same, if it reaches across a hierarchy's end
 	Expiries   uint64 `json:"expiries"`
-	Ticks      uint64 `json:"ticks,omitempty" help:"watched, of many"`
-	Uncounted  bool   `json:"uncounted,omitempty" help:"the facility's own count differs"`
-}
-
-// interruptsRow is a run with its facility.
-type interruptsRow struct {
-	Facility string `json:"facility"`
-	Slots    int    `json:"slots" help:"of a level; 0 is a heap"`
-	Levels   int    `json:"levels" help:"0 is not a hierarchy"`
-	Seed     int    `json:"seed"`
-	Kind     string `json:"kind" help:"alone, together or many"`
-	interruptsRun
-
-	Law   uint64 `json:"law" unit:"interrupts" help:"the most for the interval"`
-	Exact bool   `json:"exact" help:"whether there are always as many"`
-}
-
-// interruptsRows returns a row for each run.
-func interruptsRows(p *interruptsPlan, cells []interruptsCell) (all []interruptsRow) {
-	for _, c := range cells {
-		f := interruptsFind(c.Facility)
-		add := func(kind string, runs []interruptsRun) {
-			for _, r := range runs {
-				law, exact := f.law(r.Interval)
-				all = append(all, interruptsRow{c.Facility, f.slots, f.levels, c.Seed, kind, r, law, exact})
-			}
-		}
-		add("alone", c.Alone)
-		add("together", c.Together)
-		add("many", c.Many)
-	}
-	return all
+	Ticks      uint64 `json:"ticks,omitempty"`     // watched, of many
+	Uncounted  bool   `json:"uncounted,omitempty"` // the facility's own count differs
 }
 
 // Interrupts is the study.
-var Interrupts = declared.DefineRows(experiments.Spec[interruptsPlan, interruptsCell]{
+var Interrupts = experiments.Define(experiments.Spec[interruptsPlan, interruptsCell]{
 	ID: "E6", Name: "interrupts", Bed: "wheel", Class: experiments.Exact, Folder: "wheels/interrupts", Files: files,
-	Cells: interruptsCells,
-}, interruptsRows)
+	Words: func() experiments.Words { return interruptsWords },
+	Cells: interruptsCells, Judge: interruptsJudge,
+})
 
 // interruptsFacility is a timer facility.
 type interruptsFacility struct {

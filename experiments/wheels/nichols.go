@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/declared"
 	"tcpwheel/wheel"
 )
 
@@ -34,58 +33,25 @@ type nicholsCell struct {
 // nicholsErrors describes the difference between requested and actual expiries.
 type nicholsErrors struct {
 	Timers      int     `json:"timers"`
-	Early       int     `json:"early" unit:"timers" help:"that expire before the interval requested"`
-	Late        int     `json:"late" unit:"timers" help:"that expire after it"`
-	OfRequested float64 `json:"of_requested" help:"greatest error, relative to the interval requested"`
-	OfSet       float64 `json:"of_set" help:"greatest error, relative to the interval set"`
-	Mean        float64 `json:"mean" column:"mean_of_requested" help:"mean absolute error, relative to that requested"`
-}
-
-// nicholsRow is the errors of one facility from one start.
-type nicholsRow struct {
-	Hierarchy string `json:"hierarchy" help:"no migration or one migration"`
-	Rounding  string `json:"rounding" help:"up, nearest or down"`
-	M         int    `json:"slots" help:"of each level; a slot of the second level is as many ticks wide"`
-	Start     string `json:"start" help:"boundary or anywhere of a slot; one: one timer of a boundary"`
-	nicholsErrors
-
-	Interval int `json:"interval" unit:"ticks" help:"requested, of one timer"`
-	Error    int `json:"error" unit:"ticks" help:"of one timer: below 0 is early"`
-}
-
-// nicholsRows returns a cell's rows.
-func nicholsRows(_ *nicholsPlan, cells []nicholsCell) (all []nicholsRow) {
-	for _, c := range cells {
-		row := nicholsRow{Rounding: c.Rounding, M: c.M}
-		for _, s := range nicholsSchemes {
-			if s.name == c.Scheme {
-				row.Hierarchy = s.about
-			}
-		}
-		row.Start, row.nicholsErrors = "boundary", c.Boundary
-		all = append(all, row)
-		row.Start, row.nicholsErrors = "anywhere", c.Any
-		all = append(all, row)
-		row.Start, row.nicholsErrors = "one", nicholsErrors{}
-		for i, late := range c.Late {
-			row.Interval, row.Error = c.M+i, late
-			all = append(all, row)
-		}
-	}
-	return all
+	Early       int     `json:"early"`        // timers that expire before the interval requested
+	Late        int     `json:"late"`         // timers that expire after it
+	OfRequested float64 `json:"of_requested"` // greatest error, relative to the interval requested
+	OfSet       float64 `json:"of_set"`       // greatest error, relative to the interval set
+	Mean        float64 `json:"mean"`         // mean absolute error, relative to that requested
 }
 
 // Nichols is the study.
-var Nichols = declared.DefineRows(experiments.Spec[nicholsPlan, nicholsCell]{
+var Nichols = experiments.Define(experiments.Spec[nicholsPlan, nicholsCell]{
 	ID: "E5", Name: "nichols", Bed: "wheel", Class: experiments.Exact, Folder: "wheels/nichols", Files: files,
+	Words: func() experiments.Words { return nicholsWords },
 	Check: func(p *nicholsPlan) error {
 		if !slices.Contains(p.Slots, p.Minutes) {
 			return fmt.Errorf("minutes: %d, want one of slots, %v: set both", p.Minutes, p.Slots)
 		}
 		return nil
 	},
-	Cells: nicholsCells,
-}, nicholsRows)
+	Cells: nicholsCells, Judge: nicholsJudge,
+})
 
 // nicholsSchemes are the facilities.
 var nicholsSchemes = []struct {

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/declared"
 	"tcpwheel/wheel"
 	"tcpwheel/wheel/stat"
 )
@@ -33,45 +32,12 @@ type orderedlistCell struct {
 	Rear       uint64 `json:"rear"` // records that searches from the rear pass
 }
 
-// orderedlistRow is the searches of a cell from one end of the list.
-type orderedlistRow struct {
-	Intervals string `json:"intervals" help:"distribution of intervals"`
-	About     string `json:"about" help:"the distribution in words"`
-	N         int    `json:"n" unit:"timers" help:"outstanding in the mean"`
-	Seed      int    `json:"seed"`
-	End       string `json:"end" help:"of the list at which searches begin: head or rear"`
-
-	Insertions int     `json:"insertions"`
-	Seen       uint64  `json:"seen" unit:"timers" help:"outstanding, summed over the insertions"`
-	Passed     uint64  `json:"passed" unit:"records" help:"that searches pass, all insertions"`
-	Opposite   uint64  `json:"opposite" unit:"records" help:"that searches from the other end pass"`
-	Model      float64 `json:"model" help:"share of the list that the paper's model gives"`
-	Printed    float64 `json:"printed" help:"share that the paper prints; 0 if it prints none"`
-	PrintedAs  string  `json:"printed_as" help:"the paper's formula"`
-}
-
-// orderedlistRows returns two rows for each cell.
-func orderedlistRows(_ *orderedlistPlan, cells []orderedlistCell) (all []orderedlistRow) {
-	for _, c := range cells {
-		d := orderedlistFind(c.Intervals)
-		row := orderedlistRow{
-			Intervals: c.Intervals, About: d.about, N: c.N, Seed: c.Seed, Insertions: c.Insertions, Seen: c.Seen,
-		}
-		head, rear := row, row
-		head.End, head.Passed, head.Opposite, head.Model = "head", c.Head, c.Rear, d.head
-		head.Printed, head.PrintedAs = d.paperHead, d.paperHeadText
-		rear.End, rear.Passed, rear.Opposite, rear.Model = "rear", c.Rear, c.Head, 1-d.head
-		rear.Printed, rear.PrintedAs = d.paperRear, d.paperRearText
-		all = append(all, head, rear)
-	}
-	return all
-}
-
 // OrderedList is the study.
-var OrderedList = declared.DefineRows(experiments.Spec[orderedlistPlan, orderedlistCell]{
+var OrderedList = experiments.Define(experiments.Spec[orderedlistPlan, orderedlistCell]{
 	ID: "E1", Name: "orderedlist", Bed: "wheel", Class: experiments.Exact, Folder: "wheels/orderedlist", Files: files,
-	Cells: orderedlistCells,
-}, orderedlistRows)
+	Words: func() experiments.Words { return orderedlistWords },
+	Cells: orderedlistCells, Judge: orderedlistJudge,
+})
 
 // orderedlistDistribution is a distribution of intervals with the model of its search. head is the
 // share of the list that a search from the head passes: the probability that the rest of an
