@@ -170,11 +170,6 @@ func (p *Plan) labels(c combination) map[string]string {
 	return all
 }
 
-// labelOf returns the label of a combination, without the named axes.
-func (p *Plan) labelOf(c combination, without ...string) string {
-	return strings.TrimSpace(p.sender(c, without...) + " " + p.condition(c, without...))
-}
-
 // varying returns the axes with several values, longest first.
 func (p *Plan) varying(keep func(*axis) bool) (all []int) {
 	axes := p.axes()

@@ -184,22 +184,6 @@ func TestTerms(t *testing.T) {
 	}
 }
 
-type line struct {
-	inner
-	N     int64     `json:"n"`
-	U     uint8     `json:"u,omitempty"`
-	Name  string    `json:"name"`
-	Late  *int64    `json:"late_ns,omitempty"`
-	Lists [][2]int  `json:"lists,omitempty"`
-	Is    bool      `json:"is,omitempty"`
-	Color color     `json:"color"`
-	None  *int      `json:"none"`
-	Part  inner     `json:"part"`
-	Empty []float64 `json:"empty"`
-	//lint:ignore U1000 fields that are not exported are passed over
-	left int
-}
-
 // TestSpanIsTheNearest takes spans of both signs to seconds and back.
 func TestSpanIsTheNearest(t *testing.T) {
 	for _, want := range []time.Duration{0, 1, -1, 6_001_123_457, -6_001_123_457, 499_999_999, -499_999_999} {
