@@ -16,7 +16,7 @@ import (
 // shown are the documents whose commands run as printed. In a block marked sh each line is a
 // command. In the first two documents a block marked text whose first line calls tcpwheel is run,
 // too, and the next block marked text is an excerpt of what it prints.
-var shown = []string{"README.md", "docs/start.md", "CONTRIBUTING.md", "docs/findings.md", "docs/performance.md", "docs/studies.md",
+var shown = []string{"README.md", "docs/start.md", "CONTRIBUTING.md", "docs/findings.md", "docs/performance.md", "docs/studies.md", "docs/gvisor.md",
 	"wheel/peers/README.md"}
 
 // build builds the command for all subtests and returns its directory.

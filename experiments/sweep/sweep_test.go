@@ -56,6 +56,22 @@ func example(t *testing.T, name string) *experiments.Outcome {
 	return run(t, name, string(text), true)
 }
 
+// TestLate: where one packet of a thousand is 5 ms late, ours keeps the time of a path without late
+// packets, 4.6 s, and takes less than a third of gVisor's TCP (docs/gvisor.md).
+func TestLate(t *testing.T) {
+	rows := rowsIn(t, example(t, "late.yaml"))
+	for i, theirs := range rows["gvisor's own"] {
+		for _, sender := range []string{"binding per-segment", "binding linux"} {
+			if ours := rows[sender][i]; ours.Time > 4800 || 3*ours.Time > theirs.Time || ours.Unfinished+theirs.Unfinished > 0 {
+				t.Errorf("seed %d: %s takes %v ms, gVisor's TCP %v", ours.Seed, sender, ours.Time, theirs.Time)
+			}
+		}
+	}
+	if len(rows["gvisor's own"]) != 1 {
+		t.Errorf("%d runs of gVisor's TCP, want 1", len(rows["gvisor's own"]))
+	}
+}
+
 // TestTail: with a floor of 200 ms on the variation, at a round trip of 20 ms, a lost tail waits an
 // RTO under a timer for each segment, and a round trip more under one that each ACK restarts. With
 // a floor of 1 s it waits RTT + 1 s (RFC 6298 §2 (2.4)).
@@ -307,7 +323,7 @@ func TestKernelWork(t *testing.T) {
 		}
 	}
 	work := kernelWork(p)
-	if len(work) != 2 {
+	if len(work) != 1 {
 		t.Fatalf("%d conditions, want two: one flow, and not stop-and-wait", len(work))
 	}
 	if s := p.kernelSpec(work[1], 2); s.Work.Objects != 5+9 || s.Timers.Text != "linux" || s.Seed != 2 || s.Flows != 1 {
