@@ -26,8 +26,7 @@ type scope struct {
 	fixed map[string]any // columns of the group, parameters of a function; may be nil
 	which []int          // indexes of the rows in sight
 	row   int
-	memo  *memo     // nil outside of resampled
-	step  [2]*scope // of the operator steps
+	memo  *memo // nil outside of resampled
 	base  *base
 }
 

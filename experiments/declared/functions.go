@@ -150,13 +150,6 @@ func element(at func(n int) int) func(*scope, *call) (any, error) {
 	})
 }
 
-func head(list []any, n float64) (any, error) {
-	if !(n >= 0) {
-		return nil, fmt.Errorf("count %v, want 0 or more", n)
-	}
-	return list[:int(min(n, float64(len(list))))], nil
-}
-
 func item(list []any, at float64) (any, error) {
 	if i := int(at); float64(i) != at || i < 0 || i >= len(list) {
 		return nil, fmt.Errorf("index %v, want 0 to %d", at, len(list)-1)
@@ -245,23 +238,6 @@ func next(list []any, than any) (any, error) {
 		return nil, errNoRows
 	}
 	return list[len(list)-1], nil
-}
-
-func nearestOf(list []any, to float64) (any, error) {
-	best, far := any(nil), 0.0
-	for _, v := range list {
-		x, ok := number(v)
-		if !ok {
-			return nil, fmt.Errorf("%s, want a list of numbers", kind(v))
-		}
-		if d := math.Abs(x - to); best == nil || d < far {
-			best, far = v, d
-		}
-	}
-	if best == nil {
-		return nil, errNoRows
-	}
-	return best, nil
 }
 
 func join(list []any, between string) (any, error) {

@@ -36,16 +36,6 @@ func more(v, best any) (bool, error) {
 	return sign > 0, err
 }
 
-// farther reports whether a number is farther from 1.
-func farther(v, best any) (bool, error) {
-	x, ok := number(v)
-	if !ok {
-		return false, fmt.Errorf("%s, want a number", kind(v))
-	}
-	y, _ := number(best)
-	return math.Abs(x-1) > math.Abs(y-1), nil
-}
-
 // extreme returns the best value over rows, or of a measure over axes; the first one of equals.
 func extreme(better func(v, best any) (bool, error)) func(*scope, *call) (any, error) {
 	return func(s *scope, c *call) (any, error) {
@@ -170,41 +160,6 @@ func falls(s *scope, c *call) (any, error) {
 		err = errNoRows
 	}
 	return at, err
-}
-
-// steps counts the neighbours on an axis that meet a condition.
-func steps(s *scope, c *call) (any, error) {
-	if len(c.over) != 1 {
-		return nil, fmt.Errorf("want over and a column")
-	}
-	all, err := s.groups(c.over, c.where)
-	if err != nil {
-		return nil, err
-	}
-	rising(all)
-	n := 0.0
-	for i := 1; i < len(all); i++ {
-		in := s.within(nil, nil)
-		in.step = [2]*scope{all[i-1].scope, all[i].scope}
-		yes, err := in.yes(c.args[0])
-		if err != nil {
-			return nil, err
-		}
-		if yes {
-			n++
-		}
-	}
-	return n, nil
-}
-
-// ofStep evaluates a measure at an end of a step.
-func ofStep(end int) func(*scope, *call) (any, error) {
-	return func(s *scope, c *call) (any, error) {
-		if s.step[end] == nil {
-			return nil, errors.New("want it inside of steps(…)")
-		}
-		return s.step[end].eval(c.args[0])
-	}
 }
 
 func those(s *scope, c *call) (any, error) {

@@ -3,7 +3,6 @@ package declared
 import (
 	"fmt"
 	"go/ast"
-	"math"
 	"slices"
 	"time"
 
@@ -62,35 +61,6 @@ func wantNumber(v any) (float64, error) {
 		return 0, fmt.Errorf("%s, want a number; ms(…) makes one of a duration", kind(v))
 	}
 	return x, nil
-}
-
-// evenness takes the numbers as drawn evenly from between the bounds.
-func evenness(s *scope, c *call) (any, error) {
-	all, err := s.floatsOf(c.args[0], c.where)
-	if err != nil {
-		return nil, err
-	}
-	lo, err := s.floatOf(c.args[1])
-	if err != nil {
-		return nil, err
-	}
-	hi, err := s.floatOf(c.args[2])
-	if err == nil && !(lo < hi) {
-		err = fmt.Errorf("bounds %v and %v, want the first below the second", lo, hi)
-	}
-	if err != nil {
-		return nil, err
-	}
-	_, p := stat.KolmogorovSmirnov(all, func(x float64) float64 { return min(max((x-lo)/(hi-lo), 0), 1) })
-	return p, nil
-}
-
-func geometricMean(all []float64) float64 {
-	logs := 0.0
-	for _, x := range all {
-		logs += stat.Log(x)
-	}
-	return stat.Exp(logs / float64(len(all)))
 }
 
 func sum(all []float64) (total float64) {
@@ -174,22 +144,6 @@ func (s *scope) shareOf(n ast.Expr) (float64, error) {
 	return share, err
 }
 
-func pooled(s *scope, c *call) (any, error) {
-	samples, err := eachAs[[]time.Duration](s, c.args[0], c.where)
-	if err != nil {
-		return nil, err
-	}
-	share, err := s.shareOf(c.args[1])
-	if err != nil {
-		return nil, err
-	}
-	in := stat.BootstrapQuantile(samples, 3, share)
-	if in.Value != in.Value {
-		return nil, errNoRows
-	}
-	return arithmetic("/", in, 1e6)
-}
-
 // pairs makes an operator of a function of two numbers of each row.
 func pairs(of func(a, b []float64) any) func(*scope, *call) (any, error) {
 	return func(s *scope, c *call) (any, error) {
@@ -245,33 +199,4 @@ func once(all []any) (any, error) {
 // lineOf returns a figure of the line through the points of the rows.
 func lineOf(of func(slope, intercept, r2 float64) float64) func(*scope, *call) (any, error) {
 	return pairs(func(y, x []float64) any { return of(stat.Line(x, y)) })
-}
-
-func rankCorrelation(x, y []float64) any {
-	a, b := ranks(x), ranks(y)
-	ma, mb := stat.Mean(a), stat.Mean(b)
-	var ab, aa, bb float64
-	for i := range a {
-		da, db := a[i]-ma, b[i]-mb
-		ab, aa, bb = ab+float64(da*db), aa+float64(da*da), bb+float64(db*db)
-	}
-	if aa == 0 || bb == 0 {
-		return 0.0
-	}
-	return ab / math.Sqrt(aa*bb)
-}
-
-// ranks returns the place of each number among all in order; equal ones share the middle.
-func ranks(all []float64) []float64 {
-	sorted := slices.Sorted(slices.Values(all))
-	out := make([]float64, len(all))
-	for i, x := range all {
-		lo, _ := slices.BinarySearch(sorted, x)
-		hi := lo
-		for hi+1 < len(sorted) && sorted[hi+1] == x {
-			hi++
-		}
-		out[i] = float64(lo+hi) / 2
-	}
-	return out
 }

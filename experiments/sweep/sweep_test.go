@@ -323,7 +323,7 @@ func TestKernelWork(t *testing.T) {
 		}
 	}
 	work := kernelWork(p)
-	if len(work) != 1 {
+	if len(work) != 2 {
 		t.Fatalf("%d conditions, want two: one flow, and not stop-and-wait", len(work))
 	}
 	if s := p.kernelSpec(work[1], 2); s.Work.Objects != 5+9 || s.Timers.Text != "linux" || s.Seed != 2 || s.Flows != 1 {
