@@ -231,7 +231,7 @@ func crossCheck(root string) (string, error) {
 	return strings.TrimSpace(short), err
 }
 
-// Markdown returns docs/results.md: what was not reproduced, and why, the results that matter most,
+// Markdown returns docs/results.md: what was not reproduced, the results that matter most,
 // the other published claims, the laws that do not hold, and a row for each study. check is the
 // result of the comparison with another simulator. The READMEs of the studies have everything else.
 func (r *Report) Markdown(check string) string {
@@ -239,7 +239,8 @@ func (r *Report) Markdown(check string) string {
 	b.WriteString("# Results of the studies\n\n")
 	n := r.Count()
 	fmt.Fprintf(&b, "**%s.**\n\n", n)
-	prose(&b, "", "A published result is a number or an order that somebody else printed; a number is reproduced "+
+	prose(&b, "", "Of the reproduced: "+r.settledOf()+". "+
+		"A published result is a number or an order that somebody else printed; a number is reproduced "+
 		"within 10 %. Laws are rules that this project set, checks test the studies themselves. Settled: the verdict "+
 		"comes from an interval, and chance hardly decided it. Unsettled: chance may have, at a false discovery rate "+
 		fmt.Sprintf("of 5 %% ([studies.md](studies.md)); %d of the published ones are. Exact: no seed changes it. No "+
@@ -259,16 +260,29 @@ func (r *Report) Markdown(check string) string {
 	return b.String()
 }
 
+// settledOf says of how many reproduced published claims chance decided the verdict, or could not.
+func (r *Report) settledOf() string {
+	var parts []string
+	marks := map[string]int{}
+	r.eachPublished(func(s *Study, c *experiments.Claim) {
+		if c.Verdict == experiments.Reproduced {
+			marks[s.mark(c)]++
+		}
+	})
+	for _, mark := range slices.Sorted(maps.Keys(marks)) {
+		parts = append(parts, fmt.Sprintf("%d %s", marks[mark], mark))
+	}
+	return strings.Join(parts, ", ")
+}
+
 // writeComparisons writes a row for each published claim that was reproduced, or for each that was
-// not, with the first sentence of the reason.
+// not. Why is in the studies' READMEs, next to the rows.
 func (r *Report) writeComparisons(b *strings.Builder, title string, open bool) {
-	head, rule, verdicts := "", "", []experiments.Verdict{experiments.Reproduced}
+	verdicts := []experiments.Verdict{experiments.Reproduced}
 	if open {
-		head, rule = " why |", "---|"
 		verdicts = []experiments.Verdict{experiments.NotReproduced, experiments.Differs}
 	}
-	fmt.Fprintf(b, "\n## %s\n\n| study | claim | published | measured | verdict |%s\n|---|---|---|---|---|%s\n", title,
-		head, rule)
+	fmt.Fprintf(b, "\n## %s\n\n| study | claim | published | measured | verdict |\n|---|---|---|---|---|\n", title)
 	for _, verdict := range verdicts {
 		r.eachPublished(func(s *Study, c *experiments.Claim) {
 			if c.Verdict != verdict {
@@ -277,7 +291,6 @@ func (r *Report) writeComparisons(b *strings.Builder, title string, open bool) {
 			row := []string{s.link(), c.Text, orDash(c.Published), measured(*c), s.mark(c)}
 			if open {
 				row[4] = c.VerdictText() + ", " + row[4]
-				row = append(row, firstSentence(c.Why))
 			}
 			fmt.Fprintf(b, "| %s |\n", inRow(row))
 		})
