@@ -1,13 +1,14 @@
 package cli
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -54,31 +55,40 @@ func TestRootlessRunsACommand(t *testing.T) {
 // ends both.
 func TestRootlessStatus(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	cmd, talk := rootlessCommand(t, "--status", "127.0.0.1:0", "--", "sleep", "60")
+	cmd.Stderr = nil
+	said, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := l.Addr().String()
-	l.Close()
-	cmd, talk := rootlessCommand(t, "--status", at, "--", "sleep", "60")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	body := ""
-	for end := time.Now().Add(upLimit); !strings.Contains(body, `"10.7.0.2/24"`); time.Sleep(20 * time.Millisecond) {
-		if r, err := http.Get("http://" + at + "/info"); err == nil {
-			b, _ := io.ReadAll(r.Body)
-			r.Body.Close()
-			body = string(b)
+	defer time.AfterFunc(upLimit, func() { cmd.Process.Kill() }).Stop()
+	at, body := regexp.MustCompile(`status at (http://\S+)`), ""
+	for lines := bufio.NewScanner(io.TeeReader(said, talk)); body == "" && lines.Scan(); {
+		where := at.FindStringSubmatch(lines.Text())
+		if where == nil {
+			continue
 		}
-		if time.Now().After(end) {
-			t.Errorf("/info is %q", body)
+		r, err := http.Get(where[1] + "/info")
+		if err != nil {
+			t.Error(err)
 			break
 		}
+		b, err := io.ReadAll(r.Body)
+		r.Body.Close()
+		if body = string(b); err != nil {
+			t.Error(err)
+		}
+	}
+	if !strings.Contains(body, `"10.7.0.2/24"`) {
+		t.Errorf("/info is %q; it says %s", body, talk)
 	}
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
+	io.Copy(talk, said)
 	if err := cmd.Wait(); err == nil {
 		t.Errorf("it ends with %v, want the error of the command that the signal ended; it says %s", err, talk)
 	}
