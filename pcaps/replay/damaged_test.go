@@ -258,8 +258,8 @@ func (r *row) compare(name string, d *damage, all []*packet, was *findings, stud
 
 // episode counts an episode of a damaged capture, and returns by how much the time lost may grow for
 // it.
-func (r *row) episode(name string, d *damage, x *found, all []*packet, left []bool, was *findings) (slack time.Duration) {
-	i := slices.IndexFunc(x.packets, func(n int64) bool { return n > 0 && was.called[n].episode != nil })
+func (r *row) episode(name string, d *damage, x *found, all []*packet, left []bool, of *findings) (slack time.Duration) {
+	i := slices.IndexFunc(x.packets, func(n int64) bool { return n > 0 && of.called[n].episode != nil })
 	if i < 0 {
 		if x.TimeLost > 0 || slices.ContainsFunc(x.packets, func(n int64) bool { return n > 0 }) {
 			r.invented++
@@ -267,7 +267,7 @@ func (r *row) episode(name string, d *damage, x *found, all []*packet, left []bo
 		} // else the damage added a retransmission, and no data waited for it
 		return 0
 	}
-	before, now := was.called[x.packets[i]], &x.Retransmissions[i]
+	before, now := of.called[x.packets[i]], &x.Retransmissions[i]
 	r.kept++
 	if before.kind != now.Kind && before.kind != track.Unknown && now.Kind != track.Unknown && !before.ambiguous && !(i == 0 && x.Ambiguous) {
 		r.kinds++
@@ -286,7 +286,14 @@ func (r *row) episode(name string, d *damage, x *found, all []*packet, left []bo
 		return slack // another one begins it
 	}
 	moved := func(a, b time.Duration) bool { return (a - b).Abs() > max(2*time.Millisecond, b/10)+slack }
-	if moved(x.D, e.D) || x.Repaired && e.Repaired && moved(x.TRec, e.TRec) {
+	was, took := e.D, e.TRec
+	if n := e.FirstPacket; n > 0 {
+		// A capture that does not show the sender's clock has D by its own.
+		if seen := all[e.DetectedPacket-1].Time.Sub(all[n-1].Time); !moved(x.D, seen) {
+			was, took = seen, took+seen-was
+		}
+	}
+	if moved(x.D, was) || x.Repaired && e.Repaired && moved(x.TRec, took) {
 		r.times++
 		r.note(name, "times", "packet %d: D %v, T_rec %v, undamaged %v, %v", now.Packet, x.D, x.TRec, e.D, e.TRec)
 	}
