@@ -62,9 +62,6 @@ type Spec[P, R any] struct {
 	Rows func(p *P, cells []R) any
 	Row  any
 
-	// Shows makes the outcome from rows. It is nil if Judge is not declared: package declared sets it.
-	Shows func(plan, rows any) (*Outcome, error)
-
 	// Live are the parts that use this machine's clock or kernel. It may be nil.
 	Live []LivePart[P]
 }
@@ -98,7 +95,6 @@ type Study struct {
 	open  func(quick bool, over ...*plan.File) (*Job, error)
 	plan  func() any // a new P
 	row   any
-	shows func(plan, rows any) (*Outcome, error)
 	words func() Words
 }
 
@@ -158,14 +154,6 @@ func (s *Study) NewPlan() any { return s.plan() }
 // JSON, are its measures. See JudgeBy.
 func (s *Study) Row() any { return s.row }
 
-// Shows returns what the study itself claims and shows of a plan and rows, a slice of structs.
-func (s *Study) Shows(plan, rows any) (*Outcome, error) {
-	if s.shows == nil {
-		return &Outcome{}, nil
-	}
-	return s.shows(plan, rows)
-}
-
 // JudgeBy replaces the judge of the study by another one of its plan and rows, a slice of structs,
 // and its words by the words given. An empty question is that of the study.
 func (j *Job) JudgeBy(words Words, judge func(plan, rows any) (*Outcome, error)) {
@@ -185,7 +173,7 @@ func (s *Study) Plan() string { return s.mustRead("plan.yaml") }
 // experiments/all finds such faults.
 func Define[P, R any](s Spec[P, R]) *Study {
 	study := &Study{ID: s.ID, Name: s.Name, Class: s.Class, Folder: cmp.Or(s.Folder, s.Name), words: s.Words,
-		Bed: cmp.Or(s.Bed, s.Name), shows: s.Shows}
+		Bed: cmp.Or(s.Bed, s.Name)}
 	study.files, study.plan, study.row = s.Files, func() any { return new(P) }, s.Row
 	if study.row == nil {
 		study.row = *new(R)

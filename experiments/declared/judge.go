@@ -58,7 +58,6 @@ func DefineRows[P, C, R any](s experiments.Spec[P, C], rows func(p *P, cells []C
 		}
 		return sheet().outcome(p, tableOf(rows(p, cells)))
 	}
-	s.Shows = func(plan, all any) (*experiments.Outcome, error) { return sheet().outcome(plan, tableOf(all)) }
 	s.Words = sync.OnceValue(func() experiments.Words { return words(s.Files, folderOf(s.Folder)) })
 	s.Rows, s.Row = func(p *P, cells []C) any { return rows(p, cells) }, *new(R)
 	return experiments.Define(s)

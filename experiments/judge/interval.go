@@ -48,15 +48,6 @@ func Student(values []float64) stat.Interval {
 	return stat.Interval{Value: mean, Lo: mean - half, Hi: mean + half}
 }
 
-// Paired returns the mean of a less b, pair by pair, with Student's interval.
-func Paired(a, b []float64) stat.Interval {
-	d := make([]float64, len(a))
-	for i := range a {
-		d[i] = a[i] - b[i]
-	}
-	return Student(d)
-}
-
 // Ratio returns the sum of top over the sum of bottom, which are pairs, with the interval of its
 // linear approximation: that of the mean of top - ratio·bottom, over the mean of bottom (W.
 // Cochran, Sampling Techniques, 1977, section 6.4).

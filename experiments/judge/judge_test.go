@@ -67,9 +67,6 @@ func TestIntervals(t *testing.T) {
 	if in := Student([]float64{3}); in != (stat.Interval{Value: 3, Lo: 3, Hi: 3}) {
 		t.Errorf("one value: %v", in)
 	}
-	if in := Paired([]float64{2, 4, 6}, []float64{1, 3, 5}); in != (stat.Interval{Value: 1, Lo: 1, Hi: 1}) {
-		t.Errorf("equal differences: %v", in)
-	}
 	if in := Ratio([]float64{1, 2}, []float64{2, 4}); in != (stat.Interval{Value: 0.5, Lo: 0.5, Hi: 0.5}) {
 		t.Errorf("equal ratios: %v", in)
 	}
@@ -123,14 +120,6 @@ func TestRows(t *testing.T) {
 	if kept := Where(rows, func(r *row) bool { return r.x > 1 }); len(kept) != 2 || kept[1].x != 5 {
 		t.Errorf("kept %v", kept)
 	}
-	for level, want := range map[float64]float64{15: 1.5, 10: 1, 30: 3} {
-		if at, ok := Crossing([]float64{1, 2, 3}, []float64{10, 20, 30}, level); !ok || at != want {
-			t.Errorf("the line reaches %v at %v, %v; want %v", level, at, ok, want)
-		}
-	}
-	if _, ok := Crossing([]float64{1, 2}, []float64{10, 20}, 40); ok {
-		t.Error("the line reaches 40")
-	}
 }
 
 // TestResampled compares the short forms with the general one.
@@ -144,10 +133,6 @@ func TestResampled(t *testing.T) {
 	mean := Resampled(rows, group, func(rows []row) float64 { return Mean(rows, x) })
 	if got := MeanOver(rows, group, x); got != mean || got.Lo >= got.Value || got.Value >= got.Hi {
 		t.Errorf("mean over groups %v, want %v", got, mean)
-	}
-	one := func(*row) float64 { return 1 }
-	if got := RatioOver(rows, group, x, one); math.Abs(got.Value-mean.Value) > 1e-12 || math.Abs(got.Hi-mean.Hi) > 1e-12 {
-		t.Errorf("ratio to the number of rows %v, want %v", got, mean)
 	}
 }
 

@@ -20,22 +20,3 @@ func MeanOver[K comparable, R any](rows []R, key func(*R) K, of func(*R) float64
 	}
 	return stat.Bootstrap(groups, 1, stat.Mean[float64])
 }
-
-// RatioOver is Resampled for the sum of a number of the rows over the sum of another.
-func RatioOver[K comparable, R any](rows []R, key func(*R) K, top, bottom func(*R) float64) stat.Interval {
-	var groups [][][2]float64
-	for _, g := range By(rows, key) {
-		var pairs [][2]float64
-		for i := range g.Rows {
-			pairs = append(pairs, [2]float64{top(&g.Rows[i]), bottom(&g.Rows[i])})
-		}
-		groups = append(groups, pairs)
-	}
-	return stat.Bootstrap(groups, 1, func(all [][2]float64) float64 {
-		above, below := 0.0, 0.0
-		for _, x := range all {
-			above, below = above+x[0], below+x[1]
-		}
-		return above / below
-	})
-}

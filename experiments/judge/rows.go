@@ -98,20 +98,5 @@ func Keys[K comparable, R any](groups []Group[K, R]) (keys []K) {
 	return keys
 }
 
-// Crossing returns the x at which the line through points first reaches a level, x rising. It
-// reports whether it does.
-func Crossing(x, y []float64, level float64) (at float64, ok bool) {
-	for i := range x {
-		if y[i] == level {
-			return x[i], true
-		}
-		if i > 0 && (y[i-1] < level) != (y[i] < level) {
-			share := (level - y[i-1]) / (y[i] - y[i-1])
-			return x[i-1] + float64(share*(x[i]-x[i-1])), true
-		}
-	}
-	return 0, false
-}
-
 // Ms returns a duration in milliseconds.
 func Ms(d time.Duration) float64 { return float64(d) / 1e6 }
