@@ -259,7 +259,7 @@ func (s *study) onJiffies() []experiments.Claim {
 		harmless.Unless = noFloor
 	}
 	if s.Seeds < 5 {
-		little.Needs = judge.Say("%d seeds, want 5", s.Seeds)
+		little.Needs = judge.Say("%d seeds, and the verdict needs 5", s.Seeds)
 	}
 	if len(ofLone) == 0 {
 		little.Unless = noFloor
