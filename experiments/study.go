@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -35,6 +36,10 @@ type Spec[P, R any] struct {
 	Bed string
 
 	Words func() Words
+
+	// Base is a study with the same plan, of which plan.yaml lists the differences, and which it names.
+	// It may be nil.
+	Base *Study
 
 	// Folder is the study's folder below experiments; "" is Name.
 	Folder string
@@ -179,14 +184,19 @@ func Define[P, R any](s Spec[P, R]) *Study {
 		study.row = *new(R)
 	}
 	_, study.below, _ = strings.Cut(study.Folder, "/")
-	ownPlan := sync.OnceValue(func() *plan.File { return mustParse[P](s.Name, study.Plan()) })
+	own := sync.OnceValue(func() []*plan.File {
+		if s.Base == nil {
+			return []*plan.File{mustParse[P](s.Name, s.Name, study.Plan())}
+		}
+		return []*plan.File{mustParse[P](s.Base.Name, s.Base.Name, s.Base.Plan()),
+			mustParse[P](s.Name, s.Base.Name, study.Plan())}
+	})
 	study.open = func(quick bool, over ...*plan.File) (*Job, error) {
-		p, last := new(P), ownPlan()
-		for _, source := range append([]*plan.File{last}, over...) {
-			if err := source.Decode(p, quick); err != nil {
+		p, last := new(P), (*plan.File)(nil)
+		for _, last = range append(slices.Clone(own()), over...) {
+			if err := last.Decode(p, quick); err != nil {
 				return nil, err
 			}
-			last = source
 		}
 		if s.Check != nil {
 			if err := s.Check(p); err != nil {
@@ -194,46 +204,6 @@ func Define[P, R any](s Spec[P, R]) *Study {
 			}
 		}
 		return newJob(study, quick, &s, p)
-	}
-	return study
-}
-
-// Folder is a study that is data: the runs of another study, its bed, with a plan, claims and words
-// of its own.
-type Folder struct {
-	ID, Name string // as in Spec
-	Class    Class
-	Folder   string
-	Files    fs.FS
-	Words    func() Words
-	// Judge makes the outcome from a plan and rows of the bed.
-	Judge func(plan, rows any) (*Outcome, error)
-}
-
-// Over returns the study of a folder over the runs of s. Its plan.yaml names s, and lists its
-// differences from the plan of s. Like Define it leaves faults of the files to the first Open.
-func (s *Study) Over(f Folder) *Study {
-	study := &Study{ID: f.ID, Name: f.Name, Class: f.Class, Folder: cmp.Or(f.Folder, f.Name), words: f.Words,
-		files: f.Files, plan: s.plan, row: s.row, Bed: s.Bed}
-	_, study.below, _ = strings.Cut(study.Folder, "/")
-	own := sync.OnceValue(func() *plan.File {
-		file, err := plan.Parse(f.Name+"/plan.yaml", []byte(study.Plan()))
-		if err == nil && file.Study != s.Name {
-			err = fmt.Errorf("%s: study: %q, want %q", file.Name, file.Study, s.Name)
-		}
-		if err != nil {
-			panic("BUG: " + err.Error())
-		}
-		return file
-	})
-	study.open = func(quick bool, over ...*plan.File) (*Job, error) {
-		j, err := s.open(quick, append([]*plan.File{own()}, over...)...)
-		if err != nil {
-			return nil, err
-		}
-		j.Study, j.Plan, j.Live = study, study.Plan(), nil // the live parts are of the plan of s
-		j.JudgeBy(f.Words(), f.Judge)
-		return j, nil
 	}
 	return study
 }
@@ -246,11 +216,12 @@ func (s *Study) mustRead(name string) string {
 	return string(text)
 }
 
-// mustParse returns a study's own plan. It must decode into P for quick and whole runs.
-func mustParse[P any](study, text string) *plan.File {
+// mustParse returns a study's own plan, which names the study of. It must decode into P for quick and
+// whole runs.
+func mustParse[P any](study, of, text string) *plan.File {
 	own, err := plan.Parse(study+"/plan.yaml", []byte(text))
-	if err == nil && own.Study != study {
-		err = fmt.Errorf("%s: study: %q, want %q", own.Name, own.Study, study)
+	if err == nil && own.Study != of {
+		err = fmt.Errorf("%s: study: %q, want %q", own.Name, own.Study, of)
 	}
 	if err == nil {
 		err = own.Decode(new(P), true)

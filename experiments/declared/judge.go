@@ -77,15 +77,6 @@ func words(files fs.FS, folder string) experiments.Words {
 		Rows: strings.TrimSpace(says.Rows)}
 }
 
-// Over defines a study that is data alone: a folder with plan.yaml, which names the study bed whose
-// runs it takes, claims.yaml and figures.yaml. It sets the words and the judge of f.
-func Over(bed *experiments.Study, f experiments.Folder) *experiments.Study {
-	sheet := mustRead(f.Files, folderOf(f.Folder), bed.NewPlan(), bed.Row())
-	f.Words = sync.OnceValue(func() experiments.Words { return words(f.Files, folderOf(f.Folder)) })
-	f.Judge = func(plan, rows any) (*experiments.Outcome, error) { return sheet().outcome(plan, tableOf(rows)) }
-	return bed.Over(f)
-}
-
 // folderOf returns where the files of a study are in the files of its package.
 func folderOf(folder string) string {
 	_, below, _ := strings.Cut(folder, "/")
