@@ -10,7 +10,6 @@ import (
 	"tcpwheel/experiments/judge"
 	"tcpwheel/pcaps/figure"
 	"tcpwheel/tcptimers"
-	"tcpwheel/wheel/stat"
 )
 
 var words = experiments.Words{
@@ -75,7 +74,7 @@ func (p *Plan) claims(all []row) []experiments.Claim {
 	rate, full := float64(p.Connections)/judge.Ms(p.Outage), max(p.Connections-p.Queue-1, 0)
 	mean := func(rows []row, of func(*row) float64) float64 { return judge.Mean(rows, of) }
 	near := func(rows []row) experiments.Measure {
-		return experiments.MeasuredWithin(stat.BootstrapMean(judge.Values(rows, density), 1), "per ms")
+		return experiments.MeasuredWithin(judge.Student(judge.Values(rows, density)), "per ms")
 	}
 	nearBand := experiments.WithinPercent(rate, 2, "per ms").OrDiffers(experiments.WithinPercent(rate, 20, "per ms"))
 	perMs := judge.Say("%v per ms", rate)

@@ -19,8 +19,8 @@ import (
 const (
 	publicLosses = "92 captures, 6589 connections: 329 repaired losses held data back for 732.6 s; 81.66 % of that was " +
 		"waiting for timers. In the median of the 39 captures with such losses it was 56.69 % (32.65 to 82.41)."
-	publicSaves = "by range -3.642 % (-37.37 to 21.23), by time 22.55 % (12.44 to 34.67), by index -5.247 % (-41.85 to " +
-		"21.24)"
+	publicSaves = "by range -3.642 % (-32.29 to 25.01), by time 22.55 % (10.2 to 34.9), by index -5.247 % (-34.97 to " +
+		"24.48)"
 )
 
 var fieldWords = experiments.Words{

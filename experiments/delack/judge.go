@@ -10,7 +10,6 @@ import (
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/judge"
 	"tcpwheel/pcaps/figure"
-	"tcpwheel/wheel/stat"
 )
 
 var words = experiments.Words{
@@ -81,7 +80,7 @@ func (p *Plan) arrivalClaims(cells []Cell) []experiments.Claim {
 	beyond := judge.Count(random, func(c *Cell) bool { return !(c.Least > 0 && c.Greatest <= beat) })
 	uneven := judge.Count(random, func(c *Cell) bool { return c.KS <= 0.01 })
 	interval := func(of func(*Cell) float64) experiments.Measure {
-		return experiments.MeasuredWithin(stat.BootstrapMean(judge.Values(random, of), 1), "ms")
+		return experiments.MeasuredWithin(judge.Student(judge.Values(random, of)), "ms")
 	}
 
 	even := law("even", "a heartbeat delays the ACKs of random segments by an even share of a beat")

@@ -136,7 +136,7 @@ func (s *sample) intervals(set, factor string) (times, points stat.Interval) {
 		seeds = append(seeds, s.totals[i:i+1])
 	}
 	of := func(value func(e effect) float64) stat.Interval {
-		return stat.Bootstrap(seeds, 1, func(drawn [][]Tally) float64 {
+		return judge.Jackknife(seeds, func(drawn [][]Tally) float64 {
 			e, _ := s.effect(drawn, set, factor)
 			return value(e)
 		})

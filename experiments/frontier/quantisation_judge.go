@@ -107,7 +107,7 @@ func quantTable(p *quantPlan, cells []quantCell) experiments.Table {
 				runs = append(runs, c.Timeouts[i])
 			}
 			of := func(f func(*steadyTimeout) float64) []float64 { return judge.Values(runs, f) }
-			rto := stat.BootstrapMean(of(func(t *steadyTimeout) float64 { return t.RTO }), 1)
+			rto := judge.Student(of(func(t *steadyTimeout) float64 { return t.RTO }))
 			t.Add(g.Key, rtt, stat.Mean(of(func(t *steadyTimeout) float64 { return t.SRTT })), rto.Value, rto.Lo, rto.Hi,
 				slices.Min(of(func(t *steadyTimeout) float64 { return judge.Ms(t.Least) })),
 				stat.Mean(of(func(t *steadyTimeout) float64 { return t.Old })))

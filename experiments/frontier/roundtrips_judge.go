@@ -127,7 +127,7 @@ func (s *tripsOf) avoided() stat.Interval {
 	for _, g := range judge.Along(s.exact, seriesOf) {
 		less = append(less, judge.Mean(at(g.Rows, s.low), badOf)-judge.Mean(at(g.Rows, s.top), badOf))
 	}
-	return stat.BootstrapMean(less, 1)
+	return judge.Student(less)
 }
 
 // lostOrder returns by how many round trips shuffled series lengthen the wait.
@@ -139,7 +139,7 @@ func (s *tripsOf) lostOrder() stat.Interval {
 	for _, g := range judge.Along(s.plain, seriesOf) {
 		more = append(more, of(g.Rows, shuffled)-of(g.Rows, measured))
 	}
-	return stat.BootstrapMean(more, 1)
+	return judge.Student(more)
 }
 
 // offExact returns how far fine ticks move the wait with a floor from that of exact clocks.

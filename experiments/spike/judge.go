@@ -40,9 +40,9 @@ func senders(p *Plan, cells []Cell, all []row) (senders []sender) {
 			rows := judge.Where(all, func(r *row) bool {
 				return r.timers.name == tm.name && r.Peak == highest && r.Response == response
 			})
-			return stat.BootstrapMean(judge.Values(rows, func(r *row) float64 { return float64(r.Retransmissions) }), 1)
+			return judge.Student(judge.Values(rows, func(r *row) float64 { return float64(r.Retransmissions) }))
 		}
-		senders = append(senders, sender{tm, stat.Bootstrap(waits, 1, stat.Mean[float64]), retransmissions(none),
+		senders = append(senders, sender{tm, judge.Jackknife(waits, stat.Mean[float64]), retransmissions(none),
 			retransmissions(every)})
 	}
 	return senders

@@ -35,9 +35,9 @@ func probes(r *Row) float64   { return float64(r.Probes) }
 
 func (c *combined) mean(of func(*Row) float64) float64 { return judge.Mean(c.rows, of) }
 
-// interval returns the mean with its interval over seeds, drawn by a random sequence.
-func (c *combined) interval(of func(*Row) float64, sequence uint64) stat.Interval {
-	return stat.BootstrapMean(judge.Values(c.rows, of), sequence)
+// interval returns the mean with its interval over seeds.
+func (c *combined) interval(of func(*Row) float64) stat.Interval {
+	return judge.Student(judge.Values(c.rows, of))
 }
 
 // pooled returns a quantile of the samples of all seeds together, in ms, with its interval.
@@ -180,7 +180,7 @@ func timesTable(all []combined) experiments.Table {
 	}
 	return tableOf(all, "times", "Time of objects, ms, with the 95 % intervals of the mean and of p99", columns,
 		func(c *combined) []any {
-			mean, p99 := c.interval(timeOf, 1), c.times(0.99)
+			mean, p99 := c.interval(timeOf), c.times(0.99)
 			row := []any{mean.Value, mean.Lo, mean.Hi, known(c.times(0.5).Value), known(c.times(0.95).Value),
 				known(p99.Value), known(p99.Lo), known(p99.Hi)}
 			if cut {
@@ -207,7 +207,7 @@ func differencesTable(all []combined) experiments.Table {
 			if c.rows[0].First {
 				return nil
 			}
-			in := c.interval(func(r *Row) float64 { return r.Difference }, 2)
+			in := c.interval(func(r *Row) float64 { return r.Difference })
 			objects := float64(judge.Sum(c.rows, func(r *Row) int { return r.Objects }))
 			of := func(count func(*Row) int) float64 { return 100 * (float64(judge.Sum(c.rows, count)) / objects) }
 			return []any{in.Value, in.Lo, in.Hi, c.ratio(), of(func(r *Row) int { return r.Sooner }),
@@ -221,7 +221,7 @@ func figures(all []combined) (made []figure.Figure) {
 		name, title, label string
 		of                 func(c *combined) stat.Interval
 	}{
-		{"mean", "Mean time of an object", "mean, ms", func(c *combined) stat.Interval { return c.interval(timeOf, 1) }},
+		{"mean", "Mean time of an object", "mean, ms", func(c *combined) stat.Interval { return c.interval(timeOf) }},
 		{"p99", "Time that 99 % of the objects keep", "p99, ms", func(c *combined) stat.Interval { return c.times(0.99) }},
 	} {
 		points := make([]point, 0, len(all))

@@ -40,7 +40,7 @@ func expiryJudge(p *expiryPlan, cells []expiryCell) (*experiments.Outcome, error
 			Name: "mean", Class: experiments.Law, Source: "definition of rounding up", Tag: experiments.Computed,
 			Text:      "a timer is late by G/2 in the mean",
 			Basis:     "2 % of the mean, set for this project",
-			Measured:  experiments.MeasuredWithin(stat.BootstrapMean(judge.Values(ours, (*expiryCell).late), 1), "ticks"),
+			Measured:  experiments.MeasuredWithin(judge.Student(judge.Values(ours, (*expiryCell).late)), "ticks"),
 			Expected:  experiments.Within(0.5, 0.01, ""),
 			Otherwise: "the instants at which timers start are not even over a tick",
 		},
@@ -86,7 +86,7 @@ func expiryTable(cells []expiryCell) experiments.Table {
 		if g.Key.n > 0 {
 			of = fmt.Sprintf("4.4BSD, %d ticks", g.Key.n)
 		}
-		late := stat.BootstrapMean(judge.Values(g.Rows, (*expiryCell).late), 1)
+		late := judge.Student(judge.Values(g.Rows, (*expiryCell).late))
 		t.Add(of, float64(g.Key.tick)/1e6, judge.Sum(g.Rows, func(c *expiryCell) int { return c.Early }),
 			late.Value, late.Lo, late.Hi,
 			judge.Most(g.Rows, func(c *expiryCell) float64 { return c.Greatest }).Greatest,

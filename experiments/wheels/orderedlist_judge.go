@@ -135,7 +135,7 @@ func orderedlistFigure(cells []orderedlistCell) figure.Figure {
 		s := judge.Curve(orderedlistFind(g.Key).about, figure.Line, g.Rows,
 			func(c *orderedlistCell) float64 { return float64(c.N) },
 			func(rows []orderedlistCell) stat.Interval {
-				return stat.BootstrapMean(judge.Values(rows, (*orderedlistCell).head), 1)
+				return judge.Student(judge.Values(rows, (*orderedlistCell).head))
 			})
 		s.Group = i + 1
 		f.Series = append(f.Series, s)
