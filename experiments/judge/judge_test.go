@@ -26,8 +26,6 @@ func TestCoverage(t *testing.T) {
 		"Student, normal":         {20, normal, 5, Student},
 		"Student, uniform":        {20, rng.Float64, 0.5, Student},
 		"Student, 5 values":       {5, normal, 5, Student},
-		"bootstrap-t, normal":     {20, normal, 5, withSeed},
-		"bootstrap-t, skewed":     {20, func() float64 { return stat.Exponential(rng) }, 1, withSeed},
 		"ratio of dependent ones": {20, func() float64 { return 10 + stat.Normal(rng) }, 0.5, halves(rng, Ratio)},
 		"jackknife of the ratio":  {20, func() float64 { return 10 + stat.Normal(rng) }, 0.5, halves(rng, resampledRatio)},
 		"the same, 5 values":      {5, func() float64 { return 10 + stat.Normal(rng) }, 0.5, halves(rng, resampledRatio)},
@@ -59,8 +57,6 @@ func resampledRatio(top, bottom []float64) stat.Interval {
 	})
 }
 
-func withSeed(values []float64) stat.Interval { return BootstrapT(values, 1) }
-
 // halves returns the interval of a ratio whose top is about half of the bottom.
 func halves(rng *rand.Rand, ratio func(top, bottom []float64) stat.Interval) func([]float64) stat.Interval {
 	return func(bottom []float64) stat.Interval {
@@ -86,9 +82,6 @@ func TestIntervals(t *testing.T) {
 	}
 	if in := Ratio([]float64{1, 2}, []float64{2, 4}); in != (stat.Interval{Value: 0.5, Lo: 0.5, Hi: 0.5}) {
 		t.Errorf("equal ratios: %v", in)
-	}
-	if in := BootstrapT([]float64{2, 2, 2}, 1); in != (stat.Interval{Value: 2, Lo: 2, Hi: 2}) {
-		t.Errorf("equal values: %v", in)
 	}
 }
 
@@ -177,9 +170,6 @@ func TestShows(t *testing.T) {
 	})
 	if len(c.X) != 2 || c.X[0] != 1 || c.Y[1] != 3 {
 		t.Errorf("curve %+v", c)
-	}
-	if s := Shares("s", []float64{3, 1, 2}, 0); len(s.X) != 3 || s.X[2] != 3 || s.Y[2] != 1 {
-		t.Errorf("shares %+v", s)
 	}
 }
 

@@ -36,10 +36,9 @@ const (
 	gained = 5
 )
 
-func seed(c *Cell) int           { return c.Seed }
-func tick(c *Cell) time.Duration { return c.Tick }
-func took(c *Cell) float64       { return c.Took.Seconds() }
-func timeouts(c *Cell) int       { return int(c.Timeouts) }
+func seed(c *Cell) int     { return c.Seed }
+func took(c *Cell) float64 { return c.Took.Seconds() }
+func timeouts(c *Cell) int { return int(c.Timeouts) }
 
 // perTook and perSent are ratios of sums.
 func perTook(cells []Cell) float64 {
