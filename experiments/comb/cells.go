@@ -25,7 +25,7 @@ const (
 
 func cells(p *Plan) (all []experiments.Cell[Cell]) {
 	add := func(tm testbed.Timers, straddles bool) {
-		for seed := 1; seed <= p.Seeds; seed++ {
+		for seed := p.FirstSeed; seed < p.FirstSeed+p.Seeds; seed++ {
 			name := fmt.Sprintf("timers=%q seed=%d", tm, seed)
 			if straddles {
 				name += " straddling"
@@ -40,7 +40,7 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 	}
 	all = append(all, experiments.Cell[Cell]{Name: "mixed", Cost: 5e-5 * float64(p.Connections),
 		Run: func(context.Context) (Cell, error) {
-			return runOutage(p, p.BSD, Cell{Mixed: true, Seed: 1})
+			return runOutage(p, p.BSD, Cell{Mixed: true, Seed: p.FirstSeed})
 		}})
 	add(p.BSD, true)
 	add(p.BSD, false)
@@ -244,7 +244,7 @@ func (c *Cell) fill(p *Plan, tap *counter) {
 		if n > c.Peak {
 			c.Peak, c.PeakAt = n, at
 		}
-		if c.Seed == 1 && n > 0 && bin < shown {
+		if c.Seed == p.FirstSeed && n > 0 && bin < shown {
 			c.Comb = append(c.Comb, [2]int{bin, n})
 		}
 		if m := tap.second[bin]; m > 0 {

@@ -25,6 +25,7 @@ type Plan struct {
 	BSD         testbed.Timers   `plan:"bsd"`
 	Timers      []testbed.Timers `plan:"timers"`
 	Shipped     testbed.Timers   `plan:"shipped"`
+	FirstSeed   int              `plan:"first_seed" min:"1" max:"1000000"`
 	Seeds       int              `plan:"seeds" min:"1" max:"1000"`
 	GVisorSeeds int              `plan:"gvisor_seeds" min:"1" max:"1000"`
 }

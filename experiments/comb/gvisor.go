@@ -22,7 +22,7 @@ var gvisors = []testbed.Subject{{Kind: testbed.GVisor, Floor: time.Second, NoRAC
 
 func gvisorCells(p *Plan) (all []experiments.Cell[Cell]) {
 	for _, g := range gvisors {
-		for seed := 1; seed <= p.GVisorSeeds; seed++ {
+		for seed := p.FirstSeed; seed < p.FirstSeed+p.GVisorSeeds; seed++ {
 			all = append(all, experiments.Cell[Cell]{
 				Name: fmt.Sprintf("timers=%q seed=%d", g, seed), Cost: 4e-4 * float64(p.Connections),
 				Run: func(context.Context) (Cell, error) { return onStacks(p, g, seed) },

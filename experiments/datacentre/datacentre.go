@@ -43,13 +43,14 @@ type Plan struct {
 
 	Steps []Step `plan:"steps" optional:"true"`
 
-	Rate     int           `plan:"rate" unit:"rate" min:"1000000" max:"100000000000"`
-	Overhead int           `plan:"overhead" min:"0" max:"1000"`
-	Buffer   int           `plan:"buffer" min:"1" max:"100000"`
-	Request  int           `plan:"request" min:"1" max:"1460"`
-	Service  time.Duration `plan:"service" min:"0s" max:"1s"`
-	Warmup   int           `plan:"warmup" min:"0" max:"1000"`
-	Seeds    int           `plan:"seeds" min:"1" max:"1000"`
+	Rate      int           `plan:"rate" unit:"rate" min:"1000000" max:"100000000000"`
+	Overhead  int           `plan:"overhead" min:"0" max:"1000"`
+	Buffer    int           `plan:"buffer" min:"1" max:"100000"`
+	Request   int           `plan:"request" min:"1" max:"1460"`
+	Service   time.Duration `plan:"service" min:"0s" max:"1s"`
+	Warmup    int           `plan:"warmup" min:"0" max:"1000"`
+	FirstSeed int           `plan:"first_seed" min:"1" max:"1000000"`
+	Seeds     int           `plan:"seeds" min:"1" max:"1000"`
 }
 
 // Work is what servers do for the client.
@@ -171,7 +172,7 @@ func (p *Plan) each(f func(w *Work, c Cell)) {
 				for _, delay := range p.Delays {
 					for _, jiffy := range p.Jiffies {
 						for _, stamp := range p.Stamps {
-							for seed := 1; seed <= p.Seeds; seed++ {
+							for seed := p.FirstSeed; seed < p.FirstSeed+p.Seeds; seed++ {
 								f(w, Cell{Work: w.Name, RoundTrip: trip, Floor: floor, Delay: delay, Jiffy: jiffy,
 									Stamp: stamp, Seed: seed})
 							}

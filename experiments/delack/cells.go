@@ -32,7 +32,7 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 		}})
 	}
 	peers := append([]time.Duration{0}, p.Delays...)
-	for seed := 1; seed <= p.Seeds; seed++ {
+	for seed := p.FirstSeed; seed < p.FirstSeed+p.Seeds; seed++ {
 		for _, delay := range peers {
 			for _, burst := range p.Bursts {
 				add(fmt.Sprintf("delay=%v burst=%d", delay, burst), 1e-5*float64(p.Arrivals),
@@ -56,21 +56,21 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 			cost := 4e-5 * float64(p.Tails*p.Evens*len(p.Floors))
 			for _, delay := range p.GridDelays {
 				add(fmt.Sprintf("delay=%v tail=%d second=%v", delay, tail, second), cost,
-					Cell{Kind: kindGrid, Delay: delay, Seed: 1, RTT: p.GridRTT, Burst: tail, Second: second}, grid)
+					Cell{Kind: kindGrid, Delay: delay, Seed: p.FirstSeed, RTT: p.GridRTT, Burst: tail, Second: second}, grid)
 			}
-			for seed := 1; seed <= p.Seeds; seed++ {
+			for seed := p.FirstSeed; seed < p.FirstSeed+p.Seeds; seed++ {
 				add(fmt.Sprintf("heartbeat tail=%d second=%v", tail, second), cost,
 					Cell{Kind: kindGrid, Seed: seed, RTT: p.GridRTT, Burst: tail, Second: second}, grid)
 			}
 			add(fmt.Sprintf("tail=%d second=%v", tail, second), cost,
-				Cell{Kind: kindRemedy, Seed: 1, RTT: p.GridRTT, Burst: tail, Second: second}, remedy)
+				Cell{Kind: kindRemedy, Seed: p.FirstSeed, RTT: p.GridRTT, Burst: tail, Second: second}, remedy)
 		}
 	}
 	for _, delay := range p.Delays {
 		for _, burst := range p.OddBursts {
 			for _, rule := range p.rules(delay) {
 				add(fmt.Sprintf("delay=%v %s burst=%d", delay, rule.name, burst), 2e-5*float64(p.Tails*p.Evens),
-					Cell{Kind: kindOdd, Delay: delay, Seed: 1, RTT: p.GridRTT, Burst: burst, Policy: rule.name}, odd)
+					Cell{Kind: kindOdd, Delay: delay, Seed: p.FirstSeed, RTT: p.GridRTT, Burst: burst, Policy: rule.name}, odd)
 			}
 		}
 	}
@@ -192,7 +192,7 @@ func arrivals(p *Plan, c *Cell) error {
 	c.Mean, c.P99 = stat.Mean(delays), stat.Quantile(delays, 0.99)
 	c.Least, c.Greatest = stat.Quantile(delays, 0), stat.Quantile(delays, 1)
 	_, c.KS = stat.KolmogorovSmirnov(delays, func(x float64) float64 { return min(max(x/ms(p.Heartbeat), 0), 1) })
-	if c.Seed == 1 {
+	if c.Seed == p.FirstSeed {
 		for q := range 51 {
 			c.Quantiles = append(c.Quantiles, stat.Quantile(delays, float64(q)/50))
 		}

@@ -35,6 +35,7 @@ type Plan struct {
 	OddBursts []int           `plan:"odd_bursts" min:"1" max:"16" optional:"true"`
 	OddFloor  time.Duration   `plan:"odd_floor" min:"100ms" max:"10s"`
 	OddClocks []time.Duration `plan:"odd_clocks" min:"1ms" max:"500ms" optional:"true"`
+	FirstSeed int             `plan:"first_seed" min:"1" max:"1000000"`
 
 	Seeds int `plan:"seeds" min:"1" max:"1000"`
 }

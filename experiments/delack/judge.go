@@ -126,7 +126,7 @@ func (p *Plan) arrivalClaims(cells []Cell) []experiments.Claim {
 	least := slices.Min(p.WaitRTTs)
 	var rates []string
 	for _, c := range wait {
-		if c.RTT == least && c.Seed == 1 {
+		if c.RTT == least && c.Seed == p.FirstSeed {
 			rates = append(rates, experiments.Number(math.Floor(1e5/c.Period.Seconds()+0.5)/1e5))
 		}
 	}

@@ -35,14 +35,14 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 		})
 	}
 	for i, process := range p.Processes {
-		for seed := 1; seed <= p.Seeds; seed++ {
+		for seed := p.FirstSeed; seed < p.FirstSeed+p.Seeds; seed++ {
 			add(fmt.Sprintf("process=%s seed=%d", process, seed), Cell{Process: process, Seed: seed}, p.RTT, uint64(i))
 		}
 	}
 	all = append(all, capturedCells(p)...)
 	for _, rtt := range p.otherRTTs() {
 		for i, process := range p.Processes {
-			for seed := 1; seed <= p.OtherSeeds; seed++ {
+			for seed := p.FirstSeed; seed < p.FirstSeed+p.OtherSeeds; seed++ {
 				add(fmt.Sprintf("process=%s rtt=%v seed=%d", process, rtt, seed),
 					Cell{Process: process, RTT: rtt, Seed: seed}, rtt, uint64(i))
 			}

@@ -42,6 +42,7 @@ type Plan struct {
 
 	OtherRTTs  []time.Duration `plan:"other_rtts" min:"1ms" max:"10s" order:"rising" optional:"true"`
 	OtherSeeds int             `plan:"other_seeds" min:"1" max:"1000"`
+	FirstSeed  int             `plan:"first_seed" min:"1" max:"1000000"`
 
 	Seeds int `plan:"seeds" min:"1" max:"1000"`
 }

@@ -13,6 +13,7 @@ type quantPlan struct {
 	Thousandths []int           `plan:"thousandths" min:"0" max:"10000000"`
 	RTTs        []time.Duration `plan:"rtts" min:"1us" max:"10s"`
 	Samples     int             `plan:"samples" min:"100" max:"1000000"`
+	FirstSeed   int             `plan:"first_seed" min:"1" max:"1000000"`
 	Seeds       int             `plan:"seeds" min:"1" max:"1000"`
 }
 

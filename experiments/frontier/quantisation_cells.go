@@ -20,7 +20,7 @@ func quantCells(p *quantPlan) (all []experiments.Cell[quantCell]) {
 		})
 	}
 	for _, tick := range p.Ticks {
-		for seed := 1; seed <= p.Seeds; seed++ {
+		for seed := p.FirstSeed; seed < p.FirstSeed+p.Seeds; seed++ {
 			all = append(all, experiments.Cell[quantCell]{
 				Name: fmt.Sprintf("timeouts tick=%v seed=%d", tick, seed),
 				Cost: 1e-7 * float64(p.Samples*len(p.RTTs)),

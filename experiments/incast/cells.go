@@ -209,7 +209,7 @@ func (p *Plan) most() []int {
 func (p *Plan) each(f func(s *subject, n, seed int)) {
 	for _, s := range p.subjects() {
 		for _, n := range s.servers {
-			for seed := 1; seed <= s.seeds; seed++ {
+			for seed := p.FirstSeed; seed < p.FirstSeed+s.seeds; seed++ {
 				f(&s, n, seed)
 			}
 		}

@@ -48,10 +48,11 @@ type Plan struct {
 	Repairs  []string `plan:"repairs" optional:"true"`
 	Repaired []int    `plan:"repaired_servers" min:"1" max:"1000" optional:"true"`
 
-	Queries int `plan:"queries" min:"1" max:"100000"`
-	Fewer   int `plan:"fewer" min:"1" max:"100000"`
-	Warmup  int `plan:"warmup" min:"0" max:"1000"`
-	Seeds   int `plan:"seeds" min:"1" max:"1000"`
+	Queries   int `plan:"queries" min:"1" max:"100000"`
+	Fewer     int `plan:"fewer" min:"1" max:"100000"`
+	Warmup    int `plan:"warmup" min:"0" max:"1000"`
+	FirstSeed int `plan:"first_seed" min:"1" max:"1000000"`
+	Seeds     int `plan:"seeds" min:"1" max:"1000"`
 
 	GVisorFloors []time.Duration `plan:"gvisor_floors" min:"100us" max:"10s" optional:"true"`
 	GVisorSeeds  int             `plan:"gvisor_seeds" min:"1" max:"1000"`

@@ -23,13 +23,14 @@ type Plan struct {
 	RoundTrips []time.Duration `plan:"round_trips" min:"10us" max:"1s" order:"rising"`
 	Losses     []float64       `plan:"losses" min:"0" max:"0.5" order:"rising"`
 
-	Access  int     `plan:"access" min:"1" max:"1000"`
-	Buffer  float64 `plan:"buffer" min:"0.01" max:"100"`
-	Least   int     `plan:"least_buffer" min:"1" max:"100000"`
-	Trips   int     `plan:"transfer" min:"1" max:"10000"`
-	Shorter int     `plan:"least_transfer" min:"1" max:"1000000"`
-	Objects int     `plan:"transfers" min:"1" max:"10000"`
-	Seeds   int     `plan:"seeds" min:"1" max:"1000"`
+	Access    int     `plan:"access" min:"1" max:"1000"`
+	Buffer    float64 `plan:"buffer" min:"0.01" max:"100"`
+	Least     int     `plan:"least_buffer" min:"1" max:"100000"`
+	Trips     int     `plan:"transfer" min:"1" max:"10000"`
+	Shorter   int     `plan:"least_transfer" min:"1" max:"1000000"`
+	Objects   int     `plan:"transfers" min:"1" max:"10000"`
+	FirstSeed int     `plan:"first_seed" min:"1" max:"1000000"`
+	Seeds     int     `plan:"seeds" min:"1" max:"1000"`
 
 	OldTimers  testbed.Timers `plan:"old_timers"`
 	TailTimers testbed.Timers `plan:"tail_timers"`
@@ -161,7 +162,7 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 					add(c, p.Tail, p.Tails, c.Gap/4)
 				}
 			})
-			add(Cell{Kind: ofGaps, Paced: paced, Tick: tick, Rate: p.GapRate, RoundTrip: p.GapTrip, Seed: 1,
+			add(Cell{Kind: ofGaps, Paced: paced, Tick: tick, Rate: p.GapRate, RoundTrip: p.GapTrip, Seed: p.FirstSeed,
 				Gap: packetTime(p.GapRate), Room: p.GapBuffer}, p.GapBytes/payload+1, 1, p.Train)
 		}
 	}
@@ -182,7 +183,7 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 func (p *Plan) eachPath(f func(c Cell)) {
 	for _, rate := range p.Rates {
 		for _, trip := range p.RoundTrips {
-			for seed := 1; seed <= p.Seeds; seed++ {
+			for seed := p.FirstSeed; seed < p.FirstSeed+p.Seeds; seed++ {
 				f(p.path(Cell{Rate: rate, RoundTrip: trip, Seed: seed}))
 			}
 		}

@@ -17,7 +17,7 @@ import (
 
 func cells(p *Plan) (all []experiments.Cell[Cell]) {
 	add := func(timers testbed.Timers, pulse, period time.Duration) {
-		for seed := 1; seed <= p.Seeds; seed++ {
+		for seed := p.FirstSeed; seed < p.FirstSeed+p.Seeds; seed++ {
 			all = append(all, experiments.Cell[Cell]{
 				Name: fmt.Sprintf("timers=%q pulse=%v period=%v seed=%d", timers.Text, pulse, period, seed),
 				Cost: 1e-6 * p.packets(pulse, period),
@@ -45,7 +45,7 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 	}
 	if len(p.FlowTrips) > 0 && slices.Min(p.FlowTrips) >= p.RoundTrip {
 		for _, period := range append([]time.Duration{0}, p.Periods...) {
-			for seed := 1; seed <= p.FlowSeeds; seed++ {
+			for seed := p.FirstSeed; seed < p.FirstSeed+p.FlowSeeds; seed++ {
 				c := Cell{Timers: p.Published.Text, Pulse: p.Length, Period: period, Seed: seed, Several: true}
 				all = append(all, experiments.Cell[Cell]{
 					Name: fmt.Sprintf("flows=%d period=%v seed=%d", len(p.FlowTrips), period, seed),

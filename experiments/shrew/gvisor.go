@@ -28,7 +28,7 @@ func (p *Plan) stacks() (all []testbed.Subject) {
 func stackCells(p *Plan) (all []experiments.Cell[Cell]) {
 	for _, s := range p.stacks() {
 		for _, period := range append([]time.Duration{0}, p.Periods...) {
-			for seed := 1; seed <= p.GVisorSeeds; seed++ {
+			for seed := p.FirstSeed; seed < p.FirstSeed+p.GVisorSeeds; seed++ {
 				c := Cell{Timers: s.String(), Pulse: p.Length, Period: period, Seed: seed}
 				all = append(all, experiments.Cell[Cell]{
 					Name: fmt.Sprintf("timers=%q pulse=%v period=%v seed=%d", c.Timers, c.Pulse, period, seed),

@@ -32,9 +32,10 @@ type Plan struct {
 	OtherTimers []testbed.Timers `plan:"others" optional:"true"`
 	BSD         testbed.Timers   `plan:"bsd"`
 
-	Settle   time.Duration `plan:"settle" min:"1s" max:"10m"`
-	Duration time.Duration `plan:"duration" min:"1s" max:"1h"`
-	Seeds    int           `plan:"seeds" min:"1" max:"1000"`
+	Settle    time.Duration `plan:"settle" min:"1s" max:"10m"`
+	Duration  time.Duration `plan:"duration" min:"1s" max:"1h"`
+	FirstSeed int           `plan:"first_seed" min:"1" max:"1000000"`
+	Seeds     int           `plan:"seeds" min:"1" max:"1000"`
 
 	FlowTrips []time.Duration `plan:"flow_round_trips" min:"1ms" max:"1s" optional:"true"`
 	FlowSeeds int             `plan:"flow_seeds" min:"1" max:"1000"`

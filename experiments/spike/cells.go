@@ -81,7 +81,7 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 		if tm.family == ofStack {
 			seeds, cost = p.GVisorSeeds, 1e-2*(p.Warm+p.Watch).Seconds()*float64(len(p.Peaks)+len(p.Tried))
 		}
-		for seed := 1; seed <= seeds; seed++ {
+		for seed := p.FirstSeed; seed < p.FirstSeed+seeds; seed++ {
 			all = append(all, experiments.Cell[Cell]{
 				Name: fmt.Sprintf("%s seed=%d", tm.name, seed), Cost: cost,
 				Run: func(context.Context) (Cell, error) { return cell(p, &tm, seed) },

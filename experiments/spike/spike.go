@@ -31,6 +31,7 @@ type Plan struct {
 
 	Losses    int `plan:"losses" min:"1" max:"1000"`
 	Exchanges int `plan:"exchanges" min:"10" max:"1000"`
+	FirstSeed int `plan:"first_seed" min:"1" max:"1000000"`
 	Seeds     int `plan:"seeds" min:"1" max:"1000"`
 
 	GVisorSeeds int `plan:"gvisor_seeds" min:"0" max:"1000"`

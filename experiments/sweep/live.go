@@ -60,7 +60,7 @@ func kernel(ctx context.Context, p *Plan) (*experiments.Outcome, error) {
 	}
 	err := testbed.AtOnce(kernelAtOnce, len(work)*seeds, func(at int) (err error) {
 		i, n := at/seeds, at%seeds
-		s := p.kernelSpec(work[i], n+1)
+		s := p.kernelSpec(work[i], p.FirstSeed+n)
 		if results[i][0][n], err = testbed.RunKernel(ctx, s); err == nil {
 			results[i][1][n], err = testbed.Run(ctx, s)
 		}

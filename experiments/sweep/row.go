@@ -100,10 +100,10 @@ func rowsOf(p *Plan, results []testbed.Result) []Row {
 			first[row.Condition], base = i, i
 		}
 		row.First = base == i
-		for seed := 1; seed <= p.Seeds; seed++ {
+		for n := range p.Seeds {
 			of := row
-			of.Seed = seed
-			of.measure(&results[i*p.Seeds+seed-1], &results[base*p.Seeds+seed-1])
+			of.Seed = p.FirstSeed + n
+			of.measure(&results[i*p.Seeds+n], &results[base*p.Seeds+n])
 			rows = append(rows, of)
 		}
 	}

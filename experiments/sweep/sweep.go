@@ -63,7 +63,8 @@ type Plan struct {
 	Stagger    time.Duration `plan:"stagger" min:"0s" max:"1m" help:"flows begin at random within this span, so the phase of ticks is random"`
 	Limit      time.Duration `plan:"limit" min:"1ms" max:"24h" help:"virtual time; an unfinished object counts with its age"`
 	MTU        int           `plan:"mtu" min:"576" max:"9000" help:"of the path"`
-	Seeds      int           `plan:"seeds" min:"1" max:"1000" help:"1 to this: each a run of its own"`
+	FirstSeed  int           `plan:"first_seed" min:"1" max:"1000000" help:"of the runs"`
+	Seeds      int           `plan:"seeds" min:"1" max:"1000" help:"so many from first_seed: each a run of its own"`
 }
 
 // Study is study U1.
@@ -82,7 +83,7 @@ var Study = experiments.Define(experiments.Spec[Plan, testbed.Result]{
 func cells(p *Plan) (all []experiments.Cell[testbed.Result]) {
 	for _, c := range p.combinations() {
 		name := p.name(c)
-		for seed := 1; seed <= p.Seeds; seed++ {
+		for seed := p.FirstSeed; seed < p.FirstSeed+p.Seeds; seed++ {
 			s := p.spec(c, seed)
 			all = append(all, experiments.Cell[testbed.Result]{
 				Name: fmt.Sprintf("%s seed=%d", name, seed),

@@ -46,7 +46,7 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 		}
 	}
 	for _, tick := range p.Ticks {
-		for seed := 1; seed <= p.Seeds; seed++ {
+		for seed := p.FirstSeed; seed < p.FirstSeed+p.Seeds; seed++ {
 			add(fmt.Sprintf("tick=%v seed=%d", tick, seed), 2e-3*float64(4*len(p.Lost)),
 				Cell{Kind: kindTick, Floor: floorLinux, RTT: p.TickRTT, Tick: tick, Seed: seed}, rules, p.Lost)
 		}

@@ -26,6 +26,7 @@ type Plan struct {
 	Gaps       []time.Duration `plan:"gaps" min:"0s" max:"100ms"`
 	TickRTT    time.Duration   `plan:"tick_rtt" min:"1ms" max:"600ms"`
 	Ticks      []time.Duration `plan:"ticks" min:"1us" max:"500ms"`
+	FirstSeed  int             `plan:"first_seed" min:"1" max:"1000000"`
 	Seeds      int             `plan:"seeds" min:"1" max:"1000"`
 
 	GVisorSegments []int           `plan:"gvisor_segments" min:"1" max:"10"`

@@ -75,7 +75,7 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 // cells returns the cells of a series.
 func (s series) cells() (all []experiments.Cell[Cell]) {
 	s.cell.RTT, s.cell.Still, s.cell.Anchor = s.flow.rtt, s.flow.still, s.flow.anchor
-	for seed := 1; seed <= s.seeds; seed++ {
+	for seed := s.flow.plan.FirstSeed; seed < s.flow.plan.FirstSeed+s.seeds; seed++ {
 		all = append(all, experiments.Cell[Cell]{
 			Name: fmt.Sprintf("%s seed=%d", s.name, seed), Cost: s.cost * float64(s.flow.losses()*(s.flow.between()+1)),
 			Run: func(context.Context) (Cell, error) { return s.result(seed) },

@@ -23,10 +23,11 @@ type oneOnOnePlan struct {
 	SendBuffer    int           `plan:"send_buffer" unit:"size" min:"1000" max:"100000000"`
 	InitialWindow int           `plan:"initial_window" min:"1" max:"100"`
 
-	Reno  testbed.Timers   `plan:"reno"`
-	Vegas testbed.Timers   `plan:"vegas"`
-	Renos []testbed.Timers `plan:"renos" optional:"true"`
-	Seeds int              `plan:"seeds" min:"1" max:"10000"`
+	Reno      testbed.Timers   `plan:"reno"`
+	Vegas     testbed.Timers   `plan:"vegas"`
+	Renos     []testbed.Timers `plan:"renos" optional:"true"`
+	FirstSeed int              `plan:"first_seed" min:"1" max:"1000000"`
+	Seeds     int              `plan:"seeds" min:"1" max:"10000"`
 }
 
 // pair is the TCPs of the small and the large transfer.
@@ -111,7 +112,7 @@ func (p *oneOnOnePlan) pairs() (all [][2]testbed.Timers) {
 func oneOnOneCells(p *oneOnOnePlan) (all []experiments.Cell[oneOnOneCell]) {
 	for _, tcps := range p.pairs() {
 		for _, buffers := range p.Buffers {
-			for seed := 1; seed <= p.Seeds; seed++ {
+			for seed := p.FirstSeed; seed < p.FirstSeed+p.Seeds; seed++ {
 				c := oneOnOneCell{pair: pair{tcps[0].Text, tcps[1].Text}, Buffers: buffers, Seed: seed}
 				all = append(all, experiments.Cell[oneOnOneCell]{
 					Name: fmt.Sprintf("small=%q large=%q buffers=%d seed=%d", c.Small, c.Large, buffers, seed),

@@ -30,13 +30,14 @@ type tableivPlan struct {
 	Vegas  testbed.Timers   `plan:"vegas"`
 	Others []testbed.Timers `plan:"others" optional:"true"`
 
-	Traffic string         `plan:"traffic" oneof:"tcplib lognormal"`
-	Load    float64        `plan:"load" min:"0" max:"2"`
-	Loads   []float64      `plan:"other_loads" min:"0" max:"2" optional:"true"`
-	Median  int            `plan:"median" min:"1" max:"1000000"`
-	Spread  float64        `plan:"spread" min:"0" max:"3"`
-	WarmUp  time.Duration  `plan:"warm_up" min:"0s" max:"10m"`
-	Short   testbed.Timers `plan:"short"`
+	Traffic   string         `plan:"traffic" oneof:"tcplib lognormal"`
+	Load      float64        `plan:"load" min:"0" max:"2"`
+	Loads     []float64      `plan:"other_loads" min:"0" max:"2" optional:"true"`
+	Median    int            `plan:"median" min:"1" max:"1000000"`
+	Spread    float64        `plan:"spread" min:"0" max:"3"`
+	WarmUp    time.Duration  `plan:"warm_up" min:"0s" max:"10m"`
+	Short     testbed.Timers `plan:"short"`
+	FirstSeed int            `plan:"first_seed" min:"1" max:"1000000"`
 
 	Seeds      int `plan:"seeds" min:"1" max:"10000"`
 	OtherSeeds int `plan:"other_seeds" min:"1" max:"10000"`
@@ -148,7 +149,7 @@ func tableivCells(p *tableivPlan) (all []experiments.Cell[tableivCell]) {
 	add := func(senders []testbed.Timers, at setting, seeds int) {
 		for _, row := range senders {
 			for _, buffers := range p.Buffers {
-				for seed := 1; seed <= seeds; seed++ {
+				for seed := p.FirstSeed; seed < p.FirstSeed+seeds; seed++ {
 					all = append(all, experiments.Cell[tableivCell]{
 						Name: fmt.Sprintf("sender=%q traffic=%s load=%v bytes=%d buffers=%d seed=%d", row.Text,
 							at.Traffic, at.Load, at.Bytes, buffers, seed),

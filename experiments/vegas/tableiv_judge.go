@@ -250,7 +250,7 @@ func (p *tableivPlan) sizeClaim(rows []tableivRow) experiments.Claim {
 		p.Bytes/1024)
 	of := func(bytes int) setting { return setting{p.Traffic, p.Load, bytes} }
 	pairs := judge.Where(roleRows(rows, "vegas"), func(r *tableivRow) bool {
-		return r.Seed <= min(p.Seeds, p.OtherSeeds) && (r.setting == of(shortest) || r.setting == of(p.Bytes))
+		return r.Seed < p.FirstSeed+min(p.Seeds, p.OtherSeeds) && (r.setting == of(shortest) || r.setting == of(p.Bytes))
 	})
 	c.Measured = experiments.MeasuredWithin(judge.Resampled(pairs, seedOf, func(rows []tableivRow) float64 {
 		short := judge.Where(rows, func(r *tableivRow) bool { return r.setting == of(shortest) })

@@ -41,7 +41,8 @@ type Plan struct {
 
 	GVisorSeeds int `plan:"gvisor_seeds" min:"0" max:"1000"`
 
-	Subjects []testbed.Subject `plan:"subjects" optional:"true"`
+	Subjects  []testbed.Subject `plan:"subjects" optional:"true"`
+	FirstSeed int               `plan:"first_seed" min:"1" max:"1000000"`
 
 	Seeds int `plan:"seeds" min:"1" max:"1000"`
 }

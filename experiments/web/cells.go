@@ -16,8 +16,8 @@ import (
 )
 
 func cells(p *Plan) (all []experiments.Cell[Cell]) {
-	add := func(timers testbed.Timers, burst time.Duration, v variation) {
-		for seed := 1; seed <= p.Seeds; seed++ {
+	add := func(timers testbed.Timers, burst time.Duration, v variation, seeds int) {
+		for seed := p.FirstSeed; seed < p.FirstSeed+seeds; seed++ {
 			name := fmt.Sprintf("timers=%q burst=%v seed=%d", timers.Text, burst, seed)
 			if v.name != "" {
 				name += " " + v.name
@@ -31,17 +31,20 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 	}
 	compared := []testbed.Timers{p.Without, p.With}
 	for _, timers := range compared {
-		for _, burst := range slices.Concat(p.Bursts, p.Longer) {
-			add(timers, burst, asDrawn)
+		for _, burst := range p.Bursts {
+			add(timers, burst, asDrawn, p.Seeds)
+		}
+		for _, burst := range p.Longer {
+			add(timers, burst, asDrawn, p.OtherSeeds)
 		}
 	}
 	for _, timers := range p.Others {
 		for _, burst := range p.Bursts {
-			add(timers, burst, asDrawn)
+			add(timers, burst, asDrawn, p.OtherSeeds)
 		}
 	}
 	for _, burst := range p.gvisor() {
-		for seed := 1; seed <= p.Seeds; seed++ {
+		for seed := p.FirstSeed; seed < p.FirstSeed+p.OtherSeeds; seed++ {
 			all = append(all, experiments.Cell[Cell]{
 				Name: fmt.Sprintf("gvisor burst=%v seed=%d", burst, seed),
 				Cost: 3e-3 * float64(p.Flows),
@@ -53,7 +56,7 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 	}
 	for _, v := range p.variations() {
 		for _, timers := range compared {
-			add(timers, p.VariedBurst, v)
+			add(timers, p.VariedBurst, v, p.OtherSeeds)
 		}
 	}
 	return all

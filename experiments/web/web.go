@@ -40,8 +40,11 @@ type Plan struct {
 	TripFactors []float64     `plan:"round_trip_factors" min:"0.01" max:"100" optional:"true"`
 	Parallel    []int         `plan:"parallel" min:"2" max:"64" optional:"true"`
 	VariedBurst time.Duration `plan:"varied_burst" min:"1ms" max:"10s"`
+	FirstSeed   int           `plan:"first_seed" min:"1" max:"1000000"`
 
 	Seeds int `plan:"seeds" min:"1" max:"1000"`
+	// OtherSeeds are those of what no published result is about: other timers, bursts and assumptions.
+	OtherSeeds int `plan:"other_seeds" min:"1" max:"1000"`
 }
 
 // Cell is the answers of a seed.

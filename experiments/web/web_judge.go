@@ -220,13 +220,15 @@ func unlessGVisor(timers string, v any) any {
 
 func (j *judged) timersTable() experiments.Table {
 	t := experiments.Table{Name: "timers", Title: fmt.Sprintf("Answers by timers, bursts of %v", j.fit), Columns: []string{
-		"timers", "retransmissions after timeouts, %", "timeouts", "probes", "mean, ms", "p99, ms", "p99 shorter, %",
-		"p99 relative to lossless", "mean with losses, relative to without"}}
+		"timers", "retransmissions after timeouts, %", "timeouts in 1000 answers", "probes in 1000", "mean, ms",
+		"p99, ms", "p99 shorter, %", "p99 relative to lossless", "mean with losses, relative to without"}}
 	first := slowest(j.before(j.fitted))
 	for _, g := range judge.By(j.fitted, func(c *Cell) string { return c.Timers }) {
-		t.Add(g.Key, unlessGVisor(g.Key, 100*late(g.Rows)), allTimeouts(g.Rows), unlessGVisor(g.Key, judge.Sum(g.Rows,
-			func(c *Cell) int { return int(c.Probes) })), mean(g.Rows), slowest(g.Rows), 100*(1-slowest(g.Rows)/first),
-			inflated(g.Rows), slower(g.Rows))
+		thousands := float64(answers(g.Rows)) / 1000
+		probes := judge.Sum(g.Rows, func(c *Cell) float64 { return float64(c.Probes) })
+		t.Add(g.Key, unlessGVisor(g.Key, 100*late(g.Rows)), allTimeouts(g.Rows)/thousands, unlessGVisor(g.Key,
+			probes/thousands), mean(g.Rows), slowest(g.Rows), 100*(1-slowest(g.Rows)/first), inflated(g.Rows),
+			slower(g.Rows))
 	}
 	return t
 }
@@ -245,8 +247,7 @@ func (j *judged) burstsTable() experiments.Table {
 }
 
 func (j *judged) variedTable(cells []Cell) experiments.Table {
-	t := experiments.Table{Name: "varied", Title: fmt.Sprintf("Effect of probes if one assumption is changed, bursts "+
-		"of %v",
+	t := experiments.Table{Name: "varied", Title: fmt.Sprintf("Effect of probes with one other assumption, bursts of %v",
 		j.VariedBurst), Columns: []string{"changed", "answers with losses, %", "mean shorter, %", "95 % from", "to",
 		"p99 shorter, %", "timeouts fewer, %"}}
 	compared := judge.Where(cells, func(c *Cell) bool {

@@ -16,14 +16,15 @@ import (
 
 // expiryPlan is the plan of the study.
 type expiryPlan struct {
-	Timers   int             `plan:"timers" min:"100" max:"10000000"`
-	Shortest time.Duration   `plan:"shortest" min:"1us" max:"1h"`
-	Longest  time.Duration   `plan:"longest" min:"1us" max:"24h"`
-	Ticks    []time.Duration `plan:"ticks" min:"1us" max:"10s"`
-	Schemes  []string        `plan:"schemes"`
-	BSDTick  time.Duration   `plan:"bsd_tick" min:"1ms" max:"10s"`
-	BSD      []int           `plan:"bsd_counts" min:"1" max:"128"`
-	Seeds    int             `plan:"seeds" min:"1" max:"1000"`
+	Timers    int             `plan:"timers" min:"100" max:"10000000"`
+	Shortest  time.Duration   `plan:"shortest" min:"1us" max:"1h"`
+	Longest   time.Duration   `plan:"longest" min:"1us" max:"24h"`
+	Ticks     []time.Duration `plan:"ticks" min:"1us" max:"10s"`
+	Schemes   []string        `plan:"schemes"`
+	BSDTick   time.Duration   `plan:"bsd_tick" min:"1ms" max:"10s"`
+	BSD       []int           `plan:"bsd_counts" min:"1" max:"128"`
+	FirstSeed int             `plan:"first_seed" min:"1" max:"1000000"`
+	Seeds     int             `plan:"seeds" min:"1" max:"1000"`
 }
 
 // expiryCell is the errors at one granularity under one seed, in ticks.
@@ -54,7 +55,7 @@ var Expiry = experiments.Define(experiments.Spec[expiryPlan, expiryCell]{
 
 func expiryCells(p *expiryPlan) (all []experiments.Cell[expiryCell]) {
 	for _, tick := range p.Ticks {
-		for seed := 1; seed <= p.Seeds; seed++ {
+		for seed := p.FirstSeed; seed < p.FirstSeed+p.Seeds; seed++ {
 			all = append(all, experiments.Cell[expiryCell]{
 				Name: fmt.Sprintf("tick=%v seed=%d", tick, seed),
 				Cost: 1e-6 * float64(p.Timers*len(p.Schemes)),
@@ -63,7 +64,7 @@ func expiryCells(p *expiryPlan) (all []experiments.Cell[expiryCell]) {
 		}
 	}
 	for _, n := range p.BSD {
-		for seed := 1; seed <= p.Seeds; seed++ {
+		for seed := p.FirstSeed; seed < p.FirstSeed+p.Seeds; seed++ {
 			all = append(all, experiments.Cell[expiryCell]{
 				Name: fmt.Sprintf("bsd=%d seed=%d", n, seed),
 				Cost: 1e-7 * float64(p.Timers),

@@ -20,6 +20,7 @@ type hashingPlan struct {
 	Heartbeat int      `plan:"heartbeat" min:"1" max:"1000000"`
 	Rotations int      `plan:"rotations" min:"1" max:"100"`
 	Schemes   []string `plan:"schemes" oneof:"scheme6-list scheme6-eager scheme6"`
+	FirstSeed int      `plan:"first_seed" min:"1" max:"1000000"`
 	Seeds     int      `plan:"seeds" min:"1" max:"1000"`
 }
 
@@ -82,7 +83,7 @@ var Hashing = experiments.Define(experiments.Spec[hashingPlan, hashingCell]{
 func hashingCells(p *hashingPlan) (all []experiments.Cell[hashingCell]) {
 	for _, m := range p.Slots {
 		for _, spread := range p.Spreads {
-			for seed := 1; seed <= p.Seeds; seed++ {
+			for seed := p.FirstSeed; seed < p.FirstSeed+p.Seeds; seed++ {
 				all = append(all, experiments.Cell[hashingCell]{
 					Name: fmt.Sprintf("spread=%s M=%d seed=%d", spread, m, seed),
 					Cost: 1e-8 * float64(len(p.Schemes)) * float64(p.Timers*(p.Rotations+5)+m*p.Rotations),

@@ -18,6 +18,7 @@ type hierarchyPlan struct {
 	Levels    []int `plan:"levels" min:"2" max:"8" order:"rising"`
 	Timers    int   `plan:"timers" min:"20" max:"1000000"`
 	Looks     int   `plan:"looks" min:"1000" max:"1000000000"`
+	FirstSeed int   `plan:"first_seed" min:"1" max:"1000000"`
 	Seeds     int   `plan:"seeds" min:"1" max:"1000"`
 }
 
@@ -54,7 +55,7 @@ var Hierarchy = experiments.Define(experiments.Spec[hierarchyPlan, hierarchyCell
 
 func hierarchyCells(p *hierarchyPlan) (all []experiments.Cell[hierarchyCell]) {
 	for _, t := range p.Intervals {
-		for seed := 1; seed <= p.Seeds; seed++ {
+		for seed := p.FirstSeed; seed < p.FirstSeed+p.Seeds; seed++ {
 			cost := 1e-3
 			for _, m := range p.Slots {
 				cost += float64(1e-7*float64(p.timers(t, m))*float64(2+t/m)) + float64(1e-8*float64(m*len(p.Levels)))

@@ -17,6 +17,7 @@ type interruptsPlan struct {
 	Timers    []int `plan:"timers" min:"1" max:"1000000" order:"rising"`
 	Mean      int   `plan:"mean" min:"16" max:"1000000"`
 	Turns     int   `plan:"turns" min:"1" max:"1000"`
+	FirstSeed int   `plan:"first_seed" min:"1" max:"1000000"`
 	Seeds     int   `plan:"seeds" min:"1" max:"1000"`
 }
 
@@ -100,7 +101,7 @@ const interruptsCompany = 100
 func interruptsCells(p *interruptsPlan) (all []experiments.Cell[interruptsCell]) {
 	for i := range interruptsFacilities {
 		f := &interruptsFacilities[i]
-		for seed := 1; seed <= p.Seeds; seed++ {
+		for seed := p.FirstSeed; seed < p.FirstSeed+p.Seeds; seed++ {
 			cost := 1e-3
 			for _, j := range p.Intervals {
 				n, _ := f.law(j)

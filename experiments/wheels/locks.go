@@ -20,6 +20,7 @@ type locksPlan struct {
 	Operations int      `plan:"operations" min:"10" max:"1000000"`
 	Work       int      `plan:"work" min:"0" max:"1000000"`
 	Longest    int      `plan:"longest" min:"1" max:"1000000000"`
+	FirstSeed  int      `plan:"first_seed" min:"1" max:"1000000"`
 	Seeds      int      `plan:"seeds" min:"1" max:"1000"`
 
 	// Of the live part: pairs of START and STOP of each goroutine in a round, and rounds.
@@ -88,7 +89,7 @@ func locksCells(p *locksPlan) (all []experiments.Cell[locksCell]) {
 			Name: fmt.Sprintf("scheme=%s holds", scheme), Cost: 1e-3 + float64(1e-7*float64(p.Timers[len(p.Timers)-1])),
 			Run: func(context.Context) (locksCell, error) { return locksHolds(p, scheme) },
 		})
-		for seed := 1; seed <= p.Seeds; seed++ {
+		for seed := p.FirstSeed; seed < p.FirstSeed+p.Seeds; seed++ {
 			all = append(all, experiments.Cell[locksCell]{
 				Name: fmt.Sprintf("scheme=%s seed=%d", scheme, seed),
 				Cost: 1e-7 * float64(2*p.Operations*len(p.Processors)*p.Processors[len(p.Processors)-1]),

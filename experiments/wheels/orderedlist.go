@@ -17,6 +17,7 @@ type orderedlistPlan struct {
 	Outstanding []int    `plan:"outstanding" min:"10" max:"100000" order:"rising"`
 	Insertions  int      `plan:"insertions" min:"1000" max:"100000000"`
 	WarmUp      int      `plan:"warm_up" min:"5" max:"1000"`
+	FirstSeed   int      `plan:"first_seed" min:"1" max:"1000000"`
 	Seeds       int      `plan:"seeds" min:"2" max:"1000"`
 }
 
@@ -83,7 +84,7 @@ func orderedlistFind(name string) *orderedlistDistribution {
 func orderedlistCells(p *orderedlistPlan) (all []experiments.Cell[orderedlistCell]) {
 	for _, name := range p.Intervals {
 		for _, n := range p.Outstanding {
-			for seed := 1; seed <= p.Seeds; seed++ {
+			for seed := p.FirstSeed; seed < p.FirstSeed+p.Seeds; seed++ {
 				starts := p.Insertions + p.WarmUp*n
 				all = append(all, experiments.Cell[orderedlistCell]{
 					Name: fmt.Sprintf("intervals=%s n=%d seed=%d", name, n, seed),
