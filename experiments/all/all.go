@@ -20,32 +20,56 @@ import (
 	"tcpwheel/experiments/wheels"
 )
 
-// Studies returns all studies, the most important first.
-func Studies() []*experiments.Study {
-	return []*experiments.Study{
-		// What each granularity buys.
-		granularity.Study,
-		// Why losses wait.
-		vegas.Study, vegas.TableIV, vegas.OneOnOne,
-		// Captures under other timers.
-		counterfactual.Study, counterfactual.Field,
-		// Floor and granularity separately.
-		frontier.Study, frontier.Quantisation, frontier.RoundTrips, spike.Study, delack.Study,
-		// Incast.
-		incast.Study, incast.CMU, datacentre.Study,
-		// Costs of the wheel.
-		wheels.OrderedList, wheels.Fig9, wheels.Hierarchy, wheels.Hashing, wheels.Nichols, wheels.Interrupts,
-		wheels.Locks, pacing.Study,
-		// Tails, outages and their timers.
-		tailmap.Study, comb.Study, wheels.Expiry,
-		// Real-world traffic.
-		web.Study, shrew.Study,
-		// The user's own study.
-		sweep.Study,
+// Group is a study with its parts. A part has a plan, a folder and a name of its own, so it also runs
+// alone.
+type Group struct {
+	Name, Question string
+	Parts          []*experiments.Study
+}
+
+// Groups returns all studies, the most important first.
+func Groups() []Group {
+	group := func(parts ...*experiments.Study) Group {
+		return Group{parts[0].Name, parts[0].Question(), parts}
+	}
+	return []Group{
+		group(granularity.Study),
+		group(vegas.Study, vegas.TableIV, vegas.OneOnOne),
+		group(frontier.RoundTrips, frontier.Study, frontier.Quantisation),
+		group(spike.Study), group(delack.Study),
+		group(incast.Study, incast.CMU), group(datacentre.Study),
+		group(pacing.Study), group(tailmap.Study), group(web.Study), group(shrew.Study),
+		group(counterfactual.Field, counterfactual.Study),
+		{"paper", "Do the claims of the paper on timing wheels hold?", []*experiments.Study{wheels.OrderedList,
+			wheels.Fig9, wheels.Hierarchy, wheels.Hashing, wheels.Nichols, wheels.Interrupts, wheels.Locks,
+			wheels.Expiry}},
+		group(comb.Study),
+		group(sweep.Study), // the user's own study
 	}
 }
 
-// Find returns the study of that name or ID, or nil.
+// Studies returns the parts of all studies.
+func Studies() (all []*experiments.Study) {
+	for _, g := range Groups() {
+		all = append(all, g.Parts...)
+	}
+	return all
+}
+
+// Parts returns the parts of the study of that name, or the part of that name or ID alone.
+func Parts(name string) []*experiments.Study {
+	for _, g := range Groups() {
+		if g.Name == name {
+			return g.Parts
+		}
+	}
+	if s := Find(name); s != nil {
+		return []*experiments.Study{s}
+	}
+	return nil
+}
+
+// Find returns the part of that name or ID, or nil.
 func Find(name string) *experiments.Study {
 	for _, s := range Studies() {
 		if s.Name == name || s.ID == name {

@@ -49,7 +49,7 @@ func overRows(rows []Row, of func([]Row) float64) stat.Interval {
 	for i := range rows {
 		single[i] = rows[i : i+1]
 	}
-	return stat.Bootstrap(single, 1, of)
+	return judge.Jackknife(single, of)
 }
 
 // asking returns the rows of so many servers.
@@ -133,7 +133,7 @@ func (s *study) onset() []experiments.Claim {
 	steepness := law("steepness", "the shape of Fig. 18 of Alizadeh et al., as remembered: no number of it was read",
 		"from one query in ten with a timeout to nine in ten, the servers at most double")
 	steepness.Basis = "set for this project"
-	steepness.Measured = experiments.MeasuredWithin(judge.Resampled(published, seed, s.rises), "times")
+	steepness.Measured = experiments.MeasuredWithin(judge.Drawn(published, seed, s.rises), "times")
 	steepness.Expected = experiments.AtMost(2, "times")
 	steepness.Otherwise = "some servers send their answers apart even when many are asked"
 	return []experiments.Claim{least, {
@@ -146,7 +146,7 @@ func (s *study) onset() []experiments.Claim {
 				"(w/ SACK) implementation",
 			Turns: "classic with -sack (25 servers), thinks=1s, receive_windows=17520, buffers=400 turn it; delack=off, " +
 				"buffers=200 and services do not"},
-		Measured: experiments.MeasuredWithin(judge.Resampled(published, seed, s.begins),
+		Measured: experiments.MeasuredWithin(judge.Drawn(published, seed, s.begins),
 			"servers at which one query in ten has a timeout"),
 		Expected: experiments.PrintedBound(experiments.Above(10, "servers").OrDiffers(experiments.Above(1, ""))),
 		Otherwise: "with fewer servers too, the port drops packets whose loss no duplicate ACK shows: tails of answers, " +
@@ -365,7 +365,7 @@ func (s *study) variantsTable() experiments.Table {
 		return r.Floor == s.coarse() && (r.Kind == "classic" || r.Kind == "change" || r.Kind == "service")
 	})
 	for _, g := range judge.By(shown, func(r *Row) change { return change{r.DelAck, r.Change} }) {
-		in := judge.Resampled(g.Rows, seed, s.begins)
+		in := judge.Drawn(g.Rows, seed, s.begins)
 		t.Add(g.Key.what, g.Key.delack, in.Value, in.Lo, in.Hi, s.rises(g.Rows),
 			100*each(asking(g.Rows, s.alone))/each(asking(g.Rows, s.most)))
 	}

@@ -22,6 +22,6 @@
 // All intervals are of 95 %, over independent values: one for each seed. Student, Ratio and
 // Jackknife, which is Student for any measure, are for values that are about normally distributed,
 // such as means of many objects: they cover the truth as often as they say from 5 values on, which
-// a test checks. The percentile bootstrap of package stat covers less: 84 % of 5 values, and 88 % of
-// 8.
+// a test checks. The percentile bootstrap of package stat covers less: 84 % of 5 values, and 88 %
+// of 8.
 package judge

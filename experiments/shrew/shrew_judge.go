@@ -43,7 +43,7 @@ func percent(c *Cell) float64      { return 100 * c.Share }
 func kept(rows []Cell) float64 { return 100 * judge.Mean(rows, share) }
 
 func mean(rows []Cell, of func(*Cell) float64) stat.Interval {
-	return stat.BootstrapMean(judge.Values(rows, of), 1)
+	return judge.Student(judge.Values(rows, of))
 }
 
 func in(rows []Cell, t time.Duration) []Cell {

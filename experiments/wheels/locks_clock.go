@@ -9,6 +9,7 @@ import (
 
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/internal/testbed"
+	"tcpwheel/experiments/judge"
 	"tcpwheel/wheel"
 	"tcpwheel/wheel/stat"
 )
@@ -127,7 +128,7 @@ func locksClock(ctx context.Context, p *locksPlan) (*experiments.Outcome, error)
 		for round, took := range ns[i] {
 			ratios = append(ratios, ns[alone][round]/took)
 		}
-		in := stat.BootstrapMean(ratios, 1)
+		in := judge.Student(ratios)
 		t.Add(w.wheel, w.work, w.processors, w.locks, 1e3/stat.Median(ns[i]), in.Value, in.Lo, in.Hi)
 	}
 	return &experiments.Outcome{Tables: []experiments.Table{t}}, nil

@@ -50,7 +50,7 @@ func locksWorks(cells []locksCell) (all []locksWork) {
 }
 
 func locksSpeedup(works []locksWork) stat.Interval {
-	return stat.BootstrapMean(judge.Values(works, func(w *locksWork) float64 { return w.speedup }), 1)
+	return judge.Student(judge.Values(works, func(w *locksWork) float64 { return w.speedup }))
 }
 
 func locksDirect(scheme string) bool { return scheme == "scheme6" || scheme == "scheme7" }

@@ -39,6 +39,7 @@ func newExperiment() *cobra.Command {
 type studyInfo struct {
 	ID       string            `json:"id"`
 	Study    string            `json:"study"`
+	Of       string            `json:"of"` // the study that it is a part of
 	Class    experiments.Class `json:"class"`
 	Question string            `json:"question"`
 	Full     runInfo           `json:"full"`
@@ -77,29 +78,37 @@ func newExperimentList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "list the studies",
-		Long: "List prints each study's number, name, class and question. Class A is exact:\n" +
-			"the result is a law and holds to the last digit. P is compared with published\n" +
-			"figures, S with a published shape; both have bands that were fixed before.",
+		Long: "List prints each study's name, question and parts, which also run alone. With\n" +
+			"--json it prints each part with its class. A is exact: the result is a law and\n" +
+			"holds to the last digit. P is compared with published figures, S with a\n" +
+			"published shape; both have bands that were fixed before.",
 		Example: "  tcpwheel experiment list --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var rows [][]string
-			for _, s := range studies.Studies() {
-				if asJSON {
+			for _, g := range studies.Groups() {
+				var parts []string
+				for _, s := range g.Parts {
+					if s.Name != g.Name {
+						parts = append(parts, s.Name)
+					}
+					if !asJSON {
+						continue
+					}
 					info, err := infoOf(s)
+					info.Of = g.Name
+					if err == nil {
+						err = newJSONLines(cmd.OutOrStdout()).Encode(info)
+					}
 					if err != nil {
 						return err
 					}
-					if err := newJSONLines(cmd.OutOrStdout()).Encode(info); err != nil {
-						return err
-					}
-					continue
 				}
-				rows = append(rows, []string{s.ID, s.Name, string(s.Class), s.Question()})
+				rows = append(rows, []string{g.Name, g.Question, strings.Join(parts, ", ")})
 			}
 			if asJSON {
 				return nil
 			}
-			return writeColumns(cmd.OutOrStdout(), []string{"id", "study", "class", "question"}, rows, nil)
+			return writeColumns(cmd.OutOrStdout(), []string{"study", "question", "parts"}, rows, nil)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per line")
@@ -195,15 +204,23 @@ func findStudy(cmd *cobra.Command, name string) (*experiments.Study, error) {
 		return s, nil
 	}
 	hint := "'tcpwheel experiment list' names all studies; a plan is a file with .yaml in its name"
-	if likely, ok := spelling.Nearest(name, studyNames()); ok {
+	if parts := studies.Parts(name); len(parts) > 0 {
+		hint = fmt.Sprintf("it has parts: %s, …", parts[0].Name)
+	} else if likely, ok := spelling.Nearest(name, studyNames()); ok {
 		hint = didYouMean(likely)
 	}
 	return nil, &usageError{err: fmt.Errorf("%sno study %q", commandPrefix(cmd), name), hint: hint}
 }
 
+// studyNames returns the names of all studies and parts.
 func studyNames() (names []string) {
-	for _, s := range studies.Studies() {
-		names = append(names, s.Name)
+	for _, g := range studies.Groups() {
+		if g.Parts[0].Name != g.Name {
+			names = append(names, g.Name)
+		}
+		for _, s := range g.Parts {
+			names = append(names, s.Name)
+		}
 	}
 	return names
 }
@@ -228,15 +245,33 @@ func isPlanFile(arg string) bool {
 	return strings.HasSuffix(arg, ".yaml") || strings.HasSuffix(arg, ".yml")
 }
 
-// openArgument opens a study by name, or a plan by its file.
-func openArgument(cmd *cobra.Command, arg string, quick bool) (*experiments.Job, error) {
-	if !isPlanFile(arg) {
-		s, err := findStudy(cmd, arg)
+// openArgument opens the parts of a study by name, or a plan by its file.
+func openArgument(cmd *cobra.Command, arg string, quick bool) (jobs []*experiments.Job, err error) {
+	if isPlanFile(arg) {
+		j, err := openFile(cmd, arg, quick)
+		return []*experiments.Job{j}, err
+	}
+	parts := studies.Parts(arg)
+	if len(parts) == 0 {
+		_, err = findStudy(cmd, arg)
+		return nil, err
+	}
+	return openParts(parts, quick)
+}
+
+func openParts(parts []*experiments.Study, quick bool) (jobs []*experiments.Job, err error) {
+	for _, s := range parts {
+		j, err := s.Open(quick)
 		if err != nil {
 			return nil, err
 		}
-		return s.Open(quick)
+		jobs = append(jobs, j)
 	}
+	return jobs, nil
+}
+
+// openFile opens a plan.
+func openFile(cmd *cobra.Command, arg string, quick bool) (*experiments.Job, error) {
 	text, err := readPlan(arg)
 	if err != nil {
 		return nil, err
@@ -286,26 +321,21 @@ func openAll(cmd *cobra.Command, args []string, all, quick bool) (jobs []*experi
 		return nil, &usageError{err: fmt.Errorf("%sno study given", commandPrefix(cmd)), hint: "name studies or plans, or give --all"}
 	}
 	if all {
-		for _, s := range studies.Studies() {
-			j, err := s.Open(quick)
-			if err != nil {
-				return nil, err
-			}
-			jobs = append(jobs, j)
-		}
-		return jobs, nil
+		return openParts(studies.Studies(), quick)
 	}
 	seen := map[string]bool{}
 	for _, arg := range args {
-		j, err := openArgument(cmd, arg, quick)
+		parts, err := openArgument(cmd, arg, quick)
 		if err != nil {
 			return nil, err
 		}
-		if seen[j.Study.Name] {
-			return nil, usage(cmd, fmt.Errorf("%sstudy %s is given twice", commandPrefix(cmd), j.Study.Name))
+		for _, j := range parts {
+			if seen[j.Study.Name] {
+				return nil, usage(cmd, fmt.Errorf("%sstudy %s is given twice", commandPrefix(cmd), j.Study.Name))
+			}
+			seen[j.Study.Name] = true
+			jobs = append(jobs, j)
 		}
-		seen[j.Study.Name] = true
-		jobs = append(jobs, j)
 	}
 	return jobs, nil
 }

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
+	studies "tcpwheel/experiments/all"
 	findings "tcpwheel/experiments/report"
 )
 
@@ -33,8 +35,12 @@ func newExperimentDocs() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			all := studies.Studies()
+			slices.SortStableFunc(r.Studies, func(a, b findings.Study) int {
+				return slices.Index(all, a.Job.Study) - slices.Index(all, b.Job.Study)
+			})
 			if r.All = isAll(r); !r.All {
-				return fmt.Errorf("%s: lacks studies or has them in another order, want a report of 'experiment run --all'", args[0])
+				return fmt.Errorf("%s: lacks studies, want a report of 'experiment run --all'", args[0])
 			}
 			if _, err := os.Stat(filepath.Join(root, "experiments", "all", "all.go")); err != nil {
 				return fmt.Errorf("%s is not the root of the repository: %w", root, err)
