@@ -19,6 +19,9 @@ import (
 // long lets more cells run.
 var long = os.Getenv("TCPWHEEL_LONG") != ""
 
+// mostReadme is the most lines of a study's README: question, method, result, what would overturn it.
+const mostReadme = 60
+
 func TestStudies(t *testing.T) {
 	names := map[string]bool{}
 	for _, s := range Studies() {
@@ -35,11 +38,14 @@ func TestStudies(t *testing.T) {
 			if _, err := fs.Stat(os.DirFS(".."), s.Folder+"/plan.yaml"); err != nil || path.Base(s.Folder) != s.Name {
 				t.Errorf("the folder %s of study %s: %v", s.Folder, s.Name, err)
 			}
-			for _, part := range []string{"# " + s.ID + ":", "**Question.**", "**Prior claim.**", "**Method.**",
-				"**Varied.**", "`tcpwheel experiment run " + s.Name + "`", "**What would change our mind.**"} {
+			for _, part := range []string{"# " + s.ID + ":", "**Question.**", "**Method.**",
+				"`tcpwheel experiment run " + s.Name + "`", "**Result.**", "**What would overturn it.**"} {
 				if !strings.Contains(s.Readme(), part) {
 					t.Errorf("README.md has no %q", part)
 				}
+			}
+			if n := strings.Count(s.Readme(), "\n"); n > mostReadme {
+				t.Errorf("README.md has %d lines, want at most %d", n, mostReadme)
 			}
 			for _, quick := range []bool{false, true} {
 				if _, err := s.Open(quick); err != nil {

@@ -55,11 +55,11 @@ func verdicts(readme string) map[string]string {
 	all := map[string]string{}
 	plain := strings.NewReplacer(`\|`, "|", "&lt;", "<")
 	for line := range strings.Lines(readme) {
-		cells := strings.Split(strings.Trim(line, "| \n"), " | ")
+		cells := strings.Split(strings.Trim(line, "| \n"), " | ") // the class, the claim, …, the verdict
 		last, _, _ := strings.Cut(cells[len(cells)-1], ",")
 		switch last {
 		case "reproduced", "differs", "not reproduced", "holds", "does not hold":
-			all[plain.Replace(cells[0])] = last
+			all[plain.Replace(cells[1])] = last
 		}
 	}
 	return all

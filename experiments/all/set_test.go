@@ -13,13 +13,23 @@ import (
 	"tcpwheel/experiments/plan"
 )
 
-// named is a value of a plan that a README names.
-var named = regexp.MustCompile("`--set '?([a-z0-9_]+)=([^`']+)'?`")
+// settings are values of plans that turn a study to another case, by study.
+var settings = map[string][]string{
+	"comb": {"rtt=100ms", "queue=200"}, "datacentre": {"timers=rfc6298", "buffer=200", "service=1ms"},
+	"frontier": {"rtt=20ms"}, "incast": {"fragment=256KB", "service=1ms", "buffer=200"},
+	"pacing": {"buffer=1", "transfer=2", "rto=1s", "packets_per_second=100000"},
+	"shrew":  {"buffer=30000", "round_trip=50ms", "subjects=[gvisor floor=500ms -rack, binding bsd control=newreno]"},
+	"vegas": {"cv=0.1", "between=64",
+		"subjects=[binding per-segment delack=off -tlp -rack -frto -sack -timestamps]"},
+	"roundtrips": {"most=100", "least=200", "strata=5g", "floors=[0s, 50ms, 1s]"},
+	"cmu":        {"bytes=1024000", "buffer=100", "initial_window=1460"},
+	"oneonone":   {"delay=20ms", "buffers=[10]"}, "tableiv": {"delay=20ms", "traffic=lognormal"},
+}
 
-// TestNamedSettings runs each study with each value that its README names, under one seed and less
-// work than its quick form. A claim that the value leaves without meaning says so, and why. Short
+// TestSettings runs studies with each of their settings, under one seed and less work than their
+// quick form. A claim that the value leaves without meaning says so, and why. Short
 // runs leave out what costs much.
-func TestNamedSettings(t *testing.T) {
+func TestSettings(t *testing.T) {
 	if raceDetector {
 		t.Skip("results are the same under the race detector, which takes ten times as long")
 	}
@@ -29,14 +39,14 @@ func TestNamedSettings(t *testing.T) {
 	}
 	runs := 0
 	for _, s := range Studies() {
-		text := strings.Join(strings.Fields(s.Readme()), " ")
-		for _, m := range named.FindAllStringSubmatch(text, -1) {
-			t.Run(s.Name+" "+m[1]+"="+m[2], func(t *testing.T) {
-				set := fmt.Sprintf("study: %s\n%s: %s\n", s.Name, m[1], m[2])
+		for _, setting := range settings[s.Name] {
+			t.Run(s.Name+" "+setting, func(t *testing.T) {
+				name, value, _ := strings.Cut(setting, "=")
+				set := fmt.Sprintf("study: %s\n%s: %s\n", s.Name, name, value)
 				for key, few := range map[string]int{"seeds": 1, "gvisor_seeds": 1, "varied_seeds": 1, "losses": 30,
 					"queries": 5, "fewer": 3} {
 					value, _ := planLine(s.Plan(), key) // losses of pacing are probabilities
-					if many, err := strconv.Atoi(value); err == nil && many >= few && key != m[1] {
+					if many, err := strconv.Atoi(value); err == nil && many >= few && key != name {
 						set += fmt.Sprintf("%s: %d\n", key, few)
 					}
 				}
@@ -68,7 +78,7 @@ func TestNamedSettings(t *testing.T) {
 		}
 	}
 	if runs < 12 {
-		t.Errorf("the READMEs name %d settings, want more", runs)
+		t.Errorf("%d settings, want more", runs)
 	}
 }
 

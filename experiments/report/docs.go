@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"tcpwheel/experiments"
+	"tcpwheel/pcaps/figure"
 )
 
 // Places in the repository.
@@ -53,7 +54,9 @@ func (r *Report) WriteDocs(root string) error {
 		all = append(all, file{name, []byte(withResult(string(readme), s.result()))})
 		for k := range s.Outcome.Figures {
 			f := &s.Outcome.Figures[k]
-			all = append(all, file{s.figureName(f.Name), f.File()})
+			if f == s.figure() || ownPage[s.Job.Study.Name] != "" {
+				all = append(all, file{s.figureName(f.Name), f.File()})
+			}
 		}
 	}
 	more, err := r.pageFiles(root)
@@ -132,13 +135,13 @@ func split(readme string) (before, after string, ok bool) {
 	return before, after, true
 }
 
-// withResult replaces the result in a README, or puts it before "What would change our mind".
+// withResult replaces the result in a README, or puts it before what would overturn it.
 func withResult(readme, result string) string {
 	part := resultBegin + "\n\n" + result + "\n" + resultEnd
 	if before, after, ok := split(readme); ok {
 		return before + part + after
 	}
-	const last = "**What would change our mind.**"
+	const last = "**What would overturn it.**"
 	if before, after, ok := strings.Cut(readme, last); ok {
 		return before + part + "\n\n" + last + after
 	}
@@ -151,7 +154,7 @@ func WithoutResult(readme string) string {
 	return before + strings.TrimPrefix(after, "\n\n")
 }
 
-// result is the written part of a study's README: claims, what differs, figures, tables and notes.
+// result is the written part of a study's README: what it found, its claims, and a figure.
 func (s *Study) result() string {
 	var (
 		b strings.Builder
@@ -164,51 +167,29 @@ func (s *Study) result() string {
 	}
 	prose(&b, "", fmt.Sprintf("**Result.** %s %s%s cells; plan `%s`, results `%s` by their SHA-256.",
 		s.Found(), counted, experiments.Text(len(s.Job.Cells)), s.Job.Hash()[:12], s.Job.Digest(s.Results)[:12]))
-	for _, class := range claimClasses {
-		writeClaims(&b, class, s.Outcome.Claims)
-	}
-	writeLooks(&b, s.Outcome.Claims)
-	for _, c := range s.Outcome.Claims {
-		if c.Verdict != experiments.Reproduced {
-			b.WriteString("\n")
-			prose(&b, "", fmt.Sprintf("%s, *%s*: %s", capital(verdictText(c)), inTable(c.Text), sentence(c.Why)))
-		}
-	}
+	writeClaims(&b, s.Outcome.Claims)
 	if page := ownPage[s.Job.Study.Name]; page != "" {
 		fmt.Fprintf(&b, "\n[%s](../../%s) shows figures and tables.\n", page, page)
-		return b.String()
+	} else if f := s.figure(); f != nil {
+		root := "../../" + strings.Repeat("../", strings.Count(s.Job.Study.Folder, "/"))
+		fmt.Fprintf(&b, "\n![%s](%s%s)\n", bracketless.Replace(f.Title), root, s.figureName(f.Name))
 	}
-	s.writeDetails(&b)
 	return b.String()
 }
 
-// mostRows is the most rows that a table in a document may have.
-const mostRows = 40
-
-func (s *Study) writeDetails(b *strings.Builder) {
-	root := "../../" + strings.Repeat("../", strings.Count(s.Job.Study.Folder, "/"))
-	for k := range s.Outcome.Figures {
-		f := &s.Outcome.Figures[k]
-		fmt.Fprintf(b, "\n![%s](%s%s)\n", bracketless.Replace(f.Title), root, s.figureName(f.Name))
-		if f.Caption != "" {
-			b.WriteString("\n")
-			prose(b, "", f.Caption)
+// figure returns the figure that the README shows: that of the headline, or the first one.
+func (s *Study) figure() *figure.Figure {
+	for _, h := range headlines {
+		for i := range s.Outcome.Figures {
+			if f := &s.Outcome.Figures[i]; h.study == s.Job.Study.Name && h.figure == f.Name {
+				return f
+			}
 		}
 	}
-	for k := range s.Outcome.Tables {
-		t := &s.Outcome.Tables[k]
-		if t.Data || len(t.Rows) > mostRows {
-			continue
-		}
-		b.WriteString("\n")
-		prose(b, "", sentence(t.Title))
-		b.WriteString("\n")
-		writeTable(b, t)
+	if len(s.Outcome.Figures) == 0 {
+		return nil
 	}
-	for _, n := range s.Outcome.Notes {
-		b.WriteString("\n")
-		prose(b, "", n)
-	}
+	return &s.Outcome.Figures[0]
 }
 
 var bracketless = strings.NewReplacer("[", "(", "]", ")")
@@ -242,8 +223,8 @@ func (r *Report) Markdown(check string) string {
 		"comes from an interval, and chance hardly decided it. Unsettled: chance may have, at a false discovery rate "+
 		fmt.Sprintf("of 5 %% ([studies.md](studies.md)); %d of the published ones are. Exact: no seed changes it. No "+
 			"interval: an order, a worst case or a count over all seeds. `tcpwheel experiment run STUDY` repeats any "+
-			"line, `%s` all. A study's README has its tables, bands, the words of the source, and why a claim or law "+
-			"fails, at length.", n.Unsettled, r.Command()))
+			"line, `%s` all. A study's README has its bands and the words of the sources; `--out` writes its tables.",
+			n.Unsettled, r.Command()))
 	r.writeComparisons(&b, "Published results that were not reproduced, or differ", true)
 	r.writeHeadlines(&b)
 	r.writeComparisons(&b, "Published results that were reproduced", false)
@@ -323,30 +304,6 @@ func (r *Report) writeSources(b *strings.Builder) {
 	}
 	b.WriteString("\n")
 	prose(b, "", "What was read of the source, by published results: "+strings.Join(parts, ", ")+".")
-}
-
-// writeLooks writes a line for each published claim: what was read of its source, the words there,
-// and what turns the verdict.
-func writeLooks(b *strings.Builder, claims []experiments.Claim) {
-	for i := range claims {
-		c := &claims[i]
-		if c.Class != experiments.OfOthers || c.Look == (experiments.Look{}) {
-			continue
-		}
-		text := fmt.Sprintf("Read for *%s*: %s", inTable(c.Text), readings[c.Look.Read])
-		if c.Look.At != "" {
-			text += "; " + c.Look.At
-		}
-		if c.Look.Quote != "" {
-			text += ": “" + c.Look.Quote + "”"
-		}
-		text = sentence(text)
-		if c.Look.Turns != "" {
-			text += " Turned by: " + sentence(c.Look.Turns)
-		}
-		b.WriteString("\n")
-		prose(b, "", text)
-	}
 }
 
 // writeOpenLaws writes the laws and checks that do not hold.
@@ -436,36 +393,24 @@ func writeTable(b *strings.Builder, t *experiments.Table) {
 	}
 }
 
-// writeClaims writes a table of the claims of a class, if there are any.
-func writeClaims(b *strings.Builder, class experiments.ClaimClass, claims []experiments.Claim) {
-	head := map[experiments.ClaimClass]string{
-		experiments.OfOthers: "| published result | published | source | measured | expected | basis of the band | " +
-			"verdict |\n|---|---|---|---|---|---|---|\n",
-		experiments.Law:   "| own law | source | measured | expected | verdict |\n|---|---|---|---|---|\n",
-		experiments.Check: "| check | measured | expected | verdict |\n|---|---|---|---|\n",
+// writeClaims writes a table of the claims: the published ones, laws, checks.
+func writeClaims(b *strings.Builder, claims []experiments.Claim) {
+	if len(claims) == 0 {
+		return
 	}
-	first := true
-	for _, c := range claims {
-		if c.Class != class {
-			continue
+	b.WriteString("\n| class | claim | source | measured | expected | verdict |\n|---|---|---|---|---|---|\n")
+	for _, class := range claimClasses {
+		for _, c := range claims {
+			if c.Class == class {
+				row := []string{string(class), c.Text, source(c), measured(c), expected(c), verdictText(c)}
+				fmt.Fprintf(b, "| %s |\n", inRow(row))
+			}
 		}
-		if first {
-			b.WriteString("\n" + head[class])
-			first = false
-		}
-		row := []string{c.Text, orDash(c.Published), c.Source, measured(c), c.Expected.String(), c.Basis,
-			verdictText(c)}
-		switch class {
-		case experiments.Law:
-			row = []string{c.Text, source(c), measured(c), expected(c), verdictText(c)}
-		case experiments.Check:
-			row = []string{c.Text, measured(c), c.Expected.String(), verdictText(c)}
-		}
-		fmt.Fprintf(b, "| %s |\n", inRow(row))
 	}
 }
 
-// source returns the source of a law, with what the source says and the class of figure.
+// source returns the source of a claim: what it says, how much of it was read, and what turns the
+// verdict.
 func source(c experiments.Claim) string {
 	text := c.Source
 	if c.Published != "" {
@@ -473,6 +418,19 @@ func source(c experiments.Claim) string {
 	}
 	if isComputed(c) {
 		text += " (computed for this project)"
+	}
+	if c.Class != experiments.OfOthers || c.Look == (experiments.Look{}) {
+		return text
+	}
+	text += "; read: " + readings[c.Look.Read]
+	if c.Look.At != "" {
+		text += ", " + c.Look.At
+	}
+	if c.Look.Quote != "" {
+		text += ": “" + c.Look.Quote + "”"
+	}
+	if c.Look.Turns != "" {
+		text += "; turned by: " + c.Look.Turns
 	}
 	return text
 }
@@ -546,13 +504,6 @@ func prose(b *strings.Builder, indent, text string) {
 func startsBlock(word string) bool {
 	number := strings.TrimLeft(word, "0123456789")
 	return strings.Trim(word, "-+*=#>|") == "" || number == "." || number == ")"
-}
-
-func capital(s string) string {
-	if s == "" {
-		return ""
-	}
-	return strings.ToUpper(s[:1]) + s[1:]
 }
 
 // sentence ends text as a sentence.

@@ -42,7 +42,7 @@ var longMeasure = strings.TrimSpace(strings.Repeat("0 ms of site and ", 20))
 // toy is a study with a claim of each verdict.
 func toy(name string, class experiments.Class) *experiments.Study {
 	readme := "# T: a toy\n\n**Question.** Is `a < b`? [See](x.md) and [there](https://example.org/).\n\n- one\n- " +
-		"*two*\n\n**What would change our mind.** Nothing.\n"
+		"*two*\n\n**What would overturn it.** Nothing.\n"
 	return experiments.Define(experiments.Spec[toyPlan, toyCell]{
 		ID: "T" + name, Name: name, Class: class, Words: func() experiments.Words {
 			return experiments.Words{Question: "what is " + name + "?", Found: "The first is {claim-0#}."}
@@ -312,7 +312,7 @@ func TestDocs(t *testing.T) {
 	all := tree(t, root)
 	readme := all["experiments/a/README.md"]
 	if strings.Count(readme, "**Result.**") != 1 || strings.Index(readme,
-		"3 published results: 1 reproduced") > strings.Index(readme, "**What would change our mind.**") {
+		"3 published results: 1 reproduced") > strings.Index(readme, "**What would overturn it.**") {
 		t.Errorf("README.md:\n%s", readme)
 	}
 	if WithoutResult(readme) != study.Readme() {
