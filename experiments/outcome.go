@@ -96,7 +96,7 @@ type Claim struct {
 	Basis   string  `json:"basis,omitempty"`
 	Look    Look    `json:"look,omitzero"`
 	Verdict Verdict `json:"verdict"`       // set by Outcome.Claim
-	Why     string  `json:"why,omitempty"` // why it differs; required unless reproduced
+	Why     string  `json:"why,omitempty"` // why it has no verdict
 	// P is the probability of a measure at least so far from the nearest border of the verdict, if the
 	// truth were on that border. It is nil without an interval. See SettleVerdicts.
 	P *float64 `json:"p,omitempty"`
@@ -106,8 +106,6 @@ type Claim struct {
 	Needs string `json:"-"`
 	// Unless says why a plan leaves the claim without meaning. "" is a claim that applies.
 	Unless string `json:"-"`
-	// Otherwise becomes Why if the claim is not reproduced and Why is empty.
-	Otherwise string `json:"-"`
 	// Doubted marks a published figure that this project holds to be wrong: an exact study that does
 	// not reproduce it is no violation.
 	Doubted bool `json:"doubted,omitempty"`
@@ -120,9 +118,6 @@ func (o *Outcome) Claim(c Claim) {
 		c.Basis = c.Expected.basis
 	}
 	c.P = c.Expected.chance(c.Measured)
-	if c.Verdict != Reproduced && c.Why == "" {
-		c.Why = c.Otherwise
-	}
 	if c.Needs != "" {
 		c.Verdict, c.Why = TooFew, c.Needs
 	}
@@ -282,8 +277,6 @@ func (o *Outcome) Check() error {
 			return fmt.Errorf("claim %s: want the basis of its band", c.Name)
 		case c.Verdict != Reproduced && c.Verdict != Differs && c.Verdict != NotReproduced:
 			return fmt.Errorf("claim %s: verdict %q", c.Name, c.Verdict)
-		case c.Verdict != Reproduced && c.Why == "":
-			return fmt.Errorf("claim %s: %s, and no word on why", c.Name, c.Verdict)
 		case math.IsNaN(c.Measured.Value) || math.IsInf(c.Measured.Value, 0):
 			return fmt.Errorf("claim %s: measured %v", c.Name, c.Measured.Value)
 		}

@@ -28,11 +28,9 @@ func dropped(r *row) float64 { return float64(r.Dropped) }
 func density(r *row) float64 { return float64(r.Second) / (judge.Ms(r.Last-r.First) + 1) }
 
 // law returns a claim from the definition of the timers.
-func law(name, text, published string, measured experiments.Measure, expected experiments.Band,
-	otherwise string) experiments.Claim {
+func law(name, text, published string, measured experiments.Measure, expected experiments.Band) experiments.Claim {
 	return experiments.Claim{Name: name, Class: experiments.Law, Text: text, Published: published,
-		Source: "definition of the timers", Tag: experiments.Computed, Measured: measured, Expected: expected,
-		Otherwise: otherwise}
+		Source: "definition of the timers", Tag: experiments.Computed, Measured: measured, Expected: expected}
 }
 
 // outcome judges the runs, and shows them.
@@ -84,39 +82,33 @@ func (p *Plan) claims(all []row) []experiments.Claim {
 			judge.Said("%v at the peak; bins with any: %v", mean(bsd, peak), mean(bsd, bins)),
 			experiments.Whether(judge.All(bsd, func(r *row) bool {
 				return r.Bins == 1 && r.Peak == p.Connections && r.RTOs == 1
-			}), "all, in one"), "the timeouts of the connections differ by a tick, or there is more than one sweep"),
+			}), "all, in one")),
 		law("two-bins", "where the outage straddles a sweep they fall into two", "2 bins",
 			judge.Said("%v bins", mean(straddled, bins)),
 			experiments.Whether(judge.All(straddled, func(r *row) bool { return r.Bins == 2 && r.Second == p.Connections }),
-				"2"), "there is more than one sweep"),
-		law("fine", "fine timers spread them like the losses: N/500 per millisecond", perMs, near(fine), nearBand,
-			"something other than the timers bunches or spreads them"),
+				"2")),
+		law("fine", "fine timers spread them like the losses: N/500 per millisecond", perMs, near(fine), nearBand),
 		law("gvisor", "so do those of gVisor's own TCP over the same floor, without RACK and its probe", perMs, near(bare),
-			nearBand, "something other than the timers bunches or spreads them"),
+			nearBand),
 		law("ratio", "4.4BSD's peak is 500 times the rate of fine timers, per millisecond", "500",
 			experiments.Measured(mean(bsd, peak)/mean(fine, density), "times"),
-			experiments.Within(500, 10, "times").OrDiffers(experiments.AtLeast(100, "")),
-			"the outage is shorter than a tick"),
+			experiments.Within(500, 10, "times").OrDiffers(experiments.AtLeast(100, ""))),
 		law("ratio-straddling", "where it straddles, the peak is 250 times that rate, or more", "250 and more",
 			experiments.Measured(mean(straddled, peak)/mean(fine, density), "times"),
-			experiments.AtLeast(245, "times").OrDiffers(experiments.AtLeast(100, "")),
-			"the sweep is not in the middle of the outage"),
+			experiments.AtLeast(245, "times").OrDiffers(experiments.AtLeast(100, ""))),
 		law("peaks", "4.4BSD's peak is also hundreds of times the peak of fine timers, where chance bunches most", "",
-			experiments.Measured(mean(bsd, peak)/mean(fine, peak), "times"), experiments.AtLeast(100, "times"),
-			"the comb of the sweep is not there"),
+			experiments.Measured(mean(bsd, peak)/mean(fine, peak), "times"), experiments.AtLeast(100, "times")),
 		law("teeth", "a tick that timers share has a tooth for each tick of the outage: the peak grows with the tick",
 			"⌈500 ms/tick⌉ teeth", judge.Said("%d of %d runs off", off, len(coarse)).Judging(float64(off)),
-			experiments.Exactly(0, "").Saying("none"), "deadlines do not round up to the tick"),
+			experiments.Exactly(0, "").Saying("none")),
 		law("phase", "a tick of the same size with its own phase for each timer has no comb", "",
 			experiments.Measured(mean(own, peak)/mean(fine, peak), "times the peak of fine timers"),
-			experiments.Within(1, 0.1, "").OrDiffers(experiments.Between(0.5, 2, "")),
-			"the phases are not those of the starts"),
+			experiments.Within(1, 0.1, "").OrDiffers(experiments.Between(0.5, 2, ""))),
 		law("drops", "the queue drops the part of a full tooth that it cannot hold; it drops none of fine timers",
 			"N - queue - 1, and 0",
 			judge.Said("%v of %d, and %v", mean(bsd, dropped), p.Connections, mean(fine, dropped)),
 			experiments.Whether(judge.All(bsd, func(r *row) bool { return r.Dropped == full }) &&
-				judge.All(fine, func(r *row) bool { return r.Dropped == 0 }), "%d, and 0", p.Connections-p.Queue-1),
-			"the link does not send what the teeth need"),
+				judge.All(fine, func(r *row) bool { return r.Dropped == 0 }), "%d, and 0", p.Connections-p.Queue-1)),
 		p.teethClaim(all),
 	}
 	for i := range claims {
@@ -154,8 +146,7 @@ func (p *Plan) teethClaim(all []row) experiments.Claim {
 		"", judge.Said("%v", teeth),
 		experiments.Whether(right && len(teeth) == 3 && judge.All(mixed, func(r *row) bool {
 			return r.RTOs == 3 && r.Bins == 3
-		}), "a third of %d at each of 3, 4 and 5 ticks", p.Connections),
-		"a sample that crosses a tick leaves another timeout")
+		}), "a third of %d at each of 3, 4 and 5 ticks", p.Connections))
 }
 
 func combsTable(all []row) experiments.Table {

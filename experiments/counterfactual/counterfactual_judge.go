@@ -110,7 +110,7 @@ func judgeSamples(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 func claimOnSaving(p *Plan, cells []Cell, name, policy, text string) experiments.Claim {
 	c := experiments.Claim{
 		Name: name, Class: experiments.Law, Tag: experiments.Computed, Source: "aim of this project", Text: text,
-		Otherwise: "the keys of fates do not agree", Unless: "the plan has no policy " + policy,
+		Unless: "the plan has no policy " + policy,
 	}
 	at := slices.IndexFunc(p.Policies, func(c choice) bool { return c.Text == policy })
 	if at < 0 {
@@ -149,8 +149,6 @@ func claimsOnChecks(cells []Cell) []experiments.Claim {
 	claim := func(name, text string, v *replay.Validation) experiments.Claim {
 		c := experiments.Claim{
 			Name: name, Text: text,
-			Otherwise: "congestion control in recovery, and the rounding of the kernel's timers, are models: see Replays in " +
-				"docs/captures.md",
 		}
 		if v == nil {
 			c.Unless = "no loss counts"
@@ -168,8 +166,7 @@ func claimsOnChecks(cells []Cell) []experiments.Claim {
 		claim("hold-out", "so does a replay with parameters of other connections", of(holdOut)),
 		{
 			Name: "negative-control", Text: "replays under timers that the kernels do not have fail",
-			Otherwise: "the kernels' own timers are outside the bands too, so being within them shows nothing",
-			Unless:    "no loss counts",
+			Unless: "no loss counts",
 		},
 	}
 	if captured != nil && floor != nil && bsd != nil {

@@ -134,7 +134,7 @@ func (s *study) published() []experiments.Claim {
 			Measured: experiments.MeasuredWithin(judge.Resampled(finest, seed, func(rows []Row) float64 {
 				return stamped(rows, s.FineStamp) - stamped(rows, s.CoarseStamp)
 			}), "percentage points of what is undone"),
-			Expected: experiments.Above(0, ""), Otherwise: "F-RTO and DSACK find out as well",
+			Expected: experiments.Above(0, ""),
 		},
 		{
 			Name: "enough", Class: experiments.OfOthers, Tag: experiments.FromPrint,
@@ -150,17 +150,15 @@ func (s *study) published() []experiments.Claim {
 					"of buffer=100 (96) and of 4 MB (93)"},
 			Measured: experiments.MeasuredWithin(s.kept(s.Enough, s.UsualDelay, s.FineJiffy),
 				"% of what the port can carry"),
-			Expected:  experiments.AtLeast(90, "%").OrDiffers(experiments.AtLeast(50, "%")),
-			Otherwise: "another cost than the wait remains at a fine floor",
+			Expected: experiments.AtLeast(90, "%").OrDiffers(experiments.AtLeast(50, "%")),
 		},
 	}
 }
 
 // found returns a law that this project found.
-func found(name, text string, measured experiments.Measure, expected experiments.Band,
-	otherwise string) experiments.Claim {
+func found(name, text string, measured experiments.Measure, expected experiments.Band) experiments.Claim {
 	return experiments.Claim{Name: name, Class: experiments.Law, Source: "found here", Tag: experiments.Computed,
-		Text: text, Measured: measured, Expected: expected, Otherwise: otherwise}
+		Text: text, Measured: measured, Expected: expected}
 }
 
 func (s *study) laws() []experiments.Claim {
@@ -185,8 +183,7 @@ func (s *study) eachStep() experiments.Claim {
 		"losses",
 		judge.Said("%s", judge.Listing(steps, func(g *judge.Group[int, Row]) string {
 			return judge.Say("%v ms (%s)", each(g.Rows), s.Steps[g.Key-1].Name)
-		})), experiments.Whether(longer == 0, "at most 1 %% more than the step before"), "a timer is shorter than an ACK "+
-			"waits")
+		})), experiments.Whether(longer == 0, "at most 1 %% more than the step before"))
 	if judge.Count(s.rows, func(r *Row) bool { return r.Step > 1 }) == 0 {
 		c.Unless = "the plan has none of its own steps"
 	}
@@ -204,8 +201,7 @@ func (s *study) most() experiments.Claim {
 		"of the four settings, changed one at a time, the floor at both ends shortens the mean answer with losses most",
 		judge.Known("by %v %%, next to %v %% by ACKs at once, %v %% by HZ %v and %v %% by timestamps of %v", floor, delay,
 			jiffy, s.hz(s.Jiffy), stamp, s.FineStamp),
-		experiments.Whether(floor.Lo > max(delay.Hi, jiffy.Hi, stamp.Hi), "the first is most, with intervals apart"),
-		"probes and RACK repair what the timer would, or ACKs that wait hold the answers up")
+		experiments.Whether(floor.Lo > max(delay.Hi, jiffy.Hi, stamp.Hi), "the first is most, with intervals apart"))
 	if i := slices.IndexFunc(s.Works, func(w Work) bool { return w.Name == lossy }); i >= 0 {
 		c.Text += judge.Say(", where a path loses %v %% of the packets with data", 100*s.Works[i].Loss)
 	}
@@ -222,8 +218,7 @@ func (s *study) others() experiments.Claim {
 		experiments.MeasuredWithin(judge.Resampled(usual, seed, func(rows []Row) float64 {
 			best := min(each(the(rows, s.byDelay)), each(the(rows, s.byJiffy)), each(the(rows, s.byStamp)))
 			return 100 - 100*best/each(the(rows, s.shipped))
-		}), "% shorter, by the best of the three"), experiments.AtMost(10, "%"),
-		"ACKs at once let fewer packets meet at the port, so fewer queries wait for the floor")
+		}), "% shorter, by the best of the three"), experiments.AtMost(10, "%"))
 	c.Basis = "a tenth, set for this project"
 	return c
 }
@@ -245,14 +240,13 @@ func (s *study) onJiffies() []experiments.Claim {
 		"loses nothing, where ACKs wait a jiffy less than it or not at all",
 		judge.Said("%d of %d runs with one; %d of %d where ACKs wait %v; %d of %d with jiffies of %v, which leave no room",
 			without(roomy), len(roomy), without(waiting), len(waiting), s.UsualDelay, without(fine), len(fine), s.FineJiffy),
-		experiments.Whether(without(roomy) == 0, "none"), "the timer and the ACK are rounded to jiffies in different ways")
+		experiments.Whether(without(roomy) == 0, "none"))
 	harmless.Source = "Linux commit bbf80d7, beyond its numbers"
 	ofLone := tight(lone)
 	little := found("tight", "a floor of a jiffy or less makes some, as an ACK waits no less than a jiffy",
 		judge.Known("%v of 1000 answers of a lone segment, and %v of seven, are retransmitted for nothing",
 			needless(ofLone), needless(tight(quiet))),
-		experiments.Whether(judge.Sum(ofLone, resent) > 0, "some of a lone segment"),
-		"the probe of a lone segment waits two round trips longer than the ACK")
+		experiments.Whether(judge.Sum(ofLone, resent) > 0, "some of a lone segment"))
 	little.Source = "Linux: tcp_delack_max; found by the kernel, and then here"
 	const noFloor = "the plan has no such floor over such a path"
 	if len(roomy) == 0 {
@@ -286,8 +280,7 @@ func (s *study) inJiffies() experiments.Claim {
 				func(g *judge.Group[time.Duration, Row]) string {
 					return judge.Say("%v %v and %v", g.Key, each(of(g.Rows, s.Finest)), each(of(g.Rows, s.Enough)))
 				})),
-		experiments.Whether(same, "the same in all settings, if a jiffy is at least %v", s.Enough),
-		"the estimator has a finer floor than the jiffy")
+		experiments.Whether(same, "the same in all settings, if a jiffy is at least %v", s.Enough))
 	c.Source, c.Tag = "Linux: rto_min is kept in jiffies", experiments.FromSource
 	if !slices.Contains(s.Floors, s.Finest) || !slices.Contains(s.Floors, s.Enough) {
 		c.Unless = "the plan has not both floors"
@@ -303,7 +296,7 @@ func (s *study) onEnough() []experiments.Claim {
 		judge.Known("%v %% (with HZ %v %v %%, and %v %% as shipped)", fine, s.hz(s.UsualJiffy), coarse,
 			s.kept(s.UsualFloor, s.UsualDelay, s.UsualJiffy)),
 		experiments.Whether(fine.Value >= 90 && coarse.Value < 90, "at least 90 %%, and less than that with HZ %v",
-			s.hz(s.UsualJiffy)), "a timeout of two jiffies is short enough at either HZ, or at none")
+			s.hz(s.UsualJiffy)))
 	hz.Basis = "a tenth, as no degradation above"
 	if s.Jiffy >= s.UsualJiffy {
 		hz.Unless = judge.Say("jiffy: %v, want one below usual_jiffy, %v", s.Jiffy, s.UsualJiffy)
@@ -323,7 +316,7 @@ func (s *study) onEnough() []experiments.Claim {
 		"shorten no answer by more than a twentieth", s.Enough, s.hz(s.Jiffy)),
 		judge.Known("%v shorter; %v %% more ACKs", gained,
 			100*(judge.Sum(of(quick, noDelay), acks)/judge.Sum(of(quick, belowFloor), acks))-100),
-		experiments.Whether(little, "at most 5 %%"), "the ACKs hold up the sender's window")
+		experiments.Whether(little, "at most 5 %%"))
 	quickack.Basis = "a twentieth, set for this project"
 	return []experiments.Claim{hz, quickack}
 }
@@ -342,8 +335,7 @@ func (s *study) checks() []experiments.Claim {
 		Text: judge.Say("an rto_min of %v at both ends gives a timeout of the floor and the round trip in whole jiffies, "+
 			"and ACKs that wait a jiffy less than the floor", s.Floor),
 		Published: "rto:6 … ato:4", Measured: judge.Known("%v and %v ms", rto, ato),
-		Expected:  experiments.Whether(rto == 6 && ato == 4, "6 and 4 ms"),
-		Otherwise: "a round trip of a jiffy or more, or a variation above the floor, makes the timeout longer",
+		Expected: experiments.Whether(rto == 6 && ato == 4, "6 and 4 ms"),
 	}
 	if s.Floor != 5*time.Millisecond || s.Jiffy != time.Millisecond || s.Rack >= time.Millisecond {
 		shown.Unless = "printed for 5 ms, HZ 1000 and a round trip of 0.02 ms"
@@ -361,8 +353,7 @@ func (s *study) checks() []experiments.Claim {
 		Published: "the max delayed ack one jiffie smaller to avoid spurious retransmits",
 		Measured: judge.Known("%v of 1000 answers are retransmitted for nothing, and %v where ACKs wait a jiffy less", some,
 			none),
-		Expected:  experiments.Whether(some > 0 && none == 0, "some, and none"),
-		Otherwise: "the pauses are shorter than the floor, or the timer and the ACK are rounded to jiffies in different ways",
+		Expected: experiments.Whether(some > 0 && none == 0, "some, and none"),
 	}
 	if s.UsualDelay == belowFloor || s.UsualDelay == noDelay {
 		spurious.Unless = "ACKs wait no longer than the floor"
@@ -373,8 +364,7 @@ func (s *study) checks() []experiments.Claim {
 		Text: "as shipped nothing is retransmitted on a path that loses nothing",
 		Measured: judge.Said("%v retransmissions in %v queries", judge.Sum(usual, resent), judge.Sum(usual,
 			queries)),
-		Expected:  experiments.Whether(judge.Sum(usual, resent) == 0, "none"),
-		Otherwise: "a timer is shorter than an ACK waits",
+		Expected: experiments.Whether(judge.Sum(usual, resent) == 0, "none"),
 	}}
 }
 

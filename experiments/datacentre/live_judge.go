@@ -23,10 +23,9 @@ func judgeKernel(_ *Plan, all []Kernel) (*experiments.Outcome, error) {
 	allowed := func(name string) float64 { return of(name).ms((*Kernel).allowed) }
 	const route, sysctl, fine, lowest = "floor, both ends", "floor by sysctl", "fine timestamps", "floor 200 us"
 	const sender, both, shipped, quick = "floor, sender only", "route and sysctl", "as shipped", "no delayed ACKs"
-	claim := func(name, text, source string, measured experiments.Measure, expected experiments.Band,
-		otherwise string) experiments.Claim {
+	claim := func(name, text, source string, measured experiments.Measure, expected experiments.Band) experiments.Claim {
 		return experiments.Claim{Name: name, Class: experiments.Law, Tag: experiments.FromSource, Text: text,
-			Source: source, Measured: measured, Expected: expected, Otherwise: otherwise}
+			Source: source, Measured: measured, Expected: expected}
 	}
 	resent := func(name string) float64 { return of(name).ms(func(k *Kernel) float64 { return float64(k.Resent) }) }
 	groups := func(name string) float64 { return of(name).ms(func(k *Kernel) float64 { return float64(k.Groups) }) }
@@ -44,8 +43,7 @@ func judgeKernel(_ *Plan, all []Kernel) (*experiments.Outcome, error) {
 		experiments.Whether(judge.All(done, func(k *Kernel) bool {
 			x := judge.Ms(k.RTO)
 			return x > k.least() && x <= k.least()+srtt+2*judge.Ms(k.Jiffy)
-		}), "above the floor in jiffies, by the round trip and two jiffies at most"),
-		"this machine was busy, and round trips varied by more than the floor")
+		}), "above the floor in jiffies, by the round trip and two jiffies at most"))
 	set := []string{route, sysctl, lowest, "floor 1 ms", both}
 	acks := claim("ato", "where rto_min is set at both ends, by route or by sysctl, an ACK may wait a jiffy less, and at "+
 		"least one", "Linux commits bbf80d7 (route) and of May 2024, derive delack_max with tcp_rto_min helper (sysctl)",
@@ -53,8 +51,7 @@ func judgeKernel(_ *Plan, all []Kernel) (*experiments.Outcome, error) {
 			ato(route), ato(sysctl), ato(lowest), ato(both)),
 		experiments.Whether(judge.All(done, func(k *Kernel) bool {
 			return !slices.Contains(set, k.Setting) || judge.Ms(k.ATO) == k.allowed()
-		}), "%s", judge.Say("%v, %v, %v and %v", allowed(route), allowed(sysctl), allowed(lowest), allowed(both))),
-		"the kernel is older than 6.7, or for the sysctl than 6.11")
+		}), "%s", judge.Say("%v, %v, %v and %v", allowed(route), allowed(sysctl), allowed(lowest), allowed(both))))
 	acks.Published = "rto:6 … ato:4, at HZ 1000"
 	const commit = "Modern days datacenter communications want to set rto_min to ~5 ms, and the max delayed ack one " +
 		"jiffie smaller to avoid spurious retransmits."
@@ -63,7 +60,7 @@ func judgeKernel(_ *Plan, all []Kernel) (*experiments.Outcome, error) {
 		judge.Known("a timeout of %v ms, and ACKs that wait %v, with 40 ms by route and 5 by sysctl; %v and %v with the "+
 			"sysctl alone", rto(both), ato(both), rto(sysctl), ato(sysctl)),
 		experiments.Whether(rto(both) > 40 && ato(both) > ato(sysctl),
-			"above 40 ms, and ACKs that wait longer than with the sysctl alone"), "the route is not the one of the connection")
+			"above 40 ms, and ACKs that wait longer than with the sysctl alone"))
 	precedence.Class, precedence.Basis = experiments.OfOthers, "the order as printed"
 	precedence.Published = "the rto_min route option has the highest precedence"
 	precedence.Look = experiments.Look{Read: experiments.ReadCode,
@@ -79,8 +76,7 @@ func judgeKernel(_ *Plan, all []Kernel) (*experiments.Outcome, error) {
 		judge.Known("%v and %v retransmissions in %v groups of ten answers, without a loss; as shipped %v", resent(sender),
 			resent(route), groups(route), resent(shipped)),
 		experiments.Whether(resent(sender) >= groups(sender)/2 && resent(route) <= groups(route)/10,
-			"at least half as many as groups, and at most a tenth"),
-		"this machine was busy, or the client acknowledges at once")
+			"at least half as many as groups, and at most a tenth"))
 	spurious.Class, spurious.Published = experiments.OfOthers,
 		"the max delayed ack one jiffie smaller to avoid spurious retransmits"
 	spurious.Basis = "the order as printed; half as many as groups, and a tenth at most, as this machine may be busy"
@@ -89,14 +85,14 @@ func judgeKernel(_ *Plan, all []Kernel) (*experiments.Outcome, error) {
 	quickack := claim("quickack", "the route attribute quickack lets no ACK wait, which otherwise wait some 40 ms",
 		"Linux: RTAX_QUICKACK", judge.Known("%v ms, median, with it, and %v ms without", waited(quick), waited(shipped)),
 		experiments.Whether(waited(quick) < of(shipped).ms(ms) && waited(shipped) >= 36,
-			"less than a jiffy, and 36 ms or more"), "this machine was busy, or the connection is in quick mode anyway")
+			"less than a jiffy, and 36 ms or more"))
 	fines := func(name string) int {
 		return judge.Count(done, func(k *Kernel) bool { return k.Setting == name && k.Fine })
 	}
 	stamps := claim("stamps", "the route's feature tcp_usec_ts makes timestamps count microseconds", "Linux commit "+
 		"614e831",
 		judge.Said("%d of 1", fines(fine)), experiments.Whether(fines(fine) > 0 && fines(shipped) == 0,
-			"with it, and not as shipped"), "the connection began before the route had it")
+			"with it, and not as shipped"))
 	if of(fine) == nil {
 		stamps.Unless = "this kernel has no tcp_usec_ts"
 	}

@@ -26,11 +26,9 @@ const (
 
 // The sets of levels.
 const (
-	setNext    = "next"    // next to the greatest floor and exact clocks
-	setAll     = "all"     // over all levels of the others
-	setLater   = "later"   // with the ticks that were added later
-	setApart   = "apart"   // where no tick is above a floor
-	setDivided = "divided" // all, with divided gains alone in the place of all samplings
+	setNext  = "next"  // next to the greatest floor and exact clocks
+	setAll   = "all"   // over all levels of the others
+	setLater = "later" // with the ticks that were added later
 )
 
 // sample is the cells of some round trips: drawn ones with a median, or captured ones, whose seeds
@@ -169,16 +167,10 @@ func (p *Plan) levels() []levelSet {
 	sets := []levelSet{
 		{setNext, p.factors(p.Floors, p.Ticks, samplings, top, exact)},
 		{setAll, p.factors(p.Floors, p.Ticks, samplings, p.Floors, p.Ticks)},
-		{setDivided, p.factors(p.Floors, p.Ticks, []sampling{first, diluted}, p.Floors, p.Ticks)},
 	}
 	if len(p.Later) > 0 {
 		ticks := p.allTicks()
 		sets = append(sets, levelSet{setLater, p.factors(p.Floors, ticks, samplings, p.Floors, ticks)})
-	}
-	floors := slices.DeleteFunc(slices.Clone(p.Floors), func(d time.Duration) bool { return d < fineTick })
-	ticks := slices.DeleteFunc(slices.Clone(p.Ticks), func(d time.Duration) bool { return d > fineTick })
-	if len(floors) >= 2 && len(ticks) >= 2 {
-		sets = append(sets, levelSet{setApart, p.factors(floors, ticks, samplings, floors, ticks)})
 	}
 	return sets
 }

@@ -244,9 +244,6 @@ func (p *tripsPlan) orderClaims(all []tripsOf) []experiments.Claim {
 				"and 5g with nothing that was tried"},
 		Basis: "the order as printed, without numbers, over all levels of floor and tick", Unless: unlessHas(p.wide(),
 			oneLevel),
-		Otherwise: fmt.Sprintf("a tick of %v makes the timeout longer than most of these floors do, and where the "+
-			"estimator's own is longer than the floors, as over 4G and 5G, the gains move waits and bad timeouts more than "+
-			"either", p.Ticks[len(p.Ticks)-1]),
 	}
 	in, out := split(all, func(s *tripsOf) bool {
 		e := s.overAll(math.MaxInt64)
@@ -262,11 +259,6 @@ func (p *tripsPlan) orderClaims(all []tripsOf) []experiments.Claim {
 	}
 	in, out = split(all, func(s *tripsOf) bool { e := s.overAll(fineTick); return e.waitsInOrder() })
 	inStrata(&waits, in, out)
-	waits.Otherwise = "where the estimator's own timeout is mostly longer than the floors, its gains decide: " +
-		eachStratum(named(all, out), func(s *tripsOf) string {
-			e := s.overAll(fineTick)
-			return judge.Say("%v times by the floor, %v by the gains", e.floor.times, e.gains.times)
-		})
 
 	next := experiments.Claim{
 		Name: "order-next", Class: experiments.Law, Source: allman, Tag: experiments.FromPrint,
@@ -280,18 +272,7 @@ func (p *tripsPlan) orderClaims(all []tripsOf) []experiments.Claim {
 			e.tick.points >= e.gains.points
 	})
 	inStrata(&next, in, out)
-	next.Otherwise = fmt.Sprintf("where the estimator's own timeout is often longer than %v, its gains decide: %s", top,
-		eachStratum(named(all, out), func(s *tripsOf) string {
-			e := s.next()
-			return judge.Say("%v times by the floor, %v by the granularity, %v by the gains", e.floor.times, e.tick.times,
-				e.gains.times)
-		}))
 	return []experiments.Claim{order, waits, next}
-}
-
-// named returns the strata with a name among some.
-func named(all []tripsOf, names []string) []tripsOf {
-	return judge.Where(all, func(s *tripsOf) bool { return slices.Contains(names, s.name) })
 }
 
 func (p *tripsPlan) floorClaims(all []tripsOf) []experiments.Claim {
@@ -315,7 +296,6 @@ func (p *tripsPlan) floorClaims(all []tripsOf) []experiments.Claim {
 			})),
 			Expected: experiments.Whether(len(unsaved) == 0, "more than 0 in each stratum").OrDiffers(
 				experiments.Whether(len(saved) > 0, "in some")),
-			Otherwise: "an estimator that follows its path has few bad timeouts without a floor",
 		},
 		{
 			Name: "enough", Class: experiments.Law, Source: "Linux's TCP_RTO_MIN, 200 ms", Tag: experiments.FromPrint,
@@ -327,8 +307,6 @@ func (p *tripsPlan) floorClaims(all []tripsOf) []experiments.Claim {
 			})),
 			Expected: experiments.Whether(most <= fewPoints, "within %v points in each stratum", fewPoints).OrDiffers(
 				experiments.Whether(-fewest <= fewPoints, "in some")),
-			Otherwise: "many round trips are longer than such a floor, so the estimator alone decides, and is surprised more " +
-				"often",
 		},
 	}
 }
@@ -358,8 +336,7 @@ func (p *tripsPlan) clockClaims(all []tripsOf) []experiments.Claim {
 		Measured: judge.Said("%s", eachStratum(all, func(s *tripsOf) string {
 			return judge.Say("%v and %v %%", linux(s), same(s))
 		})),
-		Expected:  experiments.Whether(excess <= 0, "no more in each stratum"),
-		Otherwise: "its gains fall faster, and forget a long round trip",
+		Expected: experiments.Whether(excess <= 0, "no more in each stratum"),
 	}
 	switch {
 	case p.Most < enoughSeries:
@@ -378,7 +355,6 @@ func (p *tripsPlan) clockClaims(all []tripsOf) []experiments.Claim {
 				"%s", 100*atTop, top, ofTop, 100*atLow, low, ofLow),
 			Expected: experiments.Whether(max(atTop, atLow) <= band, "within 10 %% with each").OrDiffers(
 				experiments.Whether(atTop <= band, "within 10 %% with a floor of %v only", top)),
-			Otherwise: "with a low floor the tick of the clock is itself a floor, and round trips are shorter than it",
 		},
 		{
 			Name: "granularity", Class: experiments.Law, Source: "RFC 9002 §6.1.2", Tag: experiments.Standard,
@@ -391,7 +367,6 @@ func (p *tripsPlan) clockClaims(all []tripsOf) []experiments.Claim {
 			Expected: experiments.Whether(longer <= littleWait && fewer <= fewPoints,
 				"within %v %% and %v points in each stratum", littleWait, fewPoints).OrDiffers(
 				experiments.Whether(longer <= littleWait || fewer <= fewPoints, "one of them")),
-			Otherwise: fmt.Sprintf("four times the variation of some paths is less than %v", leastOf9002),
 		},
 		variation,
 	}
@@ -424,15 +399,12 @@ func (p *tripsPlan) controlClaims(all []tripsOf) []experiments.Claim {
 			})),
 			Expected: experiments.Whether(len(no) == 0, "more than 0 in each stratum").OrDiffers(
 				experiments.Whether(len(looser) > 0, "in some")),
-			Otherwise: "a round trip there hardly depends on those before, so their order helps no estimator: " +
-				strings.Join(no, ", "),
 		},
 		{
 			Name: "steps", Class: experiments.Check, Source: "definition of a floor", Tag: experiments.Computed,
-			Text:      "a lower floor makes no wait longer and no fewer timeouts bad",
-			Measured:  judge.Said("%d of %d steps", right, steps),
-			Expected:  experiments.Whether(right == steps, "all"),
-			Otherwise: "the timeout is not the greater of floor and estimate",
+			Text:     "a lower floor makes no wait longer and no fewer timeouts bad",
+			Measured: judge.Said("%d of %d steps", right, steps),
+			Expected: experiments.Whether(right == steps, "all"),
 		},
 	}
 }

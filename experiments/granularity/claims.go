@@ -66,9 +66,8 @@ func (t *table) rules() []judge.Rule[Plan, Row] {
 				Published: "“dominated by their minimum values, and to a lesser extent, the timer granularity”",
 				Source:    "M. Allman and V. Paxson, SIGCOMM 1999, abstract",
 				Tag:       experiments.FromPrint, Class: experiments.OfOthers,
-				Basis:     "the order as printed, without numbers",
-				Look:      experiments.Look{Read: experiments.ReadAbstract, At: "abstract"},
-				Otherwise: "the floor buys no more than the tick",
+				Basis: "the order as printed, without numbers",
+				Look:  experiments.Look{Read: experiments.ReadAbstract, At: "abstract"},
 			},
 			Applies: has(20),
 			Measure: func(p *Plan, _ []Row) (experiments.Measure, experiments.Band) {
@@ -80,14 +79,13 @@ func (t *table) rules() []judge.Rule[Plan, Row] {
 		{
 			Claim: experiments.Claim{Name: "map-today", Text: "where RACK and TLP find the losses, a timer per segment " +
 				"repairs streams at least 5 % sooner in a part of the map only", Source: computed, Tag: experiments.Computed,
-				Class: experiments.Law, Basis: "set for this project: less than half of it",
-				Otherwise: "more settings of the map gain"},
+				Class: experiments.Law, Basis: "set for this project: less than half of it"},
 			Measure: func(p *Plan, _ []Row) (experiments.Measure, experiments.Band) { return t.paying(today, 0.5) },
 		},
 		{
 			Claim: experiments.Claim{Name: "map-old", Text: "where duplicate ACKs do, it repairs them at least 5 % sooner in " +
 				"a larger part", Source: computed, Tag: experiments.Computed, Class: experiments.Law,
-				Basis: "set for this project", Otherwise: "no larger part of the map gains"},
+				Basis: "set for this project"},
 			Measure: func(p *Plan, _ []Row) (experiments.Measure, experiments.Band) {
 				m, _ := t.paying(old, 1)
 				return m, experiments.Above(float64(t.paid(today)), "").Saying("more than with RACK and TLP")
@@ -97,7 +95,7 @@ func (t *table) rules() []judge.Rule[Plan, Row] {
 			Claim: experiments.Claim{Name: "one-in-flight", Text: "with gaps beyond the round trip, one segment is in " +
 				"flight, and a timer per segment changes less than 5 %", Source: computed, Tag: experiments.Computed,
 				Class: experiments.Law,
-				Basis: "set for this project", Otherwise: "a setting with such a gap changes by more"},
+				Basis: "set for this project"},
 			Applies: func(p *Plan, _ []Row) string {
 				if p.Gaps[len(p.Gaps)-1] < 2.5 || p.Losses[0] != 1 || p.Times[0] != 1 {
 					return "the plan has no lone loss at a gap of 2.5 round trips"
@@ -118,8 +116,7 @@ func (t *table) rules() []judge.Rule[Plan, Row] {
 			Claim: experiments.Claim{Name: "restart-adds", Text: "an ACK that restarts the only timer adds a round trip less " +
 				"the gap to the wait for a lone loss, where the timer repairs it", Published: "up to a round trip",
 				Source: "computed from RFC 6298 §5 (5.3) and RFC 7765 §4", Tag: experiments.Computed, Class: experiments.Law,
-				Basis:     "the rule: half a round trip at a gap of half of one, less what duplicate ACKs repair before",
-				Otherwise: "the wait added is outside the band"},
+				Basis: "the rule: half a round trip at a gap of half of one, less what duplicate ACKs repair before"},
 			Applies: func(p *Plan, _ []Row) string {
 				if !slices.Contains(p.Gaps, 0.5) || p.Losses[0] != 1 || p.Times[0] != 1 ||
 					!slices.Contains(p.MapRTT, 20*time.Millisecond) {
@@ -140,7 +137,7 @@ func (t *table) rules() []judge.Rule[Plan, Row] {
 		{
 			Claim: experiments.Claim{Name: "sum", Text: "what the six factors buy adds up to the whole difference, at each " +
 				"place under each seed", Source: "L. Shapley, A value for n-person games, 1953", Tag: experiments.Computed,
-				Class: experiments.Check, Basis: "arithmetic", Otherwise: "the values do not add up"},
+				Class: experiments.Check, Basis: "arithmetic"},
 			Measure: func(p *Plan, _ []Row) (experiments.Measure, experiments.Band) {
 				return experiments.Measured(t.missing(), "ms"), experiments.AtMost(1e-6, "ms")
 			},
@@ -153,7 +150,7 @@ func (t *table) law(name, text string, rtt int, of func(at Place) stat.Interval,
 	band experiments.Band) judge.Rule[Plan, Row] {
 	return judge.Rule[Plan, Row]{
 		Claim: experiments.Claim{Name: name, Text: fmt.Sprintf("%s (%d ms)", text, rtt), Source: "shape",
-			Tag: experiments.Computed, Class: experiments.Law, Basis: between, Otherwise: "the gain is outside the band"},
+			Tag: experiments.Computed, Class: experiments.Law, Basis: between},
 		Applies: has(rtt),
 		Measure: func(p *Plan, _ []Row) (experiments.Measure, experiments.Band) {
 			return experiments.MeasuredWithin(of(randomAt(time.Duration(rtt)*time.Millisecond)), "%"), band

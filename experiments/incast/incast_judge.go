@@ -128,14 +128,12 @@ func (s *study) onset() []experiments.Claim {
 		"8 ms of payload, and 10 % for headers"
 	least.Measured = experiments.MeasuredWithin(overRows(asking(s.the(s.coarse(), s.DelAck), s.alone), each), "ms")
 	least.Expected = experiments.Between(s.wire(1), s.wire(1)*1.1, "ms")
-	least.Otherwise = "one server alone loses packets, or waits"
 	published := s.the(s.coarse(), s.DelAck)
 	steepness := law("steepness", "the shape of Fig. 18 of Alizadeh et al., as remembered: no number of it was read",
 		"from one query in ten with a timeout to nine in ten, the servers at most double")
 	steepness.Basis = "set for this project"
 	steepness.Measured = experiments.MeasuredWithin(judge.Drawn(published, seed, s.rises), "times")
 	steepness.Expected = experiments.AtMost(2, "times")
-	steepness.Otherwise = "some servers send their answers apart even when many are asked"
 	return []experiments.Claim{least, {
 		Name: "onset", Class: experiments.OfOthers, Tag: experiments.FromPrint,
 		Text: judge.Say("with SACK, timeouts begin above 10 servers at a floor of %v, delayed ACKs %v", s.coarse(),
@@ -149,10 +147,6 @@ func (s *study) onset() []experiments.Claim {
 		Measured: experiments.MeasuredWithin(judge.Drawn(published, seed, s.begins),
 			"servers at which one query in ten has a timeout"),
 		Expected: experiments.PrintedBound(experiments.Above(10, "servers").OrDiffers(experiments.Above(1, ""))),
-		Otherwise: "with fewer servers too, the port drops packets whose loss no duplicate ACK shows: tails of answers, " +
-			"and retransmissions, whose loss RFC 6675 does not detect. The tables show what probes and RACK repair, and where " +
-			"timeouts begin if the receive window, the buffer, the connections or the service times are others: those of the " +
-			"paper are not known",
 	}, steepness}
 }
 
@@ -171,7 +165,6 @@ func (s *study) changed() []experiments.Claim {
 		"than taking SACK away, with ACKs that wait %v", s.DelAck))
 	sack.Measured = judge.Known("%v servers without SACK, at most %v with it, by the change \"%s\"", without, other, by)
 	sack.Expected = experiments.Whether(without >= other, "the most servers of all changes")
-	sack.Otherwise = "losses of SACK's recovery are not what the timer repairs"
 	if without != without {
 		sack.Unless = "the plan changes nothing one by one"
 	}
@@ -189,7 +182,6 @@ func (s *study) changed() []experiments.Claim {
 		judge.Sum(fits, func(r *Row) int { return r.Queries }),
 		len(judge.By(fits, func(r *Row) setting { return setting{r.Timers, r.Servers} })))
 	windows.Expected = experiments.Whether(dropped == 0 && len(fits) > 0, "none")
-	windows.Otherwise = "servers send beyond the window"
 	if len(s.Windows) == 0 {
 		windows.Unless = "the plan has no receive windows"
 	}
@@ -197,10 +189,9 @@ func (s *study) changed() []experiments.Claim {
 	late := int(judge.Sum(s.classics, timed))
 	return []experiments.Claim{sack, windows, {
 		Name: "timed-out", Class: experiments.Check, Source: "RFC 6298 §5", Tag: experiments.Standard,
-		Text:      "a query with a timeout takes at least the floor",
-		Measured:  judge.Said("%d cells have a shorter one; %d queries with a timeout", shorter, late),
-		Expected:  experiments.Whether(shorter == 0 && late > 0, "none"),
-		Otherwise: "an unacknowledged segment of the query before timed out",
+		Text:     "a query with a timeout takes at least the floor",
+		Measured: judge.Said("%d cells have a shorter one; %d queries with a timeout", shorter, late),
+		Expected: experiments.Whether(shorter == 0 && late > 0, "none"),
 	}}
 }
 
@@ -226,7 +217,6 @@ func (s *study) fine() []experiments.Claim {
 	worst.Basis = "set for this project, beforehand"
 	worst.Measured = judge.Said("%v, worst, at %d servers, delayed ACKs %s", ratio, at.servers, at.delack).Judging(ratio)
 	worst.Expected = experiments.AtMost(0.2, "").OrDiffers(experiments.AtMost(0.5, ""))
-	worst.Otherwise = "the means include queries without a timeout, and the time of the bytes on the wire; and " + undone
 
 	coarse := s.the(s.coarse(), s.DelAck)
 	alone := s.goodput(each(asking(coarse, s.alone)))
@@ -238,7 +228,6 @@ func (s *study) fine() []experiments.Claim {
 	collapse.Measured = judge.Said("%v %% left at %d servers, %v %% lost", left, s.most, 100-left).Judging(left)
 	collapse.Expected = experiments.WithinPercent(100*s.wire(s.most)/(s.wire(s.most)+judge.Ms(s.coarse())), 10,
 		"% left").OrDiffers(experiments.Below(collapsed, "%"))
-	collapse.Otherwise = "some queries wait more than once, or not at all"
 
 	const elsewhere = "Vasudevan et al., SIGCOMM 2009, of another setup: study cmu judges it there"
 	kept, lowest := math.NaN(), point{}
@@ -254,14 +243,12 @@ func (s *study) fine() []experiments.Claim {
 	enough.Measured = judge.Known("%v %% of one server's goodput, worst, at %v and %d servers, delayed ACKs %s", 100*kept,
 		lowest.floor, lowest.servers, lowest.delack).Judging(100 * kept)
 	enough.Expected = experiments.AtLeast(90, "% of one server's").OrDiffers(experiments.AtLeast(collapsed, "%"))
-	enough.Otherwise = "another cost than the wait remains at a fine floor; and " + undone
 	if s.Seeds < 10 { // the worst of many groups, so without an interval
 		enough.Needs = fmt.Sprintf("%d seeds, and the verdict needs 10", s.Seeds)
 	}
 	delacks := law("delack-cost", elsewhere, judge.Say("ACKs that wait %v cost little at a floor of %v, in this setup too",
 		s.DelAck, s.Enough))
 	delacks.Basis = "set for this project"
-	delacks.Otherwise = undone
 	delacks.Expected = experiments.Between(1, 25, "% of the goodput").OrDiffers(experiments.Between(0, 75, "%"))
 	if !slices.Contains(s.Floors, s.Enough) || len(s.OtherDelAcks) == 0 {
 		delacks.Unless = judge.Say("the plan has no floor of %v, or one delay of ACKs", s.Enough)
@@ -286,7 +273,7 @@ func (s *study) ticks() (all []experiments.Claim) {
 		late := int(judge.Sum(g.Rows, timed))
 		c := law(fmt.Sprintf("tick-%v", g.Key), "RFC 6298 §2: RTO = SRTT + max(G, K·RTTVAR)",
 			judge.Say("a floor of %v on a clock and a tick of %v acts like a floor of %v or more", s.Fine, g.Key, g.Key))
-		c.Tag, c.Otherwise = experiments.Standard, "G does not count in the timeout"
+		c.Tag = experiments.Standard
 		c.Measured = judge.Said("shortest of %d queries with a timeout: %v", late, shortest.Round(10*time.Microsecond))
 		c.Expected = experiments.Whether(shortest >= g.Key, "at least %v", g.Key)
 		if late == 0 {
@@ -317,7 +304,6 @@ func (s *study) gvisor() experiments.Claim {
 	c.Expected = experiments.Whether(coarse < collapsed && least >= collapsed,
 		"less than half of one server's; at least half").OrDiffers(
 		experiments.Whether(coarse < collapsed || least >= collapsed, "one of the two"))
-	c.Otherwise = "it waits for something other than the floor"
 	if len(own) == 0 || len(fine) == 0 {
 		c.Unless = judge.Say("gVisor's own TCP does not run with floors of %v and %v", gvisorFloor, s.Enough)
 	}

@@ -177,7 +177,7 @@ func TestClaims(t *testing.T) {
 	rule := func(name string, class experiments.ClaimClass) Rule[int, row] {
 		return Rule[int, row]{
 			Claim: experiments.Claim{Name: name, Text: "the mean is small", Source: "a test", Tag: experiments.FromPrint,
-				Class: class, Otherwise: "it is not"},
+				Class: class},
 			Measure: func(p *int, rows []row) (experiments.Measure, experiments.Band) {
 				in := Student(Values(rows, func(r *row) float64 { return r.x }))
 				return experiments.MeasuredWithin(in, "ms"), experiments.AtMost(float64(*p), "ms")
@@ -194,7 +194,7 @@ func TestClaims(t *testing.T) {
 		}
 	}
 	most = 1
-	if c := Claims(rules, &most, rows, Seeds); c[0].Verdict != experiments.NotReproduced || c[0].Why != "it is not" ||
+	if c := Claims(rules, &most, rows, Seeds); c[0].Verdict != experiments.NotReproduced ||
 		c[1].Verdict != experiments.NotReproduced {
 		t.Errorf("%+v", c[:2])
 	}

@@ -129,8 +129,7 @@ func (s *study) null() experiments.Claim {
 			}
 			return most
 		}), "% of the rate, the greater of the two"),
-		Expected:  experiments.AtMost(null, "%").OrDiffers(experiments.AtMost(2*null, "%")),
-		Otherwise: "the retransmission arrives between two pulses",
+		Expected: experiments.AtMost(null, "%").OrDiffers(experiments.AtMost(2*null, "%")),
 	}
 	switch {
 	case s.Length < s.queued:
@@ -142,10 +141,9 @@ func (s *study) null() experiments.Claim {
 }
 
 // law returns a law after the paper.
-func law(name, text string, measured experiments.Measure, expected experiments.Band,
-	otherwise string) experiments.Claim {
+func law(name, text string, measured experiments.Measure, expected experiments.Band) experiments.Claim {
 	return experiments.Claim{Name: name, Class: experiments.Law, Source: paper, Tag: experiments.FromPrint, Text: text,
-		Basis: "the band of a null", Measured: measured, Expected: expected, Otherwise: otherwise}
+		Basis: "the band of a null", Measured: measured, Expected: expected}
 }
 
 func (s *study) nowhereElse() experiments.Claim {
@@ -160,8 +158,7 @@ func (s *study) nowhereElse() experiments.Claim {
 		text += ": " + strings.Join(odd, ", ")
 	}
 	c := law("nowhere-else", "there is no null where the floor predicts none", judge.Said("%s", text),
-		experiments.Whether(len(odd) == 0, "none where the model leaves %d %% or more", elsewhere),
-		"the flow's timeout is longer than its floor, or slow start is too slow between two pulses")
+		experiments.Whether(len(odd) == 0, "none where the model leaves %d %% or more", elsewhere))
 	c.Basis = ""
 	return c
 }
@@ -169,8 +166,7 @@ func (s *study) nowhereElse() experiments.Claim {
 func (s *study) moves() experiments.Claim {
 	at, half := s.left(s.Finer.Text, s.floor), s.left(s.Finer.Text, s.floor/2)
 	c := law("moves", judge.Say("a floor of %v has no null at %v and %v", s.fine, s.floor, s.floor/2),
-		judge.Known("%v and %v %% of the rate", at, half).Judging(min(at, half)), experiments.Above(null, "% at both"),
-		"something other than the floor makes the null")
+		judge.Known("%v and %v %% of the rate", at, half).Judging(min(at, half)), experiments.Above(null, "% at both"))
 	c.Published = published
 	return c
 }
@@ -178,8 +174,7 @@ func (s *study) moves() experiments.Claim {
 func (s *study) movesTo() experiments.Claim {
 	c := law("moves-to", judge.Say("a floor of %v has its null at %v, with pulses of at least the queued round trip of %v",
 		s.fine, s.fine, s.queued), experiments.Measured(math.NaN(), ""),
-		experiments.AtMost(null, "%").OrDiffers(experiments.AtMost(2*null, "%")),
-		"the retransmission arrives between two pulses")
+		experiments.AtMost(null, "%").OrDiffers(experiments.AtMost(2*null, "%")))
 	c.Published = "throughput ≈ 0 at minRTO"
 	if rows := in(s.of(s.Finer.Text), s.fine); len(rows) > 0 {
 		c.Measured = experiments.MeasuredWithin(mean(rows, share).Times(100), "% of the rate")
@@ -204,7 +199,7 @@ func (s *study) condition() experiments.Claim {
 		s.spared.Round(time.Millisecond)),
 		judge.Said("%% of the rate at %v and %v, by pulse: %s", s.floor, s.floor/2, text),
 		experiments.Whether(holds, "at both periods, below %d %% with the former pulses and %d %% or more with the latter",
-			null, null), "the window of the flow at the pulse decides too, not only the length of the pulse")
+			null, null))
 	c.Source, c.Tag = "computed: a shorter pulse leaves packets of the flight that cause duplicate ACKs",
 		experiments.Computed
 	if len(s.Others) == 0 {
@@ -222,7 +217,7 @@ func (s *study) noFloor() experiments.Claim {
 	}
 	c := law("no-floor", judge.Say("with nearly no floor there is no null from %v up", s.floor/2),
 		judge.Known("%v %% of the rate, least, at %v", least, at).Judging(least),
-		experiments.Above(null, "% at each period"), "the estimator makes the timeout as long as a period")
+		experiments.Above(null, "% at each period"))
 	c.Source, c.Tag = "definition of the attack", experiments.Computed
 	return c
 }
@@ -237,16 +232,14 @@ func (s *study) smear() experiments.Claim {
 	c := law("bsd-smear", "4.4BSD's nulls are smeared: the phase of the pulses relative to its ticks decides",
 		judge.Known("%v and %v %% of the rate at %v and %v; %v to %v %% by phase at %v", at, half, s.floor, s.floor/2, least,
 			most, s.floor),
-		experiments.Whether(at >= null && least < null, "no null in the mean of the phases at minRTO, but in some"),
-		"the ticks do not decide, or all phases drawn are alike")
+		experiments.Whether(at >= null && least < null, "no null in the mean of the phases at minRTO, but in some"))
 	c.Source, c.Tag, c.Basis = "definition of 4.4BSD's timers", experiments.Computed, ""
 	return c
 }
 
 func (s *study) flows() experiments.Claim {
 	c := law("flows", "flows with several round trips are shut out together", experiments.Measured(math.NaN(), ""),
-		experiments.AtMost(null, "%").OrDiffers(experiments.AtMost(2*null, "%")),
-		"flows with longer round trips have packets in flight after the pulse, and repair without a timeout")
+		experiments.AtMost(null, "%").OrDiffers(experiments.AtMost(2*null, "%")))
 	c.Source, c.Tag = "definition of the attack: the floor is the same for all flows", experiments.Computed
 	n := len(s.FlowTrips)
 	if n > 0 {
@@ -267,8 +260,7 @@ func (s *study) gvisor() experiments.Claim {
 	at, half := s.left(bare.String(), s.floor), s.left(bare.String(), s.floor/2)
 	c := law("gvisor", judge.Say("pulses each %v and each %v shut out gVisor's own TCP with a floor of %v, without RACK "+
 		"and probes", s.floor, s.floor/2, s.floor), judge.Known("%v and %v %% of the rate", at, half).Judging(max(at, half)),
-		experiments.AtMost(null, "%").OrDiffers(experiments.AtMost(2*null, "%")),
-		"a means other than the timer repairs the losses of a pulse")
+		experiments.AtMost(null, "%").OrDiffers(experiments.AtMost(2*null, "%")))
 	c.Published = published
 	if !slices.Contains(s.GVisorFloors, s.floor) {
 		c.Unless = judge.Say("gVisor's own TCP does not run with a floor of %v", s.floor)

@@ -81,10 +81,9 @@ func hiddenClaim(p *Plan, all []row) experiments.Claim {
 	caused := judge.Count(hidden, func(r *row) bool { return r.Retransmissions > 0 })
 	c := experiments.Claim{
 		Name: "hidden", Class: experiments.Law, Source: "definition of the timers", Tag: experiments.Computed,
-		Text:      "a rise of the round trip below the granularity, or the floor on the variation, makes no timer expire",
-		Measured:  judge.Said("%d of %d spikes caused retransmissions", caused, len(hidden)).Judging(float64(caused)),
-		Expected:  experiments.Exactly(0, "").Saying("none"),
-		Otherwise: "the timeout is not a granularity above the round trip",
+		Text:     "a rise of the round trip below the granularity, or the floor on the variation, makes no timer expire",
+		Measured: judge.Said("%d of %d spikes caused retransmissions", caused, len(hidden)).Judging(float64(caused)),
+		Expected: experiments.Exactly(0, "").Saying("none"),
 	}
 	if len(hidden) == 0 {
 		c.Unless = "the plan has no spike below a granularity or floor"
@@ -115,22 +114,19 @@ func tradeClaims(senders []sender) []experiments.Claim {
 			Measured: judge.Said("%v segments at %v, %v at %v", finest.spurious, finest.name, coarsest.spurious, coarsest.name),
 			Expected: experiments.Whether(more == 0 && coarsest.spurious.Value <= finest.spurious.Value/2,
 				"never more than at the next finer, except by chance; the coarsest at most half of the finest"),
-			Otherwise: "a coarse clock makes timeouts of its own",
 		},
 		{
 			Name: "price", Class: experiments.Law, Source: "definition of the timers", Tag: experiments.Computed,
-			Text:      "the coarser the timers, the longer the wait of a lost segment",
-			Measured:  judge.Said("%v ms at %v, %v ms at %v", finest.waits, finest.name, coarsest.waits, coarsest.name),
-			Expected:  experiments.Whether(sooner == 0, "more at each step"),
-			Otherwise: "the wait does not follow the granularity",
+			Text:     "the coarser the timers, the longer the wait of a lost segment",
+			Measured: judge.Said("%v ms at %v, %v ms at %v", finest.waits, finest.name, coarsest.waits, coarsest.name),
+			Expected: experiments.Whether(sooner == 0, "more at each step"),
 		},
 		{
 			Name: "trade-off", Class: experiments.Law, Tag: experiments.FromPrint, Basis: "set for this project",
-			Text:      "so granularity trades spurious retransmissions for waiting",
-			Source:    "shape, after Allman and Paxson 1999 (abstract) for the floor",
-			Measured:  experiments.Measured(correlation, "rank correlation"),
-			Expected:  experiments.AtMost(-0.8, "").OrDiffers(experiments.AtMost(-0.3, "")),
-			Otherwise: "neighbours are alike",
+			Text:     "so granularity trades spurious retransmissions for waiting",
+			Source:   "shape, after Allman and Paxson 1999 (abstract) for the floor",
+			Measured: experiments.Measured(correlation, "rank correlation"),
+			Expected: experiments.AtMost(-0.8, "").OrDiffers(experiments.AtMost(-0.3, "")),
 		},
 	}
 }
@@ -153,15 +149,10 @@ func responseClaims(hits []row) []experiments.Claim {
 		Measured: judge.Said("%s", regained(alone)),
 		Expected: experiments.Whether(float64(judge.Count(alone, isBack)) <= 0.05*float64(len(alone)), "back in at most "+
 			"5 %%"),
-		Otherwise: "the window grows back before it is measured",
 	}}
-	for _, r := range []struct{ name, response, source, otherwise string }{
-		{"undo-frto", frto, "RFC 5682 §2.1", "F-RTO uses only the ACKs after the first timeout: if the timer expires again " +
-			"before one arrives, RFC 5682 §2.1 leaves it to slow start. A spike of several timeouts is beyond it"},
-		{"undo-eifel", eifel, "RFC 3522 and RFC 4015",
-			"the ACK of the first bytes carries the timestamp of the retransmission"},
-		{"undo-dsack", dsack, "RFC 3708", "DSACKs arrive after the retransmissions, a round trip late: by then more " +
-			"spurious retransmissions have left, and a timeout in between begins again"},
+	for _, r := range []struct{ name, response, source string }{
+		{"undo-frto", frto, "RFC 5682 §2.1"}, {"undo-eifel", eifel, "RFC 3522 and RFC 4015"},
+		{"undo-dsack", dsack, "RFC 3708"},
 	} {
 		rows := with(r.response)
 		single := judge.Where(rows, func(r *row) bool { return r.Timeouts <= 1 })
@@ -173,7 +164,6 @@ func responseClaims(hits []row) []experiments.Claim {
 				len(single)),
 			Expected: experiments.Whether(float64(n)/float64(len(rows)) >= 0.95, "back in 95 %%").OrDiffers(
 				experiments.Whether(judge.Sum(rows, window) > judge.Sum(alone, window), "a greater window")),
-			Otherwise: r.otherwise,
 		})
 	}
 	if len(hits) == 0 {

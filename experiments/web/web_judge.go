@@ -130,7 +130,6 @@ func (j *judged) claims() []experiments.Claim {
 			Measured: of(before, func(cells []Cell) float64 { return 100 * late(cells) }, "%"),
 			Expected: experiments.Between(60, 80, "% at some length of bursts").OrDiffers(
 				experiments.AtLeast(40, "%")),
-			Otherwise: "no length of bursts loses as many tails",
 		},
 		{
 			Name: "loss-ratio", Class: experiments.OfOthers, Source: flach, Published: "5 times",
@@ -140,7 +139,6 @@ func (j *judged) claims() []experiments.Claim {
 			Look: experiments.Look{Read: experiments.ReadAbstract, Quote: "while connections with no loss complete close to " +
 				"the ideal latency of one round-trip time, TCP's timeout-driven recovery causes transfers with loss to take " +
 				"five times longer on average", Turns: "nothing that was tried"},
-			Otherwise: "sizes and round trips are assumed, and decide how long an answer takes without losses",
 		},
 		{
 			Name: "blind", Class: experiments.Check, Source: tlp, Published: blind.Quote, Look: blind,
@@ -151,8 +149,7 @@ func (j *judged) claims() []experiments.Claim {
 				}
 				return 100 * of(func(c *Cell) uint64 { return c.Blind }) / of(func(c *Cell) uint64 { return c.Episodes })
 			}, "% of the timeouts"),
-			Expected:  experiments.Printed(96, "%").OrDiffers(experiments.Above(50, "%")),
-			Otherwise: "ACKs of later segments come before the timeout",
+			Expected: experiments.Printed(96, "%").OrDiffers(experiments.Above(50, "%")),
 		},
 		{
 			Name: "probes-p99", Class: experiments.OfOthers, Source: tlp, Look: look(unprinted),
@@ -160,7 +157,6 @@ func (j *judged) claims() []experiments.Claim {
 			Published: "99th percentile of the response time -5, -10 and -10 % at three services",
 			Measured:  of(j.fitted, j.shorter(slowest), "%"),
 			Expected:  experiments.PrintedRange(5, 10, "% shorter").OrDiffers(experiments.Above(0, "%")),
-			Otherwise: "sizes and paths are assumed",
 		},
 		{
 			Name: "probes-mean", Class: experiments.OfOthers, Source: tlp, Look: look(unprinted),
@@ -168,7 +164,6 @@ func (j *judged) claims() []experiments.Claim {
 			Published: "mean response time -3, -5 and -7 % at three services",
 			Measured:  of(j.fitted, j.shorter(mean), "%"),
 			Expected:  experiments.PrintedRange(3, 7, "% shorter").OrDiffers(experiments.Above(0, "%")),
-			Otherwise: "sizes and paths are assumed",
 		},
 		{
 			Name: "probes-timeouts", Class: experiments.OfOthers, Source: tlp, Published: "timeouts -15 %",
@@ -177,7 +172,6 @@ func (j *judged) claims() []experiments.Claim {
 			Measured: of(j.fitted, j.shorter(allTimeouts), "%"),
 			Expected: experiments.Printed(avoided, "% fewer").OrDiffers(
 				experiments.Between(avoided/2.0, 2*avoided, "% fewer")),
-			Otherwise: "a burst ends before the probe, which then begins a recovery",
 		},
 	}
 	for i := range claims {
@@ -192,8 +186,7 @@ func (j *judged) claimOnOutages() experiments.Claim {
 		Name: "outages", Class: experiments.Law, Tag: experiments.FromPrint, Source: tlp + ", and " + flach,
 		Text: fmt.Sprintf("outages explain the published share of avoided timeouts: where bursts are so long that probes "+
 			"avoid %d %% of the timeouts, answers with losses still take %d times as long", avoided, longer),
-		Otherwise: "where outages leave so many timeouts, the answers that they hit take far longer",
-		Unless:    fmt.Sprintf("no burst of the plan has probes avoid as little as %d %% of the timeouts", avoided),
+		Unless: fmt.Sprintf("no burst of the plan has probes avoid as little as %d %% of the timeouts", avoided),
 	}
 	for _, g := range judge.Along(j.drawn, burst) {
 		fewer := j.shorter(allTimeouts)(g.Rows)

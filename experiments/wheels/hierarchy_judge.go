@@ -127,8 +127,7 @@ func hierarchyExact(cells []hierarchyCell) []experiments.Claim {
 			Text: "Scheme 6 visits a timer of j ticks ⌊(j-1)/M⌋+1 times",
 			Measured: judge.Said("%d of %v timers otherwise", miscounted, float64(judge.Sum(hashed, timers))).
 				Judging(float64(miscounted)),
-			Expected:  experiments.Exactly(0, "").Saying("none"),
-			Otherwise: "a rotation skips a timer, or visits it twice",
+			Expected: experiments.Exactly(0, "").Saying("none"),
 		},
 		{
 			Name: "migrations", Class: experiments.Law, Source: "Varghese & Lauck, §VI-B", Tag: experiments.FromSource,
@@ -139,8 +138,7 @@ func hierarchyExact(cells []hierarchyCell) []experiments.Claim {
 				most := judge.Most(g.Rows, func(r *hierarchyRun) float64 { return float64(r.Most) }).Most
 				return fmt.Sprintf("%d of %d levels", most, g.Key)
 			}), float64(judge.Sum(layered, timers))),
-			Expected:  experiments.Whether(many == 0 && judge.Sum(layered, timers) > 0, "m-1 at most"),
-			Otherwise: "a timer migrates to a coarser wheel, or within one",
+			Expected: experiments.Whether(many == 0 && judge.Sum(layered, timers) > 0, "m-1 at most"),
 		},
 	}
 }
@@ -152,8 +150,7 @@ func hierarchyOfExamples(examples []hierarchySum) (all []experiments.Claim) {
 			Name: fmt.Sprintf("exponential-%d", s.t), Class: experiments.Law, Source: "1/(1-exp(-M/T)), computed",
 			Text: fmt.Sprintf("exponential intervals of mean T = %d, M = %d", s.t, s.slots), Tag: experiments.Computed,
 			Basis: "1 %, and the rounding of intervals to ticks", Measured: experiments.Measured(s.looks, "visits per timer"),
-			Expected:  experiments.Within(law, float64(0.01*law)+0.005, ""),
-			Otherwise: "the intervals are not exponential, or are rounded otherwise",
+			Expected: experiments.Within(law, float64(0.01*law)+0.005, ""),
 		})
 	}
 	return all
@@ -185,7 +182,6 @@ func hierarchyLawSix(examples []hierarchySum, c6, fit float64) experiments.Claim
 	c.Measured = judge.Said("%s", text)
 	c.Expected = experiments.Whether(line && near, "T/M ± 10 %% at each example").OrDiffers(
 		experiments.Whether(line, "a line with slope 1 ± 1 %%, R² above 0.999"))
-	c.Otherwise = "visits are whole: T/M + ½ in the mean, and never less than one. The formula holds for T far above M"
 	return c
 }
 
@@ -199,14 +195,11 @@ func hierarchyOfCrossings(all []hierarchyCrossing) []experiments.Claim {
 	printed.Measured = judge.Said("%d of %d crossovers within, %v of the law in the mean", near(0), len(all), ofLaw)
 	printed.Expected = experiments.Whether(near(0) == len(all), "each within 15 %%").OrDiffers(
 		experiments.Whether(ofLaw > 0.5 && ofLaw < 1.5, "a mean within 50 %%"))
-	printed.Otherwise = "a timer is visited T/M + ½ times in the mean, and not T/M: whole visits round up. With few " +
-		"levels the half counts"
 	whole := experiments.Claim{
 		Name: "crossover-whole", Class: experiments.Law, Text: "the same with whole visits: T/M = m·c7/c6 - ½",
 		Source: "mean of ⌊(j-1)/M⌋+1, computed", Tag: experiments.Computed, Basis: printed.Basis,
-		Measured:  judge.Said("%d of %d crossovers within", near(0.5), len(all)),
-		Expected:  experiments.Whether(near(0.5) == len(all), "each within 15 %%"),
-		Otherwise: "c7 depends on T: on the share of timers on lower levels, and of those beyond the last",
+		Measured: judge.Said("%d of %d crossovers within", near(0.5), len(all)),
+		Expected: experiments.Whether(near(0.5) == len(all), "each within 15 %%"),
 	}
 	if len(all) == 0 {
 		printed.Unless = "no number of slots costs Scheme 6 more than a hierarchy, and another one less"

@@ -80,14 +80,14 @@ func interruptsJudge(_ *interruptsPlan, cells []interruptsCell) (*experiments.Ou
 			Text:     "Scheme 6 wakes the host ⌊(j-1)/M⌋+1 times for a timer of j ticks",
 			Source:   "whole visits; the paper's T/M is their limit for T far above M",
 			Measured: judge.Said("%d intervals otherwise", six).Judging(float64(six)),
-			Expected: none, Otherwise: "a slot without an expiring timer wakes the host",
+			Expected: none,
 		},
 		experiments.Claim{
 			Name: "seven", Class: experiments.Check, Source: "Varghese & Lauck, Appendix A", Tag: experiments.FromSource,
 			Text:      "Scheme 7 wakes the host at most m times for a timer within its wheels",
 			Published: "at most m",
 			Measured:  judge.Said("%d of %d runs with more", seven, judge.Count(alone, levels)).Judging(float64(seven)),
-			Expected:  experiments.Exactly(0, "").Saying("at most m"), Otherwise: "a timer migrates more than once from a level",
+			Expected:  experiments.Exactly(0, "").Saying("at most m"),
 		},
 		experiments.Claim{
 			Name: "beyond", Class: experiments.Law, Tag: experiments.Computed, Basis: "one list more",
@@ -95,26 +95,25 @@ func interruptsJudge(_ *interruptsPlan, cells []interruptsCell) (*experiments.Ou
 			Source: "this package keeps timers beyond the end in a list of their own, one more to migrate from; by default " +
 				"a hierarchy covers all time and has no end",
 			Measured: judge.Said("at most m+%d", beyond).Judging(float64(beyond)),
-			Expected: experiments.AtMost(1, "").Saying("at most m+1"), Otherwise: "timers migrate within the list",
+			Expected: experiments.AtMost(1, "").Saying("at most m+1"),
 		},
 		experiments.Claim{
 			Name: "together", Class: experiments.Law, Source: "definition of a busy slot", Tag: experiments.Computed,
 			Text:     judge.Say("%d timers of one tick cost no more interrupts than one", interruptsCompany),
 			Measured: judge.Said("%d of %d runs with more", more, len(together)).Judging(float64(more)),
-			Expected: none, Otherwise: "a slot wakes the host for each of its timers",
+			Expected: none,
 		},
 		experiments.Claim{
 			Name: "busy", Class: experiments.Law, Source: "timers at random over slots, computed", Tag: experiments.Computed,
 			Text:  "n timers wake a host with Scheme 6 on a share 1-(1-p)^n of the ticks, p = 1/M + 1/2T",
 			Basis: "set for this project", Measured: experiments.Measured(busy, "of the law, farthest from 1"),
-			Expected:  experiments.Within(1, 0.05, "").OrDiffers(experiments.Between(0.8, 1.25, "")),
-			Otherwise: "timers that expire empty a slot before they start again elsewhere",
+			Expected: experiments.Within(1, 0.05, "").OrDiffers(experiments.Between(0.8, 1.25, "")),
 		},
 		experiments.Claim{
 			Name: "counts", Class: experiments.Check, Source: "contract of package wheel", Tag: experiments.Computed,
 			Text:     "the facility counts as many wake-ups as the host has",
 			Measured: judge.Said("%d runs otherwise", miscounted).Judging(float64(miscounted)),
-			Expected: none, Otherwise: "NextWakeup and Advance disagree",
+			Expected: none,
 		},
 	)
 	out.Tables = append(out.Tables, interruptsTable(alone))

@@ -86,11 +86,9 @@ func locksJudge(p *locksPlan, cells []locksCell) (*experiments.Outcome, error) {
 	searched := locksHolding(p, cells, "scheme2-hold", "Scheme 2 holds the lock during its whole search", "steps",
 		"n+1 steps, exactly", func(s string) bool { return s == "scheme2" }, func(n int) int { return n + 1 })
 	searched.Published, searched.Source, searched.Tag = "others wait until it is released", paper, experiments.FromSource
-	searched.Otherwise = "the list is not searched"
 	constant := locksHolding(p, cells, "constant-hold", "Schemes 6 and 7 hold it for one step at any n", "step",
 		"one step for START and STOP, exactly", locksDirect, func(int) int { return 1 })
 	constant.Source, constant.Tag = "count of steps, after "+paper, experiments.Computed
-	constant.Otherwise = "START searches"
 
 	works, processors := locksWorks(cells), slices.Max(p.Processors)
 	all := judge.Where(works, func(w *locksWork) bool { return w.processors == processors })
@@ -102,20 +100,19 @@ func locksJudge(p *locksPlan, cells []locksCell) (*experiments.Outcome, error) {
 			shared = in
 		}
 	}
-	speedup := func(name, text, source string, tag experiments.Tag, in stat.Interval, band experiments.Band,
-		otherwise string) experiments.Claim {
+	speedup := func(name, text, source string, tag experiments.Tag, in stat.Interval,
+		band experiments.Band) experiments.Claim {
 		return experiments.Claim{Name: name, Class: experiments.Law, Source: source, Tag: tag,
 			Text: fmt.Sprintf(text, processors), Basis: "set for this project",
-			Measured: experiments.MeasuredWithin(in, "processors"), Expected: band, Otherwise: otherwise}
+			Measured: experiments.MeasuredWithin(in, "processors"), Expected: band}
 	}
 	out := &experiments.Outcome{}
 	out.Judge(searched, constant,
 		speedup("scheme2-speedup", "under one lock, %d processors with Scheme 2 do hardly more than one", paper,
-			experiments.FromSource, alone, experiments.Below(locksOneAtMost, ""),
-			"searches are short compared with the other work"),
+			experiments.FromSource, alone, experiments.Below(locksOneAtMost, "")),
 		speedup("sharded-speedup", "with a lock each, %d processors do nearly all of their work in Schemes 6 and 7",
 			"sharded wheels of this project; the paper speaks of locks for parts of one", experiments.Computed, shared,
-			experiments.Above(locksAllAtLeast*float64(processors), ""), "locks are held for longer than other work takes"),
+			experiments.Above(locksAllAtLeast*float64(processors), "")),
 		locksReal())
 	out.Tables = append(out.Tables, locksSpeedups(p, works), locksRecorded())
 	return out, nil
@@ -140,7 +137,6 @@ func locksReal() experiments.Claim {
 			buckets.ratio, buckets.lo, buckets.hi),
 		Expected: experiments.Whether(shards.lo > max(buckets.hi, 1), "more, and more than one processor, with their "+
 			"intervals"),
-		Otherwise: "the lines of buckets do not move between the caches of the processors",
 	}
 }
 

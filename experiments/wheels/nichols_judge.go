@@ -67,14 +67,12 @@ func nicholsJudge(p *nicholsPlan, cells []nicholsCell) (*experiments.Outcome, er
 				requested(up), set(up)),
 			Expected: experiments.Whether(near(nearest, 0.333, 0.483) && near(down, 0.496, 0.983) && near(up, 0.967, 0.492),
 				"each ± %v %%", 100*band),
-			Otherwise: "slots of this plan are not about 60 ticks wide, or the facility rounds otherwise",
 		},
 		experiments.Claim{
 			Name: "formulas", Class: experiments.Law, Source: "computed", Tag: experiments.Computed,
-			Text:      "the losses are (g-1)/(g+1), 1/3 and (g-1)/(2g-1) of the interval requested, for slots of g ticks",
-			Measured:  judge.Said("%d of %d widths and directions", lawful, len(none)),
-			Expected:  experiments.Whether(lawful == len(none), "for each width and direction, exactly"),
-			Otherwise: "the facility rounds otherwise",
+			Text:     "the losses are (g-1)/(g+1), 1/3 and (g-1)/(2g-1) of the interval requested, for slots of g ticks",
+			Measured: judge.Said("%d of %d widths and directions", lawful, len(none)),
+			Expected: experiments.Whether(lawful == len(none), "for each width and direction, exactly"),
 		},
 		experiments.Claim{
 			Name: "printed", Class: experiments.OfOthers, Source: paper, Tag: experiments.FromSource, Published: "50 %",
@@ -89,23 +87,19 @@ func nicholsJudge(p *nicholsPlan, cells []nicholsCell) (*experiments.Outcome, er
 			Expected: experiments.Whether(math.Abs(down.Boundary.OfSet-half) <= 0.01,
 				"50 ± 1 %% of the interval set, as in the example").OrDiffers(
 				experiments.Whether(math.Abs(down.Boundary.OfRequested-half) <= 0.01, "50 ± 1 %% of the one requested")),
-			Otherwise: "30 s are 50 % of the minute set and 33 % of the interval requested. As in the example, the bound is " +
-				"nearly 100 %; 50 % bounds the loss of the interval requested, rounded down",
 		},
 		experiments.Claim{
 			Name: "up-never-early", Class: experiments.Check, Source: rfc, Tag: experiments.Standard,
-			Text:      "rounded up, no timer expires early",
-			Measured:  judge.Said("%d early of %v", tooEarly, float64(timers)),
-			Expected:  experiments.Whether(tooEarly == 0, "none"),
-			Otherwise: "rounding up does not round up",
+			Text:     "rounded up, no timer expires early",
+			Measured: judge.Said("%d early of %v", tooEarly, float64(timers)),
+			Expected: experiments.Whether(tooEarly == 0, "none"),
 		},
 		experiments.Claim{
 			Name: "others-early", Class: experiments.Law, Source: rfc, Tag: experiments.Standard,
 			Text: "rounded to the nearest or down, timers expire early, which RFC 6298 forbids to retransmission " +
 				"timers",
-			Measured:  experiments.MeasuredText("%.0f %% and %.0f %% early", early(nearest), early(down)),
-			Expected:  experiments.Whether(early(nearest) > 0 && early(down) > 0, "some of each"),
-			Otherwise: "no interval needed rounding",
+			Measured: experiments.MeasuredText("%.0f %% and %.0f %% early", early(nearest), early(down)),
+			Expected: experiments.Whether(early(nearest) > 0 && early(down) > 0, "some of each"),
 		},
 		experiments.Claim{
 			Name: "one-migration", Class: experiments.Law, Source: paper, Tag: experiments.FromSource,
@@ -113,7 +107,6 @@ func nicholsJudge(p *nicholsPlan, cells []nicholsCell) (*experiments.Outcome, er
 			Published: "improved by one migration",
 			Measured:  experiments.MeasuredText("at most %.4f %%, %.3f of 1/M", 100*worst.Any.OfRequested, part(worst)),
 			Expected:  experiments.Whether(part(worst) > 0 && part(worst) < 1, "below 1/M"),
-			Otherwise: "a timer is rounded to the coarser of the two levels",
 		},
 	)
 	out.Tables = append(out.Tables, nicholsTable(cells))
