@@ -11,7 +11,7 @@ import (
 )
 
 // pages are the documents with written parts: what a study found, its figures and its tables.
-var pages = []string{"README.md", "docs/granularity.md"}
+var pages = []string{"README.md", "ARTIFACT.md", "docs/granularity.md"}
 
 // ownPage is the document that shows the figures and tables of a study, in place of its README.
 var ownPage = map[string]string{"granularity": "docs/granularity.md"}
@@ -21,13 +21,19 @@ var ownPage = map[string]string{"granularity": "docs/granularity.md"}
 //	<!-- written: granularity table steps -->
 //	…
 //	<!-- end -->
-var written = regexp.MustCompile(`(?s)(<!-- written: (\w+) (found|figure|table) ?([\w-]*) -->\n).*?(<!-- end -->)`)
+var written = regexp.MustCompile(`(?s)(<!-- written: (\w+) (found|figure|table|digests) ?([\w-]*) -->\n).*?(<!-- end -->)`)
 
 // fill writes the parts of a page that are of studies in the report.
 func (r *Report) fill(page, text string) (string, error) {
 	var wrong error
 	text = written.ReplaceAllStringFunc(text, func(part string) string {
 		m := written.FindStringSubmatch(part)
+		if m[3] == "digests" {
+			if len(r.Studies) > 1 {
+				return m[1] + r.digests() + m[5]
+			}
+			return part
+		}
 		s := r.study(m[2])
 		if s == nil {
 			return part
@@ -39,6 +45,19 @@ func (r *Report) fill(page, text string) (string, error) {
 		return m[1] + body + m[5]
 	})
 	return text, wrong
+}
+
+// digests returns what each study found, its command, its cost, and the digest of its results.
+func (r *Report) digests() string {
+	var b strings.Builder
+	b.WriteString("| claim | command | minutes | digest |\n|---|---|---:|---|\n")
+	for i := range r.Studies {
+		s := &r.Studies[i]
+		row := []string{firstSentence(s.Found()), "`tcpwheel experiment run " + s.Job.Study.Name + "`",
+			fmt.Sprintf("%.1f", s.Job.Cost()/60), "`" + s.Job.Digest(s.Results)[:12] + "`"}
+		fmt.Fprintf(&b, "| %s |\n", inRow(row))
+	}
+	return b.String()
 }
 
 // part returns a part of a page.
