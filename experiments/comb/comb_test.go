@@ -11,7 +11,7 @@ import (
 
 // small is a plan for about a second of work.
 func small() *Plan {
-	return &Plan{FirstSeed: 1,
+	return &Plan{
 		Connections: 1000, RTT: 10 * time.Millisecond, Outage: 500 * time.Millisecond, Rate: 100_000_000, Queue: 100,
 		Watch: 10 * time.Second,
 		BSD:   testbed.MustTimers("bsd"),

@@ -21,7 +21,8 @@ var ownPage = map[string]string{"granularity": "docs/granularity.md"}
 //	<!-- written: granularity table steps -->
 //	…
 //	<!-- end -->
-var written = regexp.MustCompile(`(?s)(<!-- written: (\w+) (found|figure|table|digests) ?([\w-]*) -->\n).*?(<!-- end -->)`)
+var written = regexp.MustCompile(
+	`(?s)(<!-- written: (\w+) (found|figure|table|digests) ?([\w-]*) -->\n).*?(<!-- end -->)`)
 
 // fill writes the parts of a page that are of studies in the report.
 func (r *Report) fill(page, text string) (string, error) {
