@@ -34,7 +34,7 @@ func TestSlowStartsEndedByDelayAreCounted(t *testing.T) {
 		if counters.TCPHystartDelayDetect != test.want {
 			t.Errorf("%s, round trips that grow: %v: counted %d, want %d", test.control, test.grows, counters.TCPHystartDelayDetect, test.want)
 		}
-		if got, want := counters.TCPHystartDelayCwnd, test.want*uint64(c.Cwnd()/c.mss); got != want {
+		if got, want := counters.TCPHystartDelayCwnd, test.want*uint64(c.Cwnd()/c.snd.mss); got != want {
 			t.Errorf("%s, round trips that grow: %v: a window of %d segments, want %d", test.control, test.grows, got, want)
 		}
 	}

@@ -6,159 +6,158 @@ import (
 )
 
 // scheduleProbe starts or stops the timer of the loss probe: RFC 8985 §7.2.
-func (*ownTimers) scheduleProbe(c *Conn, now wheel.Time, o *Output) {
-	r := &c.rec
-	r.probeDue = false
-	p := &c.cfg.Policy
+func (*ownTimers) scheduleProbe(snd *sender, now wheel.Time, o *Output) {
+	snd.tlp.due = false
+	p := &snd.cfg.Policy
 	// RFC 8985 §4 requires SACK. RFC 8985 §7.2 allows a probe only outside recovery, with nothing
 	// SACKed and something in flight.
-	if !p.TLP || !c.rcv.sackOn || c.caState >= CARecovery || c.fl.sent.Sacked().Segments > 0 || c.fl.sent.Len() == 0 || !r.tlp.MayProbe() {
-		c.timers.stop(o, tcptimers.TLP)
+	if !p.TLP || !snd.rcv.sackOn || snd.ep.kind >= CARecovery || snd.fl.sent.Sacked().Segments > 0 || snd.fl.sent.Len() == 0 || !snd.tlp.MayProbe() {
+		snd.timers.stop(o, tcptimers.TLP)
 		return
 	}
-	rtoAt := c.timer().expiry(c, now)
-	srtt := c.est.SRTT()
+	rtoAt := snd.timer().expiry(snd, now)
+	srtt := snd.rtt.est.SRTT()
 	var in ptoInput
-	in.SRTT, in.HasSRTT, in.Flight = srtt, srtt > 0, uint32(c.fl.sent.Len())
+	in.SRTT, in.HasSRTT, in.Flight = srtt, srtt > 0, uint32(snd.fl.sent.Len())
 	in.MaxAckDelay, in.Slack, in.RTOExpiry = p.MaxAckDelay, p.ProbeSlack, rtoAt
 	if p.AckEvidence {
 		// DEVIATION RFC 8985 §7.2, SHOULD: several small segments that fit into one full segment
 		// count as one. RFC 5681 §4.2 has peers acknowledge "at least every second full-sized
 		// segment", and many delay the ACK of two small ones.
-		if c.fl.sent.Outstanding().Bytes <= c.mss {
+		if snd.fl.sent.Outstanding().Bytes <= snd.mss {
 			in.Flight = 1
 		}
-		in.LastSent, in.RTTVar = c.fl.sent.seg(c.fl.sent.Back()).Sent, c.est.RTTVar()
+		in.LastSent, in.RTTVar = snd.fl.sent.seg(snd.fl.sent.Back()).Sent, snd.rtt.est.RTTVar()
 		switch {
-		case !r.tlp.MayBeEarly():
+		case !snd.tlp.MayBeEarly():
 		case in.Flight == 1:
-			in.Prompt = c.fl.delAckEvidence.PromptAlone(in.LastSent, srtt)
+			in.Prompt = snd.fl.delAckEvidence.PromptAlone(in.LastSent, srtt)
 		default:
-			in.Prompt = c.fl.delAckEvidence.Prompt(in.LastSent, srtt)
+			in.Prompt = snd.fl.delAckEvidence.Prompt(in.LastSent, srtt)
 		}
 	}
 	pto, early := probeTimeout(now, &in)
-	c.fl.probeEarly = early
+	snd.fl.probeEarly = early
 	at := rtoAt // already rounded to a tick
 	if now.Add(pto) < rtoAt {
 		at = p.Deadline(now, pto)
 	}
-	if c.timers.runs(tcptimers.TLP) && c.fl.probeAt == at {
+	if snd.timers.runs(tcptimers.TLP) && snd.fl.probeAt == at {
 		return
 	}
-	c.fl.probeAt = at
-	c.timers.start(o, tcptimers.TLP, at)
+	snd.fl.probeAt = at
+	snd.timers.start(o, tcptimers.TLP, at)
 }
 
 // noteDelAckEvidence updates the evidence of delayed ACKs with an ACK.
-func (c *Conn) noteDelAckEvidence(now wheel.Time, in *Inbound, a *ackFacts) {
-	if !c.cfg.Policy.AckEvidence || c.fl == &atRest || a.acked == 0 && !a.duplicate {
+func (snd *sender) noteDelAckEvidence(now wheel.Time, in *Inbound, a *ackFacts) {
+	if !snd.cfg.Policy.AckEvidence || snd.fl == &atRest || a.acked == 0 && !a.duplicate {
 		return
 	}
-	p := &c.fl.delAckEvidence
-	if c.fl.sent.Len() == 0 || c.caState != CAOpen || in.Len > 0 || in.Header.Flags.HasAny(SYN|FIN) || a.ece || a.dsack || a.sacked > 0 ||
-		!a.hasRTT || a.ackedRexmit || a.acked != a.segmentBytes || c.fl.sent.Sacked().Segments > 0 {
+	p := &snd.fl.delAckEvidence
+	if snd.fl.sent.Len() == 0 || snd.ep.kind != CAOpen || in.Len > 0 || in.Header.Flags.HasAny(SYN|FIN) || a.ece || a.dsack || a.sacked > 0 ||
+		!a.hasRTT || a.ackedRexmit || a.acked != a.segmentBytes || snd.fl.sent.Sacked().Segments > 0 {
 		p.Reset()
 		return
 	}
-	p.Acked(now, evidenceAck{Segments: a.segments, Sent: a.lastSent, RTT: a.rtt, SRTT: c.est.SRTT()})
+	p.Acked(now, evidenceAck{Segments: a.segments, Sent: a.lastSent, RTT: a.rtt, SRTT: snd.rtt.est.SRTT()})
 }
 
 // expireProbe sends the loss probe: a new data segment, or else a retransmission of the last
 // segment (RFC 8985 §7.3). It reports whether it did.
-func (c *Conn) expireProbe(now wheel.Time, o *Output) bool {
-	r := &c.rec
-	if c.fl.sent.Len() == 0 || c.caState >= CARecovery || !c.timer().mayProbe(c) {
+func (snd *sender) expireProbe(now wheel.Time, o *Output) bool {
+	if snd.fl.sent.Len() == 0 || snd.ep.kind >= CARecovery || !snd.timer().mayProbe(snd) {
 		return false
 	}
 	retrans := false
-	if _, sent := c.sendOne(now, true, o); !sent {
-		id := c.fl.sent.Back()
-		if c.fl.sent.seg(id).Sacked() {
+	if _, sent := snd.sendOne(now, true, o); !sent {
+		id := snd.fl.sent.Back()
+		if snd.fl.sent.seg(id).Sacked() {
 			return false
 		}
 		retrans = true
-		c.retransmit(now, id, o)
+		snd.retransmit(now, id, o)
 	}
 	o.Counters.TCPLossProbes++
-	r.tlp.Probed(c.sndNxt, retrans, c.fl.probeEarly)
-	c.fl.probedAt = now
-	r.probeDue = false
-	c.timer().restart(c, now, o)
+	snd.tlp.Probed(snd.nxt, retrans, snd.fl.probeEarly)
+	snd.fl.probedAt = now
+	snd.tlp.due = false
+	snd.timer().restart(snd, now, o)
 	return true
 }
 
 // startPersist starts the window probe timer: RFC 9293 §3.8.6.1.
-func (c *Conn) startPersist(now wheel.Time, o *Output) {
-	if c.timers.runs(tcptimers.Persist) && !c.persistIsCork {
+func (snd *sender) startPersist(now wheel.Time, o *Output) {
+	if snd.timers.runs(tcptimers.Persist) && !snd.persist.isCork {
 		return
 	}
-	c.persistIsCork = false
-	if c.windowProbes == 0 {
-		c.needRare().closedAt = now
+	snd.persist.isCork = false
+	if snd.persist.probes == 0 {
+		snd.needPast().closedAt = now
 	}
-	rto := c.est.RTO()
-	if n := c.est.Backoffs(); n > 0 {
+	rto := snd.rtt.est.RTO()
+	if n := snd.rtt.est.Backoffs(); n > 0 {
 		// The interval has its own backoff, so undo the RTO's. The RTO ceiling may have cut off
 		// some of it.
-		rto = max(rto>>min(n, 10), c.est.SRTT()+4*c.est.RTTVar())
+		rto = max(rto>>min(n, 10), snd.rtt.est.SRTT()+4*snd.rtt.est.RTTVar())
 	}
-	c.timers.start(o, tcptimers.Persist, c.cfg.Policy.Deadline(now, c.cfg.Policy.PersistInterval(rto, int(c.windowProbes))))
+	snd.timers.start(o, tcptimers.Persist, snd.cfg.Policy.Deadline(now, snd.cfg.Policy.PersistInterval(rto, int(snd.persist.probes))))
 }
 
 // startCorkTimer bounds the wait of a small segment.
-func (c *Conn) startCorkTimer(now wheel.Time, o *Output) {
-	if !c.timers.runs(tcptimers.Persist) || !c.persistIsCork {
-		c.persistIsCork = true
-		c.timers.start(o, tcptimers.Persist, c.cfg.Policy.Deadline(now, corkWait))
+func (snd *sender) startCorkTimer(now wheel.Time, o *Output) {
+	if !snd.timers.runs(tcptimers.Persist) || !snd.persist.isCork {
+		snd.persist.isCork = true
+		snd.timers.start(o, tcptimers.Persist, snd.cfg.Policy.Deadline(now, corkWait))
 	}
 }
 
-// expirePersist probes a closed window, or ends the wait for a full segment.
-func (c *Conn) expirePersist(now wheel.Time, o *Output) {
-	if c.allSent() || c.state < StateEstablished || c.state == StateTimeWait {
-		return
+// expirePersist probes a closed window, or ends the wait for a full segment. It reports whether the
+// connection must end.
+func (snd *sender) expirePersist(now wheel.Time, o *Output) (over bool) {
+	if snd.allSent() || !snd.established() {
+		return false
 	}
-	if c.snd.Usable(c.sndUna, c.sndNxt) > 0 {
-		c.corkExpired = true
-		if c.snd.Wnd < c.mss {
-			c.snd.overridden()
-			c.updateMSS()
+	if snd.wnd.Usable(snd.una, snd.nxt) > 0 {
+		snd.writes.waited = true
+		if snd.wnd.Wnd < snd.mss {
+			snd.wnd.overridden()
+			snd.updateMSS()
 		}
-		return // output sends it
+		return false // output sends it
 	}
-	if c.fl.sent.Len() > 0 {
-		return
+	if snd.fl.sent.Len() > 0 {
+		return false
 	}
 	// RFC 9293 §3.8.6.1 (MUST-37): "As long as the receiving TCP peer continues to send
 	// acknowledgments in response to the probe segments, the sending TCP peer MUST allow the
 	// connection to stay open." After the application has closed, R2 applies (RFC 9293 §3.8.6.1).
-	if c.unanswered > 0 && c.r2Over(now, c.lastRecv, int(c.unanswered)) ||
-		c.readClosed && c.windowProbes > 0 && c.r2Over(now, c.rare.closedAt, int(c.windowProbes)) {
-		c.timedOut(now, o)
-		return
+	if snd.persist.unanswered > 0 && snd.r2Over(now, snd.rcv.lastRecv, int(snd.persist.unanswered)) ||
+		snd.rcv.closed && snd.persist.probes > 0 && snd.r2Over(now, snd.past.closedAt, int(snd.persist.probes)) {
+		return true
 	}
-	if c.needRare().closedAt == 0 {
-		c.rare.closedAt = now // the window closed while a small segment waited
+	if p := snd.needPast(); p.closedAt == 0 {
+		p.closedAt = now // the window closed while a small segment waited
 	}
-	c.unanswered += min(1, 255-c.unanswered)
-	c.windowProbes += min(1, 255-c.windowProbes)
+	snd.persist.unanswered += min(1, 255-snd.persist.unanswered)
+	snd.persist.probes += min(1, 255-snd.persist.probes)
 	o.Counters.TCPWinProbe++
-	if c.cfg.Policy.EmptyProbes {
-		c.sendAckFrom(now, c.sndUna-1, o)
-		c.startPersist(now, o)
-		return
+	if snd.cfg.Policy.EmptyProbes {
+		snd.sendAckFrom(now, snd.una-1, o)
+		snd.startPersist(now, o)
+		return false
 	}
-	c.windowProbeOut = true
+	snd.persist.byteOut = true
 	o.Counters.OutSegs++
 	// RFC 9293 §3.8.6.1 (MUST-36): "regularly transmit at least one octet of new data (if
 	// available)". The byte is not in flight; it counts as sent only if it is acknowledged.
 	flags := Flags(0)
-	n := min(c.queued(), 1)
+	n := min(snd.queued(), 1)
 	if n == 0 {
 		flags = FIN
 	}
-	out := c.appendSegment(now, c.sndNxt, flags, o)
-	out.Offset, out.Len = c.acked+uint64(c.sndNxt.Sub(c.dataUna())), n
-	c.startPersist(now, o)
+	out := snd.appendSegment(now, snd.nxt, flags, o)
+	out.Offset, out.Len = snd.stats.acked+uint64(snd.nxt.Sub(snd.dataUna())), n
+	snd.startPersist(now, o)
+	return false
 }

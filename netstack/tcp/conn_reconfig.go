@@ -16,14 +16,14 @@ func (c *Conn) CanReconfigure(cfg *Config) error {
 		return nil
 	case !c.state.synchronized():
 		// The controller is created when the handshake ends.
-		if same := *cfg; same.likeWithControl(c.cfg) {
+		if same := *cfg; same.likeWithControl(c.snd.cfg) {
 			return nil
 		}
 		return fmt.Errorf("tcp: configuration of a connection in %v, want it to be before or after the handshake", c.state)
-	case cfg.TimestampTick != c.cfg.TimestampTick:
-		return fmt.Errorf("tcp: timestamp tick %v, want %v, which the peer was told", cfg.TimestampTick, c.cfg.TimestampTick)
-	case cfg.Policy.RACK != c.cfg.Policy.RACK:
-		return fmt.Errorf("tcp: RACK %v, want %v, as when the connection was opened", cfg.Policy.RACK, c.cfg.Policy.RACK)
+	case cfg.TimestampTick != c.snd.cfg.TimestampTick:
+		return fmt.Errorf("tcp: timestamp tick %v, want %v, which the peer was told", cfg.TimestampTick, c.snd.cfg.TimestampTick)
+	case cfg.Policy.RACK != c.snd.cfg.Policy.RACK:
+		return fmt.Errorf("tcp: RACK %v, want %v, as when the connection was opened", cfg.Policy.RACK, c.snd.cfg.Policy.RACK)
 	}
 	return nil
 }
@@ -47,65 +47,68 @@ func (c *Conn) Reconfigure(now wheel.Time, cfg *Config, o *Output) {
 	if err := c.CanReconfigure(cfg); err != nil {
 		panic("BUG: " + err.Error())
 	}
-	was := c.cfg
+	was := c.snd.cfg
 	if was == cfg {
 		return
 	}
-	opts := *c.opts
-	c.cfg, c.opts, c.rexmit = cfg, &opts, rexmitTimerOf(&cfg.Policy)
+	opts := &cfg.Socket
+	if c.opened() {
+		kept := *c.snd.opts
+		opts = &kept
+	}
+	c.snd.cfg, c.snd.opts, c.snd.rexmit = cfg, opts, rexmitTimerOf(&cfg.Policy)
 	if !c.opened() {
-		c.opts = &cfg.Socket
 		return
 	}
 	if c.state == StateClosed || c.state == StateTimeWait {
 		return
 	}
 	if !cfg.ECN {
-		c.ecn.Disable()
+		c.snd.ecn.Disable()
 	}
-	c.changeControl(was)
-	c.changeTimers(now, was, o)
+	c.snd.changeControl(was)
+	c.snd.changeTimers(now, was, o)
 	if was.Pacing && !cfg.Pacing {
-		c.timers.stop(o, tcptimers.Pacing)
+		c.snd.timers.stop(o, tcptimers.Pacing)
 	}
 	c.output(now, o)
 }
 
 // changeControl replaces the congestion controller if its configuration has changed since was.
-func (c *Conn) changeControl(was *Config) {
-	if c.cc == nil || c.cfg.Control == was.Control && c.cfg.Congestion == was.Congestion && c.cfg.Pacing == was.Pacing {
+func (snd *sender) changeControl(was *Config) {
+	if snd.cc == nil || snd.cfg.Control == was.Control && snd.cfg.Congestion == was.Congestion && snd.cfg.Pacing == was.Pacing {
 		return
 	}
-	cfg := c.cfg.Congestion
-	cfg.MSS, cfg.SYNLost, cfg.Paced = c.mss, c.synLost, c.cfg.Pacing
-	cc, err := congestion.Replace(c.cc, c.cfg.Control, cfg)
+	cfg := snd.cfg.Congestion
+	cfg.MSS, cfg.SYNLost, cfg.Paced = snd.mss, snd.rtt.synLost, snd.cfg.Pacing
+	cc, err := congestion.Replace(snd.cc, snd.cfg.Control, cfg)
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}
-	c.cc = cc
+	snd.cc = cc
 }
 
 // changeTimers makes the timers follow the new policy.
-func (c *Conn) changeTimers(now wheel.Time, was *Config, o *Output) {
-	p, old := &c.cfg.Policy, &was.Policy
+func (snd *sender) changeTimers(now wheel.Time, was *Config, o *Output) {
+	p, old := &snd.cfg.Policy, &was.Policy
 	if *p == *old {
 		return
 	}
 	if p.Estimator != old.Estimator || p.Bounds != old.Bounds || p.RTTTick != old.RTTTick || p.VarMin != old.VarMin {
-		srtt := c.est.SRTT()
-		c.est = p.NewEstimator()
-		if srtt > 0 || !c.synLost { // the handshake gave a sample, perhaps of 0
-			c.est.Sample(tcptimers.Sample{RTT: max(srtt, 1), Round: true, Expected: 1})
+		srtt := snd.rtt.est.SRTT()
+		snd.rtt.est = p.NewEstimator()
+		if srtt > 0 || !snd.rtt.synLost { // the handshake gave a sample, perhaps of 0
+			snd.rtt.est.Sample(tcptimers.Sample{RTT: max(srtt, 1), Round: true, Expected: 1})
 		}
 	}
-	c.timed = c.timed && p.OneSample
+	snd.rtt.timed = snd.rtt.timed && p.OneSample
 	if !p.TLP {
-		c.timers.stop(o, tcptimers.TLP)
+		snd.timers.stop(o, tcptimers.TLP)
 	}
-	c.timers.stop(o, tcptimers.Rexmit)
-	c.timers.stopSegments(o, &c.fl.sent)
-	if c.fl.sent.Len() > 0 {
-		c.timer().rebase(c, now, now, o)
+	snd.timers.stop(o, tcptimers.Rexmit)
+	snd.timers.stopSegments(o, &snd.fl.sent)
+	if snd.fl.sent.Len() > 0 {
+		snd.timer().rebase(snd, now, now, o)
 	}
 }
 
@@ -118,7 +121,7 @@ func (c *Conn) SetRecvBuffer(now wheel.Time, n uint32, o *Output) {
 		return
 	}
 	c.rcv.win.Resize(n)
-	c.rcv.fixed = true
+	c.rcv.win.fixed = true
 	c.updateWindow(now, o)
 }
 

@@ -18,7 +18,7 @@ type recovery struct {
 
 	tlp        tlpState
 	frtoCredit uint8 // new segments that F-RTO still allows
-	tooBig     bool  // rareState.tooBigEnd is valid and not yet acknowledged
+	tooBig     bool  // past.tooBigEnd is valid and not yet acknowledged
 	undoable   bool
 	rtoEpisode bool // the episode began with a timeout
 	spurious   bool // the next RTT sample belongs to data sent after a spurious timeout
@@ -32,190 +32,186 @@ type recovery struct {
 
 // respond processes the loss and congestion signals of an ACK: RFC 5681 §3.2, RFC 6675 §5,
 // RFC 6582 §3.2, RFC 8985 §6.2.
-func (c *Conn) respond(now wheel.Time, h *Header, a *ackFacts, o *Output) {
+func (snd *sender) respond(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	advanced := a.acked > 0
 	grown := a.delivered
-	if !c.rcv.sackOn && advanced {
+	if !snd.rcv.sackOn && advanced {
 		// As in Linux (tcp_remove_reno_sacks), the segments of duplicate ACKs have been delivered
 		// before, but one has filled the hole.
-		grown = max(a.acked-min(a.acked, c.rec.dup.N()*c.mss), min(a.acked, c.mss))
+		grown = max(a.acked-min(a.acked, snd.dup.N()*snd.mss), min(a.acked, snd.mss))
 	}
-	c.updateCounts(a)
-	c.applyFeedback(now, h, a, o)
+	snd.updateCounts(a)
+	snd.applyFeedback(now, h, a, o)
 
 	leaving := false
-	growing := c.caState != CARecovery && c.caState != CACWR
-	reno := c.cfg.Reno && !c.rcv.sackOn && c.caState == CARecovery
-	if advanced && c.caState >= CACWR && (c.sndUna.AtOrAfter(c.rec.recover) || reno) {
+	growing := snd.ep.kind != CARecovery && snd.ep.kind != CACWR
+	reno := snd.cfg.Reno && !snd.rcv.sackOn && snd.ep.kind == CARecovery
+	if advanced && snd.ep.kind >= CACWR && (snd.una.AtOrAfter(snd.ep.recover) || reno) {
 		if reno {
-			c.rec.dup.Forget()
+			snd.dup.Forget()
 		}
-		leaving = c.caState >= CARecovery
-		growing = c.caState == CALoss
-		c.leaveRecovery(now, o)
+		leaving = snd.ep.kind >= CARecovery
+		growing = snd.ep.kind == CALoss
+		snd.leaveRecovery(now, o)
 	}
-	if c.resendOnly() {
-		c.observeResent(a)
+	if snd.resendOnly() {
+		snd.observeResent(a)
 	} else {
-		c.losses().onAck(c, now, leaving, a, o)
-		if c.cfg.VegasCheck {
-			c.checkVegas(now, a, o)
+		snd.losses().onAck(snd, now, leaving, a, o)
+		if snd.cfg.VegasCheck {
+			snd.checkVegas(now, a, o)
 		}
 	}
-	if advanced && growing && c.caState != CARecovery {
-		c.growWindow(now, a, grown, o)
+	if advanced && growing && snd.ep.kind != CARecovery {
+		snd.growWindow(now, a, grown, o)
 	}
-	if c.reducing() {
+	if snd.reducing() {
 		delivered := a.delivered
-		if !c.rcv.sackOn && (advanced || a.duplicate) {
-			delivered = c.fl.prr.DeliveredWithoutSACK(a.acked)
+		if !snd.rcv.sackOn && (advanced || a.duplicate) {
+			delivered = snd.fl.prr.DeliveredWithoutSACK(a.acked)
 		}
-		c.fl.sndcnt = c.fl.prr.OnAck(delivered, c.pipe(), advanced, a.lost)
+		snd.fl.sndcnt = snd.fl.prr.OnAck(delivered, snd.pipe(), advanced, a.lost)
 	}
-	amiss := c.fl.sent.Sacked().Segments > 0 || c.rec.dup.N() > 0
+	amiss := snd.fl.sent.Sacked().Segments > 0 || snd.dup.N() > 0
 	switch {
-	case c.caState == CAOpen && amiss:
-		c.caState = CADisorder
-	case c.caState == CADisorder && !amiss:
-		c.caState = CAOpen
+	case snd.ep.kind == CAOpen && amiss:
+		snd.ep.kind = CADisorder
+	case snd.ep.kind == CADisorder && !amiss:
+		snd.ep.kind = CAOpen
 	}
 }
 
 // updateCounts updates the duplicate ACK count and other counts before respond evaluates the ACK.
-func (c *Conn) updateCounts(a *ackFacts) {
-	r := &c.rec
+func (snd *sender) updateCounts(a *ackFacts) {
 	if a.acked > 0 || a.sacked > 0 {
-		r.probeDue = true // or cancelled: no probe while something is SACKed
+		snd.tlp.due = true // or cancelled: no probe while something is SACKed
 	}
 	if a.acked > 0 {
-		r.tooBig = r.tooBig && c.sndUna.Before(c.rare.tooBigEnd)
-		r.undoable = r.undoable && !c.sndUna.After(r.recover.Add(1<<30)) // sequence numbers wrap
-		r.dup.Advanced(c.sndUna)
-		if c.rcv.sackOn || c.caState != CARecovery {
-			r.dup.Reset()
+		snd.ep.tooBig = snd.ep.tooBig && snd.una.Before(snd.past.tooBigEnd)
+		snd.ep.undoable = snd.ep.undoable && !snd.una.After(snd.ep.recover.Add(1<<30)) // sequence numbers wrap
+		snd.dup.Advanced(snd.una)
+		if snd.rcv.sackOn || snd.ep.kind != CARecovery {
+			snd.dup.Reset()
 		} else {
-			r.dup.Repaired((a.acked - 1) / c.mss)
+			snd.dup.Repaired((a.acked - 1) / snd.mss)
 		}
-		c.fl.l6675.SMSS = c.mss
+		snd.fl.l6675.SMSS = snd.mss
 	}
-	if a.duplicate && (!c.rcv.sackOn || a.sacked > 0) {
-		r.dup.Count()
+	if a.duplicate && (!snd.rcv.sackOn || a.sacked > 0) {
+		snd.dup.Count()
 	}
 }
 
 // applyFeedback applies what an ACK says about earlier actions: the loss probe in flight,
 // congestion marks, and retransmissions that were spurious.
-func (c *Conn) applyFeedback(now wheel.Time, h *Header, a *ackFacts, o *Output) {
-	r := &c.rec
-	if r.tlp.inFlight {
-		c.ackLossProbe(now, h, a, o)
+func (snd *sender) applyFeedback(now wheel.Time, h *Header, a *ackFacts, o *Output) {
+	if snd.tlp.inFlight {
+		snd.ackLossProbe(now, h, a, o)
 	}
-	if a.ece && (c.caState == CAOpen || c.caState == CADisorder) && c.ecn.OnECE(c.sndUna, c.sndNxt) {
-		c.enterCWR(now, a, o, congestion.ECN)
+	if a.ece && (snd.ep.kind == CAOpen || snd.ep.kind == CADisorder) && snd.ecn.OnECE(snd.una, snd.nxt) {
+		snd.enterCWR(now, a, o, congestion.ECN)
 	}
 	if a.dsack {
-		c.undoByDSACK(now, h, a, o)
+		snd.undoByDSACK(now, h, a, o)
 	}
 	// DEVIATION RFC 3522 §3.2 (5): the RFC skips an ACK with a DSACK, and a first ACK that covers
 	// all outstanding data. In both cases all ACKs of the flight may have been lost, and the
 	// retransmission drew this one. But then the data did arrive, and a DSACK would undo the
 	// reduction too. Linux does not check either (tcp_packet_delayed).
-	if a.acked > 0 && r.undoable && c.rcv.tsOn {
+	if a.acked > 0 && snd.ep.undoable && snd.rcv.tsOn {
 		echo := h.Options.TSEcr
 		if !h.Options.HasTimestamps {
-			echo = c.timestamp(now) // a middlebox stripped it: no evidence for the original
+			echo = snd.timestamp(now) // a middlebox stripped it: no evidence for the original
 		}
-		if r.eifel.OnAck(echo) == congestion.Spurious {
-			c.undo(now, a, a.acked, o)
+		if snd.past.eifel.OnAck(echo) == congestion.Spurious {
+			snd.undo(now, a, a.acked, o)
 		}
 	}
-	if c.fl.frto.Active() && (a.acked > 0 || a.duplicate) {
-		c.stepFRTO(now, h, a, o)
+	if snd.fl.frto.Active() && (a.acked > 0 || a.duplicate) {
+		snd.stepFRTO(now, h, a, o)
 	}
 }
 
 // pipe returns how many bytes are estimated to be in the network. Without SACK, each duplicate ACK
 // counts as one delivered segment.
-func (c *Conn) pipe() uint32 {
-	n := c.fl.sent.Pipe().Bytes
-	if !c.rcv.sackOn && c.caState != CALoss {
-		dups := c.rec.dup.N()
-		if c.caState != CARecovery {
+func (snd *sender) pipe() uint32 {
+	n := snd.fl.sent.Pipe().Bytes
+	if !snd.rcv.sackOn && snd.ep.kind != CALoss {
+		dups := snd.dup.N()
+		if snd.ep.kind != CARecovery {
 			dups = min(dups, dupThresh-1) // RFC 3042 §2: limited transmit
 		}
 		// RFC 5681 §3.2: duplicate ACKs count for no more than what is outstanding. A lost
 		// segment was not delivered.
-		arrived := c.fl.sent.Outstanding().Segments
-		dups = min(dups, arrived-min(arrived, max(c.fl.sent.Lost().Segments, 1)))
-		n -= min(n, uint32(min(uint64(dups)*uint64(c.mss), 1<<30)))
+		arrived := snd.fl.sent.Outstanding().Segments
+		dups = min(dups, arrived-min(arrived, max(snd.fl.sent.Lost().Segments, 1)))
+		n -= min(n, uint32(min(uint64(dups)*uint64(snd.mss), 1<<30)))
 	}
 	return n
 }
 
 // dsackWidens reports whether the ACK's DSACK, if any, widens RACK's reordering window.
-func (c *Conn) dsackWidens(a *ackFacts) bool {
-	return a.dsack && (!c.cfg.Policy.ReorderedDSACKs || c.rec.rack.ReorderingSeen() && !a.dsackProbe)
+func (snd *sender) dsackWidens(a *ackFacts) bool {
+	return a.dsack && (!snd.cfg.Policy.ReorderedDSACKs || snd.rack.ReorderingSeen() && !a.dsackProbe)
 }
 
 // beginEpisode starts a recovery episode and forgets the previous one.
-func (c *Conn) beginEpisode(o *Output) {
-	r := &c.rec
-	r.recover, c.needRare().startUna = c.sndNxt, c.sndUna
-	if c.fl.sent.RetransOut().Segments == 0 {
-		r.eifel.Reset()
+func (snd *sender) beginEpisode(o *Output) {
+	p := snd.needPast()
+	snd.ep.recover, p.startUna = snd.nxt, snd.una
+	if snd.fl.sent.RetransOut().Segments == 0 {
+		p.eifel.Reset()
 	} else {
-		r.eifel.Continue()
+		p.eifel.Continue()
 	}
-	r.dsack.Reset()
-	r.tlp.Reset()
-	r.undoable, r.forceFirst = true, true
-	r.dup.Recover(c.sndNxt)
-	c.ecn.OnReduced(c.sndNxt)
-	c.timer().stopLoss(c, tcptimers.TLP, o)
+	p.dsack.Reset()
+	snd.tlp.Reset()
+	snd.ep.undoable, snd.ep.forceFirst = true, true
+	snd.dup.Recover(snd.nxt)
+	snd.ecn.OnReduced(snd.nxt)
+	snd.timer().stopLoss(snd, tcptimers.TLP, o)
 }
 
 // enterRecovery starts fast recovery.
-func (c *Conn) enterRecovery(now wheel.Time, a *ackFacts, o *Output) {
-	r := &c.rec
-	reduced := c.caState == CACWR
+func (snd *sender) enterRecovery(now wheel.Time, a *ackFacts, o *Output) {
+	reduced := snd.ep.kind == CACWR
 	if !reduced {
-		c.cc.OnCongestion(now, c.fl.sent.Outstanding().Bytes, congestion.FastRetransmit)
+		snd.cc.OnCongestion(now, snd.fl.sent.Outstanding().Bytes, congestion.FastRetransmit)
 	}
-	c.beginEpisode(o)
-	r.undoable = !reduced // the reduction for an ECN mark or a probe-repaired loss stays
-	r.rtoEpisode = false
-	recoverFS := congestion.RecoverFS(c.fl.sent.Outstanding().Bytes, c.fl.sent.Sacked().Bytes, a.sacked, a.acked)
-	c.fl.prr.Start(c.cc.Ssthresh(), c.mss, recoverFS)
-	c.caState = CARecovery
-	c.losses().entered(c, o)
+	snd.beginEpisode(o)
+	snd.ep.undoable = !reduced // the reduction for an ECN mark or a probe-repaired loss stays
+	snd.ep.byTimeout = false
+	recoverFS := congestion.RecoverFS(snd.fl.sent.Outstanding().Bytes, snd.fl.sent.Sacked().Bytes, a.sacked, a.acked)
+	snd.fl.prr.Start(snd.cc.Ssthresh(), snd.mss, recoverFS)
+	snd.ep.kind = CARecovery
+	snd.losses().entered(snd, o)
 }
 
 // enterCWR reduces the window for congestion with no loss to repair. a.flight is the flight that
 // caused it.
-func (c *Conn) enterCWR(now wheel.Time, a *ackFacts, o *Output, cause congestion.Cause) {
-	c.cc.OnCongestion(now, a.flight, cause)
-	c.caState = CACWR
-	if c.reducing() && c.fl != &atRest {
-		c.fl.prr.Start(c.cc.Ssthresh(), c.mss, congestion.RecoverFS(c.fl.sent.Outstanding().Bytes, c.fl.sent.Sacked().Bytes, a.sacked, a.acked))
+func (snd *sender) enterCWR(now wheel.Time, a *ackFacts, o *Output, cause congestion.Cause) {
+	snd.cc.OnCongestion(now, a.flight, cause)
+	snd.ep.kind = CACWR
+	if snd.reducing() && snd.fl != &atRest {
+		snd.fl.prr.Start(snd.cc.Ssthresh(), snd.mss, congestion.RecoverFS(snd.fl.sent.Outstanding().Bytes, snd.fl.sent.Sacked().Bytes, a.sacked, a.acked))
 	}
-	c.rec.recover, c.rec.undoable = c.sndNxt, false
-	c.ecn.OnReduced(c.sndNxt)
+	snd.ep.recover, snd.ep.undoable = snd.nxt, false
+	snd.ecn.OnReduced(snd.nxt)
 }
 
 // reducing reports whether PRR decides what to send.
-func (c *Conn) reducing() bool {
-	return c.caState == CARecovery || c.caState == CACWR && c.cfg.PRRInCWR && c.fl != &atRest
+func (snd *sender) reducing() bool {
+	return snd.ep.kind == CARecovery || snd.ep.kind == CACWR && snd.cfg.PRRInCWR && snd.fl != &atRest
 }
 
 // leaveRecovery ends the episode after SND.UNA has reached its end.
-func (c *Conn) leaveRecovery(now wheel.Time, o *Output) {
-	r := &c.rec
-	if c.caState == CARecovery {
-		c.cc.OnRecovered(now, c.fl.sent.Outstanding().Bytes)
-		c.fl.l6675.Leave()
+func (snd *sender) leaveRecovery(now wheel.Time, o *Output) {
+	if snd.ep.kind == CARecovery {
+		snd.cc.OnRecovered(now, snd.fl.sent.Outstanding().Bytes)
+		snd.fl.l6675.Leave()
 	}
-	c.fl.frto.Reset()
-	r.forceFirst, r.frtoCredit = false, 0
-	c.caState = CAOpen
-	r.dup.Reset()
+	snd.fl.frto.Reset()
+	snd.ep.forceFirst, snd.ep.frtoCredit = false, 0
+	snd.ep.kind = CAOpen
+	snd.dup.Reset()
 }

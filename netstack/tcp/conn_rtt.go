@@ -9,33 +9,33 @@ import (
 
 // sampleRTT passes the ACK's RTT measurement to the estimator. It measures segments sent only once,
 // by Karn's algorithm (RFC 6298 §3), or the echo of a timestamp (RFC 7323 §4).
-func (c *Conn) sampleRTT(now wheel.Time, h *Header, a *ackFacts) {
-	if c.openDeferred {
-		c.openDeferred = false // the SYN-ACK was measured when it arrived
+func (snd *sender) sampleRTT(now wheel.Time, h *Header, a *ackFacts) {
+	if snd.rtt.deferred {
+		snd.rtt.deferred = false // the SYN-ACK was measured when it arrived
 		return
 	}
 	rtt, ok := a.rtt, a.hasRTT && !a.ackedRexmit
 	at := a.sentAt
-	if !ok && a.hasSack && c.caState != CALoss {
+	if !ok && a.hasSack && snd.ep.kind != CALoss {
 		// After a timeout, SACKed data may have arrived long ago, if the ACK that first said so was
 		// lost.
 		rtt, ok, at = a.sackRTT, true, now.Add(-a.sackRTT)
 	}
-	p := &c.cfg.Policy
+	p := &snd.cfg.Policy
 	if ok {
-		c.rec.rack.SampleRTT(now, rtt)
-		c.rec.tlp.Sampled()
-	} else if a.acked > 0 && c.rcv.tsOn && h.Options.TSEcr != 0 && !a.dsack && !a.probed {
+		snd.rack.SampleRTT(now, rtt)
+		snd.tlp.Sampled()
+	} else if a.acked > 0 && snd.rcv.tsOn && h.Options.TSEcr != 0 && !a.dsack && !a.probed {
 		// The ACK of a duplicate echoes the timestamp of what came before the duplicate. That of a
 		// window probe may echo an earlier probe, up to a minute old.
 		//
 		// RFC 7323 §4.1: "A TSecr value received in a segment MAY be used to update the averaged
 		// RTT measurement only if the segment advances the left edge of the send window, i.e.,
 		// SND.UNA is increased."
-		if ticks := int32(c.timestamp(now) - h.Options.TSEcr); ticks >= 0 && time.Duration(ticks) < time.Hour/c.cfg.TimestampTick {
-			if rtt = c.cfg.TimestampTick * time.Duration(max(ticks, 1)); !c.mayAnswerRexmit(now, rtt, a) {
+		if ticks := int32(snd.timestamp(now) - h.Options.TSEcr); ticks >= 0 && time.Duration(ticks) < time.Hour/snd.cfg.TimestampTick {
+			if rtt = snd.cfg.TimestampTick * time.Duration(max(ticks, 1)); !snd.mayAnswerRexmit(now, rtt, a) {
 				ok, at = true, now.Add(-rtt)
-				c.rec.tlp.Sampled()
+				snd.tlp.Sampled()
 			}
 		}
 	}
@@ -44,24 +44,24 @@ func (c *Conn) sampleRTT(now wheel.Time, h *Header, a *ackFacts) {
 	}
 	a.measured, a.measuredRTT = true, rtt
 	if p.OneSample {
-		if !c.timed || !a.ack.After(c.fl.timedSeq) {
+		if !snd.rtt.timed || !a.ack.After(snd.fl.timedSeq) {
 			return
 		}
-		c.timed = false
-		c.est.Sample(tcptimers.Sample{RTT: p.Measure(c.fl.timedAt, now), Round: true, Expected: 1})
+		snd.rtt.timed = false
+		snd.rtt.est.Sample(tcptimers.Sample{RTT: p.Measure(snd.fl.timedAt, now), Round: true, Expected: 1})
 		return
 	}
-	s := tcptimers.Sample{RTT: p.Measure(at, now), Expected: int((a.flight + 2*c.mss - 1) / (2 * max(c.mss, 1)))}
-	if a.ack.After(c.roundEnd) {
-		s.Round, c.roundEnd = true, c.sndNxt
+	s := tcptimers.Sample{RTT: p.Measure(at, now), Expected: int((a.flight + 2*snd.mss - 1) / (2 * max(snd.mss, 1)))}
+	if a.ack.After(snd.rtt.roundEnd) {
+		s.Round, snd.rtt.roundEnd = true, snd.nxt
 	}
 	a.sample = s.RTT
-	if c.rec.spurious && at >= c.rare.spuriousAt {
-		c.rec.spurious = false
-		c.est.Spurious(s.RTT)
+	if snd.rtt.spurious && at >= snd.past.spuriousAt {
+		snd.rtt.spurious = false
+		snd.rtt.est.Spurious(s.RTT)
 		return
 	}
-	c.est.Sample(s)
+	snd.rtt.est.Sample(s)
 }
 
 // maxAckDelay bounds delayed ACKs. RFC 9293 §3.8.6.3: "the delay MUST be less than 0.5 seconds"
@@ -80,12 +80,12 @@ const maxAckDelay = 500 * time.Millisecond
 // are enough. After several timeouts the mistake could be minutes, so then each ACK may be the
 // answer. An ACK of a part of a retransmitted segment then tells nothing of its transmissions
 // either.
-func (c *Conn) mayAnswerRexmit(now wheel.Time, age time.Duration, a *ackFacts) bool {
-	if c.est.Backoffs() > 1 {
-		front := c.fl.sent.Front()
-		return a.staleEcho || a.segments == 0 && front != 0 && c.fl.sent.seg(front).Retransmitted()
+func (snd *sender) mayAnswerRexmit(now wheel.Time, age time.Duration, a *ackFacts) bool {
+	if snd.rtt.est.Backoffs() > 1 {
+		front := snd.fl.sent.Front()
+		return a.staleEcho || a.segments == 0 && front != 0 && snd.fl.sent.seg(front).Retransmitted()
 	}
-	least, _ := c.rec.rack.MinRTT()
+	least, _ := snd.rack.MinRTT()
 	if age > maxAckDelay {
 		least -= least / 4
 	}

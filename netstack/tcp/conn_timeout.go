@@ -9,12 +9,12 @@ import (
 
 // probeFirst sends the loss probe if its timer is due now too, in place of the timeout
 // (RFC 8985 §7.2). It reports whether it did.
-func (c *Conn) probeFirst(now wheel.Time, o *Output) bool {
-	if !c.timers.runs(tcptimers.TLP) || c.fl.probeAt > now {
+func (snd *sender) probeFirst(now wheel.Time, o *Output) bool {
+	if !snd.timers.runs(tcptimers.TLP) || snd.fl.probeAt > now {
 		return false
 	}
-	c.timers.stop(o, tcptimers.TLP)
-	return c.expireProbe(now, o)
+	snd.timers.stop(o, tcptimers.TLP)
+	return snd.expireProbe(now, o)
 }
 
 // forgetSACKs handles reneging: the first segment is SACKed, but not acknowledged a timeout later,
@@ -23,122 +23,120 @@ func (c *Conn) probeFirst(now wheel.Time, o *Output) bool {
 //
 // DEVIATION RFC 2018 §5: other timeouts keep the bits, as in Linux; RFC 6675 §5.1 mentions the
 // practice.
-func (c *Conn) forgetSACKs(now wheel.Time, o *Output) {
+func (snd *sender) forgetSACKs(now wheel.Time, o *Output) {
 	o.Counters.TCPSACKReneging++
-	c.fl.sent.ForgetSacks(func(id segmentID) {
-		c.timer().arm(c, id, c.cfg.Policy.Deadline(now, c.est.RTO()), o)
+	snd.fl.sent.ForgetSacks(func(id segmentID) {
+		snd.timer().arm(snd, id, snd.cfg.Policy.Deadline(now, snd.rtt.est.RTO()), o)
 	})
-	c.fl.rexmitHint = c.sndUna
+	snd.fl.rexmitHint = snd.una
 }
 
 // r2Over reports whether the policy's R2 is over. A user timeout replaces R2 and has its own timer.
 // RFC 9293 §3.8.3: "An application MUST (MUST-21) be able to set the value for R2 for a particular
 // connection."
-func (c *Conn) r2Over(now, first wheel.Time, rexmits int) bool {
-	return c.opts.UserTimeout == 0 && c.cfg.Policy.GivesUp(now, first, rexmits)
+func (snd *sender) r2Over(now, first wheel.Time, rexmits int) bool {
+	return snd.opts.UserTimeout == 0 && snd.cfg.Policy.GivesUp(now, first, rexmits)
 }
 
-// givesUp closes the connection at R2 and reports whether it did. At R1 it warns the application.
+// givesUp reports whether R2 is reached: the connection must end. At R1 it warns the application.
 // RFC 9293 §3.8.3.
-func (c *Conn) givesUp(now wheel.Time, id segmentID, o *Output) bool {
-	p := &c.cfg.Policy
-	s := c.fl.sent.seg(id)
+func (snd *sender) givesUp(now wheel.Time, id segmentID, o *Output) bool {
+	p := &snd.cfg.Policy
+	s := snd.fl.sent.seg(id)
 	n := int(s.Transmissions) - 1
 	if n+1 == p.R1 {
 		// RFC 9293 §3.8.3: at R1, "pass negative advice" "to the IP layer", and tell the
 		// application (SHLD-9), for SYNs too.
-		if c.softErr == ErrNone {
-			c.softErr = ErrTimeout
+		if snd.softErr == ErrNone {
+			snd.softErr = ErrTimeout
 		}
 		o.Events |= EventSoftError
 	}
-	if c.state == StateSynSent || c.state == StateSynReceived {
-		if !p.GivesUpSyn(now, s.FirstSent, c.state == StateSynSent) {
+	if !snd.established() {
+		if !p.GivesUpSyn(now, s.FirstSent, !snd.rcv.opened) {
 			return false
 		}
 		o.Counters.AttemptFails++
 	} else {
 		// A peer that answers with a window that it closed behind our data is alive.
-		if c.snd.Wnd == 0 && c.lastRecv > s.FirstSent && !c.readClosed && !c.r2Over(now, c.lastRecv, 0) {
+		if snd.wnd.Wnd == 0 && snd.rcv.lastRecv > s.FirstSent && !snd.rcv.closed && !snd.r2Over(now, snd.rcv.lastRecv, 0) {
 			return false
 		}
-		if !c.r2Over(now, s.FirstSent, n) {
+		if !snd.r2Over(now, s.FirstSent, n) {
 			return false
 		}
 	}
-	c.timedOut(now, o)
 	return true
 }
 
 // timeout handles a retransmission timeout: RFC 6298 §5 (5.4) to (5.6), RFC 5681 §3.1,
 // RFC 8985 §6.3.
-func (c *Conn) timeout(now wheel.Time, id segmentID, o *Output) {
+func (snd *sender) timeout(now wheel.Time, id segmentID, o *Output) {
 	o.Counters.TCPTimeouts++
-	if c.state == StateSynSent || c.state == StateSynReceived {
-		c.timeoutSYN(now, id, o)
+	if !snd.established() {
+		snd.timeoutSYN(now, id, o)
 		return
 	}
-	base := c.est.RTO()
+	base := snd.rtt.est.RTO()
 	// RFC 6298 §5 (5.5): "The host MUST set RTO <- RTO * 2 ("back off the timer")."
-	c.est.Backoff()
-	was := c.caState
-	c.enterLoss(now, id, base, o)
-	c.timer().markLost(c, now, id, base)
-	c.fl.rexmitHint = c.sndUna
+	snd.rtt.est.Backoff()
+	was := snd.ep.kind
+	snd.enterLoss(now, id, base, o)
+	snd.timer().markLost(snd, now, id, base)
+	snd.fl.rexmitHint = snd.una
 	// One segment is sent whatever the window: RFC 6298 §5 (5.4): "Retransmit the earliest
 	// segment".
-	if first := c.nextToRexmit(); first != id {
-		c.timer().arm(c, id, c.cfg.Policy.Deadline(now, c.est.RTO()), o)
+	if first := snd.nextToRexmit(); first != id {
+		snd.timer().arm(snd, id, snd.cfg.Policy.Deadline(now, snd.rtt.est.RTO()), o)
 		id = first
 	}
-	end := c.fl.sent.seg(id).End()
-	atFront := id == c.fl.sent.Front()
-	c.retransmit(now, id, o)
-	c.timer().restart(c, now, o) // RFC 6298 §5 (5.6)
+	end := snd.fl.sent.seg(id).End()
+	atFront := id == snd.fl.sent.Front()
+	snd.retransmit(now, id, o)
+	snd.timer().restart(snd, now, o) // RFC 6298 §5 (5.6)
 	// RFC 5682 §3.1: not if the sender was in recovery already.
-	if c.cfg.Policy.FRTO && atFront && was != CARecovery {
-		c.fl.frto.OnTimeout(uint32(c.sndUna), uint32(end), uint32(c.sndNxt), c.rcv.sackOn)
+	if snd.cfg.Policy.FRTO && atFront && was != CARecovery {
+		snd.fl.frto.OnTimeout(uint32(snd.una), uint32(end), uint32(snd.nxt), snd.rcv.sackOn)
 	} else {
-		c.fl.frto.Reset()
+		snd.fl.frto.Reset()
 	}
 }
 
 // timeoutSYN handles the timeout of our SYN or SYN-ACK, segment id.
-func (c *Conn) timeoutSYN(now wheel.Time, id segmentID, o *Output) {
-	if c.state == StateSynReceived || c.cfg.Policy.BacksOffSyn(int(c.fl.sent.seg(id).Transmissions)-1) {
-		c.est.Backoff()
+func (snd *sender) timeoutSYN(now wheel.Time, id segmentID, o *Output) {
+	if snd.rcv.opened || snd.cfg.Policy.BacksOffSyn(int(snd.fl.sent.seg(id).Transmissions)-1) {
+		snd.rtt.est.Backoff()
 	}
-	c.synLost = c.synLost || !c.openDeferred
-	c.retransmit(now, id, o)
-	c.timer().restart(c, now, o)
+	snd.rtt.synLost = snd.rtt.synLost || !snd.rtt.deferred
+	snd.retransmit(now, id, o)
+	snd.timer().restart(snd, now, o)
 }
 
 // enterLoss applies the congestion response to the timeout of segment id, whose RTO was base. It
 // begins a recovery episode, or continues a chain of timeouts.
-func (c *Conn) enterLoss(now wheel.Time, id segmentID, base time.Duration, o *Output) {
-	r := &c.rec
-	s := c.fl.sent.seg(id)
-	chained := c.caState == CALoss
+func (snd *sender) enterLoss(now wheel.Time, id segmentID, base time.Duration, o *Output) {
+	s := snd.fl.sent.seg(id)
+	chained := snd.ep.kind == CALoss
 	// The segment was not yet retransmitted by a timeout of this episode.
-	first := !(chained && s.Retransmitted() && s.Seq.Before(r.recover))
-	c.cc.OnTimeout(now, c.fl.sent.Outstanding().Bytes, first)
+	first := !(chained && s.Retransmitted() && s.Seq.Before(snd.ep.recover))
+	snd.cc.OnTimeout(now, snd.fl.sent.Outstanding().Bytes, first)
 	if first {
-		c.fl.timeoutRTO = base
+		snd.fl.timeoutRTO = base
 	}
 	switch {
 	case chained:
 		o.Counters.TCPLossFailures++
-	case c.caState == CARecovery:
-		c.losses().failed(o)
+	case snd.ep.kind == CARecovery:
+		snd.losses().failed(o)
 	}
-	c.fl.l6675.Leave()
-	c.caState = CALoss
-	c.fl.lossAt, c.fl.lossDelivered = now, c.delivered
-	undoable := r.undoable || !chained
-	c.beginEpisode(o)
-	r.rtoEpisode, r.undoable = true, undoable
-	r.forceFirst, r.frtoCredit = false, 0
-	c.fl.sndcnt = 0
-	c.timers.stop(o, tcptimers.Reorder)
-	c.timers.stop(o, tcptimers.Pacing)
+	snd.fl.l6675.Leave()
+	snd.ep.kind = CALoss
+	snd.fl.lossAt, snd.fl.lossDelivered = now, snd.stats.delivered
+	undoable := snd.ep.undoable || !chained
+	snd.beginEpisode(o)
+	snd.ep.byTimeout, snd.ep.undoable = true, undoable
+	snd.ep.forceFirst, snd.ep.frtoCredit = false, 0
+	snd.fl.sndcnt = 0
+	snd.timers.stop(o, tcptimers.Reorder)
+	snd.timers.stop(o, tcptimers.Pacing)
 }

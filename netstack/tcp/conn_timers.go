@@ -23,37 +23,18 @@ func (c *Conn) Expire(now wheel.Time, slot Slot, o *Output) {
 }
 
 func (c *Conn) expire(now wheel.Time, slot Slot, o *Output) {
-	if !c.timers.expired(&c.fl.sent, slot) {
+	if !c.owner(slot).expired(&c.snd.fl.sent, slot) {
 		return
 	}
 	n, k := len(o.Segments), slot.Kind()
-	if id := slot.segment(); id != 0 {
-		c.timer().expired(c, now, id, o)
-	} else {
-		c.expireKind(now, k, o)
-	}
-	c.output(now, o)
-	o.noteCause(n, k)
-}
-
-// expireKind handles the expiry of the timer of kind k.
-func (c *Conn) expireKind(now wheel.Time, k tcptimers.Kind, o *Output) {
 	switch k {
-	case tcptimers.Rexmit:
-		c.timer().expired(c, now, 0, o)
 	case tcptimers.DelAck:
-		if c.rcv.delack.OnTimeout(&c.cfg.Policy.DelAck) == AckNow {
+		if c.rcv.delack.OnTimeout(&c.snd.cfg.Policy.DelAck) == AckNow {
 			o.Counters.DelayedACKs++
 			c.rcv.ackDue = true
 		}
 	case tcptimers.Keepalive:
 		c.expireKeepalive(now, o)
-	case tcptimers.Persist:
-		c.expirePersist(now, o)
-	case tcptimers.TLP:
-		c.expireProbe(now, o)
-	case tcptimers.Reorder:
-		c.losses().onTimer(c, now, o)
 	case tcptimers.UserTimeout:
 		c.expireUserTimeout(now, o)
 	case tcptimers.Handshake:
@@ -66,8 +47,45 @@ func (c *Conn) expireKind(now wheel.Time, k tcptimers.Kind, o *Output) {
 		c.closed(now, ErrNone, o)
 	case tcptimers.Linger:
 		o.Events |= EventLingered
+	default:
+		if c.snd.expired(now, slot, o) {
+			c.timedOut(now, o)
+		}
 	}
-	c.timer().expiredAny(c, now, o)
+	c.output(now, o)
+	o.noteCause(n, k)
+}
+
+// owner returns the timers that a slot is one of.
+func (c *Conn) owner(slot Slot) *timers {
+	switch slot.Kind() {
+	case tcptimers.Rexmit, tcptimers.Persist, tcptimers.TLP, tcptimers.Reorder, tcptimers.Pacing, tcptimers.DelAck:
+		return &c.snd.timers
+	}
+	return &c.timers
+}
+
+// running returns all timers of the connection.
+func (c *Conn) running() *timers {
+	return &timers{c.timers.running | c.snd.timers.running}
+}
+
+// expired handles the expiry of a timer of the sender. It reports whether the connection must end.
+func (snd *sender) expired(now wheel.Time, slot Slot, o *Output) (over bool) {
+	switch slot.Kind() {
+	case tcptimers.Rexmit:
+		over = snd.timer().expired(snd, now, slot.segment(), o)
+	case tcptimers.Persist:
+		over = snd.expirePersist(now, o)
+	case tcptimers.TLP:
+		snd.expireProbe(now, o)
+	case tcptimers.Reorder:
+		snd.losses().onTimer(snd, now, o)
+	}
+	if !over && slot.segment() == 0 {
+		snd.timer().expiredAny(snd, now, o)
+	}
+	return over
 }
 
 // noteCause records that timer k caused the segments from index n on.
@@ -79,38 +97,38 @@ func (o *Output) noteCause(n int, k tcptimers.Kind) {
 
 // expireKeepalive sends a keepalive probe or gives up: RFC 9293 §3.8.4.
 func (c *Conn) expireKeepalive(now wheel.Time, o *Output) {
-	if !c.opts.Keepalive || !c.state.synchronized() || c.state == StateTimeWait {
+	if !c.snd.opts.Keepalive || !c.state.synchronized() || c.state == StateTimeWait {
 		return
 	}
-	p := &c.cfg.Policy
-	if c.fl.sent.Len() > 0 || !c.allSent() {
+	p := &c.snd.cfg.Policy
+	if c.snd.fl.sent.Len() > 0 || !c.snd.allSent() {
 		// Data in flight, or behind a closed window, has its own timers.
-		c.timers.start(o, tcptimers.Keepalive, p.Deadline(now, c.opts.KeepIdle))
+		c.timers.start(o, tcptimers.Keepalive, p.Deadline(now, c.snd.opts.KeepIdle))
 		return
 	}
-	if at := p.Deadline(c.lastRecv, c.opts.KeepIdle); c.unanswered == 0 && at > now {
+	if at := p.Deadline(c.rcv.lastRecv, c.snd.opts.KeepIdle); c.snd.persist.unanswered == 0 && at > now {
 		c.timers.start(o, tcptimers.Keepalive, at)
 		return
 	}
-	over := int(c.unanswered) >= c.opts.KeepCount
-	if uto := c.opts.UserTimeout; uto > 0 {
-		over = c.unanswered > 0 && now.Sub(c.lastRecv) >= uto
+	over := int(c.snd.persist.unanswered) >= c.snd.opts.KeepCount
+	if uto := c.snd.opts.UserTimeout; uto > 0 {
+		over = c.snd.persist.unanswered > 0 && now.Sub(c.rcv.lastRecv) >= uto
 	}
 	if over {
-		c.sendRST(now, c.rstSeq(), o)
+		c.snd.sendRST(now, c.snd.rstSeq(), o)
 		c.timedOut(now, o)
 		return
 	}
 	// RFC 9293 §3.8.4: the probe has SEG.SEQ = SND.NXT-1, with or without a garbage byte (MAY-6).
-	c.unanswered += min(1, 255-c.unanswered)
+	c.snd.persist.unanswered += min(1, 255-c.snd.persist.unanswered)
 	o.Counters.TCPKeepAlive++
-	c.sendAckFrom(now, c.sndNxt-1, o)
-	c.timers.start(o, tcptimers.Keepalive, p.Deadline(now, c.opts.KeepInterval))
+	c.snd.sendAckFrom(now, c.snd.nxt-1, o)
+	c.timers.start(o, tcptimers.Keepalive, p.Deadline(now, c.snd.opts.KeepInterval))
 }
 
 // watchUserTimeout starts the user timeout unless it runs already.
 func (c *Conn) watchUserTimeout(now wheel.Time, o *Output) {
-	if c.opts.UserTimeout != 0 && !c.timers.runs(tcptimers.UserTimeout) {
+	if c.snd.opts.UserTimeout != 0 && !c.timers.runs(tcptimers.UserTimeout) {
 		c.armUserTimeout(now, o)
 	}
 }
@@ -118,29 +136,29 @@ func (c *Conn) watchUserTimeout(now wheel.Time, o *Output) {
 // armUserTimeout starts the user timeout if data is unacknowledged or unsent, and stops it
 // otherwise.
 func (c *Conn) armUserTimeout(now wheel.Time, o *Output) {
-	if c.opts.UserTimeout == 0 || c.fl.sent.Len() == 0 && c.allSent() {
+	if c.snd.opts.UserTimeout == 0 || c.snd.fl.sent.Len() == 0 && c.snd.allSent() {
 		c.timers.stop(o, tcptimers.UserTimeout)
 		return
 	}
-	c.timers.start(o, tcptimers.UserTimeout, c.cfg.Policy.Deadline(c.waitingSince(now), c.opts.UserTimeout))
+	c.timers.start(o, tcptimers.UserTimeout, c.snd.cfg.Policy.Deadline(c.snd.waitingSince(now), c.snd.opts.UserTimeout))
 }
 
 // waitingSince returns since when the oldest byte has waited for its ACK or for the window.
-func (c *Conn) waitingSince(now wheel.Time) wheel.Time {
-	if id := c.fl.sent.Front(); id != 0 {
-		return c.fl.sent.seg(id).FirstSent
+func (snd *sender) waitingSince(now wheel.Time) wheel.Time {
+	if id := snd.fl.sent.Front(); id != 0 {
+		return snd.fl.sent.seg(id).FirstSent
 	}
-	if c.windowProbes > 0 {
-		return c.rare.closedAt
+	if snd.persist.probes > 0 {
+		return snd.past.closedAt
 	}
 	return now
 }
 
 func (c *Conn) expireUserTimeout(now wheel.Time, o *Output) {
-	if c.opts.UserTimeout == 0 || c.fl.sent.Len() == 0 && c.allSent() {
+	if c.snd.opts.UserTimeout == 0 || c.snd.fl.sent.Len() == 0 && c.snd.allSent() {
 		return
 	}
-	if at := c.cfg.Policy.Deadline(c.waitingSince(now), c.opts.UserTimeout); at > now {
+	if at := c.snd.cfg.Policy.Deadline(c.snd.waitingSince(now), c.snd.opts.UserTimeout); at > now {
 		c.timers.start(o, tcptimers.UserTimeout, at)
 		return
 	}

@@ -27,7 +27,7 @@ func TestTimeWaitIsTheConnection(t *testing.T) {
 			h := Header{
 				Flags:  []Flags{ACK, ACK, FIN | ACK, RST, RST | ACK, SYN, SYN | ACK, PSH | ACK}[rng.IntN(8)],
 				Seq:    w.clientNxt + Seq(rng.IntN(5)-3),
-				Ack:    c.sndNxt + Seq(rng.IntN(4)-2),
+				Ack:    c.snd.nxt + Seq(rng.IntN(4)-2),
 				Window: uint16(rng.IntN(1 << 16)),
 			}
 			if rng.IntN(4) == 0 {

@@ -96,7 +96,7 @@ func (e *Engine) enterTimeWait(s *Socket) {
 
 // endTimeWait closes a connection in TIME-WAIT early.
 func (e *Engine) endTimeWait(s *Socket) {
-	s.conn.closed(s.conn.lastRecv, ErrNone, &e.out) // nothing is measured here, so any time will do
+	s.conn.closed(s.conn.rcv.lastRecv, ErrNone, &e.out) // nothing is measured here, so any time will do
 	e.apply(s)
 }
 

@@ -44,28 +44,28 @@ const (
 )
 
 // needFlight gives c its own flight, if it has none.
-func (c *Conn) needFlight(o *Output) {
-	if c.fl != &atRest {
+func (snd *sender) needFlight(o *Output) {
+	if snd.fl != &atRest {
 		return
 	}
 	if n := len(o.spareFlights); n > 0 {
-		c.fl = o.spareFlights[n-1]
+		snd.fl = o.spareFlights[n-1]
 		o.spareFlights = o.spareFlights[:n-1]
 	} else {
-		c.fl = new(flight)
+		snd.fl = new(flight)
 	}
-	c.fl.sent.max = uint32(c.cfg.MaxSegments)
-	c.fl.l6675.SMSS = max(c.mss, 1)
-	c.fl.rexmitHint = c.sndNxt
+	snd.fl.sent.max = uint32(snd.cfg.MaxSegments)
+	snd.fl.l6675.SMSS = max(snd.mss, 1)
+	snd.fl.rexmitHint = snd.nxt
 }
 
 // returnFlight returns c's empty flight. Output.Reset makes it reusable.
-func (c *Conn) returnFlight(o *Output) {
+func (snd *sender) returnFlight(o *Output) {
 	// The segment that Policy.OneSample timed may have been acknowledged together with a
 	// retransmission, and was not measured then.
-	c.timed = false
-	o.returnedFlights = append(o.returnedFlights, c.fl)
-	c.fl = &atRest
+	snd.rtt.timed = false
+	o.returnedFlights = append(o.returnedFlights, snd.fl)
+	snd.fl = &atRest
 }
 
 // reuseFlights prepares the returned flights for other connections.
