@@ -77,7 +77,7 @@ func (snd *sender) acknowledged(now wheel.Time, in *Inbound, probed bool, o *Out
 		a.duplicate = a.duplicate || a.sacked > 0
 	}
 	snd.noteReordering(a, o)
-	snd.sampleRTT(now, h, a)
+	snd.rtt.sample(snd, now, h, a)
 	if a.delivered > 0 {
 		snd.meterAck(now, a)
 	}
@@ -189,7 +189,7 @@ func (snd *sender) noteDelivered(now wheel.Time, s *sentSegment, h *Header, a *a
 		// the echo a SACKed loss probe would never reveal a loss. Linux relies on the minimum RTT
 		// alone.
 		stale = stale && s.End().AtOrBefore(h.Ack)
-		if snd.ep.kind == CALoss && s.Sent < snd.fl.lossAt {
+		if snd.ep.afterTimeout() && s.Sent < snd.fl.lossAt {
 			a.ackedOriginal = true
 		}
 	} else {
@@ -213,7 +213,7 @@ func (snd *sender) growWindow(now wheel.Time, a *ackFacts, delivered uint32, o *
 	delayed := snd.cc.OnAck(now, congestion.Ack{
 		Acked: a.acked, Delivered: delivered, Flight: a.flight,
 		Una: uint32(snd.una), Nxt: uint32(snd.nxt),
-		RTT: rtt, SRTT: snd.rtt.est.SRTT(), Limited: snd.cwndLimited(), ECE: a.ece, SYN: a.syn,
+		RTT: rtt, SRTT: snd.rtt.est.SRTT(), Limited: snd.fl.use.limits(snd), ECE: a.ece, SYN: a.syn,
 	})
 	if delayed {
 		o.Counters.TCPHystartDelayDetect++

@@ -7,7 +7,7 @@ import "tcpwheel/wheel"
 // of sendOne would do, but evaluates once what cannot change in between. It leaves the last queued
 // segment, with PSH or FIN, and all unusual cases to sendOne.
 func (snd *sender) sendBurst(now wheel.Time, o *Output) {
-	if o.noBursts || snd.ep.kind != CAOpen || snd.ep.frtoCredit > 0 || snd.rcv.sack != nil || snd.writes.urgent || snd.fl.frto.Active() ||
+	if o.noBursts || !snd.ep.calm() || snd.ep.frtoCredit > 0 || snd.rcv.sack != nil || snd.writes.urgent || snd.fl.frto.Active() ||
 		snd.cfg.Pacing || snd.cfg.Replay != nil || snd.cfg.Policy.Jitter != 0 {
 		return
 	}

@@ -11,11 +11,10 @@ type windowUse struct {
 // noteWindowUse must be called after segments were sent, or held back by the congestion window. It
 // keeps the strongest signal of each window of data, as Linux's tcp_cwnd_validate does. A window
 // that the application has just filled is full, even if nothing more waits.
-func (snd *sender) noteWindowUse() {
+func (u *windowUse) note(snd *sender) {
 	if snd.fl == &atRest {
 		return
 	}
-	u := &snd.fl.use
 	full := snd.held.cwnd || uint64(snd.pipe())+uint64(snd.mss) > uint64(snd.cc.Cwnd())
 	flight := snd.fl.sent.Outstanding().Bytes
 	if full || snd.una.AtOrAfter(u.end) || !u.full && flight > u.most {
@@ -27,7 +26,6 @@ func (snd *sender) noteWindowUse() {
 // RFC 9438 §5.8: cwnd is not increased while it is not what limits the sender. In slow start it
 // also grows to twice the largest flight, as in Linux (tcp_is_cwnd_limited). Otherwise the ACKs
 // after the one that makes room would count for nothing.
-func (snd *sender) cwndLimited() bool {
-	u := &snd.fl.use
+func (u *windowUse) limits(snd *sender) bool {
 	return u.full || snd.cc.InSlowStart() && uint64(snd.cc.Cwnd()) < 2*uint64(u.most)
 }

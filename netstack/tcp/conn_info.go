@@ -36,7 +36,7 @@ func (c *Conn) Info(now wheel.Time) Info {
 	if c.snd.rtt.est != nil {
 		i.RTO, i.SRTT, i.RTTVar, i.Backoff = c.snd.rtt.est.RTO(), c.snd.rtt.est.SRTT(), c.snd.rtt.est.RTTVar(), c.snd.rtt.est.Backoffs()
 	}
-	if c.snd.ep.kind == CALoss {
+	if c.snd.ep.afterTimeout() {
 		i.Retransmits = c.snd.rtt.est.Backoffs()
 	}
 	i.MinRTT, _ = c.snd.rack.MinRTT()

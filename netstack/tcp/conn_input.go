@@ -137,7 +137,7 @@ func (c *Conn) inputAck(now wheel.Time, in *Inbound, seq Seq, o *Output) bool {
 	}
 	probed := c.snd.persist.byteOut && h.Ack == c.snd.nxt.Add(1)
 	if probed {
-		c.snd.probeArrived(now, o) // the byte of a window probe, beyond SND.NXT
+		c.snd.persist.arrived(&c.snd, now, o) // the byte of a window probe, beyond SND.NXT
 	}
 	standing := checkAck(c.snd.una, c.snd.nxt, c.snd.wnd.MaxWnd, h.Ack)
 	if standing == ackUnacceptable {
@@ -185,7 +185,7 @@ func (c *Conn) takeUrgent(h *Header, seq Seq, o *Output) {
 
 // probeArrived moves SND.NXT over the byte, or FIN, that a window probe sent and the peer
 // acknowledged.
-func (snd *sender) probeArrived(now wheel.Time, o *Output) {
+func (p *persist) arrived(snd *sender, now wheel.Time, o *Output) {
 	flags := sentFlags(0)
 	if snd.queued() == 0 {
 		if !snd.writes.fin || snd.writes.finSent {
@@ -202,7 +202,7 @@ func (snd *sender) probeArrived(now wheel.Time, o *Output) {
 	snd.fl.sent.seg(id).Transmissions = 2
 	snd.nxt = snd.nxt.Add(1)
 	snd.writes.finSent = snd.writes.finSent || flags != 0
-	snd.persist.byteOut = false
+	p.byteOut = false
 }
 
 // reachFIN changes state when the peer's FIN is reached: RFC 9293 §3.10.7.4, eighth.

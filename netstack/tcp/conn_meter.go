@@ -135,7 +135,7 @@ func (snd *sender) updateMeter(now wheel.Time) {
 		limit = limitNone
 	case snd.held.peer:
 		limit = limitWindow
-	case snd.writes.blocked && snd.opts.NotSentLowat == 0 && snd.queued() == 0 && !snd.cwndLimited():
+	case snd.writes.blocked && snd.opts.NotSentLowat == 0 && snd.queued() == 0 && !snd.fl.use.limits(snd):
 		limit = limitBuffer
 	}
 	m.setLimit(now, limit)

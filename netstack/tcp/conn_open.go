@@ -19,13 +19,13 @@ func (c *Conn) Init(cfg *Config, path Path, iss Seq, tsOffset uint32) {
 func (c *Conn) opened() bool { return c.snd.rtt.est != nil }
 
 // makeEstimator allocates the RTO estimator when the connection opens.
-func (snd *sender) makeEstimator(o *Output) {
+func (r *rttState) open(snd *sender, o *Output) {
 	if o.estimatorFor != snd.cfg {
 		o.estimator, o.estimatorFor = snd.cfg.Policy.NewEstimator(), snd.cfg
 	}
-	snd.rtt.est = o.estimator.New()
+	r.est = o.estimator.New()
 	if s := snd.cfg.Replay; s != nil && s.Estimator != nil {
-		snd.rtt.est = s.Estimator
+		r.est = s.Estimator
 	}
 }
 
@@ -36,7 +36,7 @@ func (c *Conn) Connect(now wheel.Time, o *Output) {
 	if c.opened() {
 		return
 	}
-	c.snd.makeEstimator(o)
+	c.snd.rtt.open(&c.snd, o)
 	o.Counters.ActiveOpens++
 	c.setState(StateSynSent, o)
 	c.rcv.win.scale = c.snd.cfg.recvScale()
@@ -53,7 +53,7 @@ func (c *Conn) Accept(now wheel.Time, syn *Inbound, o *Output) {
 		return
 	}
 	c.passive = true
-	c.snd.makeEstimator(o)
+	c.snd.rtt.open(&c.snd, o)
 	o.Counters.PassiveOpens++
 	c.snd.stats.segsIn++
 	c.setState(StateSynReceived, o)
@@ -78,7 +78,7 @@ func (c *Conn) AcceptCookie(now wheel.Time, ack *Inbound, ck Cookie, o *Output) 
 		}
 	}
 	c.passive = true
-	c.snd.makeEstimator(o)
+	c.snd.rtt.open(&c.snd, o)
 	o.Counters.PassiveOpens++
 	c.setState(StateSynReceived, o)
 	c.takeSYN(now, &syn)

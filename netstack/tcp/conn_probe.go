@@ -11,7 +11,7 @@ func (*ownTimers) scheduleProbe(snd *sender, now wheel.Time, o *Output) {
 	p := &snd.cfg.Policy
 	// RFC 8985 §4 requires SACK. RFC 8985 §7.2 allows a probe only outside recovery, with nothing
 	// SACKed and something in flight.
-	if !p.TLP || !snd.rcv.sackOn || snd.ep.kind >= CARecovery || snd.fl.sent.Sacked().Segments > 0 || snd.fl.sent.Len() == 0 || !snd.tlp.MayProbe() {
+	if !p.TLP || !snd.rcv.sackOn || snd.ep.repairing() || snd.fl.sent.Sacked().Segments > 0 || snd.fl.sent.Len() == 0 || !snd.tlp.MayProbe() {
 		snd.timers.stop(o, tcptimers.TLP)
 		return
 	}
@@ -55,7 +55,7 @@ func (snd *sender) noteDelAckEvidence(now wheel.Time, in *Inbound, a *ackFacts) 
 		return
 	}
 	p := &snd.fl.delAckEvidence
-	if snd.fl.sent.Len() == 0 || snd.ep.kind != CAOpen || in.Len > 0 || in.Header.Flags.HasAny(SYN|FIN) || a.ece || a.dsack || a.sacked > 0 ||
+	if snd.fl.sent.Len() == 0 || !snd.ep.calm() || in.Len > 0 || in.Header.Flags.HasAny(SYN|FIN) || a.ece || a.dsack || a.sacked > 0 ||
 		!a.hasRTT || a.ackedRexmit || a.acked != a.segmentBytes || snd.fl.sent.Sacked().Segments > 0 {
 		p.Reset()
 		return
@@ -65,8 +65,8 @@ func (snd *sender) noteDelAckEvidence(now wheel.Time, in *Inbound, a *ackFacts) 
 
 // expireProbe sends the loss probe: a new data segment, or else a retransmission of the last
 // segment (RFC 8985 §7.3). It reports whether it did.
-func (snd *sender) expireProbe(now wheel.Time, o *Output) bool {
-	if snd.fl.sent.Len() == 0 || snd.ep.kind >= CARecovery || !snd.timer().mayProbe(snd) {
+func (p *tlpState) expire(snd *sender, now wheel.Time, o *Output) bool {
+	if snd.fl.sent.Len() == 0 || snd.ep.repairing() || !snd.timer().mayProbe(snd) {
 		return false
 	}
 	retrans := false
@@ -79,20 +79,20 @@ func (snd *sender) expireProbe(now wheel.Time, o *Output) bool {
 		snd.retransmit(now, id, o)
 	}
 	o.Counters.TCPLossProbes++
-	snd.tlp.Probed(snd.nxt, retrans, snd.fl.probeEarly)
+	p.Probed(snd.nxt, retrans, snd.fl.probeEarly)
 	snd.fl.probedAt = now
-	snd.tlp.due = false
+	p.due = false
 	snd.timer().restart(snd, now, o)
 	return true
 }
 
 // startPersist starts the window probe timer: RFC 9293 §3.8.6.1.
-func (snd *sender) startPersist(now wheel.Time, o *Output) {
-	if snd.timers.runs(tcptimers.Persist) && !snd.persist.isCork {
+func (p *persist) start(snd *sender, now wheel.Time, o *Output) {
+	if snd.timers.runs(tcptimers.Persist) && !p.isCork {
 		return
 	}
-	snd.persist.isCork = false
-	if snd.persist.probes == 0 {
+	p.isCork = false
+	if p.probes == 0 {
 		snd.needPast().closedAt = now
 	}
 	rto := snd.rtt.est.RTO()
@@ -101,20 +101,20 @@ func (snd *sender) startPersist(now wheel.Time, o *Output) {
 		// some of it.
 		rto = max(rto>>min(n, 10), snd.rtt.est.SRTT()+4*snd.rtt.est.RTTVar())
 	}
-	snd.timers.start(o, tcptimers.Persist, snd.cfg.Policy.Deadline(now, snd.cfg.Policy.PersistInterval(rto, int(snd.persist.probes))))
+	snd.timers.start(o, tcptimers.Persist, snd.cfg.Policy.Deadline(now, snd.cfg.Policy.PersistInterval(rto, int(p.probes))))
 }
 
 // startCorkTimer bounds the wait of a small segment.
-func (snd *sender) startCorkTimer(now wheel.Time, o *Output) {
-	if !snd.timers.runs(tcptimers.Persist) || !snd.persist.isCork {
-		snd.persist.isCork = true
+func (p *persist) startCork(snd *sender, now wheel.Time, o *Output) {
+	if !snd.timers.runs(tcptimers.Persist) || !p.isCork {
+		p.isCork = true
 		snd.timers.start(o, tcptimers.Persist, snd.cfg.Policy.Deadline(now, corkWait))
 	}
 }
 
 // expirePersist probes a closed window, or ends the wait for a full segment. It reports whether the
 // connection must end.
-func (snd *sender) expirePersist(now wheel.Time, o *Output) (over bool) {
+func (p *persist) expire(snd *sender, now wheel.Time, o *Output) (over bool) {
 	if snd.allSent() || !snd.established() {
 		return false
 	}
@@ -132,22 +132,22 @@ func (snd *sender) expirePersist(now wheel.Time, o *Output) (over bool) {
 	// RFC 9293 §3.8.6.1 (MUST-37): "As long as the receiving TCP peer continues to send
 	// acknowledgments in response to the probe segments, the sending TCP peer MUST allow the
 	// connection to stay open." After the application has closed, R2 applies (RFC 9293 §3.8.6.1).
-	if snd.persist.unanswered > 0 && snd.r2Over(now, snd.rcv.lastRecv, int(snd.persist.unanswered)) ||
-		snd.rcv.closed && snd.persist.probes > 0 && snd.r2Over(now, snd.past.closedAt, int(snd.persist.probes)) {
+	if p.unanswered > 0 && snd.r2Over(now, snd.rcv.lastRecv, int(p.unanswered)) ||
+		snd.rcv.closed && p.probes > 0 && snd.r2Over(now, snd.past.closedAt, int(p.probes)) {
 		return true
 	}
 	if p := snd.needPast(); p.closedAt == 0 {
 		p.closedAt = now // the window closed while a small segment waited
 	}
-	snd.persist.unanswered += min(1, 255-snd.persist.unanswered)
-	snd.persist.probes += min(1, 255-snd.persist.probes)
+	p.unanswered += min(1, 255-p.unanswered)
+	p.probes += min(1, 255-p.probes)
 	o.Counters.TCPWinProbe++
 	if snd.cfg.Policy.EmptyProbes {
 		snd.sendAckFrom(now, snd.una-1, o)
-		snd.startPersist(now, o)
+		p.start(snd, now, o)
 		return false
 	}
-	snd.persist.byteOut = true
+	p.byteOut = true
 	o.Counters.OutSegs++
 	// RFC 9293 §3.8.6.1 (MUST-36): "regularly transmit at least one octet of new data (if
 	// available)". The byte is not in flight; it counts as sent only if it is acknowledged.
@@ -158,6 +158,6 @@ func (snd *sender) expirePersist(now wheel.Time, o *Output) (over bool) {
 	}
 	out := snd.appendSegment(now, snd.nxt, flags, o)
 	out.Offset, out.Len = snd.stats.acked+uint64(snd.nxt.Sub(snd.dataUna())), n
-	snd.startPersist(now, o)
+	p.start(snd, now, o)
 	return false
 }

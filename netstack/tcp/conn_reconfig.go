@@ -66,6 +66,7 @@ func (c *Conn) Reconfigure(now wheel.Time, cfg *Config, o *Output) {
 	if !cfg.ECN {
 		c.snd.ecn.Disable()
 	}
+	c.snd.setDetector()
 	c.snd.changeControl(was)
 	c.snd.changeTimers(now, was, o)
 	if was.Pacing && !cfg.Pacing {

@@ -23,7 +23,7 @@ func (snd *sender) sendMarked(now wheel.Time, o *Output) {
 		snd.ep.forceFirst = false
 		snd.retransmit(now, id, o)
 		snd.spendSndcnt(n)
-		if snd.ep.kind == CALoss {
+		if snd.ep.afterTimeout() {
 			o.Counters.TCPSlowStartRetrans++
 		} else {
 			o.Counters.TCPFastRetrans++

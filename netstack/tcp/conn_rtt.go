@@ -9,14 +9,14 @@ import (
 
 // sampleRTT passes the ACK's RTT measurement to the estimator. It measures segments sent only once,
 // by Karn's algorithm (RFC 6298 §3), or the echo of a timestamp (RFC 7323 §4).
-func (snd *sender) sampleRTT(now wheel.Time, h *Header, a *ackFacts) {
-	if snd.rtt.deferred {
-		snd.rtt.deferred = false // the SYN-ACK was measured when it arrived
+func (r *rttState) sample(snd *sender, now wheel.Time, h *Header, a *ackFacts) {
+	if r.deferred {
+		r.deferred = false // the SYN-ACK was measured when it arrived
 		return
 	}
 	rtt, ok := a.rtt, a.hasRTT && !a.ackedRexmit
 	at := a.sentAt
-	if !ok && a.hasSack && snd.ep.kind != CALoss {
+	if !ok && a.hasSack && !snd.ep.afterTimeout() {
 		// After a timeout, SACKed data may have arrived long ago, if the ACK that first said so was
 		// lost.
 		rtt, ok, at = a.sackRTT, true, now.Add(-a.sackRTT)
@@ -33,7 +33,7 @@ func (snd *sender) sampleRTT(now wheel.Time, h *Header, a *ackFacts) {
 		// RTT measurement only if the segment advances the left edge of the send window, i.e.,
 		// SND.UNA is increased."
 		if ticks := int32(snd.timestamp(now) - h.Options.TSEcr); ticks >= 0 && time.Duration(ticks) < time.Hour/snd.cfg.TimestampTick {
-			if rtt = snd.cfg.TimestampTick * time.Duration(max(ticks, 1)); !snd.mayAnswerRexmit(now, rtt, a) {
+			if rtt = snd.cfg.TimestampTick * time.Duration(max(ticks, 1)); !r.mayAnswerRexmit(snd, now, rtt, a) {
 				ok, at = true, now.Add(-rtt)
 				snd.tlp.Sampled()
 			}
@@ -44,24 +44,24 @@ func (snd *sender) sampleRTT(now wheel.Time, h *Header, a *ackFacts) {
 	}
 	a.measured, a.measuredRTT = true, rtt
 	if p.OneSample {
-		if !snd.rtt.timed || !a.ack.After(snd.fl.timedSeq) {
+		if !r.timed || !a.ack.After(snd.fl.timedSeq) {
 			return
 		}
-		snd.rtt.timed = false
-		snd.rtt.est.Sample(tcptimers.Sample{RTT: p.Measure(snd.fl.timedAt, now), Round: true, Expected: 1})
+		r.timed = false
+		r.est.Sample(tcptimers.Sample{RTT: p.Measure(snd.fl.timedAt, now), Round: true, Expected: 1})
 		return
 	}
 	s := tcptimers.Sample{RTT: p.Measure(at, now), Expected: int((a.flight + 2*snd.mss - 1) / (2 * max(snd.mss, 1)))}
-	if a.ack.After(snd.rtt.roundEnd) {
-		s.Round, snd.rtt.roundEnd = true, snd.nxt
+	if a.ack.After(r.roundEnd) {
+		s.Round, r.roundEnd = true, snd.nxt
 	}
 	a.sample = s.RTT
-	if snd.rtt.spurious && at >= snd.past.spuriousAt {
-		snd.rtt.spurious = false
-		snd.rtt.est.Spurious(s.RTT)
+	if r.spurious && at >= snd.past.spuriousAt {
+		r.spurious = false
+		r.est.Spurious(s.RTT)
 		return
 	}
-	snd.rtt.est.Sample(s)
+	r.est.Sample(s)
 }
 
 // maxAckDelay bounds delayed ACKs. RFC 9293 §3.8.6.3: "the delay MUST be less than 0.5 seconds"
@@ -80,8 +80,8 @@ const maxAckDelay = 500 * time.Millisecond
 // are enough. After several timeouts the mistake could be minutes, so then each ACK may be the
 // answer. An ACK of a part of a retransmitted segment then tells nothing of its transmissions
 // either.
-func (snd *sender) mayAnswerRexmit(now wheel.Time, age time.Duration, a *ackFacts) bool {
-	if snd.rtt.est.Backoffs() > 1 {
+func (r *rttState) mayAnswerRexmit(snd *sender, now wheel.Time, age time.Duration, a *ackFacts) bool {
+	if r.est.Backoffs() > 1 {
 		front := snd.fl.sent.Front()
 		return a.staleEcho || a.segments == 0 && front != 0 && snd.fl.sent.seg(front).Retransmitted()
 	}

@@ -116,7 +116,7 @@ func (c *Conn) output(now wheel.Time, o *Output) {
 	if c.rcv.ackDue && c.state >= StateEstablished {
 		c.snd.sendAck(now, o)
 	}
-	if c.snd.fl.sent.Len() == 0 && c.snd.fl != &atRest && c.snd.ep.kind == CAOpen {
+	if c.snd.fl.sent.Len() == 0 && c.snd.fl != &atRest && c.snd.ep.calm() {
 		c.snd.returnFlight(o)
 	}
 }
@@ -126,7 +126,7 @@ func (c *Conn) output(now wheel.Time, o *Output) {
 func (snd *sender) next(now wheel.Time, o *Output) {
 	snd.held = held{}
 	before := snd.stats.data
-	if snd.fl.sent.pendingRexmits() > 0 || snd.ep.kind == CARecovery {
+	if snd.fl.sent.pendingRexmits() > 0 || snd.ep.fast() {
 		snd.sendLost(now, o)
 	}
 	if !snd.allSent() {
@@ -135,9 +135,9 @@ func (snd *sender) next(now wheel.Time, o *Output) {
 		snd.timers.stop(o, tcptimers.Persist)
 	}
 	if snd.stats.data != before || snd.held.cwnd {
-		snd.noteWindowUse()
+		snd.fl.use.note(snd)
 	}
-	if snd.held.app && snd.ep.kind == CAOpen && !snd.fl.use.full {
+	if snd.held.app && snd.ep.calm() && !snd.fl.use.full {
 		snd.cc.OnApplicationLimited(now)
 	}
 	if snd.tlp.due {
@@ -151,9 +151,9 @@ func (snd *sender) cwndAllows(n uint32) bool {
 		return true // with nothing in flight no ACK would ever allow more
 	}
 	switch {
-	case snd.reducing():
+	case snd.ep.reducing(snd):
 		return n <= snd.fl.sndcnt
-	case snd.ep.kind == CALoss && snd.fl.sent.RetransOut().Segments > snd.stats.delivered-snd.fl.lossDelivered:
+	case snd.ep.afterTimeout() && snd.fl.sent.RetransOut().Segments > snd.stats.delivered-snd.fl.lossDelivered:
 		// RFC 5681 §3.1: after a timeout the window is one segment, and a delivered segment makes
 		// room for one more. In bytes alone hundreds of small ones would fit and overrun the path.
 		return false
@@ -163,7 +163,7 @@ func (snd *sender) cwndAllows(n uint32) bool {
 
 // spendSndcnt charges n sent bytes to PRR during fast recovery.
 func (snd *sender) spendSndcnt(n uint32) {
-	if snd.reducing() {
+	if snd.ep.reducing(snd) {
 		snd.fl.sndcnt -= min(n, snd.fl.sndcnt)
 		snd.fl.prr.OnSent(n)
 	}
@@ -211,16 +211,16 @@ func (snd *sender) sendNew(now wheel.Time, o *Output) {
 			snd.timers.stop(o, tcptimers.Persist)
 			snd.held.app = true
 		case hold == holdCork:
-			snd.startCorkTimer(now, o)
+			snd.persist.startCork(snd, now, o)
 		case hold == holdWindow:
 			snd.held.peer = true
 			switch {
 			case snd.fl.sent.Len() > 0: // its ACK opens the window
 				snd.timers.stop(o, tcptimers.Persist)
 			case snd.wnd.Usable(snd.una, snd.nxt) > 0:
-				snd.startCorkTimer(now, o) // the window is small: override timeout, RFC 9293 §3.8.6.2.1
+				snd.persist.startCork(snd, now, o) // the window is small: override timeout, RFC 9293 §3.8.6.2.1
 			default:
-				snd.startPersist(now, o)
+				snd.persist.start(snd, now, o)
 			}
 		case hold == holdNagle:
 			snd.held.app = true

@@ -1,20 +1,18 @@
 package tcp
 
 import (
-	"time"
-
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
 )
 
 // probeFirst sends the loss probe if its timer is due now too, in place of the timeout
 // (RFC 8985 §7.2). It reports whether it did.
-func (snd *sender) probeFirst(now wheel.Time, o *Output) bool {
+func (p *tlpState) first(snd *sender, now wheel.Time, o *Output) bool {
 	if !snd.timers.runs(tcptimers.TLP) || snd.fl.probeAt > now {
 		return false
 	}
 	snd.timers.stop(o, tcptimers.TLP)
-	return snd.expireProbe(now, o)
+	return p.expire(snd, now, o)
 }
 
 // forgetSACKs handles reneging: the first segment is SACKed, but not acknowledged a timeout later,
@@ -80,8 +78,8 @@ func (snd *sender) timeout(now wheel.Time, id segmentID, o *Output) {
 	base := snd.rtt.est.RTO()
 	// RFC 6298 §5 (5.5): "The host MUST set RTO <- RTO * 2 ("back off the timer")."
 	snd.rtt.est.Backoff()
-	was := snd.ep.kind
-	snd.enterLoss(now, id, base, o)
+	repairing := snd.ep.fast()
+	snd.ep.enterLoss(snd, now, id, base, o)
 	snd.timer().markLost(snd, now, id, base)
 	snd.fl.rexmitHint = snd.una
 	// One segment is sent whatever the window: RFC 6298 §5 (5.4): "Retransmit the earliest
@@ -95,7 +93,7 @@ func (snd *sender) timeout(now wheel.Time, id segmentID, o *Output) {
 	snd.retransmit(now, id, o)
 	snd.timer().restart(snd, now, o) // RFC 6298 §5 (5.6)
 	// RFC 5682 §3.1: not if the sender was in recovery already.
-	if snd.cfg.Policy.FRTO && atFront && was != CARecovery {
+	if snd.cfg.Policy.FRTO && atFront && !repairing {
 		snd.fl.frto.OnTimeout(uint32(snd.una), uint32(end), uint32(snd.nxt), snd.rcv.sackOn)
 	} else {
 		snd.fl.frto.Reset()
@@ -110,33 +108,4 @@ func (snd *sender) timeoutSYN(now wheel.Time, id segmentID, o *Output) {
 	snd.rtt.synLost = snd.rtt.synLost || !snd.rtt.deferred
 	snd.retransmit(now, id, o)
 	snd.timer().restart(snd, now, o)
-}
-
-// enterLoss applies the congestion response to the timeout of segment id, whose RTO was base. It
-// begins a recovery episode, or continues a chain of timeouts.
-func (snd *sender) enterLoss(now wheel.Time, id segmentID, base time.Duration, o *Output) {
-	s := snd.fl.sent.seg(id)
-	chained := snd.ep.kind == CALoss
-	// The segment was not yet retransmitted by a timeout of this episode.
-	first := !(chained && s.Retransmitted() && s.Seq.Before(snd.ep.recover))
-	snd.cc.OnTimeout(now, snd.fl.sent.Outstanding().Bytes, first)
-	if first {
-		snd.fl.timeoutRTO = base
-	}
-	switch {
-	case chained:
-		o.Counters.TCPLossFailures++
-	case snd.ep.kind == CARecovery:
-		snd.losses().failed(o)
-	}
-	snd.fl.l6675.Leave()
-	snd.ep.kind = CALoss
-	snd.fl.lossAt, snd.fl.lossDelivered = now, snd.stats.delivered
-	undoable := snd.ep.undoable || !chained
-	snd.beginEpisode(o)
-	snd.ep.byTimeout, snd.ep.undoable = true, undoable
-	snd.ep.forceFirst, snd.ep.frtoCredit = false, 0
-	snd.fl.sndcnt = 0
-	snd.timers.stop(o, tcptimers.Reorder)
-	snd.timers.stop(o, tcptimers.Pacing)
 }

@@ -76,9 +76,9 @@ func (snd *sender) expired(now wheel.Time, slot Slot, o *Output) (over bool) {
 	case tcptimers.Rexmit:
 		over = snd.timer().expired(snd, now, slot.segment(), o)
 	case tcptimers.Persist:
-		over = snd.expirePersist(now, o)
+		over = snd.persist.expire(snd, now, o)
 	case tcptimers.TLP:
-		snd.expireProbe(now, o)
+		snd.tlp.expire(snd, now, o)
 	case tcptimers.Reorder:
 		snd.losses().onTimer(snd, now, o)
 	}

@@ -9,8 +9,8 @@ import (
 
 // undo restores the window after a reduction that was spurious (RFC 4015 §3.4), and reports whether
 // it did. acked bounds the burst that may follow, together with the initial window.
-func (snd *sender) undo(now wheel.Time, a *ackFacts, acked uint32, o *Output) bool {
-	snd.ep.undoable = false
+func (e *episode) undo(snd *sender, now wheel.Time, a *ackFacts, acked uint32, o *Output) bool {
+	e.undoable = false
 	if a.ece {
 		return false // RFC 4015 §3.4: with ECN-Echo on the ACK the congestion was real.
 	}
@@ -21,16 +21,16 @@ func (snd *sender) undo(now wheel.Time, a *ackFacts, acked uint32, o *Output) bo
 		snd.fl.sent.forgetLosses()
 		snd.fl.frto.Reset()
 	}
-	snd.ep.frtoCredit = 0
+	e.frtoCredit = 0
 	switch {
-	case snd.ep.kind == CALoss:
+	case e.afterTimeout():
 		o.Counters.TCPLossUndo++
-	case snd.ep.kind == CARecovery && snd.una.Before(snd.ep.recover):
+	case e.fast() && snd.una.Before(e.recover):
 		o.Counters.TCPPartialUndo++
 	default:
 		o.Counters.TCPFullUndo++
 	}
-	if snd.ep.byTimeout {
+	if e.byTimeout {
 		// RFC 4015 §3.6 samples the RTT of data sent after the timeout. This ACK's sample is at
 		// least as long as the RTO that was too short, and protects the segments in flight from
 		// another timeout.
@@ -40,61 +40,61 @@ func (snd *sender) undo(now wheel.Time, a *ackFacts, acked uint32, o *Output) bo
 			snd.rtt.spurious, snd.needPast().spuriousAt = true, now
 		}
 	}
-	if snd.ep.kind >= CARecovery {
+	if e.repairing() {
 		snd.fl.l6675.Leave()
-		snd.ep.forceFirst = false
-		snd.ep.kind = CAOpen
+		e.forceFirst = false
+		e.kind = CAOpen
 	}
 	return true
 }
 
 // undoByDSACK counts a duplicate against the retransmissions of the episode (RFC 3708). It undoes
 // the reduction once all were duplicates.
-func (snd *sender) undoByDSACK(now wheel.Time, h *Header, a *ackFacts, o *Output) {
+func (e *episode) undoByDSACK(snd *sender, now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	b := h.Options.SACK[0]
-	if !snd.ep.undoable || b.Start.Before(snd.past.startUna) || !b.Start.Before(snd.ep.recover) {
+	if !e.undoable || b.Start.Before(snd.past.startUna) || !b.Start.Before(e.recover) {
 		return
 	}
 	n := (b.Len() + snd.mss - 1) / snd.mss
 	// The data in flight was acknowledged earlier: this ACK may acknowledge nothing.
-	if snd.past.dsack.OnDuplicate(n) == congestion.Spurious && snd.undo(now, a, math.MaxUint32, o) {
+	if snd.past.dsack.OnDuplicate(n) == congestion.Spurious && e.undo(snd, now, a, math.MaxUint32, o) {
 		o.Counters.TCPDSACKUndo++
 	}
 }
 
 // stepFRTO performs steps 2 and 3 of F-RTO (RFC 5682).
-func (snd *sender) stepFRTO(now wheel.Time, h *Header, a *ackFacts, o *Output) {
+func (e *episode) stepFRTO(snd *sender, now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	probing := snd.fl.frto.Probing()
 	verdict, next := snd.fl.frto.OnAck(uint32(a.una), uint32(a.ack), uint32(snd.nxt), a.ackedOriginal, a.sackedAboveRecover)
 	if verdict == congestion.Spurious {
 		o.Counters.TCPSpuriousRTOs++
-		snd.undo(now, a, a.acked, o)
+		e.undo(snd, now, a, a.acked, o)
 		return
 	}
-	snd.ep.frtoCredit = 0
+	e.frtoCredit = 0
 	if verdict == congestion.Genuine && probing && snd.fl.sent.pendingRexmits() > 0 {
 		// RFC 5682 §2.1 (3a): the window may be 3·MSS, and new segments took two. So one
 		// retransmission is sent at once.
-		snd.ep.forceFirst = true
+		e.forceFirst = true
 	}
 	if next == congestion.SendNew {
 		if snd.queued() == 0 || snd.wnd.Usable(snd.una, snd.nxt) == 0 {
 			snd.fl.frto.NoNewData()
 			return
 		}
-		snd.ep.frtoCredit = 2
+		e.frtoCredit = 2
 	}
 }
 
 // ackLossProbe processes an ACK while a loss probe is in flight: RFC 8985 §7.4.2.
-func (snd *sender) ackLossProbe(now wheel.Time, h *Header, a *ackFacts, o *Output) {
-	a.dsackProbe = a.dsack && h.Options.SACK[0].End.AtOrAfter(snd.tlp.endSeq) && h.Options.SACK[0].Start.Before(snd.tlp.endSeq)
-	if snd.tlp.Acked(tlpAck{Ack: a.ack, DSACKProbe: a.dsackProbe, DupNoSACK: a.duplicate && h.Options.NumSACK == 0}) {
+func (p *tlpState) acknowledged(snd *sender, now wheel.Time, h *Header, a *ackFacts, o *Output) {
+	a.dsackProbe = a.dsack && h.Options.SACK[0].End.AtOrAfter(p.endSeq) && h.Options.SACK[0].Start.Before(p.endSeq)
+	if p.Acked(tlpAck{Ack: a.ack, DSACKProbe: a.dsackProbe, DupNoSACK: a.duplicate && h.Options.NumSACK == 0}) {
 		o.Counters.TCPLossProbeRecovery++
-		if snd.ep.kind < CACWR {
-			snd.enterCWR(now, a, o, congestion.FastRetransmit)
+		if !snd.ep.on() {
+			snd.ep.enterCWR(snd, now, a, o, congestion.FastRetransmit)
 			if snd.una.AtOrAfter(snd.ep.recover) {
-				snd.ep.kind = CAOpen
+				snd.ep.end()
 			}
 		}
 	}

@@ -30,7 +30,7 @@ func (snd *sender) checkVegas(now wheel.Time, a *ackFacts, o *Output) {
 		v.check.OnRetransmit()
 		v.rexmits = p.rexmits
 	}
-	if snd.fl.sent.Len() == 0 || snd.ep.kind >= CALoss || !a.duplicate && a.acked == 0 {
+	if snd.fl.sent.Len() == 0 || snd.ep.afterTimeout() || !a.duplicate && a.acked == 0 {
 		return
 	}
 	s := snd.fl.sent.seg(snd.fl.sent.Front())
@@ -38,10 +38,10 @@ func (snd *sender) checkVegas(now wheel.Time, a *ackFacts, o *Output) {
 		return
 	}
 	snd.markLost(snd.fl.sent.Front())
-	if snd.cfg.Reno && snd.ep.kind < CACWR && s.Seq.Before(snd.ep.recover) {
-		snd.ep.kind = CACWR // the window was already reduced for this flight, as in Brakmo and Peterson
+	if snd.losses().partialEnds() && s.Seq.Before(snd.ep.recover) {
+		snd.ep.goOn() // the window was already reduced for this flight, as in Brakmo and Peterson
 	}
-	if snd.ep.kind != CARecovery {
-		snd.enterRecovery(now, a, o)
+	if !snd.ep.fast() {
+		snd.ep.enterRecovery(snd, now, a, o)
 	}
 }

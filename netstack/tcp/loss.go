@@ -23,12 +23,14 @@ type lossDetector interface {
 	// entered and failed follow the begin of fast recovery, and its end by a timeout.
 	entered(snd *sender, o *Output)
 	failed(o *Output)
+	// partialEnds reports whether any ACK of new data ends fast recovery, as in 4.3BSD Reno.
+	partialEnds() bool
 	// sendLost retransmits as far as congestion control allows.
 	sendLost(snd *sender, now wheel.Time, o *Output)
 }
 
 // lossDetectors are those of Conn.detector.
-var lossDetectors = [...]lossDetector{&dupAckDetector{}, &sackDetector{}, &rackDetector{}}
+var lossDetectors = [...]lossDetector{&dupAckDetector{}, &sackDetector{}, &rackDetector{}, &renoDetector{}}
 
 // setDetector chooses the loss detector once the peer's SYN has arrived, or for a copy's policy.
 func (snd *sender) setDetector() {
@@ -37,6 +39,8 @@ func (snd *sender) setDetector() {
 		snd.detector = 2
 	case snd.rcv.sackOn:
 		snd.detector = 1
+	case snd.cfg.Reno:
+		snd.detector = 3
 	}
 }
 
@@ -44,6 +48,8 @@ func (snd *sender) losses() lossDetector { return lossDetectors[snd.detector] }
 
 // bySequence is what the detectors without time have in common.
 type bySequence struct{}
+
+func (*bySequence) partialEnds() bool { return false }
 
 func (*bySequence) onTimer(*sender, wheel.Time, *Output) {}
 

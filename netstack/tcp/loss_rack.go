@@ -30,6 +30,7 @@ func (*rackDetector) onTimeout(snd *sender, now wheel.Time, id segmentID) {
 
 func (*rackDetector) entered(_ *sender, o *Output) { o.Counters.TCPSackRecovery++ }
 func (*rackDetector) failed(o *Output)             { o.Counters.TCPSackFailures++ }
+func (*rackDetector) partialEnds() bool            { return false }
 
 func (*rackDetector) sendLost(snd *sender, now wheel.Time, o *Output) { snd.sendMarked(now, o) }
 
@@ -44,7 +45,7 @@ func (*rackDetector) detect(snd *sender, now wheel.Time, leaving bool, a *ackFac
 	// window.
 	timeout, ok := snd.rack.Detect(now, &snd.fl.sent, rackInput{
 		SndUna: snd.una, SndNxt: snd.nxt, SRTT: snd.rtt.est.SRTT(),
-		InRecovery: snd.ep.kind >= CARecovery, LeavingRecovery: leaving, DSACK: snd.dsackWidens(a),
+		InRecovery: snd.ep.repairing(), LeavingRecovery: leaving, DSACK: snd.dsackWidens(a),
 	}, func(id segmentID) {
 		found = true
 		if snd.fl.sent.seg(id).RetransOut() {
@@ -60,12 +61,12 @@ func (*rackDetector) detect(snd *sender, now wheel.Time, leaving bool, a *ackFac
 		a.startedReorder = true
 	}
 	a.lost = a.lost || found
-	if snd.ep.kind < CARecovery && (found || snd.fl.sent.pendingRexmits() > 0 && !snd.ep.tooBig) {
-		snd.enterRecovery(now, a, o)
+	if !snd.ep.repairing() && (found || snd.fl.sent.pendingRexmits() > 0 && !snd.ep.tooBig) {
+		snd.ep.enterRecovery(snd, now, a, o)
 		if a.byTimer { // no ACK follows to update PRR
 			snd.fl.sndcnt = snd.fl.prr.OnAck(1, snd.pipe(), false, true)
 		}
-	} else if a.byTimer && snd.ep.kind == CARecovery {
+	} else if a.byTimer && snd.ep.fast() {
 		// As in Linux, the room of newly lost segments is free.
 		snd.fl.sndcnt += before - snd.pipe()
 	}

@@ -10,7 +10,7 @@ func (*sackDetector) onAck(snd *sender, now wheel.Time, _ bool, a *ackFacts, o *
 	before := q.Lost().Segments
 	snd.fl.l6675.Update(q, func(id segmentID) { snd.lowerRexmitHint(id) })
 	a.lost = q.Lost().Segments > before
-	if snd.ep.kind >= CARecovery || q.Len() == 0 {
+	if snd.ep.repairing() || q.Len() == 0 {
 		// RFC 6675 §5.1, RFC 6582 §3.2 step 2: nor does a recovery begin below the last timeout's
 		// recovery point. CALoss lasts until then.
 		return
@@ -22,7 +22,7 @@ func (*sackDetector) onAck(snd *sender, now wheel.Time, _ bool, a *ackFacts, o *
 		a.lost = true
 	}
 	if q.Lost().Segments > 0 && (a.lost || !snd.ep.tooBig) {
-		snd.enterRecovery(now, a, o)
+		snd.ep.enterRecovery(snd, now, a, o)
 	}
 }
 
@@ -35,7 +35,7 @@ func (*sackDetector) failed(o *Output) { o.Counters.TCPSackFailures++ }
 
 // sendLost retransmits in the order of NextSeg (RFC 6675 §4) in fast recovery.
 func (*sackDetector) sendLost(snd *sender, now wheel.Time, o *Output) {
-	if snd.ep.kind != CARecovery {
+	if !snd.ep.fast() {
 		snd.sendMarked(now, o)
 		return
 	}

@@ -90,7 +90,7 @@ func (snd *sender) replayLimits() bool {
 // allowsNew reports whether n bytes of new data may leave.
 func (snd *sender) allowsNew(n uint32) bool {
 	// Duplicate ACKs without SACK do not say how much has arrived.
-	if !snd.replayLimits() || !snd.rcv.sackOn && (snd.ep.kind >= CARecovery || snd.dup.N() > 0) {
+	if !snd.replayLimits() || !snd.rcv.sackOn && (snd.ep.repairing() || snd.dup.N() > 0) {
 		return snd.cwndAllows(n)
 	}
 	delivered := snd.stats.acked + uint64(snd.fl.sent.Sacked().Bytes)
@@ -102,7 +102,7 @@ func (snd *sender) allowsNew(n uint32) bool {
 	if sent > delivered+uint64(l.Bytes) {
 		return l.AtLeast && snd.cwndAllows(n)
 	}
-	if snd.ep.kind < CACWR {
+	if !snd.ep.on() {
 		snd.cc.Raise(snd.pipe() + n)
 	}
 	return true
@@ -222,12 +222,10 @@ func (c *Conn) Fork(now wheel.Time, cfg *Config, est tcptimers.Estimator, acked 
 		}
 		f.snd.fl = &fl
 	}
-	if f.snd.ep.kind > CADisorder {
-		f.snd.ep.kind = CAOpen
-	}
+	f.snd.ep.end()
 	f.snd.forkControl()
 	if recover := c.snd.ep.recover; c.snd.ep.resent && !f.snd.resendOnly() {
-		f.snd.enterRecovery(now, o.newAck(), o)
+		f.snd.ep.enterRecovery(&f.snd, now, o.newAck(), o)
 		f.snd.ep.recover, f.snd.ep.forceFirst = recover, false
 		f.snd.dup.Recover(recover)
 	}

@@ -64,11 +64,11 @@ func (*perSegment) postpone(snd *sender, id segmentID, until wheel.Time, o *Outp
 // expired handles the expiry of segment id's timer.
 func (t *perSegment) expired(snd *sender, now wheel.Time, id segmentID, o *Output) (over bool) {
 	p := &snd.cfg.Policy
-	if snd.probeFirst(now, o) && snd.fl.sent.has(id) && snd.fl.sent.seg(id).Armed {
+	if snd.tlp.first(snd, now, o) && snd.fl.sent.has(id) && snd.fl.sent.seg(id).Armed {
 		return false // the probe was this segment; its timer was restarted
 	}
 	s := snd.fl.sent.seg(id)
-	inChain := snd.ep.kind == CALoss && s.Sent < snd.fl.lossAt
+	inChain := snd.ep.afterTimeout() && s.Sent < snd.fl.lossAt
 
 	rto := snd.rtt.est.RTO()
 	if inChain {
@@ -120,7 +120,7 @@ func (*perSegment) due(snd *sender, now wheel.Time, id segmentID, rto time.Durat
 		// RFC 8985 §7.3: after a probe, the RTO counts from the probe.
 		due = max(due, p.Deadline(snd.fl.probedAt, rto))
 	}
-	if front := snd.fl.sent.Front(); snd.ep.kind == CARecovery && !snd.rcv.sackOn && id != front {
+	if front := snd.fl.sent.Front(); snd.ep.fast() && !snd.rcv.sackOn && id != front {
 		// Without SACK, nothing reports on segments behind a hole until the hole is filled. So this
 		// segment waits as long as the first one, which was retransmitted after it.
 		due = max(due, p.Deadline(snd.fl.sent.seg(front).Sent, rto))
@@ -131,7 +131,7 @@ func (*perSegment) due(snd *sender, now wheel.Time, id segmentID, rto time.Durat
 // stalled reports whether segment id, which waits to be retransmitted, could wait forever. Either
 // nothing is in flight to draw an ACK, or id is the first segment and nothing arrived for rto.
 func (*perSegment) stalled(snd *sender, now wheel.Time, id segmentID, rto time.Duration) bool {
-	if snd.ep.kind == CARecovery && snd.fl.sent.Pipe().Bytes == 0 {
+	if snd.ep.fast() && snd.fl.sent.Pipe().Bytes == 0 {
 		return true
 	}
 	return id == snd.fl.sent.Front() && now > snd.fl.lossAt && !snd.fl.frto.Active() && now.Sub(snd.rcv.lastRecv) >= rto

@@ -111,7 +111,7 @@ func (t *sharedTimer) scheduleProbe(snd *sender, now wheel.Time, o *Output) {
 // the RTO expires; if past, it does not count.
 func (*sharedTimer) probeIn(snd *sender, now wheel.Time, left time.Duration) bool {
 	p := &snd.cfg.Policy
-	if !p.TLP || !snd.rcv.sackOn || snd.ep.kind >= CARecovery || snd.fl.sent.Sacked().Segments > 0 {
+	if !p.TLP || !snd.rcv.sackOn || snd.ep.repairing() || snd.fl.sent.Sacked().Segments > 0 {
 		return false
 	}
 	in := ptoInput{

@@ -64,7 +64,7 @@ func (*singleTimer) postpone(snd *sender, _ segmentID, until wheel.Time, o *Outp
 // has not been acknowledged by the TCP receiver."
 func (*singleTimer) expired(snd *sender, now wheel.Time, _ segmentID, o *Output) (over bool) {
 	id := snd.fl.sent.Front()
-	if id == 0 || snd.probeFirst(now, o) {
+	if id == 0 || snd.tlp.first(snd, now, o) {
 		return false
 	}
 	if snd.fl.sent.seg(id).Sacked() {
