@@ -57,9 +57,9 @@ const (
 
 // releaseMore ends the wait that WriteMore began, when an ACK arrives. In Linux MSG_MORE corks only
 // what the call itself pushes; tcp_data_snd_check then sends as Nagle's algorithm allows.
-func (snd *sender) releaseMore() {
-	if snd.writes.more == moreHeld {
-		snd.writes.more = moreReleased
+func (w *writes) releaseMore() {
+	if w.more == moreHeld {
+		w.more = moreReleased
 	}
 }
 
@@ -70,7 +70,7 @@ const NoLinger time.Duration = -1
 func (c *Conn) State() State { return c.state }
 
 // SlowStart reports whether cwnd is below ssthresh.
-func (c *Conn) SlowStart() bool { return c.snd.cc != nil && c.snd.cc.InSlowStart() }
+func (c *Conn) SlowStart() bool { return c.snd.established() && c.snd.cc.InSlowStart() }
 
 // Err returns the Error that ended the connection, or nil if it is open or closed normally.
 func (c *Conn) Err() error {
@@ -95,7 +95,7 @@ func (c *Conn) Acked() uint64 { return c.snd.stats.acked }
 
 // Cwnd returns the congestion window in bytes, 0 before ESTABLISHED.
 func (c *Conn) Cwnd() uint32 {
-	if c.snd.cc == nil {
+	if !c.snd.established() {
 		return 0
 	}
 	return c.snd.cc.Cwnd()

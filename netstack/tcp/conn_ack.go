@@ -55,10 +55,10 @@ type ackFacts struct {
 func (snd *sender) acknowledged(now wheel.Time, in *Inbound, probed bool, o *Output) (finAcked bool) {
 	h := in.Header
 	a := o.newAck()
-	a.ack, a.una, a.ece, a.flight, a.probed = h.Ack, snd.una, snd.echoes(h), snd.fl.sent.Outstanding().Bytes, probed
+	a.ack, a.una, a.ece, a.flight, a.probed = h.Ack, snd.una, snd.ecn.echoes(h), snd.fl.sent.Outstanding().Bytes, probed
 	snd.takeWindow(in, a)
 	// A loss probe in flight may duplicate data that is acknowledged already.
-	if snd.fl.sent.Len() == 0 && h.Ack == snd.una && !snd.tlp.inFlight && (h.Options.NumSACK == 0 || snd.cc == nil) {
+	if snd.fl.sent.Len() == 0 && h.Ack == snd.una && !snd.tlp.inFlight && (h.Options.NumSACK == 0 || !snd.established()) {
 		return a.finAcked
 	}
 	if h.Ack.After(snd.una) {
@@ -76,12 +76,12 @@ func (snd *sender) acknowledged(now wheel.Time, in *Inbound, probed bool, o *Out
 		// moves the cumulative acknowledgment point".
 		a.duplicate = a.duplicate || a.sacked > 0
 	}
-	snd.noteReordering(a, o)
+	snd.meter.noteReordering(a, o)
 	snd.rtt.sample(snd, now, h, a)
 	if a.delivered > 0 {
-		snd.meterAck(now, a)
+		snd.fl.rate.acked(snd, now, a)
 	}
-	snd.noteDelAckEvidence(now, in, a)
+	snd.fl.delAckEvidence.note(snd, now, in, a)
 	if snd.rtt.synLost && a.una == snd.iss {
 		// RFC 6298 §5 (5.7): "the RTO MUST be re-initialized to 3 seconds when data transmission
 		// begins (i.e., after the three-way handshake completes)." This holds even if timestamps
@@ -89,12 +89,18 @@ func (snd *sender) acknowledged(now wheel.Time, in *Inbound, probed bool, o *Out
 		snd.rtt.est.SynTimedOut()
 		snd.rtt.synLost = false
 	}
-	if snd.cc == nil {
+	if !snd.established() {
 		return a.finAcked
 	}
 	snd.respond(now, h, a, o)
 	if a.acked > 0 {
-		snd.afterAdvance(now, a, o)
+		snd.timer().acked(snd, now, o)
+		if snd.fl.sent.Len() == 0 {
+			if snd.allSent() {
+				o.Events |= EventSent
+			}
+			snd.timers.stop(o, tcptimers.Reorder)
+		}
 	}
 	snd.timer().processed(snd, now, a.acked > 0, a.startedReorder, a.sackRTT, o)
 	return a.finAcked
@@ -129,7 +135,7 @@ func (snd *sender) advance(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	snd.fl.sent.Ack(h.Ack, func(id segmentID) {
 		s := snd.fl.sent.seg(id)
 		snd.timers.stopSegment(o, &snd.fl.sent, id)
-		snd.noteDelivered(now, s, h, a, o)
+		a.noteDelivered(snd, now, s, h, o)
 		a.segments, a.segmentBytes, a.lastSent = a.segments+1, a.segmentBytes+s.Len, s.Sent
 	})
 	if snd.fl.sent.Sacked().Segments > 0 {
@@ -161,12 +167,8 @@ func (snd *sender) advance(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	}
 }
 
-// echoes reports whether a segment echoes a congestion mark. RFC 3168 §6.1.1: on a SYN-ACK, ECE
-// only says that its sender is ECN-capable.
-func (snd *sender) echoes(h *Header) bool { return snd.ecn.On() && h.Flags&(ECE|SYN) == ECE }
-
 // noteDelivered notes that s is newly acknowledged or SACKed; s still has its state from before.
-func (snd *sender) noteDelivered(now wheel.Time, s *sentSegment, h *Header, a *ackFacts, o *Output) {
+func (a *ackFacts) noteDelivered(snd *sender, now wheel.Time, s *sentSegment, h *Header, o *Output) {
 	if s.Sacked() {
 		a.alreadySacked += s.Len
 		return
@@ -199,35 +201,24 @@ func (snd *sender) noteDelivered(now wheel.Time, s *sentSegment, h *Header, a *a
 		}
 	}
 	// Not by lossDetector: a call for each segment costs 3 % of a bulk sender.
-	if snd.cfg.Policy.RACK && snd.rcv.sackOn && snd.rack.Delivered(now, s, stale, snd.timingSlack()) {
+	if snd.cfg.Policy.RACK && snd.rcv.sackOn && snd.rack.Delivered(now, s, stale, snd.cfg.Replay.slack()) {
 		a.reordered, a.distance = true, max(a.distance, snd.rack.fack.Sub(s.Seq))
 	}
 }
 
-// growWindow passes an ACK of new data, which delivers so many bytes, to the congestion controller.
-func (snd *sender) growWindow(now wheel.Time, a *ackFacts, delivered uint32, o *Output) {
+// grow passes an ACK of new data, which delivers so many bytes, to the congestion controller.
+func (w *control) grow(snd *sender, now wheel.Time, a *ackFacts, delivered uint32, o *Output) {
 	rtt := time.Duration(0)
 	if a.hasRTT && !a.ackedRexmit {
 		rtt = a.rtt
 	}
-	delayed := snd.cc.OnAck(now, congestion.Ack{
+	delayed := w.OnAck(now, congestion.Ack{
 		Acked: a.acked, Delivered: delivered, Flight: a.flight,
 		Una: uint32(snd.una), Nxt: uint32(snd.nxt),
 		RTT: rtt, SRTT: snd.rtt.est.SRTT(), Limited: snd.fl.use.limits(snd), ECE: a.ece, SYN: a.syn,
 	})
 	if delayed {
 		o.Counters.TCPHystartDelayDetect++
-		o.Counters.TCPHystartDelayCwnd += uint64(snd.cc.Cwnd() / snd.mss)
-	}
-}
-
-// afterAdvance updates timers and state after SND.UNA has advanced.
-func (snd *sender) afterAdvance(now wheel.Time, a *ackFacts, o *Output) {
-	snd.timer().acked(snd, now, o)
-	if snd.fl.sent.Len() == 0 {
-		if snd.allSent() {
-			o.Events |= EventSent
-		}
-		snd.timers.stop(o, tcptimers.Reorder)
+		o.Counters.TCPHystartDelayCwnd += uint64(w.Cwnd() / snd.mss)
 	}
 }

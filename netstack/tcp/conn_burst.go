@@ -43,7 +43,7 @@ func (snd *sender) sendBurst(now wheel.Time, o *Output) {
 		snd.nxt = snd.nxt.Add(mss)
 	}
 	if sent > 0 {
-		snd.meterSent(now, snd.nxt)
+		snd.fl.rate.sent(snd, now, snd.nxt)
 	}
 	snd.stats.segments += sent
 	snd.stats.data += sent

@@ -26,7 +26,7 @@ func (c *Conn) Check() error {
 	if !c.snd.writes.finSent && c.snd.nxt.After(c.snd.end) {
 		return fmt.Errorf("tcp: SND.NXT %d after what was written, %d", c.snd.nxt-c.snd.iss, c.snd.end-c.snd.iss)
 	}
-	if err := c.snd.checkFlight(); err != nil {
+	if err := c.snd.fl.check(c.snd.una, c.snd.iss); err != nil {
 		return err
 	}
 	if c.snd.writes.hasRecords {
@@ -42,48 +42,6 @@ func (c *Conn) Check() error {
 	if c.state.synchronized() && c.state != StateTimeWait && c.snd.fl.sent.Len() == 0 && !c.snd.allSent() &&
 		!c.snd.timers.runs(tcptimers.Persist) && !c.snd.timers.runs(tcptimers.Pacing) {
 		return fmt.Errorf("tcp: %d bytes wait to be sent, nothing is in flight, and no timer runs", c.snd.queued())
-	}
-	return nil
-}
-
-// checkFlight compares the sums over the flight with its segments.
-func (snd *sender) checkFlight() error {
-	var pipe, sacked, lost tally
-	waiting := uint32(0)
-	seq := snd.una
-	for id := snd.fl.sent.Front(); id != 0; id = snd.fl.sent.Next(id) {
-		s := snd.fl.sent.Get(id)
-		if s.Seq != seq {
-			return fmt.Errorf("tcp: segment at %d, want %d", s.Seq-snd.iss, seq-snd.iss)
-		}
-		seq = s.End()
-		switch {
-		case s.Sacked():
-			sacked.add(s.Len)
-		default:
-			if !s.Lost() {
-				pipe.add(s.Len)
-			}
-			if s.RetransOut() {
-				pipe.add(s.Len)
-			}
-		}
-		if s.Lost() {
-			lost.add(s.Len)
-		}
-		if s.state.needsRexmit() {
-			waiting++
-		}
-	}
-	switch {
-	case pipe != snd.fl.sent.Pipe():
-		return fmt.Errorf("tcp: pipe %v, want %v", snd.fl.sent.Pipe(), pipe)
-	case sacked != snd.fl.sent.Sacked():
-		return fmt.Errorf("tcp: sacked %v, want %v", snd.fl.sent.Sacked(), sacked)
-	case lost != snd.fl.sent.Lost():
-		return fmt.Errorf("tcp: lost %v, want %v", snd.fl.sent.Lost(), lost)
-	case waiting != snd.fl.sent.pendingRexmits():
-		return fmt.Errorf("tcp: %d lost segments wait, want %d", snd.fl.sent.pendingRexmits(), waiting)
 	}
 	return nil
 }

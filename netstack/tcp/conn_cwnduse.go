@@ -8,7 +8,7 @@ type windowUse struct {
 	full bool   // the window had no room for a full segment
 }
 
-// noteWindowUse must be called after segments were sent, or held back by the congestion window. It
+// note must be called after segments were sent, or held back by the congestion window. It
 // keeps the strongest signal of each window of data, as Linux's tcp_cwnd_validate does. A window
 // that the application has just filled is full, even if nothing more waits.
 func (u *windowUse) note(snd *sender) {
@@ -22,7 +22,7 @@ func (u *windowUse) note(snd *sender) {
 	}
 }
 
-// cwndLimited reports whether the congestion window limits the sender, so that it may grow.
+// limits reports whether the congestion window limits the sender, so that it may grow.
 // RFC 9438 §5.8: cwnd is not increased while it is not what limits the sender. In slow start it
 // also grows to twice the largest flight, as in Linux (tcp_is_cwnd_limited). Otherwise the ACKs
 // after the one that makes room would count for nothing.

@@ -115,14 +115,14 @@ func (snd *sender) icmp(m ICMPError) bool {
 	before := snd.mss
 	snd.terms.mtu = uint32(mtu)
 	snd.updateMSS()
-	if snd.mss >= before || snd.cc == nil {
+	if snd.mss >= before || !snd.established() {
 		return false
 	}
 	// Segments longer than the path MTU are lost, which is no sign of congestion (RFC 8201 §5.4).
 	found := false
 	for id := snd.fl.sent.nextUnsacked(snd.fl.sent.Front()); id != 0; id = snd.fl.sent.nextUnsacked(snd.fl.sent.seg(id).next) {
 		if s := snd.fl.sent.seg(id); s.payload() > snd.mss && !s.state.needsRexmit() {
-			snd.markLost(id)
+			snd.fl.markLost(id)
 			found = true
 		}
 	}

@@ -22,7 +22,7 @@ func (c *Conn) Info(now wheel.Time) Info {
 		BytesSent: c.snd.bytesSent(), BytesAcked: c.snd.stats.acked, BytesReceived: c.rcv.received,
 		NotSent: uint64(c.snd.queued()),
 
-		SndMSS: c.snd.mss, RcvMSS: c.recvMSS(), AdvMSS: uint32(c.snd.announcedMSS()),
+		SndMSS: c.snd.mss, RcvMSS: c.recvMSS(), AdvMSS: uint32(c.snd.terms.announcedMSS(c.snd.opts.MaxSeg)),
 		PMTU: c.snd.terms.mtu, SndWnd: c.snd.wnd.Wnd, SndWScale: c.snd.terms.scale, RcvWScale: c.rcv.win.scale,
 
 		Timestamps: c.rcv.tsOn, SACK: c.rcv.sackOn, WScale: c.rcv.win.scaled, ECN: c.snd.ecn.On(),
@@ -52,7 +52,7 @@ func (c *Conn) Info(now wheel.Time) Info {
 	if c.snd.meter != nil {
 		c.snd.meter.fillInfo(now, &i)
 	}
-	if c.snd.cc != nil {
+	if c.snd.established() {
 		i.Control = c.snd.cc.State()
 		i.Cwnd, i.Ssthresh = c.snd.cc.Cwnd(), c.snd.cc.Ssthresh()
 		i.CwndSegs, i.SsthreshSegs = max(i.Cwnd/max(c.snd.mss, 1), 1), i.Ssthresh/max(c.snd.mss, 1)

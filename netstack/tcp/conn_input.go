@@ -158,7 +158,7 @@ func (c *Conn) inputAck(now wheel.Time, in *Inbound, seq Seq, o *Output) bool {
 		return true
 	}
 	c.rcv.lastRecv, c.snd.persist.unanswered = now, 0
-	c.snd.releaseMore()
+	c.snd.writes.releaseMore()
 	c.takeAck(now, in, probed, o)
 	return c.state != StateClosed
 }
@@ -183,7 +183,7 @@ func (c *Conn) takeUrgent(h *Header, seq Seq, o *Output) {
 	}
 }
 
-// probeArrived moves SND.NXT over the byte, or FIN, that a window probe sent and the peer
+// arrived moves SND.NXT over the byte, or FIN, that a window probe sent and the peer
 // acknowledged.
 func (p *persist) arrived(snd *sender, now wheel.Time, o *Output) {
 	flags := sentFlags(0)

@@ -51,15 +51,14 @@ func (snd *sender) deliveredBytes() uint64 {
 	return snd.stats.acked + uint64(snd.fl.sent.Sacked().Bytes)
 }
 
-// meterSent begins a delivery rate sample with a segment of new data that ends at end, unless one
+// sent begins a delivery rate sample with a segment of new data that ends at end, unless one
 // is under way. A sample of several segments sent at once is that of the last. A sender with
-// nothing in flight was limited by its application. meterSent must be called before the segment is
+// nothing in flight was limited by its application. sent must be called before the segment is
 // in flight.
-func (snd *sender) meterSent(now wheel.Time, end Seq) {
+func (r *rateSample) sent(snd *sender, now wheel.Time, end Seq) {
 	if snd.meter == nil {
 		snd.meter = &sendMeter{since: now}
 	}
-	r := &snd.fl.rate
 	if r.on {
 		if r.sentAt == now {
 			r.end = end
@@ -74,25 +73,25 @@ func (snd *sender) meterSent(now wheel.Time, end Seq) {
 	r.sentAt, r.sentFrom, r.ackedFrom, r.delivered = now, from, r.deliveredAt, total
 }
 
-// meterRetransmit ends a sample whose segment is retransmitted.
-func (snd *sender) meterRetransmit(seq, end Seq) {
-	if r := &snd.fl.rate; r.on && seq.Before(r.end) && r.end.AtOrBefore(end) {
+// retransmitted ends a sample whose segment is retransmitted.
+func (r *rateSample) retransmitted(seq, end Seq) {
+	if r.on && seq.Before(r.end) && r.end.AtOrBefore(end) {
 		r.on = false
 	}
 }
 
-// meterAck ends a sample whose segment has been delivered. a.delivered is above 0.
-func (snd *sender) meterAck(now wheel.Time, a *ackFacts) {
+// acked ends a sample whose segment has been delivered. a.delivered is above 0.
+func (r *rateSample) acked(snd *sender, now wheel.Time, a *ackFacts) {
 	if snd.meter == nil || snd.fl == &atRest {
 		return
 	}
-	m, r := snd.meter, &snd.fl.rate
+	m := snd.meter
 	total := snd.deliveredBytes()
 	r.deliveredAt = now
 	if total > r.idleUntil {
 		r.idleUntil = 0
 	}
-	if !r.on || snd.una.Before(r.end) && !(a.sacked > 0 && snd.sackedAt(r.end-1)) {
+	if !r.on || snd.una.Before(r.end) && !(a.sacked > 0 && snd.fl.sackedAt(r.end-1)) {
 		return
 	}
 	r.on = false
@@ -107,12 +106,6 @@ func (snd *sender) meterAck(now wheel.Time, a *ackFacts) {
 	if !r.idle || rate >= m.rate {
 		m.rate, m.idleLimited = rate, r.idle
 	}
-}
-
-// sackedAt reports whether the segment in flight with sequence number seq is SACKed.
-func (snd *sender) sackedAt(seq Seq) bool {
-	id := snd.fl.sent.Find(seq)
-	return id != 0 && snd.fl.sent.seg(id).Sacked()
 }
 
 // updateMeter notes what limits the sender from now on, at the end of output. The cases are those
@@ -156,11 +149,11 @@ func (m *sendMeter) setLimit(now wheel.Time, limit sendLimit) {
 const maxReordering = 300
 
 // noteReordering counts an ACK that delivers a segment that others overtook.
-func (snd *sender) noteReordering(a *ackFacts, o *Output) {
+func (m *sendMeter) noteReordering(a *ackFacts, o *Output) {
 	if a.reordered {
 		o.Counters.TCPSACKReorder++
-		snd.meter.distance = max(snd.meter.distance, a.distance)
-		snd.meter.overtakings++
+		m.distance = max(m.distance, a.distance)
+		m.overtakings++
 	}
 }
 

@@ -18,7 +18,7 @@ func (c *Conn) Init(cfg *Config, path Path, iss Seq, tsOffset uint32) {
 // opened reports whether c was ever opened. It may be closed again.
 func (c *Conn) opened() bool { return c.snd.rtt.est != nil }
 
-// makeEstimator allocates the RTO estimator when the connection opens.
+// open allocates the RTO estimator when the connection opens.
 func (r *rttState) open(snd *sender, o *Output) {
 	if o.estimatorFor != snd.cfg {
 		o.estimator, o.estimatorFor = snd.cfg.Policy.NewEstimator(), snd.cfg
@@ -92,8 +92,8 @@ func (c *Conn) takeSYN(now wheel.Time, h *Header) {
 	if opt.HasMSS {
 		c.snd.terms.peerMSS = opt.MSS
 	}
-	c.rcv.open(now, h, c.snd.cfg, c.snd.opts, c.snd.synWindow(), c.snd.announcedMSS())
-	c.snd.setDetector()
+	c.rcv.open(now, h, c.snd.cfg, c.snd.opts, synWindow(c.snd.cfg, c.snd.opts), c.snd.terms.announcedMSS(c.snd.opts.MaxSeg))
+	c.snd.detector = lossDetectorOf(c.snd.cfg, c.rcv.sackOn)
 	if c.rcv.win.scaled {
 		c.snd.terms.scale = opt.WScale
 	}
@@ -143,19 +143,19 @@ func (snd *sender) sendSYN(now wheel.Time, o *Output) {
 }
 
 // synWindow returns the window field of our SYN.
-func (snd *sender) synWindow() uint16 {
-	wnd := snd.cfg.RecvBuffer
-	if n := snd.opts.WindowClamp; n != 0 {
+func synWindow(cfg *Config, opts *SocketOptions) uint16 {
+	wnd := cfg.RecvBuffer
+	if n := opts.WindowClamp; n != 0 {
 		wnd = min(wnd, n)
 	}
 	return synWindowField(wnd)
 }
 
 // announcedMSS returns RMSS, the MSS that our SYN announces.
-func (snd *sender) announcedMSS() uint16 {
-	mss := advertisedMSS(int(snd.terms.mtu), int(snd.terms.ipHeaderLen))
-	if snd.opts.MaxSeg != 0 {
-		mss = min(mss, snd.opts.MaxSeg)
+func (t *terms) announcedMSS(maxSeg uint16) uint16 {
+	mss := advertisedMSS(int(t.mtu), int(t.ipHeaderLen))
+	if maxSeg != 0 {
+		mss = min(mss, maxSeg)
 	}
 	return mss
 }
@@ -166,9 +166,9 @@ func (snd *sender) emitSYN(now wheel.Time, rexmit uint8, o *Output) {
 	o.Segments = append(o.Segments, Outgoing{Rexmit: rexmit})
 	h := &o.Segments[len(o.Segments)-1].Header
 	h.Seq, h.Flags = snd.iss, SYN
-	h.Window = snd.synWindow()
+	h.Window = synWindow(snd.cfg, snd.opts)
 	opt := &h.Options
-	opt.HasMSS, opt.MSS = true, snd.announcedMSS()
+	opt.HasMSS, opt.MSS = true, snd.terms.announcedMSS(snd.opts.MaxSeg)
 	ack := snd.rcv.opened
 	if ack {
 		h.Flags |= ACK
@@ -248,18 +248,18 @@ func (snd *sender) updateMSS() {
 	if snd.rcv.tsOn {
 		optionLen = timestampsLen
 	}
-	snd.mss = snd.effectiveMSS(optionLen)
-	if snd.cc != nil {
+	snd.mss = snd.terms.effectiveMSS(snd, optionLen)
+	if snd.established() {
 		snd.cc.SetMSS(snd.mss)
 	}
 }
 
-func (snd *sender) effectiveMSS(optionLen int) uint32 {
-	peer := snd.terms.peerMSS
+func (t *terms) effectiveMSS(snd *sender, optionLen int) uint32 {
+	peer := t.peerMSS
 	if snd.opts.MaxSeg != 0 {
 		peer = min(peer, snd.opts.MaxSeg)
 	}
-	mss := uint32(effectiveMSS(peer, int(snd.terms.mtu), int(snd.terms.ipHeaderLen), optionLen))
+	mss := uint32(effectiveMSS(peer, int(t.mtu), int(t.ipHeaderLen), optionLen))
 	if snd.cfg.Replay != nil { // the captured sender has bounded it
 		return mss
 	}

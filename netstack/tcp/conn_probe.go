@@ -49,12 +49,11 @@ func (*ownTimers) scheduleProbe(snd *sender, now wheel.Time, o *Output) {
 	snd.timers.start(o, tcptimers.TLP, at)
 }
 
-// noteDelAckEvidence updates the evidence of delayed ACKs with an ACK.
-func (snd *sender) noteDelAckEvidence(now wheel.Time, in *Inbound, a *ackFacts) {
+// note updates the evidence of delayed ACKs with an ACK.
+func (p *delAckEvidence) note(snd *sender, now wheel.Time, in *Inbound, a *ackFacts) {
 	if !snd.cfg.Policy.AckEvidence || snd.fl == &atRest || a.acked == 0 && !a.duplicate {
 		return
 	}
-	p := &snd.fl.delAckEvidence
 	if snd.fl.sent.Len() == 0 || !snd.ep.calm() || in.Len > 0 || in.Header.Flags.HasAny(SYN|FIN) || a.ece || a.dsack || a.sacked > 0 ||
 		!a.hasRTT || a.ackedRexmit || a.acked != a.segmentBytes || snd.fl.sent.Sacked().Segments > 0 {
 		p.Reset()
@@ -63,7 +62,7 @@ func (snd *sender) noteDelAckEvidence(now wheel.Time, in *Inbound, a *ackFacts) 
 	p.Acked(now, evidenceAck{Segments: a.segments, Sent: a.lastSent, RTT: a.rtt, SRTT: snd.rtt.est.SRTT()})
 }
 
-// expireProbe sends the loss probe: a new data segment, or else a retransmission of the last
+// expire sends the loss probe: a new data segment, or else a retransmission of the last
 // segment (RFC 8985 §7.3). It reports whether it did.
 func (p *tlpState) expire(snd *sender, now wheel.Time, o *Output) bool {
 	if snd.fl.sent.Len() == 0 || snd.ep.repairing() || !snd.timer().mayProbe(snd) {
@@ -86,7 +85,7 @@ func (p *tlpState) expire(snd *sender, now wheel.Time, o *Output) bool {
 	return true
 }
 
-// startPersist starts the window probe timer: RFC 9293 §3.8.6.1.
+// start starts the window probe timer: RFC 9293 §3.8.6.1.
 func (p *persist) start(snd *sender, now wheel.Time, o *Output) {
 	if snd.timers.runs(tcptimers.Persist) && !p.isCork {
 		return
@@ -104,7 +103,7 @@ func (p *persist) start(snd *sender, now wheel.Time, o *Output) {
 	snd.timers.start(o, tcptimers.Persist, snd.cfg.Policy.Deadline(now, snd.cfg.Policy.PersistInterval(rto, int(p.probes))))
 }
 
-// startCorkTimer bounds the wait of a small segment.
+// startCork bounds the wait of a small segment.
 func (p *persist) startCork(snd *sender, now wheel.Time, o *Output) {
 	if !snd.timers.runs(tcptimers.Persist) || !p.isCork {
 		p.isCork = true
@@ -112,7 +111,7 @@ func (p *persist) startCork(snd *sender, now wheel.Time, o *Output) {
 	}
 }
 
-// expirePersist probes a closed window, or ends the wait for a full segment. It reports whether the
+// expire probes a closed window, or ends the wait for a full segment. It reports whether the
 // connection must end.
 func (p *persist) expire(snd *sender, now wheel.Time, o *Output) (over bool) {
 	if snd.allSent() || !snd.established() {

@@ -66,8 +66,8 @@ func (c *Conn) Reconfigure(now wheel.Time, cfg *Config, o *Output) {
 	if !cfg.ECN {
 		c.snd.ecn.Disable()
 	}
-	c.snd.setDetector()
-	c.snd.changeControl(was)
+	c.snd.detector = lossDetectorOf(c.snd.cfg, c.rcv.sackOn)
+	c.snd.cc.change(&c.snd, was)
 	c.snd.changeTimers(now, was, o)
 	if was.Pacing && !cfg.Pacing {
 		c.snd.timers.stop(o, tcptimers.Pacing)
@@ -75,18 +75,18 @@ func (c *Conn) Reconfigure(now wheel.Time, cfg *Config, o *Output) {
 	c.output(now, o)
 }
 
-// changeControl replaces the congestion controller if its configuration has changed since was.
-func (snd *sender) changeControl(was *Config) {
-	if snd.cc == nil || snd.cfg.Control == was.Control && snd.cfg.Congestion == was.Congestion && snd.cfg.Pacing == was.Pacing {
+// change replaces the congestion controller if its configuration has changed since was.
+func (w *control) change(snd *sender, was *Config) {
+	if !snd.established() || snd.cfg.Control == was.Control && snd.cfg.Congestion == was.Congestion && snd.cfg.Pacing == was.Pacing {
 		return
 	}
 	cfg := snd.cfg.Congestion
 	cfg.MSS, cfg.SYNLost, cfg.Paced = snd.mss, snd.rtt.synLost, snd.cfg.Pacing
-	cc, err := congestion.Replace(snd.cc, snd.cfg.Control, cfg)
+	cc, err := congestion.Replace(w.Controller, snd.cfg.Control, cfg)
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}
-	snd.cc = cc
+	w.Controller = cc
 }
 
 // changeTimers makes the timers follow the new policy.

@@ -29,8 +29,8 @@ func (snd *sender) respond(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 		growing = snd.ep.afterTimeout()
 		snd.ep.leave(snd, now, o)
 	}
-	if snd.resendOnly() {
-		snd.observeResent(a)
+	if snd.cfg.Replay.resendOnly() {
+		snd.ep.observeResent(snd, a)
 	} else {
 		snd.losses().onAck(snd, now, leaving, a, o)
 		if snd.cfg.VegasCheck {
@@ -38,7 +38,7 @@ func (snd *sender) respond(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 		}
 	}
 	if advanced && growing && !snd.ep.fast() {
-		snd.growWindow(now, a, grown, o)
+		snd.cc.grow(snd, now, a, grown, o)
 	}
 	if snd.ep.reducing(snd) {
 		delivered := a.delivered
@@ -120,6 +120,6 @@ func (snd *sender) pipe() uint32 {
 }
 
 // dsackWidens reports whether the ACK's DSACK, if any, widens RACK's reordering window.
-func (snd *sender) dsackWidens(a *ackFacts) bool {
+func (a *ackFacts) dsackWidens(snd *sender) bool {
 	return a.dsack && (!snd.cfg.Policy.ReorderedDSACKs || snd.rack.ReorderingSeen() && !a.dsackProbe)
 }

@@ -26,7 +26,7 @@ func (c *Conn) takeData(now wheel.Time, in *Inbound, a Arrival, o *Output) Dispo
 		switch {
 		case c.snd.cfg.ResetAtAck:
 			c.snd.answerWithRST(in.Header.Ack, o)
-		case c.snd.frontMissing(now, in.Header):
+		case c.snd.rtt.frontMissing(&c.snd, now, in.Header):
 			c.snd.sendRST(now, c.snd.una, o)
 		default:
 			c.snd.sendRST(now, c.snd.rstSeq(), o)
@@ -50,12 +50,12 @@ func (c *Conn) takeData(now wheel.Time, in *Inbound, a Arrival, o *Output) Dispo
 // frontMissing reports whether the peer had not received the first segment in flight when it sent
 // h: h acknowledges nothing of it, and arrived more than a round trip after it left. SND.UNA was
 // RCV.NXT then, the only number at which the peer obeys a RST (RFC 5961 §3.2).
-func (snd *sender) frontMissing(now wheel.Time, h *Header) bool {
+func (r *rttState) frontMissing(snd *sender, now wheel.Time, h *Header) bool {
 	id := snd.fl.sent.Front()
-	if id == 0 || h.Ack != snd.una || snd.rtt.est.SRTT() == 0 {
+	if id == 0 || h.Ack != snd.una || r.est.SRTT() == 0 {
 		return false
 	}
-	return now.Sub(snd.fl.sent.seg(id).Sent) >= snd.rtt.est.SRTT()+snd.rtt.est.RTTVar()
+	return now.Sub(snd.fl.sent.seg(id).Sent) >= r.est.SRTT()+r.est.RTTVar()
 }
 
 // Consumed reports that the application has read n bytes, at most the readable ones. It sends an

@@ -13,16 +13,16 @@ func (snd *sender) sendLost(now wheel.Time, o *Output) {
 
 // sendMarked retransmits the segments marked lost, the first one first.
 func (snd *sender) sendMarked(now wheel.Time, o *Output) {
-	for id := snd.nextToRexmit(); id != 0; id = snd.nextToRexmit() {
+	for id := snd.fl.nextToRexmit(); id != 0; id = snd.fl.nextToRexmit() {
 		s := snd.fl.sent.seg(id)
 		n := min(s.Len, snd.mss)
-		if !snd.ep.forceFirst && (!snd.cwndAllows(n) || !snd.pacerAllows(now, o)) {
+		if !snd.ep.forceFirst && (!snd.cc.allows(snd, n) || !snd.cc.departs(snd, now, o)) {
 			snd.held.cwnd = true
 			return
 		}
 		snd.ep.forceFirst = false
 		snd.retransmit(now, id, o)
-		snd.spendSndcnt(n)
+		snd.cc.spend(snd, n)
 		if snd.ep.afterTimeout() {
 			o.Counters.TCPSlowStartRetrans++
 		} else {
@@ -59,7 +59,7 @@ func (snd *sender) retransmit(now wheel.Time, id segmentID, o *Output) {
 	seq, payload, fin := s.Seq, s.payload(), s.Flags&sentFIN != 0
 	snd.fl.sent.Retransmit(now, id)
 	snd.timer().sent(snd, now, id, o)
-	snd.meterRetransmit(seq, snd.fl.sent.seg(id).End())
+	snd.fl.rate.retransmitted(seq, snd.fl.sent.seg(id).End())
 
 	flags := Flags(0)
 	if fin {
@@ -79,45 +79,5 @@ func (snd *sender) retransmit(now wheel.Time, id segmentID, o *Output) {
 	p.rexmitBytes += uint64(payload)
 	snd.stats.data++
 	o.Counters.RetransSegs++
-	snd.notePaced(now, payload)
-}
-
-// markLost marks segment id lost.
-func (snd *sender) markLost(id segmentID) {
-	snd.lowerRexmitHint(id)
-	snd.fl.sent.MarkLost(id)
-}
-
-// lowerRexmitHint must be called before segment id is marked lost.
-func (snd *sender) lowerRexmitHint(id segmentID) {
-	if s := snd.fl.sent.seg(id); s.Seq.Before(snd.fl.rexmitHint) || snd.fl.sent.pendingRexmits() == 0 {
-		snd.fl.rexmitHint = s.Seq
-	}
-}
-
-// nextToRexmit returns the first segment that is lost and not yet retransmitted, 0 if there is
-// none.
-func (snd *sender) nextToRexmit() segmentID {
-	if snd.fl.sent.pendingRexmits() == 0 {
-		return 0
-	}
-	if id := snd.toRexmitFrom(snd.fl.sent.Find(MaxSeq(snd.fl.rexmitHint, snd.una))); id != 0 {
-		return id
-	}
-	// The hint was too high: search once from the start.
-	if id := snd.toRexmitFrom(snd.fl.sent.Front()); id != 0 {
-		return id
-	}
-	panic("BUG: a lost segment that waits is not found")
-}
-
-// toRexmitFrom is nextToRexmit from segment id on. It moves the hint to the segment it returns.
-func (snd *sender) toRexmitFrom(id segmentID) segmentID {
-	for id = snd.fl.sent.nextUnsacked(id); id != 0; id = snd.fl.sent.nextUnsacked(snd.fl.sent.seg(id).next) {
-		if s := snd.fl.sent.seg(id); s.state.needsRexmit() {
-			snd.fl.rexmitHint = s.Seq
-			return id
-		}
-	}
-	return 0
+	snd.cc.departed(snd, now, payload)
 }

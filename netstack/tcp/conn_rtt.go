@@ -7,7 +7,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// sampleRTT passes the ACK's RTT measurement to the estimator. It measures segments sent only once,
+// sample passes the ACK's RTT measurement to the estimator. It measures segments sent only once,
 // by Karn's algorithm (RFC 6298 §3), or the echo of a timestamp (RFC 7323 §4).
 func (r *rttState) sample(snd *sender, now wheel.Time, h *Header, a *ackFacts) {
 	if r.deferred {

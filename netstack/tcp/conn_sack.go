@@ -10,7 +10,8 @@ import (
 func (snd *sender) takeSACK(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	blocks := h.Options.SACK[:h.Options.NumSACK]
 	first := 0
-	if snd.isDSACK(h) {
+	// It is a duplicate if it is below ack or inside the second block.
+	if b, dsack := h.Options.DSACK(h.Ack); dsack && uint64(b.Len()) <= snd.stats.acked+uint64(snd.nxt.Sub(snd.una)) {
 		first = 1
 		a.dsack = true
 		snd.needPast().dsacks++
@@ -33,7 +34,7 @@ func (snd *sender) takeSACK(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 			continue
 		}
 		if snd.cfg.WholeSACKs {
-			if b = snd.wholeSegments(b); b.Start == b.End {
+			if b = snd.fl.wholeSegments(b); b.Start == b.End {
 				continue
 			}
 		}
@@ -41,7 +42,7 @@ func (snd *sender) takeSACK(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 		snd.fl.sent.Sack(b, func(id segmentID) {
 			s := snd.fl.sent.seg(id)
 			hadRTT := a.hasRTT
-			snd.noteDelivered(now, s, h, a, o)
+			a.noteDelivered(snd, now, s, h, o)
 			if a.hasRTT && !hadRTT {
 				a.sackRTT, a.hasSack, a.hasRTT = a.rtt, true, false
 			}
@@ -60,27 +61,10 @@ func (snd *sender) takeSACK(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	}
 }
 
-// wholeSegments returns the part of a SACK block, inside the flight, that covers whole segments; an
-// empty range if none.
-func (snd *sender) wholeSegments(b SeqRange) SeqRange {
-	if id := snd.fl.sent.Find(b.Start); id != 0 {
-		if s := snd.fl.sent.seg(id); s.Seq != b.Start {
-			b.Start = s.End()
-		}
-	}
-	if id := snd.fl.sent.Find(b.End); id != 0 {
-		b.End = snd.fl.sent.seg(id).Seq
-	}
-	if !b.Start.Before(b.End) {
-		return SeqRange{}
-	}
-	return b
-}
-
 // takeOldSACK processes the SACK blocks of an ACK below SND.UNA, which a later ACK has overtaken.
 // Like Linux (tcp_ack, old_ack) it takes nothing else from the ACK: no window, RTT or ECN-Echo.
 func (snd *sender) takeOldSACK(now wheel.Time, h *Header, o *Output) {
-	if !snd.rcv.sackOn || h.Options.NumSACK == 0 || snd.cc == nil {
+	if !snd.rcv.sackOn || h.Options.NumSACK == 0 || !snd.established() {
 		return
 	}
 	// RFC 2018 §5: "When an ACK is received containing a SACK option, the data sender SHOULD record
@@ -91,7 +75,7 @@ func (snd *sender) takeOldSACK(now wheel.Time, h *Header, o *Output) {
 	if a.sacked == 0 && !a.dsack {
 		return
 	}
-	snd.noteReordering(a, o)
+	snd.meter.noteReordering(a, o)
 	a.duplicate = a.sacked > 0
 	snd.respond(now, h, a, o)
 }
@@ -101,10 +85,4 @@ func (snd *sender) armSplit(seq Seq, o *Output) {
 	if id := snd.fl.sent.Find(seq); id != 0 && !snd.fl.sent.seg(id).Armed && (!snd.fl.sent.seg(id).Sacked() || id == snd.fl.sent.Front()) {
 		snd.timer().arm(snd, id, snd.cfg.Policy.Deadline(snd.fl.sent.seg(id).Sent, snd.rtt.est.RTO()), o)
 	}
-}
-
-// isDSACK reports whether the first block is a DSACK: it is below ack or inside the second block.
-func (snd *sender) isDSACK(h *Header) bool {
-	b, dsack := h.Options.DSACK(h.Ack)
-	return dsack && uint64(b.Len()) <= snd.stats.acked+uint64(snd.nxt.Sub(snd.una))
 }

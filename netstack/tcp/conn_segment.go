@@ -37,7 +37,7 @@ func (snd *sender) segmentMSS() uint32 {
 	}
 	opt := Options{HasTimestamps: snd.rcv.tsOn}
 	opt.NumSACK = snd.rcv.blocks(opt.SACK[:opt.sackRoom()])
-	return snd.effectiveMSS(opt.encodedLen())
+	return snd.terms.effectiveMSS(snd, opt.encodedLen())
 }
 
 // sendAck sends a pure ACK. Its sequence number is SND.NXT, or the right edge of the peer's window

@@ -60,9 +60,8 @@ func (c *Conn) CanWrite() bool {
 // while pending bytes of writes were not reported yet. As in Linux a write takes one buffer after
 // the other while less than the bound is unsent, and a buffer has the full segments of half the
 // peer's largest window, 64 KiB at most.
-func (c *Conn) WriteRoom(pending uint32) uint32 { return c.snd.writeRoom(pending) }
-
-func (snd *sender) writeRoom(pending uint32) uint32 {
+func (c *Conn) WriteRoom(pending uint32) uint32 {
+	snd := &c.snd
 	switch low := snd.opts.NotSentLowat; {
 	case low == 0:
 		return math.MaxUint32
@@ -76,11 +75,9 @@ func (snd *sender) writeRoom(pending uint32) uint32 {
 // LittleUnsent reports whether an application that waits for room, as in poll(2), is woken: less
 // than half of SocketOptions.NotSentLowat is unsent, as in Linux, so that not each segment wakes
 // it.
-func (c *Conn) LittleUnsent(pending uint32) bool { return c.snd.littleUnsent(pending) }
-
-func (snd *sender) littleUnsent(pending uint32) bool {
-	low := snd.opts.NotSentLowat
-	return low == 0 || 2*(uint64(snd.queued())+uint64(pending)) < uint64(low)
+func (c *Conn) LittleUnsent(pending uint32) bool {
+	low := c.snd.opts.NotSentLowat
+	return low == 0 || 2*(uint64(c.snd.queued())+uint64(pending)) < uint64(low)
 }
 
 // unsentRecord returns how many of the queued bytes may be in the next segment: those of the first
@@ -103,11 +100,11 @@ func (snd *sender) unsentRecord(queued uint32) uint32 {
 // output sends what may be sent: retransmissions, new data, the FIN, and an ACK if one is due and
 // no other segment carried it. It also starts the timers that watch unsent data.
 func (c *Conn) output(now wheel.Time, o *Output) {
-	full := !c.snd.littleUnsent(0)
+	full := !c.LittleUnsent(0)
 	if c.state >= StateEstablished && c.state != StateTimeWait {
 		c.snd.next(now, o)
 	}
-	if full && c.snd.littleUnsent(0) {
+	if full && c.LittleUnsent(0) {
 		o.Events |= EventWritable
 	}
 	if c.state >= StateEstablished {
@@ -145,8 +142,8 @@ func (snd *sender) next(now wheel.Time, o *Output) {
 	}
 }
 
-// cwndAllows reports whether congestion control allows n more bytes.
-func (snd *sender) cwndAllows(n uint32) bool {
+// allows reports whether congestion control allows n more bytes.
+func (w *control) allows(snd *sender, n uint32) bool {
 	if snd.fl.sent.Pipe().Bytes == 0 {
 		return true // with nothing in flight no ACK would ever allow more
 	}
@@ -158,20 +155,20 @@ func (snd *sender) cwndAllows(n uint32) bool {
 		// room for one more. In bytes alone hundreds of small ones would fit and overrun the path.
 		return false
 	}
-	return uint64(snd.pipe())+uint64(n) <= uint64(snd.cc.Cwnd())
+	return uint64(snd.pipe())+uint64(n) <= uint64(w.Cwnd())
 }
 
-// spendSndcnt charges n sent bytes to PRR during fast recovery.
-func (snd *sender) spendSndcnt(n uint32) {
+// spend charges n sent bytes to PRR during fast recovery.
+func (w *control) spend(snd *sender, n uint32) {
 	if snd.ep.reducing(snd) {
 		snd.fl.sndcnt -= min(n, snd.fl.sndcnt)
 		snd.fl.prr.OnSent(n)
 	}
 }
 
-// pacerAllows reports whether the pacer allows a segment now, and starts its timer if not.
+// departs reports whether the pacer allows a segment now, and starts its timer if not.
 // Departures within the current tick are allowed.
-func (snd *sender) pacerAllows(now wheel.Time, o *Output) bool {
+func (w *control) departs(snd *sender, now wheel.Time, o *Output) bool {
 	if !snd.cfg.Pacing {
 		return true
 	}
@@ -186,9 +183,9 @@ func (snd *sender) pacerAllows(now wheel.Time, o *Output) bool {
 	return false
 }
 
-func (snd *sender) notePaced(now wheel.Time, n uint32) {
+func (w *control) departed(snd *sender, now wheel.Time, n uint32) {
 	if snd.cfg.Pacing {
-		rate, _ := congestion.PacingRate(snd.cc.Cwnd(), snd.cc.Ssthresh(), snd.rtt.est.SRTT())
+		rate, _ := congestion.PacingRate(w.Cwnd(), w.Ssthresh(), snd.rtt.est.SRTT())
 		snd.needPast().pacer.OnSent(now, n, rate)
 	}
 }
@@ -254,7 +251,7 @@ func (snd *sender) sendOne(now wheel.Time, free bool, o *Output) (hold holdReaso
 	if record < mss || usable < mss {
 		n, hold = nextSegmentLen(sendInput{
 			Queued: record, Usable: usable, MSS: mss, MaxWnd: snd.wnd.Recent,
-			Idle: snd.fl.sent.Len() == 0, SmallOut: snd.smallOut(), Complete: snd.writes.fin || record < queued,
+			Idle: snd.fl.sent.Len() == 0, SmallOut: snd.writes.smallOut(snd.una), Complete: snd.writes.fin || record < queued,
 			NoDelay: snd.opts.NoDelay, Minshall: snd.cfg.Minshall, Cork: snd.opts.Cork, More: snd.writes.more >= moreHeld,
 			// F-RTO needs this segment, whatever its size, to find out whether the flight was lost.
 			Override: snd.writes.waited || free || snd.fl.frto.Active(),
@@ -269,11 +266,11 @@ func (snd *sender) sendOne(now wheel.Time, free bool, o *Output) (hold holdReaso
 				snd.held.cwnd = true
 				return holdNone, false
 			}
-		} else if !snd.allowsNew(n) {
+		} else if !snd.cc.allowsNew(snd, n) {
 			snd.held.cwnd = true
 			return holdNone, false
 		}
-		if !snd.pacerAllows(now, o) {
+		if !snd.cc.departs(snd, now, o) {
 			return holdNone, false
 		}
 	}
@@ -281,8 +278,8 @@ func (snd *sender) sendOne(now wheel.Time, free bool, o *Output) (hold holdReaso
 		return holdNone, false
 	}
 	// Else retransmissions would wait for what the replay let leave.
-	if !snd.replayLimits() || !snd.rcv.sackOn {
-		snd.spendSndcnt(n)
+	if !snd.cfg.Replay.limits() || !snd.rcv.sackOn {
+		snd.cc.spend(snd, n)
 	}
 	if snd.ep.frtoCredit > 0 {
 		snd.ep.frtoCredit--
@@ -298,9 +295,9 @@ func (snd *sender) sendOne(now wheel.Time, free bool, o *Output) (hold holdReaso
 
 // smallOut reports whether a small segment is unacknowledged, for Minshall's variant
 // (RFC 9293 §A.3). Knowing the last one suffices.
-func (snd *sender) smallOut() bool {
-	snd.writes.hasSmall = snd.writes.hasSmall && snd.writes.small.After(snd.una)
-	return snd.writes.hasSmall
+func (w *writes) smallOut(una Seq) bool {
+	w.hasSmall = w.hasSmall && w.small.After(una)
+	return w.hasSmall
 }
 
 // sendData sends n bytes of new data, and the FIN if fin. It reports false if the flight is full.
@@ -321,7 +318,7 @@ func (snd *sender) sendData(now wheel.Time, n uint32, fin bool, o *Output) bool 
 	}
 	seq := snd.nxt
 	snd.needFlight(o)
-	snd.meterSent(now, seq.Add(length))
+	snd.fl.rate.sent(snd, now, seq.Add(length))
 	id, ok := snd.fl.sent.Push(now, seq, length, segFlags)
 	if !ok {
 		return false
@@ -349,6 +346,6 @@ func (snd *sender) sendData(now wheel.Time, n uint32, fin bool, o *Output) bool 
 	if n > 0 {
 		o.Counters.TCPOrigDataSent++
 	}
-	snd.notePaced(now, n)
+	snd.cc.departed(snd, now, n)
 	return true
 }

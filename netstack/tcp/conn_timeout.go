@@ -5,7 +5,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// probeFirst sends the loss probe if its timer is due now too, in place of the timeout
+// first sends the loss probe if its timer is due now too, in place of the timeout
 // (RFC 8985 §7.2). It reports whether it did.
 func (p *tlpState) first(snd *sender, now wheel.Time, o *Output) bool {
 	if !snd.timers.runs(tcptimers.TLP) || snd.fl.probeAt > now {
@@ -84,7 +84,7 @@ func (snd *sender) timeout(now wheel.Time, id segmentID, o *Output) {
 	snd.fl.rexmitHint = snd.una
 	// One segment is sent whatever the window: RFC 6298 §5 (5.4): "Retransmit the earliest
 	// segment".
-	if first := snd.nextToRexmit(); first != id {
+	if first := snd.fl.nextToRexmit(); first != id {
 		snd.timer().arm(snd, id, snd.cfg.Policy.Deadline(now, snd.rtt.est.RTO()), o)
 		id = first
 	}

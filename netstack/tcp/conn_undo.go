@@ -86,7 +86,7 @@ func (e *episode) stepFRTO(snd *sender, now wheel.Time, h *Header, a *ackFacts, 
 	}
 }
 
-// ackLossProbe processes an ACK while a loss probe is in flight: RFC 8985 §7.4.2.
+// acknowledged processes an ACK while a loss probe is in flight: RFC 8985 §7.4.2.
 func (p *tlpState) acknowledged(snd *sender, now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	a.dsackProbe = a.dsack && h.Options.SACK[0].End.AtOrAfter(p.endSeq) && h.Options.SACK[0].Start.Before(p.endSeq)
 	if p.Acked(tlpAck{Ack: a.ack, DSACKProbe: a.dsackProbe, DupNoSACK: a.duplicate && h.Options.NumSACK == 0}) {

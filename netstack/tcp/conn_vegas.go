@@ -37,7 +37,7 @@ func (snd *sender) checkVegas(now wheel.Time, a *ackFacts, o *Output) {
 	if s.Sacked() || s.RetransOut() || !v.check.OnAck(now, a.duplicate, s.Sent, v.rto.RTO()) {
 		return
 	}
-	snd.markLost(snd.fl.sent.Front())
+	snd.fl.markLost(snd.fl.sent.Front())
 	if snd.losses().partialEnds() && s.Seq.Before(snd.ep.recover) {
 		snd.ep.goOn() // the window was already reduced for this flight, as in Brakmo and Peterson
 	}

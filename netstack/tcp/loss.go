@@ -32,16 +32,17 @@ type lossDetector interface {
 // lossDetectors are those of Conn.detector.
 var lossDetectors = [...]lossDetector{&dupAckDetector{}, &sackDetector{}, &rackDetector{}, &renoDetector{}}
 
-// setDetector chooses the loss detector once the peer's SYN has arrived, or for a copy's policy.
-func (snd *sender) setDetector() {
-	switch snd.detector = 0; {
-	case snd.rcv.sackOn && snd.cfg.Policy.RACK:
-		snd.detector = 2
-	case snd.rcv.sackOn:
-		snd.detector = 1
-	case snd.cfg.Reno:
-		snd.detector = 3
+// lossDetectorOf returns which of lossDetectors serves a connection.
+func lossDetectorOf(cfg *Config, sackOn bool) uint8 {
+	switch {
+	case sackOn && cfg.Policy.RACK:
+		return 2
+	case sackOn:
+		return 1
+	case cfg.Reno:
+		return 3
 	}
+	return 0
 }
 
 func (snd *sender) losses() lossDetector { return lossDetectors[snd.detector] }
@@ -58,7 +59,7 @@ func (*bySequence) onTimeout(snd *sender, _ wheel.Time, _ segmentID) {
 	q := &snd.fl.sent
 	for id := q.nextUnsacked(q.Front()); id != 0; id = q.nextUnsacked(q.seg(id).next) {
 		if !q.seg(id).state.needsRexmit() {
-			snd.markLost(id)
+			snd.fl.markLost(id)
 		}
 	}
 }

@@ -13,10 +13,10 @@ func (*dupAckDetector) onAck(snd *sender, now wheel.Time, _ bool, a *ackFacts, o
 		// RFC 6582 §3.2 step 3: a partial ACK; "retransmit the first unacknowledged segment." It
 		// ignores PRR, which has already counted the duplicate ACKs and allows no more than was in
 		// flight.
-		snd.markLost(snd.fl.sent.Front())
+		snd.fl.markLost(snd.fl.sent.Front())
 		a.lost, snd.ep.forceFirst = true, true
 	case !snd.ep.repairing() && a.duplicate && snd.dup.FastRetransmit(a.ack):
-		snd.markLost(snd.fl.sent.Front())
+		snd.fl.markLost(snd.fl.sent.Front())
 		snd.ep.enterRecovery(snd, now, a, o)
 	}
 }

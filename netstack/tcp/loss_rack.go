@@ -22,9 +22,9 @@ func (d *rackDetector) onTimer(snd *sender, now wheel.Time, o *Output) {
 
 // onTimeout is RFC 8985 §6.3.
 func (*rackDetector) onTimeout(snd *sender, now wheel.Time, id segmentID) {
-	snd.rack.MarkLossesOnRTO(now, &snd.fl.sent, snd.lowerRexmitHint)
+	snd.rack.MarkLossesOnRTO(now, &snd.fl.sent, snd.fl.lowerRexmitHint)
 	if s := snd.fl.sent.seg(id); !s.Lost() || s.RetransOut() {
-		snd.markLost(id)
+		snd.fl.markLost(id)
 	}
 }
 
@@ -45,13 +45,13 @@ func (*rackDetector) detect(snd *sender, now wheel.Time, leaving bool, a *ackFac
 	// window.
 	timeout, ok := snd.rack.Detect(now, &snd.fl.sent, rackInput{
 		SndUna: snd.una, SndNxt: snd.nxt, SRTT: snd.rtt.est.SRTT(),
-		InRecovery: snd.ep.repairing(), LeavingRecovery: leaving, DSACK: snd.dsackWidens(a),
+		InRecovery: snd.ep.repairing(), LeavingRecovery: leaving, DSACK: a.dsackWidens(snd),
 	}, func(id segmentID) {
 		found = true
 		if snd.fl.sent.seg(id).RetransOut() {
 			o.Counters.TCPLostRetransmit++
 		}
-		snd.lowerRexmitHint(id)
+		snd.fl.lowerRexmitHint(id)
 	})
 	switch timer := snd.timer(); {
 	case !ok:

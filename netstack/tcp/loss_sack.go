@@ -8,7 +8,7 @@ type sackDetector struct{ bySequence }
 func (*sackDetector) onAck(snd *sender, now wheel.Time, _ bool, a *ackFacts, o *Output) {
 	q := &snd.fl.sent
 	before := q.Lost().Segments
-	snd.fl.l6675.Update(q, func(id segmentID) { snd.lowerRexmitHint(id) })
+	snd.fl.l6675.Update(q, func(id segmentID) { snd.fl.lowerRexmitHint(id) })
 	a.lost = q.Lost().Segments > before
 	if snd.ep.repairing() || q.Len() == 0 {
 		// RFC 6675 §5.1, RFC 6582 §3.2 step 2: nor does a recovery begin below the last timeout's
@@ -18,7 +18,7 @@ func (*sackDetector) onAck(snd *sender, now wheel.Time, _ bool, a *ackFacts, o *
 	// RFC 6675 §5: recovery begins with DupThresh duplicate ACKs, or when IsLost finds the first
 	// segment lost.
 	if snd.dup.N() >= dupThresh && !q.seg(q.Front()).Sacked() {
-		snd.markLost(q.Front())
+		snd.fl.markLost(q.Front())
 		a.lost = true
 	}
 	if q.Lost().Segments > 0 && (a.lost || !snd.ep.tooBig) {
@@ -47,7 +47,7 @@ func (*sackDetector) sendLost(snd *sender, now wheel.Time, o *Output) {
 			// starting with sequence number HighACK + 1." It may have been presumed dropped by
 			// other means than IsLost.
 			id, rule = first, nextSegLost
-		} else if again := snd.nextToRexmit(); again != 0 && snd.fl.sent.seg(again).Seq.Before(snd.fl.l6675.highRxtEnd) {
+		} else if again := snd.fl.nextToRexmit(); again != 0 && snd.fl.sent.seg(again).Seq.Before(snd.fl.l6675.highRxtEnd) {
 			// A retransmission below HighRxt may be known lost too, by the Vegas check or for a
 			// smaller MTU.
 			id, rule = again, nextSegLost
@@ -56,14 +56,14 @@ func (*sackDetector) sendLost(snd *sender, now wheel.Time, o *Output) {
 			return // sendNew sends the new data
 		}
 		n := min(snd.fl.sent.seg(id).Len, snd.mss)
-		if !snd.ep.forceFirst && (!snd.cwndAllows(n) || !snd.pacerAllows(now, o)) {
+		if !snd.ep.forceFirst && (!snd.cc.allows(snd, n) || !snd.cc.departs(snd, now, o)) {
 			snd.held.cwnd = true
 			return
 		}
 		snd.ep.forceFirst = false
 		snd.retransmit(now, id, o)
 		snd.fl.l6675.Retransmitted(&snd.fl.sent, id, rule)
-		snd.spendSndcnt(n)
+		snd.cc.spend(snd, n)
 		o.Counters.TCPFastRetrans++
 	}
 }

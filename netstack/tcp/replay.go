@@ -81,52 +81,50 @@ func (r *ReplayConfig) limit(delivered uint64) *SendLimit {
 	return &r.Limits[i]
 }
 
-// replayLimits reports whether limits of a replay, in the place of congestion control, say when new
+// limits reports whether limits of a replay, in the place of congestion control, say when new
 // data leaves.
-func (snd *sender) replayLimits() bool {
-	return snd.cfg.Replay != nil && len(snd.cfg.Replay.Limits) > 0
-}
+func (r *ReplayConfig) limits() bool { return r != nil && len(r.Limits) > 0 }
 
 // allowsNew reports whether n bytes of new data may leave.
-func (snd *sender) allowsNew(n uint32) bool {
+func (w *control) allowsNew(snd *sender, n uint32) bool {
 	// Duplicate ACKs without SACK do not say how much has arrived.
-	if !snd.replayLimits() || !snd.rcv.sackOn && (snd.ep.repairing() || snd.dup.N() > 0) {
-		return snd.cwndAllows(n)
+	if !snd.cfg.Replay.limits() || !snd.rcv.sackOn && (snd.ep.repairing() || snd.dup.N() > 0) {
+		return w.allows(snd, n)
 	}
 	delivered := snd.stats.acked + uint64(snd.fl.sent.Sacked().Bytes)
 	l := snd.cfg.Replay.limit(delivered)
 	if l == nil {
-		return snd.cwndAllows(n)
+		return w.allows(snd, n)
 	}
 	sent := snd.stats.acked + uint64(snd.nxt.Sub(snd.dataUna())) + uint64(n)
 	if sent > delivered+uint64(l.Bytes) {
-		return l.AtLeast && snd.cwndAllows(n)
+		return l.AtLeast && w.allows(snd, n)
 	}
 	if !snd.ep.on() {
-		snd.cc.Raise(snd.pipe() + n)
+		w.Raise(snd.pipe() + n)
 	}
 	return true
 }
 
-// timingSlack returns how far the times of arrivals may be off.
-func (snd *sender) timingSlack() time.Duration {
-	if snd.cfg.Replay == nil {
+// slack returns how far the times of arrivals may be off.
+func (r *ReplayConfig) slack() time.Duration {
+	if r == nil {
 		return 0
 	}
-	return snd.cfg.Replay.Slack
+	return r.Slack
 }
 
 // resendOnly reports whether retransmissions are left to Resend.
-func (snd *sender) resendOnly() bool { return snd.cfg.Replay != nil && snd.cfg.Replay.ResendOnly }
+func (r *ReplayConfig) resendOnly() bool { return r != nil && r.ResendOnly }
 
 // observeResent takes in what an ACK says of reordering, and of an episode that Resend began,
 // without detecting a loss.
-func (snd *sender) observeResent(a *ackFacts) {
-	leaving := snd.ep.resent && snd.una.AtOrAfter(snd.ep.recover)
-	snd.ep.resent = snd.ep.resent && !leaving
+func (e *episode) observeResent(snd *sender, a *ackFacts) {
+	leaving := e.resent && snd.una.AtOrAfter(e.recover)
+	e.resent = e.resent && !leaving
 	if snd.rcv.sackOn && (a.dsack || leaving) {
 		snd.rack.updateReoWnd(&snd.fl.sent, rackInput{
-			SndUna: snd.una, SndNxt: snd.nxt, SRTT: snd.rtt.est.SRTT(), LeavingRecovery: leaving, DSACK: snd.dsackWidens(a),
+			SndUna: snd.una, SndNxt: snd.nxt, SRTT: snd.rtt.est.SRTT(), LeavingRecovery: leaving, DSACK: a.dsackWidens(snd),
 		})
 	}
 }
@@ -207,7 +205,7 @@ func (c *Conn) Fork(now wheel.Time, cfg *Config, est tcptimers.Estimator, acked 
 		f.snd.marks = &marks
 	}
 	f.snd.rexmit = rexmitTimerOf(&cfg.Policy)
-	f.snd.setDetector()
+	f.snd.detector = lossDetectorOf(f.snd.cfg, f.rcv.sackOn)
 	f.rcv.queue.held = slices.Clone(c.rcv.queue.held)
 	if c.rcv.sack != nil {
 		gen := *c.rcv.sack
@@ -223,8 +221,8 @@ func (c *Conn) Fork(now wheel.Time, cfg *Config, est tcptimers.Estimator, acked 
 		f.snd.fl = &fl
 	}
 	f.snd.ep.end()
-	f.snd.forkControl()
-	if recover := c.snd.ep.recover; c.snd.ep.resent && !f.snd.resendOnly() {
+	f.snd.cc.fork(&f.snd)
+	if recover := c.snd.ep.recover; c.snd.ep.resent && !f.snd.cfg.Replay.resendOnly() {
 		f.snd.ep.enterRecovery(&f.snd, now, o.newAck(), o)
 		f.snd.ep.recover, f.snd.ep.forceFirst = recover, false
 		f.snd.dup.Recover(recover)
@@ -233,13 +231,13 @@ func (c *Conn) Fork(now wheel.Time, cfg *Config, est tcptimers.Estimator, acked 
 	return f
 }
 
-// forkControl gives a copy a congestion control of its own, with the window that the replay knows.
-func (snd *sender) forkControl() {
-	if snd.cc == nil {
+// fork gives a copy a congestion control of its own, with the window that the replay knows.
+func (w *control) fork(snd *sender) {
+	if !snd.established() {
 		return // it is made when the handshake is over
 	}
-	window := snd.cc.Cwnd()
-	if snd.replayLimits() {
+	window := w.Cwnd()
+	if snd.cfg.Replay.limits() {
 		if l := snd.cfg.Replay.limit(snd.stats.acked + uint64(snd.fl.sent.Sacked().Bytes)); l != nil && !l.AtLeast {
 			window = l.Bytes
 		}
@@ -250,12 +248,12 @@ func (snd *sender) forkControl() {
 	if err != nil {
 		panic("BUG: " + err.Error()) // the configuration was checked
 	}
-	snd.cc = cc
+	w.Controller = cc
 }
 
 // forkTimers starts the timers of a copy.
 func (snd *sender) forkTimers(now, acked wheel.Time, o *Output) {
-	if snd.fl.sent.Len() == 0 || snd.resendOnly() {
+	if snd.fl.sent.Len() == 0 || snd.cfg.Replay.resendOnly() {
 		return
 	}
 	snd.timer().rebase(snd, now, acked, o)

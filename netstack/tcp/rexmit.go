@@ -82,8 +82,8 @@ func rexmitTimerOf(p *tcptimers.Policy) uint8 {
 func (snd *sender) timer() rexmitTimer { return rexmitTimers[snd.rexmit] }
 
 // rto returns the RTO for a segment sent now, with the policy's jitter.
-func (snd *sender) rto(o *Output) time.Duration {
-	return snd.cfg.Policy.Randomize(snd.rtt.est.RTO(), o.Rand)
+func (r *rttState) rto(p *tcptimers.Policy, o *Output) time.Duration {
+	return p.Randomize(r.est.RTO(), o.Rand)
 }
 
 // ownTimers is lossTimers where the probe and RACK have timers of their own.

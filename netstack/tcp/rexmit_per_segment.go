@@ -15,7 +15,7 @@ type perSegment struct{ ownTimers }
 
 // sent starts the timer of segment id.
 func (*perSegment) sent(snd *sender, now wheel.Time, id segmentID, o *Output) {
-	snd.fl.rexmitAt = snd.cfg.Policy.RexmitDeadline(now, snd.rto(o), tcptimers.Flight{Sent: snd.fl.sent.seg(id).Sent})
+	snd.fl.rexmitAt = snd.cfg.Policy.RexmitDeadline(now, snd.rtt.rto(&snd.cfg.Policy, o), tcptimers.Flight{Sent: snd.fl.sent.seg(id).Sent})
 	snd.timers.startSegment(o, &snd.fl.sent, id, snd.fl.rexmitAt)
 }
 
@@ -51,7 +51,7 @@ func (*perSegment) restart(*sender, wheel.Time, *Output) {} // sent has done so
 func (t *perSegment) rebase(snd *sender, now, _ wheel.Time, o *Output) {
 	for id := snd.fl.sent.Front(); id != 0; id = snd.fl.sent.Next(id) {
 		if t.timed(snd, id) {
-			at := snd.cfg.Policy.RexmitDeadline(now, snd.rto(o), tcptimers.Flight{Sent: snd.fl.sent.Get(id).Sent})
+			at := snd.cfg.Policy.RexmitDeadline(now, snd.rtt.rto(&snd.cfg.Policy, o), tcptimers.Flight{Sent: snd.fl.sent.Get(id).Sent})
 			snd.timers.startSegment(o, &snd.fl.sent, id, max(at, now))
 		}
 	}
@@ -97,10 +97,10 @@ func (t *perSegment) expired(snd *sender, now wheel.Time, id segmentID, o *Outpu
 		// segments sent no later expire now too. Mark them lost before anything is sent, so that
 		// the earliest is retransmitted first whatever the order of the timers.
 		for next := snd.fl.sent.oldest; next != 0 && snd.fl.sent.seg(next).Sent <= s.Sent; next = snd.fl.sent.oldest {
-			snd.markLost(next)
+			snd.fl.markLost(next)
 		}
 		if !s.state.needsRexmit() {
-			snd.markLost(id)
+			snd.fl.markLost(id)
 		}
 		snd.timers.startSegment(o, &snd.fl.sent, id, p.Deadline(now, snd.rtt.est.RTO()))
 		return false
@@ -141,10 +141,10 @@ func (*perSegment) stalled(snd *sender, now wheel.Time, id segmentID, rto time.D
 // their own timers expire.
 func (*perSegment) markLost(snd *sender, now wheel.Time, id segmentID, rto time.Duration) {
 	if !snd.fl.sent.seg(id).state.needsRexmit() {
-		snd.markLost(id)
+		snd.fl.markLost(id)
 	}
 	for next := snd.fl.sent.oldest; next != 0 && snd.cfg.Policy.Deadline(snd.fl.sent.seg(next).Sent, rto) <= now; next = snd.fl.sent.oldest {
-		snd.markLost(next)
+		snd.fl.markLost(next)
 	}
 }
 

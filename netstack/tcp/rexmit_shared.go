@@ -66,7 +66,7 @@ func (t *sharedTimer) resume(snd *sender, now wheel.Time, o *Output) {
 
 // left returns the time until the first segment's RTO expires; negative if it has.
 func (*sharedTimer) left(snd *sender, now wheel.Time, o *Output) time.Duration {
-	return snd.fl.sent.seg(snd.fl.sent.Front()).Sent.Add(snd.rto(o)).Sub(now)
+	return snd.fl.sent.seg(snd.fl.sent.Front()).Sent.Add(snd.rtt.rto(&snd.cfg.Policy, o)).Sub(now)
 }
 
 // processed starts a timer after an ACK, as Linux's tcp_set_xmit_timer does. It starts the probe
@@ -84,7 +84,7 @@ func (t *sharedTimer) processed(snd *sender, now wheel.Time, advanced, reorder b
 		return
 	}
 	switch {
-	case t.probeIn(snd, now, snd.rto(o)):
+	case t.probeIn(snd, now, snd.rtt.rto(&snd.cfg.Policy, o)):
 		t.startLoss(snd, tcptimers.TLP, snd.fl.probeAt, o)
 	case snd.timers.runs(tcptimers.Rexmit):
 		t.restart(snd, now, o)
@@ -132,4 +132,4 @@ func (*sharedTimer) mayProbe(snd *sender) bool { return snd.tlp.MayProbe() || !s
 
 func (*sharedTimer) looksAgain() bool { return false } // Linux's tcp_rack_reo_timeout looks once
 
-func (t *sharedTimer) check(snd *sender) error { return snd.checkOneTimer(t.runs(snd)) }
+func (t *sharedTimer) check(snd *sender) error { return checkOneTimer(snd, t.runs(snd)) }

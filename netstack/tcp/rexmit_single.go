@@ -47,7 +47,7 @@ func (t *singleTimer) acked(snd *sender, now wheel.Time, o *Output) {
 func (*singleTimer) restart(snd *sender, now wheel.Time, o *Output) {
 	id := snd.fl.sent.Front()
 	f := tcptimers.Flight{Earliest: snd.fl.sent.Get(id).Sent, Segments: snd.fl.sent.Len() + int((snd.queued()+snd.mss-1)/max(snd.mss, 1))}
-	snd.fl.rexmitAt = snd.cfg.Policy.RexmitDeadline(now, snd.rto(o), f)
+	snd.fl.rexmitAt = snd.cfg.Policy.RexmitDeadline(now, snd.rtt.rto(&snd.cfg.Policy, o), f)
 	snd.timer().startLoss(snd, tcptimers.Rexmit, snd.fl.rexmitAt, o)
 }
 
@@ -85,11 +85,11 @@ func (*singleTimer) expiry(snd *sender, _ wheel.Time) wheel.Time { return snd.fl
 
 // check: the timer runs if anything is in flight, and no segment has one.
 func (*singleTimer) check(snd *sender) error {
-	return snd.checkOneTimer(snd.timers.runs(tcptimers.Rexmit))
+	return checkOneTimer(snd, snd.timers.runs(tcptimers.Rexmit))
 }
 
 // checkOneTimer is check where runs says whether the only timer runs.
-func (snd *sender) checkOneTimer(runs bool) error {
+func checkOneTimer(snd *sender, runs bool) error {
 	if n := snd.fl.sent.Len(); n > 0 != runs {
 		return fmt.Errorf("tcp: %d segments in flight, and the retransmission timer runs: %v", n, runs)
 	}

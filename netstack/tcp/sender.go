@@ -48,10 +48,15 @@ type sender struct {
 	past      *past  // allocated on first use
 	marks     *marks // allocated on first use
 
-	cc    congestion.Controller // nil before ESTABLISHED
+	cc    control
 	rtt   rttState
 	stats sendStats
 	meter *sendMeter // allocated when data is first written
+}
+
+// control is congestion control: how much may be in the network, and at what pace.
+type control struct {
+	congestion.Controller // nil before ESTABLISHED
 }
 
 // terms are what the path and the handshake have settled.
@@ -135,7 +140,7 @@ func (snd *sender) init(cfg *Config, path Path, iss Seq, tsOffset uint32, rcv *r
 }
 
 // established reports whether both ends have each other's SYN.
-func (snd *sender) established() bool { return snd.cc != nil }
+func (snd *sender) established() bool { return snd.cc.Controller != nil }
 
 // establish completes the handshake. h acknowledges our SYN; its window is scaled unless it is a SYN.
 func (snd *sender) establish(h *Header) {
@@ -151,7 +156,7 @@ func (snd *sender) establish(h *Header) {
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}
-	snd.cc = cc
+	snd.cc.Controller = cc
 	snd.ep.recover, snd.rtt.roundEnd = snd.nxt, snd.iss
 }
 

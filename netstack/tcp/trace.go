@@ -233,7 +233,7 @@ func traceVars(c *Conn) TraceVars {
 		SndWnd: c.snd.wnd.Wnd, SndUna: c.snd.una, SndNxt: c.snd.nxt, RcvNxt: c.rcv.nxt(),
 		RTO: c.snd.rtt.est.RTO(), SRTT: c.snd.rtt.est.SRTT(), RTTVar: c.snd.rtt.est.RTTVar(),
 	}
-	if c.snd.cc != nil {
+	if c.snd.established() {
 		v.Cwnd, v.Ssthresh = c.snd.cc.Cwnd(), c.snd.cc.Ssthresh()
 	}
 	return v
