@@ -137,7 +137,8 @@ func (e *Endpoint) runEngine(s *scratch, icmp []icmpMessage, r *stepResult) {
 	}
 	r.after = e.conn.State()
 	r.timedOut = o.Counters.TCPAbortOnTimeout != counted.abortsOnTimeout
-	s.adjust(counted, r.before, e.conn.SlowStart(), r.timedOut && unacked)
+	_, slowStart := e.conn.Cwnd()
+	s.adjust(counted, r.before, slowStart, r.timedOut && unacked)
 	if r.mask, r.ended = e.handleEvents(o.Events, r.before, r.timedOut); r.ended {
 		e.countAs(tcp.StateClosed)
 	}
@@ -278,8 +279,7 @@ func (e *Endpoint) input(seg *segment, o *tcp.Output) (nextIncarnation bool) {
 	case e.opening != openingDone:
 		return false // it arrived before our SYN has left
 	}
-	if least, ok := e.conn.Reopens(&seg.header); ok && !seg.refusedReopen {
-		seg.leastISS = least
+	if was := e.conn.TimeWait(); !seg.refusedReopen && reopens(&was, seg) {
 		o.Counters.InSegs-- // the next incarnation counts it, or this connection when it comes back
 		return true
 	}

@@ -81,7 +81,7 @@ func (e *Endpoint) OnSetReceiveBufferSize(n, _ int64) (int64, func()) {
 		return max(n, 1), nil
 	}
 	// The scale bounds the size from below: it must be able to express the window.
-	return max(n, 1<<e.conn.RecvScale()), func() {
+	return max(n, 1<<e.conn.Info(e.now).RcvWScale), func() {
 		e.mu.Lock()
 		e.calls.resize = true
 		e.mu.Unlock()

@@ -27,7 +27,7 @@ type Conn struct {
 	rcv receiver
 
 	answeredAt wheel.Time // when an unacceptable segment was last answered
-	timers     timers     // those of the connection's life; the sender has its own
+	life       life
 	state      State
 	err        Error
 	answered   bool // answeredAt is valid
@@ -69,9 +69,6 @@ const NoLinger time.Duration = -1
 // State returns the RFC 9293 state.
 func (c *Conn) State() State { return c.state }
 
-// SlowStart reports whether cwnd is below ssthresh.
-func (c *Conn) SlowStart() bool { return c.snd.established() && c.snd.cc.InSlowStart() }
-
 // Err returns the Error that ended the connection, or nil if it is open or closed normally.
 func (c *Conn) Err() error {
 	if c.err == ErrNone {
@@ -93,19 +90,16 @@ func (c *Conn) SoftErr() error {
 // after these for retransmission.
 func (c *Conn) Acked() uint64 { return c.snd.stats.acked }
 
-// Cwnd returns the congestion window in bytes, 0 before ESTABLISHED.
-func (c *Conn) Cwnd() uint32 {
+// Cwnd returns the congestion window in bytes, 0 before ESTABLISHED, and whether it is below ssthresh.
+func (c *Conn) Cwnd() (bytes uint32, slowStart bool) {
 	if !c.snd.established() {
-		return 0
+		return 0, false
 	}
-	return c.snd.cc.Cwnd()
+	return c.snd.cc.Cwnd(), c.snd.cc.InSlowStart()
 }
 
 // Received returns how many received bytes have become readable.
 func (c *Conn) Received() uint64 { return c.rcv.received }
-
-// RecvScale returns the shift count of the windows that we advertise.
-func (c *Conn) RecvScale() uint8 { return c.rcv.win.scale }
 
 // Config returns the configuration; do not change it.
 func (c *Conn) Config() *Config { return c.snd.cfg }
@@ -130,12 +124,12 @@ func (c *Conn) SetOptions(now wheel.Time, opts SocketOptions, o *Output) {
 		if was.Keepalive {
 			since = c.rcv.lastRecv // the idle time so far counts
 		}
-		c.timers.start(o, tcptimers.Keepalive, max(now, c.snd.cfg.Policy.Deadline(since, opts.KeepIdle)))
+		c.life.start(o, tcptimers.Keepalive, max(now, c.snd.cfg.Policy.Deadline(since, opts.KeepIdle)))
 	} else if !opts.Keepalive {
-		c.timers.stop(o, tcptimers.Keepalive)
+		c.life.stop(o, tcptimers.Keepalive)
 	}
 	if opts.UserTimeout != was.UserTimeout {
-		c.armUserTimeout(now, o)
+		c.life.armUser(c, now, o)
 	}
 	if opts.WindowClamp != was.WindowClamp {
 		c.rcv.win.Clamp(opts.WindowClamp)

@@ -151,7 +151,7 @@ func (snd *sender) advance(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 		a.syn = true
 	}
 	snd.una = h.Ack
-	snd.rcv.ackDue = snd.rcv.ackDue || snd.ackAtEdge // the peer may have dropped that ACK
+	snd.rcv.ackDue = snd.rcv.ackDue || snd.persist.ackAtEdge // the peer may have dropped that ACK
 	snd.softErr = ErrNone
 	if fin && h.Ack == snd.nxt {
 		streamBytes--

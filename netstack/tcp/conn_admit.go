@@ -11,7 +11,8 @@ func (c *Conn) admit(now wheel.Time, in *Inbound, a Arrival, o *Output) (fit acc
 	rst := h.Flags.Has(RST)
 
 	if c.state.synchronized() && a.SYN && !rst {
-		c.challengeSYN(now, o) // whatever its timestamp is
+		o.Counters.TCPSYNChallenge++
+		c.challenge(now, o) // whatever its timestamp is
 		return fit, false
 	}
 	if c.rcv.tsOn && !c.passesPAWS(now, h, a, o) {
@@ -45,7 +46,8 @@ func (c *Conn) admit(now wheel.Time, in *Inbound, a Arrival, o *Output) (fit acc
 		return fit, false
 	}
 	if a.SYN {
-		c.challengeSYN(now, o)
+		o.Counters.TCPSYNChallenge++
+		c.challenge(now, o)
 		return fit, false
 	}
 	return fit, true
@@ -55,7 +57,7 @@ func (c *Conn) admit(now wheel.Time, in *Inbound, a Arrival, o *Output) (fit acc
 func (c *Conn) passesPAWS(now wheel.Time, h *Header, a Arrival, o *Output) bool {
 	switch c.rcv.paws.Check(now, h.Options.HasTimestamps, h.Options.TSVal, h.Flags.Has(RST)) {
 	case pawsOld:
-		if c.state == StateSynReceived && h.Flags&(ACK|SYN) == ACK && !c.Opens(h.Ack) {
+		if c.state == StateSynReceived && h.Flags&(ACK|SYN) == ACK && !opens(c, h.Ack) {
 			// RFC 9293 §3.5.2: in a non-synchronized state a reset answers a segment that
 			// acknowledges something not yet sent. Linux checks this before the timestamp
 			// (tcp_check_req).
@@ -86,14 +88,14 @@ func (c *Conn) refuseSegment(now wheel.Time, h *Header, a Arrival, wnd uint32, o
 		o.Counters.TCPZeroWindowDrop++
 	}
 	if c.state == StateTimeWait && a.FIN {
-		c.restartTimeWait(now, o)
+		c.life.timeWait(c, now, o)
 	}
 	if !c.answerUnacceptable(now, o, a.SegLen() > 0 && !a.SYN) {
-		*c.skippedAckCounter(o)++
-	} else if c.snd.ackAtEdge && h.Flags.Has(ACK) && h.Ack.After(c.snd.una) && h.Ack.AtOrBefore(c.snd.nxt) {
+		*skippedAckCounter(c.state, o)++
+	} else if c.snd.persist.ackAtEdge && h.Flags.Has(ACK) && h.Ack.After(c.snd.una) && h.Ack.AtOrBefore(c.snd.nxt) {
 		// The peer has data beyond the edge of the window that we know: at that edge it would find our
 		// ACK unacceptable, too, and both ends would refuse each other's ACKs forever.
-		o.Segments[len(o.Segments)-1].Header.Seq, c.snd.ackAtEdge = c.snd.nxt, false
+		o.Segments[len(o.Segments)-1].Header.Seq, c.snd.persist.ackAtEdge = c.snd.nxt, false
 	}
 }
 
@@ -136,8 +138,8 @@ func (c *Conn) answerSYN(now wheel.Time, h *Header, o *Output) {
 }
 
 // skippedAckCounter returns Linux's counter of unsent answers for the state.
-func (c *Conn) skippedAckCounter(o *Output) *uint64 {
-	switch c.state {
+func skippedAckCounter(s State, o *Output) *uint64 {
+	switch s {
 	case StateSynReceived:
 		return &o.Counters.TCPACKSkippedSynRecv
 	case StateFinWait2:
@@ -148,7 +150,9 @@ func (c *Conn) skippedAckCounter(o *Output) *uint64 {
 	return &o.Counters.TCPACKSkippedSeq
 }
 
-// challenge sends a challenge ACK if the limiter allows (RFC 5961 §7).
+// challenge sends a challenge ACK if the limiter allows (RFC 5961 §7). RFC 5961 §4.2: "If the SYN bit
+// is set, irrespective of the sequence number, TCP MUST send an ACK (also referred to as challenge
+// ACK) to the remote peer".
 func (c *Conn) challenge(now wheel.Time, o *Output) {
 	if o.Challenge != nil && !o.Challenge.Allow(now) {
 		o.Counters.TCPACKSkippedChallenge++
@@ -156,14 +160,6 @@ func (c *Conn) challenge(now wheel.Time, o *Output) {
 	}
 	o.Counters.TCPChallengeACK++
 	c.snd.sendAck(now, o)
-}
-
-// challengeSYN answers a SYN on an existing connection. RFC 5961 §4.2: "If the SYN bit is set,
-// irrespective of the sequence number, TCP MUST send an ACK (also referred to as challenge ACK) to
-// the remote peer".
-func (c *Conn) challengeSYN(now wheel.Time, o *Output) {
-	o.Counters.TCPSYNChallenge++
-	c.challenge(now, o)
 }
 
 // peerReset processes an acceptable RST: RFC 9293 §3.10.7.4, second.

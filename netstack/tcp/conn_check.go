@@ -10,8 +10,8 @@ import (
 // in flight).
 func (c *Conn) Check() error {
 	if c.state == StateClosed {
-		if c.running().running != 0 || c.snd.fl.sent.Len() != 0 {
-			return fmt.Errorf("tcp: closed, with timers %#x and %d segments", c.running().running, c.snd.fl.sent.Len())
+		if c.life.all(c).running != 0 || c.snd.fl.sent.Len() != 0 {
+			return fmt.Errorf("tcp: closed, with timers %#x and %d segments", c.life.all(c).running, c.snd.fl.sent.Len())
 		}
 		return nil
 	}

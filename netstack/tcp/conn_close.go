@@ -35,7 +35,7 @@ func (c *Conn) Shutdown(now wheel.Time, o *Output) {
 	c.snd.writes.fin = true
 	c.snd.writes.waited = false
 	c.output(now, o)
-	c.watchUserTimeout(now, o)
+	c.life.watchUser(c, now, o)
 }
 
 // Close closes both directions. A linger of 0 aborts the connection. With a positive linger,
@@ -55,7 +55,7 @@ func (c *Conn) Close(now wheel.Time, linger time.Duration, o *Output) {
 		return
 	case c.rcv.user > 0 && c.state.synchronized():
 		o.Counters.TCPAbortOnClose++
-		c.abort(now, true, o)
+		c.Abort(now, o)
 		return
 	case linger == 0:
 		o.Counters.TCPAbortOnData++ // as in Linux
@@ -64,28 +64,15 @@ func (c *Conn) Close(now wheel.Time, linger time.Duration, o *Output) {
 	}
 	c.Shutdown(now, o)
 	if linger > 0 && c.state != StateClosed {
-		c.timers.start(o, tcptimers.Linger, c.snd.cfg.Policy.Deadline(now, linger))
+		c.life.start(o, tcptimers.Linger, c.snd.cfg.Policy.Deadline(now, linger))
 	}
-	if c.state == StateFinWait2 && !c.timers.runs(tcptimers.FinWait2) {
-		c.awaitFIN(now, o)
+	if c.state == StateFinWait2 && !c.life.runs(tcptimers.FinWait2) {
+		c.life.awaitFIN(c, now, o)
 	}
-}
-
-// awaitFIN starts the FIN-WAIT-2 timer after the application has closed.
-func (c *Conn) awaitFIN(now wheel.Time, o *Output) {
-	wait := c.snd.opts.FinWait2
-	if wait == 0 {
-		wait = c.snd.cfg.Policy.FinWait2
-	}
-	c.timers.start(o, tcptimers.FinWait2, c.snd.cfg.Policy.Deadline(now, wait))
 }
 
 // Abort ends the connection at once, and sends a RST if RFC 9293 §3.10.5 asks for one.
-func (c *Conn) Abort(now wheel.Time, o *Output) { c.abort(now, false, o) }
-
-// abort is Abort. unread says that received data was discarded, which the peer must learn in every
-// state.
-func (c *Conn) abort(now wheel.Time, unread bool, o *Output) {
+func (c *Conn) Abort(now wheel.Time, o *Output) {
 	switch c.state {
 	case StateClosed:
 		return
@@ -103,6 +90,7 @@ func (c *Conn) abort(now wheel.Time, unread bool, o *Output) {
 	case StateClosing, StateLastAck:
 		// RFC 9293 §3.10.5 has no RST here, because the FIN is out. If data still waits before the
 		// FIN, the peer does not know of the close.
+		unread := c.rcv.closed && c.rcv.user > 0 // discarded by Close, which the peer must learn
 		if unread || !c.snd.writes.finSent {
 			c.snd.sendRST(now, c.snd.rstSeq(), o)
 		}
@@ -116,7 +104,7 @@ func (c *Conn) Forget(o *Output) {
 	if c.state == StateClosed {
 		return
 	}
-	c.stopAll(o)
+	c.life.end(c, o)
 	c.setState(StateClosed, o)
 	c.snd.dropFlight(o)
 }
@@ -124,17 +112,9 @@ func (c *Conn) Forget(o *Output) {
 // timeWait enters TIME-WAIT (RFC 9293 §3.6.1). All other timers stop.
 func (c *Conn) timeWait(now wheel.Time, o *Output) {
 	c.setState(StateTimeWait, o)
-	c.stopAll(o)
+	c.life.end(c, o)
 	c.snd.dropFlight(o)
-	c.restartTimeWait(now, o)
-}
-
-func (c *Conn) restartTimeWait(now wheel.Time, o *Output) {
-	wait := c.snd.opts.TimeWait
-	if wait == 0 {
-		wait = 2 * c.snd.cfg.Policy.MSL
-	}
-	c.timers.start(o, tcptimers.TimeWait, c.snd.cfg.Policy.Deadline(now, wait))
+	c.life.timeWait(c, now, o)
 }
 
 // timedOut closes the connection after a timeout. The error is the last soft error since the peer
@@ -153,7 +133,7 @@ func (c *Conn) closed(now wheel.Time, err Error, o *Output) {
 	if c.state == StateClosed {
 		return
 	}
-	c.stopAll(o)
+	c.life.end(c, o)
 	c.setState(StateClosed, o)
 	c.err = err
 	if c.snd.meter != nil {
@@ -165,19 +145,4 @@ func (c *Conn) closed(now wheel.Time, err Error, o *Output) {
 	}
 	c.rcv.ackDue = false
 	c.snd.dropFlight(o)
-}
-
-// dropFlight empties the flight. Its timers are stopped already.
-func (snd *sender) dropFlight(o *Output) {
-	if snd.fl != &atRest {
-		snd.fl.sent.Ack(snd.nxt, nil)
-		snd.returnFlight(o)
-	}
-}
-
-// stopAll stops every running timer.
-func (c *Conn) stopAll(o *Output) {
-	c.snd.timers.stopAll(o)
-	c.timers.stopAll(o)
-	c.timers.stopSegments(o, &c.snd.fl.sent)
 }

@@ -22,7 +22,7 @@ func (c *Conn) Info(now wheel.Time) Info {
 		BytesSent: c.snd.bytesSent(), BytesAcked: c.snd.stats.acked, BytesReceived: c.rcv.received,
 		NotSent: uint64(c.snd.queued()),
 
-		SndMSS: c.snd.mss, RcvMSS: c.recvMSS(), AdvMSS: uint32(c.snd.terms.announcedMSS(c.snd.opts.MaxSeg)),
+		SndMSS: c.snd.mss, RcvMSS: c.rcv.fullSize(c.snd.mss), AdvMSS: uint32(c.snd.terms.announcedMSS(c.snd.opts.MaxSeg)),
 		PMTU: c.snd.terms.mtu, SndWnd: c.snd.wnd.Wnd, SndWScale: c.snd.terms.scale, RcvWScale: c.rcv.win.scale,
 
 		Timestamps: c.rcv.tsOn, SACK: c.rcv.sackOn, WScale: c.rcv.win.scaled, ECN: c.snd.ecn.On(),

@@ -58,7 +58,7 @@ func (c *Conn) inputSynSent(now wheel.Time, in *Inbound, o *Output) Disposition 
 		// A simultaneous open. RFC 9293 §3.10.7.3: "Otherwise, enter SYN-RECEIVED, form a SYN,ACK
 		// segment <SEQ=ISS><ACK=RCV.NXT><CTL=SYN,ACK> and send it."
 		c.setState(StateSynReceived, o)
-		c.sendSYN(now, o)
+		c.life.handshake(c, now, o)
 		return Disposition{}
 	}
 	c.establish(now, h, o)
@@ -67,7 +67,7 @@ func (c *Conn) inputSynSent(now wheel.Time, in *Inbound, o *Output) Disposition 
 	// RFC 9293 §3.10.7.3: "If there are other controls or text in the segment, then continue
 	// processing at the sixth step under Section 3.10.7.4 where the URG bit is checked".
 	a := Arrival{Seq: h.Seq, Len: in.Len, SYN: true, FIN: h.Flags.Has(FIN)}
-	c.takeUrgent(h, a.Seq, o)
+	c.rcv.takeUrgent(h, a.Seq, c.state, o)
 	if a.Len > 0 || a.FIN {
 		return c.takeData(now, in, a, o)
 	}
@@ -103,7 +103,7 @@ func (c *Conn) inputSynchronized(now wheel.Time, in *Inbound, o *Output) Disposi
 	}
 
 	// Sixth, check the URG bit.
-	c.takeUrgent(h, a.Seq, o)
+	c.rcv.takeUrgent(h, a.Seq, c.state, o)
 
 	// Seventh, process the segment text; eighth, check the FIN bit.
 	if a.Len == 0 && !a.FIN {
@@ -133,7 +133,9 @@ func (c *Conn) inputAck(now wheel.Time, in *Inbound, seq Seq, o *Output) bool {
 			return false
 		}
 		c.establish(now, h, o)
-		c.closeAfterOpen(o)
+		if c.snd.writes.fin && c.state == StateEstablished { // the application has closed meanwhile
+			c.setState(StateFinWait1, o)
+		}
 	}
 	probed := c.snd.persist.byteOut && h.Ack == c.snd.nxt.Add(1)
 	if probed {
@@ -146,7 +148,7 @@ func (c *Conn) inputAck(now wheel.Time, in *Inbound, seq Seq, o *Output) bool {
 			c.challenge(now, o)
 		} else if !c.answerUnacceptable(now, o, false) {
 			// RFC 9293 §3.10.7.4: "send an ACK, drop the segment, and return"
-			*c.skippedAckCounter(o)++
+			*skippedAckCounter(c.state, o)++
 		}
 		return false
 	}
@@ -169,17 +171,10 @@ func (c *Conn) takeAck(now wheel.Time, in *Inbound, probed bool, o *Output) {
 	una := c.snd.una
 	finAcked := c.snd.acknowledged(now, in, probed, o)
 	if c.snd.una != una && c.snd.opts.UserTimeout != 0 {
-		c.armUserTimeout(now, o)
+		c.life.armUser(c, now, o)
 	}
 	if finAcked {
 		c.onFINAcked(now, o)
-	}
-}
-
-// takeUrgent processes the urgent pointer of a segment at seq.
-func (c *Conn) takeUrgent(h *Header, seq Seq, o *Output) {
-	if h.Flags.Has(URG) && c.state.canReceive() && c.rcv.urgentTo(seq.Add(uint32(h.Urgent))) {
-		o.Events |= EventUrgent
 	}
 }
 
@@ -226,7 +221,7 @@ func (c *Conn) onFINAcked(now wheel.Time, o *Output) {
 	case StateFinWait1:
 		c.setState(StateFinWait2, o)
 		if c.rcv.closed {
-			c.awaitFIN(now, o)
+			c.life.awaitFIN(c, now, o)
 		}
 	case StateClosing:
 		c.timeWait(now, o)

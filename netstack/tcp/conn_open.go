@@ -15,9 +15,6 @@ func (c *Conn) Init(cfg *Config, path Path, iss Seq, tsOffset uint32) {
 	c.snd.init(cfg, path, iss, tsOffset, &c.rcv)
 }
 
-// opened reports whether c was ever opened. It may be closed again.
-func (c *Conn) opened() bool { return c.snd.rtt.est != nil }
-
 // open allocates the RTO estimator when the connection opens.
 func (r *rttState) open(snd *sender, o *Output) {
 	if o.estimatorFor != snd.cfg {
@@ -33,15 +30,15 @@ func (r *rttState) open(snd *sender, o *Output) {
 // EventClosed with Err set. Data written meanwhile is sent after the handshake. A second call is a
 // no-op.
 func (c *Conn) Connect(now wheel.Time, o *Output) {
-	if c.opened() {
+	if c.snd.rtt.est != nil {
 		return
 	}
 	c.snd.rtt.open(&c.snd, o)
 	o.Counters.ActiveOpens++
 	c.setState(StateSynSent, o)
 	c.rcv.win.scale = c.snd.cfg.recvScale()
-	c.sendSYN(now, o)
-	c.watchUserTimeout(now, o)
+	c.life.handshake(c, now, o)
+	c.life.watchUser(c, now, o)
 }
 
 // Accept answers the SYN that a listener received: a passive OPEN. It leads to EventConnected.
@@ -49,7 +46,7 @@ func (c *Conn) Connect(now wheel.Time, o *Output) {
 // DEVIATION RFC 9293 §3.10.7.2: data in the SYN is dropped and not acknowledged, so the peer
 // retransmits it.
 func (c *Conn) Accept(now wheel.Time, syn *Inbound, o *Output) {
-	if c.opened() {
+	if c.snd.rtt.est != nil {
 		return
 	}
 	c.passive = true
@@ -58,13 +55,13 @@ func (c *Conn) Accept(now wheel.Time, syn *Inbound, o *Output) {
 	c.snd.stats.segsIn++
 	c.setState(StateSynReceived, o)
 	c.takeSYN(now, syn.Header)
-	c.sendSYN(now, o)
+	c.life.handshake(c, now, o)
 }
 
 // AcceptCookie establishes the connection of a SYN cookie and then processes ack, the ACK that
 // returned the cookie. ck comes from Secret.TakeCookie, and ck.ISS must be the iss of Init.
 func (c *Conn) AcceptCookie(now wheel.Time, ack *Inbound, ck Cookie, o *Output) Disposition {
-	if c.opened() {
+	if c.snd.rtt.est != nil {
 		return Disposition{}
 	}
 	h := ack.Header
@@ -108,14 +105,6 @@ func (c *Conn) takeSYN(now wheel.Time, h *Header) {
 		}
 	}
 	c.snd.updateMSS()
-}
-
-// sendSYN sends the SYN, or a SYN-ACK once the peer's SYN has arrived, and bounds the handshake.
-func (c *Conn) sendSYN(now wheel.Time, o *Output) {
-	if c.snd.fl.sent.Len() == 0 {
-		c.timers.start(o, tcptimers.Handshake, c.snd.cfg.Policy.Deadline(now, c.snd.cfg.Policy.R2Syn(c.state == StateSynSent)))
-	}
-	c.snd.sendSYN(now, o)
 }
 
 // sendSYN sends the SYN or SYN-ACK for the first time.
@@ -202,9 +191,6 @@ func (snd *sender) emitSYN(now wheel.Time, rexmit uint8, o *Output) {
 	}
 }
 
-// Opens reports whether a segment that acknowledges ack would complete a passive open.
-func (c *Conn) Opens(ack Seq) bool { return c.state == StateSynReceived && ack == c.snd.nxt }
-
 // DeferOpen replaces Input for an ACK that must not complete the handshake yet (TCP_DEFER_ACCEPT).
 // since is when the SYN arrived, and wait is how long to wait for data. The ACK gives an RTT
 // sample. When the wait is over, the timer retransmits the SYN-ACK to draw another ACK. Further
@@ -227,18 +213,11 @@ func (c *Conn) DeferOpen(now, since wheel.Time, wait time.Duration, o *Output) {
 // scaled unless it is a SYN.
 func (c *Conn) establish(now wheel.Time, h *Header, o *Output) {
 	c.snd.establish(h)
-	c.timers.stop(o, tcptimers.Handshake)
+	c.life.stop(o, tcptimers.Handshake)
 	c.setState(StateEstablished, o)
 	o.Events |= EventConnected | EventWritable
 	if c.snd.opts.Keepalive {
-		c.timers.start(o, tcptimers.Keepalive, c.snd.cfg.Policy.Deadline(now, c.snd.opts.KeepIdle))
-	}
-}
-
-// closeAfterOpen continues a close that the application requested during the handshake.
-func (c *Conn) closeAfterOpen(o *Output) {
-	if c.snd.writes.fin && c.state == StateEstablished {
-		c.setState(StateFinWait1, o)
+		c.life.start(o, tcptimers.Keepalive, c.snd.cfg.Policy.Deadline(now, c.snd.opts.KeepIdle))
 	}
 }
 

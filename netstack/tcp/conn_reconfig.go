@@ -12,7 +12,7 @@ import (
 // change, or nil if Reconfigure may be called.
 func (c *Conn) CanReconfigure(cfg *Config) error {
 	switch {
-	case !c.opened() || c.state == StateClosed:
+	case c.snd.rtt.est == nil || c.state == StateClosed:
 		return nil
 	case !c.state.synchronized():
 		// The controller is created when the handshake ends.
@@ -52,12 +52,12 @@ func (c *Conn) Reconfigure(now wheel.Time, cfg *Config, o *Output) {
 		return
 	}
 	opts := &cfg.Socket
-	if c.opened() {
+	if c.snd.rtt.est != nil {
 		kept := *c.snd.opts
 		opts = &kept
 	}
 	c.snd.cfg, c.snd.opts, c.snd.rexmit = cfg, opts, rexmitTimerOf(&cfg.Policy)
-	if !c.opened() {
+	if c.snd.rtt.est == nil {
 		return
 	}
 	if c.state == StateClosed || c.state == StateTimeWait {
@@ -123,17 +123,9 @@ func (c *Conn) SetRecvBuffer(now wheel.Time, n uint32, o *Output) {
 	}
 	c.rcv.win.Resize(n)
 	c.rcv.win.fixed = true
-	c.updateWindow(now, o)
+	c.Consumed(now, 0, o)
 }
 
 // RecvBuffer returns RCV.BUFF in bytes, 0 before the handshake. It starts as configured, or as set
 // by SetRecvBuffer, and may have grown since.
 func (c *Conn) RecvBuffer() uint32 { return c.rcv.win.Buff() }
-
-// updateWindow sends an ACK if the window has opened far enough.
-func (c *Conn) updateWindow(now wheel.Time, o *Output) {
-	if c.UpdateDue(0) {
-		c.rcv.ackDue = true
-		c.output(now, o)
-	}
-}

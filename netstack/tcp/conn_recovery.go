@@ -34,7 +34,7 @@ func (snd *sender) respond(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	} else {
 		snd.losses().onAck(snd, now, leaving, a, o)
 		if snd.cfg.VegasCheck {
-			snd.checkVegas(now, a, o)
+			snd.needPast().checkVegas(snd, now, a, o)
 		}
 	}
 	if advanced && growing && !snd.ep.fast() {

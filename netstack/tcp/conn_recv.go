@@ -14,7 +14,7 @@ func (c *Conn) takeData(now wheel.Time, in *Inbound, a Arrival, o *Output) Dispo
 			c.rcv.repeated(a, o)
 			c.rcv.ackDue = true
 			if c.state == StateTimeWait && a.FIN {
-				c.restartTimeWait(now, o)
+				c.life.timeWait(c, now, o)
 			}
 		}
 		return Disposition{}
@@ -63,18 +63,13 @@ func (r *rttState) frontMissing(snd *sender, now wheel.Time, h *Header) bool {
 func (c *Conn) Consumed(now wheel.Time, n uint32, o *Output) {
 	if n = c.rcv.consumed(n); c.state.canReceive() {
 		c.rcv.resize(now, n, c.snd.mss, c.snd.cfg)
-		c.updateWindow(now, o)
+		if c.UpdateDue(0) {
+			c.rcv.ackDue = true
+			c.output(now, o)
+		}
 	}
 }
 
 // UpdateDue reports whether Consumed(n) would open the window enough for an ACK of its own. The
 // owner may let reads add up until then.
 func (c *Conn) UpdateDue(n uint32) bool { return c.rcv.updateDue(n, c.snd.mss) }
-
-// recvMSS returns the size of the peer's full segments, as far as known.
-func (c *Conn) recvMSS() uint32 {
-	if c.rcv.delack.mss > 0 {
-		return c.rcv.delack.mss
-	}
-	return c.snd.mss
-}

@@ -17,7 +17,7 @@ func (snd *sender) appendSegment(now wheel.Time, seq Seq, flags Flags, o *Output
 	}
 	snd.rcv.stamp(h, snd.mss, o)
 	snd.timers.stop(o, tcptimers.DelAck)
-	snd.ackAtEdge = false
+	snd.persist.ackAtEdge = false
 	if snd.ecn.ECE() {
 		h.Flags |= ECE
 	}
@@ -56,7 +56,7 @@ func (snd *sender) sendAck(now wheel.Time, o *Output) {
 		seq = edge
 	}
 	snd.sendAckFrom(now, seq, o)
-	snd.ackAtEdge = seq != snd.nxt
+	snd.persist.ackAtEdge = seq != snd.nxt
 }
 
 // rstSeq returns the sequence number of a reset. The peer obeys it at its RCV.NXT only (RFC 5961

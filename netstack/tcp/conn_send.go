@@ -16,7 +16,7 @@ func (c *Conn) Wrote(now wheel.Time, n uint32, flags WriteFlags, o *Output) {
 		return
 	}
 	c.output(now, o)
-	c.watchUserTimeout(now, o)
+	c.life.watchUser(c, now, o)
 }
 
 // wrote takes n bytes that the application has written, or none of them if more than 2^30 would be

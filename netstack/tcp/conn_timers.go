@@ -23,7 +23,7 @@ func (c *Conn) Expire(now wheel.Time, slot Slot, o *Output) {
 }
 
 func (c *Conn) expire(now wheel.Time, slot Slot, o *Output) {
-	if !c.owner(slot).expired(&c.snd.fl.sent, slot) {
+	if !c.life.owner(c, slot).expired(&c.snd.fl.sent, slot) {
 		return
 	}
 	n, k := len(o.Segments), slot.Kind()
@@ -34,9 +34,9 @@ func (c *Conn) expire(now wheel.Time, slot Slot, o *Output) {
 			c.rcv.ackDue = true
 		}
 	case tcptimers.Keepalive:
-		c.expireKeepalive(now, o)
+		c.life.expireKeepalive(c, now, o)
 	case tcptimers.UserTimeout:
-		c.expireUserTimeout(now, o)
+		c.life.expireUser(c, now, o)
 	case tcptimers.Handshake:
 		o.Counters.AttemptFails++
 		c.timedOut(now, o)
@@ -54,20 +54,6 @@ func (c *Conn) expire(now wheel.Time, slot Slot, o *Output) {
 	}
 	c.output(now, o)
 	o.noteCause(n, k)
-}
-
-// owner returns the timers that a slot is one of.
-func (c *Conn) owner(slot Slot) *timers {
-	switch slot.Kind() {
-	case tcptimers.Rexmit, tcptimers.Persist, tcptimers.TLP, tcptimers.Reorder, tcptimers.Pacing, tcptimers.DelAck:
-		return &c.snd.timers
-	}
-	return &c.timers
-}
-
-// running returns all timers of the connection.
-func (c *Conn) running() *timers {
-	return &timers{c.timers.running | c.snd.timers.running}
 }
 
 // expired handles the expiry of a timer of the sender. It reports whether the connection must end.
@@ -95,54 +81,6 @@ func (o *Output) noteCause(n int, k tcptimers.Kind) {
 	}
 }
 
-// expireKeepalive sends a keepalive probe or gives up: RFC 9293 §3.8.4.
-func (c *Conn) expireKeepalive(now wheel.Time, o *Output) {
-	if !c.snd.opts.Keepalive || !c.state.synchronized() || c.state == StateTimeWait {
-		return
-	}
-	p := &c.snd.cfg.Policy
-	if c.snd.fl.sent.Len() > 0 || !c.snd.allSent() {
-		// Data in flight, or behind a closed window, has its own timers.
-		c.timers.start(o, tcptimers.Keepalive, p.Deadline(now, c.snd.opts.KeepIdle))
-		return
-	}
-	if at := p.Deadline(c.rcv.lastRecv, c.snd.opts.KeepIdle); c.snd.persist.unanswered == 0 && at > now {
-		c.timers.start(o, tcptimers.Keepalive, at)
-		return
-	}
-	over := int(c.snd.persist.unanswered) >= c.snd.opts.KeepCount
-	if uto := c.snd.opts.UserTimeout; uto > 0 {
-		over = c.snd.persist.unanswered > 0 && now.Sub(c.rcv.lastRecv) >= uto
-	}
-	if over {
-		c.snd.sendRST(now, c.snd.rstSeq(), o)
-		c.timedOut(now, o)
-		return
-	}
-	// RFC 9293 §3.8.4: the probe has SEG.SEQ = SND.NXT-1, with or without a garbage byte (MAY-6).
-	c.snd.persist.unanswered += min(1, 255-c.snd.persist.unanswered)
-	o.Counters.TCPKeepAlive++
-	c.snd.sendAckFrom(now, c.snd.nxt-1, o)
-	c.timers.start(o, tcptimers.Keepalive, p.Deadline(now, c.snd.opts.KeepInterval))
-}
-
-// watchUserTimeout starts the user timeout unless it runs already.
-func (c *Conn) watchUserTimeout(now wheel.Time, o *Output) {
-	if c.snd.opts.UserTimeout != 0 && !c.timers.runs(tcptimers.UserTimeout) {
-		c.armUserTimeout(now, o)
-	}
-}
-
-// armUserTimeout starts the user timeout if data is unacknowledged or unsent, and stops it
-// otherwise.
-func (c *Conn) armUserTimeout(now wheel.Time, o *Output) {
-	if c.snd.opts.UserTimeout == 0 || c.snd.fl.sent.Len() == 0 && c.snd.allSent() {
-		c.timers.stop(o, tcptimers.UserTimeout)
-		return
-	}
-	c.timers.start(o, tcptimers.UserTimeout, c.snd.cfg.Policy.Deadline(c.snd.waitingSince(now), c.snd.opts.UserTimeout))
-}
-
 // waitingSince returns since when the oldest byte has waited for its ACK or for the window.
 func (snd *sender) waitingSince(now wheel.Time) wheel.Time {
 	if id := snd.fl.sent.Front(); id != 0 {
@@ -152,18 +90,4 @@ func (snd *sender) waitingSince(now wheel.Time) wheel.Time {
 		return snd.past.closedAt
 	}
 	return now
-}
-
-func (c *Conn) expireUserTimeout(now wheel.Time, o *Output) {
-	if c.snd.opts.UserTimeout == 0 || c.snd.fl.sent.Len() == 0 && c.snd.allSent() {
-		return
-	}
-	if at := c.snd.cfg.Policy.Deadline(c.snd.waitingSince(now), c.snd.opts.UserTimeout); at > now {
-		c.timers.start(o, tcptimers.UserTimeout, at)
-		return
-	}
-	// RFC 9293 §3.10.8: "For any state if the user timeout expires, flush all queues, signal the
-	// user "error: connection aborted due to user timeout" in general and for any outstanding
-	// calls, delete the TCB, enter the CLOSED state".
-	c.timedOut(now, o)
 }

@@ -16,8 +16,7 @@ type vegasCheck struct {
 
 // checkVegas marks the first segment lost if it is older than the fine-grained timeout. TCP Vegas
 // checks this on duplicate ACKs and on the first ACKs after a retransmission.
-func (snd *sender) checkVegas(now wheel.Time, a *ackFacts, o *Output) {
-	p := snd.needPast()
+func (p *past) checkVegas(snd *sender, now wheel.Time, a *ackFacts, o *Output) {
 	if p.vegas == nil {
 		rto := tcptimers.NewRFC6298(tcptimers.StandardConfig{Bounds: tcptimers.Bounds{Min: 1}})
 		p.vegas = &vegasCheck{rto: rto, rexmits: p.rexmits}

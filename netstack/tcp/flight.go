@@ -69,6 +69,14 @@ func (snd *sender) returnFlight(o *Output) {
 	snd.fl = &atRest
 }
 
+// dropFlight empties the flight. Its timers are stopped already.
+func (snd *sender) dropFlight(o *Output) {
+	if snd.fl != &atRest {
+		snd.fl.sent.Ack(snd.nxt, nil)
+		snd.returnFlight(o)
+	}
+}
+
 // reuseFlights prepares the returned flights for other connections.
 func (o *Output) reuseFlights() {
 	for i, f := range o.returnedFlights {

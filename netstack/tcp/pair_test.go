@@ -100,7 +100,7 @@ func (p *pair) do(i int, f func(c *Conn, o *Output)) {
 		p.t.Fatalf("at %v, side %d: %v", p.now, i, err)
 	}
 	armed := map[Slot]bool{}
-	e.conn.running().each(&e.conn.snd.fl.sent, func(s Slot) { armed[s] = true })
+	e.conn.life.all(&e.conn).each(&e.conn.snd.fl.sent, func(s Slot) { armed[s] = true })
 	if fmt.Sprint(len(armed)) != fmt.Sprint(len(e.timers)) {
 		p.t.Fatalf("at %v, side %d: timers %v run, the connection has started %v", p.now, i, e.timers, armed)
 	}

@@ -203,15 +203,16 @@ func (r *receiver) repeated(a Arrival, o *Output) {
 	}
 }
 
-// urgentTo takes an urgent pointer, and reports whether it announces more. RFC 9293 §3.8.5
-// (MUST-32): the application learns when urgent data becomes pending and when the pointer advances.
-// A pointer to data received before is ignored.
-func (r *receiver) urgentTo(up Seq) bool {
-	if !up.After(r.nxt()) || r.urgent && !up.After(r.queue.up) {
-		return false
+// takeUrgent processes the urgent pointer of a segment at seq. RFC 9293 §3.8.5 (MUST-32): the
+// application learns when urgent data becomes pending and when the pointer advances. A pointer to
+// data received before is ignored.
+func (r *receiver) takeUrgent(h *Header, seq Seq, state State, o *Output) {
+	up := seq.Add(uint32(h.Urgent))
+	if !h.Flags.Has(URG) || !state.canReceive() || !up.After(r.nxt()) || r.urgent && !up.After(r.queue.up) {
+		return
 	}
 	r.queue.up, r.urgent = up, true
-	return true
+	o.Events |= EventUrgent
 }
 
 // consumed takes n bytes that the application has read, and returns how many there were to read.
@@ -245,6 +246,14 @@ func (r *receiver) updateDue(n, mss uint32) bool {
 // must use its own Eff.snd.MSS, making the assumption that it is the same as the sender's". If the
 // peer is known to send larger segments, their size counts instead.
 func (r *receiver) windowMSS(mss uint32) uint32 { return max(r.delack.mss, mss) }
+
+// fullSize returns the size of the peer's full segments, as far as known, else mss.
+func (r *receiver) fullSize(mss uint32) uint32 {
+	if r.delack.mss > 0 {
+		return r.delack.mss
+	}
+	return mss
+}
 
 // reports says whether the next segment carries SACK blocks.
 func (r *receiver) reports() bool { return r.sack != nil && (r.queue.Beyond() || r.sack.hasDup) }

@@ -195,7 +195,7 @@ func (c *Conn) Fork(now wheel.Time, cfg *Config, est tcptimers.Estimator, acked 
 	f := new(Conn)
 	*f = *c
 	f.snd.cfg, f.snd.opts, f.snd.rcv, f.snd.rtt.est = cfg, &cfg.Socket, &f.rcv, est
-	f.timers, f.snd.timers = timers{}, timers{}
+	f.life, f.snd.timers = life{}, timers{}
 	if c.snd.past != nil {
 		past := *c.snd.past
 		f.snd.past = &past

@@ -28,25 +28,24 @@ type sender struct {
 	nxt Seq // counts new data only; fl.sent knows about retransmissions
 	end Seq // the end of the data that the application wrote
 
-	mss       uint32 // Eff.snd.MSS of a segment without SACK blocks, bytes
-	terms     terms
-	wnd       sendWindow
-	ecn       ecnState
-	writes    writes
-	persist   persist
-	held      held
-	ackAtEdge bool   // the last ACK was at the edge of the peer's window, below SND.NXT
-	softErr   Error  // the last one since the peer acknowledged data
-	rexmit    uint8  // of rexmitTimers, as the policy asks
-	detector  uint8  // of lossDetectors, as the handshake has agreed
-	timers    timers // its own, and that of the delayed ACK, which each segment stops
-	hasSent   bool   // stats.lastSent is valid
-	ep        episode
-	tlp       tlpState
-	dup       dupAckCounter
-	rack      rackState
-	past      *past  // allocated on first use
-	marks     *marks // allocated on first use
+	mss      uint32 // Eff.snd.MSS of a segment without SACK blocks, bytes
+	terms    terms
+	wnd      sendWindow
+	ecn      ecnState
+	writes   writes
+	persist  persist
+	held     held
+	softErr  Error  // the last one since the peer acknowledged data
+	rexmit   uint8  // of rexmitTimers, as the policy asks
+	detector uint8  // of lossDetectors, as the handshake has agreed
+	timers   timers // its own, and that of the delayed ACK, which each segment stops
+	hasSent  bool   // stats.lastSent is valid
+	ep       episode
+	tlp      tlpState
+	dup      dupAckCounter
+	rack     rackState
+	past     *past  // allocated on first use
+	marks    *marks // allocated on first use
 
 	cc    control
 	rtt   rttState
@@ -100,6 +99,7 @@ type persist struct {
 	unanswered uint8 // window and keepalive probes without an answer
 	probes     uint8 // window probes since the window closed
 	byteOut    bool  // a window probe sent the byte, or FIN, at SND.NXT
+	ackAtEdge  bool  // the last ACK was at the edge of the peer's window, below SND.NXT
 	isCork     bool  // the timer, if running, times the cork or the small window
 }
 
