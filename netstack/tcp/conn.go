@@ -55,14 +55,6 @@ const (
 	morePart               // WritePart
 )
 
-// releaseMore ends the wait that WriteMore began, when an ACK arrives. In Linux MSG_MORE corks only
-// what the call itself pushes; tcp_data_snd_check then sends as Nagle's algorithm allows.
-func (w *writes) releaseMore() {
-	if w.more == moreHeld {
-		w.more = moreReleased
-	}
-}
-
 // NoLinger makes Close return at once and finish in the background.
 const NoLinger time.Duration = -1
 
@@ -175,34 +167,11 @@ func (c *Conn) setState(s State, o *Output) {
 	}
 }
 
-// dataUna returns SND.UNA, or ISS+1 while the SYN is unacknowledged.
-func (snd *sender) dataUna() Seq {
-	if snd.una == snd.iss && !snd.established() {
-		return snd.iss.Add(1)
-	}
-	return snd.una
-}
-
-// queued returns how many written bytes were never sent.
-func (snd *sender) queued() uint32 {
-	if snd.writes.finSent {
-		return 0
-	}
-	if snd.nxt == snd.iss && !snd.established() {
-		return snd.end.Sub(snd.iss.Add(1)) // the SYN is still to be sent
-	}
-	return snd.end.Sub(snd.nxt)
-}
-
-// allSent reports whether all data, and the FIN if any, was sent.
-func (snd *sender) allSent() bool { return snd.writes.finSent || !snd.writes.fin && snd.queued() == 0 }
-
 // timestamp returns the value of a timestamp clock with an offset.
 func (c *Config) timestamp(now wheel.Time, offset uint32) uint32 {
 	return uint32(int64(now)/int64(c.TimestampTick)) + offset
 }
 
-// timestamp returns the value of the timestamp clock.
-func (snd *sender) timestamp(now wheel.Time) uint32 {
-	return snd.cfg.timestamp(now, snd.terms.tsOffset)
-}
+// SetWriterWaits says whether the application waits for room in the send buffer, for
+// Info.SndbufLimited. It takes effect with the next call.
+func (c *Conn) SetWriterWaits(waits bool) { c.snd.writes.blocked = waits }

@@ -74,16 +74,6 @@ func (c *Conn) inputSynSent(now wheel.Time, in *Inbound, o *Output) Disposition 
 	return Disposition{}
 }
 
-// ownEcho reports whether tsecr can be a timestamp of our SYN.
-func (snd *sender) ownEcho(now wheel.Time, tsecr uint32) bool {
-	id := snd.fl.sent.Front()
-	if id == 0 {
-		return false
-	}
-	first := snd.timestamp(snd.fl.sent.Get(id).FirstSent)
-	return !tsBefore(tsecr, first) && !tsBefore(snd.timestamp(now), tsecr)
-}
-
 // inputSynchronized processes a segment in SYN-RECEIVED or later: RFC 9293 §3.10.7.4.
 func (c *Conn) inputSynchronized(now wheel.Time, in *Inbound, o *Output) Disposition {
 	h := in.Header
@@ -176,28 +166,6 @@ func (c *Conn) takeAck(now wheel.Time, in *Inbound, probed bool, o *Output) {
 	if finAcked {
 		c.onFINAcked(now, o)
 	}
-}
-
-// arrived moves SND.NXT over the byte, or FIN, that a window probe sent and the peer
-// acknowledged.
-func (p *persist) arrived(snd *sender, now wheel.Time, o *Output) {
-	flags := sentFlags(0)
-	if snd.queued() == 0 {
-		if !snd.writes.fin || snd.writes.finSent {
-			return
-		}
-		flags = sentFIN
-	}
-	snd.needFlight(o)
-	id, ok := snd.fl.sent.Push(now, snd.nxt, 1, flags)
-	if !ok {
-		return
-	}
-	// It is unknown which probe this answers. Two transmissions exclude it from RTT samples.
-	snd.fl.sent.seg(id).Transmissions = 2
-	snd.nxt = snd.nxt.Add(1)
-	snd.writes.finSent = snd.writes.finSent || flags != 0
-	p.byteOut = false
 }
 
 // reachFIN changes state when the peer's FIN is reached: RFC 9293 §3.10.7.4, eighth.

@@ -3,7 +3,6 @@ package tcp
 import (
 	"fmt"
 
-	"tcpwheel/netstack/tcp/congestion"
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
 )
@@ -73,44 +72,6 @@ func (c *Conn) Reconfigure(now wheel.Time, cfg *Config, o *Output) {
 		c.snd.timers.stop(o, tcptimers.Pacing)
 	}
 	c.output(now, o)
-}
-
-// change replaces the congestion controller if its configuration has changed since was.
-func (w *control) change(snd *sender, was *Config) {
-	if !snd.established() || snd.cfg.Control == was.Control && snd.cfg.Congestion == was.Congestion && snd.cfg.Pacing == was.Pacing {
-		return
-	}
-	cfg := snd.cfg.Congestion
-	cfg.MSS, cfg.SYNLost, cfg.Paced = snd.mss, snd.rtt.synLost, snd.cfg.Pacing
-	cc, err := congestion.Replace(w.Controller, snd.cfg.Control, cfg)
-	if err != nil {
-		panic("BUG: " + err.Error())
-	}
-	w.Controller = cc
-}
-
-// changeTimers makes the timers follow the new policy.
-func (snd *sender) changeTimers(now wheel.Time, was *Config, o *Output) {
-	p, old := &snd.cfg.Policy, &was.Policy
-	if *p == *old {
-		return
-	}
-	if p.Estimator != old.Estimator || p.Bounds != old.Bounds || p.RTTTick != old.RTTTick || p.VarMin != old.VarMin {
-		srtt := snd.rtt.est.SRTT()
-		snd.rtt.est = p.NewEstimator()
-		if srtt > 0 || !snd.rtt.synLost { // the handshake gave a sample, perhaps of 0
-			snd.rtt.est.Sample(tcptimers.Sample{RTT: max(srtt, 1), Round: true, Expected: 1})
-		}
-	}
-	snd.rtt.timed = snd.rtt.timed && p.OneSample
-	if !p.TLP {
-		snd.timers.stop(o, tcptimers.TLP)
-	}
-	snd.timers.stop(o, tcptimers.Rexmit)
-	snd.timers.stopSegments(o, &snd.fl.sent)
-	if snd.fl.sent.Len() > 0 {
-		snd.timer().rebase(snd, now, now, o)
-	}
 }
 
 // SetRecvBuffer sets the receive buffer to n ≥ 1 bytes, limited by the negotiated window scale

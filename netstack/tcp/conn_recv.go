@@ -47,17 +47,6 @@ func (c *Conn) takeData(now wheel.Time, in *Inbound, a Arrival, o *Output) Dispo
 	return t.Disposition
 }
 
-// frontMissing reports whether the peer had not received the first segment in flight when it sent
-// h: h acknowledges nothing of it, and arrived more than a round trip after it left. SND.UNA was
-// RCV.NXT then, the only number at which the peer obeys a RST (RFC 5961 §3.2).
-func (r *rttState) frontMissing(snd *sender, now wheel.Time, h *Header) bool {
-	id := snd.fl.sent.Front()
-	if id == 0 || h.Ack != snd.una || r.est.SRTT() == 0 {
-		return false
-	}
-	return now.Sub(snd.fl.sent.seg(id).Sent) >= r.est.SRTT()+r.est.RTTVar()
-}
-
 // Consumed reports that the application has read n bytes, at most the readable ones. It sends an
 // ACK if the window has opened enough (RFC 9293 §3.8.6.2.2), and may grow the receive buffer.
 func (c *Conn) Consumed(now wheel.Time, n uint32, o *Output) {

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"tcpwheel/netstack/tcp/congestion"
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
 )
@@ -84,27 +83,6 @@ func (r *ReplayConfig) limit(delivered uint64) *SendLimit {
 // limits reports whether limits of a replay, in the place of congestion control, say when new
 // data leaves.
 func (r *ReplayConfig) limits() bool { return r != nil && len(r.Limits) > 0 }
-
-// allowsNew reports whether n bytes of new data may leave.
-func (w *control) allowsNew(snd *sender, n uint32) bool {
-	// Duplicate ACKs without SACK do not say how much has arrived.
-	if !snd.cfg.Replay.limits() || !snd.rcv.sackOn && (snd.ep.repairing() || snd.dup.N() > 0) {
-		return w.allows(snd, n)
-	}
-	delivered := snd.stats.acked + uint64(snd.fl.sent.Sacked().Bytes)
-	l := snd.cfg.Replay.limit(delivered)
-	if l == nil {
-		return w.allows(snd, n)
-	}
-	sent := snd.stats.acked + uint64(snd.nxt.Sub(snd.dataUna())) + uint64(n)
-	if sent > delivered+uint64(l.Bytes) {
-		return l.AtLeast && w.allows(snd, n)
-	}
-	if !snd.ep.on() {
-		w.Raise(snd.pipe() + n)
-	}
-	return true
-}
 
 // slack returns how far the times of arrivals may be off.
 func (r *ReplayConfig) slack() time.Duration {
@@ -229,26 +207,6 @@ func (c *Conn) Fork(now wheel.Time, cfg *Config, est tcptimers.Estimator, acked 
 	}
 	f.snd.forkTimers(now, acked, o)
 	return f
-}
-
-// fork gives a copy a congestion control of its own, with the window that the replay knows.
-func (w *control) fork(snd *sender) {
-	if !snd.established() {
-		return // it is made when the handshake is over
-	}
-	window := w.Cwnd()
-	if snd.cfg.Replay.limits() {
-		if l := snd.cfg.Replay.limit(snd.stats.acked + uint64(snd.fl.sent.Sacked().Bytes)); l != nil && !l.AtLeast {
-			window = l.Bytes
-		}
-	}
-	cfg := snd.cfg.Congestion
-	cfg.MSS, cfg.Paced, cfg.InitialWindow = snd.mss, snd.cfg.Pacing, max(window, snd.pipe(), snd.mss)
-	cc, err := congestion.New(snd.cfg.Control, cfg)
-	if err != nil {
-		panic("BUG: " + err.Error()) // the configuration was checked
-	}
-	w.Controller = cc
 }
 
 // forkTimers starts the timers of a copy.

@@ -81,11 +81,6 @@ func rexmitTimerOf(p *tcptimers.Policy) uint8 {
 // timer returns the retransmission timer.
 func (snd *sender) timer() rexmitTimer { return rexmitTimers[snd.rexmit] }
 
-// rto returns the RTO for a segment sent now, with the policy's jitter.
-func (r *rttState) rto(p *tcptimers.Policy, o *Output) time.Duration {
-	return p.Randomize(r.est.RTO(), o.Rand)
-}
-
 // ownTimers is lossTimers where the probe and RACK have timers of their own.
 type ownTimers struct{}
 

@@ -53,11 +53,6 @@ type sender struct {
 	meter *sendMeter // allocated when data is first written
 }
 
-// control is congestion control: how much may be in the network, and at what pace.
-type control struct {
-	congestion.Controller // nil before ESTABLISHED
-}
-
 // terms are what the path and the handshake have settled.
 type terms struct {
 	mtu         uint32 // path MTU
@@ -92,15 +87,6 @@ func (snd *sender) needMarks() *marks {
 		snd.marks = new(marks)
 	}
 	return snd.marks
-}
-
-// persist is what the sender does at a closed window.
-type persist struct {
-	unanswered uint8 // window and keepalive probes without an answer
-	probes     uint8 // window probes since the window closed
-	byteOut    bool  // a window probe sent the byte, or FIN, at SND.NXT
-	ackAtEdge  bool  // the last ACK was at the edge of the peer's window, below SND.NXT
-	isCork     bool  // the timer, if running, times the cork or the small window
 }
 
 // held says why the last next has sent no more.
@@ -170,4 +156,155 @@ func (snd *sender) bytesSent() uint64 {
 		n += snd.past.rexmitBytes
 	}
 	return n
+}
+
+// releaseMore ends the wait that WriteMore began, when an ACK arrives. In Linux MSG_MORE corks only
+// what the call itself pushes; tcp_data_snd_check then sends as Nagle's algorithm allows.
+func (w *writes) releaseMore() {
+	if w.more == moreHeld {
+		w.more = moreReleased
+	}
+}
+
+// dataUna returns SND.UNA, or ISS+1 while the SYN is unacknowledged.
+func (snd *sender) dataUna() Seq {
+	if snd.una == snd.iss && !snd.established() {
+		return snd.iss.Add(1)
+	}
+	return snd.una
+}
+
+// queued returns how many written bytes were never sent.
+func (snd *sender) queued() uint32 {
+	if snd.writes.finSent {
+		return 0
+	}
+	if snd.nxt == snd.iss && !snd.established() {
+		return snd.end.Sub(snd.iss.Add(1)) // the SYN is still to be sent
+	}
+	return snd.end.Sub(snd.nxt)
+}
+
+// allSent reports whether all data, and the FIN if any, was sent.
+func (snd *sender) allSent() bool { return snd.writes.finSent || !snd.writes.fin && snd.queued() == 0 }
+
+// timestamp returns the value of the timestamp clock.
+func (snd *sender) timestamp(now wheel.Time) uint32 {
+	return snd.cfg.timestamp(now, snd.terms.tsOffset)
+}
+
+// wrote takes n bytes that the application has written, or none of them if more than 2^30 would be
+// unacknowledged. It reports whether it has.
+func (snd *sender) wrote(n uint32, flags WriteFlags) bool {
+	if snd.end.Add(n).Sub(snd.una) > maxFlight || n > maxFlight {
+		return false
+	}
+	snd.end = snd.end.Add(n)
+	w := &snd.writes
+	switch {
+	case flags&WriteMore == 0:
+		w.more = moreNone
+	case flags&WritePart != 0:
+		w.more = morePart
+	default:
+		w.more = moreHeld
+	}
+	w.waited = false
+	if flags&WriteUrgent != 0 && n > 0 {
+		// RFC 9293 §3.8.5 (MUST-62): the urgent pointer points behind the urgent data.
+		snd.needMarks().up, w.urgent = snd.end, true
+	}
+	if flags&WriteEOR != 0 && n > 0 {
+		m := snd.needMarks()
+		m.records, w.hasRecords = append(m.records, snd.end), true
+	}
+	return true
+}
+
+// next sends what may leave now: lost data first, then new data and the FIN. It starts the timers
+// that watch unsent data.
+func (snd *sender) next(now wheel.Time, o *Output) {
+	snd.held = held{}
+	before := snd.stats.data
+	if snd.fl.sent.pendingRexmits() > 0 || snd.ep.fast() {
+		snd.sendLost(now, o)
+	}
+	if !snd.allSent() {
+		snd.sendNew(now, o)
+	} else {
+		snd.timers.stop(o, tcptimers.Persist)
+	}
+	if snd.stats.data != before || snd.held.cwnd {
+		snd.fl.use.note(snd)
+	}
+	if snd.held.app && snd.ep.calm() && !snd.fl.use.full {
+		snd.cc.OnApplicationLimited(now)
+	}
+	if snd.tlp.due {
+		snd.timer().scheduleProbe(snd, now, o)
+	}
+}
+
+// expired handles the expiry of a timer of the sender. It reports whether the connection must end.
+func (snd *sender) expired(now wheel.Time, slot Slot, o *Output) (over bool) {
+	switch slot.Kind() {
+	case tcptimers.Rexmit:
+		over = snd.timer().expired(snd, now, slot.segment(), o)
+	case tcptimers.Persist:
+		over = snd.persist.expire(snd, now, o)
+	case tcptimers.TLP:
+		snd.tlp.expire(snd, now, o)
+	case tcptimers.Reorder:
+		snd.losses().onTimer(snd, now, o)
+	}
+	if !over && slot.segment() == 0 {
+		snd.timer().expiredAny(snd, now, o)
+	}
+	return over
+}
+
+// icmp takes the message that a packet was too big: it lowers the path MTU, and reports whether
+// segments that did not fit are to be retransmitted.
+func (snd *sender) icmp(m ICMPError) bool {
+	if !snd.established() {
+		return false // a SYN always fits, and its MSS option describes our receive side (RFC 9293 §3.7.2)
+	}
+	if snd.terms.ipHeaderLen == ipv6HeaderLen && m.MTU < minMTU6 {
+		// RFC 8201 §4: "If a node receives a Packet Too Big message reporting a next-hop MTU that
+		// is less than the IPv6 minimum link MTU, it must discard it."
+		return false
+	}
+	mtu := int(min(m.MTU, 1<<16))
+	if mtu == 0 {
+		for _, p := range plateaus {
+			if mtu = p; p < int(snd.terms.mtu) {
+				break
+			}
+		}
+	}
+	// DEVIATION RFC 1191 §3: the floor is not 68 bytes. A forged message must not make a host send
+	// every 48 bytes in a segment of their own.
+	mtu = max(mtu, minPMTU)
+	if mtu >= int(snd.terms.mtu) {
+		return false
+	}
+	before := snd.mss
+	snd.terms.mtu = uint32(mtu)
+	snd.updateMSS()
+	if snd.mss >= before || !snd.established() {
+		return false
+	}
+	// Segments longer than the path MTU are lost, which is no sign of congestion (RFC 8201 §5.4).
+	found := false
+	for id := snd.fl.sent.nextUnsacked(snd.fl.sent.Front()); id != 0; id = snd.fl.sent.nextUnsacked(snd.fl.sent.seg(id).next) {
+		if s := snd.fl.sent.seg(id); s.payload() > snd.mss && !s.state.needsRexmit() {
+			snd.fl.markLost(id)
+			found = true
+		}
+	}
+	if found {
+		snd.ep.tooBig, snd.needPast().tooBigEnd = true, snd.nxt
+		snd.fl.frto.Reset()
+	}
+	return found
 }

@@ -91,3 +91,30 @@ func (r *rttState) mayAnswerRexmit(snd *sender, now wheel.Time, age time.Duratio
 	}
 	return a.staleEcho && now.Sub(a.lastRexmitAt) >= least
 }
+
+// open allocates the RTO estimator when the connection opens.
+func (r *rttState) open(snd *sender, o *Output) {
+	if o.estimatorFor != snd.cfg {
+		o.estimator, o.estimatorFor = snd.cfg.Policy.NewEstimator(), snd.cfg
+	}
+	r.est = o.estimator.New()
+	if s := snd.cfg.Replay; s != nil && s.Estimator != nil {
+		r.est = s.Estimator
+	}
+}
+
+// frontMissing reports whether the peer had not received the first segment in flight when it sent
+// h: h acknowledges nothing of it, and arrived more than a round trip after it left. SND.UNA was
+// RCV.NXT then, the only number at which the peer obeys a RST (RFC 5961 §3.2).
+func (r *rttState) frontMissing(snd *sender, now wheel.Time, h *Header) bool {
+	id := snd.fl.sent.Front()
+	if id == 0 || h.Ack != snd.una || r.est.SRTT() == 0 {
+		return false
+	}
+	return now.Sub(snd.fl.sent.seg(id).Sent) >= r.est.SRTT()+r.est.RTTVar()
+}
+
+// rto returns the RTO for a segment sent now, with the policy's jitter.
+func (r *rttState) rto(p *tcptimers.Policy, o *Output) time.Duration {
+	return p.Randomize(r.est.RTO(), o.Rand)
+}

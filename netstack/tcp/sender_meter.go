@@ -169,7 +169,3 @@ func (m *sendMeter) fillInfo(now wheel.Time, i *Info) {
 	i.BusyTime = spent[limitOther-1] + i.RwndLimited + i.SndbufLimited
 	i.DeliveryRate, i.DeliveryRateAppLimited = uint64(m.rate), m.idleLimited
 }
-
-// SetWriterWaits says whether the application waits for room in the send buffer, for
-// Info.SndbufLimited. It takes effect with the next call.
-func (c *Conn) SetWriterWaits(waits bool) { c.snd.writes.blocked = waits }

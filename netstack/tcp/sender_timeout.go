@@ -109,3 +109,27 @@ func (snd *sender) timeoutSYN(now wheel.Time, id segmentID, o *Output) {
 	snd.retransmit(now, id, o)
 	snd.timer().restart(snd, now, o)
 }
+
+// changeTimers makes the timers follow the new policy.
+func (snd *sender) changeTimers(now wheel.Time, was *Config, o *Output) {
+	p, old := &snd.cfg.Policy, &was.Policy
+	if *p == *old {
+		return
+	}
+	if p.Estimator != old.Estimator || p.Bounds != old.Bounds || p.RTTTick != old.RTTTick || p.VarMin != old.VarMin {
+		srtt := snd.rtt.est.SRTT()
+		snd.rtt.est = p.NewEstimator()
+		if srtt > 0 || !snd.rtt.synLost { // the handshake gave a sample, perhaps of 0
+			snd.rtt.est.Sample(tcptimers.Sample{RTT: max(srtt, 1), Round: true, Expected: 1})
+		}
+	}
+	snd.rtt.timed = snd.rtt.timed && p.OneSample
+	if !p.TLP {
+		snd.timers.stop(o, tcptimers.TLP)
+	}
+	snd.timers.stop(o, tcptimers.Rexmit)
+	snd.timers.stopSegments(o, &snd.fl.sent)
+	if snd.fl.sent.Len() > 0 {
+		snd.timer().rebase(snd, now, now, o)
+	}
+}

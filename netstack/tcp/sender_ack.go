@@ -3,7 +3,6 @@ package tcp
 import (
 	"time"
 
-	"tcpwheel/netstack/tcp/congestion"
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
 )
@@ -203,22 +202,5 @@ func (a *ackFacts) noteDelivered(snd *sender, now wheel.Time, s *sentSegment, h 
 	// Not by lossDetector: a call for each segment costs 3 % of a bulk sender.
 	if snd.cfg.Policy.RACK && snd.rcv.sackOn && snd.rack.Delivered(now, s, stale, snd.cfg.Replay.slack()) {
 		a.reordered, a.distance = true, max(a.distance, snd.rack.fack.Sub(s.Seq))
-	}
-}
-
-// grow passes an ACK of new data, which delivers so many bytes, to the congestion controller.
-func (w *control) grow(snd *sender, now wheel.Time, a *ackFacts, delivered uint32, o *Output) {
-	rtt := time.Duration(0)
-	if a.hasRTT && !a.ackedRexmit {
-		rtt = a.rtt
-	}
-	delayed := w.OnAck(now, congestion.Ack{
-		Acked: a.acked, Delivered: delivered, Flight: a.flight,
-		Una: uint32(snd.una), Nxt: uint32(snd.nxt),
-		RTT: rtt, SRTT: snd.rtt.est.SRTT(), Limited: snd.fl.use.limits(snd), ECE: a.ece, SYN: a.syn,
-	})
-	if delayed {
-		o.Counters.TCPHystartDelayDetect++
-		o.Counters.TCPHystartDelayCwnd += uint64(w.Cwnd() / snd.mss)
 	}
 }
