@@ -279,9 +279,11 @@ func (e *Endpoint) input(seg *segment, o *tcp.Output) (nextIncarnation bool) {
 	case e.opening != openingDone:
 		return false // it arrived before our SYN has left
 	}
-	if was := e.conn.TimeWait(); !seg.refusedReopen && reopens(&was, seg) {
-		o.Counters.InSegs-- // the next incarnation counts it, or this connection when it comes back
-		return true
+	if e.conn.State() == tcp.StateTimeWait && !seg.refusedReopen {
+		if was := e.conn.TimeWait(); reopens(&was, seg) {
+			o.Counters.InSegs-- // the next incarnation counts it, or this connection when it comes back
+			return true
+		}
 	}
 	e.acceptPayload(seg, e.conn.Input(now, &in, o))
 	return false
