@@ -15,7 +15,8 @@ type perSegment struct{ ownTimers }
 
 // sent starts the timer of segment id.
 func (*perSegment) sent(snd *sender, now wheel.Time, id segmentID, o *Output) {
-	snd.fl.rexmitAt = snd.cfg.Policy.RexmitDeadline(now, snd.rtt.rto(&snd.cfg.Policy, o), tcptimers.Flight{Sent: snd.fl.sent.seg(id).Sent})
+	p := &snd.cfg.Policy
+	snd.fl.rexmitAt = p.RexmitDeadline(now, snd.rtt.rto(p, o), tcptimers.Flight{Sent: snd.fl.sent.seg(id).Sent})
 	snd.timers.startSegment(o, &snd.fl.sent, id, snd.fl.rexmitAt)
 }
 
