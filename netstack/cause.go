@@ -68,18 +68,18 @@ func (t *endpointTimers) recordStart(op *tcp.TimerOp, now wheel.Time) {
 
 // recordCause records that a timer caused the segments from index n on. Call it before the timer
 // operations of the expiry are applied.
-func (e *Endpoint) recordCause(s *scratch, slot tcp.Slot, now wheel.Time, n int) {
-	if !e.p.causes || len(s.out.Segments) == n {
+func (st *step) recordCause(slot tcp.Slot, now wheel.Time, n int) {
+	if !st.e.p.causes || len(st.out.Segments) == n {
 		return
 	}
-	c := Cause{Kind: slot.Kind(), PerSegment: slot.IsSegment(), Expired: now, First: n, Last: len(s.out.Segments) - 1}
-	c.SYN = s.out.Segments[n].Header.Flags.Has(tcp.SYN)
-	e.shard.mu.Lock()
-	if t := e.timers; t != nil && int(slot) < len(t.starts) {
+	c := Cause{Kind: slot.Kind(), PerSegment: slot.IsSegment(), Expired: now, First: n, Last: len(st.out.Segments) - 1}
+	c.SYN = st.out.Segments[n].Header.Flags.Has(tcp.SYN)
+	st.e.shard.mu.Lock()
+	if t := st.e.timers; t != nil && int(slot) < len(t.starts) {
 		c.Armed, c.Deadline = t.starts[slot].armed, t.starts[slot].deadline
 	}
-	e.shard.mu.Unlock()
-	s.causes = append(s.causes, c)
+	st.e.shard.mu.Unlock()
+	st.causes = append(st.causes, c)
 }
 
 // packetOwner returns the owner of the i-th packet: params' owner, wrapped with the packet's causes

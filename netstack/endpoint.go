@@ -21,6 +21,7 @@ type Endpoint struct {
 	shard *shard
 	wq    *waiter.Queue
 	ops   tcpip.SocketOptions
+	optionsHandler
 	stats endpointStats
 
 	// The baton: the amount of work. The goroutine that raises it from 0 runs the connection.
@@ -127,6 +128,7 @@ func (p *protocol) newEndpoint(net tcpip.NetworkProtocolNumber, wq *waiter.Queue
 	}
 	o := p.options()
 	e.opts = p.defaultOptions(&o)
+	e.optionsHandler.e = e
 	e.ops.InitHandler(e, p.stack, gtcp.GetTCPSendBufferLimits, gtcp.GetTCPReceiveBufferLimits)
 	e.ops.SetMulticastLoop(true)
 	e.ops.SetQuickAck(true)

@@ -273,7 +273,8 @@ func (p *protocol) endTimeWait(net tcpip.NetworkProtocolNumber, id stack.Transpo
 	}
 	old.mu.Lock()
 	if ok = old.phase == phaseConn; ok {
-		least, ok = old.conn.MayDialAgain(p.now())
+		was := old.conn.TimeWait()
+		least, ok = was.MayDialAgain(p.now())
 	}
 	if ok {
 		old.calls.recycle = true

@@ -8,32 +8,32 @@ import (
 )
 
 // recordEnd sets the phase and the errors of a connection that has ended, as gVisor's TCP reports
-// them. before is the connection's state at the beginning of the step.
-func (e *Endpoint) recordEnd(before tcp.State, timedOut bool) {
-	e.phase = phaseClosed
-	err, ok := e.conn.Err().(tcp.Error)
+// them.
+func (st *step) recordEnd() {
+	st.e.phase = phaseClosed
+	err, ok := st.e.conn.Err().(tcp.Error)
 	switch {
-	case !ok, before == tcp.StateTimeWait && e.hardErr == nil:
+	case !ok, st.before == tcp.StateTimeWait && st.e.hardErr == nil:
 		return // a normal close, or TIME-WAIT ended for the next incarnation
-	case err == tcp.ErrReset && before == tcp.StateCloseWait:
+	case err == tcp.ErrReset && st.before == tcp.StateCloseWait:
 		// Linux's EPIPE: the peer, which has closed, accepts no more data.
-		e.hardErr = &tcpip.ErrAborted{}
+		st.e.hardErr = &tcpip.ErrAborted{}
 		return
 	}
-	e.phase = phaseError
-	if e.hardErr == nil {
-		e.hardErr = errorOf(err)
+	st.e.phase = phaseError
+	if st.e.hardErr == nil {
+		st.e.hardErr = errorOf(err)
 	}
 	switch {
-	case timedOut:
+	case st.timedOut:
 		// An ICMP error takes precedence, unless the application has read it, or the peer has
 		// acknowledged data since.
-		if e.hardErr = e.lastErr; e.hardErr == nil || e.conn.SoftErr() == nil {
-			e.hardErr = &tcpip.ErrTimeout{}
+		if st.e.hardErr = st.e.lastErr; st.e.hardErr == nil || st.e.conn.SoftErr() == nil {
+			st.e.hardErr = &tcpip.ErrTimeout{}
 		}
-		e.lastErr = &tcpip.ErrTimeout{}
-	case before < tcp.StateEstablished:
-		e.lastErr = e.hardErr
+		st.e.lastErr = &tcpip.ErrTimeout{}
+	case st.before < tcp.StateEstablished:
+		st.e.lastErr = st.e.hardErr
 	}
 }
 

@@ -64,31 +64,14 @@ func (e *Endpoint) returnScratch(s *scratch) {
 	e.shard.returnScratch(s)
 }
 
-// step feeds the engine everything that has happened, under the lock. Then it carries out the
-// engine's output without the lock. The caller holds the baton.
-func (e *Endpoint) step(s *scratch, first *segment) {
-	icmp := e.takeInbox(s, first)
-	e.mu.Lock()
-	if e.phase == phaseConn && e.wait == nil {
-		var r stepResult
-		e.runEngine(s, icmp, &r)
-		e.mu.Unlock()
-		e.publish(s, &r)
-	} else {
-		ended := e.phase == phaseClosed || e.phase == phaseError || e.wait != nil
-		e.mu.Unlock()
-		if ended {
-			e.answerAfterClose(s.in)
-		}
-		for i := range icmp {
-			icmp[i].release()
-		}
-	}
-	s.releaseSegments()
-}
+// step is one turn of a connection: what has happened, and what follows. Under the lock engine tells
+// the engine, and builds the packets; publish then carries out the rest without it. Its working
+// memory is the shard's.
+type step struct {
+	*scratch
+	e    *Endpoint
+	icmp []icmpMessage
 
-// stepResult is what publish needs to know about the part of the step under the lock.
-type stepResult struct {
 	before, after tcp.State
 	phase         phase
 	ended         bool // the connection has ended
@@ -102,62 +85,86 @@ type stepResult struct {
 	params        packetParams
 }
 
-// runEngine feeds the engine segments, ICMP messages, expired timers and the application's calls.
-// It builds the packets to send, but does not send them. The caller holds the lock.
-func (e *Endpoint) runEngine(s *scratch, icmp []icmpMessage, r *stepResult) {
-	o := &s.out
-	o.MaxBurst = e.maxPacketPayload()
-	counted, unacked := s.snapshot(), e.snd.size() > 0
-	r.before = e.conn.State()
-	if len(s.in) > 0 {
-		e.pollQuickAck(o)
+// step takes everything that has happened and does what follows. The caller holds the baton.
+func (e *Endpoint) step(s *scratch, first *segment) {
+	st := step{scratch: s, e: e}
+	st.icmp = e.takeInbox(s, first)
+	e.mu.Lock()
+	if e.phase == phaseConn && e.wait == nil {
+		st.engine()
+		e.mu.Unlock()
+		st.publish()
+	} else {
+		ended := e.phase == phaseClosed || e.phase == phaseError || e.wait != nil
+		e.mu.Unlock()
+		if ended {
+			st.answerAfterClose()
+		}
+		for i := range st.icmp {
+			st.icmp[i].release()
+		}
 	}
-	r.nextSYN = e.inputAll(s)
-	now := e.advanceTime(e.p.now())
-	for i := range icmp {
-		e.handleICMP(now, &icmp[i], o)
-	}
-	if e.expired.Swap(false) {
-		e.expireTimers(now, s)
-	}
-	e.applyCalls(now, o)
-	e.countState(now, o)
+	s.releaseSegments()
+}
 
-	e.buildPackets(s)
+// engine feeds the engine segments, ICMP messages, expired timers and the application's calls.
+// It builds the packets to send, but does not send them. The caller holds the lock.
+func (st *step) engine() {
+	o := &st.out
+	o.MaxBurst = st.e.maxPacketPayload()
+	counted, unacked := st.snapshot(), st.e.snd.size() > 0
+	st.before = st.e.conn.State()
+	if len(st.in) > 0 {
+		st.pollQuickAck()
+	}
+	st.nextSYN = st.inputAll()
+	now := st.e.advanceTime(st.e.p.now())
+	for i := range st.icmp {
+		st.handleICMP(now, &st.icmp[i])
+	}
+	if st.e.expired.Swap(false) {
+		st.expireTimers(now)
+	}
+	st.applyCalls(now)
+	st.countState(now)
+
+	st.buildPackets()
 	// A link with GSO has written a packet when WritePacket returns, so no clone is left.
-	e.snd.release(min(e.conn.Acked(), e.snd.end), e.maxGSO > 0)
-	if bulk := e.p.parallel && e.snd.size() > 2*pieceSize; bulk != e.bulk.Load() {
-		e.bulk.Store(bulk)
+	st.e.snd.release(min(st.e.conn.Acked(), st.e.snd.end), st.e.maxGSO > 0)
+	if bulk := st.e.p.parallel && st.e.snd.size() > 2*pieceSize; bulk != st.e.bulk.Load() {
+		st.e.bulk.Store(bulk)
 	}
 	if len(o.Timers) > 0 {
-		e.shard.apply(e, o.Timers)
+		st.e.shard.apply(st.e, o.Timers)
 	}
-	if e.p.checkInvariants {
-		e.checkInvariants()
+	if st.e.p.checkInvariants {
+		checkInvariants(st.e)
 	}
-	r.after = e.conn.State()
-	r.timedOut = o.Counters.TCPAbortOnTimeout != counted.abortsOnTimeout
-	s.adjust(counted, r.before, e.conn.SlowStart(), r.timedOut && unacked)
-	if r.mask, r.ended = e.handleEvents(o.Events, r.before, r.timedOut); r.ended {
-		e.countAs(tcp.StateClosed)
+	st.after = st.e.conn.State()
+	st.timedOut = o.Counters.TCPAbortOnTimeout != counted.abortsOnTimeout
+	_, slowStart := st.e.conn.Cwnd()
+	st.adjust(counted, st.before, slowStart, st.timedOut && unacked)
+	if st.handleEvents(o.Events); st.ended {
+		st.e.countAs(tcp.StateClosed)
 	}
-	r.phase = e.phase
-	r.parent, r.queue = e.followedBy(o.Events, r.ended)
-	r.route, r.params = e.route, e.packetParams()
-	r.retires = r.nextSYN == nil && e.retires()
+	st.phase = st.e.phase
+	st.followedBy(o.Events)
+	st.route, st.params = st.e.route, st.e.packetParams()
+	st.retires = st.nextSYN == nil && st.e.retires()
 }
 
 // countState counts the connection by its state, or ends it if too many are in TIME-WAIT.
-func (e *Endpoint) countState(now wheel.Time, o *tcp.Output) {
-	s := e.conn.State()
-	if s == e.counted || e.phase == phaseClosed || e.phase == phaseError {
+func (st *step) countState(now wheel.Time) {
+	o := &st.out
+	s := st.e.conn.State()
+	if s == st.e.counted || st.e.phase == phaseClosed || st.e.phase == phaseError {
 		return
 	}
-	e.countAs(s)
-	if s == tcp.StateTimeWait && e.p.states[s].Load() > e.p.maxTimeWait {
+	st.e.countAs(s)
+	if s == tcp.StateTimeWait && st.e.p.states[s].Load() > st.e.p.maxTimeWait {
 		o.Counters.TCPTimeWaitOverflow++
-		e.conn.Abort(now, o)
-		e.countAs(e.conn.State())
+		st.e.conn.Abort(now, o)
+		st.e.countAs(st.e.conn.State())
 	}
 }
 
@@ -174,77 +181,77 @@ func (e *Endpoint) countAs(s tcp.State) {
 
 // inputAll feeds the engine the step's segments. It stops at a SYN that ends TIME-WAIT, and returns
 // it.
-func (e *Endpoint) inputAll(s *scratch) *segment {
-	for i := range s.in {
-		if e.input(&s.in[i], &s.out) {
-			return &s.in[i]
+func (st *step) inputAll() *segment {
+	for i := range st.in {
+		if st.input(&st.in[i]) {
+			return &st.in[i]
 		}
-		s.in[i].release() // so that the reader owns the chunk alone
+		st.in[i].release() // so that the reader owns the chunk alone
 	}
 	return nil
 }
 
-// followedBy returns the listener that must hear of the step's events, and whether the connection
-// enters its accept queue.
-func (e *Endpoint) followedBy(events tcp.Events, ended bool) (parent *listener, queue bool) {
+// followedBy sets the listener that must hear of the step's events, and whether the connection enters
+// its accept queue.
+func (st *step) followedBy(events tcp.Events) {
+	e := st.e
+	st.parent = e.parent
 	if e.parent == nil || events&(tcp.EventConnected|tcp.EventClosed) == 0 {
-		return e.parent, false
+		return
 	}
-	parent = e.parent
-	queue = events.Has(tcp.EventConnected) && !e.inAcceptQueue
-	e.inAcceptQueue = e.inAcceptQueue || queue
-	if ended {
+	st.queue = events.Has(tcp.EventConnected) && !e.inAcceptQueue
+	e.inAcceptQueue = e.inAcceptQueue || st.queue
+	if st.ended {
 		e.parent = nil
 	}
-	return parent, queue
 }
 
 // publish sends the step's packets and notifies the application and the listener. The caller holds
 // the baton and no lock.
-func (e *Endpoint) publish(s *scratch, r *stepResult) {
-	e.p.countState(r.before, r.after)
-	e.transmit(s, r.route, &r.params)
-	s.out.Reset()
-	s.causes = s.causes[:0]
-	if r.ended {
-		e.p.countEnd(r.before, r.phase, r.timedOut)
-		e.releaseResources()
+func (st *step) publish() {
+	st.e.p.countState(st.before, st.after)
+	st.transmit()
+	st.out.Reset()
+	st.causes = st.causes[:0]
+	if st.ended {
+		st.e.p.countEnd(st.before, st.phase, st.timedOut)
+		st.e.releaseResources()
 	}
-	if r.retires {
-		e.retire()
+	if st.retires {
+		st.e.retire()
 	}
-	if r.parent != nil {
-		r.parent.childChanged(e, r.queue, r.ended)
+	if st.parent != nil {
+		st.parent.childChanged(st.e, st.queue, st.ended)
 	}
-	if r.mask != 0 {
-		e.wq.Notify(r.mask)
+	if st.mask != 0 {
+		st.e.wq.Notify(st.mask)
 	}
-	if r.nextSYN != nil && !e.reincarnate(r.nextSYN) {
-		again := *r.nextSYN
+	if st.nextSYN != nil && !st.e.reincarnate(st.nextSYN) {
+		again := *st.nextSYN
 		again.pkt, again.refusedReopen = again.pkt.IncRef(), true
-		e.deliver(&again)
+		st.e.deliver(&again)
 	}
 }
 
 // answerAfterClose answers segments that arrived just after the connection ended, or went on in
 // TIME-WAIT without its endpoint, as if no endpoint existed. On a link that delivers at once, the
 // challenge ACK that answers a RST arrives before the endpoint is unregistered.
-func (e *Endpoint) answerAfterClose(in []segment) {
-	if len(in) == 0 {
+func (st *step) answerAfterClose() {
+	if len(st.in) == 0 {
 		return
 	}
-	e.mu.Lock()
-	id, nic, net := e.info.ID, e.info.RegisterNICID, e.info.NetProto
-	e.mu.Unlock()
+	st.e.mu.Lock()
+	id, nic, net := st.e.info.ID, st.e.info.RegisterNICID, st.e.info.NetProto
+	st.e.mu.Unlock()
 	if id.RemoteAddress.BitLen() == header.IPv4AddressSizeBits {
 		net = header.IPv4ProtocolNumber // also on an IPv6 socket
 	}
-	for i := range in {
-		seg := &in[i]
-		if e.p.timeWaits.input(&id, seg, false) || seg.isSYN() && e.reincarnate(seg) {
+	for i := range st.in {
+		seg := &st.in[i]
+		if st.e.p.timeWaits.input(&id, seg, false) || seg.isSYN() && st.e.reincarnate(seg) {
 			continue
 		}
-		e.p.resetStray(nic, net, id, seg)
+		st.e.p.resetStray(nic, net, id, seg)
 	}
 }
 
@@ -257,67 +264,69 @@ func (e *Endpoint) advanceTime(now wheel.Time) wheel.Time {
 
 // input feeds the engine a segment. It returns true for a SYN that ends TIME-WAIT: the listener
 // gets that SYN.
-func (e *Endpoint) input(seg *segment, o *tcp.Output) (nextIncarnation bool) {
-	now := e.advanceTime(seg.arrived)
+func (st *step) input(seg *segment) (nextIncarnation bool) {
+	o := &st.out
+	now := st.e.advanceTime(seg.arrived)
 	in := seg.inbound()
 	o.Counters.InSegs++
-	if e.opening == openingDone && e.parent != nil && !e.inAcceptQueue && e.parent.handshake(e, seg, now, o) {
+	if st.e.opening == openingDone && st.e.parent != nil && !st.e.inAcceptQueue && st.e.parent.handshake(st.e, seg, now, o) {
 		return false
 	}
 	switch {
-	case e.opening == openingSYN && seg.isSYN():
-		e.opening = openingDone
-		e.conn.Accept(now, &in, o)
+	case st.e.opening == openingSYN && seg.isSYN():
+		st.e.opening = openingDone
+		st.e.conn.Accept(now, &in, o)
 		return false
-	case e.opening == openingCookie:
-		e.opening = openingDone
-		c := e.cookie
-		e.cookie = nil
-		e.acceptPayload(seg, e.conn.AcceptCookie(now, &in, *c, o))
+	case st.e.opening == openingCookie:
+		st.e.opening = openingDone
+		c := st.e.cookie
+		st.e.cookie = nil
+		st.acceptPayload(seg, st.e.conn.AcceptCookie(now, &in, *c, o))
 		return false
-	case e.opening != openingDone:
+	case st.e.opening != openingDone:
 		return false // it arrived before our SYN has left
 	}
-	if least, ok := e.conn.Reopens(&seg.header); ok && !seg.refusedReopen {
-		seg.leastISS = least
-		o.Counters.InSegs-- // the next incarnation counts it, or this connection when it comes back
-		return true
+	if st.e.conn.State() == tcp.StateTimeWait && !seg.refusedReopen {
+		if was := st.e.conn.TimeWait(); reopens(&was, seg) {
+			o.Counters.InSegs-- // the next incarnation counts it, or this connection when it comes back
+			return true
+		}
 	}
-	e.acceptPayload(seg, e.conn.Input(now, &in, o))
+	st.acceptPayload(seg, st.e.conn.Input(now, &in, o))
 	return false
 }
 
 // acceptPayload queues the part of a segment's payload that the engine accepts. A closed endpoint
 // drops it. After Shutdown alone it can still be read, as with gVisor's TCP and Linux's.
-func (e *Endpoint) acceptPayload(seg *segment, d tcp.Disposition) {
+func (st *step) acceptPayload(seg *segment, d tcp.Disposition) {
 	if d.Len == 0 && d.InOrder == 0 {
 		return
 	}
-	q := &e.rcv
+	q := &st.e.rcv
 	before := q.end
 	q.insert(seg.pkt, d)
 	n := uint32(q.end - before)
-	if e.closed {
+	if st.e.closed {
 		// No reader will come: the window opens at once.
 		q.ready.Truncate(q.ready.Size() - int64(n))
-		e.calls.consumed += n
+		st.e.calls.consumed += n
 		return
 	}
-	e.rcvUsed += int(n)
+	st.e.rcvUsed += int(n)
 }
 
 // expireTimers reports to the engine the timers that have expired and were not stopped since.
-func (e *Endpoint) expireTimers(now wheel.Time, s *scratch) {
-	o := &s.out
+func (st *step) expireTimers(now wheel.Time) {
+	o := &st.out
 	for {
-		slot, ok := e.shard.nextFired(e, o.Timers)
+		slot, ok := st.e.shard.nextFired(st.e, o.Timers)
 		o.Timers = o.Timers[:0]
 		if !ok {
 			return
 		}
 		n := len(o.Segments)
-		e.conn.Expire(now, slot, o)
-		e.recordCause(s, slot, now, n)
+		st.e.conn.Expire(now, slot, o)
+		st.recordCause(slot, now, n)
 	}
 }
 
@@ -326,101 +335,103 @@ func (e *Endpoint) expireTimers(now wheel.Time, s *scratch) {
 const maxWrotePerStep = 2 * pieceSize
 
 // applyCalls reports to the engine what the application has done since the last step.
-func (e *Endpoint) applyCalls(now wheel.Time, o *tcp.Output) {
-	t := e.calls
-	e.calls = pendingCalls{}
-	e.conn.SetWriterWaits(e.writerWaits)
-	if e.opening == openingConnect {
-		e.opening = openingDone
-		e.conn.Connect(now, o)
+func (st *step) applyCalls(now wheel.Time) {
+	o := &st.out
+	t := st.e.calls
+	st.e.calls = pendingCalls{}
+	st.e.conn.SetWriterWaits(st.e.writerWaits)
+	if st.e.opening == openingConnect {
+		st.e.opening = openingDone
+		st.e.conn.Connect(now, o)
 	}
 	if t.config || t.control || t.options || t.resize {
-		e.applyOptionCalls(now, t, o)
+		st.applyOptions(now, t)
 	}
 	if t.consumed > 0 {
-		e.conn.Consumed(now, t.consumed, o)
-		e.growRecvBuffer()
+		st.e.conn.Consumed(now, t.consumed, o)
+		st.e.growRecvBuffer()
 	}
-	if e.applyWrites(now, &t, o); t.wrote > 0 {
+	if st.applyWrites(now, &t); t.wrote > 0 {
 		// The next step reports the rest, and the calls made after the writes.
 		t.options, t.consumed = false, 0
-		e.calls = t
-		e.work.Add(1)
+		st.e.calls = t
+		st.e.work.Add(1)
 		return
 	}
 	if t.push {
-		e.conn.Flush(now, o)
+		st.e.conn.Flush(now, o)
 	}
 	switch {
-	case (t.abort || t.close) && e.opening != openingDone:
+	case (t.abort || t.close) && st.e.opening != openingDone:
 		o.Events |= tcp.EventClosed // the connection had not begun
 	case t.recycle:
 		o.Counters.TWRecycled++
-		e.conn.Abort(now, o)
+		st.e.conn.Abort(now, o)
 	case t.abort:
-		e.conn.Abort(now, o)
+		st.e.conn.Abort(now, o)
 	case t.close && t.linger0:
-		e.conn.Close(now, 0, o)
+		st.e.conn.Close(now, 0, o)
 	case t.close:
-		e.conn.Close(now, tcp.NoLinger, o)
+		st.e.conn.Close(now, tcp.NoLinger, o)
 	case t.shutdown:
-		e.conn.Shutdown(now, o)
+		st.e.conn.Shutdown(now, o)
 	}
 }
 
 // applyWrites reports writes to the engine, or the first maxWrotePerStep bytes of them, and removes
 // them from t.
-func (e *Endpoint) applyWrites(now wheel.Time, t *pendingCalls, o *tcp.Output) {
+func (st *step) applyWrites(now wheel.Time, t *pendingCalls) {
+	o := &st.out
 	most, done := t.wrote, uint32(0)
-	if e.maxGSO == 0 && !t.abort {
+	if st.e.maxGSO == 0 && !t.abort {
 		most = min(most, maxWrotePerStep)
 	}
-	for ; len(e.records) > 0 && e.records[0] <= most && e.records[0] < t.wrote; e.records = e.records[1:] {
-		e.conn.Wrote(now, e.records[0]-done, tcp.WriteEOR, o)
-		done = e.records[0]
+	for ; len(st.e.records) > 0 && st.e.records[0] <= most && st.e.records[0] < t.wrote; st.e.records = st.e.records[1:] {
+		st.e.conn.Wrote(now, st.e.records[0]-done, tcp.WriteEOR, o)
+		done = st.e.records[0]
 	}
 	switch {
 	case most < t.wrote:
-		e.conn.Wrote(now, most-done, tcp.WriteMore|tcp.WritePart, o)
-		for i := range e.records {
-			e.records[i] -= most
+		st.e.conn.Wrote(now, most-done, tcp.WriteMore|tcp.WritePart, o)
+		for i := range st.e.records {
+			st.e.records[i] -= most
 		}
 	case t.wrote > 0 || t.flush:
-		e.conn.Wrote(now, t.wrote-done, t.flags, o) // a record that ends here is in flags
-		e.records = nil
+		st.e.conn.Wrote(now, t.wrote-done, t.flags, o) // a record that ends here is in flags
+		st.e.records = nil
 	}
 	t.wrote -= most
 }
 
-// handleEvents returns the events to notify the application of, and whether the connection has
-// ended. before is the connection's state at the beginning of the step.
-func (e *Endpoint) handleEvents(events tcp.Events, before tcp.State, timedOut bool) (mask waiter.EventMask, ended bool) {
+// handleEvents sets the events to notify the application of, and whether the connection has ended.
+func (st *step) handleEvents(events tcp.Events) {
 	if events.Has(tcp.EventConnected) {
-		mask |= waiter.WritableEvents
+		st.mask |= waiter.WritableEvents
 	}
 	if events.Has(tcp.EventReadable) {
-		mask |= waiter.ReadableEvents
+		st.mask |= waiter.ReadableEvents
 	}
 	if events.Has(tcp.EventPeerClosed) {
-		mask |= waiter.ReadableEvents | waiter.EventRdHUp
+		st.mask |= waiter.ReadableEvents | waiter.EventRdHUp
 	}
-	if e.writerWaits && e.snd.size() < e.growSendBuffer()/2 && e.conn.LittleUnsent(e.calls.wrote) {
+	if st.e.writerWaits && st.e.snd.size() < st.e.growSendBuffer()/2 && st.e.conn.LittleUnsent(st.e.calls.wrote) {
 		// Writers wait until half of the buffer is free, so that not each ACK wakes them up.
-		e.writerWaits = false
-		mask |= waiter.WritableEvents
+		st.e.writerWaits = false
+		st.mask |= waiter.WritableEvents
 	}
-	if before != tcp.StateTimeWait && e.conn.State() == tcp.StateTimeWait {
-		mask |= hungUp // both directions are closed
+	if st.before != tcp.StateTimeWait && st.e.conn.State() == tcp.StateTimeWait {
+		st.mask |= hungUp // both directions are closed
 	}
 	if !events.Has(tcp.EventClosed) {
-		return mask, false
+		return
 	}
-	e.recordEnd(before, timedOut)
-	e.snd.drop()
-	if e.closed {
-		e.rcv.drop()
-		e.rcvUsed = 0
-		e.dropErrors()
+	st.recordEnd()
+	st.e.snd.drop()
+	if st.e.closed {
+		st.e.rcv.drop()
+		st.e.rcvUsed = 0
+		st.e.dropErrors()
 	}
-	return mask | hungUp, true
+	st.mask |= hungUp
+	st.ended = true
 }

@@ -157,7 +157,8 @@ func (e *Endpoint) room() (n int, err tcpip.Error) {
 // the data in flight is acknowledged.
 func (e *Endpoint) growSendBuffer() int {
 	size := e.ops.GetSendBufferSize()
-	want := 2 * int64(e.conn.Cwnd())
+	cwnd, _ := e.conn.Cwnd()
+	want := 2 * int64(cwnd)
 	if want <= size || e.sendBufferFixed {
 		return int(size)
 	}

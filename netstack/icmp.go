@@ -93,19 +93,20 @@ func (e *Endpoint) wantsErrors(net tcpip.NetworkProtocolNumber) bool {
 //
 // Unlike in gVisor, a message counts only if it quotes a segment in flight (RFC 5927 §4.1): an
 // attacker off the path cannot forge one at will. Other messages are neither reported nor queued.
-func (e *Endpoint) handleICMP(now wheel.Time, m *icmpMessage, o *tcp.Output) {
+func (st *step) handleICMP(now wheel.Time, m *icmpMessage) {
+	o := &st.out
 	defer m.release()
-	was, strays := e.conn.State(), o.Counters.OutOfWindowIcmps
-	e.conn.ICMP(now, m.ICMPError, o)
+	was, strays := st.e.conn.State(), o.Counters.OutOfWindowIcmps
+	st.e.conn.ICMP(now, m.ICMPError, o)
 	if m.err == nil || was == tcp.StateClosed || was == tcp.StateTimeWait || o.Counters.OutOfWindowIcmps != strays {
 		return
 	}
-	e.lastErr = m.err
-	e.queueError(m)
-	if e.conn.State() == tcp.StateClosed {
-		e.hardErr = m.err
-		e.p.stats.FailedConnectionAttempts.Increment()
-		if l := e.parent; l != nil {
+	st.e.lastErr = m.err
+	st.queueError(m)
+	if st.e.conn.State() == tcp.StateClosed {
+		st.e.hardErr = m.err
+		st.e.p.stats.FailedConnectionAttempts.Increment()
+		if l := st.e.parent; l != nil {
 			l.e.stats.more().FailedConnectionAttempts.Increment()
 		}
 	}
@@ -116,21 +117,21 @@ const maxQueuedErrs = 64
 
 // queueError adds a message to the error queue, unless it is full: the network must not control how
 // much memory it takes.
-func (e *Endpoint) queueError(m *icmpMessage) {
+func (st *step) queueError(m *icmpMessage) {
 	r := m.record
 	if r == nil {
 		return
 	}
-	if e.ops.PeekErr() == nil {
-		e.queuedErrs = 0
+	if st.e.ops.PeekErr() == nil {
+		st.e.queuedErrs = 0
 	}
-	if e.queuedErrs == maxQueuedErrs {
+	if st.e.queuedErrs == maxQueuedErrs {
 		return
 	}
-	e.queuedErrs++
+	st.e.queuedErrs++
 	m.record = nil
-	id := e.info.ID
+	id := st.e.info.ID
 	r.Dst.Addr, r.Dst.Port = id.RemoteAddress, id.RemotePort
 	r.Offender.Addr, r.Offender.Port = id.LocalAddress, id.LocalPort
-	e.ops.QueueErr(r)
+	st.e.ops.QueueErr(r)
 }

@@ -9,13 +9,13 @@ import (
 
 // checkInvariants panics if an invariant of the connection does not hold: see
 // Config.CheckInvariants. The caller holds the baton and the lock.
-func (e *Endpoint) checkInvariants() {
+func checkInvariants(e *Endpoint) {
 	err := e.conn.Check()
 	if err == nil {
-		err = e.checkQueues()
+		err = checkQueues(e)
 	}
 	if err == nil {
-		err = e.checkTimers()
+		err = checkTimers(e)
 	}
 	if err != nil {
 		id := e.info.ID
@@ -24,7 +24,7 @@ func (e *Endpoint) checkInvariants() {
 }
 
 // checkQueues compares the queues with the engine's sequence numbers.
-func (e *Endpoint) checkQueues() error {
+func checkQueues(e *Endpoint) error {
 	acked, snd, rcv := e.conn.Acked(), &e.snd, &e.rcv
 	switch {
 	case snd.start != acked || snd.end < acked:
@@ -48,7 +48,7 @@ func (e *Endpoint) checkQueues() error {
 
 // checkTimers compares the running timers with the engine: one for each segment in flight that is
 // not SACKed, and perhaps one for a first one that is; or one for all.
-func (e *Endpoint) checkTimers() error {
+func checkTimers(e *Endpoint) error {
 	s := e.shard
 	s.mu.Lock()
 	defer s.mu.Unlock()

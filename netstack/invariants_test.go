@@ -24,7 +24,7 @@ func TestCheckInvariants(t *testing.T) {
 				said = fmt.Sprint(r)
 			}
 		}()
-		e.checkInvariants()
+		checkInvariants(e)
 		return ""
 	}
 	if said := panics(); said != "" {

@@ -5,103 +5,104 @@ import (
 	"gvisor.dev/gvisor/pkg/waiter"
 )
 
-// The methods below implement tcpip.SocketOptionsHandler.
+// optionsHandler is the tcpip.SocketOptionsHandler of an endpoint, which embeds it.
+type optionsHandler struct{ e *Endpoint }
 
 // OnReuseAddressSet sets SO_REUSEADDR.
-func (e *Endpoint) OnReuseAddressSet(v bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.editOptions(func(o *endpointOptions) { o.flags.TupleOnly = v })
+func (h *optionsHandler) OnReuseAddressSet(v bool) {
+	h.e.mu.Lock()
+	defer h.e.mu.Unlock()
+	h.e.editOptions(func(o *endpointOptions) { o.flags.TupleOnly = v })
 }
 
 // OnReusePortSet sets SO_REUSEPORT.
-func (e *Endpoint) OnReusePortSet(v bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.editOptions(func(o *endpointOptions) { o.flags.LoadBalanced = v })
+func (h *optionsHandler) OnReusePortSet(v bool) {
+	h.e.mu.Lock()
+	defer h.e.mu.Unlock()
+	h.e.editOptions(func(o *endpointOptions) { o.flags.LoadBalanced = v })
 }
 
 // socketOptionChanged reports a change in tcpip.SocketOptions to the connection.
-func (e *Endpoint) socketOptionChanged() {
-	e.mu.Lock()
-	e.optionsChanged()
+func (h *optionsHandler) socketOptionChanged() {
+	h.e.mu.Lock()
+	h.e.optionsChanged()
 }
 
 // OnKeepAliveSet is called when SO_KEEPALIVE is set.
-func (e *Endpoint) OnKeepAliveSet(bool) { e.socketOptionChanged() }
+func (h *optionsHandler) OnKeepAliveSet(bool) { h.socketOptionChanged() }
 
 // OnDelayOptionSet is called when TCP_NODELAY is set. Each set to 1 flushes what a cork holds.
-func (e *Endpoint) OnDelayOptionSet(delay bool) {
-	e.mu.Lock()
-	e.calls.push = e.calls.push || !delay && e.phase == phaseConn
-	e.optionsChanged()
+func (h *optionsHandler) OnDelayOptionSet(delay bool) {
+	h.e.mu.Lock()
+	h.e.calls.push = h.e.calls.push || !delay && h.e.phase == phaseConn
+	h.e.optionsChanged()
 }
 
 // OnCorkOptionSet is called when TCP_CORK is set.
-func (e *Endpoint) OnCorkOptionSet(bool) { e.socketOptionChanged() }
+func (h *optionsHandler) OnCorkOptionSet(bool) { h.socketOptionChanged() }
 
 // LastError returns SO_ERROR once: why the connection ended, or the network's last error.
-func (e *Endpoint) LastError() tcpip.Error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if err := e.takeHardErr(); err != nil {
+func (h *optionsHandler) LastError() tcpip.Error {
+	h.e.mu.Lock()
+	defer h.e.mu.Unlock()
+	if err := h.e.takeHardErr(); err != nil {
 		return err
 	}
-	err := e.lastErr
-	e.lastErr = nil
+	err := h.e.lastErr
+	h.e.lastErr = nil
 	return err
 }
 
 // UpdateLastError sets the network's last error.
-func (e *Endpoint) UpdateLastError(err tcpip.Error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.lastErr = err
+func (h *optionsHandler) UpdateLastError(err tcpip.Error) {
+	h.e.mu.Lock()
+	defer h.e.mu.Unlock()
+	h.e.lastErr = err
 }
 
 // HasNIC reports whether the stack has a NIC. 0 is any.
-func (e *Endpoint) HasNIC(id int32) bool { return id == 0 || e.p.stack.HasNIC(tcpip.NICID(id)) }
+func (h *optionsHandler) HasNIC(id int32) bool { return id == 0 || h.e.p.stack.HasNIC(tcpip.NICID(id)) }
 
 // OnSetSendBufferSize sets SO_SNDBUF. The buffer then no longer grows.
-func (e *Endpoint) OnSetSendBufferSize(n int64) int64 {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.sendBufferFixed = true
+func (h *optionsHandler) OnSetSendBufferSize(n int64) int64 {
+	h.e.mu.Lock()
+	defer h.e.mu.Unlock()
+	h.e.sendBufferFixed = true
 	return n
 }
 
 // OnSetReceiveBufferSize sets SO_RCVBUF. The buffer then no longer grows. An offered window is not
 // taken back.
-func (e *Endpoint) OnSetReceiveBufferSize(n, _ int64) (int64, func()) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.recvBufferFixed = true
-	if !e.connected() {
-		e.calls.resize = e.phase == phaseConn
+func (h *optionsHandler) OnSetReceiveBufferSize(n, _ int64) (int64, func()) {
+	h.e.mu.Lock()
+	defer h.e.mu.Unlock()
+	h.e.recvBufferFixed = true
+	if !h.e.connected() {
+		h.e.calls.resize = h.e.phase == phaseConn
 		return max(n, 1), nil
 	}
 	// The scale bounds the size from below: it must be able to express the window.
-	return max(n, 1<<e.conn.RecvScale()), func() {
-		e.mu.Lock()
-		e.calls.resize = true
-		e.mu.Unlock()
-		e.kick()
+	return max(n, 1<<h.e.conn.Info(h.e.now).RcvWScale), func() {
+		h.e.mu.Lock()
+		h.e.calls.resize = true
+		h.e.mu.Unlock()
+		h.e.kick()
 	}
 }
 
 // WakeupWriters notifies writers that the send buffer has grown.
-func (e *Endpoint) WakeupWriters() {
-	e.mu.Lock()
-	used := e.snd.size()
-	room := e.connected() && int(e.ops.GetSendBufferSize())-used >= used/2
+func (h *optionsHandler) WakeupWriters() {
+	h.e.mu.Lock()
+	used := h.e.snd.size()
+	room := h.e.connected() && int(h.e.ops.GetSendBufferSize())-used >= used/2
 	if room {
-		e.writerWaits = false
+		h.e.writerWaits = false
 	}
-	e.mu.Unlock()
+	h.e.mu.Unlock()
 	if room {
-		e.wq.Notify(waiter.WritableEvents)
+		h.e.wq.Notify(waiter.WritableEvents)
 	}
 }
 
 // GetAcceptConn reports whether the socket listens.
-func (e *Endpoint) GetAcceptConn() bool { return e.listening() != nil }
+func (h *optionsHandler) GetAcceptConn() bool { return h.e.listening() != nil }

@@ -13,7 +13,7 @@ import (
 // resume makes t.conn the connection of w. The caller holds the lock, and then calls settle.
 func (t *timeWaits) resume(w *timeWait) *tcp.Conn {
 	local, remote := w.ends.addrs()
-	t.conn.Resume(&w.conn, t.p.secret.TimestampOffset(local, remote), t.p.timeWaitOption())
+	w.conn.Resume(&t.conn, t.p.secret.TimestampOffset(local, remote), t.p.timeWaitOption())
 	return &t.conn
 }
 
@@ -101,18 +101,25 @@ func (t *timeWaits) input(id *stack.TransportEndpointID, seg *segment, reopen bo
 		return false
 	}
 	now, c := t.advance(seg.arrived), t.resume(w)
-	if reopen {
-		if least, ok := c.Reopens(&seg.header); ok {
-			seg.leastISS = least
-			t.recycle(w, now)
-			return false
-		}
+	if reopen && reopens(&w.conn, seg) {
+		t.recycle(w, now)
+		return false
 	}
 	t.out.Counters.InSegs++
 	in := seg.inbound()
 	c.Input(now, &in, &t.out)
 	t.settle(w)
 	return true
+}
+
+// reopens reports whether seg is a SYN of a new incarnation, and if so sets its lower bound for the
+// ISS.
+func reopens(w *tcp.TimeWait, seg *segment) bool {
+	least, ok := w.Reopens(&seg.header)
+	if ok {
+		seg.leastISS = least
+	}
+	return ok
 }
 
 // recycle ends TIME-WAIT for the next incarnation. It releases the lock.
@@ -137,10 +144,11 @@ func (t *timeWaits) dial(id *stack.TransportEndpointID, reuse bool) (least tcp.S
 		return 0, true
 	}
 	now := t.advance(t.p.now())
-	if least, free = t.resume(w).MayDialAgain(now); !free || !reuse {
+	if least, free = w.conn.MayDialAgain(now); !free || !reuse {
 		t.mu.Unlock()
 		return 0, false
 	}
+	t.resume(w)
 	t.recycle(w, now)
 	return least, true
 }

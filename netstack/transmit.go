@@ -108,10 +108,10 @@ func (e *Endpoint) maxPacketPayload() uint32 {
 
 // buildPackets turns the output's segments into packets: it attaches the payloads from the send
 // queue and joins segments that the link can segment again.
-func (e *Endpoint) buildPackets(s *scratch) {
-	s.packets = s.packets[:0]
-	segs := s.out.Segments
-	most := e.maxPacketPayload()
+func (st *step) buildPackets() {
+	st.packets = st.packets[:0]
+	segs := st.out.Segments
+	most := st.e.maxPacketPayload()
 	for i := 0; i < len(segs); {
 		first := &segs[i]
 		mss, n, j := segmentSize(first), first.Len, i+1
@@ -121,13 +121,13 @@ func (e *Endpoint) buildPackets(s *scratch) {
 		}
 		pk := packet{first: i, mss: mss}
 		if n > 0 {
-			pk.payload = e.snd.window(first.Offset, n)
+			pk.payload = st.e.snd.window(first.Offset, n)
 		}
 		last := &segs[j-1]
 		if j > i+1 {
 			first.Header.Flags |= last.Header.Flags & (tcp.PSH | tcp.FIN)
 		}
-		s.packets = append(s.packets, pk)
+		st.packets = append(st.packets, pk)
 		i = j
 	}
 }
@@ -152,10 +152,11 @@ func canJoin(first, a, b *tcp.Outgoing) bool {
 }
 
 // transmit sends the packets that buildPackets made. The caller holds the baton and no lock.
-func (e *Endpoint) transmit(s *scratch, r *stack.Route, params *packetParams) {
-	for i := range s.packets {
-		pk := &s.packets[i]
-		seg := &s.out.Segments[pk.first]
+func (st *step) transmit() {
+	r, params := st.route, &st.params
+	for i := range st.packets {
+		pk := &st.packets[i]
+		seg := &st.out.Segments[pk.first]
 		h := &seg.Header
 		h.SrcPort, h.DstPort = params.id.LocalPort, params.id.RemotePort
 		if r == nil {
@@ -169,7 +170,7 @@ func (e *Endpoint) transmit(s *scratch, r *stack.Route, params *packetParams) {
 			Mark:               params.mark,
 		})
 		pk.payload = buffer.Buffer{}
-		out.Owner = s.packetOwner(i, params)
+		out.Owner = st.packetOwner(i, params)
 		gso := params.gso
 		if h.Flags.Has(tcp.SYN) {
 			gso = stack.GSO{} // as in gVisor
@@ -186,13 +187,13 @@ func (e *Endpoint) transmit(s *scratch, r *stack.Route, params *packetParams) {
 		if seg.ECT {
 			ip.TOS |= 2 // RFC 3168 §5: ECT(0)
 		}
-		e.countSent(h, params.rcvUsed, params.rcvSize)
-		if e.p.write(r, out, h, gso, ip) {
-			e.stats.segmentSent()
+		st.e.countSent(h, params.rcvUsed, params.rcvSize)
+		if st.e.p.write(r, out, h, gso, ip) {
+			st.e.stats.segmentSent()
 		} else {
-			e.stats.more().SendErrors.SegmentSendToNetworkFailed.Increment()
+			st.e.stats.more().SendErrors.SegmentSendToNetworkFailed.Increment()
 			if h.Flags.Has(tcp.SYN) {
-				e.stats.more().SendErrors.SynSendToNetworkFailed.Increment()
+				st.e.stats.more().SendErrors.SynSendToNetworkFailed.Increment()
 			}
 		}
 		out.DecRef()

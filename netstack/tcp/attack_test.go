@@ -147,7 +147,7 @@ func TestAttackSACKFlood(t *testing.T) {
 		x := h.connect(t, 65535, Options{HasMSS: true, MSS: 1000, SACKPermitted: true, HasWScale: true, WScale: 14})
 		h.e.Wrote(h.now, x.s, 20_000_000, 0)
 		h.collect()
-		inFlight := x.s.Conn().fl.sent.Len()
+		inFlight := x.s.Conn().snd.fl.sent.Len()
 		if inFlight < 5_000 {
 			t.Fatalf("%s: %d segments are in flight, want 5,000 at least", name, inFlight)
 		}
@@ -155,7 +155,7 @@ func TestAttackSACKFlood(t *testing.T) {
 		n := x.nxt.Sub(x.iss.Add(1))
 		rnd := rand.New(rand.NewPCG(1, 2))
 		acks := uint64(scaled(500, 2000))
-		una, visits := x.iss.Add(1), x.s.Conn().fl.sent.visits
+		una, visits := x.iss.Add(1), x.s.Conn().snd.fl.sent.visits
 		for i := range uint32(acks) {
 			var blocks [MaxSACKBlocks]SeqRange
 			for k := range blocks {
@@ -164,11 +164,11 @@ func TestAttackSACKFlood(t *testing.T) {
 			}
 			h.ack(x, una, 65535, blocks[:]...)
 		}
-		visits = x.s.Conn().fl.sent.visits - visits
+		visits = x.s.Conn().snd.fl.sent.visits - visits
 		if per := visits / acks; per > uint64(inFlight)/20 {
 			t.Errorf("%s: %d segments looked at for each of %d ACKs, with %d in flight, want a twentieth at most", name, per, acks, inFlight)
 		}
-		if got := x.s.Conn().fl.sent.Len(); got > cfg.MaxSegments {
+		if got := x.s.Conn().snd.fl.sent.Len(); got > cfg.MaxSegments {
 			t.Errorf("%s: %d segments are kept, want %d at most", name, got, cfg.MaxSegments)
 		}
 		if err := h.e.Check(); err != nil {

@@ -165,7 +165,7 @@ const (
 // peer's SYN was answered by a cookie, and its retransmission by c. The host then calls
 // Secret.TakeCookie and passes the cookie to Handshake.
 func (b *Backlog) MayHoldLateCookie(now wheel.Time, c *Conn, h *Header) bool {
-	return h.Flags&(SYN|RST|ACK) == ACK && c.state == StateSynReceived && !c.Opens(h.Ack) && b.cookieOutstanding(now)
+	return h.Flags&(SYN|RST|ACK) == ACK && c.state == StateSynReceived && !opens(c, h.Ack) && b.cookieOutstanding(now)
 }
 
 // Handshake decides about a segment for half-open connection c, whose SYN arrived at since. wait is
@@ -175,7 +175,7 @@ func (b *Backlog) Handshake(now wheel.Time, c *Conn, since wheel.Time, wait time
 	if h.Flags&(SYN|RST|ACK) != ACK {
 		return HandshakeInput
 	}
-	opens := c.Opens(h.Ack)
+	opens := opens(c, h.Ack)
 	switch {
 	case !opens && !late:
 		if c.state == StateSynReceived && b.behindLostACK(now) {
@@ -200,3 +200,6 @@ func (b *Backlog) Handshake(now wheel.Time, c *Conn, since wheel.Time, wait time
 	}
 	return HandshakeInput
 }
+
+// opens reports whether a segment that acknowledges ack would complete a passive open.
+func opens(c *Conn, ack Seq) bool { return c.state == StateSynReceived && ack == c.snd.nxt }

@@ -11,7 +11,8 @@ func (c *Conn) admit(now wheel.Time, in *Inbound, a Arrival, o *Output) (fit acc
 	rst := h.Flags.Has(RST)
 
 	if c.state.synchronized() && a.SYN && !rst {
-		c.challengeSYN(now, o) // whatever its timestamp is
+		o.Counters.TCPSYNChallenge++
+		c.challenge(now, o) // whatever its timestamp is
 		return fit, false
 	}
 	if c.rcv.tsOn && !c.passesPAWS(now, h, a, o) {
@@ -45,7 +46,8 @@ func (c *Conn) admit(now wheel.Time, in *Inbound, a Arrival, o *Output) (fit acc
 		return fit, false
 	}
 	if a.SYN {
-		c.challengeSYN(now, o)
+		o.Counters.TCPSYNChallenge++
+		c.challenge(now, o)
 		return fit, false
 	}
 	return fit, true
@@ -55,11 +57,11 @@ func (c *Conn) admit(now wheel.Time, in *Inbound, a Arrival, o *Output) (fit acc
 func (c *Conn) passesPAWS(now wheel.Time, h *Header, a Arrival, o *Output) bool {
 	switch c.rcv.paws.Check(now, h.Options.HasTimestamps, h.Options.TSVal, h.Flags.Has(RST)) {
 	case pawsOld:
-		if c.state == StateSynReceived && h.Flags&(ACK|SYN) == ACK && !c.Opens(h.Ack) {
+		if c.state == StateSynReceived && h.Flags&(ACK|SYN) == ACK && !opens(c, h.Ack) {
 			// RFC 9293 §3.5.2: in a non-synchronized state a reset answers a segment that
 			// acknowledges something not yet sent. Linux checks this before the timestamp
 			// (tcp_check_req).
-			c.answerWithRST(h.Ack, o)
+			c.snd.answerWithRST(h.Ack, o)
 			return false
 		}
 		// RFC 7323 §5.3, R1: "Send an acknowledgment in reply" "and drop the segment."
@@ -73,7 +75,7 @@ func (c *Conn) passesPAWS(now wheel.Time, h *Header, a Arrival, o *Output) bool 
 		// DEVIATION RFC 7323 §3.2, SHOULD: the segment is processed, as in Linux and gVisor, since
 		// middleboxes strip options. Config.RequireTimestamps drops it. A SYN goes on in any case:
 		// its peer has restarted and must learn that the connection exists.
-		return a.SYN || !c.cfg.RequireTimestamps
+		return a.SYN || !c.snd.cfg.RequireTimestamps
 	}
 	return true
 }
@@ -86,14 +88,14 @@ func (c *Conn) refuseSegment(now wheel.Time, h *Header, a Arrival, wnd uint32, o
 		o.Counters.TCPZeroWindowDrop++
 	}
 	if c.state == StateTimeWait && a.FIN {
-		c.restartTimeWait(now, o)
+		c.life.timeWait(c, now, o)
 	}
 	if !c.answerUnacceptable(now, o, a.SegLen() > 0 && !a.SYN) {
-		*c.skippedAckCounter(o)++
-	} else if c.ackAtEdge && h.Flags.Has(ACK) && h.Ack.After(c.sndUna) && h.Ack.AtOrBefore(c.sndNxt) {
+		*skippedAckCounter(c.state, o)++
+	} else if c.snd.persist.ackAtEdge && h.Flags.Has(ACK) && h.Ack.After(c.snd.una) && h.Ack.AtOrBefore(c.snd.nxt) {
 		// The peer has data beyond the edge of the window that we know: at that edge it would find our
 		// ACK unacceptable, too, and both ends would refuse each other's ACKs forever.
-		o.Segments[len(o.Segments)-1].Header.Seq, c.ackAtEdge = c.sndNxt, false
+		o.Segments[len(o.Segments)-1].Header.Seq, c.snd.persist.ackAtEdge = c.snd.nxt, false
 	}
 }
 
@@ -101,44 +103,43 @@ func (c *Conn) refuseSegment(now wheel.Time, h *Header, a Arrival, wnd uint32, o
 // is set for segments with data or a FIN, which cannot start an ACK war. Other answers are at least
 // InvalidAckInterval apart.
 func (c *Conn) answerUnacceptable(now wheel.Time, o *Output, always bool) bool {
-	if r := c.rare; !always && r != nil && r.answered && now.Sub(r.answeredAt) < c.cfg.InvalidAckInterval {
+	if !always && c.answered && now.Sub(c.answeredAt) < c.snd.cfg.InvalidAckInterval {
 		return false
 	}
 	if !always {
-		r := c.needRare()
-		r.answeredAt, r.answered = now, true
+		c.answeredAt, c.answered = now, true
 	}
 	if c.state == StateSynReceived {
-		if id := c.fl.sent.Front(); id != 0 {
+		if id := c.snd.fl.sent.Front(); id != 0 {
 			// DEVIATION RFC 9293 §3.10.7.4: the answer is a SYN-ACK, not a plain ACK: if ours was
 			// lost, it repairs that. The timer keeps running. The ACK may be for either SYN-ACK, so
 			// it gives no RTT sample (RFC 6298 §3).
-			s := c.fl.sent.Get(id)
-			c.emitSYN(now, s.Transmissions, o)
+			s := c.snd.fl.sent.Get(id)
+			c.snd.emitSYN(now, s.Transmissions, o)
 			s.Transmissions = min(s.Transmissions, 254) + 1
-			c.timed = false
+			c.snd.rtt.timed = false
 		}
 		return true
 	}
-	c.sendAck(now, o)
+	c.snd.sendAck(now, o)
 	return true
 }
 
 // answerSYN answers a duplicate of the peer's SYN: our SYN-ACK was lost.
 func (c *Conn) answerSYN(now wheel.Time, h *Header, o *Output) {
-	if c.fl.sent.Len() == 0 || h.Flags.Has(RST) {
+	if c.snd.fl.sent.Len() == 0 || h.Flags.Has(RST) {
 		return
 	}
 	if !ecnSetupSYN(h.Flags.Has(ECE), h.Flags.Has(CWR)) {
 		// RFC 3168 §6.1.1: a host that received a SYN without ECN should not set ECT.
-		c.ecn.Disable()
+		c.snd.ecn.Disable()
 	}
 	c.answerUnacceptable(now, o, true)
 }
 
 // skippedAckCounter returns Linux's counter of unsent answers for the state.
-func (c *Conn) skippedAckCounter(o *Output) *uint64 {
-	switch c.state {
+func skippedAckCounter(s State, o *Output) *uint64 {
+	switch s {
 	case StateSynReceived:
 		return &o.Counters.TCPACKSkippedSynRecv
 	case StateFinWait2:
@@ -149,22 +150,16 @@ func (c *Conn) skippedAckCounter(o *Output) *uint64 {
 	return &o.Counters.TCPACKSkippedSeq
 }
 
-// challenge sends a challenge ACK if the limiter allows (RFC 5961 §7).
+// challenge sends a challenge ACK if the limiter allows (RFC 5961 §7). RFC 5961 §4.2: "If the SYN bit
+// is set, irrespective of the sequence number, TCP MUST send an ACK (also referred to as challenge
+// ACK) to the remote peer".
 func (c *Conn) challenge(now wheel.Time, o *Output) {
 	if o.Challenge != nil && !o.Challenge.Allow(now) {
 		o.Counters.TCPACKSkippedChallenge++
 		return
 	}
 	o.Counters.TCPChallengeACK++
-	c.sendAck(now, o)
-}
-
-// challengeSYN answers a SYN on an existing connection. RFC 5961 §4.2: "If the SYN bit is set,
-// irrespective of the sequence number, TCP MUST send an ACK (also referred to as challenge ACK) to
-// the remote peer".
-func (c *Conn) challengeSYN(now wheel.Time, o *Output) {
-	o.Counters.TCPSYNChallenge++
-	c.challenge(now, o)
+	c.snd.sendAck(now, o)
 }
 
 // peerReset processes an acceptable RST: RFC 9293 §3.10.7.4, second.
@@ -187,7 +182,7 @@ func (c *Conn) peerReset(now wheel.Time, o *Output) {
 		// RFC 9293 §3.6 (MUST-12): the application must learn whether the connection "closed
 		// normally or was aborted". With unacknowledged data it was aborted.
 		err := ErrNone
-		if c.sndUna.Before(c.sndEnd) {
+		if c.snd.una.Before(c.snd.end) {
 			err = ErrReset
 		}
 		c.closed(now, err, o)

@@ -76,7 +76,7 @@ func BenchmarkTransfer(b *testing.B) {
 			b.ReportAllocs()
 			b.ResetTimer()
 			for i := 0; data < b.N; i++ {
-				if s.Conn().queued() < 1<<20 {
+				if s.Conn().snd.queued() < 1<<20 {
 					e[0].Wrote(now, s, 1<<20, 0)
 					flush(0)
 				}
@@ -120,7 +120,7 @@ func newBulkSender(t testing.TB, train uint32) *bulkSender {
 	s.out.MaxBurst, s.out.noBursts = train, train == 0
 	s.conn.Init(&cfg, Path{MTU: 1500}, 0, 0)
 	s.conn.Connect(s.now, &s.out)
-	s.peer.Flags, s.peer.Ack = SYN|ACK, s.conn.sndNxt
+	s.peer.Flags, s.peer.Ack = SYN|ACK, s.conn.snd.nxt
 	s.peer.Options = Options{HasMSS: true, MSS: 1460, SACKPermitted: true, HasWScale: true, WScale: 10, HasTimestamps: true, TSVal: 1}
 	s.input()
 	s.peer.Flags, s.peer.Options = ACK, Options{HasTimestamps: true, TSVal: 1}
@@ -133,14 +133,14 @@ func newBulkSender(t testing.TB, train uint32) *bulkSender {
 
 func (s *bulkSender) input() {
 	s.now = s.now.Add(20 * time.Microsecond)
-	s.peer.Options.TSEcr = s.conn.timestamp(s.now)
+	s.peer.Options.TSEcr = s.conn.snd.timestamp(s.now)
 	s.conn.Input(s.now, &Inbound{Header: &s.peer}, &s.out)
 	s.out.Reset()
 }
 
 // round writes n bytes, and acknowledges those of the previous round.
 func (s *bulkSender) round(t testing.TB, n uint32) {
-	before := s.conn.sndNxt
+	before := s.conn.snd.nxt
 	s.now = s.now.Add(20 * time.Microsecond)
 	s.conn.Wrote(s.now, n, WriteMore, &s.out)
 	s.out.Reset()

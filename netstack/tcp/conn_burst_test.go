@@ -33,7 +33,7 @@ func TestBurstEqualsSendOne(t *testing.T) {
 			for range 8 {
 				n := uint32(1 + rng.Intn(100_000))
 				if rng.Intn(2) == 0 {
-					n = uint32(1+rng.Intn(60)) * p.ends[0].conn.mss
+					n = uint32(1+rng.Intn(60)) * p.ends[0].conn.snd.mss
 				}
 				p.write(0, n)
 				if rng.Intn(4) == 0 {
@@ -94,7 +94,7 @@ func TestBurstSplitsIntoItsSegments(t *testing.T) {
 			s.conn.Wrote(s.now, uint32(rng.Intn(50_000)), 0, &s.out)
 			take()
 			s.now = s.now.Add(time.Millisecond)
-			s.peer.Ack, s.peer.Options.TSEcr = s.conn.sndUna.Add(s.conn.sndNxt.Sub(s.conn.sndUna)/uint32(1+rng.Intn(3))), s.conn.timestamp(s.now)
+			s.peer.Ack, s.peer.Options.TSEcr = s.conn.snd.una.Add(s.conn.snd.nxt.Sub(s.conn.snd.una)/uint32(1+rng.Intn(3))), s.conn.snd.timestamp(s.now)
 			s.conn.Input(s.now, &Inbound{Header: &s.peer}, &s.out)
 			take()
 			if err := s.conn.Check(); err != nil {

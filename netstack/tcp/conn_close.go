@@ -12,7 +12,7 @@ import (
 //
 // DEVIATION RFC 9293 §3.10.4: in SYN-RECEIVED the FIN always waits for ESTABLISHED.
 func (c *Conn) Shutdown(now wheel.Time, o *Output) {
-	if c.finQueued {
+	if c.snd.writes.fin {
 		return
 	}
 	switch c.state {
@@ -23,7 +23,7 @@ func (c *Conn) Shutdown(now wheel.Time, o *Output) {
 		c.closed(now, ErrAborted, o)
 		return
 	case StateSynReceived:
-		c.finQueued = true
+		c.snd.writes.fin = true
 		return
 	case StateEstablished:
 		c.setState(StateFinWait1, o)
@@ -32,10 +32,10 @@ func (c *Conn) Shutdown(now wheel.Time, o *Output) {
 	default:
 		return
 	}
-	c.finQueued = true
-	c.corkExpired = false
+	c.snd.writes.fin = true
+	c.snd.writes.waited = false
 	c.output(now, o)
-	c.watchUserTimeout(now, o)
+	c.life.watchUser(c, now, o)
 }
 
 // Close closes both directions. A linger of 0 aborts the connection. With a positive linger,
@@ -43,19 +43,19 @@ func (c *Conn) Shutdown(now wheel.Time, o *Output) {
 // the background. Received data that is unread, or that arrives later, resets the connection
 // (RFC 2525 §2.17).
 func (c *Conn) Close(now wheel.Time, linger time.Duration, o *Output) {
-	if c.readClosed || c.state == StateClosed {
+	if c.rcv.closed || c.state == StateClosed {
 		return
 	}
-	c.readClosed = true
-	if c.windowProbes > 0 {
-		c.needRare().closedAt = now
+	c.rcv.closed = true
+	if c.snd.persist.probes > 0 {
+		c.snd.needPast().closedAt = now
 	}
 	switch {
 	case c.state == StateTimeWait:
 		return
 	case c.rcv.user > 0 && c.state.synchronized():
 		o.Counters.TCPAbortOnClose++
-		c.abort(now, true, o)
+		c.Abort(now, o)
 		return
 	case linger == 0:
 		o.Counters.TCPAbortOnData++ // as in Linux
@@ -64,28 +64,15 @@ func (c *Conn) Close(now wheel.Time, linger time.Duration, o *Output) {
 	}
 	c.Shutdown(now, o)
 	if linger > 0 && c.state != StateClosed {
-		c.timers.start(o, tcptimers.Linger, c.cfg.Policy.Deadline(now, linger))
+		c.life.start(o, tcptimers.Linger, c.snd.cfg.Policy.Deadline(now, linger))
 	}
-	if c.state == StateFinWait2 && !c.timers.runs(tcptimers.FinWait2) {
-		c.awaitFIN(now, o)
+	if c.state == StateFinWait2 && !c.life.runs(tcptimers.FinWait2) {
+		c.life.awaitFIN(c, now, o)
 	}
-}
-
-// awaitFIN starts the FIN-WAIT-2 timer after the application has closed.
-func (c *Conn) awaitFIN(now wheel.Time, o *Output) {
-	wait := c.opts.FinWait2
-	if wait == 0 {
-		wait = c.cfg.Policy.FinWait2
-	}
-	c.timers.start(o, tcptimers.FinWait2, c.cfg.Policy.Deadline(now, wait))
 }
 
 // Abort ends the connection at once, and sends a RST if RFC 9293 §3.10.5 asks for one.
-func (c *Conn) Abort(now wheel.Time, o *Output) { c.abort(now, false, o) }
-
-// abort is Abort. unread says that received data was discarded, which the peer must learn in every
-// state.
-func (c *Conn) abort(now wheel.Time, unread bool, o *Output) {
+func (c *Conn) Abort(now wheel.Time, o *Output) {
 	switch c.state {
 	case StateClosed:
 		return
@@ -93,18 +80,19 @@ func (c *Conn) abort(now wheel.Time, unread bool, o *Output) {
 		o.Counters.AttemptFails++
 	case StateSynReceived:
 		o.Counters.AttemptFails++
-		c.sendRST(now, c.sndNxt, o)
+		c.snd.sendRST(now, c.snd.nxt, o)
 	case StateEstablished, StateFinWait1, StateFinWait2, StateCloseWait:
 		// RFC 9293 §3.10.5: "Send a reset segment: <SEQ=SND.NXT><CTL=RST>".
 		if c.state == StateEstablished || c.state == StateCloseWait {
 			o.Counters.EstabResets++
 		}
-		c.sendRST(now, c.rstSeq(), o)
+		c.snd.sendRST(now, c.snd.rstSeq(), o)
 	case StateClosing, StateLastAck:
 		// RFC 9293 §3.10.5 has no RST here, because the FIN is out. If data still waits before the
 		// FIN, the peer does not know of the close.
-		if unread || !c.finSent {
-			c.sendRST(now, c.rstSeq(), o)
+		unread := c.rcv.closed && c.rcv.user > 0 // discarded by Close, which the peer must learn
+		if unread || !c.snd.writes.finSent {
+			c.snd.sendRST(now, c.snd.rstSeq(), o)
 		}
 	}
 	c.closed(now, ErrAborted, o)
@@ -116,32 +104,24 @@ func (c *Conn) Forget(o *Output) {
 	if c.state == StateClosed {
 		return
 	}
-	c.stopAll(o)
+	c.life.end(c, o)
 	c.setState(StateClosed, o)
-	c.dropFlight(o)
+	c.snd.dropFlight(o)
 }
 
 // timeWait enters TIME-WAIT (RFC 9293 §3.6.1). All other timers stop.
 func (c *Conn) timeWait(now wheel.Time, o *Output) {
 	c.setState(StateTimeWait, o)
-	c.stopAll(o)
-	c.dropFlight(o)
-	c.restartTimeWait(now, o)
-}
-
-func (c *Conn) restartTimeWait(now wheel.Time, o *Output) {
-	wait := c.opts.TimeWait
-	if wait == 0 {
-		wait = 2 * c.cfg.Policy.MSL
-	}
-	c.timers.start(o, tcptimers.TimeWait, c.cfg.Policy.Deadline(now, wait))
+	c.life.end(c, o)
+	c.snd.dropFlight(o)
+	c.life.timeWait(c, now, o)
 }
 
 // timedOut closes the connection after a timeout. The error is the last soft error since the peer
 // acknowledged data, if any, as in BSD and Linux: RFC 9293 §3.9.2.2 (SHLD-25).
 func (c *Conn) timedOut(now wheel.Time, o *Output) {
 	o.Counters.TCPAbortOnTimeout++
-	err := c.softErr
+	err := c.snd.softErr
 	if err == ErrNone {
 		err = ErrTimeout
 	}
@@ -153,30 +133,16 @@ func (c *Conn) closed(now wheel.Time, err Error, o *Output) {
 	if c.state == StateClosed {
 		return
 	}
-	c.stopAll(o)
+	c.life.end(c, o)
 	c.setState(StateClosed, o)
 	c.err = err
-	if c.meter != nil {
-		c.meter.setLimit(now, limitNone)
+	if c.snd.meter != nil {
+		c.snd.meter.setLimit(now, limitNone)
 	}
 	o.Events |= EventClosed
 	if err != ErrNone {
 		o.Events |= EventFailed
 	}
 	c.rcv.ackDue = false
-	c.dropFlight(o)
-}
-
-// dropFlight empties the flight. Its timers are stopped already.
-func (c *Conn) dropFlight(o *Output) {
-	if c.fl != &atRest {
-		c.fl.sent.Ack(c.sndNxt, nil)
-		c.returnFlight(o)
-	}
-}
-
-// stopAll stops every running timer.
-func (c *Conn) stopAll(o *Output) {
-	c.timers.stopAll(o)
-	c.timers.stopSegments(o, &c.fl.sent)
+	c.snd.dropFlight(o)
 }

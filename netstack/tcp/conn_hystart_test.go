@@ -29,12 +29,12 @@ func TestSlowStartsEndedByDelayAreCounted(t *testing.T) {
 			p.delay = 40 * time.Millisecond
 		}
 		c, counters := &p.ends[0].conn, &p.ends[0].out.Counters
-		for until := p.now.Add(2 * time.Second); c.SlowStart() && c.Cwnd() < 2<<20 && p.step(until); {
+		for until := p.now.Add(2 * time.Second); c.snd.cc.InSlowStart() && c.snd.cc.Cwnd() < 2<<20 && p.step(until); {
 		}
 		if counters.TCPHystartDelayDetect != test.want {
 			t.Errorf("%s, round trips that grow: %v: counted %d, want %d", test.control, test.grows, counters.TCPHystartDelayDetect, test.want)
 		}
-		if got, want := counters.TCPHystartDelayCwnd, test.want*uint64(c.Cwnd()/c.mss); got != want {
+		if got, want := counters.TCPHystartDelayCwnd, test.want*uint64(c.snd.cc.Cwnd()/c.snd.mss); got != want {
 			t.Errorf("%s, round trips that grow: %v: a window of %d segments, want %d", test.control, test.grows, got, want)
 		}
 	}

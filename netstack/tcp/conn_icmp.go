@@ -35,7 +35,7 @@ func (c *Conn) ICMP(now wheel.Time, m ICMPError, o *Output) {
 	}
 	// RFC 5927 §4.1: a message counts only if the sequence number is in flight: "SND.UNA =< SEG.SEQ
 	// < SND.NXT".
-	if !m.Seq.InWindow(c.sndUna, c.sndNxt.Sub(c.sndUna)) {
+	if !m.Seq.InWindow(c.snd.una, c.snd.nxt.Sub(c.snd.una)) {
 		o.Counters.OutOfWindowIcmps++
 		return
 	}
@@ -46,7 +46,9 @@ func (c *Conn) ICMP(now wheel.Time, m ICMPError, o *Output) {
 		// Source Quench messages".
 		return
 	case ICMPTooBig:
-		c.tooBig(now, m, o)
+		if c.snd.icmp(m) {
+			c.output(now, o)
+		}
 		return
 	case ICMPNetUnreachable, ICMPTimeExceeded:
 		err = ErrNetUnreachable
@@ -61,7 +63,7 @@ func (c *Conn) ICMP(now wheel.Time, m ICMPError, o *Output) {
 	}
 	// RFC 5927 §5.2: in synchronized states, hard errors are treated as soft errors.
 	hard := m.Kind == ICMPProtocolUnreachable || m.Kind == ICMPPortUnreachable
-	if c.cfg.ICMPEndsHandshake {
+	if c.snd.cfg.ICMPEndsHandshake {
 		// DEVIATION RFC 9293 §3.9.2.2 (MUST-56): a program that dials hears of it at once, as on Linux.
 		hard = hard || m.Kind == ICMPNetUnreachable || m.Kind == ICMPHostUnreachable || m.Kind == ICMPProhibited
 	}
@@ -70,7 +72,7 @@ func (c *Conn) ICMP(now wheel.Time, m ICMPError, o *Output) {
 		c.closed(now, err, o)
 		return
 	}
-	c.softErr = err
+	c.snd.softErr = err
 	o.Events |= EventSoftError
 }
 
@@ -84,48 +86,3 @@ const (
 
 // plateaus are the MTUs to try where a router does not say its own (RFC 1191 §7), to the floor.
 var plateaus = []int{32000, 17914, 8166, 4352, 2002, 1492, 1006, minPMTU}
-
-// tooBig lowers the path MTU and retransmits what did not fit.
-func (c *Conn) tooBig(now wheel.Time, m ICMPError, o *Output) {
-	if !c.state.synchronized() {
-		return // a SYN always fits, and its MSS option describes our receive side (RFC 9293 §3.7.2)
-	}
-	if c.ipHeaderLen == ipv6HeaderLen && m.MTU < minMTU6 {
-		// RFC 8201 §4: "If a node receives a Packet Too Big message reporting a next-hop MTU that
-		// is less than the IPv6 minimum link MTU, it must discard it."
-		return
-	}
-	mtu := int(min(m.MTU, 1<<16))
-	if mtu == 0 {
-		for _, p := range plateaus {
-			if mtu = p; p < int(c.mtu) {
-				break
-			}
-		}
-	}
-	// DEVIATION RFC 1191 §3: the floor is not 68 bytes. A forged message must not make a host send
-	// every 48 bytes in a segment of their own.
-	mtu = max(mtu, minPMTU)
-	if mtu >= int(c.mtu) {
-		return
-	}
-	before := c.mss
-	c.mtu = uint32(mtu)
-	c.updateMSS()
-	if c.mss >= before || c.cc == nil {
-		return
-	}
-	// Segments longer than the path MTU are lost, which is no sign of congestion (RFC 8201 §5.4).
-	found := false
-	for id := c.fl.sent.nextUnsacked(c.fl.sent.Front()); id != 0; id = c.fl.sent.nextUnsacked(c.fl.sent.seg(id).next) {
-		if s := c.fl.sent.seg(id); s.payload() > c.mss && !s.state.needsRexmit() {
-			c.markLost(id)
-			found = true
-		}
-	}
-	if found {
-		c.rec.tooBig, c.needRare().tooBigEnd = true, c.sndNxt
-		c.fl.frto.Reset()
-		c.output(now, o)
-	}
-}

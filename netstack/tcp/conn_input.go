@@ -6,7 +6,7 @@ import "tcpwheel/wheel"
 // owner must keep. Replies, and data that the ACK allows to be sent, are in o. In CLOSED it is a
 // no-op: the Engine or Listener answers.
 func (c *Conn) Input(now wheel.Time, in *Inbound, o *Output) (v Disposition) {
-	c.segsIn++
+	c.snd.stats.segsIn++
 	switch c.state {
 	case StateClosed:
 		return Disposition{}
@@ -28,18 +28,18 @@ func (c *Conn) inputSynSent(now wheel.Time, in *Inbound, o *Output) Disposition 
 	if h.Flags.Has(ACK) {
 		// RFC 9293 §3.10.7.3: "If SEG.ACK =< ISS or SEG.ACK > SND.NXT, send a reset (unless the RST
 		// bit is set, if so drop the segment and return)".
-		if h.Ack.AtOrBefore(c.iss) || h.Ack.After(c.sndNxt) {
+		if h.Ack.AtOrBefore(c.snd.iss) || h.Ack.After(c.snd.nxt) {
 			if !h.Flags.Has(RST) {
-				c.sendRST(now, h.Ack, o)
+				c.snd.sendRST(now, h.Ack, o)
 			}
 			return Disposition{}
 		}
 		// RFC 7323 §5.2 limits PAWS to synchronized states. A TSecr that is not ours still proves
 		// that the segment is old.
-		if ecr := h.Options.TSEcr; c.cfg.Timestamps && h.Options.HasTimestamps && ecr != 0 && !h.Flags.Has(RST) &&
-			!c.ownEcho(now, ecr) {
+		if ecr := h.Options.TSEcr; c.snd.cfg.Timestamps && h.Options.HasTimestamps && ecr != 0 && !h.Flags.Has(RST) &&
+			!c.snd.ownEcho(now, ecr) {
 			o.Counters.PAWSActive++
-			c.sendRST(now, h.Ack, o)
+			c.snd.sendRST(now, h.Ack, o)
 			return Disposition{}
 		}
 	}
@@ -58,7 +58,7 @@ func (c *Conn) inputSynSent(now wheel.Time, in *Inbound, o *Output) Disposition 
 		// A simultaneous open. RFC 9293 §3.10.7.3: "Otherwise, enter SYN-RECEIVED, form a SYN,ACK
 		// segment <SEQ=ISS><ACK=RCV.NXT><CTL=SYN,ACK> and send it."
 		c.setState(StateSynReceived, o)
-		c.sendSYN(now, o)
+		c.life.handshake(c, now, o)
 		return Disposition{}
 	}
 	c.establish(now, h, o)
@@ -67,21 +67,11 @@ func (c *Conn) inputSynSent(now wheel.Time, in *Inbound, o *Output) Disposition 
 	// RFC 9293 §3.10.7.3: "If there are other controls or text in the segment, then continue
 	// processing at the sixth step under Section 3.10.7.4 where the URG bit is checked".
 	a := Arrival{Seq: h.Seq, Len: in.Len, SYN: true, FIN: h.Flags.Has(FIN)}
-	c.takeUrgent(h, a.Seq, o)
+	c.rcv.takeUrgent(h, a.Seq, c.state, o)
 	if a.Len > 0 || a.FIN {
 		return c.takeData(now, in, a, o)
 	}
 	return Disposition{}
-}
-
-// ownEcho reports whether tsecr can be a timestamp of our SYN.
-func (c *Conn) ownEcho(now wheel.Time, tsecr uint32) bool {
-	id := c.fl.sent.Front()
-	if id == 0 {
-		return false
-	}
-	first := c.timestamp(c.fl.sent.Get(id).FirstSent)
-	return !tsBefore(tsecr, first) && !tsBefore(c.timestamp(now), tsecr)
 }
 
 // inputSynchronized processes a segment in SYN-RECEIVED or later: RFC 9293 §3.10.7.4.
@@ -103,7 +93,7 @@ func (c *Conn) inputSynchronized(now wheel.Time, in *Inbound, o *Output) Disposi
 	}
 
 	// Sixth, check the URG bit.
-	c.takeUrgent(h, a.Seq, o)
+	c.rcv.takeUrgent(h, a.Seq, c.state, o)
 
 	// Seventh, process the segment text; eighth, check the FIN bit.
 	if a.Len == 0 && !a.FIN {
@@ -128,25 +118,27 @@ func (c *Conn) inputAck(now wheel.Time, in *Inbound, seq Seq, o *Output) bool {
 	if c.state == StateSynReceived {
 		// RFC 9293 §3.10.7.4: "If SND.UNA < SEG.ACK =< SND.NXT, then enter ESTABLISHED state", else
 		// a reset.
-		if !h.Ack.After(c.sndUna) || h.Ack.After(c.sndNxt) {
-			c.sendRST(now, h.Ack, o)
+		if !h.Ack.After(c.snd.una) || h.Ack.After(c.snd.nxt) {
+			c.snd.sendRST(now, h.Ack, o)
 			return false
 		}
 		c.establish(now, h, o)
-		c.closeAfterOpen(o)
+		if c.snd.writes.fin && c.state == StateEstablished { // the application has closed meanwhile
+			c.setState(StateFinWait1, o)
+		}
 	}
-	probed := c.windowProbeOut && h.Ack == c.sndNxt.Add(1)
+	probed := c.snd.persist.byteOut && h.Ack == c.snd.nxt.Add(1)
 	if probed {
-		c.probeArrived(now, o) // the byte of a window probe, beyond SND.NXT
+		c.snd.persist.arrived(&c.snd, now, o) // the byte of a window probe, beyond SND.NXT
 	}
-	standing := checkAck(c.sndUna, c.sndNxt, c.snd.MaxWnd, h.Ack)
+	standing := checkAck(c.snd.una, c.snd.nxt, c.snd.wnd.MaxWnd, h.Ack)
 	if standing == ackUnacceptable {
 		// RFC 5961 §5.2: data is not taken from a segment with such an ACK.
-		if !h.Ack.After(c.sndNxt) {
+		if !h.Ack.After(c.snd.nxt) {
 			c.challenge(now, o)
 		} else if !c.answerUnacceptable(now, o, false) {
 			// RFC 9293 §3.10.7.4: "send an ACK, drop the segment, and return"
-			*c.skippedAckCounter(o)++
+			*skippedAckCounter(c.state, o)++
 		}
 		return false
 	}
@@ -154,44 +146,25 @@ func (c *Conn) inputAck(now wheel.Time, in *Inbound, seq Seq, o *Output) bool {
 		c.rcv.paws.Record(now, h.Options.TSVal, seq, c.rcv.lastAckSent)
 	}
 	if standing == ackOld {
-		c.takeOldSACK(now, h, o)
+		c.snd.takeOldSACK(now, h, o)
 		return true
 	}
-	c.lastRecv, c.unanswered = now, 0
-	c.releaseMore()
+	c.rcv.lastRecv, c.snd.persist.unanswered = now, 0
+	c.snd.writes.releaseMore()
 	c.takeAck(now, in, probed, o)
 	return c.state != StateClosed
 }
 
-// takeUrgent processes the urgent pointer of a segment at seq.
-func (c *Conn) takeUrgent(h *Header, seq Seq, o *Output) {
-	if h.Flags.Has(URG) && c.state.canReceive() && c.rcv.urgentTo(seq.Add(uint32(h.Urgent))) {
-		o.Events |= EventUrgent
+// takeAck gives an acceptable ACK to the sender. probed says that it is the first to acknowledge a
+// window probe.
+func (c *Conn) takeAck(now wheel.Time, in *Inbound, probed bool, o *Output) {
+	una := c.snd.una
+	finAcked := c.snd.acknowledged(now, in, probed, o)
+	if c.snd.una != una && c.snd.opts.UserTimeout != 0 {
+		c.life.armUser(c, now, o)
 	}
-}
-
-// probeArrived moves SND.NXT over the byte, or FIN, that a window probe sent and the peer
-// acknowledged.
-func (c *Conn) probeArrived(now wheel.Time, o *Output) {
-	flags := sentFlags(0)
-	if c.queued() == 0 {
-		if !c.finQueued || c.finSent {
-			return
-		}
-		flags = sentFIN
-	}
-	c.needFlight(o)
-	id, ok := c.fl.sent.Push(now, c.sndNxt, 1, flags)
-	if !ok {
-		return
-	}
-	// It is unknown which probe this answers. Two transmissions exclude it from RTT samples.
-	c.fl.sent.seg(id).Transmissions = 2
-	c.sndNxt = c.sndNxt.Add(1)
-	c.finSent = c.finSent || flags != 0
-	c.windowProbeOut = false
-	if flags == 0 {
-		c.bytesSent++
+	if finAcked {
+		c.onFINAcked(now, o)
 	}
 }
 
@@ -215,8 +188,8 @@ func (c *Conn) onFINAcked(now wheel.Time, o *Output) {
 	switch c.state {
 	case StateFinWait1:
 		c.setState(StateFinWait2, o)
-		if c.readClosed {
-			c.awaitFIN(now, o)
+		if c.rcv.closed {
+			c.life.awaitFIN(c, now, o)
 		}
 	case StateClosing:
 		c.timeWait(now, o)

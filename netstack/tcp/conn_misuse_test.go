@@ -16,7 +16,7 @@ func TestConnOpensOnce(t *testing.T) {
 	p.shutdown(1)
 	p.run(10 * time.Minute)
 	syn := Inbound{Header: &Header{Seq: 1, Flags: SYN}}
-	ack := Inbound{Header: &Header{Seq: 2, Ack: p.ends[1].conn.iss + 1, Flags: ACK}}
+	ack := Inbound{Header: &Header{Seq: 2, Ack: p.ends[1].conn.snd.iss + 1, Flags: ACK}}
 	for i := range p.ends {
 		for name, open := range map[string]func(c *Conn, o *Output){
 			"Connect":      func(c *Conn, o *Output) { c.Connect(p.now, o) },
@@ -62,7 +62,7 @@ func TestFullQueueSplitsForSmallerMTU(t *testing.T) {
 		const mtu = 600
 		p.drop = func(pkt *pairPacket) bool { return pkt.from == 0 && pkt.out.Len+HeaderLen+20 > mtu }
 		p.write(0, 10000)
-		p.do(0, func(c *Conn, o *Output) { c.ICMP(p.now, ICMPError{Kind: ICMPTooBig, Seq: c.sndUna, MTU: mtu}, o) })
+		p.do(0, func(c *Conn, o *Output) { c.ICMP(p.now, ICMPError{Kind: ICMPTooBig, Seq: c.snd.una, MTU: mtu}, o) })
 		p.run(30 * time.Second)
 		if got := p.ends[1].got; got != 10000 {
 			t.Errorf("%s: %d bytes arrived, want 10000", policy, got)

@@ -3,7 +3,6 @@ package tcp
 import (
 	"fmt"
 
-	"tcpwheel/netstack/tcp/congestion"
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
 )
@@ -12,18 +11,18 @@ import (
 // change, or nil if Reconfigure may be called.
 func (c *Conn) CanReconfigure(cfg *Config) error {
 	switch {
-	case !c.opened() || c.state == StateClosed:
+	case c.snd.rtt.est == nil || c.state == StateClosed:
 		return nil
 	case !c.state.synchronized():
 		// The controller is created when the handshake ends.
-		if same := *cfg; same.likeWithControl(c.cfg) {
+		if same := *cfg; same.likeWithControl(c.snd.cfg) {
 			return nil
 		}
 		return fmt.Errorf("tcp: configuration of a connection in %v, want it to be before or after the handshake", c.state)
-	case cfg.TimestampTick != c.cfg.TimestampTick:
-		return fmt.Errorf("tcp: timestamp tick %v, want %v, which the peer was told", cfg.TimestampTick, c.cfg.TimestampTick)
-	case cfg.Policy.RACK != c.cfg.Policy.RACK:
-		return fmt.Errorf("tcp: RACK %v, want %v, as when the connection was opened", cfg.Policy.RACK, c.cfg.Policy.RACK)
+	case cfg.TimestampTick != c.snd.cfg.TimestampTick:
+		return fmt.Errorf("tcp: timestamp tick %v, want %v, which the peer was told", cfg.TimestampTick, c.snd.cfg.TimestampTick)
+	case cfg.Policy.RACK != c.snd.cfg.Policy.RACK:
+		return fmt.Errorf("tcp: RACK %v, want %v, as when the connection was opened", cfg.Policy.RACK, c.snd.cfg.Policy.RACK)
 	}
 	return nil
 }
@@ -47,66 +46,32 @@ func (c *Conn) Reconfigure(now wheel.Time, cfg *Config, o *Output) {
 	if err := c.CanReconfigure(cfg); err != nil {
 		panic("BUG: " + err.Error())
 	}
-	was := c.cfg
+	was := c.snd.cfg
 	if was == cfg {
 		return
 	}
-	opts := *c.opts
-	c.cfg, c.opts, c.rexmit = cfg, &opts, rexmitTimerOf(&cfg.Policy)
-	if !c.opened() {
-		c.opts = &cfg.Socket
+	opts := &cfg.Socket
+	if c.snd.rtt.est != nil {
+		kept := *c.snd.opts
+		opts = &kept
+	}
+	c.snd.cfg, c.snd.opts, c.snd.rexmit = cfg, opts, rexmitTimerOf(&cfg.Policy)
+	if c.snd.rtt.est == nil {
 		return
 	}
 	if c.state == StateClosed || c.state == StateTimeWait {
 		return
 	}
 	if !cfg.ECN {
-		c.ecn.Disable()
+		c.snd.ecn.Disable()
 	}
-	c.changeControl(was)
-	c.changeTimers(now, was, o)
+	c.snd.detector = lossDetectorOf(c.snd.cfg, c.rcv.sackOn)
+	c.snd.cc.change(&c.snd, was)
+	c.snd.changeTimers(now, was, o)
 	if was.Pacing && !cfg.Pacing {
-		c.timers.stop(o, tcptimers.Pacing)
+		c.snd.timers.stop(o, tcptimers.Pacing)
 	}
 	c.output(now, o)
-}
-
-// changeControl replaces the congestion controller if its configuration has changed since was.
-func (c *Conn) changeControl(was *Config) {
-	if c.cc == nil || c.cfg.Control == was.Control && c.cfg.Congestion == was.Congestion && c.cfg.Pacing == was.Pacing {
-		return
-	}
-	cfg := c.cfg.Congestion
-	cfg.MSS, cfg.SYNLost, cfg.Paced = c.mss, c.synLost, c.cfg.Pacing
-	cc, err := congestion.Replace(c.cc, c.cfg.Control, cfg)
-	if err != nil {
-		panic("BUG: " + err.Error())
-	}
-	c.cc = cc
-}
-
-// changeTimers makes the timers follow the new policy.
-func (c *Conn) changeTimers(now wheel.Time, was *Config, o *Output) {
-	p, old := &c.cfg.Policy, &was.Policy
-	if *p == *old {
-		return
-	}
-	if p.Estimator != old.Estimator || p.Bounds != old.Bounds || p.RTTTick != old.RTTTick || p.VarMin != old.VarMin {
-		srtt := c.est.SRTT()
-		c.est = p.NewEstimator()
-		if srtt > 0 || !c.synLost { // the handshake gave a sample, perhaps of 0
-			c.est.Sample(tcptimers.Sample{RTT: max(srtt, 1), Round: true, Expected: 1})
-		}
-	}
-	c.timed = c.timed && p.OneSample
-	if !p.TLP {
-		c.timers.stop(o, tcptimers.TLP)
-	}
-	c.timers.stop(o, tcptimers.Rexmit)
-	c.timers.stopSegments(o, &c.fl.sent)
-	if c.fl.sent.Len() > 0 {
-		c.timer().rebase(c, now, now, o)
-	}
 }
 
 // SetRecvBuffer sets the receive buffer to n ≥ 1 bytes, limited by the negotiated window scale
@@ -118,18 +83,10 @@ func (c *Conn) SetRecvBuffer(now wheel.Time, n uint32, o *Output) {
 		return
 	}
 	c.rcv.win.Resize(n)
-	c.rcv.fixed = true
-	c.updateWindow(now, o)
+	c.rcv.win.fixed = true
+	c.Consumed(now, 0, o)
 }
 
 // RecvBuffer returns RCV.BUFF in bytes, 0 before the handshake. It starts as configured, or as set
 // by SetRecvBuffer, and may have grown since.
 func (c *Conn) RecvBuffer() uint32 { return c.rcv.win.Buff() }
-
-// updateWindow sends an ACK if the window has opened far enough.
-func (c *Conn) updateWindow(now wheel.Time, o *Output) {
-	if c.UpdateDue(0) {
-		c.rcv.ackDue = true
-		c.output(now, o)
-	}
-}

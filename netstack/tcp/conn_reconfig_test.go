@@ -112,7 +112,7 @@ func TestReconfigureRefuses(t *testing.T) {
 		t.Errorf("in the handshake: %v, want an error that names the state", err)
 	}
 	p.run(time.Second)
-	if got := conn.cc.Name(); got != "vegas" {
+	if got := conn.snd.cc.Name(); got != "vegas" {
 		t.Errorf("control after the handshake: %s, want vegas", got)
 	}
 	if err := conn.CanReconfigure(&other); err == nil || !strings.Contains(err.Error(), "timestamp tick") {
@@ -241,7 +241,7 @@ func TestNoQuickAck(t *testing.T) {
 		acked := func() time.Duration {
 			start := p.now
 			p.write(0, 10)
-			for p.ends[0].conn.Acked() < p.ends[1].got || p.ends[1].got == 0 || p.ends[0].conn.fl.sent.Len() > 0 {
+			for p.ends[0].conn.Acked() < p.ends[1].got || p.ends[1].got == 0 || p.ends[0].conn.snd.fl.sent.Len() > 0 {
 				p.step(start.Add(time.Second))
 			}
 			return p.now.Sub(start)

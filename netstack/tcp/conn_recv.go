@@ -14,32 +14,32 @@ func (c *Conn) takeData(now wheel.Time, in *Inbound, a Arrival, o *Output) Dispo
 			c.rcv.repeated(a, o)
 			c.rcv.ackDue = true
 			if c.state == StateTimeWait && a.FIN {
-				c.restartTimeWait(now, o)
+				c.life.timeWait(c, now, o)
 			}
 		}
 		return Disposition{}
 	}
-	if c.readClosed && a.payload().End.After(c.rcv.nxt()) && a.Len > 0 {
+	if c.rcv.closed && a.payload().End.After(c.rcv.nxt()) && a.Len > 0 {
 		// RFC 2525 §2.17: data that no application will read must not be acknowledged; the peer
 		// learns of it by a RST.
 		o.Counters.TCPAbortOnData++
 		switch {
-		case c.cfg.ResetAtAck:
-			c.answerWithRST(in.Header.Ack, o)
-		case c.frontMissing(now, in.Header):
-			c.sendRST(now, c.sndUna, o)
+		case c.snd.cfg.ResetAtAck:
+			c.snd.answerWithRST(in.Header.Ack, o)
+		case c.snd.rtt.frontMissing(&c.snd, now, in.Header):
+			c.snd.sendRST(now, c.snd.una, o)
 		default:
-			c.sendRST(now, c.rstSeq(), o)
+			c.snd.sendRST(now, c.snd.rstSeq(), o)
 		}
 		c.closed(now, ErrAborted, o)
 		return Disposition{}
 	}
 	if a.Len > 0 {
-		c.ecn.OnData(in.CE, in.Header.Flags.Has(CWR))
+		c.snd.ecn.OnData(in.CE, in.Header.Flags.Has(CWR))
 	}
-	t := c.rcv.arrived(now, in, a, recvContext{c.cfg, c.opts, c.est.RTO(), c.tsOffset, c.ecn.On()}, o)
+	t := c.rcv.arrived(now, in, a, recvContext{c.snd.cfg, c.snd.opts, c.snd.rtt.est.RTO(), c.snd.terms.tsOffset, c.snd.ecn.On()}, o)
 	if t.ack == AckDelayed {
-		c.timers.start(o, tcptimers.DelAck, c.cfg.Policy.DelAckDeadline(now, t.delay))
+		c.snd.timers.start(o, tcptimers.DelAck, c.snd.cfg.Policy.DelAckDeadline(now, t.delay))
 	}
 	if t.fin {
 		c.reachFIN(now, o)
@@ -47,34 +47,18 @@ func (c *Conn) takeData(now wheel.Time, in *Inbound, a Arrival, o *Output) Dispo
 	return t.Disposition
 }
 
-// frontMissing reports whether the peer had not received the first segment in flight when it sent
-// h: h acknowledges nothing of it, and arrived more than a round trip after it left. SND.UNA was
-// RCV.NXT then, the only number at which the peer obeys a RST (RFC 5961 §3.2).
-func (c *Conn) frontMissing(now wheel.Time, h *Header) bool {
-	id := c.fl.sent.Front()
-	if id == 0 || h.Ack != c.sndUna || c.est.SRTT() == 0 {
-		return false
-	}
-	return now.Sub(c.fl.sent.seg(id).Sent) >= c.est.SRTT()+c.est.RTTVar()
-}
-
 // Consumed reports that the application has read n bytes, at most the readable ones. It sends an
 // ACK if the window has opened enough (RFC 9293 §3.8.6.2.2), and may grow the receive buffer.
 func (c *Conn) Consumed(now wheel.Time, n uint32, o *Output) {
 	if n = c.rcv.consumed(n); c.state.canReceive() {
-		c.rcv.resize(now, n, c.mss, c.cfg)
-		c.updateWindow(now, o)
+		c.rcv.resize(now, n, c.snd.mss, c.snd.cfg)
+		if c.UpdateDue(0) {
+			c.rcv.ackDue = true
+			c.output(now, o)
+		}
 	}
 }
 
 // UpdateDue reports whether Consumed(n) would open the window enough for an ACK of its own. The
 // owner may let reads add up until then.
-func (c *Conn) UpdateDue(n uint32) bool { return c.rcv.updateDue(n, c.mss) }
-
-// recvMSS returns the size of the peer's full segments, as far as known.
-func (c *Conn) recvMSS() uint32 {
-	if c.rcv.delack.mss > 0 {
-		return c.rcv.delack.mss
-	}
-	return c.mss
-}
+func (c *Conn) UpdateDue(n uint32) bool { return c.rcv.updateDue(n, c.snd.mss) }

@@ -14,15 +14,14 @@ import (
 // RFC 6191 §2: if both have timestamps, a SYN with a later timestamp than the last one received;
 // with equal timestamps, or without them, a SYN with a later sequence number than the last one
 // received.
-func (c *Conn) Reopens(syn *Header) (least Seq, ok bool) {
-	if c.state != StateTimeWait || syn.Flags&(SYN|ACK|RST) != SYN {
+func (t *TimeWait) Reopens(syn *Header) (least Seq, ok bool) {
+	if t.cfg == nil || syn.Flags&(SYN|ACK|RST) != SYN {
 		return 0, false
 	}
-	recent, have := c.rcv.paws.Recent()
-	if c.rcv.tsOn && have && syn.Options.HasTimestamps && syn.Options.TSVal != recent {
-		return c.sndNxt, tsBefore(recent, syn.Options.TSVal)
+	if t.tsOn && t.hasRecent && syn.Options.HasTimestamps && syn.Options.TSVal != t.recent {
+		return t.sndNxt, tsBefore(t.recent, syn.Options.TSVal)
 	}
-	return c.sndNxt, syn.Seq.After(c.rcv.nxt())
+	return t.sndNxt, syn.Seq.After(t.rcvNxt)
 }
 
 // ISSAfter returns iss, or if that is not after least, a number after least. least is the SND.NXT
@@ -42,15 +41,15 @@ func ISSAfter(iss, least Seq) Seq {
 // MayDialAgain reports whether the addresses and ports of a connection in TIME-WAIT may be dialed
 // again. Timestamps must be in use, and a second must have passed since the peer's last one, so
 // that the peer's TIME-WAIT accepts ours as later (Linux's tcp_tw_reuse). least is as in Reopens.
-func (c *Conn) MayDialAgain(now wheel.Time) (least Seq, ok bool) {
+func (t *TimeWait) MayDialAgain(now wheel.Time) (least Seq, ok bool) {
 	const wait = time.Second
-	since := now.Sub(c.rcv.paws.updated)
-	return c.sndNxt, c.state == StateTimeWait && c.rcv.tsOn && since >= wait && since > c.cfg.TimestampTick
+	since := now.Sub(t.recentAt)
+	return t.sndNxt, t.cfg != nil && t.tsOn && since >= wait && since > t.cfg.TimestampTick
 }
 
 // TimeWait is what is left to know of a connection in TIME-WAIT that the application has closed:
-// 64 bytes, where a Conn with what it owns takes over a KB. Conn.TimeWait takes it, and Conn.Resume
-// makes a Conn of it for the next segment or timeout.
+// 64 bytes, where a Conn with what it owns takes over a KB. Conn.TimeWait takes it, and Resume makes
+// a Conn of it for the next segment or timeout. The zero TimeWait is no connection.
 type TimeWait struct {
 	cfg            *Config
 	recentAt       wheel.Time // when recent was recorded
@@ -66,38 +65,37 @@ type TimeWait struct {
 	answered, ece bool
 }
 
-// TimeWait returns the state of a connection in TIME-WAIT. Its FIN is acknowledged, and it has
-// acknowledged the peer's.
+// TimeWait returns the state of a connection in TIME-WAIT, the zero TimeWait in other states. Its FIN
+// is acknowledged, and it has acknowledged the peer's.
 func (c *Conn) TimeWait() TimeWait {
+	if c.state != StateTimeWait {
+		return TimeWait{}
+	}
 	t := TimeWait{
-		cfg: c.cfg, sndNxt: c.sndNxt, rcvNxt: c.rcv.nxt(), edge: c.rcv.win.edge, maxWnd: c.snd.MaxWnd,
+		cfg: c.snd.cfg, sndNxt: c.snd.nxt, rcvNxt: c.rcv.nxt(), edge: c.rcv.win.edge, maxWnd: c.snd.wnd.MaxWnd,
 		recentAt: c.rcv.paws.updated, recent: c.rcv.paws.recent, hasRecent: c.rcv.paws.valid,
-		mss: uint16(min(c.rcv.windowMSS(c.mss), 65535)), scale: c.rcv.win.scale, tsOn: c.rcv.tsOn, sackOn: c.rcv.sackOn, ece: c.ecn.ECE(),
+		mss: uint16(min(c.rcv.windowMSS(c.snd.mss), 65535)), scale: c.rcv.win.scale, tsOn: c.rcv.tsOn, sackOn: c.rcv.sackOn, ece: c.snd.ecn.ECE(),
 	}
 	t.buff = min(c.rcv.win.buff-min(c.rcv.user, c.rcv.win.buff), c.rcv.win.limit())
-	if r := c.rare; r != nil {
-		t.answered, t.answeredAt = r.answered, r.answeredAt
-	}
+	t.answered, t.answeredAt = c.answered, c.answeredAt
 	return t
 }
 
 // Resume makes c the connection that t was taken from, without its statistics. tsOffset is that of
 // Init. wait is the time in TIME-WAIT from now on; 0 is twice the policy's MSL.
-func (c *Conn) Resume(t *TimeWait, tsOffset uint32, wait time.Duration) {
+func (t *TimeWait) Resume(c *Conn, tsOffset uint32, wait time.Duration) {
 	c.Init(t.cfg, Path{}, t.sndNxt-2, tsOffset)
-	if wait != c.opts.TimeWait {
-		c.opts = &SocketOptions{TimeWait: wait}
+	if wait != c.snd.opts.TimeWait {
+		c.snd.opts = &SocketOptions{TimeWait: wait}
 	}
-	c.state, c.timers.running = StateTimeWait, 1<<tcptimers.TimeWait
-	c.finQueued, c.finSent, c.readClosed = true, true, true
-	c.sndUna, c.sndNxt, c.sndEnd = t.sndNxt, t.sndNxt, t.sndNxt-1
-	c.snd.MaxWnd, c.snd.Recent = t.maxWnd, t.maxWnd
+	c.state, c.life.running = StateTimeWait, 1<<tcptimers.TimeWait
+	c.snd.writes.fin, c.snd.writes.finSent, c.rcv.closed = true, true, true
+	c.snd.una, c.snd.nxt, c.snd.end = t.sndNxt, t.sndNxt, t.sndNxt-1
+	c.snd.wnd.MaxWnd, c.snd.wnd.Recent = t.maxWnd, t.maxWnd
 	c.rcv.queue.nxt, c.rcv.queue.finSeen, c.rcv.queue.finDone, c.rcv.lastAckSent = t.rcvNxt, true, true, t.rcvNxt
 	c.rcv.win = recvWindow{edge: t.edge, buff: t.buff, scale: t.scale}
-	c.mss = uint32(t.mss)
+	c.snd.mss = uint32(t.mss)
 	c.rcv.paws = pawsState{updated: t.recentAt, recent: t.recent, valid: t.hasRecent}
-	c.rcv.tsOn, c.rcv.sackOn, c.ecn.echo = t.tsOn, t.sackOn, t.ece
-	if t.answered {
-		c.rare = &rareState{answered: true, answeredAt: t.answeredAt}
-	}
+	c.rcv.tsOn, c.rcv.sackOn, c.snd.ecn.echo = t.tsOn, t.sackOn, t.ece
+	c.answered, c.answeredAt = t.answered, t.answeredAt
 }

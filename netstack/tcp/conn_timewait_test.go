@@ -27,7 +27,7 @@ func TestTimeWaitIsTheConnection(t *testing.T) {
 			h := Header{
 				Flags:  []Flags{ACK, ACK, FIN | ACK, RST, RST | ACK, SYN, SYN | ACK, PSH | ACK}[rng.IntN(8)],
 				Seq:    w.clientNxt + Seq(rng.IntN(5)-3),
-				Ack:    c.sndNxt + Seq(rng.IntN(4)-2),
+				Ack:    c.snd.nxt + Seq(rng.IntN(4)-2),
 				Window: uint16(rng.IntN(1 << 16)),
 			}
 			if rng.IntN(4) == 0 {
@@ -44,13 +44,14 @@ func TestTimeWaitIsTheConnection(t *testing.T) {
 				data = uint32(rng.IntN(5))
 			}
 			var resumed Conn
-			resumed.Resume(&left, w.e.secret.TimestampOffset(local, remote), 0)
-			at, ok := c.MayDialAgain(now)
-			if at2, ok2 := resumed.MayDialAgain(now); at2 != at || ok2 != ok {
+			left.Resume(&resumed, w.e.secret.TimestampOffset(local, remote), 0)
+			was := c.TimeWait()
+			at, ok := was.MayDialAgain(now)
+			if at2, ok2 := left.MayDialAgain(now); at2 != at || ok2 != ok {
 				t.Fatalf("seed %d: resumed, it may be dialed again: %v after %d, want %v after %d", seed, ok2, at2, ok, at)
 			}
-			at, ok = c.Reopens(&h)
-			if at2, ok2 := resumed.Reopens(&h); at2 != at || ok2 != ok {
+			at, ok = was.Reopens(&h)
+			if at2, ok2 := left.Reopens(&h); at2 != at || ok2 != ok {
 				t.Fatalf("seed %d: resumed, %+v reopens: %v after %d, want %v after %d", seed, h, ok2, at2, ok, at)
 			}
 			for i, c := range []*Conn{c, &resumed} {

@@ -21,13 +21,13 @@ func TestReductionIsNotUndoneAfterGiB(t *testing.T) {
 	}
 	p.write(0, 100_000)
 	p.run(time.Second)
-	if !c.rec.undoable {
+	if !c.snd.ep.undoable {
 		t.Fatal("the reduction cannot be undone by a late DSACK")
 	}
-	c.rec.recover -= 1 << 30 // a GiB later
+	c.snd.ep.recover -= 1 << 30 // a GiB later
 	p.write(0, 1000)
 	p.run(time.Second)
-	if c.rec.undoable {
+	if c.snd.ep.undoable {
 		t.Error("the reduction can still be undone")
 	}
 }
@@ -43,8 +43,8 @@ func TestUrgentPointerToReceivedDataIsIgnored(t *testing.T) {
 	}
 	p.ends[1].events = 0
 	from, to := &p.ends[0].conn, &p.ends[1].conn
-	h := Header{Seq: from.sndNxt - 10, Ack: to.sndNxt, Flags: URG | ACK, Urgent: 10, Window: 1000}
-	h.Options.HasTimestamps, h.Options.TSVal = true, from.timestamp(p.now)
+	h := Header{Seq: from.snd.nxt - 10, Ack: to.snd.nxt, Flags: URG | ACK, Urgent: 10, Window: 1000}
+	h.Options.HasTimestamps, h.Options.TSVal = true, from.snd.timestamp(p.now)
 	p.do(1, func(c *Conn, o *Output) { c.Input(p.now, &Inbound{Header: &h, Len: 11}, o) })
 	if p.ends[1].events.Has(EventUrgent) {
 		t.Error("a pointer to bytes already read is reported")

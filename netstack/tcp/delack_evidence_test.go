@@ -275,7 +275,7 @@ func TestTailIsRetransmittedWithinThreeRTTs(t *testing.T) {
 					first := p.firstResend(func(out *Outgoing) bool { return out.Offset == last })
 					p.write(0, uint32(size)*1448)
 					p.run(2 * time.Second)
-					if took[i] = *first; took[i] == 0 || p.ends[0].conn.fl.sent.Len() > 0 {
+					if took[i] = *first; took[i] == 0 || p.ends[0].conn.snd.fl.sent.Len() > 0 {
 						t.Fatalf("%s, %v, last of %d: not retransmitted, or not acknowledged", peer.name, rtt, size)
 					}
 				}

@@ -87,3 +87,7 @@ func (e *ecnState) OnSend(newData bool) (ect, cwr bool) {
 	e.cwr = false
 	return true, cwr
 }
+
+// echoes reports whether a segment echoes a congestion mark. RFC 3168 §6.1.1: on a SYN-ACK, ECE
+// only says that its sender is ECN-capable.
+func (e *ecnState) echoes(h *Header) bool { return e.on && h.Flags&(ECE|SYN) == ECE }

@@ -41,7 +41,7 @@ func BenchmarkIdleConnections(b *testing.B) {
 // and an idle connection then more than 1,024.
 func TestSocketSize(t *testing.T) {
 	if n := unsafe.Sizeof(Socket{}); unsafe.Sizeof(n) == 8 && n > 632 {
-		t.Errorf("a Socket takes %d bytes, want at most 632: move what few connections need to rareState", n)
+		t.Errorf("a Socket takes %d bytes, want at most 632: move what few connections need to past or marks", n)
 	}
 }
 
@@ -96,7 +96,7 @@ func idleConnection(b *testing.B, e *Engine, l *Listener, i uint32) {
 func engineRound(from, to *Engine, a, b *Socket, n uint32) {
 	now := max(from.now, to.now)
 	from.Wrote(now, a, n, 0)
-	for a.conn.sndUna != a.conn.sndEnd || len(from.Packets()) > 0 {
+	for a.conn.snd.una != a.conn.snd.end || len(from.Packets()) > 0 {
 		if len(from.Packets())+len(to.Packets()) == 0 {
 			if at, ok := to.NextTimeout(); ok { // for a delayed ACK
 				now = max(now, at)

@@ -76,7 +76,7 @@ func (e *Engine) checkListeners() error {
 // returns their number.
 func (e *Engine) checkTimers(s *Socket) (n int, err error) {
 	want := map[Slot]bool{}
-	s.conn.timers.each(&s.conn.fl.sent, func(slot Slot) { want[slot] = true })
+	s.conn.life.all(&s.conn).each(&s.conn.snd.fl.sent, func(slot Slot) { want[slot] = true })
 	records, runs := 0, 0 // records in socketTimers
 	s.eachTimer(func(slot Slot, ref timerRef) {
 		_, running := e.wheel.Deadline(ref.timer())

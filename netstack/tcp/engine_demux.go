@@ -96,7 +96,7 @@ func (e *Engine) enterTimeWait(s *Socket) {
 
 // endTimeWait closes a connection in TIME-WAIT early.
 func (e *Engine) endTimeWait(s *Socket) {
-	s.conn.closed(s.conn.lastRecv, ErrNone, &e.out) // nothing is measured here, so any time will do
+	s.conn.closed(s.conn.rcv.lastRecv, ErrNone, &e.out) // nothing is measured here, so any time will do
 	e.apply(s)
 }
 
@@ -111,7 +111,8 @@ func (e *Engine) replaceTimeWait(s *Socket) {
 func (e *Engine) reopenTimeWait(now wheel.Time, old *Socket, in *Inbound) (s *Socket, ok bool) {
 	local, remote := old.Local(), old.Remote()
 	l := e.listener(local)
-	least, reopens := old.conn.Reopens(in.Header)
+	was := old.conn.TimeWait()
+	least, reopens := was.Reopens(in.Header)
 	if l == nil || l.backlog.Full() || !reopens {
 		return nil, false
 	}

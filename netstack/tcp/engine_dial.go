@@ -39,7 +39,8 @@ func (e *Engine) Dial(now wheel.Time, local, remote netip.AddrPort, cfg *Config)
 	}
 	iss := e.secret.ISN(now, local, remote)
 	if old := e.find(local, remote); old != nil {
-		least, ok := old.conn.MayDialAgain(now)
+		was := old.conn.TimeWait()
+		least, ok := was.MayDialAgain(now)
 		if !ok {
 			return nil, fmt.Errorf("tcp: %v to %v has a connection already, in %v", local, remote, old.conn.State())
 		}

@@ -13,12 +13,12 @@ func TestICMPFindsItsConnection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.ICMP(0, engineServer, engineClient, ICMPError{Kind: ICMPPortUnreachable, Seq: s.conn.iss})
+	e.ICMP(0, engineServer, engineClient, ICMPError{Kind: ICMPPortUnreachable, Seq: s.conn.snd.iss})
 	if s.Conn().State() != StateSynSent {
 		t.Fatalf("in %v after an error about other ends, want SYN-SENT", s.Conn().State())
 	}
 	e.Reset()
-	e.ICMP(0, engineClient, engineServer, ICMPError{Kind: ICMPPortUnreachable, Seq: s.conn.iss})
+	e.ICMP(0, engineClient, engineServer, ICMPError{Kind: ICMPPortUnreachable, Seq: s.conn.snd.iss})
 	if s.Conn().State() != StateClosed || s.Conn().Err() == nil {
 		t.Errorf("in %v with %v, want CLOSED with an error", s.Conn().State(), s.Conn().Err())
 	}

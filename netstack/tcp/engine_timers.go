@@ -28,7 +28,7 @@ const sparePool = 1024
 // timerRef returns the record of a slot.
 func (e *Engine) timerRef(s *Socket, slot Slot) *timerRef {
 	if id := slot.segment(); id != 0 {
-		f := s.conn.fl
+		f := s.conn.snd.fl
 		if f == &atRest { // this call returned the flight
 			f = e.out.returnedFlights[len(e.out.returnedFlights)-1]
 		}
@@ -67,7 +67,7 @@ func (s *Socket) eachTimer(f func(Slot, timerRef)) {
 			}
 		}
 	}
-	q := &s.conn.fl.sent
+	q := &s.conn.snd.fl.sent
 	for i := range q.arena[:q.used] {
 		if r := q.arena[i].ref; r != 0 {
 			f(segmentSlot(segmentID(i+1)), r)
@@ -96,8 +96,8 @@ func (e *Engine) applyTimers(s *Socket) {
 	for i := range e.out.Timers {
 		op := &e.out.Timers[i]
 		var ref *timerRef
-		if id := op.Slot.segment(); id != 0 && s.conn.fl != &atRest {
-			ref = &s.conn.fl.sent.arena[id-1].ref // the usual case
+		if id := op.Slot.segment(); id != 0 && s.conn.snd.fl != &atRest {
+			ref = &s.conn.snd.fl.sent.arena[id-1].ref // the usual case
 		} else {
 			ref = e.timerRef(s, op.Slot)
 		}

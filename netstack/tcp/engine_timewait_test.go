@@ -70,7 +70,7 @@ func TestTimeWaitSYN(t *testing.T) {
 			if got := w.s.Conn().State(); got != StateTimeWait {
 				t.Fatalf("in %v, want TIME-WAIT", got)
 			}
-			oldNxt := w.s.conn.sndNxt
+			oldNxt := w.s.conn.snd.nxt
 			w.e.Reset()
 			syn := engineSYN(40000, w.clientNxt+Seq(test.seq))
 			syn.Header.Options.HasTimestamps, syn.Header.Options.TSVal = test.tsVal != 0, test.tsVal
@@ -140,7 +140,7 @@ func TestTimeWaitDial(t *testing.T) {
 		if got := client.Conn().State(); got != StateTimeWait {
 			t.Fatalf("in %v, want TIME-WAIT", got)
 		}
-		old := client.conn.sndNxt
+		old := client.conn.snd.nxt
 		dial := func() (*Socket, error) { return p.client().Dial(p.now, client.Local(), engineServer, nil) }
 		if _, err := dial(); err == nil {
 			t.Error("dialled within the second")
@@ -156,8 +156,8 @@ func TestTimeWaitDial(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if client.Conn().State() != StateClosed || !again.conn.iss.After(old) || p.client().Counters().TWRecycled != 1 {
-			t.Errorf("the old one is in %v, ISN %d, want CLOSED and one after %d", client.Conn().State(), again.conn.iss, old)
+		if client.Conn().State() != StateClosed || !again.conn.snd.iss.After(old) || p.client().Counters().TWRecycled != 1 {
+			t.Errorf("the old one is in %v, ISN %d, want CLOSED and one after %d", client.Conn().State(), again.conn.snd.iss, old)
 		}
 		p.run(p.now.Add(time.Second))
 		if got := again.Conn().State(); got != StateEstablished {

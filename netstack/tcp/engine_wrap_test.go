@@ -53,7 +53,7 @@ func TestTransferAcrossSequenceWrap(t *testing.T) {
 				}
 				if got, want := server.Conn().Received(), sent+part; got != want || client.Conn().Acked() != want {
 					t.Fatalf("%s, SACK %v: %d bytes received, %d acknowledged, want %d; %v, SND.UNA %d after ISS", profile, sack,
-						got, client.Conn().Acked(), want, client.Conn().State(), client.conn.sndUna-client.conn.iss)
+						got, client.Conn().Acked(), want, client.Conn().State(), client.conn.snd.una-client.conn.snd.iss)
 				}
 			}
 			c := p.client().Counters()

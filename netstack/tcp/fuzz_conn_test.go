@@ -91,7 +91,7 @@ func fuzzConn(t *testing.T, data []byte) {
 			t.Fatalf("step %d: %d segments sent in one call, want %d at most", step, len(h.sent), most)
 		}
 		h.e.Sockets(func(s *Socket) {
-			if n := s.conn.fl.sent.Len(); n > 2*h.cfg.MaxSegments+64 { // a smaller path MTU splits some
+			if n := s.conn.snd.fl.sent.Len(); n > 2*h.cfg.MaxSegments+64 { // a smaller path MTU splits some
 				t.Fatalf("step %d: %d segments are kept, want %d at most", step, n, 2*h.cfg.MaxSegments+64)
 			}
 		})
@@ -157,7 +157,7 @@ func (h *hostile) fuzzStep(t *testing.T, x *hostileEnd, in *fuzzInput) *hostileE
 		h.fuzzCall(x, in)
 	case x != nil:
 		h.e.ICMP(h.now, hostileLocal, hostileRemote, ICMPError{
-			Kind: ICMPKind(in.u8()) % (ICMPSourceQuench + 1), Seq: x.s.conn.sndUna.Add(in.offset()), MTU: uint32(in.u16()),
+			Kind: ICMPKind(in.u8()) % (ICMPSourceQuench + 1), Seq: x.s.conn.snd.una.Add(in.offset()), MTU: uint32(in.u16()),
 		})
 		h.collect()
 	}
@@ -171,7 +171,7 @@ func (h *hostile) fuzzSegment(x *hostileEnd, op byte, in *fuzzInput) {
 	seq[0], seq[1] = hostileISS, hostileISS.Add(1)
 	if x != nil {
 		seq = [4]Seq{x.ack, x.edge, hostileISS, x.ack}
-		ack = [4]Seq{x.nxt, x.s.conn.sndUna, x.iss, x.nxt}
+		ack = [4]Seq{x.nxt, x.s.conn.snd.una, x.iss, x.nxt}
 	}
 	hd.Seq = seq[op&3].Add(in.offset())
 	hd.Ack = ack[op>>2&3].Add(in.offset())
@@ -217,7 +217,7 @@ func (h *hostile) fuzzSegment(x *hostileEnd, op byte, in *fuzzInput) {
 func (h *hostile) fuzzCall(x *hostileEnd, in *fuzzInput) {
 	switch what := in.u8(); what % 8 {
 	case 0, 1, 2:
-		if x.s.conn.CanWrite() && x.s.conn.queued() < 1<<20 {
+		if x.s.conn.CanWrite() && x.s.conn.snd.queued() < 1<<20 {
 			h.e.Wrote(h.now, x.s, uint32(in.u16()), WriteFlags(what>>4&3))
 		}
 	case 3, 4:

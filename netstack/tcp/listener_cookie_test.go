@@ -47,9 +47,9 @@ func TestSYNCookies(t *testing.T) {
 		if s == nil || s.Conn().State() != StateEstablished || v.InOrder != 5 {
 			t.Fatalf("%s: the ACK gives %v and %+v, want a connection with 5 bytes", test.name, s, v)
 		}
-		if c := &s.conn; c.mss != test.wantMSS || c.rcv.sackOn != test.wantSACK || c.wsOn != test.wantWScale {
+		if c := &s.conn; c.snd.mss != test.wantMSS || c.rcv.sackOn != test.wantSACK || c.rcv.win.scaled != test.wantWScale {
 			t.Errorf("%s: MSS %d, SACK %v, window scale %v, want %d, %v, %v",
-				test.name, c.mss, c.rcv.sackOn, c.wsOn, test.wantMSS, test.wantSACK, test.wantWScale)
+				test.name, c.snd.mss, c.rcv.sackOn, c.rcv.win.scaled, test.wantMSS, test.wantSACK, test.wantWScale)
 		}
 		if got, ok := l.Accept(); !ok || got != s {
 			t.Errorf("%s: not accepted", test.name)

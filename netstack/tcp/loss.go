@@ -14,45 +14,52 @@ import "tcpwheel/wheel"
 // it draws an ACK for one.
 type lossDetector interface {
 	// onAck follows the segments of an ACK. leaving says that the ACK ended an episode.
-	onAck(c *Conn, now wheel.Time, leaving bool, a *ackFacts, o *Output)
+	onAck(snd *sender, now wheel.Time, leaving bool, a *ackFacts, o *Output)
 	// onTimer follows the expiry of the timer that the detector has started.
-	onTimer(c *Conn, now wheel.Time, o *Output)
+	onTimer(snd *sender, now wheel.Time, o *Output)
 	// onTimeout marks what a timeout of the only retransmission timer shows. The first segment,
 	// id, is lost in any case.
-	onTimeout(c *Conn, now wheel.Time, id segmentID)
+	onTimeout(snd *sender, now wheel.Time, id segmentID)
 	// entered and failed follow the begin of fast recovery, and its end by a timeout.
-	entered(c *Conn, o *Output)
+	entered(snd *sender, o *Output)
 	failed(o *Output)
+	// partialEnds reports whether any ACK of new data ends fast recovery, as in 4.3BSD Reno.
+	partialEnds() bool
 	// sendLost retransmits as far as congestion control allows.
-	sendLost(c *Conn, now wheel.Time, o *Output)
+	sendLost(snd *sender, now wheel.Time, o *Output)
 }
 
 // lossDetectors are those of Conn.detector.
-var lossDetectors = [...]lossDetector{&dupAckDetector{}, &sackDetector{}, &rackDetector{}}
+var lossDetectors = [...]lossDetector{&dupAckDetector{}, &sackDetector{}, &rackDetector{}, &renoDetector{}}
 
-// setDetector chooses the loss detector once the peer's SYN has arrived, or for a copy's policy.
-func (c *Conn) setDetector() {
-	switch c.detector = 0; {
-	case c.rcv.sackOn && c.cfg.Policy.RACK:
-		c.detector = 2
-	case c.rcv.sackOn:
-		c.detector = 1
+// lossDetectorOf returns which of lossDetectors serves a connection.
+func lossDetectorOf(cfg *Config, sackOn bool) uint8 {
+	switch {
+	case sackOn && cfg.Policy.RACK:
+		return 2
+	case sackOn:
+		return 1
+	case cfg.Reno:
+		return 3
 	}
+	return 0
 }
 
-func (c *Conn) losses() lossDetector { return lossDetectors[c.detector] }
+func (snd *sender) losses() lossDetector { return lossDetectors[snd.detector] }
 
 // bySequence is what the detectors without time have in common.
 type bySequence struct{}
 
-func (*bySequence) onTimer(*Conn, wheel.Time, *Output) {}
+func (*bySequence) partialEnds() bool { return false }
+
+func (*bySequence) onTimer(*sender, wheel.Time, *Output) {}
 
 // onTimeout marks all that is not SACKed.
-func (*bySequence) onTimeout(c *Conn, _ wheel.Time, _ segmentID) {
-	q := &c.fl.sent
+func (*bySequence) onTimeout(snd *sender, _ wheel.Time, _ segmentID) {
+	q := &snd.fl.sent
 	for id := q.nextUnsacked(q.Front()); id != 0; id = q.nextUnsacked(q.seg(id).next) {
 		if !q.seg(id).state.needsRexmit() {
-			c.markLost(id)
+			snd.fl.markLost(id)
 		}
 	}
 }

@@ -48,7 +48,7 @@ func TestTransferEnds(t *testing.T) {
 		p.run(time.Duration(r.Intn(300)) * time.Millisecond)
 		if shrink {
 			p.do(0, func(c *Conn, o *Output) {
-				c.ICMP(p.now, ICMPError{Kind: ICMPTooBig, Seq: c.sndUna, MTU: 1200}, o)
+				c.ICMP(p.now, ICMPError{Kind: ICMPTooBig, Seq: c.snd.una, MTU: 1200}, o)
 			})
 		}
 		p.write(0, n/2)
@@ -57,7 +57,7 @@ func TestTransferEnds(t *testing.T) {
 		}
 		if c.Acked() < n && c.State() != StateClosed {
 			t.Fatalf("seed %d, %s, SACK %v, RACK %v: %d of %d bytes are acknowledged after %v, in %v",
-				seed, cfg.Policy.Name, cfg.SACK, cfg.Policy.RACK, c.Acked(), n, p.now, c.caState)
+				seed, cfg.Policy.Name, cfg.SACK, cfg.Policy.RACK, c.Acked(), n, p.now, c.snd.ep.kind)
 		}
 	}
 }

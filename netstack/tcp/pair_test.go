@@ -86,8 +86,8 @@ func (p *pair) do(i int, f func(c *Conn, o *Output)) {
 		pkt := pairPacket{from: i, n: p.n, at: p.now.Add(p.delay), out: s}
 		dropped := p.drop != nil && p.drop(&pkt)
 		if p.log {
-			p.t.Logf("%v %d> %s seq %d len %d ack %d win %d %s%s", p.now, i, s.Header.Flags, s.Header.Seq-e.conn.iss, s.Len,
-				s.Header.Ack-p.ends[1-i].conn.iss, s.Header.Window, pairSACK(s.Header.Options, p.ends[1-i].conn.iss), map[bool]string{true: " dropped"}[dropped])
+			p.t.Logf("%v %d> %s seq %d len %d ack %d win %d %s%s", p.now, i, s.Header.Flags, s.Header.Seq-e.conn.snd.iss, s.Len,
+				s.Header.Ack-p.ends[1-i].conn.snd.iss, s.Header.Window, pairSACK(s.Header.Options, p.ends[1-i].conn.snd.iss), map[bool]string{true: " dropped"}[dropped])
 		}
 		if !dropped {
 			p.wire = append(p.wire, pkt)
@@ -100,7 +100,7 @@ func (p *pair) do(i int, f func(c *Conn, o *Output)) {
 		p.t.Fatalf("at %v, side %d: %v", p.now, i, err)
 	}
 	armed := map[Slot]bool{}
-	e.conn.timers.each(&e.conn.fl.sent, func(s Slot) { armed[s] = true })
+	e.conn.life.all(&e.conn).each(&e.conn.snd.fl.sent, func(s Slot) { armed[s] = true })
 	if fmt.Sprint(len(armed)) != fmt.Sprint(len(e.timers)) {
 		p.t.Fatalf("at %v, side %d: timers %v run, the connection has started %v", p.now, i, e.timers, armed)
 	}

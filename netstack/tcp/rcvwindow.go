@@ -20,6 +20,10 @@ type recvWindow struct {
 	buff  uint32 // RCV.BUFF, bytes
 	clamp uint32 // upper bound on the window, bytes; 0 is none
 	scale uint8  // Rcv.Wind.Shift
+
+	scaled bool // both ends scale windows
+	shut   bool // the last advertised window was 0
+	fixed  bool // SetRecvBuffer disabled automatic growth
 }
 
 // Init starts with a buffer of buff bytes, 1..2^30-2^14, a window scale of 0..14, and wnd bytes

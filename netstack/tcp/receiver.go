@@ -25,15 +25,16 @@ type receiver struct {
 	delack      DelAck
 	rtt         recvRTT
 	tune        recvBufferTuner
-	received    uint64 // bytes that became readable
-	user        uint32 // RCV.USER: readable bytes not yet read
-	segments    uint32 // with data
+	lastRecv    wheel.Time // when the last acceptable segment arrived
+	received    uint64     // bytes that became readable
+	user        uint32     // RCV.USER: readable bytes not yet read
+	segments    uint32     // with data
 	irs         Seq
 	lastAckSent Seq  // Last.ACK.sent
 	urgent      bool // queue.up is valid
 	lastCE      bool // the last data segment had a CE mark
-	shut        bool // the last advertised window was 0
-	fixed       bool // SetRecvBuffer disabled automatic growth
+	opened      bool // the peer's SYN has arrived
+	closed      bool // the application is done reading
 	tsOn        bool // timestamps
 	sackOn      bool
 	ackDue      bool // send an ACK at the end of this call
@@ -42,14 +43,17 @@ type receiver struct {
 // open takes the peer's SYN. Our SYN offers window, and a full segment of mss bytes.
 func (r *receiver) open(now wheel.Time, syn *Header, cfg *Config, opts *SocketOptions, window, mss uint16) {
 	opt := &syn.Options
-	*r = receiver{irs: syn.Seq, tsOn: cfg.Timestamps && opt.HasTimestamps, sackOn: cfg.SACK && opt.SACKPermitted}
+	*r = receiver{
+		irs: syn.Seq, opened: true, lastRecv: now,
+		tsOn: cfg.Timestamps && opt.HasTimestamps, sackOn: cfg.SACK && opt.SACKPermitted,
+	}
 	if r.tsOn {
 		r.paws.Start(now, opt.TSVal)
 	}
 	// RFC 7323 §2.2: "This option is an offer, not a promise; both sides MUST send Window Scale
 	// options in their <SYN> segments to enable window scaling in either direction."
-	scale := uint8(0)
-	if cfg.WScale && opt.HasWScale {
+	scaled, scale := cfg.WScale && opt.HasWScale, uint8(0)
+	if scaled {
 		scale = cfg.recvScale()
 	}
 	nxt := syn.Seq.Add(1)
@@ -59,6 +63,7 @@ func (r *receiver) open(now wheel.Time, syn *Header, cfg *Config, opts *SocketOp
 	if err := r.win.Init(nxt, window, cfg.RecvBuffer, scale); err != nil {
 		panic("BUG: " + err.Error())
 	}
+	r.win.scaled = scaled
 	r.win.Clamp(opts.WindowClamp)
 	r.lastAckSent = nxt
 	if opts.NoQuickAck {
@@ -198,15 +203,16 @@ func (r *receiver) repeated(a Arrival, o *Output) {
 	}
 }
 
-// urgentTo takes an urgent pointer, and reports whether it announces more. RFC 9293 §3.8.5
-// (MUST-32): the application learns when urgent data becomes pending and when the pointer advances.
-// A pointer to data received before is ignored.
-func (r *receiver) urgentTo(up Seq) bool {
-	if !up.After(r.nxt()) || r.urgent && !up.After(r.queue.up) {
-		return false
+// takeUrgent processes the urgent pointer of a segment at seq. RFC 9293 §3.8.5 (MUST-32): the
+// application learns when urgent data becomes pending and when the pointer advances. A pointer to
+// data received before is ignored.
+func (r *receiver) takeUrgent(h *Header, seq Seq, state State, o *Output) {
+	up := seq.Add(uint32(h.Urgent))
+	if !h.Flags.Has(URG) || !state.canReceive() || !up.After(r.nxt()) || r.urgent && !up.After(r.queue.up) {
+		return
 	}
 	r.queue.up, r.urgent = up, true
-	return true
+	o.Events |= EventUrgent
 }
 
 // consumed takes n bytes that the application has read, and returns how many there were to read.
@@ -220,7 +226,7 @@ func (r *receiver) consumed(n uint32) uint32 {
 // resize grows the buffer, if it is not fixed, when n bytes were read of a sender whose segments
 // have mss bytes.
 func (r *receiver) resize(now wheel.Time, n, mss uint32, cfg *Config) {
-	if cfg.RecvBufferMax <= cfg.RecvBuffer || r.fixed {
+	if cfg.RecvBufferMax <= cfg.RecvBuffer || r.win.fixed {
 		return
 	}
 	if rtt, ok := r.rtt.RTT(); ok {
@@ -241,6 +247,14 @@ func (r *receiver) updateDue(n, mss uint32) bool {
 // peer is known to send larger segments, their size counts instead.
 func (r *receiver) windowMSS(mss uint32) uint32 { return max(r.delack.mss, mss) }
 
+// fullSize returns the size of the peer's full segments, as far as known, else mss.
+func (r *receiver) fullSize(mss uint32) uint32 {
+	if r.delack.mss > 0 {
+		return r.delack.mss
+	}
+	return mss
+}
+
 // reports says whether the next segment carries SACK blocks.
 func (r *receiver) reports() bool { return r.sack != nil && (r.queue.Beyond() || r.sack.hasDup) }
 
@@ -258,8 +272,8 @@ func (r *receiver) stamp(h *Header, mss uint32, o *Output) {
 		r.stampSACK(h, o)
 	}
 	h.Window = r.win.Advertise(h.Ack, r.user, r.windowMSS(mss))
-	if shut := h.Window == 0; shut != r.shut {
-		r.shut = shut
+	if shut := h.Window == 0; shut != r.win.shut {
+		r.win.shut = shut
 		if shut {
 			o.Counters.TCPToZeroWindowAdv++
 		} else {

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"tcpwheel/netstack/tcp/congestion"
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
 )
@@ -81,92 +80,82 @@ func (r *ReplayConfig) limit(delivered uint64) *SendLimit {
 	return &r.Limits[i]
 }
 
-// replayLimits reports whether limits of a replay, in the place of congestion control, say when new
+// limits reports whether limits of a replay, in the place of congestion control, say when new
 // data leaves.
-func (c *Conn) replayLimits() bool { return c.cfg.Replay != nil && len(c.cfg.Replay.Limits) > 0 }
+func (r *ReplayConfig) limits() bool { return r != nil && len(r.Limits) > 0 }
 
-// allowsNew reports whether n bytes of new data may leave.
-func (c *Conn) allowsNew(n uint32) bool {
-	// Duplicate ACKs without SACK do not say how much has arrived.
-	if !c.replayLimits() || !c.rcv.sackOn && (c.caState >= CARecovery || c.rec.dup.N() > 0) {
-		return c.cwndAllows(n)
-	}
-	delivered := c.acked + uint64(c.fl.sent.Sacked().Bytes)
-	l := c.cfg.Replay.limit(delivered)
-	if l == nil {
-		return c.cwndAllows(n)
-	}
-	sent := c.acked + uint64(c.sndNxt.Sub(c.dataUna())) + uint64(n)
-	if sent > delivered+uint64(l.Bytes) {
-		return l.AtLeast && c.cwndAllows(n)
-	}
-	if c.caState < CACWR {
-		c.cc.Raise(c.pipe() + n)
-	}
-	return true
-}
-
-// timingSlack returns how far the times of arrivals may be off.
-func (c *Conn) timingSlack() time.Duration {
-	if c.cfg.Replay == nil {
+// slack returns how far the times of arrivals may be off.
+func (r *ReplayConfig) slack() time.Duration {
+	if r == nil {
 		return 0
 	}
-	return c.cfg.Replay.Slack
+	return r.Slack
 }
 
 // resendOnly reports whether retransmissions are left to Resend.
-func (c *Conn) resendOnly() bool { return c.cfg.Replay != nil && c.cfg.Replay.ResendOnly }
+func (r *ReplayConfig) resendOnly() bool { return r != nil && r.ResendOnly }
 
 // observeResent takes in what an ACK says of reordering, and of an episode that Resend began,
 // without detecting a loss.
-func (c *Conn) observeResent(a *ackFacts) {
-	r := &c.rec
-	leaving := r.resent && c.sndUna.AtOrAfter(r.recover)
-	r.resent = r.resent && !leaving
-	if c.rcv.sackOn && (a.dsack || leaving) {
-		r.rack.updateReoWnd(&c.fl.sent, rackInput{
-			SndUna: c.sndUna, SndNxt: c.sndNxt, SRTT: c.est.SRTT(), LeavingRecovery: leaving, DSACK: c.dsackWidens(a),
+func (e *episode) observeResent(snd *sender, a *ackFacts) {
+	leaving := e.resent && snd.una.AtOrAfter(e.recover)
+	e.resent = e.resent && !leaving
+	if snd.rcv.sackOn && (a.dsack || leaving) {
+		snd.rack.updateReoWnd(&snd.fl.sent, rackInput{
+			SndUna: snd.una, SndNxt: snd.nxt, SRTT: snd.rtt.est.SRTT(), LeavingRecovery: leaving, DSACK: a.dsackWidens(snd),
 		})
 	}
 }
 
-// SendNew sends what was written and not sent yet, up to end, whatever windows say. The congestion
-// window is then at least what is in flight.
-func (c *Conn) SendNew(now wheel.Time, end Seq, o *Output) {
-	if c.state < StateEstablished {
+// Follower is what replays need of a sender besides ReplayConfig.
+type Follower interface {
+	// SendNew sends what was written and not sent yet, up to end, whatever windows say. The
+	// congestion window is then at least what is in flight. It is a no-op before ESTABLISHED.
+	SendNew(now wheel.Time, end Seq, o *Output)
+
+	// Resend retransmits the segments of a range that were sent fewer than n times and are not
+	// SACKed. They count as retransmitted, also for Karn's algorithm, and their timers start again.
+	// They do not count as lost, and congestion control does not hear of them. Resend ignores what
+	// is not in flight. It costs O(log n) for each segment of the range.
+	Resend(now wheel.Time, r SeqRange, n uint8, o *Output)
+}
+
+// Follower returns what replays need of c.
+func (c *Conn) Follower() Follower { return &c.snd }
+
+// SendNew is Follower's.
+func (snd *sender) SendNew(now wheel.Time, end Seq, o *Output) {
+	if !snd.established() {
 		return
 	}
-	for c.sndNxt.Before(end) {
-		n := min(c.queued(), c.segmentMSS(), end.Sub(c.sndNxt))
-		fin := c.finQueued && !c.finSent && n == c.queued() && c.sndNxt.Add(n).Before(end)
-		if n == 0 && !fin || !c.sendData(now, n, fin, o) {
+	for snd.nxt.Before(end) {
+		n := min(snd.queued(), snd.segmentMSS(), end.Sub(snd.nxt))
+		fin := snd.writes.fin && !snd.writes.finSent && n == snd.queued() && snd.nxt.Add(n).Before(end)
+		if n == 0 && !fin || !snd.sendData(now, n, fin, o) {
 			break
 		}
 	}
-	c.cc.Raise(c.pipe())
+	snd.cc.Raise(snd.pipe())
 }
 
-// Resend retransmits the segments of a range that were sent fewer than n times and are not SACKed.
-// They count as retransmitted, also for Karn's algorithm, and their timers start again. They do not
-// count as lost, and congestion control does not hear of them. Resend ignores what is not in
-// flight. It costs O(log n) for each segment of the range.
-func (c *Conn) Resend(now wheel.Time, r SeqRange, n uint8, o *Output) {
+// Resend is Follower's.
+func (snd *sender) Resend(now wheel.Time, r SeqRange, n uint8, o *Output) {
 	for at := r.Start; at.Before(r.End); {
-		id := c.fl.sent.Find(at)
+		id := snd.fl.sent.Find(at)
 		if id == 0 {
-			if at.Before(c.sndUna) {
-				at = c.sndUna
+			if at.Before(snd.una) {
+				at = snd.una
 				continue
 			}
 			return
 		}
-		s := c.fl.sent.Get(id)
+		s := snd.fl.sent.Get(id)
 		at = s.Seq.Add(s.Len)
 		if !s.Sacked() && s.Transmissions < n {
-			if !c.rec.resent && c.state >= StateEstablished {
-				c.rec.resent, c.rec.recover = true, c.sndNxt
+			if !snd.ep.resent && snd.established() {
+				snd.ep.resent, snd.ep.recover = true, snd.nxt
 			}
-			c.retransmit(now, id, o)
+			snd.retransmit(now, id, o)
 		}
 	}
 }
@@ -183,67 +172,50 @@ func (c *Conn) Resend(now wheel.Time, r SeqRange, n uint8, o *Output) {
 func (c *Conn) Fork(now wheel.Time, cfg *Config, est tcptimers.Estimator, acked wheel.Time, o *Output) *Conn {
 	f := new(Conn)
 	*f = *c
-	f.cfg, f.opts, f.est, f.timers = cfg, &cfg.Socket, est, timers{}
-	f.rexmit = rexmitTimerOf(&cfg.Policy)
-	f.setDetector()
+	f.snd.cfg, f.snd.opts, f.snd.rcv, f.snd.rtt.est = cfg, &cfg.Socket, &f.rcv, est
+	f.life, f.snd.timers = life{}, timers{}
+	if c.snd.past != nil {
+		past := *c.snd.past
+		f.snd.past = &past
+	}
+	if c.snd.marks != nil {
+		marks := *c.snd.marks
+		f.snd.marks = &marks
+	}
+	f.snd.rexmit = rexmitTimerOf(&cfg.Policy)
+	f.snd.detector = lossDetectorOf(f.snd.cfg, f.rcv.sackOn)
 	f.rcv.queue.held = slices.Clone(c.rcv.queue.held)
 	if c.rcv.sack != nil {
 		gen := *c.rcv.sack
 		f.rcv.sack = &gen
 	}
-	if c.rare != nil {
-		rare := *c.rare
-		f.rare = &rare
-	}
-	if c.fl != &atRest {
-		fl := *c.fl
-		fl.sent.arena = slices.Clone(c.fl.sent.arena)
-		fl.sent.order = slices.Clone(c.fl.sent.order)
+	if c.snd.fl != &atRest {
+		fl := *c.snd.fl
+		fl.sent.arena = slices.Clone(c.snd.fl.sent.arena)
+		fl.sent.order = slices.Clone(c.snd.fl.sent.order)
 		for i := range fl.sent.arena {
 			fl.sent.arena[i].Armed, fl.sent.arena[i].ref = false, 0
 		}
-		f.fl = &fl
+		f.snd.fl = &fl
 	}
-	if f.caState > CADisorder {
-		f.caState = CAOpen
+	f.snd.ep.end()
+	f.snd.cc.fork(&f.snd)
+	if recover := c.snd.ep.recover; c.snd.ep.resent && !f.snd.cfg.Replay.resendOnly() {
+		f.snd.ep.enterRecovery(&f.snd, now, o.newAck(), o)
+		f.snd.ep.recover, f.snd.ep.forceFirst = recover, false
+		f.snd.dup.Recover(recover)
 	}
-	f.forkControl()
-	if recover := c.rec.recover; c.rec.resent && !f.resendOnly() {
-		f.enterRecovery(now, o.newAck(), o)
-		f.rec.recover, f.rec.forceFirst = recover, false
-		f.rec.dup.Recover(recover)
-	}
-	f.forkTimers(now, acked, o)
+	f.snd.forkTimers(now, acked, o)
 	return f
 }
 
-// forkControl gives a copy a congestion control of its own, with the window that the replay knows.
-func (c *Conn) forkControl() {
-	if c.cc == nil {
-		return // it is made when the handshake is over
-	}
-	window := c.cc.Cwnd()
-	if c.replayLimits() {
-		if l := c.cfg.Replay.limit(c.acked + uint64(c.fl.sent.Sacked().Bytes)); l != nil && !l.AtLeast {
-			window = l.Bytes
-		}
-	}
-	cfg := c.cfg.Congestion
-	cfg.MSS, cfg.Paced, cfg.InitialWindow = c.mss, c.cfg.Pacing, max(window, c.pipe(), c.mss)
-	cc, err := congestion.New(c.cfg.Control, cfg)
-	if err != nil {
-		panic("BUG: " + err.Error()) // the configuration was checked
-	}
-	c.cc = cc
-}
-
 // forkTimers starts the timers of a copy.
-func (c *Conn) forkTimers(now, acked wheel.Time, o *Output) {
-	if c.fl.sent.Len() == 0 || c.resendOnly() {
+func (snd *sender) forkTimers(now, acked wheel.Time, o *Output) {
+	if snd.fl.sent.Len() == 0 || snd.cfg.Replay.resendOnly() {
 		return
 	}
-	c.timer().rebase(c, now, acked, o)
-	if c.state >= StateEstablished {
-		c.timer().scheduleProbe(c, max(acked, c.lastSent), o)
+	snd.timer().rebase(snd, now, acked, o)
+	if snd.established() {
+		snd.timer().scheduleProbe(snd, max(acked, snd.stats.lastSent), o)
 	}
 }

@@ -77,7 +77,7 @@ func TestResend(t *testing.T) {
 	cwnd := x.s.Conn().Info(h.now).Cwnd
 	una := x.iss.Add(1)
 	resend := func(n uint32, times uint8) {
-		x.s.conn.Resend(h.e.setNow(h.now), SeqRange{Start: una, End: una.Add(n)}, times, &h.e.out)
+		x.s.conn.snd.Resend(h.e.setNow(h.now), SeqRange{Start: una, End: una.Add(n)}, times, &h.e.out)
 		h.e.apply(x.s)
 		h.collect()
 	}
@@ -116,7 +116,7 @@ func scripted(t *testing.T, cfg *Config) (*Conn, *Output) {
 	for i := range 4 {
 		now := wheel.Time(100+10*i) * wheel.Time(time.Millisecond)
 		c.Wrote(now, 1000, 0, o)
-		c.SendNew(now, Seq(1001+1000*i), o)
+		c.snd.SendNew(now, Seq(1001+1000*i), o)
 	}
 	o.Reset()
 	return c, o

@@ -19,27 +19,28 @@ import (
 // A rexmitTimer has no state: what runs is in timers, and the rest in the flight.
 type rexmitTimer interface {
 	// sent starts the timer after segment id was sent or retransmitted.
-	sent(c *Conn, now wheel.Time, id segmentID, o *Output)
+	sent(snd *sender, now wheel.Time, id segmentID, o *Output)
 	// arm moves the timer of segment id alone.
-	arm(c *Conn, id segmentID, at wheel.Time, o *Output)
+	arm(snd *sender, id segmentID, at wheel.Time, o *Output)
 	// advanced follows an advance of SND.UNA where the first segment may be a SACKed one.
-	advanced(c *Conn, now wheel.Time, o *Output)
+	advanced(snd *sender, now wheel.Time, o *Output)
 	// acked follows it when the ACK is processed.
-	acked(c *Conn, now wheel.Time, o *Output)
+	acked(snd *sender, now wheel.Time, o *Output)
 	// restart starts the timer after a timeout or a loss probe has sent a segment.
-	restart(c *Conn, now wheel.Time, o *Output)
+	restart(snd *sender, now wheel.Time, o *Output)
 	// rebase starts all timers as if the policy had always held. SND.UNA last advanced at acked.
-	rebase(c *Conn, now, acked wheel.Time, o *Output)
+	rebase(snd *sender, now, acked wheel.Time, o *Output)
 	// postpone moves the timer of a SYN-ACK, segment id.
-	postpone(c *Conn, id segmentID, until wheel.Time, o *Output)
-	// expired handles the expiry of the timer of segment id, or of the only one if id is 0.
-	expired(c *Conn, now wheel.Time, id segmentID, o *Output)
+	postpone(snd *sender, id segmentID, until wheel.Time, o *Output)
+	// expired handles the expiry of the timer of segment id, or of the only one if id is 0. It reports
+	// whether the connection must end.
+	expired(snd *sender, now wheel.Time, id segmentID, o *Output) (over bool)
 	// markLost marks what the timeout of segment id, whose RTO was rto, shows to be lost.
-	markLost(c *Conn, now wheel.Time, id segmentID, rto time.Duration)
+	markLost(snd *sender, now wheel.Time, id segmentID, rto time.Duration)
 	// expiry returns when the first segment's RTO expires.
-	expiry(c *Conn, now wheel.Time) wheel.Time
+	expiry(snd *sender, now wheel.Time) wheel.Time
 	// check returns an error unless what is in flight has its timers, and nothing else has.
-	check(c *Conn) error
+	check(snd *sender) error
 
 	lossTimers
 }
@@ -48,17 +49,17 @@ type rexmitTimer interface {
 // timer.
 type lossTimers interface {
 	// startLoss and stopLoss start and stop one of the three.
-	startLoss(c *Conn, k tcptimers.Kind, at wheel.Time, o *Output)
-	stopLoss(c *Conn, k tcptimers.Kind, o *Output)
+	startLoss(snd *sender, k tcptimers.Kind, at wheel.Time, o *Output)
+	stopLoss(snd *sender, k tcptimers.Kind, o *Output)
 	// processed follows each ACK. It says whether the ACK advanced SND.UNA, whether it started
 	// RACK's timer, and the RTT of what it SACKed, 0 for none.
-	processed(c *Conn, now wheel.Time, advanced, reorder bool, sackRTT time.Duration, o *Output)
+	processed(snd *sender, now wheel.Time, advanced, reorder bool, sackRTT time.Duration, o *Output)
 	// expiredAny follows each expiry of a timer that is not a segment's.
-	expiredAny(c *Conn, now wheel.Time, o *Output)
+	expiredAny(snd *sender, now wheel.Time, o *Output)
 	// scheduleProbe starts or stops the timer of the loss probe.
-	scheduleProbe(c *Conn, now wheel.Time, o *Output)
+	scheduleProbe(snd *sender, now wheel.Time, o *Output)
 	// mayProbe reports whether a probe may be sent when that timer expires.
-	mayProbe(c *Conn) bool
+	mayProbe(snd *sender) bool
 	// looksAgain reports whether RACK starts its timer again when it expires.
 	looksAgain() bool
 }
@@ -78,19 +79,16 @@ func rexmitTimerOf(p *tcptimers.Policy) uint8 {
 }
 
 // timer returns the retransmission timer.
-func (c *Conn) timer() rexmitTimer { return rexmitTimers[c.rexmit] }
-
-// rto returns the RTO for a segment sent now, with the policy's jitter.
-func (c *Conn) rto(o *Output) time.Duration { return c.cfg.Policy.Randomize(c.est.RTO(), o.Rand) }
+func (snd *sender) timer() rexmitTimer { return rexmitTimers[snd.rexmit] }
 
 // ownTimers is lossTimers where the probe and RACK have timers of their own.
 type ownTimers struct{}
 
-func (*ownTimers) startLoss(c *Conn, k tcptimers.Kind, at wheel.Time, o *Output) {
-	c.timers.start(o, k, at)
+func (*ownTimers) startLoss(snd *sender, k tcptimers.Kind, at wheel.Time, o *Output) {
+	snd.timers.start(o, k, at)
 }
-func (*ownTimers) stopLoss(c *Conn, k tcptimers.Kind, o *Output)                   { c.timers.stop(o, k) }
-func (*ownTimers) processed(*Conn, wheel.Time, bool, bool, time.Duration, *Output) {}
-func (*ownTimers) expiredAny(*Conn, wheel.Time, *Output)                           {}
-func (*ownTimers) mayProbe(c *Conn) bool                                           { return c.rec.tlp.MayProbe() }
-func (*ownTimers) looksAgain() bool                                                { return true }
+func (*ownTimers) stopLoss(snd *sender, k tcptimers.Kind, o *Output)                 { snd.timers.stop(o, k) }
+func (*ownTimers) processed(*sender, wheel.Time, bool, bool, time.Duration, *Output) {}
+func (*ownTimers) expiredAny(*sender, wheel.Time, *Output)                           {}
+func (*ownTimers) mayProbe(snd *sender) bool                                         { return snd.tlp.MayProbe() }
+func (*ownTimers) looksAgain() bool                                                  { return true }

@@ -14,84 +14,88 @@ import (
 type singleTimer struct{ ownTimers }
 
 // sent starts the timer if it does not run.
-func (t *singleTimer) sent(c *Conn, now wheel.Time, id segmentID, o *Output) {
+func (t *singleTimer) sent(snd *sender, now wheel.Time, id segmentID, o *Output) {
 	// RFC 6298 §5 (5.1): "Every time a packet containing data is sent (including a retransmission),
 	// if the timer is not running, start it running so that it will expire after RTO seconds".
 	// Also: "a segment is never retransmitted too early, i.e., less than one RTO after the previous
 	// transmission of that segment." So a fast retransmission of the first segment moves the timer,
 	// as in 4.4BSD and Linux.
-	s := c.fl.sent.seg(id)
-	if again := s.Retransmitted() && s.Flags&sentSYN == 0; !c.timers.runs(tcptimers.Rexmit) || again && id == c.fl.sent.Front() {
-		t.restart(c, now, o)
+	s := snd.fl.sent.seg(id)
+	if again := s.Retransmitted() && s.Flags&sentSYN == 0; !snd.timers.runs(tcptimers.Rexmit) || again && id == snd.fl.sent.Front() {
+		t.restart(snd, now, o)
 	}
 }
 
-func (*singleTimer) arm(*Conn, segmentID, wheel.Time, *Output) {} // no segment has its own
-func (*singleTimer) advanced(*Conn, wheel.Time, *Output)       {}
+func (*singleTimer) arm(*sender, segmentID, wheel.Time, *Output) {} // no segment has its own
+func (*singleTimer) advanced(*sender, wheel.Time, *Output)       {}
 
-func (t *singleTimer) acked(c *Conn, now wheel.Time, o *Output) {
-	if c.fl.sent.Len() == 0 {
+func (t *singleTimer) acked(snd *sender, now wheel.Time, o *Output) {
+	if snd.fl.sent.Len() == 0 {
 		// RFC 6298 §5 (5.2): "When all outstanding data has been acknowledged, turn off the
 		// retransmission timer."
-		c.timers.stop(o, tcptimers.Rexmit)
+		snd.timers.stop(o, tcptimers.Rexmit)
 		return
 	}
 	// RFC 6298 §5 (5.3): "When an ACK is received that acknowledges new data, restart the
 	// retransmission timer so that it will expire after RTO seconds".
-	t.restart(c, now, o)
+	t.restart(snd, now, o)
 }
 
 // restart restarts the timer. RFC 6298 §5 (5.6): "Start the retransmission timer, such that it
 // expires after RTO seconds". RFC 8985 §7.3: "After attempting to send a loss probe, regardless of
 // whether a loss probe was sent, the sender MUST re-arm the RTO timer".
-func (*singleTimer) restart(c *Conn, now wheel.Time, o *Output) {
-	id := c.fl.sent.Front()
-	f := tcptimers.Flight{Earliest: c.fl.sent.Get(id).Sent, Segments: c.fl.sent.Len() + int((c.queued()+c.mss-1)/max(c.mss, 1))}
-	c.fl.rexmitAt = c.cfg.Policy.RexmitDeadline(now, c.rto(o), f)
-	c.timer().startLoss(c, tcptimers.Rexmit, c.fl.rexmitAt, o)
+func (*singleTimer) restart(snd *sender, now wheel.Time, o *Output) {
+	id := snd.fl.sent.Front()
+	f := tcptimers.Flight{Earliest: snd.fl.sent.Get(id).Sent, Segments: snd.fl.sent.Len() + int((snd.queued()+snd.mss-1)/max(snd.mss, 1))}
+	snd.fl.rexmitAt = snd.cfg.Policy.RexmitDeadline(now, snd.rtt.rto(&snd.cfg.Policy, o), f)
+	snd.timer().startLoss(snd, tcptimers.Rexmit, snd.fl.rexmitAt, o)
 }
 
-func (t *singleTimer) rebase(c *Conn, _, acked wheel.Time, o *Output) {
-	t.restart(c, max(acked, c.fl.sent.seg(c.fl.sent.Front()).Sent), o)
+func (t *singleTimer) rebase(snd *sender, _, acked wheel.Time, o *Output) {
+	t.restart(snd, max(acked, snd.fl.sent.seg(snd.fl.sent.Front()).Sent), o)
 }
 
-func (*singleTimer) postpone(c *Conn, _ segmentID, until wheel.Time, o *Output) {
-	c.fl.rexmitAt = until
-	c.timers.start(o, tcptimers.Rexmit, until)
+func (*singleTimer) postpone(snd *sender, _ segmentID, until wheel.Time, o *Output) {
+	snd.fl.rexmitAt = until
+	snd.timers.start(o, tcptimers.Rexmit, until)
 }
 
 // expired handles the expiry of the timer. RFC 6298 §5 (5.4): "Retransmit the earliest segment that
 // has not been acknowledged by the TCP receiver."
-func (*singleTimer) expired(c *Conn, now wheel.Time, _ segmentID, o *Output) {
-	id := c.fl.sent.Front()
-	if id == 0 || c.probeFirst(now, o) {
-		return
+func (*singleTimer) expired(snd *sender, now wheel.Time, _ segmentID, o *Output) (over bool) {
+	id := snd.fl.sent.Front()
+	if id == 0 || snd.tlp.first(snd, now, o) {
+		return false
 	}
-	if c.fl.sent.seg(id).Sacked() {
-		c.forgetSACKs(now, o)
+	if snd.fl.sent.seg(id).Sacked() {
+		snd.forgetSACKs(now, o)
 	}
-	if !c.givesUp(now, id, o) {
-		c.timeout(now, id, o)
+	if snd.givesUp(now, id, o) {
+		return true
 	}
+	snd.timeout(now, id, o)
+	return false
 }
 
-func (*singleTimer) markLost(c *Conn, now wheel.Time, id segmentID, _ time.Duration) {
-	c.losses().onTimeout(c, now, id)
+func (*singleTimer) markLost(snd *sender, now wheel.Time, id segmentID, _ time.Duration) {
+	snd.losses().onTimeout(snd, now, id)
 }
 
-func (*singleTimer) expiry(c *Conn, _ wheel.Time) wheel.Time { return c.fl.rexmitAt }
+func (*singleTimer) expiry(snd *sender, _ wheel.Time) wheel.Time { return snd.fl.rexmitAt }
 
 // check: the timer runs if anything is in flight, and no segment has one.
-func (*singleTimer) check(c *Conn) error { return c.checkOneTimer(c.timers.runs(tcptimers.Rexmit)) }
+func (*singleTimer) check(snd *sender) error {
+	return checkOneTimer(snd, snd.timers.runs(tcptimers.Rexmit))
+}
 
 // checkOneTimer is check where runs says whether the only timer runs.
-func (c *Conn) checkOneTimer(runs bool) error {
-	if n := c.fl.sent.Len(); n > 0 != runs {
+func checkOneTimer(snd *sender, runs bool) error {
+	if n := snd.fl.sent.Len(); n > 0 != runs {
 		return fmt.Errorf("tcp: %d segments in flight, and the retransmission timer runs: %v", n, runs)
 	}
-	for id := c.fl.sent.Front(); id != 0; id = c.fl.sent.Next(id) {
-		if s := c.fl.sent.seg(id); s.Armed {
-			return fmt.Errorf("tcp: segment at %d has a timer of its own", s.Seq-c.iss)
+	for id := snd.fl.sent.Front(); id != 0; id = snd.fl.sent.Next(id) {
+		if s := snd.fl.sent.seg(id); s.Armed {
+			return fmt.Errorf("tcp: segment at %d has a timer of its own", s.Seq-snd.iss)
 		}
 	}
 	return nil

@@ -235,7 +235,7 @@ func TestDeadPeer(t *testing.T) {
 			p.run(phase * time.Millisecond)
 			p.write(1, 100)
 			p.run(time.Second)
-			last := p.ends[0].conn.lastRecv
+			last := p.ends[0].conn.rcv.lastRecv
 			p.drop = func(*pairPacket) bool { return true }
 			for p.ends[0].conn.State() == StateEstablished && p.step(p.now.Add(3*time.Hour)) {
 			}
@@ -293,7 +293,7 @@ func TestOneFlightOneTimeout(t *testing.T) {
 			p := newPair(t, 50*time.Millisecond, cfg, cfg)
 			p.open()
 			p.steady()
-			rto := p.ends[0].conn.est.RTO()
+			rto := p.ends[0].conn.snd.rtt.est.RTO()
 			last := map[uint64]wheel.Time{}
 			r := result{}
 			outage := true
@@ -323,11 +323,11 @@ func TestOneFlightOneTimeout(t *testing.T) {
 			for p.step(p.now.Add(time.Second)) && event == 0 {
 			}
 			p.run(90 * time.Millisecond)
-			r.backoffs = p.ends[0].conn.est.Backoffs()
-			r.ssthresh = p.ends[0].conn.cc.Ssthresh()
+			r.backoffs = p.ends[0].conn.snd.rtt.est.Backoffs()
+			r.ssthresh = p.ends[0].conn.snd.cc.Ssthresh()
 			p.run(10 * time.Second)
 			r.timeouts = int(p.ends[0].out.Counters.TCPTimeouts - before)
-			if p.ends[1].got != p.ends[0].conn.Acked() || p.ends[0].conn.fl.sent.Len() > 0 {
+			if p.ends[1].got != p.ends[0].conn.Acked() || p.ends[0].conn.snd.fl.sent.Len() > 0 {
 				t.Fatalf("mode %v: not all has arrived", mode)
 			}
 			got[mode] = r
@@ -352,7 +352,7 @@ func TestExpiryIsNeverEarly(t *testing.T) {
 			p.open()
 			p.steady()
 			p.now = p.now.Add(i * tick / 25)
-			rto := p.ends[0].conn.est.RTO()
+			rto := p.ends[0].conn.snd.rtt.est.RTO()
 			first := p.firstResend(func(*Outgoing) bool { return true })
 			p.write(0, 1460)
 			p.run(20 * time.Second)
@@ -414,11 +414,11 @@ func TestDelaySpikeIsUndone(t *testing.T) {
 				p.write(0, 20_000_000)
 				p.run(10 * time.Second)
 				c := &p.ends[0].conn
-				before, ssthresh := c.cc.Cwnd(), c.cc.Ssthresh()
+				before, ssthresh := c.snd.cc.Cwnd(), c.snd.cc.Ssthresh()
 				// A timer per segment sees the RTT grow; one that each ACK restarts sees only the
 				// gap between ACKs.
-				if p.delay = c.est.RTO() * 7 / 10; policy == "linux" {
-					p.delay = c.est.RTO()*5/4 + 50*time.Millisecond
+				if p.delay = c.snd.rtt.est.RTO() * 7 / 10; policy == "linux" {
+					p.delay = c.snd.rtt.est.RTO()*5/4 + 50*time.Millisecond
 				}
 				p.run(2 * time.Second)
 				p.delay = 50 * time.Millisecond
@@ -431,9 +431,9 @@ func TestDelaySpikeIsUndone(t *testing.T) {
 				if test.name == "DSACK" && undone > 0 {
 					all = undone // only a round trip later is the first timeout known to be spurious
 				}
-				if undone < all || undone == counters.TCPTimeouts && (c.cc.Cwnd() < before || c.cc.Ssthresh() < ssthresh/2) {
+				if undone < all || undone == counters.TCPTimeouts && (c.snd.cc.Cwnd() < before || c.snd.cc.Ssthresh() < ssthresh/2) {
 					t.Errorf("%d timeouts, %d undone; cwnd %d before and %d after, ssthresh %d and %d", counters.TCPTimeouts, undone,
-						before, c.cc.Cwnd(), ssthresh, c.cc.Ssthresh())
+						before, c.snd.cc.Cwnd(), ssthresh, c.snd.cc.Ssthresh())
 				}
 				if got := counters.RetransSegs; got > test.retransmissionsMost {
 					t.Errorf("%d retransmissions, want at most %d", got, test.retransmissionsMost)

@@ -71,6 +71,7 @@ type tlpState struct {
 	wantSample       bool // no RTT sample since the last probe
 	early            bool // the probe in flight was early
 	earlyWasSpurious bool // an early probe was spurious
+	due              bool // start or stop the timer again
 }
 
 // MayProbe reports whether a probe may be sent when the timer expires (RFC 8985 §7.3): none is in
@@ -93,7 +94,7 @@ func (p *tlpState) Sampled() { p.wantSample = false }
 // Reset forgets a probe in flight when a recovery starts (RFC 8985 §7.1). The wait for an RTT
 // sample goes on.
 func (p *tlpState) Reset() {
-	*p = tlpState{wantSample: p.wantSample, earlyWasSpurious: p.earlyWasSpurious}
+	*p = tlpState{wantSample: p.wantSample, earlyWasSpurious: p.earlyWasSpurious, due: p.due}
 }
 
 // tlpAck describes an ACK to tlpState.

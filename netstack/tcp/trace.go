@@ -229,20 +229,20 @@ func (e *Engine) traceOutput(s *Socket) {
 // traceVars returns the traced variables of c.
 func traceVars(c *Conn) TraceVars {
 	v := TraceVars{
-		State: c.state, CAState: c.caState,
-		SndWnd: c.snd.Wnd, SndUna: c.sndUna, SndNxt: c.sndNxt, RcvNxt: c.rcv.nxt(),
-		RTO: c.est.RTO(), SRTT: c.est.SRTT(), RTTVar: c.est.RTTVar(),
+		State: c.state, CAState: c.snd.ep.kind,
+		SndWnd: c.snd.wnd.Wnd, SndUna: c.snd.una, SndNxt: c.snd.nxt, RcvNxt: c.rcv.nxt(),
+		RTO: c.snd.rtt.est.RTO(), SRTT: c.snd.rtt.est.SRTT(), RTTVar: c.snd.rtt.est.RTTVar(),
 	}
-	if c.cc != nil {
-		v.Cwnd, v.Ssthresh = c.cc.Cwnd(), c.cc.Ssthresh()
+	if c.snd.established() {
+		v.Cwnd, v.Ssthresh = c.snd.cc.Cwnd(), c.snd.cc.Ssthresh()
 	}
 	return v
 }
 
 // traceSegment returns the start of a segment in flight, 0 if there is none.
 func traceSegment(c *Conn, id segmentID) Seq {
-	if id == 0 || int(id) > len(c.fl.sent.arena) {
+	if id == 0 || int(id) > len(c.snd.fl.sent.arena) {
 		return 0
 	}
-	return c.fl.sent.seg(id).Seq
+	return c.snd.fl.sent.seg(id).Seq
 }

@@ -57,7 +57,7 @@ func (e *end) resendAt(at wheel.Time, r *SentRange, n int) {
 
 // resend retransmits what of [start, stop) has left fewer than n times.
 func (e *end) resend(now wheel.Time, start, stop int64, n int) {
-	e.conn.Resend(now, tcp.SeqRange{Start: tcp.Seq(start), End: tcp.Seq(stop)}, uint8(min(n, 255)), &e.out)
+	e.conn.Follower().Resend(now, tcp.SeqRange{Start: tcp.Seq(start), End: tcp.Seq(stop)}, uint8(min(n, 255)), &e.out)
 	e.flush(now)
 }
 

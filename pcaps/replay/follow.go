@@ -127,7 +127,7 @@ func (f *follower) send(e *end, x sendRef) {
 		e.resend(at, start, end, int(x.try)+1)
 	case end > 1:
 		e.app.copyTo(at, end)
-		e.conn.SendNew(at, tcp.Seq(end), &e.out)
+		e.conn.Follower().SendNew(at, tcp.Seq(end), &e.out)
 		e.flush(at)
 	}
 }

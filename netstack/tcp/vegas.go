@@ -11,37 +11,36 @@ import (
 type vegasCheck struct {
 	check   congestion.VegasCheck
 	rto     tcptimers.Estimator // from exact RTT samples, without a floor
-	rexmits uint32              // rareState.rexmits at the last ACK
+	rexmits uint32              // past.rexmits at the last ACK
 }
 
 // checkVegas marks the first segment lost if it is older than the fine-grained timeout. TCP Vegas
 // checks this on duplicate ACKs and on the first ACKs after a retransmission.
-func (c *Conn) checkVegas(now wheel.Time, a *ackFacts, o *Output) {
-	rare := c.needRare()
-	if rare.vegas == nil {
+func (p *past) checkVegas(snd *sender, now wheel.Time, a *ackFacts, o *Output) {
+	if p.vegas == nil {
 		rto := tcptimers.NewRFC6298(tcptimers.StandardConfig{Bounds: tcptimers.Bounds{Min: 1}})
-		rare.vegas = &vegasCheck{rto: rto, rexmits: rare.rexmits}
+		p.vegas = &vegasCheck{rto: rto, rexmits: p.rexmits}
 	}
-	v := rare.vegas
+	v := p.vegas
 	if a.measured {
 		v.rto.Sample(tcptimers.Sample{RTT: a.measuredRTT})
 	}
-	if c.rare.rexmits != v.rexmits {
+	if p.rexmits != v.rexmits {
 		v.check.OnRetransmit()
-		v.rexmits = c.rare.rexmits
+		v.rexmits = p.rexmits
 	}
-	if c.fl.sent.Len() == 0 || c.caState >= CALoss || !a.duplicate && a.acked == 0 {
+	if snd.fl.sent.Len() == 0 || snd.ep.afterTimeout() || !a.duplicate && a.acked == 0 {
 		return
 	}
-	s := c.fl.sent.seg(c.fl.sent.Front())
+	s := snd.fl.sent.seg(snd.fl.sent.Front())
 	if s.Sacked() || s.RetransOut() || !v.check.OnAck(now, a.duplicate, s.Sent, v.rto.RTO()) {
 		return
 	}
-	c.markLost(c.fl.sent.Front())
-	if c.cfg.Reno && c.caState < CACWR && s.Seq.Before(c.rec.recover) {
-		c.caState = CACWR // the window was already reduced for this flight, as in Brakmo and Peterson
+	snd.fl.markLost(snd.fl.sent.Front())
+	if snd.losses().partialEnds() && s.Seq.Before(snd.ep.recover) {
+		snd.ep.goOn() // the window was already reduced for this flight, as in Brakmo and Peterson
 	}
-	if c.caState != CARecovery {
-		c.enterRecovery(now, a, o)
+	if !snd.ep.fast() {
+		snd.ep.enterRecovery(snd, now, a, o)
 	}
 }

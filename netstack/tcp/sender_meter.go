@@ -47,57 +47,58 @@ type rateSample struct {
 }
 
 // deliveredBytes returns how many bytes of the stream the peer is known to have.
-func (c *Conn) deliveredBytes() uint64 { return c.acked + uint64(c.fl.sent.Sacked().Bytes) }
+func (snd *sender) deliveredBytes() uint64 {
+	return snd.stats.acked + uint64(snd.fl.sent.Sacked().Bytes)
+}
 
-// meterSent begins a delivery rate sample with a segment of new data that ends at end, unless one
+// sent begins a delivery rate sample with a segment of new data that ends at end, unless one
 // is under way. A sample of several segments sent at once is that of the last. A sender with
-// nothing in flight was limited by its application. meterSent must be called before the segment is
+// nothing in flight was limited by its application. sent must be called before the segment is
 // in flight.
-func (c *Conn) meterSent(now wheel.Time, end Seq) {
-	if c.meter == nil {
-		c.meter = &sendMeter{since: now}
+func (r *rateSample) sent(snd *sender, now wheel.Time, end Seq) {
+	if snd.meter == nil {
+		snd.meter = &sendMeter{since: now}
 	}
-	r := &c.fl.rate
 	if r.on {
 		if r.sentAt == now {
 			r.end = end
 		}
 		return
 	}
-	from, total := r.sentAt, c.deliveredBytes()
-	if c.fl.sent.Len() == 0 {
+	from, total := r.sentAt, snd.deliveredBytes()
+	if snd.fl.sent.Len() == 0 {
 		from, r.deliveredAt, r.idleUntil = now, now, total+1
 	}
 	r.on, r.idle, r.end = true, r.idleUntil > 0, end
 	r.sentAt, r.sentFrom, r.ackedFrom, r.delivered = now, from, r.deliveredAt, total
 }
 
-// meterRetransmit ends a sample whose segment is retransmitted.
-func (c *Conn) meterRetransmit(seq, end Seq) {
-	if r := &c.fl.rate; r.on && seq.Before(r.end) && r.end.AtOrBefore(end) {
+// retransmitted ends a sample whose segment is retransmitted.
+func (r *rateSample) retransmitted(seq, end Seq) {
+	if r.on && seq.Before(r.end) && r.end.AtOrBefore(end) {
 		r.on = false
 	}
 }
 
-// meterAck ends a sample whose segment has been delivered. a.delivered is above 0.
-func (c *Conn) meterAck(now wheel.Time, a *ackFacts) {
-	if c.meter == nil || c.fl == &atRest {
+// acked ends a sample whose segment has been delivered. a.delivered is above 0.
+func (r *rateSample) acked(snd *sender, now wheel.Time, a *ackFacts) {
+	if snd.meter == nil || snd.fl == &atRest {
 		return
 	}
-	m, r := c.meter, &c.fl.rate
-	total := c.deliveredBytes()
+	m := snd.meter
+	total := snd.deliveredBytes()
 	r.deliveredAt = now
 	if total > r.idleUntil {
 		r.idleUntil = 0
 	}
-	if !r.on || c.sndUna.Before(r.end) && !(a.sacked > 0 && c.sackedAt(r.end-1)) {
+	if !r.on || snd.una.Before(r.end) && !(a.sacked > 0 && snd.fl.sackedAt(r.end-1)) {
 		return
 	}
 	r.on = false
 	// The faster of sending and acknowledging does not count: ACKs are bundled, and queues hold
 	// segments back.
 	interval := max(r.sentAt.Sub(r.sentFrom), now.Sub(r.ackedFrom))
-	if least, ok := c.rec.rack.MinRTT(); interval <= 0 || ok && interval < least {
+	if least, ok := snd.rack.MinRTT(); interval <= 0 || ok && interval < least {
 		return
 	}
 	// A sample that the application limited counts only if it is faster.
@@ -107,33 +108,27 @@ func (c *Conn) meterAck(now wheel.Time, a *ackFacts) {
 	}
 }
 
-// sackedAt reports whether the segment in flight with sequence number seq is SACKed.
-func (c *Conn) sackedAt(seq Seq) bool {
-	id := c.fl.sent.Find(seq)
-	return id != 0 && c.fl.sent.seg(id).Sacked()
-}
-
 // updateMeter notes what limits the sender from now on, at the end of output. The cases are those
 // of Linux's tcp_write_xmit and tcp_cwnd_validate.
-func (c *Conn) updateMeter(now wheel.Time) {
-	m := c.meter
+func (snd *sender) updateMeter(now wheel.Time) {
+	m := snd.meter
 	if m == nil {
-		if c.queued() == 0 && c.fl.sent.Len() == 0 {
+		if snd.queued() == 0 && snd.fl.sent.Len() == 0 {
 			return
 		}
 		m = &sendMeter{since: now}
-		c.meter = m
+		snd.meter = m
 	}
-	if c.rec.appLimited && !c.fl.use.full && c.fl != &atRest {
-		c.fl.rate.idleUntil = c.deliveredBytes() + uint64(c.pipe())
+	if snd.held.app && !snd.fl.use.full && snd.fl != &atRest {
+		snd.fl.rate.idleUntil = snd.deliveredBytes() + uint64(snd.pipe())
 	}
 	limit := limitOther
 	switch {
-	case c.fl.sent.Len() == 0 && c.allSent():
+	case snd.fl.sent.Len() == 0 && snd.allSent():
 		limit = limitNone
-	case c.rec.rwndHeld:
+	case snd.held.peer:
 		limit = limitWindow
-	case c.writerWaits && c.opts.NotSentLowat == 0 && c.queued() == 0 && !c.cwndLimited():
+	case snd.writes.blocked && snd.opts.NotSentLowat == 0 && snd.queued() == 0 && !snd.fl.use.limits(snd):
 		limit = limitBuffer
 	}
 	m.setLimit(now, limit)
@@ -154,11 +149,11 @@ func (m *sendMeter) setLimit(now wheel.Time, limit sendLimit) {
 const maxReordering = 300
 
 // noteReordering counts an ACK that delivers a segment that others overtook.
-func (c *Conn) noteReordering(a *ackFacts, o *Output) {
+func (m *sendMeter) noteReordering(a *ackFacts, o *Output) {
 	if a.reordered {
 		o.Counters.TCPSACKReorder++
-		c.meter.distance = max(c.meter.distance, a.distance)
-		c.meter.overtakings++
+		m.distance = max(m.distance, a.distance)
+		m.overtakings++
 	}
 }
 
@@ -174,7 +169,3 @@ func (m *sendMeter) fillInfo(now wheel.Time, i *Info) {
 	i.BusyTime = spent[limitOther-1] + i.RwndLimited + i.SndbufLimited
 	i.DeliveryRate, i.DeliveryRateAppLimited = uint64(m.rate), m.idleLimited
 }
-
-// SetWriterWaits says whether the application waits for room in the send buffer, for
-// Info.SndbufLimited. It takes effect with the next call.
-func (c *Conn) SetWriterWaits(waits bool) { c.writerWaits = waits }

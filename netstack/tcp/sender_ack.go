@@ -3,7 +3,6 @@ package tcp
 import (
 	"time"
 
-	"tcpwheel/netstack/tcp/congestion"
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
 )
@@ -49,137 +48,141 @@ type ackFacts struct {
 	measuredRTT time.Duration // exact, before Policy.OneSample and Policy.Measure
 }
 
-// takeAck processes the ACK number, the SACK blocks and the window of an acceptable segment:
-// SND.UNA ≤ SEG.ACK ≤ SND.NXT. probed says that it is the first to acknowledge a window probe.
-func (c *Conn) takeAck(now wheel.Time, in *Inbound, probed bool, o *Output) {
+// acknowledged processes the ACK number, the SACK blocks and the window of an acceptable segment:
+// SND.UNA ≤ SEG.ACK ≤ SND.NXT. probed says that it is the first to acknowledge a window probe. It
+// reports whether our FIN is acknowledged now.
+func (snd *sender) acknowledged(now wheel.Time, in *Inbound, probed bool, o *Output) (finAcked bool) {
 	h := in.Header
 	a := o.newAck()
-	a.ack, a.una, a.ece, a.flight, a.probed = h.Ack, c.sndUna, c.echoes(h), c.fl.sent.Outstanding().Bytes, probed
-	c.takeWindow(in, a)
+	a.ack, a.una, a.ece, a.flight, a.probed = h.Ack, snd.una, snd.ecn.echoes(h), snd.fl.sent.Outstanding().Bytes, probed
+	snd.takeWindow(in, a)
 	// A loss probe in flight may duplicate data that is acknowledged already.
-	if c.fl.sent.Len() == 0 && h.Ack == c.sndUna && !c.rec.tlp.inFlight && (h.Options.NumSACK == 0 || c.cc == nil) {
-		return
+	if snd.fl.sent.Len() == 0 && h.Ack == snd.una && !snd.tlp.inFlight && (h.Options.NumSACK == 0 || !snd.established()) {
+		return a.finAcked
 	}
-	if h.Ack.After(c.sndUna) {
-		c.advance(now, h, a, o)
+	if h.Ack.After(snd.una) {
+		snd.advance(now, h, a, o)
 	}
-	if c.rcv.sackOn && h.Options.NumSACK > 0 {
-		rtt, arrived := c.rec.rack.RTT()
+	if snd.rcv.sackOn && h.Options.NumSACK > 0 {
+		rtt, arrived := snd.rack.RTT()
 		arrived = arrived && a.delivered > 0
-		c.takeSACK(now, h, a, o)
-		if arrived && c.cfg.Policy.SACKsFirst {
-			c.rec.rack.rtt = rtt
+		snd.takeSACK(now, h, a, o)
+		if arrived && snd.cfg.Policy.SACKsFirst {
+			snd.rack.rtt = rtt
 		}
 		// RFC 6675 §2: "an ACK which carries new SACK data is counted as a duplicate acknowledgment
 		// under this definition even if it carries new data, changes the advertised window, or
 		// moves the cumulative acknowledgment point".
 		a.duplicate = a.duplicate || a.sacked > 0
 	}
-	c.noteReordering(a, o)
-	c.sampleRTT(now, h, a)
+	snd.meter.noteReordering(a, o)
+	snd.rtt.sample(snd, now, h, a)
 	if a.delivered > 0 {
-		c.meterAck(now, a)
+		snd.fl.rate.acked(snd, now, a)
 	}
-	c.noteDelAckEvidence(now, in, a)
-	if c.synLost && a.una == c.iss {
+	snd.fl.delAckEvidence.note(snd, now, in, a)
+	if snd.rtt.synLost && a.una == snd.iss {
 		// RFC 6298 §5 (5.7): "the RTO MUST be re-initialized to 3 seconds when data transmission
 		// begins (i.e., after the three-way handshake completes)." This holds even if timestamps
 		// have just given a sample.
-		c.est.SynTimedOut()
-		c.synLost = false
+		snd.rtt.est.SynTimedOut()
+		snd.rtt.synLost = false
 	}
-	if c.cc == nil {
-		return
+	if !snd.established() {
+		return a.finAcked
 	}
-	c.respond(now, h, a, o)
+	snd.respond(now, h, a, o)
 	if a.acked > 0 {
-		c.afterAdvance(now, a, o)
+		snd.timer().acked(snd, now, o)
+		if snd.fl.sent.Len() == 0 {
+			if snd.allSent() {
+				o.Events |= EventSent
+			}
+			snd.timers.stop(o, tcptimers.Reorder)
+		}
 	}
-	c.timer().processed(c, now, a.acked > 0, a.startedReorder, a.sackRTT, o)
+	snd.timer().processed(snd, now, a.acked > 0, a.startedReorder, a.sackRTT, o)
+	return a.finAcked
 }
 
 // takeWindow updates SND.WND from an ACK, and finds out whether the ACK is a duplicate.
-func (c *Conn) takeWindow(in *Inbound, a *ackFacts) {
+func (snd *sender) takeWindow(in *Inbound, a *ackFacts) {
 	h := in.Header
 	wnd := uint32(h.Window)
 	if !h.Flags.Has(SYN) {
-		wnd <<= c.sndScale
+		wnd <<= snd.terms.scale
 	}
-	was, most := c.snd.Wnd, c.snd.Recent
-	if c.snd.Update(h.Seq, h.Ack, wnd); c.snd.Recent > most && most/2 <= c.mss {
-		c.updateMSS()
+	was, most := snd.wnd.Wnd, snd.wnd.Recent
+	if snd.wnd.Update(h.Seq, h.Ack, wnd); snd.wnd.Recent > most && most/2 <= snd.mss {
+		snd.updateMSS()
 	}
 	a.duplicate = isDuplicateAck(dupAckInput{
-		Ack: h.Ack, SndUna: c.sndUna, SegLen: in.Len, SYNOrFIN: h.Flags.HasAny(SYN | FIN),
-		SameWindow: was == c.snd.Wnd, HasInFlight: c.fl.sent.Len() > 0 || c.rec.tlp.inFlight,
+		Ack: h.Ack, SndUna: snd.una, SegLen: in.Len, SYNOrFIN: h.Flags.HasAny(SYN | FIN),
+		SameWindow: was == snd.wnd.Wnd, HasInFlight: snd.fl.sent.Len() > 0 || snd.tlp.inFlight,
 	})
-	if c.snd.Wnd > 0 && was == 0 {
-		c.windowProbes = 0
-		if c.rare != nil {
-			c.rare.closedAt = 0
+	if snd.wnd.Wnd > 0 && was == 0 {
+		snd.persist.probes = 0
+		if snd.past != nil {
+			snd.past.closedAt = 0
 		}
 	}
 }
 
 // advance moves SND.UNA and removes what is acknowledged from the flight.
-func (c *Conn) advance(now wheel.Time, h *Header, a *ackFacts, o *Output) {
-	fin := c.finSent
-	c.fl.sent.Ack(h.Ack, func(id segmentID) {
-		s := c.fl.sent.seg(id)
-		c.timers.stopSegment(o, &c.fl.sent, id)
-		c.noteDelivered(now, s, h, a, o)
+func (snd *sender) advance(now wheel.Time, h *Header, a *ackFacts, o *Output) {
+	fin := snd.writes.finSent
+	snd.fl.sent.Ack(h.Ack, func(id segmentID) {
+		s := snd.fl.sent.seg(id)
+		snd.timers.stopSegment(o, &snd.fl.sent, id)
+		a.noteDelivered(snd, now, s, h, o)
 		a.segments, a.segmentBytes, a.lastSent = a.segments+1, a.segmentBytes+s.Len, s.Sent
 	})
-	if c.fl.sent.Sacked().Segments > 0 {
-		c.timer().advanced(c, now, o)
+	if snd.fl.sent.Sacked().Segments > 0 {
+		snd.timer().advanced(snd, now, o)
 	}
-	a.acked = a.flight - c.fl.sent.Outstanding().Bytes
+	a.acked = a.flight - snd.fl.sent.Outstanding().Bytes
 	// The acknowledged part of a segment that remains is delivered too.
 	a.delivered += a.acked - min(a.acked, a.delivered+a.alreadySacked)
 	// SYN and FIN are not bytes of the stream.
-	streamBytes := uint64(h.Ack.Sub(c.sndUna))
-	if c.sndUna == c.iss && c.acked == 0 { // not after sequence numbers have wrapped
+	streamBytes := uint64(h.Ack.Sub(snd.una))
+	if snd.una == snd.iss && snd.stats.acked == 0 { // not after sequence numbers have wrapped
 		streamBytes--
 		a.syn = true
 	}
-	c.sndUna = h.Ack
-	c.rcv.ackDue = c.rcv.ackDue || c.ackAtEdge // the peer may have dropped that ACK
-	c.softErr = ErrNone
-	if fin && h.Ack == c.sndNxt {
+	snd.una = h.Ack
+	snd.rcv.ackDue = snd.rcv.ackDue || snd.persist.ackAtEdge // the peer may have dropped that ACK
+	snd.softErr = ErrNone
+	if fin && h.Ack == snd.nxt {
 		streamBytes--
 		a.finAcked = true
 	}
-	c.acked += streamBytes
+	snd.stats.acked += streamBytes
 	if streamBytes > 0 {
 		o.Events |= EventWritable
 	}
-	c.ecn.OnAck(c.sndUna)
-	if c.urgent && c.sndUna.AtOrAfter(c.rare.sndUp) {
-		c.urgent = false
+	snd.ecn.OnAck(snd.una)
+	if snd.writes.urgent && snd.una.AtOrAfter(snd.marks.up) {
+		snd.writes.urgent = false
 	}
 }
 
-// echoes reports whether a segment echoes a congestion mark. RFC 3168 §6.1.1: on a SYN-ACK, ECE
-// only says that its sender is ECN-capable.
-func (c *Conn) echoes(h *Header) bool { return c.ecn.On() && h.Flags&(ECE|SYN) == ECE }
-
 // noteDelivered notes that s is newly acknowledged or SACKed; s still has its state from before.
-func (c *Conn) noteDelivered(now wheel.Time, s *sentSegment, h *Header, a *ackFacts, o *Output) {
+func (a *ackFacts) noteDelivered(snd *sender, now wheel.Time, s *sentSegment, h *Header, o *Output) {
 	if s.Sacked() {
 		a.alreadySacked += s.Len
 		return
 	}
 	a.delivered += s.Len
-	c.delivered++
+	snd.stats.delivered++
 	o.Counters.TCPDelivered++
 	if a.ece {
-		c.needRare().deliveredCE++
+		snd.needPast().deliveredCE++
 		o.Counters.TCPDeliveredCE++
 	}
 	stale := false
 	if s.Retransmitted() {
 		a.ackedRexmit = true
-		if stale = c.rcv.tsOn && h.Options.HasTimestamps && tsBefore(h.Options.TSEcr, c.timestamp(s.Sent)); stale {
+		if stale = snd.rcv.tsOn && h.Options.HasTimestamps && tsBefore(h.Options.TSEcr, snd.timestamp(s.Sent)); stale {
 			a.lastRexmitAt, a.staleEcho = max(a.lastRexmitAt, s.Sent), true
 		}
 		// DEVIATION RFC 8985 §6.2 step 2: the echo is ignored for a segment that is SACKed.
@@ -187,7 +190,7 @@ func (c *Conn) noteDelivered(now wheel.Time, s *sentSegment, h *Header, a *ackFa
 		// the echo a SACKed loss probe would never reveal a loss. Linux relies on the minimum RTT
 		// alone.
 		stale = stale && s.End().AtOrBefore(h.Ack)
-		if c.caState == CALoss && s.Sent < c.fl.lossAt {
+		if snd.ep.afterTimeout() && s.Sent < snd.fl.lossAt {
 			a.ackedOriginal = true
 		}
 	} else {
@@ -197,41 +200,7 @@ func (c *Conn) noteDelivered(now wheel.Time, s *sentSegment, h *Header, a *ackFa
 		}
 	}
 	// Not by lossDetector: a call for each segment costs 3 % of a bulk sender.
-	if c.cfg.Policy.RACK && c.rcv.sackOn && c.rec.rack.Delivered(now, s, stale, c.timingSlack()) {
-		a.reordered, a.distance = true, max(a.distance, c.rec.rack.fack.Sub(s.Seq))
-	}
-}
-
-// growWindow passes an ACK of new data, which delivers so many bytes, to the congestion controller.
-func (c *Conn) growWindow(now wheel.Time, a *ackFacts, delivered uint32, o *Output) {
-	rtt := time.Duration(0)
-	if a.hasRTT && !a.ackedRexmit {
-		rtt = a.rtt
-	}
-	delayed := c.cc.OnAck(now, congestion.Ack{
-		Acked: a.acked, Delivered: delivered, Flight: a.flight,
-		Una: uint32(c.sndUna), Nxt: uint32(c.sndNxt),
-		RTT: rtt, SRTT: c.est.SRTT(), Limited: c.cwndLimited(), ECE: a.ece, SYN: a.syn,
-	})
-	if delayed {
-		o.Counters.TCPHystartDelayDetect++
-		o.Counters.TCPHystartDelayCwnd += uint64(c.cc.Cwnd() / c.mss)
-	}
-}
-
-// afterAdvance updates timers and state after SND.UNA has advanced.
-func (c *Conn) afterAdvance(now wheel.Time, a *ackFacts, o *Output) {
-	c.timer().acked(c, now, o)
-	if c.opts.UserTimeout != 0 {
-		c.armUserTimeout(now, o)
-	}
-	if c.fl.sent.Len() == 0 {
-		if c.allSent() {
-			o.Events |= EventSent
-		}
-		c.timers.stop(o, tcptimers.Reorder)
-	}
-	if a.finAcked {
-		c.onFINAcked(now, o)
+	if snd.cfg.Policy.RACK && snd.rcv.sackOn && snd.rack.Delivered(now, s, stale, snd.cfg.Replay.slack()) {
+		a.reordered, a.distance = true, max(a.distance, snd.rack.fack.Sub(s.Seq))
 	}
 }

@@ -8,26 +8,24 @@ type windowUse struct {
 	full bool   // the window had no room for a full segment
 }
 
-// noteWindowUse must be called after segments were sent, or held back by the congestion window. It
+// note must be called after segments were sent, or held back by the congestion window. It
 // keeps the strongest signal of each window of data, as Linux's tcp_cwnd_validate does. A window
 // that the application has just filled is full, even if nothing more waits.
-func (c *Conn) noteWindowUse() {
-	if c.fl == &atRest {
+func (u *windowUse) note(snd *sender) {
+	if snd.fl == &atRest {
 		return
 	}
-	u := &c.fl.use
-	full := c.rec.cwndHeld || uint64(c.pipe())+uint64(c.mss) > uint64(c.cc.Cwnd())
-	flight := c.fl.sent.Outstanding().Bytes
-	if full || c.sndUna.AtOrAfter(u.end) || !u.full && flight > u.most {
-		*u = windowUse{end: c.sndNxt, most: flight, full: full}
+	full := snd.held.cwnd || uint64(snd.pipe())+uint64(snd.mss) > uint64(snd.cc.Cwnd())
+	flight := snd.fl.sent.Outstanding().Bytes
+	if full || snd.una.AtOrAfter(u.end) || !u.full && flight > u.most {
+		*u = windowUse{end: snd.nxt, most: flight, full: full}
 	}
 }
 
-// cwndLimited reports whether the congestion window limits the sender, so that it may grow.
+// limits reports whether the congestion window limits the sender, so that it may grow.
 // RFC 9438 §5.8: cwnd is not increased while it is not what limits the sender. In slow start it
 // also grows to twice the largest flight, as in Linux (tcp_is_cwnd_limited). Otherwise the ACKs
 // after the one that makes room would count for nothing.
-func (c *Conn) cwndLimited() bool {
-	u := &c.fl.use
-	return u.full || c.cc.InSlowStart() && uint64(c.cc.Cwnd()) < 2*uint64(u.most)
+func (u *windowUse) limits(snd *sender) bool {
+	return u.full || snd.cc.InSlowStart() && uint64(snd.cc.Cwnd()) < 2*uint64(u.most)
 }
