@@ -254,7 +254,6 @@ func (p *Plan) clockClaim(evens []Row, wait func(r *Row) float64) experiments.Cl
 type place struct {
 	delay time.Duration
 	burst int
-	rule  string
 }
 
 func (p *Plan) delayTable(cells []Cell) experiments.Table {
