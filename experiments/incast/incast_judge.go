@@ -107,7 +107,7 @@ func outcome(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 	out.Judge(s.fine()...)
 	out.Judge(s.ticks()...)
 	out.Judge(s.gvisor())
-	out.Tables = append(out.Tables, s.variantsTable())
+	out.Tables = append(out.Tables, s.variantsTable(), s.stacksTable(), s.causesTable(), s.toldTable())
 	out.Figures = append(out.Figures, s.figure())
 	return out, nil
 }
@@ -345,4 +345,68 @@ func (s *study) figure() figure.Figure {
 			func(rows []Row) stat.Interval { return overRows(rows, share) }))
 	}
 	return f
+}
+
+func (s *study) stacksTable() experiments.Table {
+	t := experiments.Table{Name: "stacks", Columns: []string{"timers"},
+		Title: fmt.Sprintf("Mean time of a query, and the share of queries with a timeout, in %%: %d bytes in all", s.Bytes)}
+	some := []int{s.alone, s.next(10), s.next(20), s.most}
+	for _, n := range some {
+		t.Columns = append(t.Columns, fmt.Sprintf("ms, n = %d", n), "timeouts, %")
+	}
+	shown := judge.Where(s.rows, func(r *Row) bool {
+		return r.Kind == "classic" || r.Kind == "other" ||
+			r.Kind == "gvisor"
+	})
+	for _, g := range judge.By(shown, func(r *Row) string { return r.Timers }) {
+		row := []any{g.Key}
+		for _, n := range some {
+			row = append(row, each(asking(g.Rows, n)), 100*share(asking(g.Rows, n)))
+		}
+		t.Add(row...)
+	}
+	return t
+}
+
+func (s *study) causesTable() experiments.Table {
+	t := experiments.Table{Name: "causes", Columns: append([]string{"ACKs wait", "servers", "the timer alone"},
+		s.Repairs...), Title: judge.Say("Queries with a timeout where other means repair too, in %%, floor %v: a probe "+
+		"(+tlp) detects lost tails, RACK lost retransmissions", s.coarse())}
+	type point struct {
+		delack  string
+		servers int
+	}
+	shown := judge.Where(s.rows, func(r *Row) bool {
+		return slices.Contains(s.Repaired, r.Servers) && (r.Kind == "classic" && r.Floor == s.coarse() || r.Kind == "repair")
+	})
+	for _, g := range judge.By(shown, func(r *Row) point { return point{r.DelAck, r.Servers} }) {
+		row := []any{g.Key.delack, g.Key.servers}
+		for _, repair := range append([]string{""}, s.Repairs...) {
+			row = append(row, 100*share(judge.Where(g.Rows, func(r *Row) bool { return r.Repair == repair })))
+		}
+		t.Add(row...)
+	}
+	return t
+}
+
+func (s *study) toldTable() experiments.Table {
+	t := experiments.Table{Name: "told", Columns: []string{"servers"}, Title: judge.Say("Mean time of a query where ACKs "+
+		"wait %v, in ms: with timestamps and SACK, which reveal spurious timeouts, and without either", s.DelAck)}
+	floors := judge.Keys(judge.By(s.kind("blind"), func(r *Row) time.Duration { return r.Floor }))
+	for _, f := range floors {
+		t.Columns = append(t.Columns, judge.Say("floor %v, with", f), judge.Say("floor %v, without", f))
+	}
+	shown := judge.Where(s.rows, func(r *Row) bool {
+		return r.DelAck == s.DelAck && r.Servers >= s.enoughAt && (r.Kind == "classic" || r.Kind == "blind")
+	})
+	for _, g := range judge.Along(shown, servers) {
+		row := []any{g.Key}
+		for _, f := range floors {
+			for _, kind := range []string{"classic", "blind"} {
+				row = append(row, each(judge.Where(g.Rows, func(r *Row) bool { return r.Floor == f && r.Kind == kind })))
+			}
+		}
+		t.Add(row...)
+	}
+	return t
 }

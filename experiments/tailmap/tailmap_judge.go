@@ -153,6 +153,7 @@ func judgeTails(_ *Plan, cells []Cell) (*experiments.Outcome, error) {
 	for _, floor := range floors {
 		out.Figures = append(out.Figures, winnersFigure(floor, tails))
 	}
+	out.Figures = append(out.Figures, ladderFigure(of(kindLadder)))
 	return out, nil
 }
 
@@ -350,4 +351,32 @@ func winnersFigure(floor string, tails []tail) figure.Figure {
 			"segments the probe is first while RTT + 2·SRTT is below the timeout.",
 		X: figure.Axis{Label: "round trip, ms"}, Y: figure.Axis{Label: "segments lost at the end"}, Map: m,
 	}
+}
+
+// ladderFigure shows the transmissions of each rule in one case: all of the first rule, and the
+// retransmissions of the others. Those at one instant are a little apart.
+func ladderFigure(rows []row) figure.Figure {
+	c := rows[0]
+	f := figure.Figure{
+		Name: "ladder", Title: fmt.Sprintf("The last %d segments of a flight are lost: retransmissions of each rule over "+
+			"time", c.Lost),
+		Caption: fmt.Sprintf("Round trip %v, floor of %s. All send the flight at 0. The probe retransmits the last segment, "+
+			"and its SACK reveals the other losses. A timer per segment retransmits the first lost segment one round trip "+
+			"before the one timer.", c.RTT, c.Floor),
+		X:     figure.Axis{Label: "time since the flight left, ms"},
+		Marks: []figure.Mark{{Label: "ACKs of the others", At: judge.Ms(c.RTT), Vertical: true}},
+	}
+	last := 0
+	for i := range rows {
+		s := figure.Series{Name: rows[i].Rule, Kind: figure.Points, Group: 1 + i, Marker: 1 + i}
+		for _, x := range rows[i].Sent {
+			if x.Again || i == 0 {
+				s.Add(judge.Ms(x.At), float64(x.Segment)+0.15*float64(i-2))
+				last = max(last, x.Segment)
+			}
+		}
+		f.Series = append(f.Series, s)
+	}
+	f.Y = figure.Axis{Label: "segment", Hi: float64(last) + 1.5}
+	return f
 }

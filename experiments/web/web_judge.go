@@ -104,7 +104,7 @@ func judgeWeb(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 	out := &experiments.Outcome{}
 	out.Judge(j.claims()...)
 	out.Judge(j.claimOnOutages())
-	out.Tables = append(out.Tables, j.timersTable())
+	out.Tables = append(out.Tables, j.timersTable(), j.variedTable(cells))
 	out.Figures = append(out.Figures, j.figure())
 	return out, nil
 }
@@ -245,4 +245,22 @@ func (j *judged) figure() figure.Figure {
 			inflated))
 	}
 	return f
+}
+
+func (j *judged) variedTable(cells []Cell) experiments.Table {
+	t := experiments.Table{Name: "varied", Title: fmt.Sprintf("Effect of probes with one other assumption, bursts of %v",
+		j.VariedBurst), Columns: []string{"changed", "answers with losses, %", "mean shorter, %", "95 % from", "to",
+		"p99 shorter, %", "timeouts fewer, %"}}
+	compared := judge.Where(cells, func(c *Cell) bool {
+		return c.Burst == j.VariedBurst && (c.Timers == j.Without.Text || c.Timers == j.With.Text)
+	})
+	for _, g := range judge.By(compared, func(c *Cell) string { return c.Varied }) {
+		name, before, shorter := g.Key, j.before(g.Rows), judge.Resampled(g.Rows, seed, j.shorter(mean))
+		if name == "" {
+			name = "nothing changed"
+		}
+		t.Add(name, 100*judge.Sum(before, lossy)/float64(answers(before)), shorter.Value, shorter.Lo, shorter.Hi,
+			j.shorter(slowest)(g.Rows), j.shorter(allTimeouts)(g.Rows))
+	}
+	return t
 }
