@@ -47,7 +47,7 @@ var rooms = []room{
 	{path: "pcaps", imports: []string{"internal", "wheel", "tcptimers", "netstack/tcp", "netstack/sim"},
 		foreign: []string{"github.com/google/gopacket", "github.com/klauspost/compress", "maragu.dev/gomponents"}},
 	{path: "experiments", imports: []string{"internal", "wheel", "wheel/wheelbench", "tcptimers", "netstack/tcp", "netstack/sim",
-		"netstack", "tun", "pcaps"}, foreign: []string{"go.yaml.in/yaml/v3", "maragu.dev/gomponents"}},
+		"netstack", "tun", "pcaps"}, foreign: []string{"go.yaml.in/yaml/v3"}},
 	{path: "cmd", imports: []string{"internal", "wheel", "wheel/wheelbench", "tcptimers", "netstack/tcp", "netstack/sim",
 		"netstack", "tun", "pcaps", "experiments"}, foreign: []string{"gvisor.dev/gvisor", "github.com/spf13/cobra",
 		"github.com/spf13/pflag", "github.com/rogpeppe/go-internal"}},

@@ -38,9 +38,9 @@ func TestOutcomesAreWhole(t *testing.T) {
 		`claim mean: verdict "perhaps"`: func(o *Outcome) {
 			o.Claims[0].Verdict = "perhaps"
 		},
-		"claim mean: measured NaN":                       func(o *Outcome) { o.Claims[0].Measured.Value = math.NaN() },
-		`table "": want a name of its own, and columns`:  func(o *Outcome) { o.Tables[0].Name = "" },
-		"table t, row 2: 1 values in 2 columns":          func(o *Outcome) { o.Tables[0].Add(3) },
+		"claim mean: measured NaN":                      func(o *Outcome) { o.Claims[0].Measured.Value = math.NaN() },
+		`table "": want a name of its own, and columns`: func(o *Outcome) { o.Tables[0].Name = "" },
+		"table t, row 2: 1 values in 2 columns":         func(o *Outcome) { o.Tables[0].Add(3) },
 		"figure f appears twice": func(o *Outcome) {
 			o.Figures = append(o.Figures, o.Figures[0])
 		},

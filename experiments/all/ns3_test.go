@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"tcpwheel/experiments"
+	"tcpwheel/experiments/judge"
 	"tcpwheel/wheel/stat"
 )
 
@@ -162,9 +163,9 @@ func (c *comparison) readSummary() {
 
 func (c *comparison) writeSummary() {
 	var b strings.Builder
-	for _, g := range groupBy(c.order, func(o *[2]string) string { return o[0] }) {
+	for _, g := range judge.By(c.order, func(o *[2]string) string { return o[0] }) {
 		b.WriteString(g.Key)
-		for _, o := range g.Items {
+		for _, o := range g.Rows {
 			in := c.figures[o[0]][o[1]]
 			fmt.Fprintf(&b, ",%s %.9g %.9g %.9g", o[1], in.Value, in.Lo, in.Hi)
 		}
@@ -218,10 +219,10 @@ func (c *comparison) number(row map[string]string, column string) float64 {
 
 // bySeed returns the mean over rows of each seed, with the interval over seeds.
 func (c *comparison) bySeed(rows []map[string]string, value func(map[string]string) float64) stat.Interval {
-	return stat.BootstrapMean(valuesOf(groupBy(rows,
+	return stat.BootstrapMean(judge.Values(judge.By(rows,
 		func(r *map[string]string) string { return (*r)["seed"] }),
-		func(g *group[string, map[string]string]) float64 {
-			return stat.Mean(valuesOf(g.Items, func(r *map[string]string) float64 { return value(*r) }))
+		func(g *judge.Group[string, map[string]string]) float64 {
+			return stat.Mean(judge.Values(g.Rows, func(r *map[string]string) float64 { return value(*r) }))
 		}), 1)
 }
 
@@ -362,14 +363,14 @@ func (c *comparison) onset(sack bool, delack, changed string) stat.Interval {
 func (c *comparison) onsetOf(sack bool, delack, changed string) stat.Interval {
 	file, where := c.incast(sack, "300ms", delack, changed)
 	var seeds [][]map[string]string
-	for _, g := range groupBy(c.rows(file, where...),
+	for _, g := range judge.By(c.rows(file, where...),
 		func(r *map[string]string) string { return (*r)["seed"] }) {
-		seeds = append(seeds, g.Items)
+		seeds = append(seeds, g.Rows)
 	}
 	return stat.Bootstrap(seeds, 1, func(rows []map[string]string) float64 {
 		for _, n := range incastServers {
-			of := keep(rows, func(r *map[string]string) bool { return (*r)["servers"] == n })
-			if stat.Mean(valuesOf(of, func(r *map[string]string) float64 {
+			of := judge.Where(rows, func(r *map[string]string) bool { return (*r)["servers"] == n })
+			if stat.Mean(judge.Values(of, func(r *map[string]string) float64 {
 				return c.number(*r,
 					"timed") / c.number(*r, "queries")
 			})) >= 0.1 {
@@ -408,7 +409,7 @@ func shrewPeriods(c *comparison) (all []string) {
 		}
 		return all
 	}
-	for _, g := range groupBy(c.rows("ours-shrew", "timers=floor=1s", "pulse_ns=100000000"),
+	for _, g := range judge.By(c.rows("ours-shrew", "timers=floor=1s", "pulse_ns=100000000"),
 		func(r *map[string]string) string { return (*r)["period_ns"] }) {
 		all = append(all, g.Key)
 	}
@@ -501,7 +502,7 @@ func (c *comparison) vegasFigures(b *strings.Builder) {
 func (c *comparison) vegasClaims(b *strings.Builder) {
 	short := func(file string, where ...string) stat.Interval {
 		return c.figure(strings.Join(append([]string{file, "short"}, where...), " "), "rtts", func() stat.Interval {
-			return c.wait(keep(c.rows(file, where...), func(r *map[string]string) bool {
+			return c.wait(judge.Where(c.rows(file, where...), func(r *map[string]string) bool {
 				return slices.Contains(vegasRTTs[:4], (*r)["rtt_ns"])
 			}))
 		})

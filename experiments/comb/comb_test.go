@@ -20,7 +20,7 @@ func small() *Plan {
 			testbed.MustTimers("per-segment@100ms floor=1s -tlp -rack -frto"),
 			testbed.MustTimers("per-segment@exact floor=1s -tlp -rack -frto"),
 		},
-		Shipped: testbed.MustTimers("per-segment"), Seeds: 1, GVisorSeeds: 1,
+		Shipped: testbed.MustTimers("per-segment"), FirstSeed: 1, Seeds: 1, GVisorSeeds: 1,
 	}
 }
 

@@ -102,7 +102,7 @@ func judgeSamples(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 		out.Notes = []string{"No loss of these samples counts: none was necessary and repaired."}
 		return out, nil
 	}
-	out.Tables = append(out.Tables, policiesTable(p, cells), pointsTable(p, cells))
+	out.Tables = append(out.Tables, policiesTable(p, cells))
 	out.Figures = append(out.Figures, savingsFigure(p, cells))
 	return out, nil
 }
@@ -208,22 +208,6 @@ func policiesTable(p *Plan, cells []Cell) experiments.Table {
 		s := savingOf(all)
 		t.Add(policy.Text, len(took), stat.Median(took), stat.Quantile(took, 0.95), s[replay.ByRange].Value,
 			s[replay.ByRange].Lo, s[replay.ByRange].Hi, s[replay.ByTime].Value, s[replay.ByIndex].Value)
-	}
-	return t
-}
-
-// pointsTable has the samples that were captured in the middle too.
-func pointsTable(p *Plan, cells []Cell) experiments.Table {
-	t := experiments.Table{Name: "points", Title: "Savings for the same losses by the point of capture, in percent, by " +
-		"range", Columns: []string{"policy", "point", "losses", "saved, %", "95 % from", "to"}}
-	for i, policy := range p.Policies {
-		for _, point := range p.Points {
-			all := lossesAt(cells, i, func(c *Cell) bool { return c.Point == point && has(c.Sample, "middle") })
-			if n := len(decided(all, replay.ByRange)); n > 0 {
-				s := savingOf(all)[replay.ByRange]
-				t.Add(policy.Text, point, n, s.Value, s.Lo, s.Hi)
-			}
-		}
 	}
 	return t
 }

@@ -107,7 +107,7 @@ func judgeField(p *fieldPlan, cells []fieldCell) (*experiments.Outcome, error) {
 		conns, all.Held, all.Lost.Seconds(), 100*float64(all.Waited)/float64(max(all.Lost, 1)), len(lossy), median,
 		median.Lo, median.Hi) + apart(cells)}
 	kinds := byKind(cells)
-	out.Tables = append(out.Tables, kindsTable(kinds, all), savingsTable(p, cells))
+	out.Tables = append(out.Tables, kindsTable(kinds, all))
 	out.Figures = append(out.Figures, kindsFigure(kinds))
 	return out, nil
 }
@@ -155,23 +155,6 @@ func kindsTable(kinds []fieldKind, all fieldKind) experiments.Table {
 	for _, k := range append(slices.Clone(kinds), all) {
 		t.Add(k.Kind, k.Losses, k.Held, k.Lost.Seconds(), 100*float64(k.Lost)/whole, k.Waited.Seconds(), k.Tax.Seconds(),
 			k.Spurious)
-	}
-	return t
-}
-
-func savingsTable(p *fieldPlan, cells []fieldCell) experiments.Table {
-	passed, needed := len(field(cells, 0)), judge.Sum(cells, func(c *fieldCell) int { return c.Needed })
-	t := experiments.Table{Name: "policies", Title: fmt.Sprintf("Recovery time that other timers would have saved, in "+
-		"%%: %d of %d necessary losses pass the gate", passed, needed), Columns: []string{"policy"}}
-	for _, key := range keys {
-		t.Columns = append(t.Columns, "by "+key, "by "+key+", from", "to by "+key)
-	}
-	for i, policy := range p.Policies {
-		row := []any{policy.Text}
-		for _, x := range savingOf(field(cells, i)) {
-			row = append(row, x.Value, x.Lo, x.Hi)
-		}
-		t.Add(row...)
 	}
 	return t
 }

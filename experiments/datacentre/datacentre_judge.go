@@ -79,7 +79,7 @@ func outcome(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 	out.Judge(s.published()...)
 	out.Judge(s.laws()...)
 	out.Judge(s.checks()...)
-	out.Tables = append(out.Tables, s.stepsTable(), s.oneTable())
+	out.Tables = append(out.Tables, s.stepsTable())
 	out.Figures = append(out.Figures, s.figure())
 	return out, nil
 }
@@ -390,28 +390,6 @@ func (s *study) stepsTable() experiments.Table {
 		}
 		with := judge.Where(g.Rows, func(r *Row) bool { return r.Work == lossy })
 		t.Add(append(row, judge.Sum(with, acks)/judge.Sum(with, queries))...)
-	}
-	return t
-}
-
-func (s *study) oneTable() experiments.Table {
-	t := experiments.Table{Name: "one", Title: judge.Say("One setting changed at a time, at a round trip of %v", s.Rack),
-		Columns: []string{"work", "floor, ms", "ACKs wait", "jiffy, ms", "timestamps, ms", "mean, ms", "95 % from", "to",
-			"99th percentile, ms", "timeouts", "probes"}}
-	ones := []setting{s.shipped, s.byFloor, s.byDelay, s.byJiffy, s.byStamp}
-	type point struct {
-		work string
-		setting
-	}
-	for _, g := range judge.By(judge.Where(s.rack, func(r *Row) bool {
-		return !r.still() && slices.Contains(ones, r.setting())
-	}), func(r *Row) point { return point{r.Work, r.setting()} }) {
-		in, k := meanTook(g.Rows), g.Key
-		mean := func(of func(*Row) float64) float64 { return judge.Mean(g.Rows, of) }
-		t.Add(k.work, judge.Ms(k.floor), k.delay, judge.Ms(k.jiffy), judge.Ms(k.stamp), in.Value, in.Lo, in.Hi,
-			mean(func(r *Row) float64 { return judge.Ms(r.P99) }),
-			mean(func(r *Row) float64 { return float64(r.Timeouts) }),
-			mean(func(r *Row) float64 { return float64(r.Probes) }))
 	}
 	return t
 }

@@ -61,7 +61,6 @@ func outcome(p *Plan, cells []Cell) *experiments.Outcome {
 	out.Judge(p.oddClaims(odd)...)
 	out.Tables = append(out.Tables, p.delayTable(cells))
 	if len(odd) > 0 {
-		out.Tables = append(out.Tables, p.oddTable(odd))
 		out.Figures = append(out.Figures, p.oddFigure(odd))
 	}
 	return out
@@ -255,7 +254,6 @@ func (p *Plan) clockClaim(evens []Row, wait func(r *Row) float64) experiments.Cl
 type place struct {
 	delay time.Duration
 	burst int
-	rule  string
 }
 
 func (p *Plan) delayTable(cells []Cell) experiments.Table {
@@ -268,22 +266,6 @@ func (p *Plan) delayTable(cells []Cell) experiments.Table {
 			judge.Mean(g.Rows, func(c *Cell) float64 { return c.Mean }),
 			judge.Mean(g.Rows, func(c *Cell) float64 { return c.P99 }),
 			slices.Max(judge.Values(g.Rows, func(c *Cell) float64 { return c.Greatest })))
-	}
-	return t
-}
-
-func (p *Plan) oddTable(odd []Row) experiments.Table {
-	t := experiments.Table{Name: "odd", Title: fmt.Sprintf("Bursts with a spurious retransmission, and the wait for a "+
-		"lost last segment; the floor is %v", p.OddFloor), Columns: []string{"receiver", "sender", "odd bursts, %",
-		"even bursts, %", "odd bursts, mean wait, ms", "even bursts, mean wait, ms"}}
-	for _, g := range judge.By(odd, func(r *Row) place { return place{delay: r.Delay, rule: r.Policy} }) {
-		odd := judge.Where(g.Rows, func(r *Row) bool { return r.odd() })
-		even := judge.Where(g.Rows, func(r *Row) bool { return !r.odd() })
-		share := func(rows []Row) float64 {
-			return 100 * float64(judge.Sum(rows, spurious)) / float64(judge.Sum(rows, tailsOf))
-		}
-		wait := func(r *Row) float64 { return ms(r.Cell.Wait) }
-		t.Add(p.peer(&g.Rows[0].Cell), g.Key.rule, share(odd), share(even), judge.Mean(odd, wait), judge.Mean(even, wait))
 	}
 	return t
 }

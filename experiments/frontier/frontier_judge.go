@@ -46,9 +46,6 @@ func outcome(p *Plan, cells []Cell) *experiments.Outcome {
 	}
 	out.Judge(p.samplingClaims(drawn)...)
 	out.Judge(p.tickClaim(drawn), p.kneeClaim(drawn))
-	for _, s := range shown {
-		out.Tables = append(out.Tables, p.effectsTable(s))
-	}
 	out.Tables = append(out.Tables, mediansTable(medians))
 	out.Figures = append(out.Figures, p.frontierFigure(drawn))
 	if len(p.Later) > 0 {
@@ -272,24 +269,6 @@ func (p *Plan) kneeClaim(drawn *sample) experiments.Claim {
 		Expected: experiments.Between(200, 500, "ms").OrDiffers(experiments.Between(1000*p.Floors[1].Seconds(),
 			1000*p.Floors[len(p.Floors)-2].Seconds(), "ms")),
 	}
-}
-
-func (p *Plan) effectsTable(s *sample) experiments.Table {
-	title := "Effect of each factor, the others fixed: greatest wait / least wait, and greatest minus least share of " +
-		"bad timeouts"
-	if s.captured {
-		title = "Over captured round trips: " + title
-	}
-	t := experiments.Table{Name: s.of("effects"), Title: title, Columns: []string{"factor", "levels of the others",
-		"wait, times", "95 % from", "to", "bad, points", "95 % from ", "to "}}
-	for _, set := range []struct{ name, others string }{
-		{setNext, fmt.Sprintf("floor %v, exact", p.top())}, {setAll, "all floors, ticks"}} {
-		for _, factor := range []string{byFloor, byTick, byGains, bySampling} {
-			times, points := s.intervals(set.name, factor)
-			t.Add(factor, set.others, times.Value, times.Lo, times.Hi, points.Value, points.Lo, points.Hi)
-		}
-	}
-	return t
 }
 
 func mediansTable(medians []sample) experiments.Table {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"tcpwheel/experiments/judge"
-	"tcpwheel/wheel/stat"
 )
 
 // level is a configuration as a level of a factor. Levels of one factor that share what is fixed
@@ -125,21 +124,6 @@ func (s *sample) effect(totals [][]Tally, set, factor string) (e effect, ok bool
 func (s *sample) moved(set, factor string) effect {
 	e, _ := s.effect(s.totals, set, factor)
 	return e
-}
-
-// intervals returns it with its intervals over seeds.
-func (s *sample) intervals(set, factor string) (times, points stat.Interval) {
-	var seeds [][][]Tally
-	for i := range s.totals {
-		seeds = append(seeds, s.totals[i:i+1])
-	}
-	of := func(value func(e effect) float64) stat.Interval {
-		return judge.Jackknife(seeds, func(drawn [][]Tally) float64 {
-			e, _ := s.effect(drawn, set, factor)
-			return value(e)
-		})
-	}
-	return of(func(e effect) float64 { return e.times }), of(func(e effect) float64 { return e.points })
 }
 
 // asPrinted reports whether the floor moves both most, then the granularity, then the gains.

@@ -215,9 +215,6 @@ func tripsJudge(p *tripsPlan, rows []tripsRow) *experiments.Outcome {
 	out.Judge(p.clockClaims(all)...)
 	out.Judge(p.controlClaims(all)...)
 	out.Tables = append(out.Tables, strataTable(all))
-	if p.wide() {
-		out.Tables = append(out.Tables, effectsTable(all))
-	}
 	out.Figures = append(out.Figures, tripsFigure(all))
 	return out
 }
@@ -418,19 +415,6 @@ func strataTable(all []tripsOf) experiments.Table {
 		t.Add(all[i].name, len(rows), len(judge.By(rows, func(r *tripsRow) string { return r.Site })),
 			judge.Sum(rows, func(r *tripsRow) int { return r.Trips }), slices.Min(medians), stat.Median(medians),
 			slices.Max(medians), slices.Max(judge.Values(rows, func(r *tripsRow) float64 { return judge.Ms(r.Longest) })))
-	}
-	return t
-}
-
-func effectsTable(all []tripsOf) experiments.Table {
-	t := experiments.Table{Name: "effects", Title: "Effect of each factor over all levels of the floor (of the floor: " +
-		"over all granularities): greatest wait / least wait, and greatest minus least share of round trips longer than " +
-		"the timeout, in percentage points", Columns: []string{"stratum", "floor", "granularity", "gains", "sampling",
-		"floor, points", "granularity, points", "gains, points", "sampling, points"}}
-	for i := range all {
-		e := all[i].overAll(math.MaxInt64)
-		t.Add(all[i].name, e.floor.times, e.tick.times, e.gains.times, e.every.times, e.floor.points, e.tick.points,
-			e.gains.points, e.every.points)
 	}
 	return t
 }

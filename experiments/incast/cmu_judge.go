@@ -38,7 +38,6 @@ func cmuOutcome(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 	out.Judge(s.cmuCollapse())
 	out.Judge(s.cmuEnough()...)
 	out.Judge(s.cmuUndone())
-	out.Tables = append(out.Tables, s.cmuTable())
 	out.Figures = append(out.Figures, s.cmuFigure())
 	return out, nil
 }
@@ -116,24 +115,6 @@ func (s *study) cmuUndone() experiments.Claim {
 		c.Unless = judge.Say("no TCP with SACK and timestamps has a floor of %v", s.Enough)
 	}
 	return c
-}
-
-func (s *study) cmuTable() experiments.Table {
-	t := experiments.Table{Name: "goodput", Columns: []string{"timers"}, Title: fmt.Sprintf("Goodput in %% of one "+
-		"server's, and queries with a timeout in %%, blocks of %d bytes", s.Bytes)}
-	for _, n := range s.Servers[1:] {
-		t.Columns = append(t.Columns, fmt.Sprintf("n = %d", n), "timeouts, %")
-	}
-	t.Columns = append(t.Columns, "dropped in a query, most servers")
-	for _, g := range judge.By(s.rows, func(r *Row) string { return r.Timers }) {
-		row := []any{g.Key}
-		for _, n := range s.Servers[1:] {
-			row = append(row, s.relative(g.Rows, n), 100*share(asking(g.Rows, n)))
-		}
-		last := asking(g.Rows, s.most)
-		t.Add(append(row, judge.Sum(last, func(r *Row) float64 { return float64(r.Dropped) })/judge.Sum(last, queries))...)
-	}
-	return t
 }
 
 func (s *study) cmuFigure() figure.Figure {

@@ -28,11 +28,6 @@ const (
 	noSACK    = "no SACK"
 )
 
-// undone is why ACKs that wait longer than a floor cost.
-const undone = "an ACK that waits longer than the floor makes the timeout spurious. The sender finds out by " +
-	"timestamps or DSACK, and undoes the timeout. It then also clears the marks of segments that were really lost, " +
-	"which wait for the next timeout. A table shows senders without timestamps and SACK, which do not find out"
-
 func seed(r *Row) int        { return r.Seed }
 func servers(r *Row) int     { return r.Servers }
 func ms(r *Row) float64      { return judge.Ms(r.Took) }
@@ -112,7 +107,7 @@ func outcome(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 	out.Judge(s.fine()...)
 	out.Judge(s.ticks()...)
 	out.Judge(s.gvisor())
-	out.Tables = append(out.Tables, s.stacksTable(), s.variantsTable(), s.causesTable(), s.toldTable())
+	out.Tables = append(out.Tables, s.variantsTable(), s.stacksTable(), s.causesTable(), s.toldTable())
 	out.Figures = append(out.Figures, s.figure())
 	return out, nil
 }
@@ -320,6 +315,38 @@ func (s *study) next(n int) int {
 	return s.most
 }
 
+func (s *study) variantsTable() experiments.Table {
+	t := experiments.Table{Name: "variants",
+		Title: judge.Say("Where timeouts begin, and how fast they rise, if one thing is changed: floor %v", s.coarse()),
+		Columns: []string{"changed", "ACKs wait", "servers at which one query in ten has a timeout", "95 % from", "to",
+			"servers at nine in ten, relative", "goodput left at most servers, %"}}
+	type change struct{ delack, what string }
+	shown := judge.Where(s.rows, func(r *Row) bool {
+		return r.Floor == s.coarse() && (r.Kind == "classic" || r.Kind == "change" || r.Kind == "service")
+	})
+	for _, g := range judge.By(shown, func(r *Row) change { return change{r.DelAck, r.Change} }) {
+		in := judge.Drawn(g.Rows, seed, s.begins)
+		t.Add(g.Key.what, g.Key.delack, in.Value, in.Lo, in.Hi, s.rises(g.Rows),
+			100*each(asking(g.Rows, s.alone))/each(asking(g.Rows, s.most)))
+	}
+	return t
+}
+
+func (s *study) figure() figure.Figure {
+	f := figure.Figure{
+		Name: "incast-1-timeouts", Title: fmt.Sprintf("Incast, ACKs wait %s: queries with a timeout", s.DelAck),
+		Caption: "The second panel of Fig. 18. Published for 300 ms and 10 ms: timeouts of TCP begin above 10 servers.",
+		X:       figure.Axis{Label: "servers"}, Y: figure.Axis{Label: "share of queries with a timeout", Hi: 1},
+		Marks: []figure.Mark{{Label: "10 servers", At: 10, Vertical: true}},
+	}
+	for _, floor := range s.Floors {
+		f.Series = append(f.Series, judge.Curve(judge.Say("floor %v", floor), figure.Line, s.the(floor, s.DelAck),
+			func(r *Row) float64 { return float64(r.Servers) },
+			func(rows []Row) stat.Interval { return overRows(rows, share) }))
+	}
+	return f
+}
+
 func (s *study) stacksTable() experiments.Table {
 	t := experiments.Table{Name: "stacks", Columns: []string{"timers"},
 		Title: fmt.Sprintf("Mean time of a query, and the share of queries with a timeout, in %%: %d bytes in all", s.Bytes)}
@@ -337,23 +364,6 @@ func (s *study) stacksTable() experiments.Table {
 			row = append(row, each(asking(g.Rows, n)), 100*share(asking(g.Rows, n)))
 		}
 		t.Add(row...)
-	}
-	return t
-}
-
-func (s *study) variantsTable() experiments.Table {
-	t := experiments.Table{Name: "variants",
-		Title: judge.Say("Where timeouts begin, and how fast they rise, if one thing is changed: floor %v", s.coarse()),
-		Columns: []string{"changed", "ACKs wait", "servers at which one query in ten has a timeout", "95 % from", "to",
-			"servers at nine in ten, relative", "goodput left at most servers, %"}}
-	type change struct{ delack, what string }
-	shown := judge.Where(s.rows, func(r *Row) bool {
-		return r.Floor == s.coarse() && (r.Kind == "classic" || r.Kind == "change" || r.Kind == "service")
-	})
-	for _, g := range judge.By(shown, func(r *Row) change { return change{r.DelAck, r.Change} }) {
-		in := judge.Drawn(g.Rows, seed, s.begins)
-		t.Add(g.Key.what, g.Key.delack, in.Value, in.Lo, in.Hi, s.rises(g.Rows),
-			100*each(asking(g.Rows, s.alone))/each(asking(g.Rows, s.most)))
 	}
 	return t
 }
@@ -399,19 +409,4 @@ func (s *study) toldTable() experiments.Table {
 		t.Add(row...)
 	}
 	return t
-}
-
-func (s *study) figure() figure.Figure {
-	f := figure.Figure{
-		Name: "incast-1-timeouts", Title: fmt.Sprintf("Incast, ACKs wait %s: queries with a timeout", s.DelAck),
-		Caption: "The second panel of Fig. 18. Published for 300 ms and 10 ms: timeouts of TCP begin above 10 servers.",
-		X:       figure.Axis{Label: "servers"}, Y: figure.Axis{Label: "share of queries with a timeout", Hi: 1},
-		Marks: []figure.Mark{{Label: "10 servers", At: 10, Vertical: true}},
-	}
-	for _, floor := range s.Floors {
-		f.Series = append(f.Series, judge.Curve(judge.Say("floor %v", floor), figure.Line, s.the(floor, s.DelAck),
-			func(r *Row) float64 { return float64(r.Servers) },
-			func(rows []Row) stat.Interval { return overRows(rows, share) }))
-	}
-	return f
 }

@@ -2,6 +2,7 @@ package judge
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"tcpwheel/experiments"
@@ -22,6 +23,23 @@ func Say(format string, values ...any) string {
 // Said is a measure in words, as Say has them.
 func Said(format string, values ...any) experiments.Measure {
 	return experiments.MeasuredText("%s", Say(format, values...))
+}
+
+// Known is Said for numbers that a plan may lack: without one of them the claim does not apply.
+func Known(format string, values ...any) experiments.Measure {
+	for _, v := range values {
+		x := 0.0
+		switch v := v.(type) {
+		case float64:
+			x = v
+		case stat.Interval:
+			x = v.Value
+		}
+		if x != x {
+			return experiments.Measured(math.NaN(), "")
+		}
+	}
+	return Said(format, values...)
 }
 
 func show(v any) any {

@@ -135,11 +135,8 @@ func judgePacing(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 		Measured: judge.Said("%d without an end, %d expired", unended, expired),
 		Expected: experiments.Whether(unended == 0 && expired == 0, "none"),
 	})
-	out.Tables = append(out.Tables, ticksTable(cells), gapsTable(p.Train, ofKind(cells, ofGaps)))
+	out.Tables = append(out.Tables, ticksTable(cells))
 	out.Figures = append(out.Figures, trainsFigure(cells))
-	if len(all) > 0 {
-		out.Figures = append(out.Figures, gainFigure(all))
-	}
 	return out, nil
 }
 
@@ -456,17 +453,6 @@ func trainLength(cells []Cell) float64 {
 	return 1 / perSent(cells, func(c *Cell) float64 { return float64(c.Trains) })
 }
 
-func gapsTable(train time.Duration, gaps []Cell) experiments.Table {
-	t := experiments.Table{Name: "gaps", Title: fmt.Sprintf("Packets by the length of their train, ended by a gap of %v, "+
-		"over the path of QUIC Steps", train), Columns: []string{"paced", "tick, ms", "alone, %", "in trains of up to 5, %",
-		"longest", "dropped, packets", "goodput, Mbit/s"}}
-	for i := range gaps {
-		c := gaps[i : i+1]
-		t.Add(yes(c[0].Paced), c[0].Tick, perSent(c, alone), perSent(c, upTo5), c[0].Longest, c[0].Dropped, perTook(c)/1e6)
-	}
-	return t
-}
-
 func trainsFigure(cells []Cell) figure.Figure {
 	f := figure.Figure{
 		Name: "trains", Title: "Length of a train by the tick, in packet times of the bottleneck",
@@ -484,19 +470,13 @@ func trainsFigure(cells []Cell) figure.Figure {
 	return f
 }
 
-func gainFigure(all []gain) figure.Figure {
-	f := figure.Figure{
-		Name:    "gain",
-		Title:   "What pacing gains in goodput by the tick, on paths without losses of their own",
-		Caption: "At a tick of a round trip and more nothing of the gain is left.",
-		X:       figure.Axis{Label: "tick, ms", Log: true}, Y: figure.Axis{Label: "goodput, % more than without pacing"},
+func gapsTable(train time.Duration, gaps []Cell) experiments.Table {
+	t := experiments.Table{Name: "gaps", Title: fmt.Sprintf("Packets by the length of their train, ended by a gap of %v, "+
+		"over the path of QUIC Steps", train), Columns: []string{"paced", "tick, ms", "alone, %", "in trains of up to 5, %",
+		"longest", "dropped, packets", "goodput, Mbit/s"}}
+	for i := range gaps {
+		c := gaps[i : i+1]
+		t.Add(yes(c[0].Paced), c[0].Tick, perSent(c, alone), perSent(c, upTo5), c[0].Longest, c[0].Dropped, perTook(c)/1e6)
 	}
-	for _, g := range judge.By(all, func(g *gain) link { return g.link }) {
-		s := figure.Series{Name: g.Key.name(), Kind: figure.Line}
-		for _, x := range g.Rows {
-			s.AddInterval(judge.Ms(x.tick), x.Interval)
-		}
-		f.Series = append(f.Series, s)
-	}
-	return f
+	return t
 }

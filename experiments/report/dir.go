@@ -36,7 +36,7 @@ func (r *Report) files() (all []file, err error) {
 			all = append(all, file{name, b.Bytes()})
 		}
 	}
-	add("index.html", r.WritePage)
+	add("report.md", r.WritePage)
 	add("claims.json", indented(r.claims()))
 	for i := range r.Studies {
 		s := &r.Studies[i]

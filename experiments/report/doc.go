@@ -11,7 +11,7 @@
 //
 // # The directory
 //
-//	index.html      the page, one file that loads nothing
+//	report.md       the page, with the figures of the directory
 //	claims.json     every claim with its verdict, and the digests of plans and results
 //	SHA256SUMS      of all other files, for sha256sum -c
 //	NAME/plan.yaml  the plan of study NAME
@@ -25,8 +25,4 @@
 //
 // WriteDir writes all files to a temporary directory and then renames it, so a report is always
 // whole. It replaces an existing directory only if that holds a report and nothing else.
-//
-// # Limitations
-//
-// The page renders paragraphs, lists, emphasis and code of a README. It shows the rest verbatim.
 package report

@@ -28,37 +28,6 @@ var headlines = []struct{ study, title, figure string }{
 // headlineTables are tables that a headline shows whole, by study.
 var headlineTables = map[string]string{"datacentre": "steps"}
 
-// mostHeadlines is the most headlines of a page.
-const mostHeadlines = 5
-
-// headlineViews returns the headlines with figures that a page of several studies opens with: those
-// that matter most, then the first figures of other studies. studies are the views of r.Studies.
-func (r *Report) headlineViews(studies []studyView) (all []headlineView) {
-	if len(studies) < 2 {
-		return nil
-	}
-	add := func(v *studyView, title, name string) {
-		i := slices.IndexFunc(v.Figures, func(f figureView) bool { return name == "" || f.Figure.Name == name })
-		if i >= 0 && len(all) < mostHeadlines {
-			all = append(all, headlineView{v.ID, v.Name, title, v.Found, v.Figures[i]})
-		}
-	}
-	shown := map[string]bool{}
-	for _, h := range headlines {
-		i := slices.IndexFunc(studies, func(v studyView) bool { return v.Name == h.study })
-		if i >= 0 && h.figure != "" {
-			add(&studies[i], h.title, h.figure)
-			shown[h.study] = true
-		}
-	}
-	for i := range studies {
-		if v := &studies[i]; !shown[v.Name] {
-			add(v, v.Question, "")
-		}
-	}
-	return all
-}
-
 // writeHeadlines writes the headlines whose study is in the report.
 func (r *Report) writeHeadlines(b *strings.Builder) {
 	n := 0

@@ -4,16 +4,13 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"html"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -139,7 +136,7 @@ func TestDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := tree(t, dir)
-	for _, want := range []string{"index.html", "claims.json", "SHA256SUMS", "a/plan.yaml", "a/cells.jsonl",
+	for _, want := range []string{"report.md", "claims.json", "SHA256SUMS", "a/plan.yaml", "a/cells.jsonl",
 		"a/result.json", "a/values.csv", "a/data.csv", "a/figure-values.svg", "b/figure-values.csv"} {
 		if first[want] == "" {
 			t.Errorf("no %s", want)
@@ -210,8 +207,8 @@ func TestClaimsFile(t *testing.T) {
 	}
 }
 
-// TestPageIsAlone finds what a page would load, and text that has become markup.
-func TestPageIsAlone(t *testing.T) {
+// TestPage finds text that has become markup, and each part of a study.
+func TestPage(t *testing.T) {
 	r := run(t, false, toy("a", experiments.Exact), toy("b", experiments.Shape))
 	r.Machine = &Machine{OS: "linux/amd64", CPU: hostile}
 	r.Studies[0].Live = []Live{{Name: "clock", Outcome: r.Studies[0].Outcome}, {Name: "kernel", Skipped: "not root"}}
@@ -220,36 +217,15 @@ func TestPageIsAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := b.String()
-	script := regexp.MustCompile(`(?s)<script>(.*?)</script>`).FindAllStringSubmatch(page, -1)
-	if len(script) != 1 {
-		t.Fatalf("%d scripts", len(script))
-	}
-	sum := sha256.Sum256([]byte(script[0][1]))
-	for _, want := range []string{
-		"default-src 'none'", "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'", "Ta a: what is a?",
-		"could not run: not root",
-		"tcpwheel experiment run a --out DIR", "<code>a &lt; b</code>", "<li><i>two</i></li>",
-		`<a href="https://example.org/">there</a>`, "<b>Question.</b>",
-	} {
-		if !strings.Contains(page, want) && !strings.Contains(html.UnescapeString(page), want) {
+	for _, want := range []string{"## Ta a: what is a?", "could not run: not root", "tcpwheel experiment run a --out DIR",
+		"](a/figure-values.svg)", "](a/live-clock-figure-values.svg)", "(a/data.csv)", "A note with `code`.",
+		"## Tb b: what is b?"} {
+		if !strings.Contains(page, want) {
 			t.Errorf("no %q", want)
 		}
 	}
-	if m := regexp.MustCompile(`<(link|img|iframe|object)|src=|url\(|@import`).FindString(strings.ReplaceAll(page,
-		"default-src", "")); m != "" {
-		t.Errorf("the page loads something: %s", m)
-	}
-	if strings.Contains(page, "alert(\"") || strings.Contains(page, "<script>alert") {
+	if strings.Contains(page, "<script>") {
 		t.Error("text has become markup")
-	}
-	heads, first := strings.Index(page, `id="headlines"`), strings.Index(page, `<section id="a"`)
-	open, claims := strings.Index(page, `id="open"`), strings.Index(page, `id="claims"`)
-	if heads < 0 || first < heads || open < first || claims < open {
-		t.Errorf("headlines at %d, the first study at %d, what was not reproduced at %d, claims at %d, want this "+
-			"order", heads, first, open, claims)
-	}
-	if n := strings.Count(page, `class="headline"`); n < 1 || n > mostHeadlines {
-		t.Errorf("%d headlines, want 1 to %d", n, mostHeadlines)
 	}
 }
 

@@ -75,7 +75,7 @@ func outcome(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 	out := &experiments.Outcome{}
 	out.Judge(s.null(), s.nowhereElse(), s.moves(), s.movesTo(), s.condition(), s.noFloor(), s.smear(), s.flows(),
 		s.gvisor())
-	out.Tables = append(out.Tables, s.timersTable(), s.flowsTable())
+	out.Tables = append(out.Tables, s.timersTable())
 	out.Figures = append(out.Figures, s.figure())
 	return out, nil
 }
@@ -288,24 +288,6 @@ func (s *study) timersTable() experiments.Table {
 			all := judge.Values(rows, percent)
 			row = append(row[:6], slices.Min(all), slices.Max(all),
 				judge.Mean(rows, func(c *Cell) float64 { return float64(c.Timeouts) }))
-		}
-		t.Add(row...)
-	}
-	return t
-}
-
-func (s *study) flowsTable() experiments.Table {
-	t := experiments.Table{Name: "flows",
-		Title:   judge.Say("Shares of several flows, in %% of the rate, with pulses of %v: by round trip", s.Length),
-		Columns: []string{"period, ms", "all", "95 % from", "to"}}
-	for _, trip := range s.FlowTrips {
-		t.Columns = append(t.Columns, trip.String())
-	}
-	for _, g := range judge.By(s.several, period) {
-		all := mean(g.Rows, percent)
-		row := []any{judge.Ms(g.Key), all.Value, all.Lo, all.Hi}
-		for i := range s.FlowTrips {
-			row = append(row, 100*judge.Mean(g.Rows, func(c *Cell) float64 { return c.Flows[i] }))
 		}
 		t.Add(row...)
 	}

@@ -58,32 +58,6 @@ func TestGVisor(t *testing.T) {
 	}
 }
 
-// TestSubjects runs the engine in a gVisor stack against pulses: they shut it out as they do the
-// engine alone.
-func TestSubjects(t *testing.T) {
-	o := studytest.Run(t, Study, "study: shrew\nperiods: [500ms, 1s]\nseeds: 1\nduration: 10s\nothers: []\n"+
-		"other_lengths: []\nflow_round_trips: []\ngvisor_floors: []\ngvisor_seeds: 1\n"+
-		"subjects: [binding rfc6298@exact floor=1s control=newreno delack=off, gvisor floor=200ms -rack]\n")
-	found := 0
-	for _, table := range o.Tables {
-		for _, row := range table.Rows {
-			if name, ok := row[0].(string); ok && strings.HasPrefix(name, "binding rfc6298") {
-				found++
-			}
-		}
-	}
-	if found == 0 {
-		t.Errorf("no table has the binding: %v", o.Tables)
-	}
-	c, err := runStacks(studytest.Own[Plan](t, Study),
-		testbed.Subject{Kind: testbed.Binding, Timers: testbed.MustTimers("rfc6298@exact floor=1s control=newreno " +
-			"delack=off")},
-		Cell{Pulse: 100 * time.Millisecond, Period: time.Second, Seed: 1})
-	if err != nil || c.Share > 0.05 || c.Timeouts > 10 {
-		t.Errorf("pulses each second: %+v, %v, want less than 5 %%, and timeouts that back off", c, err)
-	}
-}
-
 // TestFalsifier checks that pulses that do not fill the queue shut no flow out.
 func TestFalsifier(t *testing.T) {
 	if testing.Short() {

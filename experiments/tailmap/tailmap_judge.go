@@ -149,7 +149,7 @@ func judgeTails(_ *Plan, cells []Cell) (*experiments.Outcome, error) {
 	out.Judge(claimsOnRules(of(kindMap), of(kindTick))...)
 	out.Judge(claimsOnTails(tails)...)
 	out.Judge(claimOnGVisor(of(kindGVisor)))
-	out.Tables = append(out.Tables, ticksTable(of(kindTick)), gvisorTable(of(kindGVisor)))
+	out.Tables = append(out.Tables, ticksTable(of(kindTick)))
 	for _, floor := range floors {
 		out.Figures = append(out.Figures, winnersFigure(floor, tails))
 	}
@@ -307,18 +307,6 @@ func ticksTable(rows []row) experiments.Table {
 	for _, g := range judge.By(rows, func(r *row) key { return key{r.Tick, r.Rule} }) {
 		late := judge.Values(g.Rows, func(r *row) float64 { return judge.Ms(r.late()) })
 		t.Add(g.Key.tick, g.Key.rule, len(late), slices.Min(late), stat.Mean(late), slices.Max(late))
-	}
-	return t
-}
-
-func gvisorTable(rows []row) experiments.Table {
-	t := experiments.Table{Name: "gvisor", Title: "gVisor's own TCP in virtual time: the last segments of a response " +
-		"are lost", Columns: []string{"round trip, ms", "segments", "lost", "retransmitted, ms", "expected, ms",
-		"complete, ms"}}
-	for i := range rows {
-		if r := &rows[i]; r.Lost <= 4 {
-			t.Add(r.RTT, r.Segments, r.Lost, r.Retransmission, r.gvisorLaw(), r.Complete)
-		}
 	}
 	return t
 }

@@ -88,8 +88,6 @@ func (p *tableivPlan) printedClaims(claimed []tableivRow) []experiments.Claim {
 			Tag: experiments.FromPrint, Measured: measured, Expected: expected,
 			Look: experiments.Look{Read: experiments.ReadPaper, At: at, Turns: turns}}
 	}
-	const rest = "the rest depends on how many losses leave no ACK that a check could use, and on the delay and the " +
-		"load, which are not the paper's"
 	return []experiments.Claim{
 		claim("timers-gain", "a timer per segment, and nothing else, gives Reno of 1990 more throughput",
 			"at least 19 % by doing away with the dependence on coarse timeouts",

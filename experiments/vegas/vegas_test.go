@@ -83,25 +83,6 @@ func TestGVisor(t *testing.T) {
 	}
 }
 
-// TestSubjects: the engine in a gVisor stack waits as long as the engine alone, over the same
-// links.
-func TestSubjects(t *testing.T) {
-	p := &Plan{Losses: 3, Between: 4, CV: 0.3}
-	for kind := range kinds {
-		f := flow{plan: p, timers: testbed.MustTimers("per-segment" + plain), rtt: 20 * time.Millisecond, kind: kind,
-			key: 1}
-		alone, err := f.run()
-		if err != nil {
-			t.Fatal(err)
-		}
-		f.subject = testbed.Subject{Kind: testbed.Binding, Timers: f.timers}
-		stacked, err := f.onStacks()
-		if err != nil || !slices.Equal(alone.Waits, stacked.Waits) || len(alone.Waits) != 3 {
-			t.Errorf("%s: %v alone, %v in a gVisor stack, %v", kinds[kind].name, alone, stacked, err)
-		}
-	}
-}
-
 func TestClaims(t *testing.T) {
 	out := studytest.Run(t, Study, "study: vegas\nrtts: [20ms, 100ms]\nlosses: 20\nothers: []\nanchor_rtts: [150ms]\n")
 	studytest.Want(t, out, experiments.Reproduced, "fixed-point", "mean-at-rest", "fine-mean", "gvisor", "crossings")

@@ -104,7 +104,7 @@ func judgeWeb(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 	out := &experiments.Outcome{}
 	out.Judge(j.claims()...)
 	out.Judge(j.claimOnOutages())
-	out.Tables = append(out.Tables, j.timersTable(), j.burstsTable(), j.variedTable(cells))
+	out.Tables = append(out.Tables, j.timersTable(), j.variedTable(cells))
 	out.Figures = append(out.Figures, j.figure())
 	return out, nil
 }
@@ -226,37 +226,6 @@ func (j *judged) timersTable() experiments.Table {
 	return t
 }
 
-func (j *judged) burstsTable() experiments.Table {
-	t := experiments.Table{Name: "bursts", Title: fmt.Sprintf("Retransmissions of %q, and what probes avoid, by the mean "+
-		"length of bursts", j.Without.Text), Columns: []string{"bursts, ms", "answers with losses, %",
-		"retransmissions after timeouts, %", "mean with losses, relative to without", "timeouts fewer with probes, %",
-		"chosen"}}
-	for _, g := range judge.Along(j.drawn, burst) {
-		before := j.before(g.Rows)
-		t.Add(g.Key, 100*judge.Sum(before, lossy)/float64(answers(before)), 100*late(before), slower(before),
-			j.shorter(allTimeouts)(g.Rows), g.Key == j.fit)
-	}
-	return t
-}
-
-func (j *judged) variedTable(cells []Cell) experiments.Table {
-	t := experiments.Table{Name: "varied", Title: fmt.Sprintf("Effect of probes with one other assumption, bursts of %v",
-		j.VariedBurst), Columns: []string{"changed", "answers with losses, %", "mean shorter, %", "95 % from", "to",
-		"p99 shorter, %", "timeouts fewer, %"}}
-	compared := judge.Where(cells, func(c *Cell) bool {
-		return c.Burst == j.VariedBurst && (c.Timers == j.Without.Text || c.Timers == j.With.Text)
-	})
-	for _, g := range judge.By(compared, func(c *Cell) string { return c.Varied }) {
-		name, before, shorter := g.Key, j.before(g.Rows), judge.Resampled(g.Rows, seed, j.shorter(mean))
-		if name == "" {
-			name = "nothing changed"
-		}
-		t.Add(name, 100*judge.Sum(before, lossy)/float64(answers(before)), shorter.Value, shorter.Lo, shorter.Hi,
-			j.shorter(slowest)(g.Rows), j.shorter(allTimeouts)(g.Rows))
-	}
-	return t
-}
-
 func (j *judged) figure() figure.Figure {
 	f := figure.Figure{
 		Name: "tail-inflation", Title: "The longest answers, relative to the same answers without losses",
@@ -276,4 +245,22 @@ func (j *judged) figure() figure.Figure {
 			inflated))
 	}
 	return f
+}
+
+func (j *judged) variedTable(cells []Cell) experiments.Table {
+	t := experiments.Table{Name: "varied", Title: fmt.Sprintf("Effect of probes with one other assumption, bursts of %v",
+		j.VariedBurst), Columns: []string{"changed", "answers with losses, %", "mean shorter, %", "95 % from", "to",
+		"p99 shorter, %", "timeouts fewer, %"}}
+	compared := judge.Where(cells, func(c *Cell) bool {
+		return c.Burst == j.VariedBurst && (c.Timers == j.Without.Text || c.Timers == j.With.Text)
+	})
+	for _, g := range judge.By(compared, func(c *Cell) string { return c.Varied }) {
+		name, before, shorter := g.Key, j.before(g.Rows), judge.Resampled(g.Rows, seed, j.shorter(mean))
+		if name == "" {
+			name = "nothing changed"
+		}
+		t.Add(name, 100*judge.Sum(before, lossy)/float64(answers(before)), shorter.Value, shorter.Lo, shorter.Hi,
+			j.shorter(slowest)(g.Rows), j.shorter(allTimeouts)(g.Rows))
+	}
+	return t
 }

@@ -114,7 +114,7 @@ func locksJudge(p *locksPlan, cells []locksCell) (*experiments.Outcome, error) {
 			"sharded wheels of this project; the paper speaks of locks for parts of one", experiments.Computed, shared,
 			experiments.Above(locksAllAtLeast*float64(processors), "")),
 		locksReal())
-	out.Tables = append(out.Tables, locksSpeedups(p, works), locksRecorded())
+	out.Tables = append(out.Tables, locksRecorded())
 	return out, nil
 }
 
@@ -138,24 +138,6 @@ func locksReal() experiments.Claim {
 		Expected: experiments.Whether(shards.lo > max(buckets.hi, 1), "more, and more than one processor, with their "+
 			"intervals"),
 	}
-}
-
-func locksSpeedups(p *locksPlan, works []locksWork) experiments.Table {
-	t := experiments.Table{Name: "speedup",
-		Title: fmt.Sprintf("Work done, in processors' worth, with %d timers running", p.Running),
-		Columns: []string{"scheme", "processors", "one lock", "95 % from", "to", "a lock each", "each, 95 % from",
-			"each, to", "longest hold, one lock"}}
-	type point struct {
-		scheme     string
-		processors int
-	}
-	for _, g := range judge.By(works, func(w *locksWork) point { return point{w.scheme, w.processors} }) {
-		one := judge.Where(g.Rows, func(w *locksWork) bool { return !w.each })
-		a, b := locksSpeedup(one), locksSpeedup(judge.Where(g.Rows, func(w *locksWork) bool { return w.each }))
-		longest := judge.Most(one, func(w *locksWork) float64 { return float64(w.longest) })
-		t.Add(g.Key.scheme, g.Key.processors, a.Value, a.Lo, a.Hi, b.Value, b.Lo, b.Hi, longest.longest)
-	}
-	return t
 }
 
 func locksRecorded() experiments.Table {

@@ -42,7 +42,7 @@ func newExperimentRun() *cobra.Command {
 		Short: "run studies and report their results",
 		Long: "Run runs studies on all processors: named, or given by a plan of your own\n" +
 			"(docs/studies.md). It prints their tables and claims. With --out it writes a\n" +
-			"report instead: a page that needs no network, and claims.json, tables,\n" +
+			"report instead: report.md with its figures, and claims.json, tables,\n" +
 			"figures, plans and the result of each cell; of study sweep also its runs, as\n" +
 			"rows.csv and rows.jsonl, whose columns columns.csv explains. It replaces an\n" +
 			"earlier report, and nothing else.\n\n" +
@@ -309,7 +309,7 @@ func printReport(cmd *cobra.Command, r *findings.Report, dir string, asJSON bool
 		if err := r.WriteDir(dir); err != nil {
 			return err
 		}
-		fmt.Fprintf(cmd.ErrOrStderr(), "tcpwheel: wrote %s\n", filepath.Join(dir, "index.html"))
+		fmt.Fprintf(cmd.ErrOrStderr(), "tcpwheel: wrote %s\n", filepath.Join(dir, "report.md"))
 	}
 	for i := range r.Studies {
 		s := &r.Studies[i]
