@@ -21,58 +21,92 @@ type Endpoint struct {
 	shard *shard
 	wq    *waiter.Queue
 	ops   tcpip.SocketOptions
-	optionsHandler
 	stats endpointStats
-
-	// The baton: the amount of work. The goroutine that raises it from 0 runs the connection.
-	work    atomic.Int64
-	expired atomic.Bool     // timers have expired
-	bulk    atomic.Bool     // much unacknowledged data, and more than one CPU
-	timers  *endpointTimers // guarded by the shard's lock; nil if no timer runs
-
-	inboxMu sync.Mutex // guards inbox
-	inbox   *inbox     // input for the next step; nil if there is none
-
-	readMu sync.Mutex // held by a reader while it copies
+	optionsHandler
+	baton
+	inputQueue
+	timers *endpointTimers // guarded by the shard's lock; nil if no timer runs
+	readMu sync.Mutex      // held by a reader while it copies
 
 	// Guards all fields that follow. It is never held while the stack or the application is called.
 	mu   sync.Mutex
 	info endpointInfo
 	opts *endpointOptions
+	status
+	reading
+	writing
+	failures
+	outLink
+	calls         pendingCalls
+	listener      *listener
+	parent        *listener // the listener, until Accept
+	inAcceptQueue bool      // the parent's accept queue holds it
+	reg           registration
+	wait          *timeWait // has the connection instead, in TIME-WAIT; else nil
+}
+
+// baton is the work of a connection. The goroutine that raises it from 0 runs the connection.
+type baton struct {
+	work    atomic.Int64
+	expired atomic.Bool // timers have expired
+	bulk    atomic.Bool // much unacknowledged data, and more than one CPU
+}
+
+// inputQueue is the input for the next step.
+type inputQueue struct {
+	inboxMu sync.Mutex // guards inbox
+	inbox   *inbox     // nil if there is none
+}
+
+// status is the connection, and the stage of the endpoint's life.
+type status struct {
+	conn   tcp.Conn
+	now    wheel.Time  // the latest time that conn was given
+	cookie *tcp.Cookie // with opening == openingCookie
 	phase
 	opening         opening
-	closed          bool      // Close was called
-	queuedErrs      uint8     // records added since the error queue was empty
-	connectReported bool      // Connect has reported success
-	quickAckOff     bool      // the engine knows that TCP_QUICKACK is off
-	inAcceptQueue   bool      // the parent's accept queue holds it
 	counted         tcp.State // in the protocol's states
-	writerWaits     bool      // a writer waits for room in snd
+	closed          bool      // Close was called
 	shutRead        bool      // reading was shut down
 	shutWrite       bool      // writing was shut down
+	connectReported bool      // Connect has reported success
+	quickAckOff     bool      // the engine knows that TCP_QUICKACK is off
+}
 
-	recvBufferFixed bool // SO_RCVBUF was set: the buffer does not grow
-	sendBufferFixed bool // SO_SNDBUF was set: the buffer does not grow
-	// A read has taken a part of the first view of rcv.ready, which was full. Guarded by readMu.
-	readSplitView bool
-
-	hardErr  tcpip.Error // why the connection ended, until it is reported once
-	lastErr  tcpip.Error
-	listener *listener
-	parent   *listener // the listener, until Accept
-	reg      registration
-	maxGSO   uint32    // largest packet in bytes that the link segments (GSO); 0 without GSO
-	wait     *timeWait // has the connection instead, in TIME-WAIT; else nil
-
-	conn    tcp.Conn
-	now     wheel.Time  // the latest time that conn was given
-	cookie  *tcp.Cookie // with opening == openingCookie
-	calls   pendingCalls
-	records []uint32 // ends of records (tcp.WriteEOR) in calls.wrote
-	route   *stack.Route
-	snd     sendQueue
+// reading is what has arrived and was not read.
+type reading struct {
 	rcv     recvQueue
 	rcvUsed int // bytes in rcv.ready, and those being read
+	// A read has taken a part of the first view of rcv.ready, which was full. Guarded by readMu.
+	readSplitView   bool
+	recvBufferFixed bool // SO_RCVBUF was set: the buffer does not grow
+}
+
+// dropUnread releases it.
+func (r *reading) dropUnread() {
+	r.rcv.drop()
+	r.rcvUsed = 0
+}
+
+// writing is what was written and is not acknowledged.
+type writing struct {
+	snd             sendQueue
+	records         []uint32 // ends of records (tcp.WriteEOR) in calls.wrote
+	writerWaits     bool     // a writer waits for room in snd
+	sendBufferFixed bool     // SO_SNDBUF was set: the buffer does not grow
+}
+
+// failures are the errors that the application has not been told.
+type failures struct {
+	hardErr    tcpip.Error // why the connection ended, until it is reported once
+	lastErr    tcpip.Error
+	queuedErrs uint8 // records added since the error queue was empty
+}
+
+// outLink is where the packets leave.
+type outLink struct {
+	route  *stack.Route
+	maxGSO uint32 // largest packet in bytes that the link segments (GSO); 0 without GSO
 }
 
 // phase is the stage of an endpoint's life.
@@ -145,8 +179,8 @@ func (p *protocol) newEndpoint(net tcpip.NetworkProtocolNumber, wq *waiter.Queue
 }
 
 // state is State for callers that hold the lock.
-func (e *Endpoint) state() gtcp.EndpointState {
-	switch e.phase {
+func (s *status) state() gtcp.EndpointState {
+	switch s.phase {
 	case phaseInitial:
 		return gtcp.StateInitial
 	case phaseBound:
@@ -160,10 +194,10 @@ func (e *Endpoint) state() gtcp.EndpointState {
 	case phaseError:
 		return gtcp.StateError
 	}
-	if e.opening == openingConnect {
+	if s.opening == openingConnect {
 		return gtcp.StateConnecting
 	}
-	return stateOf(e.conn.State())
+	return stateOf(s.conn.State())
 }
 
 // stateOf returns gVisor's number for a state.
@@ -177,19 +211,19 @@ func stateOf(s tcp.State) gtcp.EndpointState {
 }
 
 // connected reports whether the handshake is complete.
-func (e *Endpoint) connected() bool {
-	return e.phase == phaseConn && e.conn.State() >= tcp.StateEstablished
+func (s *status) connected() bool {
+	return s.phase == phaseConn && s.conn.State() >= tcp.StateEstablished
 }
 
 // connecting reports whether a handshake is under way.
-func (e *Endpoint) connecting() bool {
-	return e.phase == phaseConnecting || e.phase == phaseConn && !e.connected()
+func (s *status) connecting() bool {
+	return s.phase == phaseConnecting || s.phase == phaseConn && !s.connected()
 }
 
 // takeHardErr returns the error that ended the connection the first time, and then nil.
-func (e *Endpoint) takeHardErr() tcpip.Error {
-	err := e.hardErr
-	e.hardErr = nil
+func (f *failures) takeHardErr() tcpip.Error {
+	err := f.hardErr
+	f.hardErr = nil
 	return err
 }
 
@@ -218,7 +252,7 @@ func (e *Endpoint) Readiness(mask waiter.EventMask) (result waiter.EventMask) {
 			result = mask
 		}
 		if mask&waiter.WritableEvents != 0 {
-			if e.sndClosed() || e.snd.size() < int(e.ops.GetSendBufferSize()) && e.conn.LittleUnsent(e.calls.wrote) {
+			if e.shutWrite || e.snd.size() < int(e.ops.GetSendBufferSize()) && e.conn.LittleUnsent(e.calls.wrote) {
 				result |= waiter.WritableEvents
 			} else {
 				e.writerWaits = true // a caller that polls waits, as in Linux
@@ -228,20 +262,18 @@ func (e *Endpoint) Readiness(mask waiter.EventMask) (result waiter.EventMask) {
 			result |= waiter.ReadableEvents
 		}
 	}
-	if e.connected() && e.rcvClosed() && !e.sndClosed() {
+	if e.connected() && e.rcvClosed() && !e.shutWrite {
 		result |= waiter.EventRdHUp
 	}
 	return result
 }
 
-func (e *Endpoint) sndClosed() bool { return e.shutWrite }
-
 // rcvClosed reports whether no more data will arrive.
-func (e *Endpoint) rcvClosed() bool {
-	if e.shutRead {
+func (s *status) rcvClosed() bool {
+	if s.shutRead {
 		return true
 	}
-	switch e.conn.State() {
+	switch s.conn.State() {
 	case tcp.StateCloseWait, tcp.StateLastAck, tcp.StateClosing, tcp.StateTimeWait, tcp.StateClosed:
 		return true
 	}
@@ -262,11 +294,7 @@ func (e *Endpoint) GetRemoteAddress() (tcpip.FullAddress, tcpip.Error) {
 	if !e.connected() {
 		return tcpip.FullAddress{}, &tcpip.ErrNotConnected{}
 	}
-	return e.remote(), nil
-}
-
-func (e *Endpoint) remote() tcpip.FullAddress {
-	return tcpip.FullAddress{Addr: e.info.ID.RemoteAddress, Port: e.info.ID.RemotePort, NIC: e.reg.nic}
+	return tcpip.FullAddress{Addr: e.info.ID.RemoteAddress, Port: e.info.ID.RemotePort, NIC: e.reg.nic}, nil
 }
 
 // Info implements tcpip.Endpoint.

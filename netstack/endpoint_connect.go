@@ -97,7 +97,7 @@ func (e *Endpoint) connect(addr tcpip.FullAddress) tcpip.Error {
 	peer := id
 	peer.LocalAddress, peer.RemoteAddress, peer.RemotePort = r.LocalAddress(), r.RemoteAddress(), addr.Port
 	b.nic = nic
-	least, err := e.registerActive(&b, &peer, network(net), r.NICID())
+	least, err := b.registerActive(e, &peer, network(net), r.NICID())
 	if err != nil {
 		r.Release()
 		return e.connectFailed(was, bound, id, err)
@@ -106,12 +106,12 @@ func (e *Endpoint) connect(addr tcpip.FullAddress) tcpip.Error {
 	e.mu.Lock()
 	if e.closed {
 		e.mu.Unlock()
-		e.unregister(b, peer)
+		b.end(e, peer)
 		r.Release()
 		return &tcpip.ErrAborted{}
 	}
 	e.reg, e.info.ID, e.info.RegisterNICID = b, peer, nic
-	e.setRoute(r)
+	e.setRoute(r, e.experiment(r))
 	e.initConn(0, least)
 	e.phase, e.opening = phaseConn, openingConnect
 	e.mu.Unlock()
@@ -127,14 +127,14 @@ func (e *Endpoint) connectFailed(was phase, bound registration, id stack.Transpo
 	closed := e.closed
 	e.mu.Unlock()
 	if closed {
-		e.unregister(bound, id)
+		bound.end(e, id)
 	}
 	return err
 }
 
 // registerActive registers the endpoint for a connection to the peer in id, and updates b. If id
 // has no local port, it picks one. least is 0 or the lower bound of the ISS.
-func (e *Endpoint) registerActive(b *registration, id *stack.TransportEndpointID, net networks, nic tcpip.NICID) (least tcp.Seq, err tcpip.Error) {
+func (b *registration) registerActive(e *Endpoint, id *stack.TransportEndpointID, net networks, nic tcpip.NICID) (least tcp.Seq, err tcpip.Error) {
 	both := b.nets == bothVersions
 	b.nets = net
 	if id.LocalPort != 0 {
@@ -150,7 +150,7 @@ func (e *Endpoint) registerActive(b *registration, id *stack.TransportEndpointID
 			}
 		}
 	} else {
-		id.LocalPort, least, err = e.pickPort(*id, *b, nic)
+		id.LocalPort, least, err = b.pickPort(e, *id, nic)
 		b.portReserved = err == nil
 	}
 	if _, inUse := err.(*tcpip.ErrPortInUse); inUse {
@@ -204,7 +204,7 @@ func (e *Endpoint) mayConnect(addr tcpip.FullAddress) (to tcpip.FullAddress, net
 
 // pickPort reserves an ephemeral port and registers the endpoint there. If the port's connection
 // was in TIME-WAIT, least is the lower bound of the ISS.
-func (e *Endpoint) pickPort(id stack.TransportEndpointID, b registration, nic tcpip.NICID) (port uint16, least tcp.Seq, err tcpip.Error) {
+func (b *registration) pickPort(e *Endpoint, id stack.TransportEndpointID, nic tcpip.NICID) (port uint16, least tcp.Seq, err tcpip.Error) {
 	st := e.p.stack
 	same := id.LocalAddress == id.RemoteAddress
 	reuse := e.p.reusesTimeWait(id)
@@ -299,8 +299,8 @@ func (e *Endpoint) initConn(iss, least tcp.Seq) {
 		iss = tcp.ISSAfter(iss, least)
 	}
 	socket := e.socketOptions()
-	cfg := e.p.config(e.opts, e.recvBufferFixed, socket, e.recvBuffer())
-	e.conn.Init(cfg, e.path(), iss, e.p.secret.TimestampOffset(local, remote))
+	cfg := e.p.config(e.opts, e.recvBufferFixed, socket, recvBufferOf(&e.ops))
+	e.conn.Init(cfg, e.path(e.experiment(e.route)), iss, e.p.secret.TimestampOffset(local, remote))
 }
 
 // Disconnect implements tcpip.Endpoint.
@@ -342,8 +342,7 @@ func (e *Endpoint) close(abort bool) {
 		e.kick()
 		// Unread data is dropped only now: the engine must see it to answer Close with a RST.
 		e.mu.Lock()
-		e.rcv.drop()
-		e.rcvUsed = 0
+		e.dropUnread()
 		e.mu.Unlock()
 		e.wq.Notify(waiter.ReadableEvents | waiter.WritableEvents)
 		return
@@ -357,11 +356,10 @@ func (e *Endpoint) close(abort bool) {
 	case phaseClosed, phaseError:
 		b = registration{}
 	}
-	e.rcv.drop()
-	e.rcvUsed = 0
-	e.dropErrors()
+	e.dropUnread()
+	dropErrors(&e.ops)
 	e.mu.Unlock()
-	e.unregister(b, id)
+	b.end(e, id)
 	if l != nil {
 		l.close()
 	}

@@ -60,22 +60,22 @@ func errorOf(err tcp.Error) tcpip.Error {
 
 // releaseResources releases the timers, the port, the registration and the route of a connection
 // that has ended. The caller holds the baton.
-func (e *Endpoint) releaseResources() {
-	e.shard.mu.Lock()
-	e.shard.detachTimers(e)
-	e.shard.mu.Unlock()
-	e.mu.Lock()
-	b, id, r := e.reg, e.info.ID, e.route
-	e.reg.portReserved, e.reg.registered, e.route = false, false, nil
-	e.mu.Unlock()
-	e.unregister(b, id)
+func (st *step) releaseResources() {
+	st.e.shard.mu.Lock()
+	st.e.shard.detachTimers(st.e)
+	st.e.shard.mu.Unlock()
+	st.e.mu.Lock()
+	b, id, r := st.e.reg, st.e.info.ID, st.e.route
+	st.e.reg.portReserved, st.e.reg.registered, st.e.route = false, false, nil
+	st.e.mu.Unlock()
+	b.end(st.e, id)
 	if r != nil {
 		r.Release()
 	}
 }
 
-// unregister unregisters the endpoint and releases its port.
-func (e *Endpoint) unregister(b registration, id stack.TransportEndpointID) {
+// end unregisters the endpoint and releases its port.
+func (b *registration) end(e *Endpoint, id stack.TransportEndpointID) {
 	if b.registered {
 		e.p.stack.UnregisterTransportEndpoint(b.nets.list(), ProtocolNumber, id, e, b.flags, b.device)
 	}

@@ -53,7 +53,7 @@ func (e *Endpoint) listen(backlog int) tcpip.Error {
 	}
 	e.mu.Unlock()
 	if err != nil {
-		e.unregister(b, id)
+		b.end(e, id)
 	}
 	return err
 }
@@ -87,31 +87,16 @@ func (e *Endpoint) Accept(peer *tcpip.FullAddress) (tcpip.Endpoint, *waiter.Queu
 	c.mu.Lock()
 	c.parent = nil
 	if peer != nil {
-		*peer = c.remote()
+		*peer = tcpip.FullAddress{Addr: c.info.ID.RemoteAddress, Port: c.info.ID.RemotePort, NIC: c.reg.nic}
 	}
 	c.mu.Unlock()
 	return c, c.wq, nil
 }
 
-// shutdownListener ends listening if flags include reading: it resets the waiting connections and
-// refuses new ones. The caller holds the lock.
-func (e *Endpoint) shutdownListener(flags tcpip.ShutdownFlags) tcpip.Error {
-	l := e.listener
-	e.mu.Unlock()
-	if flags&tcpip.ShutdownRead == 0 {
-		return nil
-	}
-	l.mu.Lock()
-	l.shutDown = true
-	l.mu.Unlock()
-	l.abortAll()
-	e.wq.Notify(hungUp)
-	return nil
-}
-
 // reincarnate ends TIME-WAIT for a SYN of a new incarnation and gives the SYN to the listener. If
 // no listener has room for it, it does nothing and returns false. The caller holds the baton.
-func (e *Endpoint) reincarnate(seg *segment) bool {
+func (st *step) reincarnate(seg *segment) bool {
+	e := st.e
 	pkt := seg.pkt
 	e.mu.Lock()
 	id := e.info.ID
@@ -130,29 +115,9 @@ func (e *Endpoint) reincarnate(seg *segment) bool {
 	e.mu.Unlock()
 	s := e.shard.borrowScratch()
 	e.step(s, nil)
-	e.returnScratch(s)
+	e.shard.returnScratch(s, e)
 	next := *seg
 	next.pkt = nil // the payload of a SYN is not kept
-	le.listenInput(l, id, &next, pkt)
+	l.input(id, &next, pkt)
 	return true
-}
-
-// inherit copies the options of the listener, whose lock the caller holds.
-func (e *Endpoint) inherit(l *Endpoint) {
-	e.opts = l.opts
-	e.ops.SetV6Only(l.ops.GetV6Only())
-	e.ops.SetDelayOption(l.ops.GetDelayOption())
-	e.ops.SetCorkOption(l.ops.GetCorkOption())
-	e.ops.SetKeepAlive(l.ops.GetKeepAlive())
-	e.ops.SetLinger(l.ops.GetLinger())
-	e.ops.SetMark(l.ops.GetMark())
-	e.ops.SetExperimentOptionValue(l.ops.GetExperimentOptionValue())
-	e.ops.SetSendBufferSize(l.ops.GetSendBufferSize(), false)
-	e.ops.SetReceiveBufferSize(l.ops.GetReceiveBufferSize(), false)
-	e.recvBufferFixed, e.sendBufferFixed = l.recvBufferFixed, l.sendBufferFixed
-	e.info.bindAddr = l.info.bindAddr
-	if own := e.opts.socketConfig; own != nil {
-		// The wheels exist since the listener was configured.
-		e.shard, _ = e.p.shardFor(&own.Policy)
-	}
 }

@@ -58,7 +58,8 @@ func (e *Endpoint) putBack(b *buffer.Buffer, n int) {
 	e.rcv.ready = *b
 	if kick {
 		e.calls.consumed += uint32(n)
-		kick = e.windowMayOpen()
+		// The engine does not hear of each byte.
+		kick = e.calls.consumed >= 1024 || e.rcvUsed == 0 || e.conn.UpdateDue(e.calls.consumed)
 	}
 	e.mu.Unlock()
 	if kick {
@@ -66,17 +67,11 @@ func (e *Endpoint) putBack(b *buffer.Buffer, n int) {
 	}
 }
 
-// windowMayOpen reports whether the bytes read since the last step may open the window. The engine
-// does not hear of each byte.
-func (e *Endpoint) windowMayOpen() bool {
-	return e.calls.consumed >= 1024 || e.rcvUsed == 0 || e.conn.UpdateDue(e.calls.consumed)
-}
-
 // growRecvBuffer lets SO_RCVBUF follow the engine's receive buffer: what the window offers may
 // arrive at once.
-func (e *Endpoint) growRecvBuffer() {
-	if n := int64(e.conn.RecvBuffer()); !e.recvBufferFixed && n > e.ops.GetReceiveBufferSize() {
-		e.ops.SetReceiveBufferSize(n, false)
+func (st *step) growRecvBuffer() {
+	if n := int64(st.e.conn.RecvBuffer()); !st.e.recvBufferFixed && n > st.e.ops.GetReceiveBufferSize() {
+		st.e.ops.SetReceiveBufferSize(n, false)
 	}
 }
 
@@ -116,7 +111,7 @@ func (e *Endpoint) Shutdown(flags tcpip.ShutdownFlags) tcpip.Error {
 		e.kick()
 		return nil
 	case e.phase == phaseListen:
-		return e.shutdownListener(flags)
+		return e.listener.shutdown(flags)
 	case !e.connected():
 		e.mu.Unlock()
 		return &tcpip.ErrNotConnected{}
@@ -132,12 +127,12 @@ func (e *Endpoint) Shutdown(flags tcpip.ShutdownFlags) tcpip.Error {
 
 // shutdown records which directions are shut down.
 func (e *Endpoint) shutdown(flags tcpip.ShutdownFlags) (mask eventMask, err tcpip.Error) {
-	already := e.sndClosed()
+	already := e.shutWrite
 	e.shutRead = e.shutRead || flags&tcpip.ShutdownRead != 0
 	e.shutWrite = e.shutWrite || flags&tcpip.ShutdownWrite != 0
 	if e.shutRead {
 		mask |= readable
-		if !e.sndClosed() {
+		if !e.shutWrite {
 			mask |= readHangUp
 		} else if e.rcvUsed > 0 {
 			// The data will never be read: the peer gets a RST.

@@ -40,7 +40,7 @@ func (e *Endpoint) run(first *segment) {
 // then still holds the baton.
 func (e *Endpoint) runFor(d time.Duration, first *segment) bool {
 	s := e.shard.borrowScratch()
-	defer e.returnScratch(s)
+	defer e.shard.returnScratch(s, e)
 	start := wheel.Time(-1)
 	for {
 		n := e.work.Load()
@@ -56,12 +56,6 @@ func (e *Endpoint) runFor(d time.Duration, first *segment) bool {
 			return true
 		}
 	}
-}
-
-// returnScratch adds up what the steps have counted and returns the scratch space to the shard.
-func (e *Endpoint) returnScratch(s *scratch) {
-	e.p.addCounters(s, e)
-	e.shard.returnScratch(s)
 }
 
 // step is one turn of a connection: what has happened, and what follows. Under the lock engine tells
@@ -145,12 +139,12 @@ func (st *step) engine() {
 	_, slowStart := st.e.conn.Cwnd()
 	st.adjust(counted, st.before, slowStart, st.timedOut && unacked)
 	if st.handleEvents(o.Events); st.ended {
-		st.e.countAs(tcp.StateClosed)
+		st.countAs(tcp.StateClosed)
 	}
 	st.phase = st.e.phase
 	st.followedBy(o.Events)
 	st.route, st.params = st.e.route, st.e.packetParams()
-	st.retires = st.nextSYN == nil && st.e.retires()
+	st.retires = st.nextSYN == nil && retires(st.e)
 }
 
 // countState counts the connection by its state, or ends it if too many are in TIME-WAIT.
@@ -160,23 +154,23 @@ func (st *step) countState(now wheel.Time) {
 	if s == st.e.counted || st.e.phase == phaseClosed || st.e.phase == phaseError {
 		return
 	}
-	st.e.countAs(s)
+	st.countAs(s)
 	if s == tcp.StateTimeWait && st.e.p.states[s].Load() > st.e.p.maxTimeWait {
 		o.Counters.TCPTimeWaitOverflow++
 		st.e.conn.Abort(now, o)
-		st.e.countAs(st.e.conn.State())
+		st.countAs(st.e.conn.State())
 	}
 }
 
 // countAs moves the connection to another of the protocol's counts. Closed ones are not counted.
-func (e *Endpoint) countAs(s tcp.State) {
-	if e.counted != tcp.StateClosed {
-		e.p.states[e.counted].Add(-1)
+func (st *step) countAs(s tcp.State) {
+	if st.e.counted != tcp.StateClosed {
+		st.e.p.states[st.e.counted].Add(-1)
 	}
 	if s != tcp.StateClosed {
-		e.p.states[s].Add(1)
+		st.e.p.states[s].Add(1)
 	}
-	e.counted = s
+	st.e.counted = s
 }
 
 // inputAll feeds the engine the step's segments. It stops at a SYN that ends TIME-WAIT, and returns
@@ -215,10 +209,10 @@ func (st *step) publish() {
 	st.causes = st.causes[:0]
 	if st.ended {
 		st.e.p.countEnd(st.before, st.phase, st.timedOut)
-		st.e.releaseResources()
+		st.releaseResources()
 	}
 	if st.retires {
-		st.e.retire()
+		st.retire()
 	}
 	if st.parent != nil {
 		st.parent.childChanged(st.e, st.queue, st.ended)
@@ -226,7 +220,7 @@ func (st *step) publish() {
 	if st.mask != 0 {
 		st.e.wq.Notify(st.mask)
 	}
-	if st.nextSYN != nil && !st.e.reincarnate(st.nextSYN) {
+	if st.nextSYN != nil && !st.reincarnate(st.nextSYN) {
 		again := *st.nextSYN
 		again.pkt, again.refusedReopen = again.pkt.IncRef(), true
 		st.e.deliver(&again)
@@ -248,7 +242,7 @@ func (st *step) answerAfterClose() {
 	}
 	for i := range st.in {
 		seg := &st.in[i]
-		if st.e.p.timeWaits.input(&id, seg, false) || seg.isSYN() && st.e.reincarnate(seg) {
+		if st.e.p.timeWaits.input(&id, seg, false) || seg.isSYN() && st.reincarnate(seg) {
 			continue
 		}
 		st.e.p.resetStray(nic, net, id, seg)
@@ -257,9 +251,9 @@ func (st *step) answerAfterClose() {
 
 // advanceTime advances the connection's time to now and returns it. A now earlier than one seen
 // before counts as no time passing.
-func (e *Endpoint) advanceTime(now wheel.Time) wheel.Time {
-	e.now = max(e.now, now)
-	return e.now
+func (s *status) advanceTime(now wheel.Time) wheel.Time {
+	s.now = max(s.now, now)
+	return s.now
 }
 
 // input feeds the engine a segment. It returns true for a SYN that ends TIME-WAIT: the listener
@@ -349,7 +343,7 @@ func (st *step) applyCalls(now wheel.Time) {
 	}
 	if t.consumed > 0 {
 		st.e.conn.Consumed(now, t.consumed, o)
-		st.e.growRecvBuffer()
+		st.growRecvBuffer()
 	}
 	if st.applyWrites(now, &t); t.wrote > 0 {
 		// The next step reports the rest, and the calls made after the writes.
@@ -428,9 +422,8 @@ func (st *step) handleEvents(events tcp.Events) {
 	st.recordEnd()
 	st.e.snd.drop()
 	if st.e.closed {
-		st.e.rcv.drop()
-		st.e.rcvUsed = 0
-		st.e.dropErrors()
+		st.e.dropUnread()
+		dropErrors(&st.e.ops)
 	}
 	st.mask |= hungUp
 	st.ended = true

@@ -53,7 +53,11 @@ func (e *Endpoint) Write(p tcpip.Payloader, opts tcpip.WriteOptions) (int64, tcp
 		case written == 0:
 			return 0, err
 		case err != nil || full:
-			e.endWrite(writeFlags(opts, false) &^ tcp.WriteEOR)
+			// The last piece was announced as one that others follow.
+			e.mu.Lock()
+			e.calls.flags, e.calls.flush = writeFlags(opts, false)&^tcp.WriteEOR, true
+			e.mu.Unlock()
+			e.kick()
 			return int64(written), nil
 		case !goesOn || p.Len() == 0:
 			return int64(written), nil
@@ -84,7 +88,11 @@ func (e *Endpoint) writePiece(p tcpip.Payloader, n int, follows bool, opts tcpip
 		e.writerWaits, flags = true, flags&^tcp.WriteEOR
 	}
 	bulk := follows || e.snd.size() >= pieceSize
-	e.queueWrite(views, n, flags)
+	e.snd.append(views)
+	e.calls.wrote += uint32(n)
+	if e.calls.flags = flags; flags&tcp.WriteEOR != 0 {
+		e.records = append(e.records, e.calls.wrote)
+	}
 	e.mu.Unlock()
 	if bulk && e.p.parallel {
 		e.kickAsync()
@@ -92,24 +100,6 @@ func (e *Endpoint) writePiece(p tcpip.Payloader, n int, follows bool, opts tcpip
 		e.kick()
 	}
 	return n, nil
-}
-
-// endWrite ends a write whose last piece was announced but does not come.
-func (e *Endpoint) endWrite(flags tcp.WriteFlags) {
-	e.mu.Lock()
-	e.calls.flags, e.calls.flush = flags, true
-	e.mu.Unlock()
-	e.kick()
-}
-
-// queueWrite queues written data.
-func (e *Endpoint) queueWrite(views []*buffer.View, n int, flags tcp.WriteFlags) {
-	e.snd.append(views)
-	e.calls.wrote += uint32(n)
-	e.calls.flags = flags
-	if flags&tcp.WriteEOR != 0 {
-		e.records = append(e.records, e.calls.wrote)
-	}
 }
 
 // writeFlags returns the engine's flags for a write. follows says that the rest of it comes next.
@@ -142,7 +132,7 @@ func (e *Endpoint) room() (n int, err tcpip.Error) {
 		return 0, &tcpip.ErrClosedForSend{}
 	case e.connecting():
 		return 0, &tcpip.ErrWouldBlock{}
-	case !e.connected() || e.sndClosed() || e.closed || !e.conn.CanWrite():
+	case !e.connected() || e.shutWrite || e.closed || !e.conn.CanWrite():
 		return 0, &tcpip.ErrClosedForSend{}
 	}
 	if n := min(int(e.ops.GetSendBufferSize())-e.snd.size(), int(e.conn.WriteRoom(e.calls.wrote))); n > 0 {

@@ -50,7 +50,7 @@ func (e *Endpoint) HandleError(te stack.TransportError, pkt *stack.PacketBuffer)
 	default:
 		return
 	}
-	if m.err != nil && e.wantsErrors(pkt.NetworkProtocolNumber) {
+	if m.err != nil && wantsErrors(&e.ops, pkt.NetworkProtocolNumber) {
 		m.record = &tcpip.SockError{
 			Err: m.err, Cause: te, Payload: pkt.Data().AsRange().ToView(), NetProto: pkt.NetworkProtocolNumber,
 			Dst: tcpip.FullAddress{NIC: pkt.NICID}, Offender: tcpip.FullAddress{NIC: pkt.NICID},
@@ -75,18 +75,18 @@ func (m *icmpMessage) release() {
 }
 
 // dropErrors empties the error queue of a closed endpoint.
-func (e *Endpoint) dropErrors() {
-	for r := e.ops.DequeueErr(); r != nil; r = e.ops.DequeueErr() {
+func dropErrors(ops *tcpip.SocketOptions) {
+	for r := ops.DequeueErr(); r != nil; r = ops.DequeueErr() {
 		r.Payload.Release()
 	}
 }
 
 // wantsErrors reports whether IP_RECVERR or IPV6_RECVERR is set.
-func (e *Endpoint) wantsErrors(net tcpip.NetworkProtocolNumber) bool {
+func wantsErrors(ops *tcpip.SocketOptions, net tcpip.NetworkProtocolNumber) bool {
 	if net == header.IPv6ProtocolNumber {
-		return e.ops.GetIPv6RecvError()
+		return ops.GetIPv6RecvError()
 	}
-	return e.ops.GetIPv4RecvError()
+	return ops.GetIPv4RecvError()
 }
 
 // handleICMP reports an ICMP message to the engine.

@@ -17,24 +17,24 @@ var inboxPool = sync.Pool{New: func() any { return new(inbox) }}
 const maxInboxSegments = 4096
 
 // lockedInbox returns the inbox. The caller holds inboxMu.
-func (e *Endpoint) lockedInbox() *inbox {
-	if e.inbox == nil {
-		e.inbox = inboxPool.Get().(*inbox)
+func (q *inputQueue) lockedInbox() *inbox {
+	if q.inbox == nil {
+		q.inbox = inboxPool.Get().(*inbox)
 	}
-	return e.inbox
+	return q.inbox
 }
 
 // takeInbox moves the waiting segments behind first (if not nil) into s.in and returns the waiting
 // ICMP messages.
-func (e *Endpoint) takeInbox(s *scratch, first *segment) (icmp []icmpMessage) {
+func (q *inputQueue) takeInbox(s *scratch, first *segment) (icmp []icmpMessage) {
 	s.in = s.in[:0]
 	if first != nil {
 		s.in = append(s.in, *first)
 	}
-	e.inboxMu.Lock()
-	b := e.inbox
-	e.inbox = nil
-	e.inboxMu.Unlock()
+	q.inboxMu.Lock()
+	b := q.inbox
+	q.inbox = nil
+	q.inboxMu.Unlock()
 	if b == nil {
 		return nil
 	}

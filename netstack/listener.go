@@ -50,11 +50,11 @@ func (l *listener) hasRoom() bool {
 	return !l.backlog.Full()
 }
 
-// listenInput processes a segment in LISTEN.
-func (e *Endpoint) listenInput(l *listener, id stack.TransportEndpointID, seg *segment, pkt *stack.PacketBuffer) {
+// input processes a segment in LISTEN.
+func (l *listener) input(id stack.TransportEndpointID, seg *segment, pkt *stack.PacketBuffer) {
 	local, remote := addrPort(id.LocalAddress, id.LocalPort), addrPort(id.RemoteAddress, id.RemotePort)
-	cookies := e.p.synCookies
-	if e.p.options().alwaysCookies {
+	cookies := l.e.p.synCookies
+	if l.e.p.options().alwaysCookies {
 		cookies = tcp.CookiesAlways
 	}
 	l.mu.Lock()
@@ -63,14 +63,14 @@ func (e *Endpoint) listenInput(l *listener, id stack.TransportEndpointID, seg *s
 	shut := (l.shutDown || l.closed) && action != tcp.ListenIgnore
 	l.mu.Unlock()
 	if shut {
-		e.p.resetStray(pkt.NICID, pkt.NetworkProtocolNumber, id, seg)
+		l.e.p.resetStray(pkt.NICID, pkt.NetworkProtocolNumber, id, seg)
 		return
 	}
 	var ck *tcp.Cookie
 	if action == tcp.ListenTakeCookie {
 		ck, action = l.takeCookie(id, seg)
 	}
-	p := e.p
+	p := l.e.p
 	l.mu.Lock()
 	p.count(func(c *tcp.Counters) {
 		l.backlog.Count(action, c)
@@ -96,11 +96,11 @@ func (e *Endpoint) listenInput(l *listener, id stack.TransportEndpointID, seg *s
 	case tcp.ListenDropCookie:
 		p.countDropped()
 		p.stats.ListenOverflowAckDrop.Increment()
-		e.stats.more().ReceiveErrors.ListenOverflowAckDrop.Increment()
+		l.e.stats.more().ReceiveErrors.ListenOverflowAckDrop.Increment()
 	default: // a SYN that is dropped
 		p.countDropped()
 		p.stats.ListenOverflowSynDrop.Increment()
-		e.stats.more().ReceiveErrors.ListenOverflowSynDrop.Increment()
+		l.e.stats.more().ReceiveErrors.ListenOverflowSynDrop.Increment()
 	}
 }
 
@@ -124,7 +124,7 @@ func (l *listener) openAndDeliver(id stack.TransportEndpointID, seg *segment, pk
 func (l *listener) open(id stack.TransportEndpointID, seg *segment, pkt *stack.PacketBuffer, ck *tcp.Cookie) *Endpoint {
 	e, err := l.e.p.openPassive(new(waiter.Queue), id, seg, pkt, func(e *Endpoint) {
 		l.e.mu.Lock()
-		e.inherit(l.e)
+		l.bequeath(e)
 		e.reg.flags, e.reg.device = l.e.reg.flags, l.e.reg.device
 		l.e.mu.Unlock()
 		// The port stays reserved when the listener closes.
@@ -166,7 +166,7 @@ func (p *protocol) openPassive(wq *waiter.Queue, id stack.TransportEndpointID, s
 	e.opening, e.connectReported = openingSYN, true
 	prepare(e)
 	e.info.ID, e.info.RegisterNICID = id, pkt.NICID
-	e.setRoute(r)
+	e.setRoute(r, e.experiment(r))
 	var iss tcp.Seq
 	if e.cookie != nil {
 		iss = e.cookie.ISS
@@ -183,7 +183,7 @@ func (p *protocol) openPassive(wq *waiter.Queue, id stack.TransportEndpointID, s
 	b := e.reg
 	if err := p.stack.RegisterTransportEndpoint(b.nets.list(), ProtocolNumber, id, e, b.flags, b.device); err != nil {
 		b.registered = false
-		e.unregister(b, id)
+		b.end(e, id)
 		r.Release()
 		return nil, err
 	}
@@ -259,5 +259,40 @@ func (l *listener) abortAll() {
 	l.mu.Unlock()
 	for _, c := range all {
 		c.Abort()
+	}
+}
+
+// shutdown ends listening if flags include reading: it resets the waiting connections and
+// refuses new ones. The caller holds the lock.
+func (l *listener) shutdown(flags tcpip.ShutdownFlags) tcpip.Error {
+	l.e.mu.Unlock()
+	if flags&tcpip.ShutdownRead == 0 {
+		return nil
+	}
+	l.mu.Lock()
+	l.shutDown = true
+	l.mu.Unlock()
+	l.abortAll()
+	l.e.wq.Notify(hungUp)
+	return nil
+}
+
+// bequeath copies the options of the listener to e. The caller holds the lock of the listener.
+func (l *listener) bequeath(e *Endpoint) {
+	e.opts = l.e.opts
+	e.ops.SetV6Only(l.e.ops.GetV6Only())
+	e.ops.SetDelayOption(l.e.ops.GetDelayOption())
+	e.ops.SetCorkOption(l.e.ops.GetCorkOption())
+	e.ops.SetKeepAlive(l.e.ops.GetKeepAlive())
+	e.ops.SetLinger(l.e.ops.GetLinger())
+	e.ops.SetMark(l.e.ops.GetMark())
+	e.ops.SetExperimentOptionValue(l.e.ops.GetExperimentOptionValue())
+	e.ops.SetSendBufferSize(l.e.ops.GetSendBufferSize(), false)
+	e.ops.SetReceiveBufferSize(l.e.ops.GetReceiveBufferSize(), false)
+	e.recvBufferFixed, e.sendBufferFixed = l.e.recvBufferFixed, l.e.sendBufferFixed
+	e.info.bindAddr = l.e.info.bindAddr
+	if own := e.opts.socketConfig; own != nil {
+		// The wheels exist since the listener was configured.
+		e.shard, _ = e.p.shardFor(&own.Policy)
 	}
 }

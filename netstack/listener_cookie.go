@@ -15,14 +15,12 @@ func (l *listener) sendCookie(id stack.TransportEndpointID, seg *segment, pkt *s
 		return
 	}
 	local, remote := addrPort(id.LocalAddress, id.LocalPort), addrPort(id.RemoteAddress, id.RemotePort)
-	c := Endpoint{p: p, route: r}
-	c.ops.SetExperimentOptionValue(e.ops.GetExperimentOptionValue())
-	path := c.path()
 	ip := stack.NetworkHeaderParams{ExperimentOptionValue: e.experiment(r)}
+	path := (&outLink{route: r}).path(ip.ExperimentOptionValue)
 	r.Release()
 
 	e.mu.Lock()
-	cfg := p.config(e.opts, e.recvBufferFixed, e.socketOptions(), e.recvBuffer())
+	cfg := p.config(e.opts, e.recvBufferFixed, e.socketOptions(), recvBufferOf(&e.ops))
 	ip.TOS = e.opts.tos
 	e.mu.Unlock()
 	h := p.secret.CookieSYNAck(seg.arrived, local, remote, &seg.header, cfg, path)
@@ -42,7 +40,7 @@ func (l *listener) sendCookie(id stack.TransportEndpointID, seg *segment, pkt *s
 func (l *listener) takeCookie(id stack.TransportEndpointID, seg *segment) (taken *tcp.Cookie, action tcp.ListenAction) {
 	p := l.e.p
 	l.e.mu.Lock()
-	cfg := p.config(l.e.opts, l.e.recvBufferFixed, l.e.socketOptions(), l.e.recvBuffer())
+	cfg := p.config(l.e.opts, l.e.recvBufferFixed, l.e.socketOptions(), recvBufferOf(&l.e.ops))
 	l.e.mu.Unlock()
 	local, remote := addrPort(id.LocalAddress, id.LocalPort), addrPort(id.RemoteAddress, id.RemotePort)
 	ck, ok := p.secret.TakeCookie(seg.arrived, local, remote, &seg.header, cfg)

@@ -90,9 +90,9 @@ func (o *endpointOptions) timeToLive(r *stack.Route) uint8 {
 	return r.DefaultTTL()
 }
 
-// recvBuffer returns the initial receive buffer of a connection, in bytes.
-func (e *Endpoint) recvBuffer() uint32 {
-	return uint32(min(max(e.ops.GetReceiveBufferSize(), 1), 65535<<14))
+// recvBufferOf returns the initial receive buffer of a connection, in bytes.
+func recvBufferOf(ops *tcpip.SocketOptions) uint32 {
+	return uint32(min(max(ops.GetReceiveBufferSize(), 1), 65535<<14))
 }
 
 // setOptions changes options and reports the change to the connection.
@@ -274,7 +274,7 @@ func (e *Endpoint) GetSockOpt(opt tcpip.GettableSocketOption) tcpip.Error {
 	o := e.opts
 	switch v := opt.(type) {
 	case *tcpip.TCPInfoOption:
-		*v = e.tcpInfo()
+		*v = tcpInfoOf(e)
 	case *tcpip.KeepaliveIdleOption:
 		*v = tcpip.KeepaliveIdleOption(o.keepIdle)
 	case *tcpip.KeepaliveIntervalOption:
@@ -293,8 +293,8 @@ func (e *Endpoint) GetSockOpt(opt tcpip.GettableSocketOption) tcpip.Error {
 	return nil
 }
 
-// tcpInfo returns gVisor's TCP_INFO.
-func (e *Endpoint) tcpInfo() (info tcpip.TCPInfoOption) {
+// tcpInfoOf returns gVisor's TCP_INFO.
+func tcpInfoOf(e *Endpoint) (info tcpip.TCPInfoOption) {
 	info.State = tcpip.EndpointState(e.state())
 	switch e.phase {
 	case phaseInitial, phaseBound, phaseConnecting, phaseError:

@@ -6,7 +6,7 @@ import "tcpwheel/wheel"
 func (st *step) applyOptions(now wheel.Time, t pendingCalls) {
 	o := &st.out
 	if t.config {
-		st.e.conn.Reconfigure(now, st.e.p.config(st.e.opts, st.e.recvBufferFixed, st.e.conn.Options(), st.e.recvBuffer()), o)
+		st.e.conn.Reconfigure(now, st.e.p.config(st.e.opts, st.e.recvBufferFixed, st.e.conn.Options(), recvBufferOf(&st.e.ops)), o)
 	}
 	if t.control {
 		// Only the control changes on an open connection.
@@ -22,7 +22,7 @@ func (st *step) applyOptions(now wheel.Time, t pendingCalls) {
 			st.e.calls.resize = true // the SYN's offer holds until the handshake ends
 			return
 		}
-		st.e.conn.SetRecvBuffer(now, st.e.recvBuffer(), o)
+		st.e.conn.SetRecvBuffer(now, recvBufferOf(&st.e.ops), o)
 	}
 }
 

@@ -27,23 +27,23 @@ func writeOut(b *buffer.Buffer, w io.Writer) (n int, err error) {
 // releaseRead releases the first n bytes of b, which the application has read. Full views go to
 // bufpool: a link has read into them and waits for more. Other views are often clones that a sender
 // in the same process still uses.
-func (e *Endpoint) releaseRead(b *buffer.Buffer, n int) {
+func (r *reading) releaseRead(b *buffer.Buffer, n int) {
 	var full [16]*buffer.View
 	for n > 0 {
 		size, k := 0, 0
 		list := b.AsViewList()
 		for v := list.Front(); v != nil && k < len(full) && size+v.Size() <= n; v = v.Next() {
 			size += v.Size()
-			if v.Size() >= bufpool.MinSize && v.Size() == v.Capacity() || e.readSplitView {
+			if v.Size() >= bufpool.MinSize && v.Size() == v.Capacity() || r.readSplitView {
 				full[k] = v.Clone()
 				k++
 			}
-			e.readSplitView = false
+			r.readSplitView = false
 		}
 		if size == 0 { // part of a view
 			list := b.AsViewList()
 			v := list.Front()
-			e.readSplitView = e.readSplitView || v.Size() >= bufpool.MinSize && v.Size() == v.Capacity()
+			r.readSplitView = r.readSplitView || v.Size() >= bufpool.MinSize && v.Size() == v.Capacity()
 			size = n
 		}
 		b.TrimFront(int64(size))

@@ -36,8 +36,9 @@ func (s *shard) borrowScratch() *scratch {
 // goroutines waited for a device.
 const maxFreeScratch = 32
 
-// returnScratch takes scratch space back.
-func (s *shard) returnScratch(w *scratch) {
+// returnScratch adds up what the steps of e have counted and takes scratch space back.
+func (s *shard) returnScratch(w *scratch, e *Endpoint) {
+	s.p.addCounters(w, e)
 	s.mu.Lock()
 	keep := len(s.freeScratch) < maxFreeScratch
 	if keep {

@@ -133,7 +133,7 @@ func (e *Endpoint) HandlePacket(id stack.TransportEndpointID, pkt *stack.PacketB
 			return
 		}
 		e.stats.segmentReceived()
-		e.listenInput(l, id, &seg, pkt)
+		l.input(id, &seg, pkt)
 		return
 	}
 	e.stats.segmentReceived()

@@ -96,7 +96,7 @@ func (e *Endpoint) reconfigure(c *SocketConfig) error {
 	}
 	opts := *e.opts
 	opts.socketConfig = c
-	cfg := e.p.config(&opts, e.recvBufferFixed, e.conn.Options(), e.recvBuffer())
+	cfg := e.p.config(&opts, e.recvBufferFixed, e.conn.Options(), recvBufferOf(&e.ops))
 	if err := e.conn.CanReconfigure(cfg); err != nil {
 		return err
 	}

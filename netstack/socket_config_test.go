@@ -307,7 +307,7 @@ func TestAnyOptionsMakeAConfiguration(t *testing.T) {
 			e := s.endpoint()
 			e.mu.Lock()
 			socket := e.socketOptions()
-			c := e.p.makeConfig(e.opts, e.recvBufferFixed, socket, e.recvBuffer())
+			c := e.p.makeConfig(e.opts, e.recvBufferFixed, socket, recvBufferOf(&e.ops))
 			e.mu.Unlock()
 			if err := errors.Join(c.Check(), socket.Check()); err != nil {
 				t.Fatalf("run %d: %v", i, err)

@@ -116,13 +116,13 @@ func (p *protocol) countReceived(seg *segment) {
 }
 
 // countSent counts advertised zero windows. used of the receive buffer's size bytes are taken.
-func (e *Endpoint) countSent(h *tcp.Header, used, size int) {
+func (s *endpointStats) countSent(h *tcp.Header, used, size int) {
 	switch {
 	case h.Flags&(tcp.SYN|tcp.RST) != 0:
 	case h.Window == 0:
-		e.stats.more().ReceiveErrors.ZeroRcvWindowState.Increment()
+		s.more().ReceiveErrors.ZeroRcvWindowState.Increment()
 	case used >= size:
-		e.stats.more().ReceiveErrors.WantZeroRcvWindow.Increment()
+		s.more().ReceiveErrors.WantZeroRcvWindow.Increment()
 	}
 }
 

@@ -157,7 +157,7 @@ func (t *timeWaits) each(f func(*timeWait) bool) {
 // retires reports whether a record can replace the endpoint: the connection is in TIME-WAIT, the
 // application has closed it, and its packets need nothing that a record lacks. The caller holds the
 // lock.
-func (e *Endpoint) retires() bool {
+func retires(e *Endpoint) bool {
 	return e.closed && e.phase == phaseConn && e.conn.State() == tcp.StateTimeWait && e.wait == nil &&
 		e.parent == nil && e.calls == pendingCalls{} && e.reg.device == 0 && e.opts.owner == nil &&
 		e.ops.GetMark() == 0 && e.ops.GetExperimentOptionValue() == 0
@@ -165,16 +165,16 @@ func (e *Endpoint) retires() bool {
 
 // retire replaces the endpoint by a record, and unregisters it. The caller holds the baton and no
 // lock.
-func (e *Endpoint) retire() {
-	e.mu.Lock()
-	if !e.retires() || !e.p.timeWaits.add(e) {
-		e.mu.Unlock()
+func (st *step) retire() {
+	st.e.mu.Lock()
+	if !retires(st.e) || !st.e.p.timeWaits.add(st.e) {
+		st.e.mu.Unlock()
 		return
 	}
-	b, id, r := e.reg, e.info.ID, e.route
-	e.reg.portReserved, e.reg.registered, e.route = false, false, nil
-	e.mu.Unlock()
-	e.unregister(b, id)
+	b, id, r := st.e.reg, st.e.info.ID, st.e.route
+	st.e.reg.portReserved, st.e.reg.registered, st.e.route = false, false, nil
+	st.e.mu.Unlock()
+	b.end(st.e, id)
 	r.Release()
 }
 

@@ -44,10 +44,10 @@ func (e *Endpoint) packetParams() packetParams {
 }
 
 // setRoute sets the route and takes over the reference.
-func (e *Endpoint) setRoute(r *stack.Route) {
-	e.route = r
-	if r.HasHostGSOCapability() && e.experiment(r) == 0 { // links expect IP headers without options
-		e.maxGSO = r.GSOMaxSize()
+func (l *outLink) setRoute(r *stack.Route, experiment uint16) {
+	l.route = r
+	if r.HasHostGSOCapability() && experiment == 0 { // links expect IP headers without options
+		l.maxGSO = r.GSOMaxSize()
 	}
 }
 
@@ -66,29 +66,29 @@ func (e *Endpoint) experiment(r *stack.Route) uint16 {
 }
 
 // gso returns the offload options of the connection's packets, without the MSS.
-func (e *Endpoint) gso() (g stack.GSO) {
-	if e.maxGSO == 0 || e.route == nil {
+func (l *outLink) gso() (g stack.GSO) {
+	if l.maxGSO == 0 || l.route == nil {
 		return g
 	}
 	g = stack.GSO{
 		Type: stack.GSOTCPv4, L3HdrLen: header.IPv4MinimumSize,
-		NeedsCsum: true, CsumOffset: header.TCPChecksumOffset, MaxSize: e.maxGSO,
+		NeedsCsum: true, CsumOffset: header.TCPChecksumOffset, MaxSize: l.maxGSO,
 	}
-	if isIPv6(e.route) {
+	if isIPv6(l.route) {
 		g.Type, g.L3HdrLen = stack.GSOTCPv6, header.IPv6MinimumSize
 	}
 	return g
 }
 
 // path returns what the engine must know of the route.
-func (e *Endpoint) path() tcp.Path {
+func (l *outLink) path(experiment uint16) tcp.Path {
 	const most = 1 << 16
-	v6 := isIPv6(e.route)
-	mtu := e.route.MTU() + header.IPv4MinimumSize // the stack's MTU excludes the IP header
+	v6 := isIPv6(l.route)
+	mtu := l.route.MTU() + header.IPv4MinimumSize // the stack's MTU excludes the IP header
 	if v6 {
-		mtu = e.route.MTU() + header.IPv6MinimumSize
+		mtu = l.route.MTU() + header.IPv6MinimumSize
 	}
-	if e.experiment(e.route) != 0 {
+	if experiment != 0 {
 		if mtu -= header.IPv4OptionExperimentLength; v6 {
 			mtu -= header.IPv6ExperimentHdrLength - header.IPv4OptionExperimentLength
 		}
@@ -98,12 +98,12 @@ func (e *Endpoint) path() tcp.Path {
 
 // maxPacketPayload returns how many bytes of payload the link takes in one packet for it to
 // segment. It is 0 without GSO.
-func (e *Endpoint) maxPacketPayload() uint32 {
-	if e.maxGSO == 0 {
+func (l *outLink) maxPacketPayload() uint32 {
+	if l.maxGSO == 0 {
 		return 0
 	}
 	const headers = header.IPv6MinimumSize + tcp.MaxHeaderLen
-	return min(e.maxGSO, math.MaxUint16) - headers
+	return min(l.maxGSO, math.MaxUint16) - headers
 }
 
 // buildPackets turns the output's segments into packets: it attaches the payloads from the send
@@ -187,7 +187,7 @@ func (st *step) transmit() {
 		if seg.ECT {
 			ip.TOS |= 2 // RFC 3168 §5: ECT(0)
 		}
-		st.e.countSent(h, params.rcvUsed, params.rcvSize)
+		st.e.stats.countSent(h, params.rcvUsed, params.rcvSize)
 		if st.e.p.write(r, out, h, gso, ip) {
 			st.e.stats.segmentSent()
 		} else {
