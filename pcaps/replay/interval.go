@@ -11,10 +11,10 @@ import (
 
 // savings is what a policy saves, and what the capture does not show of that.
 type savings struct {
-	files [][]saving                     // by capture, of each loss
-	conns [][]saving                     // the same by connection
-	file  string                         // of the last of files
-	waits map[netip.Addr][]time.Duration // for ticks, by host
+	files [][]saving                // by capture, of each loss
+	conns [][]saving                // the same by connection
+	file  string                    // of the last of files
+	waits map[netip.Addr][]tickWait // by host
 	tick  time.Duration
 	again []lostAgain
 }
@@ -31,7 +31,9 @@ func (s *saving) add(o *saving) {
 	}
 }
 
-// lostAgain is a repair that leaves when the capture shows nothing of the path.
+// lostAgain is a repair that arrives by range and is lost by another key, or that leaves after a lost
+// packet and before any other on a path that loses packets in bursts. The capture does not show how
+// many more packets the path loses then.
 type lostAgain struct {
 	waited, longest time.Duration // for it, and at most for one after it
 	chance          float64       // that it is lost, and each one after it
@@ -47,19 +49,24 @@ const (
 
 // add adds to what is known of a loss that counts what is not, and returns what it saves. By a key
 // that does not say what becomes of it the first retransmission may arrive.
-func (s *savings) add(r *Result, loss, choice int, rec *Recovery, rate float64) (x saving) {
+func (s *savings) add(r *Result, loss, choice int, rec *Recovery) (x saving) {
 	l := &r.Captured.Losses[loss]
 	p, timers := &r.Captured.Paths[l.Flow], &r.Policies[choice].timers
+	longest := rec.TRec
 	for k := range Keys {
 		took := min(rec.TRec, rec.D+l.RTT)
 		if other, ok := r.Recovery(loss, choice, Key(k)); ok {
 			took = other.TRec
 		}
+		longest = max(longest, took)
 		x.least[k] = r.Oracle[loss].TRec - max(rec.TRec, took)
 		x.most[k] = r.Oracle[loss].TRec - min(rec.TRec, took)
 	}
-	if rec.apart > max(p.Base/4, sameInstant, rec.waited/sameWait) {
-		s.again = append(s.again, lostAgain{rec.waited, timers.Bounds.Max, p.chance(rate)})
+	switch {
+	case longest > rec.TRec+l.RTT+gateSpan:
+		s.again = append(s.again, lostAgain{rec.waited, timers.Bounds.Max, p.burst()})
+	case rec.blind > max(p.Base/4, sameInstant, rec.waited/sameWait) && p.burst() > 2*p.chance():
+		s.again = append(s.again, lostAgain{rec.waited, timers.Bounds.Max, p.chance()})
 	}
 	if wait, ok := r.tickWait(loss, choice, rec); ok {
 		s.tick = max(s.tick, timers.Tick)
@@ -141,10 +148,15 @@ func draw(sums []saving, n int, rng *rand.Rand) (least, most []time.Duration) {
 }
 
 // tickShifts returns by how much the sum of waits for ticks grows if these are later, by phase.
-func tickShifts(waits []time.Duration, tick time.Duration) (later [phases]time.Duration) {
+func tickShifts(waits []tickWait, tick time.Duration) (later [phases]time.Duration) {
 	for i := range later {
+		shift := tick * time.Duration(i) / phases
 		for _, w := range waits {
-			later[i] += (w+tick*time.Duration(i)/phases)%tick - w
+			if w.sooner > 0 {
+				later[i] -= max(w.sooner-shift, 0)
+			} else {
+				later[i] += (w.beyond+shift)%tick - w.beyond
+			}
 		}
 	}
 	return later

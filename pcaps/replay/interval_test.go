@@ -56,20 +56,20 @@ func bounds(saved []saving, draws int, seed uint64) (low, high time.Duration) {
 // they cancel out.
 func TestTickShifts(t *testing.T) {
 	const tick = 500 * time.Millisecond
-	same, even := make([]time.Duration, 8), make([]time.Duration, 8)
+	same, even, acks := make([]tickWait, 8), make([]tickWait, 8), make([]tickWait, 8)
 	for i := range same {
-		same[i], even[i] = 100*time.Millisecond, time.Duration(i)*tick/8
+		same[i].beyond, even[i].beyond, acks[i].sooner = 100*time.Millisecond, time.Duration(i)*tick/8, tick/2
 	}
 	for _, test := range []struct {
-		waits []time.Duration
+		waits []tickWait
 		want  time.Duration // between the least and the most
-	}{{same, 8 * tick}, {even, tick}, {nil, 0}} {
+	}{{same, 8 * tick}, {even, tick}, {acks, 4 * tick}, {nil, 0}} {
 		later := tickShifts(test.waits, tick)
 		least, most := slices.Min(later[:]), slices.Max(later[:])
 		if off := test.want - (most - least); off < 0 || off > test.want/25 {
 			t.Errorf("%v: %v to %v, want %v between them", test.waits, least, most, test.want)
 		}
-		if later[0] != 0 {
+		if later[0] != 0 && (len(test.waits) == 0 || test.waits[0].sooner == 0) {
 			t.Errorf("%v: the phase as it is costs %v", test.waits, later[0])
 		}
 	}
@@ -112,7 +112,7 @@ func TestInterval(t *testing.T) {
 	}
 	plain := savings{conns: conns}
 	host := netip.MustParseAddr("192.0.2.1")
-	ticks := savings{conns: conns, tick: time.Second / 2, waits: map[netip.Addr][]time.Duration{host: {time.Second / 4, time.Second / 4}}}
+	ticks := savings{conns: conns, tick: time.Second / 2, waits: map[netip.Addr][]tickWait{host: {{beyond: time.Second / 4}, {beyond: time.Second / 4}}}}
 	again := savings{conns: conns, again: []lostAgain{{time.Second, time.Minute, 0.1}}}
 	for _, test := range []struct {
 		what      string

@@ -33,7 +33,7 @@ type transmission struct {
 	lost        bool
 	spurious    bool          // its bytes had arrived, or were on their way
 	filledIn    bool          // the capture does not show its fate
-	apart       time.Duration // from the nearest captured transmission
+	blind       time.Duration // see PathTrace.blind
 }
 
 // carry implements carrier: an end has sent a packet.
@@ -171,7 +171,7 @@ func (p *path) judge(now wheel.Time, start, end int64, try int) transmission {
 			p.run.horizon = now
 		}
 	}
-	x.apart = p.trace.apart(now)
+	x.blind = p.trace.blind(now)
 	p.findSpurious(&x)
 	p.high = max(p.high, end)
 	p.findArrival(&x, t)
@@ -233,5 +233,5 @@ func (p *path) lostThen(now wheel.Time, t *Try) (lost, known bool) {
 // draw decides by chance. The same transmission draws the same under each policy.
 func (p *path) draw(start int64, try int) bool {
 	x := uint64(start)*0x9e3779b97f4a7c15 + uint64(try)*0xbf58476d1ce4e5b9 + uint64(p.flow) + 1
-	return float64(sim.Mix64(x)>>11)/(1<<53) < p.trace.chance(0.5)
+	return float64(sim.Mix64(x)>>11)/(1<<53) < p.trace.chance()
 }

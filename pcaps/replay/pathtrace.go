@@ -2,7 +2,6 @@ package replay
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"sort"
 	"time"
@@ -92,21 +91,31 @@ func within(spans []Span, at wheel.Time) bool {
 	return i < len(spans) && spans[i].From <= at
 }
 
-// apart returns how far an instant is from when the next captured transmission left, or the one
-// before.
-func (p *PathTrace) apart(at wheel.Time) time.Duration {
+// chance returns the captured loss rate, by the rule of succession: few transmissions say little.
+func (p *PathTrace) chance() float64 { return float64(p.Lost+1) / float64(p.Transmissions+2) }
+
+// blind returns how far an instant is from when the nearest captured packet left, if the one before
+// was lost: the capture does not show how long the path lost packets. Else it is 0.
+func (p *PathTrace) blind(at wheel.Time) time.Duration {
 	i, _ := slices.BinarySearch(p.left, at)
-	least := time.Duration(math.MaxInt64)
-	for _, t := range p.left[max(i-1, 0):min(i+1, len(p.left))] {
-		least = min(least, t.Sub(at).Abs())
+	if i == 0 || !p.LostByIndex[i-1] {
+		return 0
 	}
-	return least
+	apart := at.Sub(p.left[i-1])
+	if i < len(p.left) {
+		apart = min(apart, p.left[i].Sub(at))
+	}
+	return apart
 }
 
-// chance returns the captured loss rate, as if two more transmissions had had the prior rate: few
-// transmissions say little alone. With a prior of ½ it is the rule of succession.
-func (p *PathTrace) chance(prior float64) float64 {
-	return (float64(p.Lost) + 2*prior) / float64(p.Transmissions+2)
+// burst returns how often a packet was lost that followed a lost one, by the rule of succession.
+func (p *PathTrace) burst() float64 {
+	both, lost := 1, 2
+	for i, is := range p.LostByIndex[:max(len(p.LostByIndex)-1, 0)] {
+		lost += count(is)
+		both += count(is && p.LostByIndex[i+1])
+	}
+	return float64(both) / float64(lost)
 }
 
 // interpolate returns the delay of a packet that leaves at an instant, from samples in order: that

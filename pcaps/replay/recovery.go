@@ -21,7 +21,8 @@ type Recovery struct {
 
 	try     int           // the transmission that repaired it
 	waited  time.Duration // until that left
-	apart   time.Duration // that is from when the nearest captured transmission left
+	blind   time.Duration // see PathTrace.blind
+	rto     time.Duration // of the policy, when the lost transmission had left
 	transit time.Duration // and until it arrived
 }
 
@@ -98,6 +99,7 @@ func (s *CapturedConn) compare(control string, group []*contender) error {
 					return ok
 				}, 0)
 				c.recoveries[k][i] = r.recovery(l)
+				c.recoveries[k][i].rto = f.fans[l.Flow].all[n].RTO()
 			}
 		}
 	}
@@ -174,7 +176,7 @@ func (r *run) recovery(l *Loss) (rec Recovery) {
 	}
 	acked, ok := ackedAt(p.acks, end)
 	if last := r.lastBefore(l, repair, acked, ok); last != nil {
-		rec.try, rec.waited, rec.transit, rec.apart = last.try, last.at.Sub(l.Sent), last.arrives.Sub(last.at), last.apart
+		rec.try, rec.waited, rec.transit, rec.blind = last.try, last.at.Sub(l.Sent), last.arrives.Sub(last.at), last.blind
 	}
 	if !ok {
 		return rec

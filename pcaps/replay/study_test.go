@@ -109,17 +109,19 @@ func TestVerdicts(t *testing.T) {
 	}{
 		{"saves", Summary{Saved: [Keys]time.Duration{9 * sec, 8 * sec, 7 * sec}, Low: 6 * sec, High: 12 * sec, HasInterval: true}, Saves, ""},
 		{"costs", Summary{Saved: [Keys]time.Duration{-9 * sec, -8 * sec, -7 * sec}, Low: -15 * sec, High: -6 * sec, HasInterval: true}, Costs, ""},
-		{"small", Summary{Saved: [Keys]time.Duration{-9 * sec, -8 * sec, -7 * sec}, Low: -15 * sec, High: -4 * sec, HasInterval: true}, CannotTell, "its interval, -15.0 s to -4.00 s, is not beyond 5.00 s, by which the replay may be wrong"},
-		{"no difference", Summary{Saved: [Keys]time.Duration{2 * sec, -sec, 3 * sec}, Low: -4 * sec, High: 5 * sec, HasInterval: true, OracleError: 5 * sec}, NoDifference, ""},
-		{"no difference of 1 ms a loss", Summary{Saved: [Keys]time.Duration{8 * sec, 8 * sec, 8 * sec}, Low: 7 * sec, High: 9 * sec, HasInterval: true, N: 10_000}, NoDifference, ""},
-		{"no difference by range", Summary{Saved: [Keys]time.Duration{2 * sec, 2 * sec, 6 * sec}, Low: sec, High: 4 * sec, HasInterval: true}, CannotTell, "its interval, 1.00 s to 4.00 s, is not beyond 5.00 s, by which the replay may be wrong"},
+		{"small", Summary{Saved: [Keys]time.Duration{-9 * sec, -8 * sec, -7 * sec}, Low: -15 * sec, High: -2 * sec, HasInterval: true}, CannotTell, "its interval, -15.0 s to -2.00 s, is not beyond 3.00 s, by which the replay may be wrong"},
+		{"no difference", Summary{Saved: [Keys]time.Duration{2 * sec, -sec, 3 * sec}, Low: -3 * sec, High: 3 * sec, HasInterval: true, OracleError: 3 * sec, rtt: sec}, NoDifference, ""},
+		{"ticks", Summary{Saved: [Keys]time.Duration{2 * sec, -sec, 3 * sec}, Low: -3 * sec, High: 3 * sec, HasInterval: true, tick: 6 * sec}, CannotTell, "its timers wait for ticks of 6.00 s: one that expires where none did here changes more than 5.00 s"},
+		{"nearly too much", Summary{Saved: [Keys]time.Duration{2 * sec, -sec, 3 * sec}, Low: -4 * sec, High: 3 * sec, HasInterval: true, rtt: sec}, CannotTell, "its interval, -4.00 s to 3.00 s, includes 0: the capture does not show whether retransmissions at other times would arrive"},
+		{"no difference of 1 ms a loss", Summary{Saved: [Keys]time.Duration{7 * sec, 7 * sec, 7 * sec}, Low: 6 * sec, High: 7 * sec, HasInterval: true, N: 10_000}, NoDifference, ""},
+		{"no difference by range", Summary{Saved: [Keys]time.Duration{2 * sec, 2 * sec, 6 * sec}, Low: sec, High: 4 * sec, HasInterval: true}, CannotTell, "its interval, 1.00 s to 4.00 s, is not beyond 3.00 s, by which the replay may be wrong"},
 		{"few", Summary{Saved: [Keys]time.Duration{9 * sec, 8 * sec, 7 * sec}, N: 3}, CannotTell, "3 losses are too few for a verdict: want 5"},
 		{"spread", Summary{Saved: [Keys]time.Duration{9 * sec, 8 * sec, 7 * sec}, Low: -sec, High: 12 * sec, HasInterval: true}, CannotTell, "its interval, -1.00 s to 12.0 s, includes 0: more losses would narrow it"},
 		{"spread over keys", Summary{Saved: [Keys]time.Duration{9 * sec, -8 * sec, 7 * sec}, Low: -sec, High: 12 * sec, HasInterval: true}, CannotTell, "its interval, -1.00 s to 12.0 s, includes 0: the capture does not show whether retransmissions at other times would arrive"},
 		{"control", Summary{Saved: [Keys]time.Duration{3 * sec, 3 * sec, 3 * sec}, Low: -sec, High: 4 * sec, HasInterval: true, OracleError: 6 * sec}, CannotTell, "its interval, -1.00 s to 4.00 s, includes 0: the replay of the captured timers may be off by 6.00 s"},
 		{"begun shortly before", Summary{Saved: [Keys]time.Duration{9 * sec, 8 * sec, 7 * sec}, Low: 5 * sec, High: 12 * sec, HasInterval: true, N: 9, Early: 3}, CannotTell, "the capture began shortly before 3 of 12 losses: it does not show what timers had measured"},
 		{"keys", Summary{Saved: [Keys]time.Duration{9 * sec, -8 * sec, 7 * sec}, Low: 5 * sec, High: 12 * sec, HasInterval: true}, CannotTell, "the capture does not show whether retransmissions at other times would arrive"},
-		{"error", Summary{Saved: [Keys]time.Duration{9 * sec, 8 * sec, 7 * sec}, Low: 5 * sec, High: 12 * sec, HasInterval: true, OracleError: 6 * sec}, CannotTell, "its interval, 5.00 s to 12.0 s, is not beyond 11.0 s, by which the replay may be wrong"},
+		{"error", Summary{Saved: [Keys]time.Duration{9 * sec, 8 * sec, 7 * sec}, Low: 5 * sec, High: 12 * sec, HasInterval: true, OracleError: 6 * sec}, CannotTell, "its interval, 5.00 s to 12.0 s, is not beyond 6.00 s, by which the replay may be wrong"},
 	} {
 		test.s.Of = of
 		if test.s.judge(); test.s.Effect != test.want || test.s.Why != test.why {

@@ -35,7 +35,7 @@ type Summary struct {
 	// Saved is the oracle's recovery times less the policy's, loss by loss, by each key, and Of the
 	// oracle's. Low and High bound Saved by range with 99 %, if HasInterval: also if the ticks of a
 	// host had been at other instants, if fates followed another key, and if
-	// retransmissions were lost where nothing was captured.
+	// as many retransmissions were lost in a row as packets were.
 	Saved, Of   [Keys]time.Duration
 	Low, High   time.Duration
 	HasInterval bool
@@ -53,7 +53,9 @@ type Summary struct {
 	Retransmissions, Spurious int
 
 	all  []time.Duration // the recovery times
-	seen time.Duration   // Low, if nothing were lost where nothing was captured
+	tick time.Duration   // the coarsest of the policy's timers
+	rtt  time.Duration   // the longest round trip before a loss
+	seen time.Duration   // Low, if no more were lost than by the keys
 }
 
 // GateSummary is how many losses there are, and how many of them count.
@@ -135,23 +137,22 @@ func SummarizeOracle(results []*Result) Summary {
 // are connections.
 func (st *Study) Summarize(results []*Result) []Summary {
 	all := make([]Summary, len(st.Choices))
-	rate := lossRate(results)
 	for i := range all {
-		all[i] = st.summarize(results, i, rate)
+		all[i] = st.summarize(results, i)
 	}
 	return all
 }
 
-// summarize returns how the choice of that number does, among connections with a loss rate.
-func (st *Study) summarize(results []*Result, choice int, rate float64) Summary {
+// summarize returns how the choice of that number does.
+func (st *Study) summarize(results []*Result, choice int) Summary {
 	s := Summary{Policy: st.Choices[choice].Text}
-	saved := savings{waits: map[netip.Addr][]time.Duration{}}
+	saved := savings{waits: map[netip.Addr][]tickWait{}}
 	for _, r := range results {
 		if whole := r.Policies[choice].Whole; whole != nil {
 			s.Spurious += whole.Spurious
 			s.Retransmissions += whole.Retransmissions
 		}
-		s.addAll(r, choice, rate, &saved)
+		s.addAll(r, choice, &saved)
 	}
 	s.quantiles()
 	s.Low, s.seen, s.High, s.HasInterval = saved.interval()
@@ -160,7 +161,7 @@ func (st *Study) summarize(results []*Result, choice int, rate float64) Summary 
 }
 
 // addAll adds the losses of a connection, and to saved what each saves by range.
-func (s *Summary) addAll(r *Result, choice int, rate float64, saved *savings) {
+func (s *Summary) addAll(r *Result, choice int, saved *savings) {
 	var conn []saving
 	for i := range r.Captured.Losses {
 		if r.Gates[i] != Passed {
@@ -177,7 +178,9 @@ func (s *Summary) addAll(r *Result, choice int, rate float64, saved *savings) {
 		case ok:
 			s.add(rec.TRec, r.Captured.Losses[i].RTT)
 			s.OracleError += r.Doubts[i]
-			conn = append(conn, saved.add(r, i, choice, rec, rate))
+			s.rtt = max(s.rtt, r.Captured.Losses[i].RTT)
+			s.tick = max(s.tick, r.Policies[choice].timers.Tick)
+			conn = append(conn, saved.add(r, i, choice, rec))
 		case rec == nil:
 			s.Unknown++
 		case r.Captured.Losses[i].Early:
@@ -199,18 +202,6 @@ func (s *Summary) addAll(r *Result, choice int, rate float64, saved *savings) {
 	}
 }
 
-// lossRate returns the captured loss rate of all connections, by the rule of succession.
-func lossRate(results []*Result) float64 {
-	lost, all := 1, 2
-	for _, r := range results {
-		for d := range r.Captured.Paths {
-			lost += r.Captured.Paths[d].Lost
-			all += r.Captured.Paths[d].Transmissions
-		}
-	}
-	return float64(lost) / float64(all)
-}
-
 // add counts a recovery.
 func (s *Summary) add(took, rtt time.Duration) {
 	s.all = append(s.all, took)
@@ -227,9 +218,13 @@ const (
 	// negligible is how much of a loss's recovery time makes no difference, whatever its part.
 	negligible = time.Millisecond
 
-	// inexact is the part by which a replay may be wrong: under other timers a loss meets another
-	// window and other packets in flight.
-	inexact = 0.05
+	// mattering is the part of the recovery times that makes a difference.
+	mattering = 0.05
+
+	// inexact is the part by which a replay may be wrong in sum: under other timers a loss meets
+	// another window and other packets in flight. So a repair by ACKs may take a round trip more or
+	// less: that nothing changes needs room for roundTrips of them.
+	inexact, roundTrips = 0.03, 2
 )
 
 // A verdict needs mostEarly times as many losses as are left out because the capture began shortly
@@ -239,24 +234,26 @@ const mostEarly = 4
 // notShown is why nothing is known of repairs by other packets than the captured ones.
 const notShown = "the capture does not show whether retransmissions at other times would arrive"
 
-// Matters returns the least change of the oracle's recovery times that matters: the part by which
-// a replay may be wrong, or a millisecond for each loss.
+// Matters returns the least change of the oracle's recovery times that matters: a part of them, or
+// a millisecond for each loss.
 func (s *Summary) Matters() time.Duration {
-	return max(time.Duration(inexact*float64(s.Of[ByRange])), time.Duration(s.N)*negligible)
+	return max(time.Duration(mattering*float64(s.Of[ByRange])), time.Duration(s.N)*negligible)
 }
 
 // judge finds the verdict. A policy saves, or costs, if the interval of what it saves is above, or
 // below, 0 by more than the oracle and the replay may be wrong by, and all keys agree on that. It
 // makes no difference if the interval, what it saves by each key, and the oracle's error lie within
-// what matters.
+// what matters, less two round trips. Each loss has a bound of the oracle's error: the margin has
+// half of their sum, as losses do not all err that much, and to one side.
 func (s *Summary) judge() {
 	saved, matters := s.Saved[ByRange], s.Matters()
-	same, agree := max(s.Low.Abs(), s.High.Abs(), s.OracleError) <= matters, true
+	bound := matters - roundTrips*s.rtt
+	same, agree := max(s.Low.Abs(), s.High.Abs(), s.OracleError) <= bound, true
 	for k := range s.Saved {
 		same = same && s.Saved[k].Abs() <= matters
 		agree = agree && s.Of[k] > 0 && (s.Saved[k] > 0) == (saved > 0) && s.Saved[k] != 0
 	}
-	margin := s.OracleError + time.Duration(inexact*float64(s.Of[ByRange]))
+	margin := s.OracleError/2 + time.Duration(inexact*float64(s.Of[ByRange]))
 	s.Effect = CannotTell
 	switch {
 	case s.Unknown > 0 && s.N == 0:
@@ -271,16 +268,19 @@ func (s *Summary) judge() {
 		s.Why = fmt.Sprintf("one loss is too few for a verdict: want %d", LeastLosses)
 	case !s.HasInterval:
 		s.Why = fmt.Sprintf("%d losses are too few for a verdict: want %d", s.N, LeastLosses)
+	case same && s.tick > matters:
+		s.Why = fmt.Sprintf("its timers wait for ticks of %s: one that expires where none did here changes more than %s",
+			track.SpanText(s.tick), track.SpanText(matters))
 	case same:
 		s.Effect = NoDifference
 	case s.Low <= 0 && s.High >= 0:
 		s.Why = fmt.Sprintf("its interval, %s to %s, includes 0", track.SpanText(s.Low), track.SpanText(s.High))
 		switch {
 		case s.seen > margin:
-			s.Why += ", as retransmissions may be lost where nothing was captured"
+			s.Why += ", as the capture does not show how long the path lost retransmissions"
 		case !agree:
 			s.Why += ": " + notShown
-		case s.OracleError > matters:
+		case s.OracleError > bound:
 			s.Why += ": the replay of the captured timers may be off by " + track.SpanText(s.OracleError)
 		default:
 			s.Why += ": more losses would narrow it"

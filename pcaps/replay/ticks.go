@@ -59,20 +59,33 @@ func ticks(p *tcptimers.Policy, all []Timed) (origin wheel.Time, ok bool) {
 	return origin, true
 }
 
-// tickWait returns how long a loss waited beyond whole ticks of a policy, if a timer of ticks
-// whose phase is a guess caused its first retransmission.
-func (r *Result) tickWait(loss, choice int, rec *Recovery) (wait time.Duration, ok bool) {
+// tickWait is a wait for ticks whose phase is a guess.
+type tickWait struct {
+	beyond time.Duration // whole ticks: a timer ended it
+	sooner time.Duration // an ACK ended it: by how much a timer might end it before
+}
+
+// tickWait returns how the first retransmission of a loss depends on the phase of a policy's ticks,
+// if that is a guess.
+func (r *Result) tickWait(loss, choice int, rec *Recovery) (w tickWait, ok bool) {
 	p, l := &r.Policies[choice].timers, &r.Captured.Losses[loss]
-	at := time.Duration(l.Sent.Add(rec.D).Sub(p.Origin))
-	if p.Phase == tcptimers.PhaseOwn || p.Tick <= 0 || rec.D == 0 || floorMod(at, p.Tick) != 0 {
-		return 0, false
+	if p.Phase == tcptimers.PhaseOwn || p.Tick <= 0 || rec.D == 0 {
+		return w, false
 	}
 	if p.Phase == tcptimers.PhaseJiffies {
 		if _, known := ticks(p, r.Captured.Ends[l.Flow].Timed); known {
-			return 0, false
+			return w, false
 		}
 	}
-	return floorMod(rec.D, p.Tick), true
+	if floorMod(time.Duration(l.Sent.Add(rec.D).Sub(p.Origin)), p.Tick) == 0 {
+		return tickWait{beyond: floorMod(rec.D, p.Tick)}, true
+	}
+	least := rec.rto
+	if p.Phase == tcptimers.PhaseCountdown {
+		least -= p.Tick
+	}
+	w.sooner = min(rec.D-least, p.Tick)
+	return w, w.sooner > 0
 }
 
 // Linux's wheel of timers, as in tcptimers.PhaseJiffies: timers of more than slots ticks of a level
