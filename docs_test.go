@@ -97,7 +97,6 @@ func blocks(text string) (all []block) {
 // quick are the flags that let a command take no time.
 var quick = map[string][]string{
 	"wheel bench":    {"--n=100", "--budget=1ms", "--rounds=1"},
-	"wheel lateness": {"--for=100ms"},
 	"demo":           {"--json", "--for=1s"},
 }
 

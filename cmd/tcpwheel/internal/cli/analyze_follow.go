@@ -31,21 +31,20 @@ func (a *analysis) checkFollow(changed func(flag string) bool, files []string) e
 	if info, err := os.Stat(files[0]); err == nil && info.IsDir() {
 		return fmt.Errorf("analyze: --follow reads one file or -, and %s is a directory", files[0])
 	}
-	for _, other := range []string{"csv", "csv-conns", "annotate", "all", "shard"} {
+	for _, other := range []string{"annotate", "all", "shard"} {
 		if changed(other) {
 			return fmt.Errorf("analyze: --follow and --%s, want one of them", other)
 		}
 	}
-	if !changed("max-conns") {
-		a.maxConns = followedConns
-	}
+	a.maxConns = followedConns
 	return nil
 }
 
-const (
-	// followedConns is the default of --max-conns with --follow: some 200 MB on a busy host.
-	followedConns = 1 << 14
+// followedConns bounds the connections at once with --follow: some 200 MB on a busy host. Tests
+// change it.
+var followedConns = 1 << 14
 
+const (
 	// followedEpisodes is how many settled episodes of a flow are kept for a page.
 	followedEpisodes = 1 << 12
 

@@ -72,7 +72,7 @@ func (s *summary) warnings() (all []string) {
 		all = append(all, "All time stamps are equal: times cannot be given. Capture with a clock.")
 	}
 	if s.evicted > 0 {
-		all = append(all, fmt.Sprintf("%s were completed early, to bound memory: raise --max-conns.", quantity.Count(s.evicted, "connection")))
+		all = append(all, fmt.Sprintf("%s were completed early, to bound memory: analyze parts of the capture (--from, --to).", quantity.Count(s.evicted, "connection")))
 	}
 	if n := s.hosts.LeftOut; n > 0 {
 		all = append(all, fmt.Sprintf("The list of hosts lacks %s, to bound memory.", quantity.Count(n, "host")))

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"tcpwheel/internal/quantity"
-	"tcpwheel/internal/record"
 	"tcpwheel/pcaps/capture"
 	pages "tcpwheel/pcaps/report"
 	"tcpwheel/pcaps/track"
@@ -80,7 +78,7 @@ func (s *summary) skips(c *track.Conn) bool {
 	return !s.a.filter.hasConn(c, s.first)
 }
 
-// add adds a connection. It prints its lines of JSON or CSV.
+// add adds a connection. It prints its lines of JSON.
 func (s *summary) add(c *track.Conn) error {
 	if err := s.printConn(c); err != nil {
 		return err
@@ -113,21 +111,10 @@ func (s *summary) add(c *track.Conn) error {
 
 // printConn prints the line of a connection, without its episodes.
 func (s *summary) printConn(c *track.Conn) error {
-	switch {
-	case s.a.live != nil:
+	if s.a.live != nil || !s.a.asJSON {
 		return nil
-	case s.a.asJSON:
-		return s.a.enc.Encode(c.Record(s.file))
-	case s.a.csvConns:
-		r := c.Record(s.file)
-		for i := range r.Flows {
-			row := flowRow{r, i, r.Flows[i]}
-			if err := s.a.csv.Write(record.Row(&row)); err != nil {
-				return err
-			}
-		}
 	}
-	return nil
+	return s.a.enc.Encode(c.Record(s.file))
 }
 
 // count adds a connection to the sums, without its episodes.
@@ -180,20 +167,14 @@ func (s *summary) episode(c *track.Conn, f *track.Flow, e *track.Episode) error 
 	case track.Undecided:
 		k.undecided++
 	}
-	if s.a.csvConns {
-		return nil
-	}
 	r := f.Record(s.file, e)
 	if s.a.live != nil {
 		if err := s.a.live.print(s.a, &r); err != nil || s.a.asJSON {
 			return err
 		}
 	}
-	switch {
-	case s.a.asJSON:
+	if s.a.asJSON {
 		return s.a.enc.Encode(r)
-	case s.a.asCSV:
-		return s.a.csv.Write(record.Row(&r))
 	}
 	if s.a.explain > 0 && slices.ContainsFunc(e.Retransmissions, func(r track.Retransmission) bool { return r.Packet == s.a.explain }) {
 		s.explained = append([]string{fmt.Sprintf("connection %d, %v > %v, first retransmission packet %d", c.ID, f.Src, f.Dst, e.DetectedPacket)}, f.Explain(e)...)
@@ -224,14 +205,7 @@ type fileRecord struct {
 
 // write prints the rest of the output.
 func (s *summary) write() error {
-	if (s.a.asCSV || s.a.asJSON) && s.losses.Conns == 0 && s.seen > 0 {
-		fmt.Fprintf(s.a.stderr, "tcpwheel: analyze: %s: %s\n", quantity.Printable(s.file), s.a.filter.unmatched())
-	}
-	switch {
-	case s.a.asCSV:
-		s.a.csv.Flush()
-		return s.a.csv.Error()
-	case s.a.asJSON:
+	if s.a.asJSON {
 		for _, h := range s.hosts.List() {
 			if err := s.a.enc.Encode(h.Record(s.file)); err != nil {
 				return err

@@ -29,7 +29,6 @@ var flagValues = map[string]func() []string{
 	"tcp":           func() []string { return []string{up.Ours, up.GVisor} },
 	"rate":          traceRates,
 	"schemes":       func() []string { return append(wheelbench.Schemes(), all) },
-	"sources":       wheelbench.LatenessSources,
 	"workloads": func() (names []string) {
 		for _, w := range wheelbench.Workloads() {
 			names = append(names, w.Name)

@@ -17,7 +17,6 @@ func TestCompletion(t *testing.T) {
 		"replay --policy captured,wind":   "captured,windows :4",
 		"demo --lanes bsd,linux,gv":       "bsd,linux,gvisor :4",
 		"wheel bench --workloads r":       "rearm ratas :4",
-		"wheel lateness --sources al":     "alarm :4",
 		"analyze sample:b":                "sample:burst sample:burst-ipv6 :0",
 		"replay sample:burst sample:b":    "sample:burst-ipv6 :0",
 		"experiment show v":               "vegas :4",

@@ -24,9 +24,7 @@ func newExperiment() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "experiment",
 		Short: "the studies: what timer granularity does to TCP",
-		Long: "The studies run the engine and the wheels in virtual time, and compare the\n" +
-			"measurements with published ones. The same plans and seeds give the same\n" +
-			"results to the last digit, on any machine.",
+		Long:  `The studies run the engine and the wheels in virtual time, and compare the measurements with published ones. The same plans and seeds give the same results to the last digit, on any machine.`,
 		Example: "  tcpwheel experiment list\n" +
 			"  tcpwheel experiment run expiry --quick\n" +
 			"  tcpwheel experiment run --all --quick --out report",
@@ -75,11 +73,9 @@ func infoOf(s *experiments.Study) (studyInfo, error) {
 func newExperimentList() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "list the studies",
-		Long: "List prints each study's number, name, class and question. Class A is exact:\n" +
-			"the result is a law and holds to the last digit. P is compared with published\n" +
-			"figures, S with a published shape; both have bands that were fixed before.",
+		Use:     "list",
+		Short:   "list the studies",
+		Long:    `List prints each study's number, name, class and question. Class A is exact: the result is a law and holds to the last digit. P is compared with published figures, S with a published shape; both have bands that were fixed before.`,
 		Example: "  tcpwheel experiment list --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var rows [][]string
@@ -111,14 +107,12 @@ func newExperimentShow() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show STUDY",
 		Short: "show a study's question and its plan",
-		Long: "Show prints the README of a study, the size of its runs, and its plan. With\n" +
-			"--keys it prints what each key of a plan means and may be. Your\n" +
-			"own plan is a file that names the study and the values that differ. A comment\n" +
-			"that it begins with is its question, which the run prints first:\n\n" +
-			"  # Does a tick of 7 ms make timers late by more than 7 ms?\n" +
-			"  study: expiry\n" +
-			"  ticks: [2ms, 7ms]\n" +
-			"  seeds: 5",
+		Long: `Show prints the README of a study, the size of its runs, and its plan. Your own plan is a file that names the study and the values that differ. A comment that it begins with is its question:
+
+  # Does a tick of 7 ms make timers late by more than 7 ms?
+  study: expiry
+  ticks: [2ms, 7ms]
+  seeds: 5`,
 		Example: "  tcpwheel experiment show expiry\n  tcpwheel experiment show expiry --plan",
 		Args:    wantStudies(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"io"
 	"strings"
 	"unicode/utf8"
@@ -106,6 +107,28 @@ func fillParagraph(text string) string {
 		}
 		b.WriteString(word)
 		used += n
+	}
+	return b.String()
+}
+
+// term is a line of a topic.
+type term struct{ name, meaning string }
+
+// listTerms formats terms under a heading.
+func listTerms(title string, terms []term) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n\n", title)
+	wide := 0
+	for _, t := range terms {
+		wide = max(wide, width(t.name))
+	}
+	for _, t := range terms {
+		for i, line := range wrapped(t.meaning, terminalColumns-wide-4) {
+			if i > 0 {
+				t.name = ""
+			}
+			fmt.Fprintf(&b, "  %-*s  %s\n", wide, t.name, line)
+		}
 	}
 	return b.String()
 }

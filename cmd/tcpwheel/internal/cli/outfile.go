@@ -57,6 +57,15 @@ func writeWhole(name string, write func(io.Writer) error) error {
 	return err
 }
 
+// writeFile is writeWhole, and says what it wrote.
+func writeFile(talk io.Writer, name string, write func(io.Writer) error) error {
+	err := writeWhole(name, write)
+	if err == nil {
+		fmt.Fprintf(talk, "tcpwheel: wrote %s\n", quantity.Printable(name))
+	}
+	return err
+}
+
 // partOf is the name of the temporary file.
 func partOf(name string) string { return fmt.Sprintf("%s.%d.part", name, os.Getpid()) }
 

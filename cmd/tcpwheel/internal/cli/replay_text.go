@@ -61,12 +61,7 @@ func (r *replaying) writeHead(b *strings.Builder, done string) {
 			reasons[x.reason] = 0
 		}
 	}
-	switch {
-	case r.conns == 0 && r.filtered:
-		b.WriteString(r.filter.unmatched() + "\n")
-	case r.conns == 0:
-		b.WriteString("there is no connection in it\n")
-	case r.lossy == 0:
+	if r.conns > 0 && r.lossy == 0 {
 		b.WriteString("there is no loss in it: nothing to compare\n")
 	}
 }

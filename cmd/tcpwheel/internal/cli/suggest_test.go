@@ -22,7 +22,6 @@ func TestWrongWords(t *testing.T) {
 		up + "--rate trace:sample:celular":        "cellular",
 		"wheel bench --schemes shceme6":           "scheme6",
 		"wheel bench --workloads rearn":           "rearm",
-		"wheel lateness --sources realtme":        "realtime",
 		"experiment run veags":                    "vegas",
 		"experiment show expiri":                  "expiry",
 		"experiment run expiry --set tikcs=[1ms]": "ticks",

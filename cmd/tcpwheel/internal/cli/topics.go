@@ -3,7 +3,6 @@
 package cli
 
 import (
-	"fmt"
 	"io"
 	"reflect"
 	"strings"
@@ -27,35 +26,13 @@ func newTopics() (topics []*cobra.Command) {
 	}{
 		{"policies", "the timer policies, and the settings of TCP", policiesTopic},
 		{"links", "emulated links: values, loss models, plans", linksTopic},
-		{"terms", "the terms of the output, and the fields of JSON and CSV", termsTopic},
+		{"terms", "the terms of the output, and the fields of JSON", termsTopic},
 	} {
 		cmd := &cobra.Command{Use: t.name, Short: t.short}
 		cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) { io.WriteString(cmd.OutOrStdout(), t.text()) })
 		topics = append(topics, cmd)
 	}
 	return topics
-}
-
-// term is a line of a topic.
-type term struct{ name, meaning string }
-
-// listTerms formats terms under a heading.
-func listTerms(title string, terms []term) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\n", title)
-	wide := 0
-	for _, t := range terms {
-		wide = max(wide, width(t.name))
-	}
-	for _, t := range terms {
-		for i, line := range wrapped(t.meaning, terminalColumns-wide-4) {
-			if i > 0 {
-				t.name = ""
-			}
-			fmt.Fprintf(&b, "  %-*s  %s\n", wide, t.name, line)
-		}
-	}
-	return b.String()
 }
 
 // settingsOf returns the settings of a type that are not in seen, and adds them to it.
@@ -171,7 +148,6 @@ func termsTopic() string {
 			{"key", "how a replay looks up a fate in the path trace: by range (bytes), by time, or by index (number)"},
 			{"imputed", "filled in, because the capture does not show this fate"},
 			{"horizon", "the time of the first fate drawn at random; later events are not compared"},
-			{"open loop", "replay --wire: an engine gets the packets that the captured end received, and its own are only compared"},
 			{"oracle", "a replay with the captured retransmission times: it measures the error of the path alone"},
 		}),
 		listTerms("Timers of TCP", []term{
@@ -190,7 +166,6 @@ func termsTopic() string {
 			{"slot", "a list of a wheel: the timers whose tick is congruent to its number"},
 			{"START, STOP", "the paper's names for arming and stopping a timer"},
 			{"expiry", "the end of a timer's time, when its function is called"},
-			{"lateness", "from a timer's deadline, or its tick, to its expiry"},
 			{"lane", "one of several stacks side by side with the same requests and losses"},
 		}),
 		listTerms("Studies", []term{

@@ -56,10 +56,9 @@ func (b buildInfo) String() string {
 func newVersion() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "version",
-		Short: "print the version of this binary",
-		Long: "Version prints the versions of tcpwheel and Go, and the source revision if known.\n" +
-			"The flag --version prints the same.",
+		Use:     "version",
+		Short:   "print the version of this binary",
+		Long:    `Version prints the versions of tcpwheel and Go, and the source revision if known.`,
 		Example: "  tcpwheel version --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			b := readBuildInfo()

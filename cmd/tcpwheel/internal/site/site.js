@@ -98,7 +98,7 @@ async function analyze(capture, name) {
       include("s-report", await r.files["report.html"].text());
       $s("s-downloads").hidden = false;
     }
-    if (r.code !== 0) throw new Error(sentence(r));
+    if (r.code !== 0 && r.code !== 4) throw new Error(sentence(r)); // 4: cut short
     document.body.dataset.done = "analyze";
     const x = await command(mine, ["replay", "--json", "--html", "replay.html", "--"], ["replay.html"]);
     mine.outputs.replay = x.stdout;
@@ -120,8 +120,6 @@ async function analyze(capture, name) {
 const downloads = {
   json: () => save(job.outputs.analyze, base() + ".json"),
   "replay-json": () => job.outputs.replay ? save(job.outputs.replay, base() + "-replay.json") : state("the replay is not done yet"),
-  csv: () => later(["analyze", "--csv", "--"], ".csv"),
-  conns: () => later(["analyze", "--csv-conns", "--"], "-connections.csv"),
   annotated: () => later(["analyze", "--annotate", "annotated.pcapng", "--"], "-annotated.pcapng", "annotated.pcapng"),
   html: () => save(job.outputs.html, base() + ".html"),
 };
