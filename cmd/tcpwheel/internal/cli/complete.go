@@ -25,7 +25,7 @@ var flagValues = map[string]func() []string{
 	"policy":        tcptimers.Names,
 	"replay policy": replay.PolicyNames,
 	"control":       congestion.Names,
-	"lanes":         func() []string { return append(tcptimers.Names(), up.GVisor) },
+	"lanes":         func() []string { return slices.Concat(comparisonKeys(), tcptimers.Names(), []string{up.GVisor}) },
 	"tcp":           func() []string { return []string{up.Ours, up.GVisor} },
 	"rate":          traceRates,
 	"schemes":       func() []string { return append(wheelbench.Schemes(), all) },

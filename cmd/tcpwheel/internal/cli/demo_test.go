@@ -1,3 +1,5 @@
+//go:build !js
+
 package cli
 
 import (
@@ -23,7 +25,7 @@ func TestTerminalFitsTheWindow(t *testing.T) {
 	if err := run.AdvanceTo(5e9); err != nil {
 		t.Fatal(err)
 	}
-	state := demo.State{Results: run.Results(), Loss: run.LossText(), Paused: true}
+	state := demo.State{Heading: run.Heading(), Results: run.Results(), Loss: run.LossText(), Paused: true}
 	words := strings.Fields(run.LossText())
 	for _, width := range []int{45, 80, 200} {
 		text := liveText(state, width)

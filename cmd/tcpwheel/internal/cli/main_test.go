@@ -63,7 +63,7 @@ func TestHelpIsShort(t *testing.T) {
 			}
 		})
 		for group, n := range n {
-			if n > mostFlags && cmd.Name() != "demo" && cmd.Name() != "link" && cmd.Name() != "up" {
+			if n > mostFlags && cmd.Name() != "link" && cmd.Name() != "up" {
 				t.Errorf("%s: %d flags %s, want at most %d", cmd.CommandPath(), n, group, mostFlags)
 			}
 		}

@@ -231,7 +231,7 @@ func (l *Live) frame() *lanes.Frame {
 	}
 	v.Recoveries = l.recoveries
 	if sorted := slices.Sorted(slices.Values(l.took)); len(sorted) > 0 {
-		v.RecoveryP50, v.RecoveryP99 = sorted[stat.Rank(len(sorted), 0.5)], sorted[stat.Rank(len(sorted), 0.99)]
+		v.RecoveryP50, v.RecoveryP99 = sorted[stat.Rank(len(sorted), 0.5)].Seconds(), sorted[stat.Rank(len(sorted), 0.99)].Seconds()
 	}
 	v.Wheel = lanes.DrawWheel(wheels, now, l.rec, l.idOf, map[int]map[string][2]int64{})
 	for i := range r.Connections {
@@ -247,7 +247,7 @@ func (l *Live) frame() *lanes.Frame {
 
 // result is the part of a Result that a running stack has.
 func (l *Live) result(r *up.Report, now wheel.Time) lanes.Result {
-	x := lanes.Result{Lane: r.TCP.Policy, Time: now, Retransmissions: int(l.host.Status().Retransmissions)}
+	x := lanes.Result{Lane: r.TCP.Policy, Time: time.Duration(now).Seconds(), Retransmissions: int(l.host.Status().Retransmissions)}
 	if x.Lane == "" {
 		x.Lane = r.TCP.Name
 	}

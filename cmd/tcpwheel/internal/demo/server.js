@@ -20,9 +20,6 @@ function serverSource() {
       stream.onerror = () => onState("the program has ended, or the connection to it");
       stream.onopen = () => onState("");
     },
-    past: async (from, to) => (await fetch(`past?from=${Math.round(from)}&to=${Math.round(to)}`)).json(),
-    marks: async () => (await fetch("marks")).json(),
-    capture: async lane => (await fetch(`lane/${lane}.pcapng`)).blob(),
     share: f => ({ command: runCommand(f), url: location.href }),
   };
 }

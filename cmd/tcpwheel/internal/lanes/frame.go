@@ -1,7 +1,6 @@
 package lanes
 
 import (
-	"strings"
 	"time"
 
 	"tcpwheel/netstack"
@@ -20,22 +19,23 @@ type Frame struct {
 	Actions    string     `json:"actions"`
 	Initial    string     `json:"initial"` // conditions at the beginning
 	Conditions string     `json:"conditions"`
-	Restarts   int        `json:"restarts"`         // a page clears its diagrams when it changes
-	Work       *WorkView  `json:"work,omitempty"`   // a run on its way that replaces this one
-	Detail     int        `json:"detail,omitempty"` // of the log: see history.thin
+	Restarts   int        `json:"restarts"` // a page clears its diagrams when it changes
 	Verdict    string     `json:"verdict"`
 	Losses     []LossView `json:"losses"` // that the user caused, the newest first
 	Begun      []string   `json:"begun"`  // the lanes at the beginning
 	Policies   []string   `json:"policies,omitempty"`
 	Lanes      []LaneView `json:"lanes"`
+
+	Comparison  Comparison   `json:"comparison"`
+	Comparisons []Comparison `json:"comparisons,omitempty"`
+	Differences []string     `json:"differences,omitempty"` // settings of the first two lanes
 }
 
 // LaneView is a lane in a frame.
 type LaneView struct {
 	Result
-	Wheel      *WheelView      `json:"wheel,omitempty"`  // nil for gVisor
-	Behind     int             `json:"behind,omitempty"` // responses, behind the first lane
-	Expired    [][2]int        `json:"expired"`          // slot and kind, since the frame before
+	Wheel      *WheelView      `json:"wheel,omitempty"` // nil for gVisor
+	Expired    [][2]int        `json:"expired"`         // slot and kind, since the frame before
 	Conns      []ConnView      `json:"conns"`
 	Names      map[int]string  `json:"names,omitempty"` // of connections in Packets
 	RecoveryMS []float64       `json:"recovery_ms"`     // of the latest recoveries
@@ -46,12 +46,6 @@ type LaneView struct {
 	noted       []*TimerNote
 	expired     [][2]int
 	expiries    uint64 // so far
-}
-
-// WorkView is the progress of a run that replaces the one that is shown.
-type WorkView struct {
-	What string  `json:"what"`
-	Done float64 `json:"done"` // 0 to 1
 }
 
 // WheelView is the timing wheel of a lane's server.
@@ -182,32 +176,11 @@ func countTimer(byConn map[int]map[string][2]int64, id int, kind string, left in
 // FrameEvery is the least time between two frames.
 const FrameEvery = 50 * time.Millisecond
 
-// watch makes a lane record for frames and captures.
+// watch makes a lane record for frames.
 func (l *Lane) watch() *Recorder {
 	r := NewRecorder(0)
-	r.capture = &ring{}
-	l.onPacket = func(x *Transmission, p *virtual.Packet) {
-		r.Packet(x)
-		r.capture.add(x, p)
-	}
+	l.onPacket = func(x *Transmission, _ *virtual.Packet) { r.Packet(x) }
 	l.onTimer = func(ev netstack.TimerEvent) { r.Timer(l.ports[ev.Endpoint], ev) }
 	l.onArrival = func(now wheel.Time, conn int, ack uint64, data bool) { r.Arrived(conn, now, ack, data) }
 	return r
-}
-
-// text returns the conditions as NAME=VALUE.
-func (c *Conditions) text(separator string) string {
-	parts := []string{"delay=" + c.Delay.String(), "rate=" + c.Rate.String(), "loss=" + percent(c.Loss)}
-	if c.Burst > 1 {
-		parts = append(parts, "burst="+itoa(c.Burst))
-	}
-	for _, x := range []struct {
-		name string
-		d    time.Duration
-	}{{"tick", c.Tick}, {"floor", c.Floor}, {"delack", c.DelAck}} {
-		if x.d > 0 {
-			parts = append(parts, x.name+"="+x.d.String())
-		}
-	}
-	return strings.Join(parts, separator)
 }

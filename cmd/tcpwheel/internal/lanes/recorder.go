@@ -26,7 +26,6 @@ type Recorder struct {
 	expiries uint64
 	timers   map[timerKey]timerLife
 	conns    map[int]*connTrace
-	capture  *ring // nil without captures
 	near     time.Duration
 
 	slots int // of the wheel that the page shows; 0 without one

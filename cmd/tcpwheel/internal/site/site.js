@@ -160,9 +160,6 @@ function workerSource(worker) {
   return {
     live(frame, say) { onFrame = frame; onState = say; },
     send: (name, text) => ask("control", name, text),
-    past: (from, to) => ask("past", from, to),
-    marks: () => ask("marks"),
-    capture: async lane => { const bytes = await ask("capture", lane); return bytes && new Blob([bytes]); },
     share: f => ({ command: runCommand(f), url: location.href.split("#")[0] + "#demo?" + runAddress(f) }),
   };
 }
