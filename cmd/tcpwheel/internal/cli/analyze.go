@@ -129,7 +129,7 @@ D is the time from a transmission to the first retransmission, and T_rec to the 
 	f.StringVar(&a.reports.html, "html", "", "write a page with diagrams to this `file` too")
 	f.StringVar(&a.reports.annotate, "annotate", "", "write a copy of the capture to this `file` too, as pcapng with comments that Wireshark shows")
 	f.BoolVar(&a.following, "follow", false, "read a stream or a growing file, and print each recovery as soon as it is settled; Ctrl-C ends it")
-	f.StringVar(&a.shard, "shard", "", "only a part of the captures, by size: `i/n`, auto or auto/n")
+	f.StringVar(&a.shard, "shard", "", "only part `i/n` of the captures, from 0/n to n-1/n, alike in size")
 	return cmd
 }
 

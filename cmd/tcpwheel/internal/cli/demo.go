@@ -15,9 +15,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -42,7 +40,7 @@ func newDemo() *cobra.Command {
 		Short: "watch fine timers next to coarse ones, in a terminal and a browser",
 		Long: `Demo runs the same requests and the same losses over TCPs that differ in one thing, side by side, in virtual time: a clock of 500 ms and one of 1 ms. It needs no root and no network.
 
-In a terminal it shows a live table and serves a page at the address that it prints: the timing wheels, the packets, slow motion, and the next steps: no floor, RACK and TLP, a timer per segment. Enter in the terminal, or d in the page, loses the end of the next response in all lanes, and both show which timer repaired it. With --json or --for, or without a terminal and --listen, it runs as fast as it can and prints the result. The same seed and actions give the same result.
+In a terminal it serves a page at the address that it prints: the timing wheels, the packets, slow motion, and the next steps: no floor, RACK and TLP, a timer per segment. Enter in the terminal, or d in the page, loses the end of the next response in all lanes, and both say which timer repaired it. With --json or --for, or without a terminal and --listen, it runs as fast as it can and prints the result. The same seed and actions give the same result.
 
 --lanes is a comparison (` + strings.Join(comparisonKeys(), ", ") + `), or timer policies (tcpwheel help policies), or gvisor for gVisor's own TCP.`,
 		Example: "  tcpwheel demo\n" +
@@ -134,38 +132,6 @@ func fill(text string) (filled string) {
 	return filled
 }
 
-// narrow breaks the lines of a text between words so that each fits a width. What follows a break
-// is indented.
-func narrow(text string, width int) string {
-	var b strings.Builder
-	for line := range strings.Lines(text) {
-		line, end := strings.CutSuffix(line, "\n")
-		column := 0
-		for i, word := range strings.SplitAfter(line, " ") {
-			if n := utf8.RuneCountInString(strings.TrimRight(word, " ")); i > 0 && column > 0 && column+n > width {
-				b.WriteString("\n    ")
-				column = 4
-			}
-			b.WriteString(word)
-			column += utf8.RuneCountInString(word)
-		}
-		if end {
-			b.WriteString("\n")
-		}
-	}
-	return b.String()
-}
-
-// widthOf returns the width of a terminal, 80 if the system does not say it.
-func widthOf(out io.Writer) int {
-	if f, ok := out.(*os.File); ok {
-		if n, ok := windowColumns(f); ok {
-			return n
-		}
-	}
-	return terminalColumns
-}
-
 // readDrops calls drop for each line of a terminal. Its goroutine ends with the input.
 func readDrops(in io.Reader, drop func()) {
 	if f, ok := in.(*os.File); !ok || !isTerminal(f) {
@@ -178,8 +144,8 @@ func readDrops(in io.Reader, drop func()) {
 	}()
 }
 
-// demoLive serves the page until ctx ends. A terminal shows a table that is brought up to date twice
-// a second.
+// demoLive serves the page until ctx ends, and then prints the results. A terminal shows how the lanes
+// do, and what became of a loss.
 func demoLive(ctx context.Context, in io.Reader, out io.Writer, run *lanes.Run, listen string) error {
 	l, err := net.Listen("tcp", listen)
 	if err != nil {
@@ -192,55 +158,45 @@ func demoLive(ctx context.Context, in io.Reader, out io.Writer, run *lanes.Run, 
 	defer s.Close()
 	web := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: 10 * time.Second}
 	failed := make(chan error, 2)
-	fmt.Fprintf(out, "The page: %s\n", s.URL(l.Addr()))
+	fmt.Fprintf(out, "The page: %s\n%sEnter loses the end of the next response. Ctrl-C ends it, with the results.\n", s.URL(l.Addr()), paragraph(s.State().Heading+"."))
 	go func() { failed <- web.Serve(l) }()
 	defer web.Close()
-	var entered atomic.Int32 // lines since the table was drawn: each moved it up
 	readDrops(in, func() {
-		entered.Add(1)
 		_ = s.Do("tail", "1") // it fails after MaxActions
 	})
 	drive, stop := context.WithCancel(ctx)
 	defer stop()
 	go func() { failed <- s.Drive(drive) }()
-	tick := time.NewTicker(500 * time.Millisecond)
-	defer tick.Stop()
-	if !isTerminal(out) {
-		tick.Stop()
-	}
-	lines := 0
-	for {
-		select {
-		case err := <-failed:
-			if err == nil || errors.Is(err, http.ErrServerClosed) {
-				return nil
-			}
-			return err
-		case <-ctx.Done():
-			results := s.State().Results
-			width := widthOf(out)
-			if lines > 0 {
-				fmt.Fprintf(out, "\x1b[%dA\x1b[J", lines)
-			}
-			fmt.Fprintf(out, "%s\n%s\n", lanes.Table(results, width), narrow(lanes.Verdict(results), width))
-			return nil
-		case <-tick.C:
-			text := liveText(s.State(), widthOf(out))
-			lines += int(entered.Swap(0))
-			if lines > 0 {
-				fmt.Fprintf(out, "\x1b[%dA\x1b[J", lines)
-			}
-			io.WriteString(out, text)
-			lines = strings.Count(text, "\n")
+	status, said := statusLine{w: out}, ""
+	status.start(func(time.Duration) string {
+		state := s.State()
+		if loss := state.Loss; loss != said && strings.Count(loss, "repaired in") == len(state.Results) {
+			said = loss
+			status.print(strings.TrimSpace(loss))
 		}
+		return liveText(&state)
+	})
+	select {
+	case err = <-failed:
+	case <-ctx.Done():
 	}
+	status.stop()
+	if err != nil && !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	results := s.State().Results
+	_, err = fmt.Fprintf(out, "%s\n%s", lanes.Table(results, terminalColumns), fill(lanes.Verdict(results)))
+	return err
 }
 
-// liveText is what a terminal of a width shows of a run.
-func liveText(state demo.State, width int) string {
-	text := state.Heading + ".\n\n" + lanes.Table(state.Results, width) + "\n" + state.Loss
+// liveText is the line that a terminal shows of a run.
+func liveText(state *demo.State) string {
+	text := fmt.Sprintf("%.1f s", state.Results[0].Time)
 	if state.Paused {
-		text += "Paused by the page.\n"
+		text = "paused at " + text
 	}
-	return narrow(text+"Enter loses the end of the next response. Ctrl-C ends it, with a verdict.\n", width)
+	for _, r := range state.Results {
+		text += fmt.Sprintf("  %s lost %.1f s in %d", r.Label, r.TimeLost, r.Recoveries)
+	}
+	return text
 }

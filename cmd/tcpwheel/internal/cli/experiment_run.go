@@ -32,7 +32,6 @@ type runFlags struct {
 	out                      string
 	workers                  int
 	set                      []string
-	captures                 string
 }
 
 func newExperimentRun() *cobra.Command {
@@ -52,7 +51,6 @@ func newExperimentRun() *cobra.Command {
 	cmd.Flags().BoolVar(&f.all, "all", false, "run all studies")
 	cmd.Flags().BoolVar(&f.quick, "quick", false, "use the smaller plans")
 	cmd.Flags().StringArrayVar(&f.set, "set", nil, "KEY=VALUE: change a value of the study's plan; may be repeated")
-	cmd.Flags().StringVar(&f.captures, "captures", "", "DIR: --set captures=DIR, for the studies of captures: field, frontier")
 	cmd.Flags().BoolVar(&f.live, "live", false, "also run the parts that time this machine")
 	cmd.Flags().StringVar(&f.out, "out", "", "write a report to this directory")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print one JSON object per study")
@@ -135,13 +133,6 @@ func (f *runFlags) report(cmd *cobra.Command, jobs []*experiments.Job, results e
 
 // open opens the studies, or with --set one study with those values.
 func (f *runFlags) open(cmd *cobra.Command, args []string) ([]*experiments.Job, error) {
-	if f.captures != "" {
-		name, err := filepath.Abs(f.captures)
-		if err != nil {
-			return nil, err
-		}
-		f.set = append(f.set, "captures="+strconv.Quote(name))
-	}
 	if len(f.set) == 0 {
 		return openAll(cmd, args, f.all, f.quick)
 	}

@@ -151,7 +151,6 @@ func makeWhole(name string, fill func(part string) error) error {
 	if _, err := os.Lstat(name); err == nil {
 		return fmt.Errorf("%s: %w", name, fs.ErrExist)
 	}
-	removeParts(name)
 	part := partOf(name)
 	err := fill(part)
 	if err == nil {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tcpwheel/cmd/tcpwheel/internal/demo"
 	"tcpwheel/tun/up"
 )
 
@@ -30,7 +29,7 @@ func newUp() *cobra.Command {
 		Short: "a TCP stack behind a TUN device, with services on it",
 		Long: `Up makes a TUN device, gives the kernel an address on it, and runs a TCP/IP stack behind it until Ctrl-C or SIGTERM. Then it removes the device. It needs root, or --rootless: that makes a user namespace with a network of its own, in which COMMAND runs, or a shell at a terminal. up ends with it, and with its exit status.
 
-Each address of the stack answers pings, and serves echo at port 7, discard at 9, chargen at 19, and HTTP at 80: /bytes/N returns N fixed bytes. --status serves a page with the timing wheel, /info, /metrics and /events at an address of this machine. --expose PORT:HOST:HOSTPORT and --forward PORT:ADDR:PORT join other programs to the stack, as ssh -R and -L do.
+Each address of the stack answers pings, and serves echo at port 7, discard at 9, chargen at 19, and HTTP at 80: /bytes/N returns N fixed bytes. --status serves /info, /metrics and /events at an address of this machine. --expose PORT:HOST:HOSTPORT and --forward PORT:ADDR:PORT join other programs to the stack, as ssh -R and -L do.
 
 The link's flags put an emulated link between kernel and stack, the same in both directions, or with --plan different ones. docs/up.md has all.`,
 		DisableFlagsInUseLine: true,
@@ -65,7 +64,7 @@ func (f *upFlags) run(cmd *cobra.Command, c up.Config, command []string) error {
 	if len(f.addrs)+len(f.hostAddrs) == 0 {
 		f.addrs, f.hostAddrs = []string{"10.7.0.2/24"}, []string{"10.7.0.1/24"}
 	}
-	c.Stdout, c.Page = cmd.OutOrStdout(), demo.NewLive
+	c.Stdout = cmd.OutOrStdout()
 	err := f.fill(&c)
 	if err == nil {
 		err = c.Check()

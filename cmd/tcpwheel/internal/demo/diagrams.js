@@ -184,16 +184,14 @@ function drawSequence(lane, l, t, length) {
 // drawPacket draws the sign of a packet, and returns the room that it takes.
 function drawPacket(c, lane, l, p, X, Y) {
   const x = X(p.sent_ns), y = Y(p.conn, p.start), top = Math.min(Y(p.conn, p.end), y - 2), colour = colours[p.again ? colourOf(p.by || "") : "ink"];
-  if (!p.mark) {
-    c.strokeStyle = colour; c.lineWidth = p.again ? 3 : 1.5;
-    c.beginPath(); c.moveTo(x, y); c.lineTo(x, top); c.stroke();
-    if (p.again) { c.fillStyle = colour; c.beginPath(); c.moveTo(x - 4, top); c.lineTo(x, top - 6); c.lineTo(x + 4, top); c.closePath(); c.fill(); }
-  }
+  c.strokeStyle = colour; c.lineWidth = p.again ? 3 : 1.5;
+  c.beginPath(); c.moveTo(x, y); c.lineTo(x, top); c.stroke();
+  if (p.again) { c.fillStyle = colour; c.beginPath(); c.moveTo(x - 4, top); c.lineTo(x, top - 6); c.lineTo(x + 4, top); c.closePath(); c.fill(); }
   if (p.fate) {
     c.strokeStyle = colours.ink; c.lineWidth = 1.5; c.beginPath();
     c.moveTo(x - 4, y - 5); c.lineTo(x + 4, y + 3); c.moveTo(x + 4, y - 5); c.lineTo(x - 4, y + 3); c.stroke();
   }
-  lane.marks.push({ x, y: (y + top) / 2, text: () => packetText(l.lane, p, lane.notes.get(p.n), lane.connName) });
+  lane.marks.push({ x, y: (y + top) / 2, text: () => packetText(l.lane, p, lane.connName) });
   return { from: x - 4, to: x + 4, top: top - (p.again ? 6 : 0), end: y + (p.fate ? 3 : 0) };
 }
 
@@ -233,8 +231,8 @@ function drawSpread(canvas, lanes, recoveries) {
     const s = times.slice().sort((a, b) => a - b);
     c.strokeStyle = colours.fg; c.lineWidth = 2; c.setLineDash(dashes[i % dashes.length]);
     c.beginPath(); c.moveTo(x, 8); c.lineTo(x + 36, 8); c.stroke();
-    c.setLineDash([]); c.fillStyle = colours.fg; c.textAlign = "left"; c.fillText(lanes[i].label || lanes[i].lane, x + 42, 12);
-    x += 58 + c.measureText(lanes[i].label || lanes[i].lane).width;
+    c.setLineDash([]); c.fillStyle = colours.fg; c.textAlign = "left"; c.fillText(lanes[i].label, x + 42, 12);
+    x += 58 + c.measureText(lanes[i].label).width;
     if (!s.length) return;
     c.setLineDash(dashes[i % dashes.length]); c.beginPath(); c.moveTo(44, Y(0));
     s.forEach((v, k) => { c.lineTo(X(v), Y(k / s.length)); c.lineTo(X(v), Y((k + 1) / s.length)); });

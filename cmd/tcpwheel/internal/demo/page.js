@@ -4,7 +4,7 @@
 function startDemo(root, source) {
 const $ = id => root.querySelector("#" + id);
 const keptNS = 25e9; // packets of the latest that the page keeps
-let lanes = [], frame = null, restarts = -1, frozen = false;
+let lanes = [], frame = null, restarts = -1;
 
 theme(root);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { theme(root); draw(); });
@@ -19,11 +19,7 @@ async function send(name, text) {
 
 const buttons = {
   tail1: () => send("tail", 1), drop1: () => send("drop", 1),
-  pause: () => {
-    if (frame && frame.live) frozen = !frozen;
-    else send("pause", frame && frame.paused ? "off" : "on");
-    state();
-  },
+  pause: () => send("pause", frame && frame.paused ? "off" : "on"),
   step: () => send("step", ""), zero: () => send("restart", `actions=`),
   copy: () => { $("command").select(); document.execCommand("copy"); },
 };
@@ -71,27 +67,22 @@ $("legend").append(...kinds.slice(0, shownKinds).map(([name, colour, form]) => {
 
 // build makes the elements of the lanes of a frame.
 function build(f) {
-  root.classList.toggle("live", f.live);
-  if (f.live) document.title = "tcpwheel up";
   $("lanes").replaceChildren();
   lanes = f.lanes.map((l, i) => {
     const div = document.createElement("div");
     div.className = "lane";
-    div.setAttribute("role", "group"); div.setAttribute("aria-label", l.label || l.lane);
-    div.innerHTML = `<h2><b></b><label class="run soft">policy <input list="policies"></label></h2><p class="idle" hidden></p>` +
+    div.setAttribute("role", "group"); div.setAttribute("aria-label", l.label);
+    div.innerHTML = `<h2><b></b><label class="run soft">policy <input list="policies"></label></h2>` +
       `<div class="shown"><canvas class="ring" height="250" tabindex="0" role="img"></canvas><table class="stats"></table><canvas class="seq" height="200" tabindex="0" role="img"></canvas>` +
       `<details class="conns"><summary>its connections</summary><table></table></details></div>`;
-    div.querySelector(".ring").setAttribute("aria-label", "timing wheel of " + (l.label || l.lane) + "; arrow keys go through its timers");
-    div.querySelector(".seq").setAttribute("aria-label", "time-sequence diagram of " + (l.label || l.lane) + "; arrow keys go through its packets");
+    div.querySelector(".ring").setAttribute("aria-label", "timing wheel of " + (l.label) + "; arrow keys go through its timers");
+    div.querySelector(".seq").setAttribute("aria-label", "time-sequence diagram of " + (l.label) + "; arrow keys go through its packets");
     const policy = div.querySelector("input");
     policy.onchange = () => choose(i, policy.value.trim());
     policy.onkeydown = e => { if (e.key === "Enter") policy.blur(); };
     $("lanes").append(div);
-    const lane = { div, policy, ring: div.querySelector(".ring"), seq: div.querySelector(".seq"), kept: [], keptNotes: new Map(), packets: [], notes: new Map(), flashes: [], spots: [], marks: [], recoveries: [] };
-    lane.connName = id => {
-      const l = frame.lanes[i], c = (l.conns || []).find(c => c.id === id);
-      return c ? c.name : l.names && l.names[id] || "connection " + id;
-    };
+    const lane = { div, policy, ring: div.querySelector(".ring"), seq: div.querySelector(".seq"), packets: [], flashes: [], spots: [], marks: [], recoveries: [] };
+    lane.connName = id => { const c = (frame.lanes[i].conns || []).find(c => c.id === id); return c ? c.name : "connection " + id; };
     hover(lane, lane.ring, () => lane.spots);
     hover(lane, lane.seq, () => lane.marks, true);
     return lane;
@@ -105,13 +96,11 @@ function build(f) {
     b.onclick = () => send("lanes", c.key);
     return b;
   }));
-  if (!f.live) {
-    $("heading").textContent = f.comparison.heading; $("why").textContent = f.comparison.why;
-    const list = f.differences || [];
-    $("differ").hidden = !list.length;
-    $("differ").firstChild.textContent = list.length === 1 ? `They differ in ${list[0]}` : `They differ in ${list.length} settings`;
-    $("differ").lastChild.replaceChildren(...list.map(x => { const li = document.createElement("li"); li.textContent = x; return li; }));
-  }
+  $("heading").textContent = f.comparison.heading; $("why").textContent = f.comparison.why;
+  const settings = f.differences || [];
+  $("differ").hidden = !settings.length;
+  $("differ").firstChild.textContent = settings.length === 1 ? `They differ in ${settings[0]}` : `They differ in ${settings.length} settings`;
+  $("differ").lastChild.replaceChildren(...settings.map(x => { const li = document.createElement("li"); li.textContent = x; return li; }));
 }
 
 // choose gives a lane another TCP. The program runs the lanes again.
@@ -166,35 +155,26 @@ function fill(table, rows, head) {
 
 function drawTables(lane, l, f) {
   const rate = n => l.timers ? (n / Math.max(f.time_ns / 1e9, 1e-9)).toFixed(0) : "-", conns = l.conns || [], span = s => ms(s * 1e9);
-  const rows = [["losses repaired", l.recoveries], ["recovery time p50, p99", `${span(l.recovery_p50_s)}, ${span(l.recovery_p99_s)}`]];
-  if (f.live) rows.unshift(["packets lost by the link, retransmitted", `${l.lost}, ${l.retransmissions}`]);
-  else {
-    rows.unshift(["time lost to losses", span(l.time_lost_s)]);
-    rows.push(["response time p50, p99", `${span(l.response_p50_s)}, ${span(l.response_p99_s)}`], ["spurious retransmissions", l.spurious_retransmissions]);
-  }
+  const rows = [["time lost to losses", span(l.time_lost_s)], ["losses repaired", l.recoveries], ["recovery time p50, p99", `${span(l.recovery_p50_s)}, ${span(l.recovery_p99_s)}`],
+    ["response time p50, p99", `${span(l.response_p50_s)}, ${span(l.response_p99_s)}`], ["spurious retransmissions", l.spurious_retransmissions]];
   rows.push(["timers started, stopped, expired a second", `${rate(l.timers_started)}, ${rate(l.timers_stopped)}, ${rate(l.timers_expired)}`]);
   fill(lane.div.querySelector(".stats"), rows);
   const names = { rexmit: "rexmit", tlp: "probe", delack: "del. ACK", keepalive: "keepalive" };
   const due = c => Object.entries(c.timers || {}).map(([k, x]) => `${names[k] || k}${x[0] > 1 ? " ×" + x[0] : ""} ${ms(Math.max(0, x[1]))}`).join(", ");
   fill(lane.div.querySelector(".conns table"), conns.map(c => [c.name, ...[c.srtt_ns, c.rttvar_ns, c.rto_ns].map(x => x ? ms(x) : ""), due(c)]),
     conns.length && ["connection", "SRTT", "RTTVAR", "RTO", "timers that run: due in"]);
-  const idle = f.live && !conns.length && !l.recoveries && !lane.packets.length;
-  lane.div.querySelector(".shown").hidden = idle;
-  const note = lane.div.querySelector(".idle");
-  note.hidden = !idle;
-  note.textContent = "No connection yet, and no timer runs. Connect to a service of this stack: its wheel, packets and recoveries appear here.";
 }
 
 // drawLosses shows what each lane made of the losses that the user caused.
 function drawLosses(f) {
-  if (f.live) return;
-  if (!f.losses) { $("loss").textContent = "Lose the end of a response (key d): all lanes lose the same packet, and here you see which timer repairs it."; $("outcomes").replaceChildren(); return; }
+  const say = text => { if ($("loss").textContent !== text) $("loss").textContent = text; }; // it is read aloud
+  if (!f.losses) { say("Lose the end of a response (key d): all lanes lose the same packet, and here you see which timer repairs it."); $("outcomes").replaceChildren(); return; }
   const l = f.losses[0], took = o => o.repaired_ns ? o.repaired_ns - o.lost_ns : o.lost_ns ? f.time_ns - o.lost_ns : 0;
   const most = Math.max(...l.lanes.map(took), 1), name = i => f.lanes[i].label;
   const done = l.lanes.map((o, i) => ({ name: name(i), took: took(o), done: o.repaired_ns })).sort((a, b) => a.took - b.took);
   const fast = done[0], slow = done[done.length - 1];
-  $("loss").textContent = `You lost ${l.what}.` + (done.length > 1 && done.every(x => x.done) && slow.took > 1.1 * fast.took
-    ? ` With ${fast.name} it was repaired after ${ms(fast.took)}, with ${slow.name} after ${ms(slow.took)}, ${(slow.took / fast.took).toFixed(1)} times as long.` : "");
+  say(`You lost ${l.what}.` + (done.length > 1 && done.every(x => x.done) && slow.took > 1.1 * fast.took
+    ? ` With ${fast.name} it was repaired after ${ms(fast.took)}, with ${slow.name} after ${ms(slow.took)}, ${(slow.took / fast.took).toFixed(1)} times as long.` : ""));
   $("outcomes").replaceChildren(...l.lanes.map((o, i) => {
     const row = document.createElement("div"), who = document.createElement("b"), bar = document.createElement("div"), part = document.createElement("i"), text = document.createElement("span");
     who.textContent = name(i);
@@ -220,20 +200,10 @@ function take(f) {
   frame = f;
   f.lanes.forEach((l, i) => {
     const lane = lanes[i];
-    collect(lane.kept, lane.keptNotes, l);
-    let k = 0;
-    while (k < lane.kept.length && lane.kept[k].due_ns < f.time_ns - keptNS) lane.keptNotes.delete(lane.kept[k++].n);
-    lane.kept.splice(0, k);
-    if (l.recovery_ms) lane.nowRecoveries = l.recovery_ms;
+    lane.packets.push(...l.packets || []);
+    lane.packets.splice(0, Math.max(0, lane.packets.findIndex(p => p.due_ns >= f.time_ns - keptNS)));
+    lane.recoveries = l.recovery_ms || [];
   });
-}
-function collect(packets, notes, l) {
-  packets.push(...l.packets || []);
-  for (const n of l.notes || []) {
-    const known = notes.get(n.packet);
-    if (known) Object.assign(known, n, { for_ns: known.for_ns });
-    else if (n.for_ns) notes.set(n.packet, n);
-  }
 }
 
 function draw() {
@@ -241,19 +211,16 @@ function draw() {
   const f = frame, t = f.time_ns, length = +$("window").value * 1e9;
   f.lanes.forEach((l, i) => {
     const lane = lanes[i];
-    lane.packets = lane.kept; lane.notes = lane.keptNotes; lane.recoveries = lane.nowRecoveries || [];
-    lane.div.querySelector("h2 b").textContent = l.label || l.lane;
+    lane.div.querySelector("h2 b").textContent = l.label;
     if (document.activeElement !== lane.policy) lane.policy.value = l.lane;
     drawTables(lane, l, f);
-    if (lane.div.querySelector(".shown").hidden) return;
     drawRing(lane, l, l.wheel, t, 0);
     drawSequence(lane, l, t, length);
   });
   drawSpread($("spread"), f.lanes, lanes.map(l => l.recoveries));
   drawLosses(f);
   $("verdict").textContent = f.verdict;
-  if (f.live) $("heading").textContent = "This stack";
-  $("facts").textContent = f.live ? "" : `${seconds(t)} of virtual time, seed ${f.seed}, ${f.conditions}; sums over all connections`;
+  $("facts").textContent = `${seconds(t)} of virtual time, seed ${f.seed}, ${f.conditions}; sums over all connections`;
   state();
 }
 
@@ -261,9 +228,8 @@ function draw() {
 function state() {
   const f = frame;
   if (!f) return;
-  $("pause").textContent = (f.live ? frozen : f.paused) ? "go on" : "pause";
+  $("pause").textContent = f.paused ? "go on" : "pause";
   if ($("speed").value !== String(f.speed) && document.activeElement !== $("speed")) $("speed").value = String(f.speed);
-  if (f.live) return;
   showForm(f);
   const link = source.share(f);
   if ($("command").value !== link.command) $("command").value = link.command;
@@ -276,7 +242,7 @@ source.live(f => {
   root.dataset.frames = +(root.dataset.frames || 0) + 1;
   if (pending) return;
   pending = true;
-  requestAnimationFrame(() => { pending = false; if (!frozen) draw(); else state(); });
+  requestAnimationFrame(() => { pending = false; draw(); });
 }, text => { $("said").textContent = text; });
 return { get frame() { return frame; }, get lanes() { return lanes; }, draw };
 }

@@ -12,8 +12,8 @@ function serverSource() {
       const stream = new EventSource("frames");
       stream.onmessage = e => {
         const f = JSON.parse(e.data);
-        if (first && !f.live && asked && token && asked !== runAddress(f)) send("restart", asked).then(onState); // the address asks for a run
-        else if (!f.live && location.hash !== "#" + runAddress(f)) history.replaceState(null, "", "#" + runAddress(f));
+        if (first && asked && token && asked !== runAddress(f)) send("restart", asked).then(onState); // the address asks for a run
+        else if (location.hash !== "#" + runAddress(f)) history.replaceState(null, "", "#" + runAddress(f));
         first = false;
         onFrame(f);
       };

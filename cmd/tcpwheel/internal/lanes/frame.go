@@ -11,7 +11,6 @@ import (
 // Frame is what a page shows of one moment. It is made between two steps of the lanes, and does not
 // change.
 type Frame struct {
-	Live       bool       `json:"live"` // a running stack: no controls
 	Time       wheel.Time `json:"time_ns"`
 	Speed      float64    `json:"speed"` // virtual seconds per real second
 	Paused     bool       `json:"paused"`
@@ -37,13 +36,10 @@ type LaneView struct {
 	Wheel      *WheelView      `json:"wheel,omitempty"` // nil for gVisor
 	Expired    [][2]int        `json:"expired"`         // slot and kind, since the frame before
 	Conns      []ConnView      `json:"conns"`
-	Names      map[int]string  `json:"names,omitempty"` // of connections in Packets
-	RecoveryMS []float64       `json:"recovery_ms"`     // of the latest recoveries
-	Packets    []*Transmission `json:"packets"`         // since the viewer's frame before
-	Notes      []*TimerNote    `json:"notes"`           // likewise
+	RecoveryMS []float64       `json:"recovery_ms"` // of the latest recoveries
+	Packets    []*Transmission `json:"packets"`     // since the viewer's frame before
 
 	transmitted []*Transmission // the latest, for all viewers
-	noted       []*TimerNote
 	expired     [][2]int
 	expiries    uint64 // so far
 }
@@ -71,9 +67,9 @@ type ConnView struct {
 	Timers   map[string][2]int64 `json:"timers"` // by kind: how many run, and ns to the first expiry
 }
 
-// Record adds the expiries, packets and notes of a recorder to a view.
+// Record adds the expiries and packets of a recorder to a view.
 func (v *LaneView) Record(r *Recorder) {
-	v.transmitted, v.noted, v.expired, v.expiries = r.packets, r.notes, r.expired, r.expiries
+	v.transmitted, v.expired, v.expiries = r.packets, r.expired, r.expiries
 }
 
 // view returns the lane as a frame shows it.
@@ -178,7 +174,7 @@ const FrameEvery = 50 * time.Millisecond
 
 // watch makes a lane record for frames.
 func (l *Lane) watch() *Recorder {
-	r := NewRecorder(0)
+	r := NewRecorder()
 	l.onPacket = func(x *Transmission, _ *virtual.Packet) { r.Packet(x) }
 	l.onTimer = func(ev netstack.TimerEvent) { r.Timer(l.ports[ev.Endpoint], ev) }
 	l.onArrival = func(now wheel.Time, conn int, ack uint64, data bool) { r.Arrived(conn, now, ack, data) }

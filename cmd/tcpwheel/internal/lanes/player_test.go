@@ -103,17 +103,3 @@ func TestPausedPlayer(t *testing.T) {
 		t.Errorf("after a restart: %v, %s", f.Time, f.Initial)
 	}
 }
-
-// TestRecordersForget plays lanes with a timer per connection: packets wait for timers of their own
-// only for a moment.
-func TestRecordersForget(t *testing.T) {
-	p := newPlayer(t)
-	play(t, p, 5*time.Second)
-	for i, r := range p.rec {
-		for id, c := range r.conns {
-			if len(c.fresh) > 50 || len(c.started) > 50 {
-				t.Errorf("lane %d, connection %d: %d packets and %d timers wait for each other", i, id, len(c.fresh), len(c.started))
-			}
-		}
-	}
-}

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"tcpwheel/netstack"
 	"tcpwheel/netstack/tcp/events"
 	"tcpwheel/netstack/virtual"
 	"tcpwheel/wheel"
@@ -105,56 +104,5 @@ func TestUserLossInSmallSteps(t *testing.T) {
 	}
 	if y, err := json.Marshal(b.lossViews()); err != nil || string(x) != string(y) {
 		t.Errorf("in small steps %s (%v), want %s", y, err, x)
-	}
-}
-
-// TestNotesOnTimers compares what the recorder knows of timers with their events: each data packet
-// of the lane with a timer per segment has one of its own, which an ACK, data or its expiry ends.
-func TestNotesOnTimers(t *testing.T) {
-	r := newRun(t, 1, "", "per-segment")
-	rec := r.Lanes[0].watch()
-	started := 0
-	note := r.Lanes[0].onTimer
-	r.Lanes[0].onTimer = func(ev netstack.TimerEvent) {
-		note(ev)
-		if ev.Segment > 0 && ev.Change == netstack.TimerStarted {
-			started++
-		}
-	}
-	packets := map[uint64]*Transmission{}
-	first := wheel.Time(0)
-	for at := wheel.Time(0); at < ten; at += wheel.Time(50 * time.Millisecond) {
-		advance(t, r, at)
-		for _, x := range rec.packets {
-			packets[x.Seq] = x
-		}
-	}
-	for _, x := range packets {
-		if x.From == Server && x.End > x.Start {
-			first++
-		}
-	}
-	if started < 300 || first < 300 {
-		t.Fatalf("%d timers started for %d packets, want 300 or more", started, first)
-	}
-	ends := map[ending]int{}
-	for _, n := range rec.notes {
-		x := packets[n.Packet]
-		if x == nil || x.From != Server || x.End == x.Start {
-			t.Fatalf("a note on packet %d, which is %+v", n.Packet, x)
-		}
-		if n.Ended == 0 {
-			if n.Span < 20*time.Millisecond || n.Span > 5*time.Second {
-				t.Errorf("packet %d: its timer was set for %v", n.Packet, n.Span)
-			}
-			continue
-		}
-		ends[n.How]++
-		if n.Ended < x.At {
-			t.Errorf("packet %d left at %v, its timer ended at %v", n.Packet, x.At, n.Ended)
-		}
-	}
-	if ends[endedByACK] < 10*ends[endedUnknown] || ends[endedByACK] == 0 {
-		t.Errorf("the ends of timers are %v, want nearly all by ACKs", ends)
 	}
 }

@@ -1,13 +1,13 @@
 package lanes
 
-// Viewer is how far a page has seen the packets, notes and expiries of lanes.
+// Viewer is how far a page has seen the packets and expiries of lanes.
 type Viewer struct {
 	seen     []cursor
 	restarts int
 }
 
 // cursor is how far a viewer has seen the lists of a lane.
-type cursor struct{ packets, notes, expiries uint64 }
+type cursor struct{ packets, expiries uint64 }
 
 // Next returns the frame as the viewer's next one.
 func (v *Viewer) Next(frame *Frame) *Frame {
@@ -18,7 +18,7 @@ func (v *Viewer) Next(frame *Frame) *Frame {
 	f.Lanes = append([]LaneView(nil), f.Lanes...)
 	for i := range f.Lanes {
 		l, c := &f.Lanes[i], &v.seen[i]
-		l.Packets, l.Notes = since(l.transmitted, &c.packets), since(l.noted, &c.notes)
+		l.Packets = since(l.transmitted, &c.packets)
 		fresh := min(l.expiries-c.expiries, uint64(len(l.expired)))
 		l.Expired, c.expiries = l.expired[uint64(len(l.expired))-fresh:], l.expiries
 	}

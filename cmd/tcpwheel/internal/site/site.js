@@ -98,7 +98,7 @@ async function analyze(capture, name) {
       include("s-report", await r.files["report.html"].text());
       $s("s-downloads").hidden = false;
     }
-    if (r.code !== 0 && r.code !== 4) throw new Error(sentence(r)); // 4: cut short
+    if (![0, 4, 5].includes(r.code)) throw new Error(sentence(r)); // 4: cut short; 5: no TCP
     document.body.dataset.done = "analyze";
     const x = await command(mine, ["replay", "--json", "--html", "replay.html", "--"], ["replay.html"]);
     mine.outputs.replay = x.stdout;
