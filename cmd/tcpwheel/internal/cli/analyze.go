@@ -260,7 +260,7 @@ func (a *analysis) read(cmd *cobra.Command, o *captureFile, s *summary, rep *fil
 		return a.follow(cmd, o, s, rep)
 	}
 	var wrong error
-	cfg := track.Config{MaxConns: a.maxConns, Event: rep.event(), Reuse: rep == nil, Done: func(c *track.Conn) {
+	cfg := track.Config{MaxConns: a.maxConns, Event: rep.event(), Reuse: rep == nil, Limits: !a.asJSON, Done: func(c *track.Conn) {
 		s.first = c.Origin
 		skipped := s.skips(c)
 		if wrong == nil && !skipped {

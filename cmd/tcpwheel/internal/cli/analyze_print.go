@@ -34,6 +34,7 @@ func (s *summary) print(b *strings.Builder) {
 		return
 	}
 	s.table(b)
+	s.printLimits(b)
 	if s.a.details {
 		s.details(b)
 	}

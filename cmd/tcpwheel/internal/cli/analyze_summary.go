@@ -34,6 +34,7 @@ type summary struct {
 	retransmissions int64
 	spurious        int
 	rows            []track.EpisodeRecord
+	limited         []limitedConn // that moved the most bytes, without a loss unless --details
 
 	copies, reordered, keepalives, probes, zeroWindows int64
 	unseen, stale, badSums, oddSums, clockSteps        int64
@@ -99,6 +100,9 @@ func (s *summary) add(c *track.Conn) error {
 				return err
 			}
 		}
+	}
+	if !lost || s.a.details {
+		s.limit(c)
 	}
 	if lost {
 		s.lossy++
