@@ -40,7 +40,7 @@ function svgContext() {
 const cells = 720;    // places on the ring
 const oneTurn = 2048; // slots: a larger wheel is drawn with several of its slots at one place
 
-const textRadius = 100; // the words inside the ring; no sign lies on them
+const textRadius = 92; // the words inside the ring; no sign lies on them
 
 // shape adds a sign of a kind of timer to a path.
 function shape(c, form, x, y, r) {
@@ -94,7 +94,7 @@ function drawRing(lane, l, W, t, later) {
   if (next < W.slots) { c.strokeStyle = colours.soft; c.lineWidth = 3; c.beginPath(); c.arc(x0, y0, R + 6, a, a + Math.min(next / turn, 1) * 2 * Math.PI); c.stroke(); }
   c.fillStyle = colours.fg; c.fillText(plural(W.running, "timer"), x0, y0 - 14);
   c.fillStyle = colours.soft; c.fillText(`${W.slots} slots of ${ms(W.tick_ns)}` + (turn < W.slots ? `, ${turn} a turn` : ""), x0, y0 + 5);
-  c.fillText(next < W.slots ? `the hand jumps ${plural(next, "slot")}, ${ms(next * W.tick_ns)}` : "no busy slot", x0, y0 + 23);
+  c.fillText(next < W.slots ? `jumps ${plural(next, "slot")}, ${ms(next * W.tick_ns)}` : "no busy slot", x0, y0 + 23);
   lane.div.dataset.timers = W.running; lane.div.dataset.records = W.timers.length;
 }
 
