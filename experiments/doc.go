@@ -16,8 +16,7 @@
 //	})
 //
 // The judge has each claim as data next to what measures it, and hands them to Outcome.Judge;
-// package judge helps. Studies that are not in this form yet are judged by package declared, from
-// claims.yaml and figures.yaml.
+// package judge helps.
 //
 // Package experiments/all lists the studies.
 //

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -36,6 +37,10 @@ type Spec[P, R any] struct {
 
 	Words func() Words
 
+	// Base is a study with the same plan, of which plan.yaml lists the differences, and which it names.
+	// It may be nil.
+	Base *Study
+
 	// Folder is the study's folder below experiments; "" is Name.
 	Folder string
 	// Files has README.md and plan.yaml of the study. They are in the package's folder, or in what
@@ -56,11 +61,6 @@ type Spec[P, R any] struct {
 
 	// Judge makes the outcome from the results, in the order of the cells.
 	Judge func(p *P, cells []R) (*Outcome, error)
-
-	// Rows returns the rows that the claims of a user's folder judge, as a slice of structs like Row.
-	// Both are nil if the results are the rows.
-	Rows func(p *P, cells []R) any
-	Row  any
 
 	// Live are the parts that use this machine's clock or kernel. It may be nil.
 	Live []LivePart[P]
@@ -94,7 +94,6 @@ type Study struct {
 	// open decodes the plan of the study, and then the others, which list their differences.
 	open  func(quick bool, over ...*plan.File) (*Job, error)
 	plan  func() any // a new P
-	row   any
 	words func() Words
 }
 
@@ -103,16 +102,12 @@ func (s *Study) Question() string {
 	return s.words().Question
 }
 
-// Rows says what a row of the study is.
-func (s *Study) Rows() string { return s.words().Rows }
-
-// Words are what the claims.yaml of a study says of it.
+// Words are what a study says of itself.
 type Words struct {
 	Question string // in one line
 	// Found says what the study found, in one or two sentences: {claim} is the measured value of a
 	// claim, {claim#} its number alone.
 	Found string
-	Rows  string // what a row is
 }
 
 // Job is a study with a plan, ready to run.
@@ -125,13 +120,11 @@ type Job struct {
 	Cells []Work
 	Live  []LiveWork
 
-	words   func() Words
-	judge   func(results []json.RawMessage) (*Outcome, error)
-	judgeBy func(judge func(plan, rows any) (*Outcome, error))
+	judge func(results []json.RawMessage) (*Outcome, error)
 }
 
-// Words returns the words of the claims by which the job is judged.
-func (j *Job) Words() Words { return j.words() }
+// Words returns the words of the study.
+func (j *Job) Words() Words { return j.Study.words() }
 
 // Work is a cell whose result is JSON.
 type Work struct {
@@ -150,18 +143,6 @@ type LiveWork struct {
 // NewPlan returns a pointer to a plan with zero values.
 func (s *Study) NewPlan() any { return s.plan() }
 
-// Row returns a row of the study's runs with zero values: a struct whose fields, by their names in
-// JSON, are its measures. See JudgeBy.
-func (s *Study) Row() any { return s.row }
-
-// JudgeBy replaces the judge of the study by another one of its plan and rows, a slice of structs,
-// and its words by the words given. An empty question is that of the study.
-func (j *Job) JudgeBy(words Words, judge func(plan, rows any) (*Outcome, error)) {
-	words.Question = cmp.Or(words.Question, j.Study.Question())
-	j.words = func() Words { return words }
-	j.judgeBy(judge)
-}
-
 // Readme returns the text of README.md.
 func (s *Study) Readme() string { return s.mustRead("README.md") }
 
@@ -174,19 +155,21 @@ func (s *Study) Plan() string { return s.mustRead("plan.yaml") }
 func Define[P, R any](s Spec[P, R]) *Study {
 	study := &Study{ID: s.ID, Name: s.Name, Class: s.Class, Folder: cmp.Or(s.Folder, s.Name), words: s.Words,
 		Bed: cmp.Or(s.Bed, s.Name)}
-	study.files, study.plan, study.row = s.Files, func() any { return new(P) }, s.Row
-	if study.row == nil {
-		study.row = *new(R)
-	}
+	study.files, study.plan = s.Files, func() any { return new(P) }
 	_, study.below, _ = strings.Cut(study.Folder, "/")
-	ownPlan := sync.OnceValue(func() *plan.File { return mustParse[P](s.Name, study.Plan()) })
+	own := sync.OnceValue(func() []*plan.File {
+		if s.Base == nil {
+			return []*plan.File{mustParse[P](s.Name, s.Name, study.Plan())}
+		}
+		return []*plan.File{mustParse[P](s.Base.Name, s.Base.Name, s.Base.Plan()),
+			mustParse[P](s.Name, s.Base.Name, study.Plan())}
+	})
 	study.open = func(quick bool, over ...*plan.File) (*Job, error) {
-		p, last := new(P), ownPlan()
-		for _, source := range append([]*plan.File{last}, over...) {
-			if err := source.Decode(p, quick); err != nil {
+		p, last := new(P), (*plan.File)(nil)
+		for _, last = range append(slices.Clone(own()), over...) {
+			if err := last.Decode(p, quick); err != nil {
 				return nil, err
 			}
-			last = source
 		}
 		if s.Check != nil {
 			if err := s.Check(p); err != nil {
@@ -194,46 +177,6 @@ func Define[P, R any](s Spec[P, R]) *Study {
 			}
 		}
 		return newJob(study, quick, &s, p)
-	}
-	return study
-}
-
-// Folder is a study that is data: the runs of another study, its bed, with a plan, claims and words
-// of its own.
-type Folder struct {
-	ID, Name string // as in Spec
-	Class    Class
-	Folder   string
-	Files    fs.FS
-	Words    func() Words
-	// Judge makes the outcome from a plan and rows of the bed.
-	Judge func(plan, rows any) (*Outcome, error)
-}
-
-// Over returns the study of a folder over the runs of s. Its plan.yaml names s, and lists its
-// differences from the plan of s. Like Define it leaves faults of the files to the first Open.
-func (s *Study) Over(f Folder) *Study {
-	study := &Study{ID: f.ID, Name: f.Name, Class: f.Class, Folder: cmp.Or(f.Folder, f.Name), words: f.Words,
-		files: f.Files, plan: s.plan, row: s.row, Bed: s.Bed}
-	_, study.below, _ = strings.Cut(study.Folder, "/")
-	own := sync.OnceValue(func() *plan.File {
-		file, err := plan.Parse(f.Name+"/plan.yaml", []byte(study.Plan()))
-		if err == nil && file.Study != s.Name {
-			err = fmt.Errorf("%s: study: %q, want %q", file.Name, file.Study, s.Name)
-		}
-		if err != nil {
-			panic("BUG: " + err.Error())
-		}
-		return file
-	})
-	study.open = func(quick bool, over ...*plan.File) (*Job, error) {
-		j, err := s.open(quick, append([]*plan.File{own()}, over...)...)
-		if err != nil {
-			return nil, err
-		}
-		j.Study, j.Plan, j.Live = study, study.Plan(), nil // the live parts are of the plan of s
-		j.JudgeBy(f.Words(), f.Judge)
-		return j, nil
 	}
 	return study
 }
@@ -246,11 +189,12 @@ func (s *Study) mustRead(name string) string {
 	return string(text)
 }
 
-// mustParse returns a study's own plan. It must decode into P for quick and whole runs.
-func mustParse[P any](study, text string) *plan.File {
+// mustParse returns a study's own plan, which names the study of. It must decode into P for quick and
+// whole runs.
+func mustParse[P any](study, of, text string) *plan.File {
 	own, err := plan.Parse(study+"/plan.yaml", []byte(text))
-	if err == nil && own.Study != study {
-		err = fmt.Errorf("%s: study: %q, want %q", own.Name, own.Study, study)
+	if err == nil && own.Study != of {
+		err = fmt.Errorf("%s: study: %q, want %q", own.Name, own.Study, of)
 	}
 	if err == nil {
 		err = own.Decode(new(P), true)
@@ -277,7 +221,7 @@ func (s *Study) OpenPlan(source *plan.File, quick bool) (*Job, error) {
 }
 
 func newJob[P, R any](study *Study, quick bool, s *Spec[P, R], p *P) (*Job, error) {
-	j := &Job{Study: study, Plan: study.Plan(), Quick: quick, words: study.words}
+	j := &Job{Study: study, Plan: study.Plan(), Quick: quick}
 	seen := map[string]bool{}
 	var cells []Cell[R]
 	if s.Applies == nil || s.Applies(p) == nil {
@@ -302,36 +246,18 @@ func newJob[P, R any](study *Study, quick bool, s *Spec[P, R], p *P) (*Job, erro
 			return l.Run(ctx, p)
 		}})
 	}
-	decode := func(raw []json.RawMessage) ([]R, error) {
+	j.judge = func(raw []json.RawMessage) (*Outcome, error) {
 		results := make([]R, len(raw))
 		for i := range raw {
 			if err := json.Unmarshal(raw[i], &results[i]); err != nil {
 				return nil, fmt.Errorf("study %s, cell %q: %w", s.Name, j.Cells[i].Name, err)
 			}
 		}
-		return results, nil
-	}
-	use := func(judge func(results []R) (*Outcome, error)) {
-		j.judge = func(raw []json.RawMessage) (*Outcome, error) {
-			results, err := decode(raw)
-			if err != nil {
-				return nil, err
-			}
-			out, err := judge(results)
-			if err != nil {
-				return nil, fmt.Errorf("study %s: %w", s.Name, err)
-			}
-			return out, nil
+		out, err := s.Judge(p, results)
+		if err != nil {
+			return nil, fmt.Errorf("study %s: %w", s.Name, err)
 		}
-	}
-	use(func(results []R) (*Outcome, error) { return s.Judge(p, results) })
-	j.judgeBy = func(judge func(plan, rows any) (*Outcome, error)) {
-		use(func(results []R) (*Outcome, error) {
-			if s.Rows != nil {
-				return judge(p, s.Rows(p, results))
-			}
-			return judge(p, results)
-		})
+		return out, nil
 	}
 	return j, nil
 }

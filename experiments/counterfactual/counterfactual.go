@@ -11,13 +11,12 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/declared"
 	"tcpwheel/pcaps/replay"
 	"tcpwheel/pcaps/samples"
 	"tcpwheel/tcptimers"
 )
 
-//go:embed *.md *.yaml field/*.md field/*.yaml
+//go:embed README.md plan.yaml field
 var files embed.FS
 
 // Plan is the plan of the study.
@@ -79,11 +78,13 @@ type Overall struct {
 }
 
 // Study is the study.
-var Study = declared.DefineRows(experiments.Spec[Plan, Cell]{
+var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 	ID: "C1", Name: "counterfactual", Bed: "captures", Class: experiments.Shape, Files: files,
+	Words: func() experiments.Words { return words },
 	Check: check,
 	Cells: cells,
-}, rows)
+	Judge: judgeSamples,
+})
 
 func check(p *Plan) error {
 	var names []string

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/declared"
 	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/pcaps/capture"
 	"tcpwheel/pcaps/replay"
@@ -50,11 +49,13 @@ type fieldKind struct {
 }
 
 // Field is the study.
-var Field = declared.DefineRows(experiments.Spec[fieldPlan, fieldCell]{
+var Field = experiments.Define(experiments.Spec[fieldPlan, fieldCell]{
 	ID: "C2", Name: "field", Bed: "captures", Class: experiments.Shape, Folder: "counterfactual/field", Files: files,
+	Words: func() experiments.Words { return fieldWords },
 	Check: func(p *fieldPlan) error { return checkChoices(p.Policies) },
 	Cells: fieldCells,
-}, fieldRows)
+	Judge: judgeField,
+})
 
 func fieldCells(p *fieldPlan) (all []experiments.Cell[fieldCell]) {
 	add := func(name string, open func() (*capture.Reader, func(), error)) {

@@ -9,14 +9,13 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/declared"
 	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/wheel/stat"
 )
 
-//go:embed README.md plan.yaml claims.yaml figures.yaml kernel/*.yaml
+//go:embed README.md plan.yaml
 var files embed.FS
 
 // Plan is the plan of the study. All lists but the steps are crossed.
@@ -85,47 +84,44 @@ const (
 // Cell is one setting at one work over one round trip, under one seed.
 type Cell struct {
 	Work      string        `json:"work"`
-	RoundTrip time.Duration `json:"round_trip_ns" help:"of idle links"`
-	Floor     time.Duration `json:"floor_ns" help:"rto_min, as it is set"`
-	Delay     string        `json:"delay" help:"how long ACKs wait: a duration, floor less a jiffy, or off"`
-	Jiffy     time.Duration `json:"jiffy_ns" help:"the tick of timers, 1/HZ"`
-	Stamp     time.Duration `json:"stamp_ns" help:"the tick of timestamps"`
+	RoundTrip time.Duration `json:"round_trip_ns"` // of idle links
+	Floor     time.Duration `json:"floor_ns"`      // rto_min, as it is set
+	Delay     string        `json:"delay"`         // how long ACKs wait: a duration, floor less a jiffy, or off
+	Jiffy     time.Duration `json:"jiffy_ns"`      // the tick of timers, 1/HZ
+	Stamp     time.Duration `json:"stamp_ns"`      // the tick of timestamps
 	Seed      int           `json:"seed"`
 
-	RTO time.Duration `json:"rto_ns" help:"median timeout of the servers at the end, without backoff"`
-	ATO time.Duration `json:"ato_ns" help:"how long the client's ACKs may wait then; 0s is not at all"`
+	RTO time.Duration `json:"rto_ns"` // median timeout of the servers at the end, without backoff
+	ATO time.Duration `json:"ato_ns"` // how long the client's ACKs may wait then; 0s is not at all
 
 	Queries  int           `json:"queries"`
-	Took     time.Duration `json:"took_ns" help:"sum over the queries"`
-	P99      time.Duration `json:"p99_ns" help:"of the queries"`
-	Slow     int           `json:"slow" help:"queries with a timeout of a server"`
-	Timeouts uint64        `json:"timeouts" help:"of both ends, as are the counts below; warmup included"`
-	Probes   uint64        `json:"probes" help:"for lost tails"`
-	Resent   uint64        `json:"resent" unit:"segments" help:"retransmitted"`
-	Spurious uint64        `json:"spurious" unit:"segments" help:"duplicates reported by DSACK"`
-	Undone   uint64        `json:"undone" help:"reductions of the window that were undone"`
-	Stamped  uint64        `json:"stamped" help:"those undone by neither DSACKs nor F-RTO, but timestamps"`
-	ACKs     uint64        `json:"acks" unit:"segments" help:"without data"`
-	Sent     uint64        `json:"sent" unit:"segments" help:"all but pure retransmissions"`
-	Dropped  uint64        `json:"dropped" unit:"packets" help:"at the port"`
+	Took     time.Duration `json:"took_ns"`  // sum over the queries
+	P99      time.Duration `json:"p99_ns"`   // of the queries
+	Slow     int           `json:"slow"`     // queries with a timeout of a server
+	Timeouts uint64        `json:"timeouts"` // of both ends, as are the counts below; warmup included
+	Probes   uint64        `json:"probes"`   // for lost tails
+	Resent   uint64        `json:"resent"`   // retransmitted
+	Spurious uint64        `json:"spurious"` // duplicates reported by DSACK
+	Undone   uint64        `json:"undone"`   // reductions of the window that were undone
+	Stamped  uint64        `json:"stamped"`  // those undone by neither DSACKs nor F-RTO, but timestamps
+	ACKs     uint64        `json:"acks"`     // without data
+	Sent     uint64        `json:"sent"`     // all but pure retransmissions
+	Dropped  uint64        `json:"dropped"`  // at the port
 }
 
 // Row is a cell and its place among the steps.
 type Row struct {
 	Cell
-	At     string        `json:"at" help:"the work and the round trip"`
-	Step   int           `json:"step" help:"of the steps, from 1; 0 is none of them"`
-	Name   string        `json:"name" help:"the step's"`
-	Set    string        `json:"set" help:"how an operator makes the step"`
-	Ends   string        `json:"ends" help:"that need it"`
-	Since  string        `json:"since" help:"the first Linux that can"`
-	Before time.Duration `json:"before_ns" help:"took of the step before, under the same seed; 0s of the first"`
-	Least  time.Duration `json:"least_ns" help:"of a query without loss: its bytes on the wire and a round trip"`
+	At     string        // the work and the round trip
+	Step   int           // of the steps, from 1; 0 is none of them
+	Before time.Duration // Took of the step before, under the same seed; 0 of the first
+	Least  time.Duration // of a query without loss: its bytes on the wire and a round trip
 }
 
 // Study is the study.
-var Study = declared.DefineRows(experiments.Spec[Plan, Cell]{
+var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 	ID: "E28", Name: "datacentre", Bed: "fan-in", Class: experiments.Published, Files: files,
+	Words: func() experiments.Words { return words },
 	Check: func(p *Plan) error {
 		for _, d := range append(slices.Clone(p.Delays), p.UsualDelay) {
 			if _, err := ackDelay(d, time.Second, time.Millisecond); err != nil {
@@ -139,9 +135,9 @@ var Study = declared.DefineRows(experiments.Spec[Plan, Cell]{
 		}
 		return nil
 	},
-	Cells: cells,
-	Live:  []experiments.LivePart[Plan]{{Name: "kernel", Needs: testbed.NeedsRoot, Run: kernel}},
-}, rows)
+	Cells: cells, Judge: outcome,
+	Live: []experiments.LivePart[Plan]{{Name: "kernel", Needs: testbed.NeedsRoot, Run: kernel}},
+})
 
 // ackDelay returns how long an ACK may wait, 0 for not at all. Linux keeps rto_min in jiffies,
 // rounded up to least; an ACK then waits a jiffy less, but at least one (tcp_delack_max).
@@ -210,8 +206,6 @@ func rows(p *Plan, cells []Cell) (all []Row) {
 		c := cells[len(all)]
 		r := Row{Cell: c, At: fmt.Sprintf("%s, %v", c.Work, c.RoundTrip), Least: p.least(w) + c.RoundTrip}
 		if r.Step = p.step(c.Floor, c.Delay, c.Jiffy, c.Stamp); r.Step > 0 {
-			at := &p.Steps[r.Step-1]
-			r.Name, r.Set, r.Ends, r.Since = at.Name, at.Set, at.Ends, at.Since
 			took[run{r.At, r.Step, r.Seed}] = r.Took
 		}
 		all = append(all, r)

@@ -46,9 +46,8 @@ func TestRows(t *testing.T) {
 	}
 	for n := 2; n <= len(p.Steps); n++ {
 		for seed := 1; seed <= 2; seed++ {
-			if r, before := steps[n][seed], steps[n-1][seed]; r.Name != p.Steps[n-1].Name || r.Before != before.Took {
-				t.Errorf("step %d, seed %d: %q, %v before, want %q and %v", n, seed, r.Name, r.Before, p.Steps[n-1].Name,
-					before.Took)
+			if r, before := steps[n][seed], steps[n-1][seed]; r.Before != before.Took {
+				t.Errorf("step %d, seed %d: %v before, want %v", n, seed, r.Before, before.Took)
 			}
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/declared"
 	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/tun/netns"
@@ -66,25 +65,23 @@ func trials() []trial {
 
 // Kernel is a setting of this machine's kernel: a row of the live part.
 type Kernel struct {
-	Setting string        `json:"setting"`
-	Server  string        `json:"server" help:"commands at the server, which sends most"`
-	Client  string        `json:"client" help:"commands at the client"`
-	Refused string        `json:"refused" help:"what a command said that failed"`
-	Done    bool          `json:"done" help:"whether the setting ran: by its commands, or else by netlink"`
-	Floor   time.Duration `json:"floor_ns" help:"of the server's timeout, as set"`
-	Jiffy   time.Duration `json:"jiffy_ns" help:"the tick of the kernel's timers"`
-	SRTT    time.Duration `json:"srtt_ns" help:"of the server, by TCP_INFO"`
-	RTO     time.Duration `json:"rto_ns" help:"of the server"`
-	ATO     time.Duration `json:"ato_ns" help:"of the client"`
-	Fine    bool          `json:"fine" help:"whether timestamps count microseconds"`
+	Setting string
+	Server  string        // commands at the server, which sends most
+	Client  string        // commands at the client
+	Refused string        // what a command said that failed
+	Done    bool          // whether the setting ran: by its commands, or else by netlink
+	Floor   time.Duration // of the server's timeout, as set
+	Jiffy   time.Duration // the tick of the kernel's timers
+	SRTT    time.Duration // of the server, by TCP_INFO
+	RTO     time.Duration // of the server
+	ATO     time.Duration // of the client
+	Fine    bool          // whether timestamps count microseconds
 
-	Groups int           `json:"groups" help:"of queries without a loss, each followed by a pause"`
-	Waited time.Duration `json:"waited_ns" help:"median wait of the ACK of the last answer of a group"`
-	Resent int           `json:"resent" unit:"segments" help:"of these answers, retransmitted"`
-	Repair time.Duration `json:"repair_ns" help:"median time from a lost answer to its retransmission"`
+	Groups int           // of queries without a loss, each followed by a pause
+	Waited time.Duration // median wait of the ACK of the last answer of a group
+	Resent int           // of these answers, retransmitted
+	Repair time.Duration // median time from a lost answer to its retransmission
 }
-
-var judgeKernel = declared.Judge[Plan, Kernel](files, "kernel")
 
 // kernel tries the settings on this machine's kernel, in network namespaces that it makes and
 // removes.

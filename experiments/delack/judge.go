@@ -194,7 +194,7 @@ func (p *Plan) oddClaims(odd []Row) []experiments.Claim {
 	bare, rule := policy(odd, ruleNone), policy(odd, ruleOdd)
 
 	bursts := law("odd-bursts", "without a floor each odd burst has a spurious retransmission, and no even one")
-	bursts.Unless = unless(len(bare), notOdd)
+	bursts.Class, bursts.Unless = experiments.Check, unless(len(bare), notOdd)
 	bursts.Measured = offs(judge.Sum(bare, func(r *Row) int {
 		if r.odd() {
 			return r.Tails - r.Spurious
@@ -205,13 +205,11 @@ func (p *Plan) oddClaims(odd []Row) []experiments.Claim {
 	bursts.Otherwise = "the delayed ACK is not the only cause, or the receiver counts segments otherwise"
 
 	none := experiments.Claim{
-		Name: "odd-rule", Class: experiments.OfOthers, Source: psaras, Tag: experiments.FromPrint,
+		Name: "odd-rule", Class: experiments.Check, Source: psaras, Tag: experiments.FromPrint,
 		Text:      "without a floor and with a longer timeout after odd bursts alone, no timeout is spurious",
 		Published: "extend the timeout after odd bursts, and have no floor",
-		Look: experiments.Look{Read: experiments.ReadSummary, At: "none that is public",
-			Turns: "nothing that was tried"},
-		Basis: "no number was read: none at all", Unless: unless(len(rule), notOdd),
-		Measured: offs(judge.Sum(rule, spurious), judge.Sum(rule, tailsOf), "bursts"), Expected: none,
+		Unless:    unless(len(rule), notOdd),
+		Measured:  offs(judge.Sum(rule, spurious), judge.Sum(rule, tailsOf), "bursts"), Expected: none,
 		Otherwise: bursts.Otherwise,
 	}
 
@@ -229,7 +227,7 @@ func (p *Plan) oddClaims(odd []Row) []experiments.Claim {
 	})
 	cost := law("odd-cost", "a lost last segment waits longer under that rule by the delay and a tick in odd bursts, and "+
 		"no longer in even ones")
-	cost.Unless = unless(min(len(rule), len(evens)), notOdd)
+	cost.Class, cost.Unless = experiments.Check, unless(min(len(rule), len(evens)), notOdd)
 	cost.Measured = judge.Said("%d of %d bursts off; even bursts wait %v %% of what a floor of %v costs, at most", off,
 		len(rule), 100*slower, p.OddFloor).Judging(float64(off))
 	cost.Expected, cost.Otherwise = bursts.Expected, "the loss changes which timer repairs it"
@@ -259,11 +257,9 @@ func (p *Plan) clockClaim(evens []Row, wait func(r *Row) float64) experiments.Cl
 		}
 	}
 	return experiments.Claim{
-		Name: "odd-clocks", Class: experiments.OfOthers, Source: psaras, Tag: experiments.FromPrint,
+		Name: "odd-clocks", Class: experiments.Check, Source: psaras, Tag: experiments.FromPrint,
 		Text:      fmt.Sprintf("a coarser clock hides the cost of a floor of %v", p.OddFloor),
-		Published: "a coarse clock hides what the floor costs", Basis: "the order as printed",
-		Look: experiments.Look{Read: experiments.ReadSummary, At: "none that is public",
-			Turns: "odd_clocks: the order is that of the clocks"},
+		Published: "a coarse clock hides what the floor costs",
 		Unless: unless(min(len(p.OddClocks), len(evens)),
 			"the plan has no odd_clocks, or no even burst in odd_bursts"),
 		Measured:  judge.Said("%v times the wait without a floor, %v", floor/bare, coarse),

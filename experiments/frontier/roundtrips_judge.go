@@ -306,13 +306,10 @@ func (p *tripsPlan) floorClaims(all []tripsOf) []experiments.Claim {
 	fewest, _ := worst(all, func(s *tripsOf) float64 { return -more(s) })
 	return []experiments.Claim{
 		{
-			Name: "needed", Class: experiments.OfOthers, Source: "RFC 6298 §2.4", Tag: experiments.Standard,
+			Name: "needed", Class: experiments.Check, Source: "RFC 6298 §2.4", Tag: experiments.Standard,
 			Text:      fmt.Sprintf("a floor of %v avoids timeouts that are bad without one", top),
 			Published: `"` + research + `"`,
-			Look: experiments.Look{Read: experiments.ReadPaper, At: "§2.4", Quote: research,
-				Turns: "nothing that was tried: most=100, least=200, a stratum alone"},
-			Basis:  "the direction as printed; the interval over series above 0",
-			Unless: unlessHas(len(p.Floors) > 1, "the plan has one floor"),
+			Unless:    unlessHas(len(p.Floors) > 1, "the plan has one floor"),
 			Measured: judge.Said("%s percentage points of the round trips", eachStratum(all, func(s *tripsOf) string {
 				return spread(s.avoided())
 			})),

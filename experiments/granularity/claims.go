@@ -18,8 +18,6 @@ var words = experiments.Words{
 		"old clocks buy {recovery}, and the clocks then {clocks}. After all of that a timer per segment buys " +
 		"{segment}; it repairs thin streams at least 5 % sooner in {map-today}, where RACK and TLP find the losses, and in " +
 		"{map-old}, where duplicate ACKs do.",
-	Rows: "Rows are runs of one setting of all factors at one place, a round trip with a kind of loss and work, " +
-		"under one seed.",
 }
 
 // between is where the bands of a claim come from: runs of other seeds, and of another study.

@@ -127,8 +127,6 @@ var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 	Check: check,
 	Cells: cells,
 	Judge: func(p *Plan, cells []Cell) (*experiments.Outcome, error) { return outcome(p, rowsOf(p, cells)) },
-	Rows:  func(p *Plan, cells []Cell) any { return rowsOf(p, cells) },
-	Row:   Row{},
 	Live:  []experiments.LivePart[Plan]{{Name: "kernel", Needs: testbed.NeedsRoot, Run: kernel}},
 })
 

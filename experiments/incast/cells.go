@@ -1,7 +1,6 @@
 package incast
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -13,18 +12,17 @@ import (
 	"tcpwheel/netstack/sim"
 )
 
-// Setting is a TCP that serves the queries: columns of claims.yaml, next to those of Cell.
+// Setting is a TCP that serves the queries.
 type Setting struct {
-	Kind    string        `json:"kind" help:"classic, tick, other, gvisor, change, service, repair or blind"`
-	Floor   time.Duration `json:"floor_ns" help:"on the timeout of classic, gvisor, change, service, repair and blind"`
-	DelAck  string        `json:"delack" help:"how long the client's ACKs wait"`
-	Tick    time.Duration `json:"tick_ns" help:"of expiry; 0s is exact"`
-	Clock   bool          `json:"clock" help:"whether the clock of the round trips has that tick too"`
-	Change  string        `json:"change" help:"the one thing that is changed; nothing of the classic TCP"`
-	Window  int           `json:"window" unit:"bytes" help:"the client's receive window; 0 is the engine's own"`
-	Service time.Duration `json:"service_ns" help:"longest time until a server begins to answer"`
-	Repair  string        `json:"repair" help:"other means that repair losses"`
-	TCP     string        `json:"tcp" column:"subject" help:"engine, binding or gvisor"`
+	Kind    string        // classic, tick, other, gvisor, change, service, repair or blind
+	Floor   time.Duration // on the timeout of classic, gvisor, change, service, repair and blind
+	DelAck  string        // how long the client's ACKs wait
+	Tick    time.Duration // of expiry; 0s is exact
+	Clock   bool          // whether the clock of the round trips has that tick too
+	Change  string        // the one thing that is changed; nothing of the classic TCP
+	Window  int           // the client's receive window; 0 is the engine's own
+	Service time.Duration // longest time until a server begins to answer
+	Repair  string        // other means that repair losses
 }
 
 // subject is a Setting and how to run it.
@@ -108,7 +106,7 @@ func (p *Plan) changes(delack string) (all []subject) {
 			fmt.Sprintf("pauses up to %v, which end the carried-over window", longest)).think = longest
 	}
 	if len(all) > 0 {
-		coarse(" -sack", " -sack", "no SACK")
+		coarse(" -sack", " -sack", noSACK)
 	}
 	return all
 }
@@ -222,7 +220,6 @@ func (p *Plan) each(f func(s *subject, n, seed int)) {
 func rows(p *Plan, cells []Cell) []Row {
 	all := make([]Row, 0, len(cells))
 	p.each(func(s *subject, _, _ int) {
-		s.TCP = string(cmp.Or(s.stack.Kind, testbed.Engine))
 		all = append(all, Row{cells[len(all)], s.Setting})
 	})
 	return all

@@ -9,11 +9,10 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/declared"
 	"tcpwheel/experiments/internal/testbed"
 )
 
-//go:embed *.md *.yaml cmu/*.md cmu/*.yaml
+//go:embed README.md plan.yaml cmu/README.md cmu/plan.yaml
 var files embed.FS
 
 // Plan is the plan of the study.
@@ -62,49 +61,52 @@ type Plan struct {
 
 // Cell is the queries to a number of servers under one seed.
 type Cell struct {
-	Timers  string `json:"timers" help:"the TCP of the servers, and what is changed"`
-	Servers int    `json:"servers" help:"that answer at once"`
+	Timers  string `json:"timers"`  // the TCP of the servers, and what is changed
+	Servers int    `json:"servers"` // that answer at once
 	Seed    int    `json:"seed"`
 
 	Queries         int           `json:"queries"`
-	Took            time.Duration `json:"took_ns" help:"sum over the queries"`
-	Timed           int           `json:"timed" help:"queries with a timeout"`
-	Least           time.Duration `json:"least_ns,omitempty" column:"shortest" help:"query with a timeout, or 0s"`
-	Longest         time.Duration `json:"longest_ns" help:"query"`
+	Took            time.Duration `json:"took_ns"`            // sum over the queries
+	Timed           int           `json:"timed"`              // queries with a timeout
+	Least           time.Duration `json:"least_ns,omitempty"` // query with a timeout, or 0s
+	Longest         time.Duration `json:"longest_ns"`         // query
 	Timeouts        uint64        `json:"timeouts"`
-	Retransmissions uint64        `json:"retransmissions" help:"warmup included"`
-	Spurious        uint64        `json:"spurious" help:"duplicates reported by DSACK; gVisor does not count them"`
-	Dropped         uint64        `json:"dropped" unit:"packets" help:"at the port"`
+	Retransmissions uint64        `json:"retransmissions"` // warmup included
+	Spurious        uint64        `json:"spurious"`        // duplicates reported by DSACK; gVisor does not count them
+	Dropped         uint64        `json:"dropped"`         // at the port
 }
 
 // Study is the study of the setup of DCTCP's authors.
-var Study = declared.DefineRows(experiments.Spec[Plan, Cell]{
+var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 	ID: "E15", Name: "incast", Bed: "fan-in", Class: experiments.Published, Files: files,
-	Check: func(p *Plan) error {
-		if !slices.Contains(p.Floors, p.Fine) || p.Fine == p.coarse() {
-			return fmt.Errorf("fine: %v, want one of floors, below the greatest of them, %v: set fine and floors "+
-				"together", p.Fine, p.coarse())
-		}
-		if p.Servers[0] != 1 || p.Servers[len(p.Servers)-1] < 20 {
-			return fmt.Errorf("servers: %v, want numbers from 1 to 20 or more", p.Servers)
-		}
-		for _, n := range p.Repaired {
-			if !slices.Contains(p.Servers, n) {
-				return fmt.Errorf("repaired_servers: %d, want one of servers, %v", n, p.Servers)
-			}
-		}
-		for _, s := range p.subjects() {
-			if _, err := testbed.ParseTimers(s.timers); err != nil {
-				return fmt.Errorf("timers %q: %w", s.text, err)
-			}
-		}
-		return testbed.CheckStacks(p.stacks())
-	},
-	Cells: cells,
-	Live:  []experiments.LivePart[Plan]{{Name: "kernel", Needs: testbed.NeedsRoot, Run: serviceTimes}},
-}, rows)
+	Words: func() experiments.Words { return words },
+	Check: check, Cells: cells, Judge: outcome,
+})
 
 // CMU is the study of the setup of the CMU group.
-var CMU = declared.Over(Study, experiments.Folder{
-	ID: "E27", Name: "cmu", Class: experiments.Published, Folder: "incast/cmu", Files: files,
+var CMU = experiments.Define(experiments.Spec[Plan, Cell]{
+	ID: "E27", Name: "cmu", Bed: "fan-in", Class: experiments.Published, Folder: "incast/cmu", Files: files, Base: Study,
+	Words: func() experiments.Words { return cmuWords },
+	Check: check, Cells: cells, Judge: cmuOutcome,
 })
+
+func check(p *Plan) error {
+	if !slices.Contains(p.Floors, p.Fine) || p.Fine == p.coarse() {
+		return fmt.Errorf("fine: %v, want one of floors, below the greatest of them, %v: set fine and floors "+
+			"together", p.Fine, p.coarse())
+	}
+	if p.Servers[0] != 1 || p.Servers[len(p.Servers)-1] < 20 {
+		return fmt.Errorf("servers: %v, want numbers from 1 to 20 or more", p.Servers)
+	}
+	for _, n := range p.Repaired {
+		if !slices.Contains(p.Servers, n) {
+			return fmt.Errorf("repaired_servers: %d, want one of servers, %v", n, p.Servers)
+		}
+	}
+	for _, s := range p.subjects() {
+		if _, err := testbed.ParseTimers(s.timers); err != nil {
+			return fmt.Errorf("timers %q: %w", s.text, err)
+		}
+	}
+	return testbed.CheckStacks(p.stacks())
+}

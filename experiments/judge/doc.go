@@ -20,7 +20,7 @@
 // # Intervals
 //
 // All intervals are of 95 %, over independent values: one for each seed. Student and Ratio are for
-// means that are about normally distributed, such as those of many objects. BootstrapT is for
-// skewed values. From 20 values on they cover the truth as often as they say, which a test checks.
-// The percentile bootstrap of package stat covers less: 88 % of 8 values.
+// means that are about normally distributed, such as those of many objects. From 20 values on they
+// cover the truth as often as they say, which a test checks. The percentile bootstrap of package
+// stat covers less: 88 % of 8 values.
 package judge

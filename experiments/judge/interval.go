@@ -2,8 +2,6 @@ package judge
 
 import (
 	"math"
-	"math/rand/v2"
-	"slices"
 
 	"tcpwheel/wheel/stat"
 )
@@ -61,33 +59,4 @@ func Ratio(top, bottom []float64) stat.Interval {
 	in := Student(rest)
 	half := math.Abs(in.Hi-in.Lo) / 2
 	return stat.Interval{Value: ratio, Lo: ratio - half, Hi: ratio + half}
-}
-
-// resamples is the number of bootstrap samples.
-const resamples = 1000
-
-// BootstrapT returns the mean with its bootstrap-t interval (B. Efron and R. Tibshirani, An
-// Introduction to the Bootstrap, 1993, chapter 12): samples say how far means are from the truth in
-// their own standard errors. It takes the skew of the values into account.
-func BootstrapT(values []float64, seed uint64) stat.Interval {
-	if len(values) < 2 {
-		return Student(values)
-	}
-	mean, se := deviation(values)
-	rng := rand.New(rand.NewPCG(seed, 0xb007))
-	drawn, sample := make([]float64, 0, resamples), make([]float64, len(values))
-	for range resamples {
-		for i := range sample {
-			sample[i] = values[rng.IntN(len(values))]
-		}
-		if m, s := deviation(sample); s > 0 {
-			drawn = append(drawn, (m-mean)/s)
-		}
-	}
-	if len(drawn) == 0 {
-		return stat.Interval{Value: mean, Lo: mean, Hi: mean}
-	}
-	slices.Sort(drawn)
-	lo, hi := drawn[stat.Rank(len(drawn), 0.025)], drawn[stat.Rank(len(drawn), 0.975)]
-	return stat.Interval{Value: mean, Lo: mean - float64(hi*se), Hi: mean - float64(lo*se)}
 }

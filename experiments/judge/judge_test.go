@@ -22,8 +22,6 @@ func TestCoverage(t *testing.T) {
 	}{
 		"Student, normal":         {func() float64 { return 5 + stat.Normal(rng) }, 5, Student},
 		"Student, uniform":        {rng.Float64, 0.5, Student},
-		"bootstrap-t, normal":     {func() float64 { return 5 + stat.Normal(rng) }, 5, withSeed},
-		"bootstrap-t, skewed":     {func() float64 { return stat.Exponential(rng) }, 1, withSeed},
 		"ratio of dependent ones": {func() float64 { return 10 + stat.Normal(rng) }, 0.5, halves(rng)},
 	} {
 		held := 0
@@ -41,8 +39,6 @@ func TestCoverage(t *testing.T) {
 		}
 	}
 }
-
-func withSeed(values []float64) stat.Interval { return BootstrapT(values, 1) }
 
 // halves returns the interval of a ratio whose top is about half of the bottom.
 func halves(rng *rand.Rand) func(bottom []float64) stat.Interval {
@@ -69,9 +65,6 @@ func TestIntervals(t *testing.T) {
 	}
 	if in := Ratio([]float64{1, 2}, []float64{2, 4}); in != (stat.Interval{Value: 0.5, Lo: 0.5, Hi: 0.5}) {
 		t.Errorf("equal ratios: %v", in)
-	}
-	if in := BootstrapT([]float64{2, 2, 2}, 1); in != (stat.Interval{Value: 2, Lo: 2, Hi: 2}) {
-		t.Errorf("equal values: %v", in)
 	}
 }
 
@@ -156,9 +149,6 @@ func TestShows(t *testing.T) {
 	})
 	if len(c.X) != 2 || c.X[0] != 1 || c.Y[1] != 3 {
 		t.Errorf("curve %+v", c)
-	}
-	if s := Shares("s", []float64{3, 1, 2}, 0); len(s.X) != 3 || s.X[2] != 3 || s.Y[2] != 1 {
-		t.Errorf("shares %+v", s)
 	}
 }
 

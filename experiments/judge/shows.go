@@ -1,9 +1,7 @@
 package judge
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"tcpwheel/experiments"
@@ -64,20 +62,6 @@ func Curve[R any, Y float64 | stat.Interval](name string, kind figure.Kind, rows
 			if y.Value == y.Value {
 				s.AddInterval(g.Key, y)
 			}
-		}
-	}
-	return s
-}
-
-// Shares returns the distribution of values, in about as many points: the share up to each.
-func Shares(name string, values []float64, points int) figure.Series {
-	s := figure.Series{Name: name, Kind: figure.Steps}
-	all := slices.Sorted(slices.Values(values))
-	points = cmp.Or(points, len(all))
-	for i, last := 0, -1; i <= points && len(all) > 0; i++ {
-		if k := i * (len(all) - 1) / points; k != last {
-			s.Add(all[k], float64(k+1)/float64(len(all)))
-			last = k
 		}
 	}
 	return s

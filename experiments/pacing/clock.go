@@ -6,29 +6,27 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/declared"
 	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/wheel"
 	"tcpwheel/wheel/stat"
 )
 
-// Timing is the time of a released packet on this machine: a row of the live part.
-type Timing struct {
-	Queue  string        `json:"queue" help:"what holds the release times and the retransmission timers"`
-	Flows  int           `json:"flows"`
-	Packet stat.Interval `json:"packet" unit:"ns" help:"of a packet: median, fastest, slowest round"`
-	Ratio  stat.Interval `json:"ratio" help:"of its time to that of one-wheel in the same round, likewise"`
-	Bytes  float64       `json:"bytes" unit:"bytes" help:"of memory for a flow, with all that the queues hold"`
+// timing is the time of a released packet on this machine: the median of interleaved rounds, with
+// the fastest and the slowest.
+type timing struct {
+	queue  string
+	flows  int
+	packet stat.Interval // ns
+	ratio  stat.Interval // of its time to that of oneWheel in the same round
+	bytes  float64       // of memory for a flow, with all that the queues hold
 }
-
-var timed = declared.Judge[Plan, Timing](files, "clock")
 
 // clockSpan is the time that a piece lets pass, and ends with it.
 const clockSpan = 20 * time.Millisecond
 
 // clock times the queues of the plan against each other.
 func clock(ctx context.Context, p *Plan) (*experiments.Outcome, error) {
-	var all []Timing
+	var all []timing
 	for _, flows := range p.Flows {
 		ns, bytes, err := p.timeRounds(ctx, flows)
 		if err != nil {
@@ -40,10 +38,10 @@ func clock(ctx context.Context, p *Plan) (*experiments.Outcome, error) {
 			for round, took := range ns[i] {
 				ratios[round] = took / one[round]
 			}
-			all = append(all, Timing{queue, flows, testbed.MedianOf(ns[i]), testbed.MedianOf(ratios), bytes[i] / float64(flows)})
+			all = append(all, timing{queue, flows, testbed.MedianOf(ns[i]), testbed.MedianOf(ratios), bytes[i] / float64(flows)})
 		}
 	}
-	return timed(p, all)
+	return judgeClock(p, all), nil
 }
 
 // timeRounds returns the nanoseconds of a packet, by queue and round, and the memory of each queue.

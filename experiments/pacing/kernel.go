@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/declared"
 	"tcpwheel/netstack"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/virtual"
@@ -19,15 +18,13 @@ import (
 // kernelLimit bounds a transfer of the live part.
 const kernelLimit = 2 * time.Minute
 
-// Sender is a real sender's transfer: a row of the live part.
-type Sender struct {
-	Sender string `json:"sender" help:"kernel, kernel-paced, kernel-fq, binding or binding-paced"`
-	Qdisc  string `json:"qdisc" help:"of the kernel that sends, if it is not the kernel's own choice"`
-	Kernel bool   `json:"kernel" help:"whether this machine's kernel sends, and not the binding"`
+// sender is a real sender's transfer.
+type sender struct {
+	name   string
+	qdisc  string // of the kernel that sends, if it is not the kernel's own choice
+	kernel bool   // whether this machine's kernel sends, and not the binding
 	Cell
 }
-
-var judgeSenders = declared.Judge[Plan, Sender](files, "kernel")
 
 // kernelGaps measures the gaps of real senders over the path of gaps.csv by the log of its link:
 // this machine's kernel, and the binding, each with pacing and without. A kernel without fq leaves
@@ -37,33 +34,31 @@ func kernelGaps(ctx context.Context, p *Plan) (*experiments.Outcome, error) {
 		Room: p.GapBuffer}
 	paced := path
 	paced.Paced = true
-	var all []Sender
+	var all []sender
 	var lacks []string
-	for _, s := range []Sender{{"kernel", "", true, path}, {"kernel-paced", "", true, paced},
+	for _, s := range []sender{{"kernel", "", true, path}, {"kernel-paced", "", true, paced},
 		{"kernel-fq", "fq", true, paced}, {"binding", "", false, path}, {"binding-paced", "", false, paced}} {
 		err := p.send(ctx, &s)
 		if errors.Is(err, errors.ErrUnsupported) {
-			lacks = append(lacks, fmt.Sprintf("Without the row %s: %v.", s.Sender, err))
+			lacks = append(lacks, fmt.Sprintf("Without the row %s: %v.", s.name, err))
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", s.Sender, err)
+			return nil, fmt.Errorf("%s: %w", s.name, err)
 		}
 		all = append(all, s)
 	}
-	out, err := judgeSenders(p, all)
-	if err == nil {
-		out.Notes = append(out.Notes, lacks...)
-	}
-	return out, err
+	out := judgeSenders(p, all)
+	out.Notes = lacks
+	return out, nil
 }
 
 // send sends one transfer of the plan in real time.
-func (p *Plan) send(ctx context.Context, s *Sender) (err error) {
+func (p *Plan) send(ctx context.Context, s *sender) (err error) {
 	w := &watch{Cell: s.Cell, split: p.Train}
 	link := sim.LinkConfig{Rate: uint64(p.GapRate), Overhead: overhead, Delay: p.GapTrip / 2,
 		Queue: sim.Limit{Packets: uint32(p.GapBuffer)}}
-	cfg := netns.PairConfig{There: link, Back: sim.LinkConfig{Delay: p.GapTrip / 2}, Qdisc: s.Qdisc,
+	cfg := netns.PairConfig{There: link, Back: sim.LinkConfig{Delay: p.GapTrip / 2}, Qdisc: s.qdisc,
 		Sent: func(n netns.Packet) {
 			if n.FromServer && n.Model.End > n.Model.Start {
 				w.depart(n.At)
@@ -72,7 +67,7 @@ func (p *Plan) send(ctx context.Context, s *Sender) (err error) {
 				}
 			}
 		}}
-	if !s.Kernel {
+	if !s.kernel {
 		conn := p.GapTimers.Config()
 		conn.Policy.Tick, conn.Pacing = s.Tick, s.Paced
 		cfg.Server = &virtual.TCP{Config: netstack.Config{Conn: conn}}
@@ -89,7 +84,7 @@ func (p *Plan) send(ctx context.Context, s *Sender) (err error) {
 	}
 	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
 	sent := make(chan error, 1)
-	go func() { sent <- p.serve(ctx, l, s.Kernel && s.Paced) }()
+	go func() { sent <- p.serve(ctx, l, s.kernel && s.Paced) }()
 	c, err := pair.Dial(ctx, 0, livePort)
 	if err == nil {
 		if at, ok := ctx.Deadline(); ok {

@@ -9,11 +9,10 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/declared"
 	"tcpwheel/experiments/internal/testbed"
 )
 
-//go:embed README.md plan.yaml claims.yaml figures.yaml clock/*.yaml kernel/*.yaml gaps.csv
+//go:embed README.md plan.yaml
 var files embed.FS
 
 // Plan is the plan of the study. Ticks, rates, round trips and losses are crossed.
@@ -55,47 +54,38 @@ type Plan struct {
 	Rounds  int           `plan:"clock_rounds" min:"1" max:"1000"`
 }
 
-// Cell is a run: its columns are the measures of claims.yaml. Each kind leaves those of others at
-// 0.
+// Cell is a run. Each kind leaves the measures of others at 0.
 type Cell struct {
-	Kind  string        `json:"kind" help:"path, old, tails, gaps or queue: see claims.yaml"`
-	Paced bool          `json:"paced" help:"whether a timer releases each segment"`
-	Tick  time.Duration `json:"tick_ns" help:"of the one wheel that has all timers of the sender"`
+	Kind  string        `json:"kind"`
+	Paced bool          `json:"paced"`   // whether a timer releases each segment
+	Tick  time.Duration `json:"tick_ns"` // of the one wheel that has all timers of the sender
 	Seed  int           `json:"seed"`
 
-	Rate      int           `json:"rate,omitempty" unit:"bit/s" help:"of the bottleneck"`
-	RoundTrip time.Duration `json:"round_trip_ns,omitempty" help:"of idle links"`
-	Loss      float64       `json:"loss,omitempty" help:"share of packets that the path loses, besides the queue"`
-	Gap       time.Duration `json:"gap_ns,omitempty" help:"the time of a full packet at the bottleneck"`
-	Room      int           `json:"room,omitempty" unit:"packets" help:"that the queue of the bottleneck holds"`
+	Rate      int           `json:"rate,omitempty"`          // of the bottleneck, bit/s
+	RoundTrip time.Duration `json:"round_trip_ns,omitempty"` // of idle links
+	Loss      float64       `json:"loss,omitempty"`          // share that the path loses, besides the queue
+	Gap       time.Duration `json:"gap_ns,omitempty"`        // the time of a full packet at the bottleneck
+	Room      int           `json:"room,omitempty"`          // packets that the queue of the bottleneck holds
 
-	Sent       int           `json:"sent,omitempty" unit:"packets" help:"with data, that the sender sent"`
-	Took       time.Duration `json:"took_ns,omitempty" help:"sum over the transfers, to the last ACK"`
-	Bits       float64       `json:"bits,omitempty" help:"of all transfers, without headers"`
-	Dropped    uint64        `json:"dropped,omitempty" unit:"packets" help:"at the queue"`
-	QueueSum   float64       `json:"queue_sum,omitempty" unit:"packets" help:"that waited, over the packets that came"`
-	QueueMost  int           `json:"queue_most,omitempty" unit:"packets" help:"that waited at once"`
-	Trains     int           `json:"trains,omitempty" help:"packets with short gaps, as they leave the sender"`
-	Longest    int           `json:"longest,omitempty" unit:"packets" help:"of a train"`
-	Alone      int           `json:"alone,omitempty" unit:"packets" help:"that were a train of one"`
-	UpTo5      int           `json:"up_to_5,omitempty" unit:"packets" help:"in trains of up to five"`
-	GapErrors  float64       `json:"gap_errors,omitempty" unit:"gaps" help:"sum of the differences between gaps and gap"`
+	Sent       int           `json:"sent,omitempty"`       // packets with data
+	Took       time.Duration `json:"took_ns,omitempty"`    // sum over the transfers, to the last ACK
+	Bits       float64       `json:"bits,omitempty"`       // of all transfers, without headers
+	Dropped    uint64        `json:"dropped,omitempty"`    // packets, at the queue
+	QueueSum   float64       `json:"queue_sum,omitempty"`  // packets that waited, over the packets that came
+	QueueMost  int           `json:"queue_most,omitempty"` // packets that waited at once
+	Trains     int           `json:"trains,omitempty"`     // packets with short gaps, as they leave the sender
+	Longest    int           `json:"longest,omitempty"`    // packets of a train
+	Alone      int           `json:"alone,omitempty"`      // packets that were a train of one
+	UpTo5      int           `json:"up_to_5,omitempty"`    // packets in trains of up to five
+	GapErrors  float64       `json:"gap_errors,omitempty"` // sum of the differences between gaps and Gap, in gaps
 	Timeouts   uint64        `json:"timeouts,omitempty"`
-	Expiries   uint64        `json:"expiries,omitempty" help:"of the sender's timers"`
+	Expiries   uint64        `json:"expiries,omitempty"` // of the sender's timers
 	Retransmit uint64        `json:"retransmissions,omitempty"`
 
-	Queue string `json:"queue,omitempty" help:"what holds the timers, of plan.queues"`
-	Flows int    `json:"flows,omitempty" help:"of kind queue: each has a release time and a retransmission timer"`
-	Work  uint64 `json:"work,omitempty" help:"records visited, compared or moved"`
-	Wakes uint64 `json:"wakes,omitempty" help:"ticks with a timer to look at, of all queues together"`
-}
-
-// Row is a Cell, or the gaps of a sender of others.
-type Row struct {
-	Cell
-	Published string  `json:"published" help:"of kind published: the measurement in gaps.csv"`
-	OfAlone   float64 `json:"of_alone" unit:"%" help:"of kind published: packets that were a train of one"`
-	OfUpTo5   float64 `json:"of_up_to_5" unit:"%" help:"of kind published: packets in trains of up to five"`
+	Queue string `json:"queue,omitempty"` // what holds the timers, of Plan.Queues
+	Flows int    `json:"flows,omitempty"` // each has a release time and a retransmission timer
+	Work  uint64 `json:"work,omitempty"`  // records visited, compared or moved
+	Wakes uint64 `json:"wakes,omitempty"` // ticks with a timer to look at, of all queues together
 }
 
 // oneWheel is the queue that others are compared with.
@@ -103,28 +93,29 @@ const oneWheel = "one-wheel"
 
 // The kinds of cells.
 const (
-	onPath    = "path"
-	ofOld     = "old"
-	ofTails   = "tails"
-	ofGaps    = "gaps"
-	ofQueue   = "queue"
-	published = "published"
+	onPath  = "path"  // transfers over a path at one tick under one seed
+	ofOld   = "old"   // those of an old TCP
+	ofTails = "tails" // short transfers without pacing, whose losses wait for timeouts
+	ofGaps  = "gaps"  // one transfer over the path of QUIC Steps
+	ofQueue = "queue" // operations on release times and retransmission timers of flows
 )
 
 // Study is the study.
-var Study = declared.DefineRows(experiments.Spec[Plan, Cell]{
+var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 	ID: "E29", Name: "pacing", Bed: "dumbbell", Class: experiments.Shape, Files: files,
+	Words: func() experiments.Words { return words },
 	Check: (*Plan).check,
 	Cells: cells,
+	Judge: judgePacing,
 	Live: []experiments.LivePart[Plan]{
 		{Name: "clock", Run: clock},
 		{Name: "kernel", Needs: testbed.NeedsRoot, Run: kernelGaps},
 	},
-}, rows)
+})
 
 // check finds faults beyond the tags.
 func (p *Plan) check() error {
-	if !slices.Contains(p.Queues, oneWheel) {
+	if !p.has(oneWheel) {
 		return fmt.Errorf("queues: want %s among them: others are compared with it", oneWheel)
 	}
 	if p.Coarse < p.Tick {
@@ -142,13 +133,7 @@ func (p *Plan) check() error {
 	return nil
 }
 
-// rows returns the cells, and the gaps of others.
-func rows(_ *Plan, cells []Cell) (all []Row) {
-	for _, c := range cells {
-		all = append(all, Row{Cell: c})
-	}
-	return append(all, others()...)
-}
+func (p *Plan) has(queue string) bool { return slices.Contains(p.Queues, queue) }
 
 func cells(p *Plan) (all []experiments.Cell[Cell]) {
 	add := func(c Cell, segments, objects int, split time.Duration) {

@@ -179,9 +179,6 @@ func (s *Study) result() string {
 		return b.String()
 	}
 	s.writeDetails(&b)
-	if s.Job.Study.Rows() != "" {
-		writeRows(&b, s.Job.Study)
-	}
 	return b.String()
 }
 

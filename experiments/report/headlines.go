@@ -115,12 +115,22 @@ func (r *Report) study(name string) *Study {
 }
 
 // Found says what the study found. It replaces each {claim} by the measured value with its unit,
-// and each {claim#} by the number alone.
+// and each {claim#} by the number alone. A sentence about a claim that does not apply is left out.
 func (s *Study) Found() string {
-	text := s.Job.Words().Found
-	for _, c := range s.Outcome.Claims {
-		text = strings.ReplaceAll(text, "{"+c.Name+"}", c.Measured.String())
-		text = strings.ReplaceAll(text, "{"+c.Name+"#}", experiments.Number(c.Measured.Value))
+	var said []string
+	for _, text := range strings.SplitAfter(s.Job.Words().Found, ". ") {
+		applies := true
+		for _, c := range s.Outcome.Claims {
+			name, number := "{"+c.Name+"}", "{"+c.Name+"#}"
+			if strings.Contains(text, name) || strings.Contains(text, number) {
+				applies = applies && c.Verdict != experiments.NotApplicable
+			}
+			text = strings.ReplaceAll(text, name, c.Measured.String())
+			text = strings.ReplaceAll(text, number, experiments.Number(c.Measured.Value))
+		}
+		if applies {
+			said = append(said, text)
+		}
 	}
-	return text
+	return strings.TrimSpace(strings.Join(said, ""))
 }

@@ -45,8 +45,7 @@ func toy(name string, class experiments.Class) *experiments.Study {
 		"*two*\n\n**What would change our mind.** Nothing.\n"
 	return experiments.Define(experiments.Spec[toyPlan, toyCell]{
 		ID: "T" + name, Name: name, Class: class, Words: func() experiments.Words {
-			return experiments.Words{Question: "what is " + name + "?", Found: "The first is {claim-0#}.",
-				Rows: "Rows are numbers"}
+			return experiments.Words{Question: "what is " + name + "?", Found: "The first is {claim-0#}."}
 		},
 		Files: fstest.MapFS{"README.md": {Data: []byte(readme)},
 			"plan.yaml": {Data: []byte("study: " + name + "\ncells: 5\nshift: 0\nquick:\n  cells: 2\n")}},

@@ -8,11 +8,10 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/declared"
 	"tcpwheel/experiments/internal/testbed"
 )
 
-//go:embed README.md plan.yaml claims.yaml figures.yaml
+//go:embed README.md plan.yaml
 var files embed.FS
 
 // Plan is the plan of the study.
@@ -46,38 +45,22 @@ type Plan struct {
 	Subjects []testbed.Subject `plan:"subjects" optional:"true"`
 }
 
-// Cell is a flow's share against pulses of a period under one seed. Its columns are the measures of
-// claims.yaml.
+// Cell is a flow's share against pulses of a period under one seed.
 type Cell struct {
-	Timers string        `json:"timers" help:"the sender"`
-	Pulse  time.Duration `json:"pulse_ns" help:"length of a pulse"`
-	Period time.Duration `json:"period_ns" help:"from one pulse to the next; 0s is no pulses"`
-	Seed   int           `json:"seed" help:"it sets the phase of the pulses"`
+	Timers string        `json:"timers"`    // the sender
+	Pulse  time.Duration `json:"pulse_ns"`  // length of a pulse
+	Period time.Duration `json:"period_ns"` // from one pulse to the next; 0s is no pulses
+	Seed   int           `json:"seed"`      // it sets the phase of the pulses
 
-	Share    float64 `json:"share" help:"of the bottleneck's rate, 0 to 1: data that arrived after the first pulse"`
-	Timeouts uint64  `json:"timeouts" help:"of the sender, after the first pulse"`
+	Share    float64 `json:"share"`    // of the bottleneck's rate, 0 to 1: data that arrived after the first pulse
+	Timeouts uint64  `json:"timeouts"` // of the sender, after the first pulse
 
-	Several bool      `json:"several,omitempty" help:"whether the plan's flows of several round trips ran together"`
-	Flows   []float64 `json:"flows,omitempty" help:"the share of each of several flows"`
-}
-
-// Row is a Cell and what kind of TCP it has.
-type Row struct {
-	Cell
-	Subject string `json:"subject" help:"engine, binding or gvisor"`
-}
-
-// rows returns the cells with their subjects.
-func rows(p *Plan, cells []Cell) (all []Row) {
-	kinds := testbed.KindsOf(p.stacks())
-	for _, c := range cells {
-		all = append(all, Row{c, kinds(c.Timers)})
-	}
-	return all
+	Several bool      `json:"several,omitempty"` // whether the plan's flows of several round trips ran together
+	Flows   []float64 `json:"flows,omitempty"`   // the share of each of several flows
 }
 
 // Study is the study.
-var Study = declared.DefineRows(experiments.Spec[Plan, Cell]{
+var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 	ID: "E20", Name: "shrew", Bed: "dumbbell", Class: experiments.Published, Files: files,
 	Check: func(p *Plan) error {
 		longest := max(p.Length, slices.Max(append(p.Others, 0)))
@@ -86,5 +69,6 @@ var Study = declared.DefineRows(experiments.Spec[Plan, Cell]{
 		}
 		return testbed.CheckStacks(p.stacks())
 	},
-	Cells: cells,
-}, rows)
+	Words: func() experiments.Words { return words },
+	Cells: cells, Judge: outcome,
+})

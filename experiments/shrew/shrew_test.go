@@ -111,7 +111,7 @@ func TestElsewhere(t *testing.T) {
 		"round_trip: 50ms\nflow_round_trips: [20ms]\n": {"null": "shorter than the queued round trip of 130ms",
 			"flows": "that of the bottleneck, 50ms"},
 		"periods: [700ms, 1s]\n": {"null": "the plan has no such rows: pulses each 1s and each 500ms",
-			"moves-to": "the plan has no such rows", "moves": "the plan has no such rows"},
+			"moves-to": "the plan has no runs", "moves": "the plan has no runs"},
 	} {
 		o := studytest.Run(t, Study, "study: shrew\n"+few+plan)
 		for name, reason := range want {

@@ -13,8 +13,6 @@ import (
 	"tcpwheel/experiments/internal/testbed"
 )
 
-func ms(d time.Duration) float64 { return float64(d) / 1e6 }
-
 // kernelTimes is the number of tails that the kernel loses in each setting: odd, for the median.
 const kernelTimes = 9
 
@@ -93,8 +91,7 @@ func kernel(ctx context.Context, p *Plan) (*experiments.Outcome, error) {
 				off++
 			}
 			least, most := waits(k)
-			table.Add(ms(rtt), segments, ms(k.SRTT), ms(k.RTO), ms(k.Wait), ms(least), ms(most),
-				fmt.Sprintf("%d of %d", keep, len(all)))
+			table.Add(rtt, segments, k.SRTT, k.RTO, k.Wait, least, most, fmt.Sprintf("%d of %d", keep, len(all)))
 		}
 	}
 	median, most := endLateness()
@@ -116,7 +113,7 @@ func kernel(ctx context.Context, p *Plan) (*experiments.Outcome, error) {
 				"wheel allow"),
 		Otherwise: fmt.Sprintf("this machine was busy, or its kernel has another rule: a goroutine that slept for "+
 			"a millisecond woke %s ms late in the median, and at most %s ms late. Run it again "+
-			"where that is almost 0", experiments.Number(ms(median)), experiments.Number(ms(most))),
+			"where that is almost 0", experiments.Text(median), experiments.Text(most)),
 	})
 	return out, nil
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/declared"
 	"tcpwheel/experiments/internal/testbed"
 )
 
@@ -46,38 +45,39 @@ const (
 
 // Cell is the result of one setting.
 type Cell struct {
-	Kind  Kind          `json:"kind" help:"map, age (segments apart), tick (coarser ticks), gvisor, ladder or sent"`
-	Floor string        `json:"floor,omitempty" help:"on the timeout"`
+	Kind  Kind          `json:"kind"`
+	Floor string        `json:"floor,omitempty"` // on the timeout
 	RTT   time.Duration `json:"rtt_ns"`
-	Gap   time.Duration `json:"gap_ns,omitempty" help:"between the segments of a flight"`
-	Tick  time.Duration `json:"tick_ns,omitempty" help:"of expiry"`
-	Seed  int           `json:"seed,omitempty" help:"of the phase of the tick"`
+	Gap   time.Duration `json:"gap_ns,omitempty"`  // between the segments of a flight
+	Tick  time.Duration `json:"tick_ns,omitempty"` // of expiry
+	Seed  int           `json:"seed,omitempty"`    // of the phase of the tick
 	Tails []Tail        `json:"tails"`
 }
 
 // Tail is one lost tail and its repair. Times count from the first transmission of the first lost
 // segment.
 type Tail struct {
-	Rule           string        `json:"rule" help:"of the sender's timers"`
-	Segments       int           `json:"segments,omitempty" help:"of gVisor's responses"`
-	Lost           int           `json:"lost" unit:"segments"`
-	RTO            time.Duration `json:"rto_ns,omitempty" help:"when the flight left"`
-	Retransmission time.Duration `json:"retransmission_ns" help:"the first one of the tail"`
-	Complete       time.Duration `json:"complete_ns" help:"the ACK of the whole tail"`
-	Age            time.Duration `json:"age_ns,omitempty" help:"the last ACK before the retransmission"`
+	Rule           string        `json:"rule"`               // of the sender's timers
+	Segments       int           `json:"segments,omitempty"` // of gVisor's responses
+	Lost           int           `json:"lost"`
+	RTO            time.Duration `json:"rto_ns,omitempty"`  // when the flight left
+	Retransmission time.Duration `json:"retransmission_ns"` // the first one of the tail
+	Complete       time.Duration `json:"complete_ns"`       // the ACK of the whole tail
+	Age            time.Duration `json:"age_ns,omitempty"`  // the last ACK before the retransmission
 	Sent           []Sent        `json:"sent,omitempty"`
 }
 
-// Sent is a transmission of a segment of the flight.
+// Sent is a transmission of a segment of the flight, from 1.
 type Sent struct {
-	At      time.Duration `json:"at_ns" help:"of a transmission, since the flight left"`
-	Segment int           `json:"segment" help:"that is transmitted, from 1"`
-	Again   bool          `json:"again,omitempty" help:"whether the transmission is a retransmission"`
+	At      time.Duration `json:"at_ns"` // since the flight left
+	Segment int           `json:"segment"`
+	Again   bool          `json:"again,omitempty"` // a retransmission
 }
 
 // Study is the study.
-var Study = declared.DefineRows(experiments.Spec[Plan, Cell]{
+var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 	ID: "E17", Name: "tailmap", Bed: "pair", Class: experiments.Exact, Files: files,
+	Words: func() experiments.Words { return words },
 	Check: func(p *Plan) error {
 		for _, j := range append([]int{p.LadderLost}, p.Lost...) {
 			if j >= p.Segments {
@@ -93,5 +93,6 @@ var Study = declared.DefineRows(experiments.Spec[Plan, Cell]{
 		return nil
 	},
 	Cells: cells,
+	Judge: judgeTails,
 	Live:  []experiments.LivePart[Plan]{{Name: "kernel", Needs: testbed.NeedsRoot, Run: kernel}},
-}, rows)
+})

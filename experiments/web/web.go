@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/declared"
 	"tcpwheel/experiments/internal/testbed"
 )
 
@@ -47,35 +46,36 @@ type Plan struct {
 
 // Cell is the answers of a seed.
 type Cell struct {
-	Timers string        `json:"timers" help:"of the sender: their text, or gVisor's own TCP"`
-	Burst  time.Duration `json:"burst_ns" help:"mean length of the bursts that lose all packets"`
-	Varied string        `json:"varied,omitempty" help:"change of sizes, round trips or connections; or nothing"`
+	Timers string        `json:"timers"`           // of the sender: their text, or gVisor's own TCP
+	Burst  time.Duration `json:"burst_ns"`         // mean length of the bursts that lose all packets
+	Varied string        `json:"varied,omitempty"` // change of sizes, round trips or connections; or nothing
 	Seed   int           `json:"seed"`
 
-	Flows int           `json:"flows" help:"answers"`
-	Took  time.Duration `json:"took_ns" help:"sum over the answers, from the request to the last byte"`
-	Tail  []int64       `json:"tail" unit:"µs" help:"times of the longest twentieth of them, the longest first"`
+	Flows int           `json:"flows"`   // answers
+	Took  time.Duration `json:"took_ns"` // sum over the answers, from the request to the last byte
+	Tail  []int64       `json:"tail"`    // times of the longest twentieth of them in µs, the longest first
 
-	Lossy     int           `json:"lossy" help:"answers that lost a segment"`
-	LossyTook time.Duration `json:"lossy_took_ns" help:"sum over these"`
-	Inflation float64       `json:"inflation" help:"sum of their times relative to the same answers without losses"`
-	Worst     []float64     `json:"worst" help:"greatest twentieth of these ratios, 1 of an answer without losses"`
+	Lossy     int           `json:"lossy"`         // answers that lost a segment
+	LossyTook time.Duration `json:"lossy_took_ns"` // sum over these
+	Inflation float64       `json:"inflation"`     // sum of their times relative to those without losses
+	Worst     []float64     `json:"worst"`         // greatest twentieth of these ratios, 1 without losses
 
-	Lost int `json:"lost" unit:"segments" help:"retransmissions included"`
+	Lost int `json:"lost"` // segments, retransmissions included
 	// gVisor's TCP reports only Timeouts; its other counts are 0.
-	Sent     uint64 `json:"sent" unit:"segments" help:"with data, retransmissions included"`
-	Fast     uint64 `json:"fast" help:"retransmissions in fast recovery"`
-	Late     uint64 `json:"late" help:"retransmissions by a timeout or in the slow start after it"`
-	Probes   uint64 `json:"probes" help:"tail loss probes"`
-	Timeouts uint64 `json:"timeouts" help:"expiries"`
-	Episodes uint64 `json:"episodes" help:"timeouts that do not follow a timeout"`
-	Blind    uint64 `json:"blind" help:"of these, those without a sign of a loss before them: outside of a recovery"`
-	Spurious uint64 `json:"spurious" help:"duplicates that the client reported by DSACK"`
+	Sent     uint64 `json:"sent"`     // segments with data, retransmissions included
+	Fast     uint64 `json:"fast"`     // retransmissions in fast recovery
+	Late     uint64 `json:"late"`     // retransmissions by a timeout or in the slow start after it
+	Probes   uint64 `json:"probes"`   // tail loss probes
+	Timeouts uint64 `json:"timeouts"` // expiries
+	Episodes uint64 `json:"episodes"` // timeouts that do not follow a timeout
+	Blind    uint64 `json:"blind"`    // of these, those outside of a recovery: without a sign of a loss
+	Spurious uint64 `json:"spurious"` // duplicates that the client reported by DSACK
 }
 
 // Study is the study.
-var Study = declared.Define(experiments.Spec[Plan, Cell]{
+var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 	ID: "E18", Name: "web", Bed: "pair", Class: experiments.Published, Files: files,
+	Words: func() experiments.Words { return words },
 	Check: func(p *Plan) error {
 		if err := checkShares("shares", "sizes", p.Shares, len(p.Sizes)); err != nil {
 			return err
@@ -89,6 +89,7 @@ var Study = declared.Define(experiments.Spec[Plan, Cell]{
 		return nil
 	},
 	Cells: cells,
+	Judge: judgeWeb,
 })
 
 func checkShares(name, of string, shares []float64, n int) error {

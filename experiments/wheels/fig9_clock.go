@@ -6,24 +6,19 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/declared"
 	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/wheel/stat"
 )
 
 // fig9Timing is the time of a set and cancel: a row of the live part.
 type fig9Timing struct {
-	Kernel string        `json:"kernel" help:"or runtime"`
-	About  string        `json:"about" help:"the kernel in words"`
-	Linear int           `json:"linear" unit:"records" help:"that an iteration searches for each timer outstanding"`
-	N      int           `json:"n" unit:"timers" help:"outstanding"`
-	NS     stat.Interval `json:"ns" unit:"ns" help:"per set and cancel, median, fastest and slowest round"`
+	Kernel string        // or runtime
+	N      int           // outstanding
+	NS     stat.Interval // per set and cancel, median, fastest and slowest round
 }
 
 // fig9Runtime is the Go runtime in the place of a kernel.
 var fig9Runtime = fig9Kernel{name: "runtime", about: "Go runtime, AfterFunc and Stop", linear: -1}
-
-var fig9Timed = declared.Judge[fig9Plan, fig9Timing](files, "fig9/clock")
 
 // fig9Clock times the iterations by the machine's clock.
 func fig9Clock(ctx context.Context, p *fig9Plan) (*experiments.Outcome, error) {
@@ -60,7 +55,7 @@ func fig9Measure(ctx context.Context, p *fig9Plan, counts []int) (all []fig9Timi
 				b.iterate(p.Iterations)
 				return p.Iterations
 			})
-			all = append(all, fig9Timing{Kernel: k.name, About: k.about, Linear: k.linear, N: n})
+			all = append(all, fig9Timing{Kernel: k.name, N: n})
 		}
 	}
 	ofRuntime, err := fig9MeasureRuntime(ctx, p, counts)
@@ -100,7 +95,7 @@ func fig9MeasureRuntime(ctx context.Context, p *fig9Plan, counts []int) (all []f
 			return nil, err
 		}
 		k := &fig9Runtime
-		all = append(all, fig9Timing{Kernel: k.name, About: k.about, Linear: k.linear, N: n, NS: testbed.MedianOf(ns[0])})
+		all = append(all, fig9Timing{Kernel: k.name, N: n, NS: testbed.MedianOf(ns[0])})
 	}
 	return all, nil
 }

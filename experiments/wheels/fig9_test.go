@@ -37,8 +37,7 @@ func TestFig9Falsifier(t *testing.T) {
 // The test checks that the part is complete, not its times.
 func TestFig9ClockRuns(t *testing.T) {
 	out := studytest.Live(t, Fig9, "clock", fig9Small+"rounds: 3\n")
-	if len(out.Tables) != 1 || len(out.Tables[0].Rows) != len(fig9Kernels)+1 || len(out.Figures) != 2 {
-		t.Errorf("%d tables, %d figures: want a table with a row for each kernel and the runtime, and two figures",
-			len(out.Tables), len(out.Figures))
+	if len(out.Tables) != 1 || len(out.Tables[0].Rows) != len(fig9Kernels)+1 {
+		t.Errorf("%d tables: want one with a row for each kernel and the runtime", len(out.Tables))
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/declared"
 	"tcpwheel/wheel"
 	"tcpwheel/wheel/stat"
 )
@@ -36,47 +35,22 @@ type hierarchyCell struct {
 
 // hierarchyRun is the work of timers that run one after another.
 type hierarchyRun struct {
-	M          int    `json:"m" column:"slots" help:"in all"`
-	Levels     int    `json:"levels,omitempty" help:"0 is Scheme 6"`
-	Timers     int    `json:"timers" help:"0 if the hierarchy does not reach far enough"`
-	Ticks      uint64 `json:"ticks" help:"of all intervals"`
-	Looks      uint64 `json:"looks" help:"visits to timers"`
-	Moves      uint64 `json:"moves" help:"of timers"`
-	Most       uint64 `json:"most" unit:"migrations" help:"of one timer"`
-	Miscounted int    `json:"miscounted" unit:"timers" help:"whose visits break the law of Scheme 6"`
-}
-
-// hierarchyRow is a run of timers.
-type hierarchyRow struct {
-	Kind string `json:"kind" help:"six, seven, just or example"`
-	T    int    `json:"t" unit:"ticks" help:"mean interval"`
-	Seed int    `json:"seed"`
-	hierarchyRun
-	Law float64 `json:"law" unit:"visits" help:"per timer, of an example"`
-}
-
-// hierarchyRows returns a row for each run.
-func hierarchyRows(_ *hierarchyPlan, cells []hierarchyCell) (all []hierarchyRow) {
-	for _, c := range cells {
-		add := func(kind string, law float64, runs []hierarchyRun) {
-			for _, r := range runs {
-				all = append(all, hierarchyRow{kind, c.T, c.Seed, r, law})
-			}
-		}
-		add("six", 0, c.Six)
-		add("seven", 0, c.Seven)
-		add("just", 0, c.Just)
-		add("example", hierarchyExamples[c.T].looks, c.Example)
-	}
-	return all
+	M          int    `json:"m"`                // in all
+	Levels     int    `json:"levels,omitempty"` // 0 is Scheme 6
+	Timers     int    `json:"timers"`           // 0 if the hierarchy does not reach far enough
+	Ticks      uint64 `json:"ticks"`            // of all intervals
+	Looks      uint64 `json:"looks"`            // visits to timers
+	Moves      uint64 `json:"moves"`            // of timers
+	Most       uint64 `json:"most"`             // of one timer
+	Miscounted int    `json:"miscounted"`       // whose visits break the law of Scheme 6
 }
 
 // Hierarchy is the study.
-var Hierarchy = declared.DefineRows(experiments.Spec[hierarchyPlan, hierarchyCell]{
+var Hierarchy = experiments.Define(experiments.Spec[hierarchyPlan, hierarchyCell]{
 	ID: "E3", Name: "hierarchy", Bed: "wheel", Class: experiments.Exact, Folder: "wheels/hierarchy", Files: files,
-	Cells: hierarchyCells,
-	Live:  []experiments.LivePart[hierarchyPlan]{{Name: "clock", Run: hierarchyClock}},
-}, hierarchyRows)
+	Words: func() experiments.Words { return hierarchyWords },
+	Cells: hierarchyCells, Judge: hierarchyJudge,
+})
 
 func hierarchyCells(p *hierarchyPlan) (all []experiments.Cell[hierarchyCell]) {
 	for _, t := range p.Intervals {

@@ -41,10 +41,3 @@ func TestHierarchyFalsifier(t *testing.T) {
 	})
 	studytest.Want(t, out, experiments.NotReproduced, "looks", "migrations")
 }
-
-func TestHierarchyClockRuns(t *testing.T) {
-	out := studytest.Live(t, Hierarchy, "clock", "")
-	if len(out.Figures) != 1 || len(out.Notes) != len(hierarchySixes) {
-		t.Errorf("%d figures, %d notes: want one, and a note for each layout", len(out.Figures), len(out.Notes))
-	}
-}

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/declared"
 	"tcpwheel/wheel"
 )
 
@@ -44,72 +43,25 @@ type locksCell struct {
 
 // locksHold is the steps for which the lock is held when n timers run.
 type locksHold struct {
-	N     int    `json:"n" unit:"timers" help:"running, of a hold"`
-	Start uint64 `json:"start" unit:"steps" help:"under the lock, for START of a timer later than all others"`
-	Stop  uint64 `json:"stop" unit:"steps" help:"the same for STOP of that timer"`
-	Tick  uint64 `json:"tick" unit:"steps" help:"the same for a tick on which one timer expires"`
+	N     int    `json:"n"`     // running, of a hold
+	Start uint64 `json:"start"` // under the lock, for START of a timer later than all others
+	Stop  uint64 `json:"stop"`  // the same for STOP of that timer
+	Tick  uint64 `json:"tick"`  // the same for a tick on which one timer expires
 }
 
 // locksSchedule is the work of several processors.
 type locksSchedule struct {
 	Processors int     `json:"processors"`
-	Shards     int     `json:"shards" column:"locks"`
-	Steps      uint64  `json:"steps" help:"until the last processor is done"`
-	Waited     uint64  `json:"waited" unit:"steps" help:"for locks, of all processors"`
-	Held       uint64  `json:"held" unit:"steps" help:"by all processors"`
-	Longest    uint64  `json:"longest" unit:"steps" help:"under the lock, of one operation"`
-	Rate       float64 `json:"rate" help:"operations per 1000 steps"`
-}
-
-// locksRow is a hold, a schedule of processors, or a record of real ones.
-type locksRow struct {
-	Kind   string `json:"kind" help:"hold, schedule or recorded"`
-	Scheme string `json:"scheme"`
-	Seed   int    `json:"seed"`
-
-	locksHold
-	locksSchedule
-	Sharing string  `json:"sharing" help:"of a schedule: one lock, or a lock each"`
-	Speedup float64 `json:"speedup" unit:"processors" help:"work relative to one processor under the same seed"`
-
-	OtherWork int     `json:"other_work" unit:"steps" help:"between two calls, mean, of a record"`
-	Pairs     float64 `json:"pairs" unit:"millions per second" help:"of START and STOP, of a record"`
-	Ratio     float64 `json:"ratio" help:"of the pairs to those of one processor with one lock"`
-	Lo        float64 `json:"lo" help:"95 % bootstrap interval of the mean ratio, from"`
-	Hi        float64 `json:"hi" help:"to"`
-}
-
-// locksRows returns a row for each hold and record, and for each schedule one by its sharing: one
-// processor has one lock and a lock each.
-func locksRows(_ *locksPlan, cells []locksCell) (all []locksRow) {
-	for _, c := range cells {
-		for _, h := range c.Holds {
-			all = append(all, locksRow{Kind: "hold", Scheme: c.Scheme, locksHold: h})
-		}
-		for _, s := range c.Schedules {
-			row := locksRow{Kind: "schedule", Scheme: c.Scheme, Seed: c.Seed, locksSchedule: s,
-				Speedup: s.Rate / c.Schedules[0].Rate}
-			if s.Shards == 1 {
-				row.Sharing = "one lock"
-				all = append(all, row)
-			}
-			if s.Shards == s.Processors { // fewer timers in each shard: a shorter search
-				row.Sharing = "a lock each"
-				all = append(all, row)
-			}
-		}
-	}
-	for _, r := range locksRecords() {
-		all = append(all, locksRow{
-			Kind: "recorded", Scheme: r.wheel, OtherWork: r.work, Pairs: r.rate, Ratio: r.ratio, Lo: r.lo, Hi: r.hi,
-			locksSchedule: locksSchedule{Processors: r.processors, Shards: r.locks},
-		})
-	}
-	return all
+	Shards     int     `json:"shards"`
+	Steps      uint64  `json:"steps"`   // until the last processor is done
+	Waited     uint64  `json:"waited"`  // for locks, of all processors
+	Held       uint64  `json:"held"`    // by all processors
+	Longest    uint64  `json:"longest"` // under the lock, of one operation
+	Rate       float64 `json:"rate"`    // operations per 1000 steps
 }
 
 // Locks is the study.
-var Locks = declared.DefineRows(experiments.Spec[locksPlan, locksCell]{
+var Locks = experiments.Define(experiments.Spec[locksPlan, locksCell]{
 	ID: "E7", Name: "locks", Bed: "wheel", Class: experiments.Exact, Folder: "wheels/locks", Files: files,
 	Check: func(p *locksPlan) error {
 		for _, s := range p.Schemes {
@@ -125,9 +77,10 @@ var Locks = declared.DefineRows(experiments.Spec[locksPlan, locksCell]{
 		}
 		return nil
 	},
-	Cells: locksCells,
-	Live:  []experiments.LivePart[locksPlan]{{Name: "clock", Run: locksClock}},
-}, locksRows)
+	Words: func() experiments.Words { return locksWords },
+	Cells: locksCells, Judge: locksJudge,
+	Live: []experiments.LivePart[locksPlan]{{Name: "clock", Run: locksClock}},
+})
 
 func locksCells(p *locksPlan) (all []experiments.Cell[locksCell]) {
 	for _, scheme := range p.Schemes {

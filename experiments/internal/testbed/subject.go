@@ -1,7 +1,6 @@
 package testbed
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -110,15 +109,6 @@ func (s *Subject) Stack() virtual.TCP {
 	}
 	c := s.Timers.Config()
 	return virtual.TCP{Config: netstack.Config{Conn: c}, NoSACK: s.NoSACK || !c.SACK}
-}
-
-// KindsOf returns the kind of a TCP by its name in cells: that of one of the subjects, or Engine.
-func KindsOf(all []Subject) func(name string) string {
-	kinds := map[string]Kind{}
-	for _, s := range all {
-		kinds[s.String()] = s.Kind
-	}
-	return func(name string) string { return string(cmp.Or(kinds[name], Engine)) }
 }
 
 // CheckStacks refuses subjects that do not run in gVisor stacks, and subjects that occur twice.

@@ -57,18 +57,6 @@ func (t *Timers) Allowed() string {
 // String returns the text.
 func (t Timers) String() string { return t.Text }
 
-// Value returns a setting by name, for expressions over a plan: floor and ceiling, the least and
-// the greatest timeout.
-func (t Timers) Value(name string) (any, bool) {
-	switch name {
-	case "floor":
-		return t.Policy.Bounds.Min, true
-	case "ceiling":
-		return t.Policy.Bounds.Max, true
-	}
-	return nil, false
-}
-
 // Config returns the configuration of an engine. The caller may change it.
 func (t *Timers) Config() tcp.Config {
 	c, err := tcp.Configure(t.Policy, t.Policy.Name, t.changes)
