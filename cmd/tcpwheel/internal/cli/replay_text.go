@@ -66,7 +66,7 @@ func (r *replaying) writeHead(b *strings.Builder, done string) {
 	}
 }
 
-// lossTable prints the recovery times of the longest losses: captured, of the oracle, and under
+// lossTable prints the recovery times of the longest losses: captured, of the control, and under
 // each policy.
 func (r *replaying) lossTable(b *strings.Builder) {
 	page := r.page()
@@ -87,7 +87,7 @@ func (r *replaying) lossTable(b *strings.Builder) {
 		rows[i].Name = name(rows[i].Result)
 	}
 	// As many policies as fit stand side by side.
-	wide, heads := 8, []string{"capture", replay.Oracle}
+	wide, heads := 8, []string{"capture", "control"}
 	for _, c := range r.study.Choices {
 		heads = append(heads, shortPolicy(c.Text))
 		wide = max(wide, 1+utf8.RuneCountInString(shortPolicy(c.Text)))
@@ -149,6 +149,9 @@ func policyRow(l *record.Layout[policyRecord], rec policyRecord) string {
 func (r *replaying) policyTable(b *strings.Builder, summaries []replay.Summary) {
 	b.WriteString("\n" + policyLayout.Head())
 	for _, rec := range r.policies(summaries) {
+		if rec.Policy == replay.Oracle {
+			rec.Policy = "control"
+		}
 		b.WriteString(policyRow(policyLayout, rec))
 	}
 	var reasons []string
@@ -162,7 +165,7 @@ func (r *replaying) policyTable(b *strings.Builder, summaries []replay.Summary) 
 			open[s.Why] = append(open[s.Why], s.Policy)
 		}
 	}
-	b.WriteString("\nsaved: the oracle's recovery times less the policy's\n")
+	b.WriteString("\ncontrol: the replay with the captured times\nsaved: its recovery times less the policy's\n")
 	for _, why := range reasons {
 		b.WriteString(indented("cannot tell: ", why+" ("+strings.Join(open[why], ", ")+")"))
 	}

@@ -46,10 +46,10 @@ var Comparisons = []Comparison{
 		"One timer restarts with each ACK, so a later packet waits longer than its timeout. A timer per segment expires one timeout after its own packet left. With all before, little is left to save.",
 		[2]string{"one timer", "timer per segment"}, [2]string{newRescue, perSegment}},
 	{"4.4bsd", "4.4BSD as it was", "4.4BSD’s timers as they were, and a timer per segment: all steps at once",
-		"They differ in all that is listed here.",
+		"The list below has all in which they differ.",
 		[2]string{"4.4BSD", "per-segment"}, [2]string{"bsd", "per-segment"}},
 	{"vs-linux", "Linux", "Linux’s timers and a timer per segment",
-		"Linux has RACK and TLP and a least timeout of the round trip and 200 ms. They differ in all that is listed here.",
+		"Linux has RACK and TLP and a least timeout of the round trip and 200 ms. The list below has all in which they differ.",
 		[2]string{"Linux", "per-segment"}, [2]string{"linux", "per-segment"}},
 }
 
@@ -83,7 +83,7 @@ func described(names []string) Comparison {
 	}
 	c := Comparison{Heading: strings.Join(names, ", ") + ", side by side"}
 	if len(names) > 1 {
-		c.Why = "The first two differ in all that is listed here."
+		c.Why = "The list below has all in which the first two differ."
 	}
 	return c
 }
