@@ -193,7 +193,7 @@ func TestSiteAsOneFile(t *testing.T) {
 		t.Errorf("after a click a table is sorted %q", sorted)
 	}
 	evaluate[bool](t, ctx, `(window.saved = {}, save = (blob, name) => { window.saved[name] = blob; }, true)`)
-	for what, name := range map[string]string{"json": "burst.json", "csv": "burst.csv", "conns": "burst-connections.csv", "annotated": "burst-annotated.pcapng", "html": "burst.html"} {
+	for what, name := range map[string]string{"json": "burst.json", "annotated": "burst-annotated.pcapng", "html": "burst.html"} {
 		evaluate[bool](t, ctx, `(document.querySelector("[data-what='`+what+`']").click(), true)`)
 		await(t, ctx, name, `window.saved["`+name+`"] && window.saved["`+name+`"].size > 100 && !job.running`)
 	}

@@ -162,7 +162,7 @@ func (a *analysis) run(cmd *cobra.Command, args []string) error {
 		workers = 1 // the page is written in order
 	}
 	if len(objects) > 1 {
-		a.progress = newProgress(objects)
+		a.progress = &readProgress{of: len(objects)}
 		defer a.progress.show(a.stderr)()
 	}
 	var (
@@ -272,7 +272,7 @@ func (a *analysis) read(cmd *cobra.Command, o *captureFile, s *summary, rep *fil
 		s.stats, s.evicted, err = a.readShares(cmd, o, cfg, &wrong)
 	} else {
 		tracker := track.New(cfg)
-		s.stats, err = readCapture(cmd, o, a.progress, tracker.ICMP, func(p *capture.Packet) error {
+		s.stats, err = readCapture(cmd, o, a.progress == nil, tracker.ICMP, func(p *capture.Packet) error {
 			tracker.Add(p)
 			return wrong
 		})
@@ -290,7 +290,7 @@ const maxShares = 16
 
 // readShares follows the connections of a file on several goroutines, until *wrong is an error.
 func (a *analysis) readShares(cmd *cobra.Command, o *captureFile, cfg track.Config, wrong *error) (stats capture.Stats, evicted int, err error) {
-	stats, err = readWith(cmd, o, a.progress, func(r *capture.Reader) (capture.Stats, error) {
+	stats, err = readWith(cmd, o, a.progress == nil, func(r *capture.Reader) (capture.Stats, error) {
 		done := cfg.Done
 		cfg.Done = func(c *track.Conn) {
 			if done(c); *wrong != nil {

@@ -231,7 +231,7 @@ func (l *live) wait(ended <-chan error, advance func(now time.Time) error) error
 func (a *analysis) openLive(cmd *cobra.Command, o *captureFile) (r *capture.Reader, done func(), err error) {
 	info, err := os.Stat(o.Name)
 	if o.Name == "-" || err != nil || !info.Mode().IsRegular() {
-		return openCapture(cmd, o, nil)
+		return openCapture(cmd, o)
 	}
 	f, err := os.Open(o.Name)
 	if err != nil {

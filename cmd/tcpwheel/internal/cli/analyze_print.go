@@ -86,13 +86,13 @@ func (s *summary) warnings() (all []string) {
 func (s *summary) details(b *strings.Builder) {
 	fmt.Fprintln(b)
 	if line := unusedPackets(s.stats); line != "" {
-		wrapText(b, "", strings.Split(line, ", "))
+		b.WriteString(paragraph(line))
 	}
 	if line := joined(s.near); line != "" {
 		fmt.Fprintf(b, "point of capture, by connections: %s\n", line)
 	}
 	if all := s.remarks(); len(all) > 0 {
-		wrapText(b, "seen: ", all)
+		b.WriteString(indented("seen: ", strings.Join(all, ", ")))
 	}
 	if s.losses.Episodes == 0 {
 		return

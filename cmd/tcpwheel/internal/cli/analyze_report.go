@@ -159,7 +159,7 @@ func (r *reports) describe(cmd *cobra.Command, section *pages.Section, o *captur
 	if len(numbers) == 0 || o.Name == "-" {
 		return
 	}
-	in, done, err := openCapture(cmd, o, nil)
+	in, done, err := openCapture(cmd, o)
 	if err != nil {
 		return
 	}

@@ -18,6 +18,7 @@ import (
 	"tcpwheel/experiments/plan"
 	findings "tcpwheel/experiments/report"
 	"tcpwheel/experiments/spelling"
+	"tcpwheel/internal/quantity"
 )
 
 func newExperiment() *cobra.Command {
@@ -35,39 +36,10 @@ func newExperiment() *cobra.Command {
 
 // studyInfo is a line of the list of studies.
 type studyInfo struct {
-	ID       string            `json:"id"`
-	Study    string            `json:"study"`
-	Class    experiments.Class `json:"class"`
-	Question string            `json:"question"`
-	Full     runInfo           `json:"full"`
-	Quick    runInfo           `json:"quick"`
-	Live     []string          `json:"live,omitempty"`
-}
-
-// runInfo is the size of a run.
-type runInfo struct {
-	Cells   int     `json:"cells"`
-	Seconds float64 `json:"cpu_s"` // estimated
-}
-
-func infoOf(s *experiments.Study) (studyInfo, error) {
-	info := studyInfo{ID: s.ID, Study: s.Name, Class: s.Class, Question: s.Question()}
-	for _, quick := range []bool{false, true} {
-		j, err := s.Open(quick)
-		if err != nil {
-			return info, err
-		}
-		run := runInfo{len(j.Cells), math.Round(1000*j.Cost()) / 1000}
-		if quick {
-			info.Quick = run
-			continue
-		}
-		info.Full = run
-		for _, l := range j.Live {
-			info.Live = append(info.Live, l.Name)
-		}
-	}
-	return info, nil
+	ID       string            `json:"id" head:"id"`
+	Study    string            `json:"study" head:"study"`
+	Class    experiments.Class `json:"class" head:"class"`
+	Question string            `json:"question" head:"question"`
 }
 
 func newExperimentList() *cobra.Command {
@@ -78,24 +50,11 @@ func newExperimentList() *cobra.Command {
 		Long:    `List prints each study's number, name, class and question. Class A is exact: the result is a law and holds to the last digit. P is compared with published figures, S with a published shape; both have bands that were fixed before.`,
 		Example: "  tcpwheel experiment list --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var rows [][]string
+			var all []studyInfo
 			for _, s := range studies.Studies() {
-				if asJSON {
-					info, err := infoOf(s)
-					if err != nil {
-						return err
-					}
-					if err := newJSONLines(cmd.OutOrStdout()).Encode(info); err != nil {
-						return err
-					}
-					continue
-				}
-				rows = append(rows, []string{s.ID, s.Name, string(s.Class), s.Question()})
+				all = append(all, studyInfo{s.ID, s.Name, s.Class, s.Question()})
 			}
-			if asJSON {
-				return nil
-			}
-			return writeColumns(cmd.OutOrStdout(), []string{"id", "study", "class", "question"}, rows, nil)
+			return list(cmd.OutOrStdout(), asJSON, "id study class question", all)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per line")
@@ -128,15 +87,19 @@ func newExperimentShow() *cobra.Command {
 				_, err := io.WriteString(w, s.Plan())
 				return err
 			}
-			info, err := infoOf(s)
+			full, err := s.Open(false)
+			if err != nil {
+				return err
+			}
+			quick, err := s.Open(true)
 			if err != nil {
 				return err
 			}
 			var b bytes.Buffer
 			writeProse(&b, findings.WithoutResult(s.Readme()))
-			fmt.Fprintf(&b, "Full run: %s.\nQuick run: %s.\n", info.Full, info.Quick)
-			if len(info.Live) > 0 {
-				fmt.Fprintf(&b, "Timed on this machine, with --live: %s.\n", strings.Join(info.Live, ", "))
+			fmt.Fprintf(&b, "Full run: %s.\nQuick run: %s.\n", sizeOf(full), sizeOf(quick))
+			for _, l := range full.Live {
+				fmt.Fprintf(&b, "Timed on this machine, with --live: %s.\n", l.Name)
 			}
 			fmt.Fprintf(&b, "\nplan.yaml:\n\n%s", s.Plan())
 			_, err = w.Write(b.Bytes())
@@ -157,17 +120,13 @@ func writeKeys(w io.Writer, s *experiments.Study) error {
 	return writeColumns(w, []string{"key", "what", "may be"}, rows, nil)
 }
 
-func (r runInfo) String() string {
-	span := time.Duration(r.Seconds * float64(time.Second))
-	text := span.Round(time.Second).String()
-	if span < 10*time.Second {
-		text = experiments.Number(r.Seconds) + "s"
+// sizeOf says how large a run is, with an estimate of its time.
+func sizeOf(j *experiments.Job) string {
+	text := time.Duration(j.Cost() * float64(time.Second)).Round(time.Second).String()
+	if j.Cost() < 10 {
+		text = experiments.Number(math.Round(1000*j.Cost())/1000) + "s"
 	}
-	cells := "cells"
-	if r.Cells == 1 {
-		cells = "cell"
-	}
-	return fmt.Sprintf("%d %s, about %s of one processor", r.Cells, cells, text)
+	return fmt.Sprintf("%s, about %s of one processor", quantity.Count(len(j.Cells), "cell"), text)
 }
 
 // wantStudies checks that the arguments are least to most studies.

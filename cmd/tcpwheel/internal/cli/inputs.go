@@ -126,50 +126,17 @@ func shardOf(text string, all []captureFile) (mine []captureFile, err error) {
 	return mine, nil
 }
 
-// readProgress counts what a run has read.
+// readProgress counts the files that a run has read.
 type readProgress struct {
-	files, bytes           atomic.Int64 // done
-	totalFiles, totalBytes int64
-	begun                  time.Time
-}
-
-// newProgress begins a run over some captures.
-func newProgress(all []captureFile) *readProgress {
-	p := &readProgress{totalFiles: int64(len(all)), begun: time.Now()}
-	for i := range all {
-		p.totalBytes += max(all[i].Size, 0)
-	}
-	return p
-}
-
-// counted is a reader that counts what is read.
-type counted struct {
-	p *readProgress
-	r io.Reader
-}
-
-func (c counted) Read(b []byte) (int, error) {
-	n, err := c.r.Read(b)
-	c.p.bytes.Add(int64(n))
-	return n, err
+	files atomic.Int64
+	of    int
 }
 
 // show shows the progress on a terminal until stop.
 func (p *readProgress) show(w io.Writer) (stop func()) {
 	line := statusLine{w: w}
-	line.start(func(time.Duration) string { return p.line(time.Since(p.begun)) })
+	line.start(func(time.Duration) string { return fmt.Sprintf("%d of %d files", p.files.Load(), p.of) })
 	return line.stop
-}
-
-// line shows files, bytes, rate and the time left, after some time.
-func (p *readProgress) line(spent time.Duration) string {
-	read := p.bytes.Load()
-	text := fmt.Sprintf("%d of %d files, %s of %s, %s", p.files.Load(), p.totalFiles, byteText(read), byteText(p.totalBytes), perSecond(uint64(read), spent))
-	if read > 0 && spent > 2*time.Second {
-		left := time.Duration(float64(spent) * float64(max(p.totalBytes-read, 0)) / float64(read))
-		text += fmt.Sprintf(", about %v left", left.Round(time.Second))
-	}
-	return text
 }
 
 // notCaptures counts files found in directories that are no captures.

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -171,20 +170,6 @@ func TestShardsAreTheWhole(t *testing.T) {
 	}
 	if errors != 1 {
 		t.Errorf("%d records have an error, want that of the damaged capture", errors)
-	}
-}
-
-func TestProgressLine(t *testing.T) {
-	p := newProgress([]captureFile{{Size: 3_000_000}, {Size: 1_000_000}, {Size: -1}})
-	if _, err := io.Copy(io.Discard, counted{p, bytes.NewReader(make([]byte, 1_000_000))}); err != nil {
-		t.Fatal(err)
-	}
-	p.files.Add(1)
-	if got, want := p.line(time.Second), "1 of 3 files, 1 MB of 4 MB, 1 MB/s"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-	if got, want := p.line(10*time.Second), "1 of 3 files, 1 MB of 4 MB, 100 kB/s, about 30s left"; got != want {
-		t.Errorf("%q, want %q", got, want)
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -134,11 +133,7 @@ func (l *linkCommand) run(cmd *cobra.Command, args []string) error {
 	}
 	s, err := link.Run(cmd.Context(), l.config, l.cmds, func(running *link.Link) func() {
 		fmt.Fprintf(talk, "tcpwheel: link: %v\n", running)
-		status := statusLine{w: talk}
-		if l.cmds.A == nil && l.cmds.B == "" { // a command would use the terminal
-			status.start(linkStatus(running.Summary))
-		}
-		return status.stop
+		return func() {}
 	})
 	if s[0].Direction == "" { // it has not started
 		return err
@@ -168,20 +163,4 @@ func fillSides(c *link.Config, addrs [2][]string) (err error) {
 		}
 	}
 	return nil
-}
-
-// linkStatus returns a function for the status line: counts and rates of both directions.
-func linkStatus(summary func() [2]link.Summary) func(d time.Duration) string {
-	before := summary()
-	return func(d time.Duration) (line string) {
-		now := summary()
-		for i, s := range now {
-			if i > 0 {
-				line += ", "
-			}
-			line += fmt.Sprintf("%s %d (%d lost) %s", s.Direction, s.Packets, s.Packets-s.Delivered, perSecond(s.Bytes-before[i].Bytes, d))
-		}
-		before = now
-		return line
-	}
 }

@@ -146,9 +146,6 @@ func report(stderr io.Writer, err error) int {
 	case exit != nil:
 		return exitStatus(exit)
 	case errors.As(err, &u):
-		if likely, ok := suggestion(u.err); ok {
-			u.hint = didYouMean(likely)
-		}
 		if strings.HasPrefix(u.hint, "see '") && strings.Contains(u.err.Error(), "want ") {
 			u.hint = "" // the error says what is accepted
 		}
@@ -161,9 +158,6 @@ func report(stderr io.Writer, err error) int {
 		return exitUsage
 	case errors.As(err, &o):
 		return o.status
-	}
-	if likely, ok := suggestion(err); ok {
-		fmt.Fprintf(stderr, "tcpwheel: hint: %s\n", didYouMean(likely))
 	}
 	return exitFailed
 }

@@ -23,7 +23,6 @@ type replaying struct {
 	top      int
 	maxConns int
 	asJSON   bool
-	details  bool
 	html     string
 	stdout   io.Writer
 	stderr   io.Writer
@@ -97,7 +96,6 @@ func (r *replaying) register(f *pflag.FlagSet, flags *replayFlags) {
 	f.StringVar(&flags.to, "to", "", "only connections up to that `time`")
 	f.IntVar(&r.top, "top", 10, "losses in the table, the longest")
 	f.BoolVar(&r.asJSON, "json", false, "print one JSON object per line")
-	f.BoolVar(&r.details, "details", false, "also print what each lookup says, what is left out, and why losses do not count")
 	f.StringVar(&r.html, "html", "", "write a page with diagrams to this `file` too")
 }
 
@@ -108,8 +106,6 @@ func (r *replaying) check(changed func(flag string) bool, files []string) error 
 		return fmt.Errorf("top %d, want 0 or more", r.top)
 	case !slices.Contains(congestion.Names(), r.study.Control):
 		return fmt.Errorf("control %q, want one of %s", r.study.Control, strings.Join(congestion.Names(), ", "))
-	case r.asJSON && r.details:
-		return errors.New("replay: --json and --details, want one of them")
 	}
 	if changed("html") {
 		return checkOutFile("html", r.html, files)

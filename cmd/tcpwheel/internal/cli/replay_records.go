@@ -140,17 +140,13 @@ type policyRecord struct {
 	Unknown         int      `json:"unknown,omitempty" help:"losses whose timers no model explains"`
 
 	// What people read in a table.
-	Interval  string   `json:"-" head:"99 % interval" cell:"number"`
-	PartRange *float64 `json:"-" head:"by range" cell:"%"`
-	PartTime  *float64 `json:"-" head:"by time" cell:"%"`
-	PartIndex *float64 `json:"-" head:"by index" cell:"%"`
-	LeftOut   int      `json:"-" head:"left out"`
+	Interval string `json:"-" head:"99 % interval" cell:"number"`
 }
 
 func policyRecordOf(name string, s *replay.Summary) policyRecord {
 	rec := policyRecord{
 		Type: "policy", Policy: name, N: s.N, Retransmissions: s.Retransmissions, Spurious: s.Spurious,
-		FilledIn: s.FilledIn, NotRepaired: s.NotRepaired, Unknown: s.Unknown, LeftOut: s.NotRepaired + s.FilledIn + s.Unknown,
+		FilledIn: s.FilledIn, NotRepaired: s.NotRepaired, Unknown: s.Unknown,
 	}
 	if s.N > 0 {
 		rec.Median, rec.P95, rec.P99, rec.Waiting = record.Seconds(s.Median), record.Seconds(s.P95), record.Seconds(s.P99), record.Seconds(s.Waiting)
@@ -163,8 +159,7 @@ func choiceRecordOf(s *replay.Summary) policyRecord {
 	rec := policyRecordOf(s.Policy, s)
 	for k, to := range []**float64{&rec.SavedRange, &rec.SavedTime, &rec.SavedIndex} {
 		if s.Of[k] > 0 {
-			part := float64(s.Saved[k]) / float64(s.Of[k])
-			*to, *[]**float64{&rec.PartRange, &rec.PartTime, &rec.PartIndex}[k] = record.Seconds(s.Saved[k]), &part
+			*to = record.Seconds(s.Saved[k])
 		}
 	}
 	if s.HasInterval {

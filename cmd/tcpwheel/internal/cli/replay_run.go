@@ -139,7 +139,7 @@ func (r *replaying) read(cmd *cobra.Command, o *captureFile) (err error) {
 			r.conn(shown, c, s, err)
 		}
 	}})
-	_, err = readCapture(cmd, o, nil, rec.ICMP, func(p *capture.Packet) error {
+	_, err = readCapture(cmd, o, true, rec.ICMP, func(p *capture.Packet) error {
 		if !begun {
 			r.first[shown], begun = p.Time.Add(-p.Since), true
 		}

@@ -5,7 +5,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -82,9 +81,7 @@ func (f *upFlags) run(cmd *cobra.Command, c up.Config, command []string) error {
 	if c.Capture == "-" {
 		ignoreBrokenPipes() // the end of the capture's reader ends the stack cleanly
 	}
-	status := &statusLine{w: talk}
-	defer status.stop()
-	c.Log = func(what string) { status.print("tcpwheel: up: " + what) }
+	c.Log = func(what string) { fmt.Fprintln(talk, "tcpwheel: up: "+what) }
 	if f.rootless {
 		if err := enterRootless(&c); err != nil {
 			return err
@@ -95,16 +92,7 @@ func (f *upFlags) run(cmd *cobra.Command, c up.Config, command []string) error {
 		return runInside(cmd.Context(), c, command, in, out, talk, func(s up.Running) { c.Log(s.String()) })
 	}
 	c.DropPrivileges = true
-	return up.Run(cmd.Context(), c, func(s up.Running) {
-		c.Log(s.String())
-		before := s.Status()
-		status.start(func(d time.Duration) string {
-			now := s.Status()
-			line := upStatus(before, now, d)
-			before = now
-			return line
-		})
-	})
+	return up.Run(cmd.Context(), c, func(s up.Running) { c.Log(s.String()) })
 }
 
 // fill sets c from the flags.
@@ -126,14 +114,4 @@ func (f *upFlags) fill(c *up.Config) error {
 		}
 	}
 	return nil
-}
-
-// upStatus is the status line. Directions are the stack's.
-func upStatus(before, now up.Status, d time.Duration) string {
-	line := fmt.Sprintf("in %s, out %s, %d connections, %d retransmitted", perSecond(now.ToStack-before.ToStack, d),
-		perSecond(now.FromStack-before.FromStack, d), now.Connections, now.Retransmissions)
-	if now.Timers >= 0 {
-		line += fmt.Sprintf(", %d timers", now.Timers)
-	}
-	return line
 }

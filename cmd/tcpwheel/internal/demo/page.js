@@ -74,7 +74,7 @@ function build(f) {
     div.setAttribute("role", "group"); div.setAttribute("aria-label", l.label);
     div.innerHTML = `<h2><b></b><label class="run soft">policy <input list="policies"></label></h2>` +
       `<div class="shown"><canvas class="ring" height="250" tabindex="0" role="img"></canvas><table class="stats"></table><canvas class="seq" height="200" tabindex="0" role="img"></canvas>` +
-      `<details class="conns"><summary>its connections</summary><table></table></details></div>`;
+      `</div>`;
     div.querySelector(".ring").setAttribute("aria-label", "timing wheel of " + (l.label) + "; arrow keys go through its timers");
     div.querySelector(".seq").setAttribute("aria-label", "time-sequence diagram of " + (l.label) + "; arrow keys go through its packets");
     const policy = div.querySelector("input");
@@ -154,15 +154,11 @@ function fill(table, rows, head) {
 }
 
 function drawTables(lane, l, f) {
-  const rate = n => l.timers ? (n / Math.max(f.time_ns / 1e9, 1e-9)).toFixed(0) : "-", conns = l.conns || [], span = s => ms(s * 1e9);
+  const rate = n => l.timers ? (n / Math.max(f.time_ns / 1e9, 1e-9)).toFixed(0) : "-", span = s => ms(s * 1e9);
   const rows = [["time lost to losses", span(l.time_lost_s)], ["losses repaired", l.recoveries], ["recovery time p50, p99", `${span(l.recovery_p50_s)}, ${span(l.recovery_p99_s)}`],
     ["response time p50, p99", `${span(l.response_p50_s)}, ${span(l.response_p99_s)}`], ["spurious retransmissions", l.spurious_retransmissions]];
   rows.push(["timers started, stopped, expired a second", `${rate(l.timers_started)}, ${rate(l.timers_stopped)}, ${rate(l.timers_expired)}`]);
   fill(lane.div.querySelector(".stats"), rows);
-  const names = { rexmit: "rexmit", tlp: "probe", delack: "del. ACK", keepalive: "keepalive" };
-  const due = c => Object.entries(c.timers || {}).map(([k, x]) => `${names[k] || k}${x[0] > 1 ? " ×" + x[0] : ""} ${ms(Math.max(0, x[1]))}`).join(", ");
-  fill(lane.div.querySelector(".conns table"), conns.map(c => [c.name, ...[c.srtt_ns, c.rttvar_ns, c.rto_ns].map(x => x ? ms(x) : ""), due(c)]),
-    conns.length && ["connection", "SRTT", "RTTVAR", "RTO", "timers that run: due in"]);
 }
 
 // drawLosses shows what each lane made of the losses that the user caused.

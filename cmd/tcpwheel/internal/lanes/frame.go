@@ -58,13 +58,8 @@ type WheelView struct {
 
 // ConnView is a connection at the server.
 type ConnView struct {
-	Name     string              `json:"name"`
-	ID       int                 `json:"id"`
-	SRTTNS   int64               `json:"srtt_ns"`
-	RTTVarNS int64               `json:"rttvar_ns"`
-	RTONS    int64               `json:"rto_ns"`
-	Cwnd     uint32              `json:"cwnd_bytes"`
-	Timers   map[string][2]int64 `json:"timers"` // by kind: how many run, and ns to the first expiry
+	Name string `json:"name"`
+	ID   int    `json:"id"`
 }
 
 // Record adds the expiries and packets of a recorder to a view.
@@ -80,27 +75,18 @@ func (l *Lane) view(r *Recorder) LaneView {
 	for _, x := range rec[max(0, len(rec)-KeptRecoveries):] {
 		v.RecoveryMS = append(v.RecoveryMS, float64(x.Took)/1e6)
 	}
-	byConn := map[int]map[string][2]int64{}
 	if all, ok := netstack.Wheels(l.net.Stack(Server)); ok {
-		v.Wheel = DrawWheel(all, l.run.now, r, func(e *netstack.Endpoint) int { return l.ports[e] }, byConn)
+		v.Wheel = DrawWheel(all, l.run.now, r, func(e *netstack.Endpoint) int { return l.ports[e] })
 	}
 	for _, c := range l.conns {
-		end := c.ends[Server]
-		if end == nil {
-			continue
-		}
-		x := ConnView{Name: c.name, ID: int(c.port), Timers: byConn[int(c.port)]}
-		if info, ok := end.Info(); ok {
-			x.SRTTNS, x.RTTVarNS, x.RTONS, x.Cwnd = int64(info.SRTT), int64(info.RTTVar), int64(info.RTO), info.Cwnd
-		}
-		v.Conns = append(v.Conns, x)
+		v.Conns = append(v.Conns, ConnView{c.name, int(c.port)})
 	}
 	return v
 }
 
 // DrawWheel draws wheels of the same tick and size as one: those like the one with the most timers.
-// It adds the running timers of all wheels to byConn. conn returns the number of a connection.
-func DrawWheel(all []netstack.WheelSnapshot, now wheel.Time, r *Recorder, conn func(*netstack.Endpoint) int, byConn map[int]map[string][2]int64) *WheelView {
+// conn returns the number of a connection.
+func DrawWheel(all []netstack.WheelSnapshot, now wheel.Time, r *Recorder, conn func(*netstack.Endpoint) int) *WheelView {
 	if len(all) == 0 {
 		return nil
 	}
@@ -122,9 +108,6 @@ func DrawWheel(all []netstack.WheelSnapshot, now wheel.Time, r *Recorder, conn f
 		shown := all[i].Tick == most.Tick && all[i].Slots == most.Slots
 		for _, t := range all[i].Timers {
 			id := conn(t.Endpoint)
-			if t.Running {
-				countTimer(byConn, id, t.Kind.String(), int64(t.Deadline.Sub(now)))
-			}
 			if !shown {
 				continue
 			}
@@ -153,20 +136,6 @@ func (r *Recorder) dot(t *netstack.TimerSnapshot, conn int, now wheel.Time) [11]
 		d[8], d[9], d[10] = int64(now.Sub(life.ended)), int64(life.how), int64(life.value)
 	}
 	return d
-}
-
-// countTimer adds a running timer of a connection to byConn.
-func countTimer(byConn map[int]map[string][2]int64, id int, kind string, left int64) {
-	m := byConn[id]
-	if m == nil {
-		m = map[string][2]int64{}
-		byConn[id] = m
-	}
-	x, ok := m[kind]
-	if ok {
-		left = min(left, x[1])
-	}
-	m[kind] = [2]int64{x[0] + 1, left}
 }
 
 // FrameEvery is the least time between two frames.
