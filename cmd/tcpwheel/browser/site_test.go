@@ -278,7 +278,7 @@ func TestSiteOnAPhone(t *testing.T) {
 	if done := drop(t, ctx, "burst.pcapng.gz", sample(t, "burst/a.pcapng.gz")); done != "replay" {
 		t.Fatalf("the page is %s", done)
 	}
-	for _, tab := range []string{"capture", "demo", "start"} {
+	for _, tab := range []string{"capture", "demo"} {
 		evaluate[bool](t, ctx, `(document.getElementById("s-tab-`+tab+`").click(), true)`)
 		if tab == "demo" {
 			await(t, ctx, "its lanes", `demo && demo.lanes.length === 2 && demo.lanes.every(l => l.marks.length > 5)`)

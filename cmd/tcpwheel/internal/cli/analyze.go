@@ -123,12 +123,12 @@ D is the time from a transmission to the first retransmission, and T_rec to the 
 	f.StringVar(&to, "to", "", "only up to that `time`")
 	f.IntVar(&a.top, "top", 10, "episodes in the table, the longest")
 	f.BoolVar(&a.all, "all", false, "show all episodes, by connection")
-	f.BoolVar(&a.details, "details", false, "show kinds, hosts with their timers, and what else was seen")
+	f.BoolVar(&a.details, "details", false, "show kinds, and hosts with their timers")
 	f.Int64Var(&a.explain, "explain", 0, "show what the report of the episode with this retransmission, a `packet`, rests on")
 	f.BoolVar(&a.asJSON, "json", false, "print one JSON object per line")
 	f.StringVar(&a.reports.html, "html", "", "write a page with diagrams to this `file` too")
 	f.StringVar(&a.reports.annotate, "annotate", "", "write a copy of the capture to this `file` too, as pcapng with comments that Wireshark shows")
-	f.BoolVar(&a.following, "follow", false, "read a stream or a growing file, and print each recovery as soon as it is settled; Ctrl-C ends it")
+	f.BoolVar(&a.following, "follow", false, "read a stream, and print each recovery as soon as it is settled; Ctrl-C ends it")
 	f.StringVar(&a.shard, "shard", "", "only part `i/n` of the captures, from 0/n to n-1/n, alike in size")
 	return cmd
 }

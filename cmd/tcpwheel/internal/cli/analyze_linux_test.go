@@ -8,7 +8,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
 )
 
 // trafficRole is the environment variable that makes the test binary an end of TestFollowTcpdump.

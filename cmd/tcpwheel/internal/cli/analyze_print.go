@@ -91,9 +91,6 @@ func (s *summary) details(b *strings.Builder) {
 	if line := joined(s.near); line != "" {
 		fmt.Fprintf(b, "point of capture, by connections: %s\n", line)
 	}
-	if all := s.remarks(); len(all) > 0 {
-		b.WriteString(indented("seen: ", strings.Join(all, ", ")))
-	}
 	if s.losses.Episodes == 0 {
 		return
 	}
@@ -179,27 +176,4 @@ func (s *summary) table(b *strings.Builder) {
 		}
 		b.WriteString(episodeLayout.Row(r))
 	}
-}
-
-// remarks lists other observations.
-func (s *summary) remarks() []string {
-	var all []string
-	for _, r := range []struct {
-		n          int64
-		noun, rest string
-	}{
-		{s.copies, "packet", " captured twice"}, {s.reordered, "segment", " out of order"}, {s.keepalives, "keepalive", ""},
-		{s.delayed, "delayed ACK", ""}, {s.zeroWindows, "zero window", ""}, {s.probes, "window probe", ""},
-		{s.unseen, "byte", " acknowledged and never captured"}, {s.stale, "packet", " with a stale timestamp"},
-		{s.badSums, "packet", " damaged on the path"}, {s.oddSums, "packet", " with a meaningless wrong checksum"},
-		{s.clockSteps, "step", " back of the clock"},
-	} {
-		if r.n > 0 {
-			all = append(all, quantity.Count(r.n, r.noun)+r.rest)
-		}
-	}
-	if s.stalled > 0 {
-		all = append(all, "windows closed for "+track.SpanText(s.stalled))
-	}
-	return all
 }

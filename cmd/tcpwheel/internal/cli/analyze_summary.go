@@ -36,15 +36,12 @@ type summary struct {
 	rows            []track.EpisodeRecord
 	limited         []limitedConn // that moved the most bytes, without a loss unless --details
 
-	copies, reordered, keepalives, probes, zeroWindows int64
-	unseen, stale, badSums, oddSums, clockSteps        int64
-	stalled                                            time.Duration
-	delayed                                            int64
-	near                                               map[string]int
-	oneWay                                             int // lossy connections with one direction only
-	losses                                             track.Losses
-	explained                                          []string // of the episode that --explain names
-	hosts                                              track.Hosts
+	stalled   time.Duration
+	near      map[string]int
+	oneWay    int // lossy connections with one direction only
+	losses    track.Losses
+	explained []string // of the episode that --explain names
+	hosts     track.Hosts
 }
 
 // kindSums are the sums of the episodes of a kind.
@@ -128,10 +125,6 @@ func (s *summary) count(c *track.Conn) {
 		return
 	}
 	s.hosts.Add(c)
-	s.copies += c.Copies
-	s.badSums += c.BadChecksums
-	s.oddSums += c.BadChecksumsUsed
-	s.clockSteps += int64(c.ClockSteps)
 	switch c.Flows[0].Vantage {
 	case track.AtSender, track.AtReceiver:
 		s.near["a host"]++
@@ -146,14 +139,7 @@ func (s *summary) count(c *track.Conn) {
 		f := &c.Flows[i]
 		s.bytes += f.Bytes
 		s.retransmissions += f.Retransmissions
-		s.reordered += f.Reordered
-		s.keepalives += f.Keepalives
-		s.probes += f.WindowProbes
-		s.zeroWindows += f.ZeroWindows
 		s.stalled += f.ZeroWindowTime
-		s.unseen += f.UnseenBytes
-		s.stale += f.Stale
-		s.delayed += f.Delayed.Count
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
 )
 
 // screen returns the lines that a terminal shows after text was written to it.

@@ -62,21 +62,16 @@ type ConnView struct {
 	ID   int    `json:"id"`
 }
 
-// Record adds the expiries and packets of a recorder to a view.
-func (v *LaneView) Record(r *Recorder) {
-	v.transmitted, v.expired, v.expiries = r.packets, r.expired, r.expiries
-}
-
 // view returns the lane as a frame shows it.
 func (l *Lane) view(r *Recorder) LaneView {
 	v := LaneView{Result: l.result()}
-	v.Record(r)
+	v.transmitted, v.expired, v.expiries = r.packets, r.expired, r.expiries
 	rec := l.stats.Recoveries
 	for _, x := range rec[max(0, len(rec)-KeptRecoveries):] {
 		v.RecoveryMS = append(v.RecoveryMS, float64(x.Took)/1e6)
 	}
-	if all, ok := netstack.Wheels(l.net.Stack(Server)); ok {
-		v.Wheel = DrawWheel(all, l.run.now, r, func(e *netstack.Endpoint) int { return l.ports[e] })
+	if all, ok := netstack.Wheels(l.net.Stack(Server)); ok && len(all) == 1 { // virtual stacks have one
+		v.Wheel = r.drawWheel(&all[0], l.run.now, func(e *netstack.Endpoint) int { return l.ports[e] })
 	}
 	for _, c := range l.conns {
 		v.Conns = append(v.Conns, ConnView{c.name, int(c.port)})
@@ -84,39 +79,17 @@ func (l *Lane) view(r *Recorder) LaneView {
 	return v
 }
 
-// DrawWheel draws wheels of the same tick and size as one: those like the one with the most timers.
-// conn returns the number of a connection.
-func DrawWheel(all []netstack.WheelSnapshot, now wheel.Time, r *Recorder, conn func(*netstack.Endpoint) int) *WheelView {
-	if len(all) == 0 {
-		return nil
-	}
-	most, total := &all[0], 0
-	for i := range all {
-		if len(all[i].Timers) > len(most.Timers) {
-			most = &all[i]
+// drawWheel draws a wheel. conn returns the number of a connection.
+func (r *Recorder) drawWheel(w *netstack.WheelSnapshot, now wheel.Time, conn func(*netstack.Endpoint) int) *WheelView {
+	r.slots, r.tick = w.Slots, w.Tick
+	v := &WheelView{Slots: w.Slots, Hand: int(int64(now)/int64(w.Tick)) & (w.Slots - 1), TickNS: int64(w.Tick), Timers: [][11]int64{}}
+	every := 1 + len(w.Timers)/maxDots
+	for i := range w.Timers {
+		if w.Timers[i].Running {
+			v.Running++
 		}
-	}
-	for i := range all {
-		if all[i].Tick == most.Tick && all[i].Slots == most.Slots {
-			total += len(all[i].Timers)
-		}
-	}
-	r.slots, r.tick = most.Slots, most.Tick
-	v := &WheelView{Slots: most.Slots, Hand: int(int64(now)/int64(most.Tick)) & (most.Slots - 1), TickNS: int64(most.Tick), Timers: [][11]int64{}}
-	every, n := 1+total/maxDots, 0
-	for i := range all {
-		shown := all[i].Tick == most.Tick && all[i].Slots == most.Slots
-		for _, t := range all[i].Timers {
-			id := conn(t.Endpoint)
-			if !shown {
-				continue
-			}
-			if t.Running {
-				v.Running++
-			}
-			if n++; n%every == 0 {
-				v.Timers = append(v.Timers, r.dot(&t, id, now))
-			}
+		if i%every == 0 {
+			v.Timers = append(v.Timers, r.dot(&w.Timers[i], conn(w.Timers[i].Endpoint), now))
 		}
 	}
 	return v

@@ -21,7 +21,7 @@ const program = () => compiled ||= (async () => {
 })();
 
 // Tabs.
-const tabs = ["capture", "demo", "start"];
+const tabs = ["capture", "demo"];
 function open(tab) {
   for (const t of tabs) { $s("s-" + t).hidden = t !== tab; $s("s-tab-" + t).setAttribute("aria-selected", t === tab); }
   if (tab === "demo") beginDemo();
@@ -174,4 +174,4 @@ async function beginDemo() {
     if (wrong) document.querySelector("#said").textContent = wrong;
   } catch (wrong) { document.querySelector("#verdict").textContent = "The demo cannot start: " + wrong.message; }
 }
-open(location.hash.startsWith("#demo") ? "demo" : location.hash === "#start" ? "start" : "capture");
+open(location.hash.startsWith("#demo") ? "demo" : "capture");

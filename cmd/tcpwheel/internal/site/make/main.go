@@ -49,11 +49,7 @@ func write(dir string) error {
 	if err != nil {
 		return err
 	}
-	start, err := os.ReadFile(filepath.Join("docs", "start.md"))
-	if err != nil {
-		return fmt.Errorf("run it in the root of the module: %w", err)
-	}
-	p.Exec, p.Start = string(run), string(start)
+	p.Exec = string(run)
 	fmt.Fprintf(os.Stderr, "site: packing %d MB\n", len(p.Program)>>20)
 	if err := site.Write(dir, p); err != nil {
 		return err
