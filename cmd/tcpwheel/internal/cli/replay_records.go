@@ -35,7 +35,7 @@ type replayRecord struct {
 	Packet          int64    `json:"packet" help:"of the first retransmission"`
 	Captured        *float64 `json:"captured_t_rec_s" head:"capture" help:"T_rec as captured"`
 	RTT             float64  `json:"rtt_s,omitempty"`
-	Policy          string   `json:"policy" help:"oracle, or a choice"`
+	Policy          string   `json:"policy" help:"oracle for the control, or a choice"`
 	Model           string   `json:"model" help:"the captured timers, unknown if no model explains them"`
 	Range           *float64 `json:"t_rec_by_range_s" head:"by range" help:"T_rec in the replay, keyed by bytes"`
 	Time            *float64 `json:"t_rec_by_time_s" help:"T_rec in the replay, keyed by time"`
@@ -45,15 +45,15 @@ type replayRecord struct {
 	FilledIn        bool     `json:"filled_in" help:"a fate that the capture does not show was filled in: not compared"`
 	Beyond          bool     `json:"beyond_horizon" help:"a fate was drawn by chance before it: not compared"`
 	Gate            string   `json:"gate,omitempty" help:"why the loss does not count, under any policy; absent if it does"`
-	Saved           *float64 `json:"saved_s" help:"the oracle's recovery time less the policy's, by range; null if it has no estimate"`
-	SavedLow        *float64 `json:"saved_low_s" help:"bound of saved_s by all keys and by how far the oracle may be off"`
+	Saved           *float64 `json:"saved_s" help:"the control's recovery time less the policy's, by range; null if it has no estimate"`
+	SavedLow        *float64 `json:"saved_low_s" help:"bound of saved_s by all lookups and by how far the control may be off"`
 	SavedHigh       *float64 `json:"saved_high_s" help:"the other bound"`
 }
 
 // endNames are the words for the ends of a connection.
 var endNames = [2]string{"client", "server"}
 
-// records returns each loss under the oracle and each policy.
+// records returns each loss under the control and each policy.
 func (r *replaying) records() iter.Seq[replayRecord] {
 	return func(yield func(replayRecord) bool) {
 		for x, loss := range replay.Losses(r.results) {
@@ -127,12 +127,12 @@ type policyRecord struct {
 	Waiting         *float64 `json:"waiting_s" help:"the sum of recovery times, less a round trip each"`
 	Retransmissions int      `json:"retransmissions"`
 	Spurious        int      `json:"spurious_retransmissions" head:"spurious" help:"of bytes that had arrived: known in a replay"`
-	SavedRange      *float64 `json:"saved_by_range_s,omitempty" head:"saved" help:"the oracle's recovery times less the policy's"`
+	SavedRange      *float64 `json:"saved_by_range_s,omitempty" head:"saved" help:"the control's recovery times less the policy's"`
 	SavedTime       *float64 `json:"saved_by_time_s,omitempty" help:"the same, keyed by time"`
 	SavedIndex      *float64 `json:"saved_by_index_s,omitempty" help:"the same, keyed by number"`
 	Low             *float64 `json:"saved_low_s,omitempty" help:"bound of the interval of 99 % by range"`
 	High            *float64 `json:"saved_high_s,omitempty" help:"the other bound"`
-	OracleError     *float64 `json:"oracle_error_s,omitempty" help:"how far the oracle's recovery times may be off in sum"`
+	OracleError     *float64 `json:"oracle_error_s,omitempty" help:"how far the control's recovery times may be off in sum"`
 	Verdict         string   `json:"verdict,omitempty"`
 	Why             string   `json:"why,omitempty" help:"why it cannot be told"`
 	FilledIn        int      `json:"filled_in,omitempty" help:"losses that are left out"`
@@ -170,7 +170,7 @@ func choiceRecordOf(s *replay.Summary) policyRecord {
 	return rec
 }
 
-// policies returns how the captured timers, the oracle and each choice do.
+// policies returns how the captured timers, the control and each choice do.
 func (r *replaying) policies(summaries []replay.Summary) []policyRecord {
 	c, o := replay.SummarizeCaptured(r.results), replay.SummarizeOracle(r.results)
 	all := []policyRecord{policyRecordOf("(as captured)", &c), policyRecordOf(replay.Oracle, &o)}
