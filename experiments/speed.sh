@@ -20,7 +20,7 @@ if [ -e "$capture" ] && command -v tcptrace >/dev/null; then
 	dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
 	gunzip -c "$capture" >"$dir/capture.pcap"
 	go build -o "$dir" ./cmd/tcpwheel
-	for command in "$dir/tcpwheel analyze -j 1" "tcptrace -n"; do
+	for command in "env GOMAXPROCS=1 $dir/tcpwheel analyze" "tcptrace -n"; do
 		echo "# $command, user and system seconds of ten runs:" >&2
 		(for _ in 0 1 2 3 4 5 6 7 8 9; do $command "$dir/capture.pcap" >/dev/null 2>&1; done; times | tail -1 >&2)
 	done

@@ -7,7 +7,6 @@ import (
 
 // BenchmarkRealtime measures what starting, stopping and moving a timer costs the caller,
 // compared with the runtime's timers. reset-earliest sets the clock each time, the others never.
-// wheelbench measures lateness.
 func BenchmarkRealtime(b *testing.B) {
 	nop := func() {}
 	b.Run("op=start-stop/impl=realtime", func(b *testing.B) {

@@ -2,9 +2,8 @@
 // behind a TUN device, runs studies and scenarios, and measures timing wheels.
 //
 // Results go to standard output, as tables or, with --json, as one JSON object a line. Messages go
-// to standard error. The exit status is 0 on success, 1 on failure, 2 for a wrong call, and 3 if
-// the command found a violation. link and up exit with the
-// status of a command of the caller that fails.
+// to standard error. tcpwheel --help lists the exit statuses. link and up exit with the status of a
+// command of the caller that fails.
 package main
 
 import "tcpwheel/cmd/tcpwheel/internal/cli"

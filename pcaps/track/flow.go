@@ -82,6 +82,7 @@ type Flow struct {
 	waiting             []*Retransmission // of recent, those whose bytes no ACK has covered yet
 	fitting             *timerFitting     // nil until a timer expires
 	rtts                samples
+	limiting            *limiting // nil without Config.Limits, or data
 	clock               senderClock
 	clues               vantageClues
 	ipIDs               ipIDs

@@ -123,6 +123,9 @@ func (f *Flow) measure(a *ack, m *ackRTT) {
 		return
 	}
 	f.RTT.add(rtt)
+	if f.limiting != nil {
+		f.limiting.round.Add(rtt, keptRounds)
+	}
 	if f.conn.cfg.Event != nil {
 		f.emitRTT(at, a)
 	}

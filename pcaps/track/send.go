@@ -132,6 +132,9 @@ func (f *Flow) sendNew(p *capture.Packet, at, now wheel.Time, start, end int64) 
 	f.ipIDs.newest = ipID(p)
 	v.newData, v.moreWritten = at, !h.Flags.HasAny(tcp.PSH|tcp.FIN|tcp.SYN)
 	f.emit(SentNew, p.Number, now, at, start, end, nil)
+	if f.conn.cfg.Limits && p.Len > 0 {
+		f.limitSent(at)
+	}
 	size := f.segmentSize()
 	if n := int64(p.SegLen()); n > 3*size && f.conn.Handshake.SYN == 0 && !f.superSized() {
 		size = n // this path uses segments of that size

@@ -19,6 +19,9 @@ type Config struct {
 	// the tracker.
 	Event func(*Event)
 
+	// Limits reports by Flow.Limits what kept senders from sending faster.
+	Limits bool
+
 	// Facts is how many packets of a connection to keep in Conn.Facts, and FactsTotal of all
 	// connections together. 0 keeps none; FactsTotal of 0 means 1<<22.
 	Facts, FactsTotal int

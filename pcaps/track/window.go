@@ -20,6 +20,7 @@ func (w *window) closed() bool { return w.known && w.bytes == 0 }
 // setWindow reads the window of an ACK.
 func (f *Flow) setWindow(a *ack) {
 	w := &f.window
+	f.limitACK(a.at)
 	if a.pos < f.una {
 		return
 	}

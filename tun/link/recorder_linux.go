@@ -317,9 +317,9 @@ func (r *recorder) close(summary [2]Summary) error {
 }
 
 // lateness returns how late the packets of a direction arrived, compared with the model.
-func (r *recorder) lateness(d int) (p50, p99, most time.Duration) {
+func (r *recorder) lateness(d int) (p50, p99, most float64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	l := &r.late[d]
-	return l.Quantile(0.5), l.Quantile(0.99), l.Max()
+	return l.Quantile(0.5).Seconds(), l.Quantile(0.99).Seconds(), l.Max().Seconds()
 }

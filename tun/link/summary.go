@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"reflect"
-	"time"
 
 	"tcpwheel/internal/record"
 )
@@ -25,9 +24,9 @@ type Summary struct {
 	KernelDrops uint64 `json:"kernel_drops" head:"dropped by the sending kernel before the link" help:"dropped by the sending kernel before the link; not in packets"`
 	Refused     uint64 `json:"refused" head:"refused by the receiving kernel" help:"not accepted by the receiving kernel; included in delivered"`
 
-	LateP50 time.Duration `json:"late_p50_ns" help:"how late packets arrived, compared with the model: median"`
-	LateP99 time.Duration `json:"late_p99_ns" head:"p99"`
-	LateMax time.Duration `json:"late_max_ns" head:"max"`
+	LateP50 float64 `json:"late_p50_s" help:"how late packets arrived, compared with the model: median"`
+	LateP99 float64 `json:"late_p99_s" head:"p99"`
+	LateMax float64 `json:"late_max_s" head:"max"`
 }
 
 // CommandError is the failure of one of Commands.
@@ -43,7 +42,7 @@ func (e *CommandError) Error() string { return "link: " + e.Name + ": " + e.Err.
 func (e *CommandError) Unwrap() error { return e.Err }
 
 var (
-	layout = record.NewLayout[Summary]("%-6direction %9packets %9delivered %8queue_dropped %8lost %8too_big %9late_p50_ns %8late_p99_ns %8late_max_ns")
+	layout = record.NewLayout[Summary]("%-6direction %9packets %9delivered %8queue_dropped %8lost %8too_big %9late_p50_s %8late_p99_s %8late_max_s")
 	rare   = record.Select(reflect.TypeFor[Summary](), "reordered duplicated corrupted marked kernel_drops refused")
 )
 

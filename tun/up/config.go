@@ -79,9 +79,6 @@ type Config struct {
 	// by running programs. Programs with cgo keep theirs.
 	DropPrivileges bool
 
-	// Page, if not nil, makes the page of the status server. The default is a page without diagrams.
-	Page func(*Host) Page
-
 	// Trace is a file for the events of /events. "" is none.
 	Trace string
 

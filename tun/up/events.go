@@ -87,10 +87,9 @@ type eventStream struct {
 	queue   *background.Queue[Event]
 	dropped atomic.Uint64 // behind the queue
 
-	mu       sync.Mutex
-	readers  map[*eventReader]struct{}
-	watchers map[Watcher]struct{}
-	closed   bool
+	mu      sync.Mutex
+	readers map[*eventReader]struct{}
+	closed  bool
 }
 
 // eventReader receives the lines of an eventStream, in chunks of whole lines.
@@ -101,7 +100,7 @@ type eventReader struct {
 
 // newEventStream starts a stream.
 func newEventStream(conn func(*netstack.Endpoint) string) *eventStream {
-	s := &eventStream{conn: conn, readers: map[*eventReader]struct{}{}, watchers: map[Watcher]struct{}{}}
+	s := &eventStream{conn: conn, readers: map[*eventReader]struct{}{}}
 	s.queue = background.Start(eventQueue, background.Drop, s.run)
 	return s
 }
@@ -135,16 +134,14 @@ func (s *eventStream) unsubscribe(r *eventReader) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.readers, r)
-	s.active.Store(len(s.readers)+len(s.watchers) > 0)
+	s.active.Store(len(s.readers) > 0)
 }
 
 // run encodes the queue until close.
 func (s *eventStream) run(q *background.Queue[Event]) {
 	for q.Next() {
 		batch := q.Take()
-		if s.pass(batch.Items) {
-			s.encode(batch.Items)
-		}
+		s.encode(batch.Items)
 		q.Recycle(batch)
 	}
 }

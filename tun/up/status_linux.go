@@ -16,7 +16,6 @@ type statusServer struct {
 	http     http.Server
 	listener net.Listener
 	ended    chan struct{}
-	page     Page // or nil
 }
 
 // startStatus serves at an address until close.
@@ -29,10 +28,7 @@ func startStatus(h *Host, at string) (*statusServer, error) {
 		}
 	}
 	s := &statusServer{listener: l, ended: make(chan struct{})}
-	if h.config.Page != nil {
-		s.page = h.config.Page(h)
-	}
-	s.http.Handler = checkHost(statusMux(h, s.page))
+	s.http.Handler = checkHost(statusMux(h))
 	s.http.ReadHeaderTimeout = 10 * time.Second
 	go func() {
 		defer close(s.ended)
@@ -45,20 +41,13 @@ func startStatus(h *Host, at string) (*statusServer, error) {
 func (s *statusServer) close() error {
 	err := s.http.Close()
 	<-s.ended
-	if s.page != nil {
-		s.page.Close()
-	}
 	return err
 }
 
-// statusMux returns the services of a status server. A page, if not nil, serves what no other does.
-func statusMux(h *Host, page Page) http.Handler {
+// statusMux returns the services of a status server.
+func statusMux(h *Host) http.Handler {
 	mux := http.NewServeMux()
-	if page != nil {
-		mux.Handle("GET /", page)
-	} else {
-		mux.HandleFunc("GET /{$}", h.servePage)
-	}
+	mux.HandleFunc("GET /{$}", h.servePage)
 	mux.HandleFunc("GET /info", h.serveInfo)
 	mux.HandleFunc("GET /events", h.serveEvents)
 	mux.HandleFunc("GET /metrics", h.serveMetrics)

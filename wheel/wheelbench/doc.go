@@ -1,16 +1,13 @@
-// Package wheelbench measures timer facilities: what the operations of a scheme cost (Run), and how
-// late timers expire on this machine (MeasureLateness). It measures the Go runtime's timers in the
-// same run.
+// Package wheelbench measures what the operations of timer facilities cost. It measures the Go
+// runtime's timers in the same run.
 //
 // # Usage
 //
 //	for r, err := range wheelbench.Run(ctx, wheelbench.Options{N: []int{1e6}}) {
 //		...
 //	}
-//	report, err := wheelbench.MeasureLateness(ctx, wheelbench.LatenessOptions{})
 //
-// The commands are tcpwheel wheel bench and tcpwheel wheel lateness. A workload is a file of its
-// own and a line in workloads.
+// The command is tcpwheel wheel bench. A workload is a file of its own and a line in workloads.
 //
 // # Workloads
 //
@@ -45,18 +42,6 @@
 // with n timers in place. The collector's work is how much longer a collection takes with them.
 // Operations are counted in a separate run on a facility that counts; counts are exact and the same
 // on every machine.
-//
-// # Lateness
-//
-// MeasureLateness runs one timer at a time in an idle process. That is when the runtime is
-// latest, because its idle processors sleep in whole milliseconds. The sources take turns, so
-// that other load affects all alike. A random part of a tick is added to each interval, so that
-// deadlines fall anywhere between two ticks.
-//
-// Lateness after the deadline is what a caller sees. Rounding up to the tick is part of it: up to
-// a tick, uniformly distributed. Lateness after the tick is what the machine adds: the precision
-// of the driver. A timer of the runtime has no tick, so it has the first figure only. A timer's
-// function reads the clock before it does anything else.
 //
 // # Limitations
 //

@@ -40,15 +40,3 @@ func ExampleWorkload() {
 	// expire      START of n timers, ticks until all have expired; per timer
 	// ratas       an expiry and its three STARTs in the mix of Ratas, tick 20µs
 }
-
-func ExampleMeasureLateness() {
-	r, err := wheelbench.MeasureLateness(context.Background(), wheelbench.LatenessOptions{
-		Sources: []string{wheelbench.Realtime}, Intervals: []time.Duration{time.Millisecond}, Samples: 10,
-	})
-	if err != nil {
-		panic(err)
-	}
-	first := r.Series[0].AtTick.Sorted[0]
-	fmt.Println(r.Series[0].Source, "early:", first < 0)
-	// Output: realtime early: false
-}

@@ -31,7 +31,7 @@ type Figures struct {
 	AllocsPerOp float64 `json:"allocs_per_op" head:"allocs" cell:"digits"`
 
 	BytesPerTimer float64 `json:"bytes_per_timer" head:"B/timer" cell:"digits" help:"heap, slots included, divided by n"`
-	GCMillis      float64 `json:"gc_ms" head:"GC ms" cell:"digits" help:"by which n timers prolong a garbage collection"`
+	GC            float64 `json:"gc_s" head:"GC" help:"by which n timers prolong a garbage collection"`
 	RuntimeRatio  float64 `json:"runtime_ratio,omitempty" head:"speed-up" cell:"digits 0=-" help:"the time of the Go runtime's timers divided by ns_per_op"`
 
 	// Counts is nil for the Go runtime, and where the budget was too small.

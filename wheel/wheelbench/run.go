@@ -96,7 +96,7 @@ func resultsOf(cells []*cell) []Result {
 			continue
 		}
 		f := figures(c.samples)
-		f.BytesPerTimer, f.GCMillis = round(c.bytesPerTimer), round(c.gc.Seconds()*1000)
+		f.BytesPerTimer, f.GC = round(c.bytesPerTimer), c.gc.Seconds()
 		f.Counts, f.CountedOps = c.counts, c.countedOps
 		if c.scheme == Runtime {
 			ofRuntime = f

@@ -9,7 +9,7 @@ import (
 	"tcpwheel/internal/record"
 )
 
-var layout = record.NewLayout[Result]("%-20scheme %9ns_per_op %5.0Spread %6allocs_per_op %7bytes_per_timer %6gc_ms %7Visits %8runtime_ratio")
+var layout = record.NewLayout[Result]("%-20scheme %9ns_per_op %5.0Spread %6allocs_per_op %7bytes_per_timer %7gc_s %7Visits %8runtime_ratio")
 
 // WriteTable writes results as text, a table for each workload and n, at most 80 columns wide.
 // Time, allocations and visits are per operation. speed-up is the time of the Go runtime's timers

@@ -315,7 +315,7 @@ var results = []Result{
 		BytesPerTimer: 32, RuntimeRatio: 20, CountedOps: 10, Counts: &wheel.Counts{Starts: 10, TickVisits: 5}}},
 	{Scheme: "scheme2-with-a-very-long-name", Workload: "rearm", N: 1000, Skipped: "1000 timers " + strings.Repeat("x", 70)},
 	{Scheme: "runtime", Workload: "rearm", N: 1000, Figures: &Figures{NsPerOp: 102.5, NsLow: 90, NsHigh: 1900, Ops: 1e5,
-		AllocsPerOp: 1, BytesPerTimer: 112.32, GCMillis: 1197.2, RuntimeRatio: 1}},
+		AllocsPerOp: 1, BytesPerTimer: 112.32, GC: 1.1972, RuntimeRatio: 1}},
 	{Scheme: "runtime", Workload: "expire", N: 10, Skipped: "the clock"},
 }
 
@@ -326,13 +326,13 @@ func TestTable(t *testing.T) {
 	}
 	want := `rearm, n = 1000: START of a random one of n timers that run
 scheme6 is the fastest, 5.12 ns; Go's timers take 20.0 times that.
-scheme                   ns/op   ± % allocs B/timer  GC ms  visits speed-up
-scheme6                   5.12     5      0    32.0      0    0.50     20.0
+scheme                   ns/op   ± % allocs B/timer      GC  visits speed-up
+scheme6                   5.12     5      0    32.0       0    0.50     20.0
 scheme2-with-a-very… skipped: 1000 timers xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…
-runtime                    102   883   1.00     112   1197       -     1.00
+runtime                    102   883   1.00     112  1.20 s       -     1.00
 
 expire, n = 10: START of n timers, ticks until all have expired; per timer
-scheme                   ns/op   ± % allocs B/timer  GC ms  visits speed-up
+scheme                   ns/op   ± % allocs B/timer      GC  visits speed-up
 runtime              skipped: the clock
 `
 	if got := b.String(); got != want {
@@ -348,7 +348,7 @@ runtime              skipped: the clock
 func TestJSON(t *testing.T) {
 	for i, want := range []string{
 		`{"scheme":"scheme6","workload":"rearm","n":1000,"ns_per_op":5.125,"ns_low":5,"ns_high":5.5,"ops":1000000,` +
-			`"allocs_per_op":0,"bytes_per_timer":32,"gc_ms":0,"runtime_ratio":20,"counted_ops":10,"counts":{"starts":10,` +
+			`"allocs_per_op":0,"bytes_per_timer":32,"gc_s":0,"runtime_ratio":20,"counted_ops":10,"counts":{"starts":10,` +
 			`"stops":0,"expiries":0,"start_visits":0,"stop_visits":0,"tick_visits":5,"comparisons":0,"moves":0,` +
 			`"migrations":0,"wakeups":0}}`,
 		`{"scheme":"scheme2-with-a-very-long-name","workload":"rearm","n":1000,"skipped":"1000 timers ` +

@@ -37,7 +37,7 @@ frame.onload = async () => {
 		d.querySelector("[data-what=json]").click();
 		seen.json = await saved.text();
 		d.getElementById("s-tab-demo").click();
-		await until("run of the demo", () => d.querySelectorAll(".lane").length === 3 && /repaired/.test(d.querySelector("#verdict").textContent));
+		await until("run of the demo", () => d.querySelectorAll(".lane").length === 2 && /repair/.test(d.querySelector("#verdict").textContent));
 		seen.demo = d.querySelector("#verdict").textContent;
 	} catch (wrong) { seen.wrong = String(wrong); }
 	fetch("/seen", { method: "POST", body: JSON.stringify(seen) });
@@ -82,7 +82,7 @@ func TestSiteInFirefox(t *testing.T) {
 	if wrong := seen["wrong"]; wrong != nil {
 		t.Fatalf("in Firefox: %v; seen: %.500v", wrong, seen)
 	}
-	for name, want := range map[string]string{"text": "failed: text.pcap", "whole": "replay: whole.pcapng.gz: done", "demo": "repaired"} {
+	for name, want := range map[string]string{"text": "failed: text.pcap", "whole": "replay: whole.pcapng.gz: done", "demo": "repair"} {
 		if got := fmt.Sprint(seen[name]); !strings.Contains(got, want) {
 			t.Errorf("%s: %q, want %q in it", name, got, want)
 		}

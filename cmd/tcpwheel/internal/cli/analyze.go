@@ -3,95 +3,109 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"runtime"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
-	"tcpwheel/internal/record"
 	"tcpwheel/pcaps/capture"
 	"tcpwheel/pcaps/tasks"
 	"tcpwheel/pcaps/track"
 )
 
+// tally are what decides the exit status of a run over several files.
+type tally struct {
+	cut       atomic.Bool // a file was
+	tcp, some atomic.Bool // TCP, and what was asked for
+}
+
+// note notes what a file has.
+func (f *tally) note(s *summary) {
+	some := s.losses.Conns > 0
+	if s.a.explain > 0 {
+		some = s.explained != nil
+	}
+	for to, found := range map[*atomic.Bool]bool{&f.cut: s.cut, &f.tcp: s.stats.TCP > 0, &f.some: some} {
+		if found {
+			to.Store(true)
+		}
+	}
+}
+
+// outcome returns the error of a run that could read its files, nil for success.
+func (f *tally) outcome(a *analysis) error {
+	switch {
+	case f.cut.Load() && a.live == nil:
+		return silentStatus(exitCut) // it was reported
+	case !f.tcp.Load():
+		return &outcome{errors.New("analyze: no TCP in it"), exitNothing}
+	case !f.some.Load() && a.explain > 0:
+		return &outcome{fmt.Errorf("analyze: packet %d is no retransmission of an episode", a.explain), exitNothing}
+	case !f.some.Load():
+		return &outcome{errors.New("analyze: " + a.filter.unmatched()), exitNothing}
+	}
+	return nil
+}
+
 // analysis is a run of analyze.
 type analysis struct {
-	asJSON, asCSV bool
-	csvConns      bool // with asCSV: connections instead of episodes
-	top           int
-	all           bool
-	details       bool
-	explain       int64 // a packet, for its episode
-	filter        connFilter
-	maxConns      int
-	reports       *reports
-	jobs          int
-	shard         string
-	following     bool
-	live          *live // with --follow
+	asJSON    bool
+	top       int
+	all       bool
+	details   bool
+	explain   int64 // a packet, for its episode
+	filter    connFilter
+	maxConns  int
+	reports   *reports
+	shard     string
+	following bool
+	live      *live // with --follow
 
 	stdout, stderr io.Writer
 	enc            *json.Encoder
-	csv            *csv.Writer
 	progress       *readProgress // nil for a single file
 	shares         int           // goroutines that follow the connections of a file
+	found          *tally
 }
 
 func newAnalyze() *cobra.Command {
 	var (
-		a        = analysis{reports: &reports{}}
+		a        = analysis{reports: &reports{}, maxConns: 1 << 18, found: &tally{}}
 		from, to string
 		conns    []string
 	)
 	cmd := &cobra.Command{
 		Use:   "analyze FILE...",
 		Short: "report the losses in captures: why, whether needed, and their cost",
-		Long: "Analyze follows the TCP connections of captures and finds each loss episode:\n" +
-			"what was retransmitted, whether a timer or ACKs caused it, whether it was\n" +
-			"needed, and how long the repair took. FILE - is standard input. It reads pcap\n" +
-			"and pcapng, plain or compressed.\n\n" +
-			"D is the time from a transmission to the first retransmission, and T_rec to\n" +
-			"the acknowledgement, by the sender's clock. The tax is the part of D that a\n" +
-			"timer with an exact clock and no floor, or ACKs if any came, would have saved.\n\n" +
-			"With --json it prints a line for each connection and episode, and at last for\n" +
-			"each host and the file; with --csv a table of the episodes, with --csv-conns one\n" +
-			"of the connections. With --follow it prints a line for each recovery as soon as it\n" +
-			"is settled, and the rest at the end of the stream or after Ctrl-C. docs/captures.md has the words and the fields.\n\n" + inputHelp + "\n" +
-			"docs/corpora.md has thousands of them, on many machines.",
-		Example: "  tcpwheel analyze sample:burst\n" +
-			"  tcpwheel samples captures\n" +
-			"  tcpwheel analyze --html page.html captures/burst/a.pcapng.gz\n" +
-			"  tcpwheel analyze --annotate notes.pcapng captures/burst/a.pcapng.gz\n" +
-			"  tcpwheel analyze --conn :24600 captures/burst/b.pcapng.gz\n" +
-			"  tcpwheel analyze --csv 'captures/*/*.pcapng.gz'\n" +
-			"  tcpwheel analyze --follow - < captures/outage/a.pcapng.gz",
+		Long: `Analyze follows the TCP connections of captures, pcap or pcapng, plain or compressed, and finds each loss episode: what was retransmitted, whether a timer or ACKs caused it, whether it was needed, and how long the repair took. FILE - is standard input. ` + inputHelp + ` docs/corpora.md has thousands of them, on many machines.
+
+D is the time from a transmission to the first retransmission, and T_rec to the acknowledgement, by the sender's clock ('tcpwheel help terms').
+
+--json prints a line for each connection and episode, and at last for each host and the file: docs/json.md has the fields. With --follow a line for each recovery comes as soon as it is settled, and the rest at the end of the stream or after Ctrl-C.`,
+		Example: `  tcpwheel analyze sample:burst
+  tcpwheel samples captures
+  tcpwheel analyze --html page.html captures/burst/a.pcapng.gz
+  tcpwheel analyze --annotate notes.pcapng captures/burst/a.pcapng.gz
+  tcpwheel analyze --conn :24600 captures/burst/b.pcapng.gz
+  tcpwheel analyze --follow - < captures/outage/a.pcapng.gz`,
 		RunE: func(cmd *cobra.Command, files []string) error {
 			switch {
 			case len(files) == 0:
 				return usage(cmd, errors.New("analyze: no file given"))
-			case a.asJSON && a.asCSV:
-				return usage(cmd, errors.New("analyze: --json and --csv, want one of them"))
-			case a.csvConns && (a.asJSON || a.asCSV):
-				return usage(cmd, errors.New("analyze: --csv-conns and --json or --csv, want one of them"))
 			case a.top < 0:
 				return usage(cmd, fmt.Errorf("top %d, want 0 or more", a.top))
 			case a.explain < 0:
 				return usage(cmd, fmt.Errorf("explain %d, want a packet from 1 on", a.explain))
-			case a.explain > 0 && (a.asJSON || a.asCSV || a.csvConns):
-				return usage(cmd, errors.New("analyze: --explain and --json or --csv, want one of them"))
-			case a.jobs < 0 || a.jobs > 4096:
-				return usage(cmd, fmt.Errorf("jobs %d, want 0 to 4096", a.jobs))
-			case a.maxConns < 1:
-				return usage(cmd, fmt.Errorf("max-conns %d, want at least 1", a.maxConns))
+			case a.explain > 0 && a.asJSON:
+				return usage(cmd, errors.New("analyze: --explain and --json, want one of them"))
 			}
 			if err := a.checkFollow(cmd.Flags().Changed, files); err != nil {
 				return usage(cmd, err)
 			}
-			a.asCSV = a.asCSV || a.csvConns
 			err := a.reports.check(cmd.Flags().Changed, files)
 			if err != nil {
 				return usage(cmd, err)
@@ -109,17 +123,13 @@ func newAnalyze() *cobra.Command {
 	f.StringVar(&to, "to", "", "only up to that `time`")
 	f.IntVar(&a.top, "top", 10, "episodes in the table, the longest")
 	f.BoolVar(&a.all, "all", false, "show all episodes, by connection")
-	f.BoolVar(&a.details, "details", false, "show kinds, hosts with their timers, and what else was seen")
+	f.BoolVar(&a.details, "details", false, "show kinds, and hosts with their timers")
 	f.Int64Var(&a.explain, "explain", 0, "show what the report of the episode with this retransmission, a `packet`, rests on")
-	f.IntVar(&a.maxConns, "max-conns", 1<<18, fmt.Sprintf("connections at once, to bound memory; %d with --follow unless given", followedConns))
 	f.BoolVar(&a.asJSON, "json", false, "print one JSON object per line")
-	f.BoolVar(&a.asCSV, "csv", false, "print the episodes as CSV")
-	f.BoolVar(&a.csvConns, "csv-conns", false, "print the connections as CSV, a line for each direction")
 	f.StringVar(&a.reports.html, "html", "", "write a page with diagrams to this `file` too")
 	f.StringVar(&a.reports.annotate, "annotate", "", "write a copy of the capture to this `file` too, as pcapng with comments that Wireshark shows")
-	f.BoolVar(&a.following, "follow", false, "read a stream or a growing file, and print each recovery as soon as it is settled; Ctrl-C ends it")
-	f.IntVarP(&a.jobs, "jobs", "j", 0, "captures at a time; 0 is the number of processors. The connections of fewer are spread over them")
-	f.StringVar(&a.shard, "shard", "", "only a part of the captures, by size: `i/n`, auto or auto/n")
+	f.BoolVar(&a.following, "follow", false, "read a stream, and print each recovery as soon as it is settled; Ctrl-C ends it")
+	f.StringVar(&a.shard, "shard", "", "only part `i/n` of the captures, from 0/n to n-1/n, alike in size")
 	return cmd
 }
 
@@ -136,22 +146,23 @@ func (a *analysis) run(cmd *cobra.Command, args []string) error {
 	if a.reports.annotate != "" && len(objects) != 1 {
 		return usage(cmd, fmt.Errorf("analyze: --annotate copies one file, and there are %d", len(objects)))
 	}
-	out, err := a.begin()
-	if err != nil {
-		return err
+	separator := "\n"
+	if a.asJSON {
+		separator = ""
 	}
+	out := newTurns(a.stdout, separator)
 	if a.following {
 		a.live = newLive(cmd)
 	} else {
 		collectRarely()
 	}
-	workers := cmp.Or(a.jobs, runtime.GOMAXPROCS(0))
+	workers := runtime.GOMAXPROCS(0)
 	a.shares = min(workers/max(len(objects), 1), maxShares)
 	if a.reports.html != "" || a.reports.annotate != "" {
 		workers = 1 // the page is written in order
 	}
 	if len(objects) > 1 {
-		a.progress = newProgress(objects)
+		a.progress = &readProgress{of: len(objects)}
 		defer a.progress.show(a.stderr)()
 	}
 	var (
@@ -180,39 +191,19 @@ func (a *analysis) run(cmd *cobra.Command, args []string) error {
 		return cmd.Context().Err()
 	}
 	if err == nil {
-		err = cmp.Or(others.end(a.stderr, len(objects)), a.reports.write())
+		err = cmp.Or(others.end(a.stderr, len(objects)), a.reports.write(a.stderr))
 	}
-	return cmp.Or(failed, err)
-}
-
-// begin writes the header of CSV and returns the output, which the files write in turn.
-func (a *analysis) begin() (*turns, error) {
-	if !a.asCSV {
-		separator := "\n"
-		if a.asJSON {
-			separator = ""
-		}
-		return newTurns(a.stdout, separator), nil
+	if err = cmp.Or(failed, err); err == nil && len(objects) > 0 {
+		err = a.found.outcome(a)
 	}
-	header := csv.NewWriter(a.stdout)
-	header.Write(a.header())
-	header.Flush()
-	return newTurns(a.stdout, ""), header.Error()
+	return err
 }
 
 // writingTo returns the analysis of one file, which prints to w.
 func (a *analysis) writingTo(w io.Writer) *analysis {
 	one := *a
-	one.stdout, one.enc, one.csv = w, newJSONLines(w), csv.NewWriter(w)
+	one.stdout, one.enc = w, newJSONLines(w)
 	return &one
-}
-
-// header returns the columns of CSV.
-func (a *analysis) header() []string {
-	if a.csvConns {
-		return record.Header[flowRow]()
-	}
-	return record.Header[track.EpisodeRecord]()
 }
 
 // outputError is a failure to write results. It stops the run.
@@ -253,6 +244,7 @@ func (a *analysis) file(cmd *cobra.Command, o *captureFile) error {
 		}
 		return err // nothing was read
 	}
+	a.found.note(s)
 	if wrong := s.write(); wrong != nil {
 		return &outputError{wrong}
 	}
@@ -268,7 +260,7 @@ func (a *analysis) read(cmd *cobra.Command, o *captureFile, s *summary, rep *fil
 		return a.follow(cmd, o, s, rep)
 	}
 	var wrong error
-	cfg := track.Config{MaxConns: a.maxConns, Event: rep.event(), Reuse: rep == nil, Done: func(c *track.Conn) {
+	cfg := track.Config{MaxConns: a.maxConns, Event: rep.event(), Reuse: rep == nil, Limits: !a.asJSON, Done: func(c *track.Conn) {
 		s.first = c.Origin
 		skipped := s.skips(c)
 		if wrong == nil && !skipped {
@@ -280,7 +272,7 @@ func (a *analysis) read(cmd *cobra.Command, o *captureFile, s *summary, rep *fil
 		s.stats, s.evicted, err = a.readShares(cmd, o, cfg, &wrong)
 	} else {
 		tracker := track.New(cfg)
-		s.stats, err = readCapture(cmd, o, a.progress, tracker.ICMP, func(p *capture.Packet) error {
+		s.stats, err = readCapture(cmd, o, a.progress == nil, tracker.ICMP, func(p *capture.Packet) error {
 			tracker.Add(p)
 			return wrong
 		})
@@ -298,7 +290,7 @@ const maxShares = 16
 
 // readShares follows the connections of a file on several goroutines, until *wrong is an error.
 func (a *analysis) readShares(cmd *cobra.Command, o *captureFile, cfg track.Config, wrong *error) (stats capture.Stats, evicted int, err error) {
-	stats, err = readWith(cmd, o, a.progress, func(r *capture.Reader) (capture.Stats, error) {
+	stats, err = readWith(cmd, o, a.progress == nil, func(r *capture.Reader) (capture.Stats, error) {
 		done := cfg.Done
 		cfg.Done = func(c *track.Conn) {
 			if done(c); *wrong != nil {

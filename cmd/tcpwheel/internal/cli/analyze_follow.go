@@ -31,26 +31,22 @@ func (a *analysis) checkFollow(changed func(flag string) bool, files []string) e
 	if info, err := os.Stat(files[0]); err == nil && info.IsDir() {
 		return fmt.Errorf("analyze: --follow reads one file or -, and %s is a directory", files[0])
 	}
-	for _, other := range []string{"csv", "csv-conns", "annotate", "all", "shard"} {
+	for _, other := range []string{"annotate", "all", "shard"} {
 		if changed(other) {
 			return fmt.Errorf("analyze: --follow and --%s, want one of them", other)
 		}
 	}
-	if !changed("max-conns") {
-		a.maxConns = followedConns
-	}
+	a.maxConns = followedConns
 	return nil
 }
 
-const (
-	// followedConns is the default of --max-conns with --follow: some 200 MB on a busy host.
-	followedConns = 1 << 14
+// followedConns bounds the connections at once with --follow: some 200 MB on a busy host. Tests
+// change it.
+var followedConns = 1 << 14
 
+const (
 	// followedEpisodes is how many settled episodes of a flow are kept for a page.
 	followedEpisodes = 1 << 12
-
-	// growthPause is how often a file is looked at for growth.
-	growthPause = 100 * time.Millisecond
 
 	// drainTime is how long what a pipe still holds is read after the end was asked for.
 	drainTime = 300 * time.Millisecond
@@ -167,7 +163,7 @@ func (a *analysis) follow(cmd *cobra.Command, o *captureFile, s *summary, rep *f
 		return wrong
 	}
 	read := func() error {
-		r, done, err := a.openLive(cmd, o)
+		r, done, err := openCapture(cmd, o)
 		if err != nil {
 			return err
 		}
@@ -224,59 +220,6 @@ func (l *live) wait(ended <-chan error, advance func(now time.Time) error) error
 			case <-time.After(drainTime):
 				return nil
 			}
-		}
-	}
-}
-
-// openLive opens a stream, or a file that grows.
-func (a *analysis) openLive(cmd *cobra.Command, o *captureFile) (r *capture.Reader, done func(), err error) {
-	info, err := os.Stat(o.Name)
-	if o.Name == "-" || err != nil || !info.Mode().IsRegular() {
-		return openCapture(cmd, o, nil)
-	}
-	f, err := os.Open(o.Name)
-	if err != nil {
-		return nil, nil, err
-	}
-	if r, err = capture.NewReader(&growing{File: f, ended: a.live.ended}, o.Name); err != nil {
-		f.Close()
-		return nil, nil, err
-	}
-	return r, func() { r.Close(); f.Close() }, nil
-}
-
-// growing reads a file, and at its end waits until it grows. It ends when the caller asks for that.
-type growing struct {
-	*os.File
-	ended context.Context
-	read  int64
-}
-
-// Read returns an error if another file has taken the name, or if the file has become shorter.
-func (g *growing) Read(b []byte) (int, error) {
-	for {
-		n, err := g.File.Read(b)
-		g.read += int64(n)
-		if n > 0 || err != io.EOF {
-			return n, err
-		}
-		mine, err := g.File.Stat()
-		if err != nil {
-			return 0, err
-		}
-		named, err := os.Stat(g.Name())
-		switch {
-		case err != nil:
-			return 0, fmt.Errorf("no longer there: %w", errors.Unwrap(err))
-		case !os.SameFile(mine, named):
-			return 0, errors.New("another file has taken its place")
-		case mine.Size() < g.read:
-			return 0, fmt.Errorf("truncated: it has %d bytes, and %d were read", mine.Size(), g.read)
-		}
-		select {
-		case <-g.ended.Done():
-			return 0, io.EOF
-		case <-time.After(growthPause):
 		}
 	}
 }

@@ -155,87 +155,34 @@ func (w *watched) await(t *testing.T, text string) {
 	t.Fatalf("no %q in %q", text, w)
 }
 
-// growingFile follows a file with the first part of a sample. It returns a function that adds the
-// rest, and one that waits for the exit status.
-func growingFile(t *testing.T, out, talk io.Writer, args ...string) (name string, grow, interrupt func(), status func() int) {
-	t.Helper()
+// TestFollowStream prints the recoveries of a stream before it ends. After an interrupt come the
+// sentences and the table, those of analyze, and exit status 0.
+func TestFollowStream(t *testing.T) {
 	text := plainSample(t, "outage/a.pcapng.gz")
-	name = filepath.Join(t.TempDir(), "live.pcapng")
-	half := len(text) / 2
-	if err := os.WriteFile(name, text[:half], 0o666); err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan int, 1)
-	go func() {
-		ended <- runUntil(ctx, nil, out, talk, append([]string{"analyze", "--follow", name}, args...)...)
-	}()
-	grow = func() {
-		f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		if _, err := f.Write(text[half:]); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return name, grow, stop, func() int { return <-ended }
-}
-
-// TestFollowGrowingFile prints the recoveries of a file that grows before the file ends. After an
-// interrupt come the sentences and the table, those of analyze, and exit status 0.
-func TestFollowGrowingFile(t *testing.T) {
 	var out, talk watched
-	name, grow, interrupt, status := growingFile(t, &out, &talk)
-	time.Sleep(2 * growthPause)
-	grow()
+	stream, w := io.Pipe()
+	defer w.Close()
+	ctx, interrupt := context.WithCancel(t.Context())
+	ended := make(chan int, 1)
+	go func() { ended <- runUntil(ctx, stream, &out, &talk, "analyze", "--follow", "-") }()
+	w.Write(text[:len(text)/2])
+	w.Write(text[len(text)/2:])
 	out.await(t, " rto ") // though no packet follows
 	lines := out.String()
 	if strings.Contains(lines, "TCP packets in") || strings.Count(lines, "\n") != 3 {
 		t.Errorf("before the end: %q, want a heading and two recoveries", lines)
 	}
 	interrupt()
-	if got := status(); got != exitOK {
+	if got := <-ended; got != exitOK {
 		t.Errorf("status %d, %s", got, &talk)
 	}
 	var want bytes.Buffer
-	if got := run([]string{"analyze", name}, nil, &want, &talk); got != exitOK {
+	if got := run([]string{"analyze", "-"}, bytes.NewReader(text), &want, &talk); got != exitOK {
 		t.Fatalf("status %d", got)
 	}
 	if got := strings.TrimPrefix(out.String(), lines); got != "\n"+want.String() || talk.String() != "" {
 		t.Errorf("the end is\n%s%s\nwant\n%s", got, &talk, &want)
 	}
-}
-
-// TestFollowLosesItsFile: a file that is truncated, replaced or removed is an error that says so.
-func TestFollowLosesItsFile(t *testing.T) {
-	for want, change := range map[string]func(name string) error{
-		"truncated: it has 100 bytes, and":    func(name string) error { return os.Truncate(name, 100) },
-		"another file has taken its place":    func(name string) error { return replaceFile(name) },
-		"no longer there: no such file or di": os.Remove,
-	} {
-		if runtime.GOOS == "windows" {
-			t.Skip("Windows lets nobody change a file that is open")
-		}
-		var out, talk watched
-		name, _, _, status := growingFile(t, &out, &talk)
-		time.Sleep(3 * growthPause)
-		if err := change(name); err != nil {
-			t.Fatal(err)
-		}
-		if got := status(); got != exitFailed || !strings.Contains(talk.String(), name) || !strings.Contains(talk.String(), want) ||
-			!strings.Contains(out.String(), "TCP packets in") {
-			t.Errorf("status %d, %s and %s, want %q", got, &talk, &out, want)
-		}
-	}
-}
-
-func replaceFile(name string) error {
-	if err := os.WriteFile(name+".new", []byte("x"), 0o666); err != nil {
-		return err
-	}
-	return os.Rename(name+".new", name)
 }
 
 // TestFollowInterruptedPipe ends a silent pipe by an interrupt: the page is written, exit status 0.
@@ -271,10 +218,8 @@ func TestFollowBadInput(t *testing.T) {
 		status            int
 	}{
 		{"- -", "", "--follow reads one file or -, and 2 were given", exitUsage},
-		{"--csv -", "", "--follow and --csv, want one of them", exitUsage},
 		{"--all -", "", "--follow and --all, want one of them", exitUsage},
 		{"--annotate x -", "", "--follow and --annotate", exitUsage},
-		{"--max-conns 0 -", "", "max-conns 0, want at least 1", exitUsage},
 		{"-", "", "standard input: an empty file, want a capture", exitFailed},
 		{"-", "this is no capture", "not a capture", exitFailed},
 		{"-", string(cut), "the file is cut short", exitOK},
@@ -310,9 +255,11 @@ func TestFollowEndsWhenOutputFails(t *testing.T) {
 }
 
 // TestFollowMemory follows a stream of many connections that never end: memory stays within what
-// --max-conns allows.
+// so many at once take.
 func TestFollowMemory(t *testing.T) {
 	const conns, most = 60_000, 500
+	defer func(n int) { followedConns = n }(followedConns)
+	followedConns = most
 	r, w := io.Pipe()
 	peak := uint64(0)
 	go func() {
@@ -335,7 +282,7 @@ func TestFollowMemory(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	var out, talk bytes.Buffer
-	if status := run([]string{"analyze", "--follow", "--json", "--max-conns", "500", "-"}, r, &out, &talk); status != exitOK {
+	if status := run([]string{"analyze", "--follow", "--json", "-"}, r, &out, &talk); status != exitOK {
 		t.Fatalf("status %d: %s", status, &talk)
 	}
 	_, ends := recordsOf(t, out.String())

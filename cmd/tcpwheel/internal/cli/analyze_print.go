@@ -34,6 +34,7 @@ func (s *summary) print(b *strings.Builder) {
 		return
 	}
 	s.table(b)
+	s.printLimits(b)
 	if s.a.details {
 		s.details(b)
 	}
@@ -72,7 +73,7 @@ func (s *summary) warnings() (all []string) {
 		all = append(all, "All time stamps are equal: times cannot be given. Capture with a clock.")
 	}
 	if s.evicted > 0 {
-		all = append(all, fmt.Sprintf("%s were completed early, to bound memory: raise --max-conns.", quantity.Count(s.evicted, "connection")))
+		all = append(all, fmt.Sprintf("%s were completed early, to bound memory: analyze parts of the capture (--from, --to).", quantity.Count(s.evicted, "connection")))
 	}
 	if n := s.hosts.LeftOut; n > 0 {
 		all = append(all, fmt.Sprintf("The list of hosts lacks %s, to bound memory.", quantity.Count(n, "host")))
@@ -85,13 +86,10 @@ func (s *summary) warnings() (all []string) {
 func (s *summary) details(b *strings.Builder) {
 	fmt.Fprintln(b)
 	if line := unusedPackets(s.stats); line != "" {
-		wrapText(b, "", strings.Split(line, ", "))
+		b.WriteString(paragraph(line))
 	}
 	if line := joined(s.near); line != "" {
 		fmt.Fprintf(b, "point of capture, by connections: %s\n", line)
-	}
-	if all := s.remarks(); len(all) > 0 {
-		wrapText(b, "seen: ", all)
 	}
 	if s.losses.Episodes == 0 {
 		return
@@ -178,27 +176,4 @@ func (s *summary) table(b *strings.Builder) {
 		}
 		b.WriteString(episodeLayout.Row(r))
 	}
-}
-
-// remarks lists other observations.
-func (s *summary) remarks() []string {
-	var all []string
-	for _, r := range []struct {
-		n          int64
-		noun, rest string
-	}{
-		{s.copies, "packet", " captured twice"}, {s.reordered, "segment", " out of order"}, {s.keepalives, "keepalive", ""},
-		{s.delayed, "delayed ACK", ""}, {s.zeroWindows, "zero window", ""}, {s.probes, "window probe", ""},
-		{s.unseen, "byte", " acknowledged and never captured"}, {s.stale, "packet", " with a stale timestamp"},
-		{s.badSums, "packet", " damaged on the path"}, {s.oddSums, "packet", " with a meaningless wrong checksum"},
-		{s.clockSteps, "step", " back of the clock"},
-	} {
-		if r.n > 0 {
-			all = append(all, quantity.Count(r.n, r.noun)+r.rest)
-		}
-	}
-	if s.stalled > 0 {
-		all = append(all, "windows closed for "+track.SpanText(s.stalled))
-	}
-	return all
 }

@@ -61,12 +61,12 @@ func (r *reports) begin(file string) *fileReport {
 	return f
 }
 
-// write writes the page, unless it would be empty.
-func (r *reports) write() error {
+// write writes the page, unless it would be empty, and says so.
+func (r *reports) write(talk io.Writer) error {
 	if r.page == nil || !r.read {
 		return nil
 	}
-	return writeWhole(r.html, r.page.Write)
+	return writeFile(talk, r.html, r.page.Write)
 }
 
 // fileReport is the part of the reports for one file. A nil one does nothing.
@@ -143,7 +143,7 @@ func (r *reports) end(cmd *cobra.Command, f *fileReport, o *captureFile, s *summ
 	if n := f.notes.Missed(); n > 0 {
 		fmt.Fprintf(cmd.ErrOrStderr(), "tcpwheel: %d comments are left out, to bound memory\n", n)
 	}
-	return writeWhole(r.annotate, func(w io.Writer) error {
+	return writeFile(cmd.ErrOrStderr(), r.annotate, func(w io.Writer) error {
 		err := capture.Annotate(w, s.file, f.notes.Comment)
 		if s.cut && errors.Is(err, capture.ErrCutShort) {
 			return nil // it was reported
@@ -159,7 +159,7 @@ func (r *reports) describe(cmd *cobra.Command, section *pages.Section, o *captur
 	if len(numbers) == 0 || o.Name == "-" {
 		return
 	}
-	in, done, err := openCapture(cmd, o, nil)
+	in, done, err := openCapture(cmd, o)
 	if err != nil {
 		return
 	}

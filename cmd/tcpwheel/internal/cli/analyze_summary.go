@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"tcpwheel/internal/quantity"
-	"tcpwheel/internal/record"
 	"tcpwheel/pcaps/capture"
 	pages "tcpwheel/pcaps/report"
 	"tcpwheel/pcaps/track"
@@ -36,16 +34,14 @@ type summary struct {
 	retransmissions int64
 	spurious        int
 	rows            []track.EpisodeRecord
+	limited         []limitedConn // that moved the most bytes, without a loss unless --details
 
-	copies, reordered, keepalives, probes, zeroWindows int64
-	unseen, stale, badSums, oddSums, clockSteps        int64
-	stalled                                            time.Duration
-	delayed                                            int64
-	near                                               map[string]int
-	oneWay                                             int // lossy connections with one direction only
-	losses                                             track.Losses
-	explained                                          []string // of the episode that --explain names
-	hosts                                              track.Hosts
+	stalled   time.Duration
+	near      map[string]int
+	oneWay    int // lossy connections with one direction only
+	losses    track.Losses
+	explained []string // of the episode that --explain names
+	hosts     track.Hosts
 }
 
 // kindSums are the sums of the episodes of a kind.
@@ -80,7 +76,7 @@ func (s *summary) skips(c *track.Conn) bool {
 	return !s.a.filter.hasConn(c, s.first)
 }
 
-// add adds a connection. It prints its lines of JSON or CSV.
+// add adds a connection. It prints its lines of JSON.
 func (s *summary) add(c *track.Conn) error {
 	if err := s.printConn(c); err != nil {
 		return err
@@ -102,6 +98,9 @@ func (s *summary) add(c *track.Conn) error {
 			}
 		}
 	}
+	if !lost || s.a.details {
+		s.limit(c)
+	}
 	if lost {
 		s.lossy++
 		if c.Flows[0].Packets == 0 || c.Flows[1].Packets == 0 {
@@ -113,21 +112,10 @@ func (s *summary) add(c *track.Conn) error {
 
 // printConn prints the line of a connection, without its episodes.
 func (s *summary) printConn(c *track.Conn) error {
-	switch {
-	case s.a.live != nil:
+	if s.a.live != nil || !s.a.asJSON {
 		return nil
-	case s.a.asJSON:
-		return s.a.enc.Encode(c.Record(s.file))
-	case s.a.csvConns:
-		r := c.Record(s.file)
-		for i := range r.Flows {
-			row := flowRow{r, i, r.Flows[i]}
-			if err := s.a.csv.Write(record.Row(&row)); err != nil {
-				return err
-			}
-		}
 	}
-	return nil
+	return s.a.enc.Encode(c.Record(s.file))
 }
 
 // count adds a connection to the sums, without its episodes.
@@ -137,10 +125,6 @@ func (s *summary) count(c *track.Conn) {
 		return
 	}
 	s.hosts.Add(c)
-	s.copies += c.Copies
-	s.badSums += c.BadChecksums
-	s.oddSums += c.BadChecksumsUsed
-	s.clockSteps += int64(c.ClockSteps)
 	switch c.Flows[0].Vantage {
 	case track.AtSender, track.AtReceiver:
 		s.near["a host"]++
@@ -155,14 +139,7 @@ func (s *summary) count(c *track.Conn) {
 		f := &c.Flows[i]
 		s.bytes += f.Bytes
 		s.retransmissions += f.Retransmissions
-		s.reordered += f.Reordered
-		s.keepalives += f.Keepalives
-		s.probes += f.WindowProbes
-		s.zeroWindows += f.ZeroWindows
 		s.stalled += f.ZeroWindowTime
-		s.unseen += f.UnseenBytes
-		s.stale += f.Stale
-		s.delayed += f.Delayed.Count
 	}
 }
 
@@ -180,20 +157,14 @@ func (s *summary) episode(c *track.Conn, f *track.Flow, e *track.Episode) error 
 	case track.Undecided:
 		k.undecided++
 	}
-	if s.a.csvConns {
-		return nil
-	}
 	r := f.Record(s.file, e)
 	if s.a.live != nil {
 		if err := s.a.live.print(s.a, &r); err != nil || s.a.asJSON {
 			return err
 		}
 	}
-	switch {
-	case s.a.asJSON:
+	if s.a.asJSON {
 		return s.a.enc.Encode(r)
-	case s.a.asCSV:
-		return s.a.csv.Write(record.Row(&r))
 	}
 	if s.a.explain > 0 && slices.ContainsFunc(e.Retransmissions, func(r track.Retransmission) bool { return r.Packet == s.a.explain }) {
 		s.explained = append([]string{fmt.Sprintf("connection %d, %v > %v, first retransmission packet %d", c.ID, f.Src, f.Dst, e.DetectedPacket)}, f.Explain(e)...)
@@ -224,14 +195,7 @@ type fileRecord struct {
 
 // write prints the rest of the output.
 func (s *summary) write() error {
-	if (s.a.asCSV || s.a.asJSON) && s.losses.Conns == 0 && s.seen > 0 {
-		fmt.Fprintf(s.a.stderr, "tcpwheel: analyze: %s: %s\n", quantity.Printable(s.file), s.a.filter.unmatched())
-	}
-	switch {
-	case s.a.asCSV:
-		s.a.csv.Flush()
-		return s.a.csv.Error()
-	case s.a.asJSON:
+	if s.a.asJSON {
 		for _, h := range s.hosts.List() {
 			if err := s.a.enc.Encode(h.Record(s.file)); err != nil {
 				return err

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	pages "tcpwheel/pcaps/report"
 )
@@ -23,29 +22,4 @@ func joined(counts map[string]int) string {
 		names[i] = name + " " + strconv.Itoa(counts[name])
 	}
 	return strings.Join(names, ", ")
-}
-
-// wrapText writes items after a head, separated by commas, in lines of at most 80 columns. Later
-// lines are indented.
-func wrapText(b *strings.Builder, head string, items []string) {
-	b.WriteString(head)
-	column := len(head)
-	for i, item := range items {
-		if i < len(items)-1 {
-			item += ","
-		}
-		n := utf8.RuneCountInString(item)
-		switch {
-		case i == 0:
-		case column+1+n > 80:
-			b.WriteString("\n  ")
-			column = 2
-		default:
-			b.WriteByte(' ')
-			column++
-		}
-		b.WriteString(item)
-		column += n
-	}
-	b.WriteByte('\n')
 }

@@ -29,19 +29,12 @@ func newBench() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "time every scheme and Go's timers under the same workloads",
-		Long: "Bench times every scheme under every workload with n timers and compares it\n" +
-			"with the Go runtime's timers, the scheme \"runtime\". The scheme \"limit\" does\n" +
-			"only what no timer facility can leave out: it writes the same records in the\n" +
-			"same order. \"of\" is wheel.Of. Rounds of the schemes alternate. Trust the\n" +
-			"ratios more than the single figures.\n\n" +
-			"Columns: median time of an operation and its spread over the rounds;\n" +
-			"allocations; heap bytes per timer, slots included; how much n timers prolong a\n" +
-			"garbage collection; visited records, counted in a separate run; and the\n" +
-			"runtime's time divided by this time." +
-			"\n\nWorkloads:\n" + aboutWorkloads() + "\n" +
-			"Bench skips what exceeds the budget, and prints the reason: a scheme that walks\n" +
-			"all timers on START would need hours to start a million. Definitions: go doc\n" +
-			"tcpwheel/wheel/wheelbench.",
+		Long: `Bench times every scheme under every workload with n timers and compares it with the Go runtime's timers, the scheme "runtime". "limit" does only what no timer facility can leave out, "of" is wheel.Of. Trust the ratios more than the single figures.
+
+Columns: median time of an operation and its spread over the rounds; allocations; heap bytes per timer, slots included; how much n timers prolong a garbage collection; visited records; and the runtime's time divided by this time. What exceeds the budget is skipped, with the reason.
+
+Workloads:
+` + aboutWorkloads() + ``,
 		Example: "  tcpwheel wheel bench --schemes scheme6,runtime --workloads rearm --n 1000,1e5",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error

@@ -9,9 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"tcpwheel/internal/setting"
 	"tcpwheel/netstack/sim"
-	"tcpwheel/netstack/tcp"
 	"tcpwheel/netstack/tcp/congestion"
 	"tcpwheel/pcaps/replay"
 	"tcpwheel/tcptimers"
@@ -25,11 +23,10 @@ var flagValues = map[string]func() []string{
 	"policy":        tcptimers.Names,
 	"replay policy": replay.PolicyNames,
 	"control":       congestion.Names,
-	"lanes":         func() []string { return append(tcptimers.Names(), up.GVisor) },
+	"lanes":         func() []string { return slices.Concat(comparisonKeys(), tcptimers.Names(), []string{up.GVisor}) },
 	"tcp":           func() []string { return []string{up.Ours, up.GVisor} },
 	"rate":          traceRates,
 	"schemes":       func() []string { return append(wheelbench.Schemes(), all) },
-	"sources":       wheelbench.LatenessSources,
 	"workloads": func() (names []string) {
 		for _, w := range wheelbench.Workloads() {
 			names = append(names, w.Name)
@@ -67,10 +64,6 @@ func completeValues(cmd *cobra.Command) {
 			if i := strings.LastIndex(typed, ","); list && i >= 0 {
 				before, typed = typed[:i+1], typed[i+1:]
 			}
-			if i := strings.LastIndexAny(typed, " +"); i >= 0 && policyTexts[f.Name] {
-				words := settingWords(typed[i+1:])
-				return startingWith(before+typed[:i+1], typed[i+1:], words), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
-			}
 			return startingWith(before, typed, values()), cobra.ShellCompDirectiveNoFileComp
 		}
 		if err := cmd.RegisterFlagCompletionFunc(f.Name, complete); err != nil {
@@ -90,29 +83,6 @@ func completeValues(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		completeValues(sub)
 	}
-}
-
-// policyTexts are the flags whose values are texts of policies.
-var policyTexts = map[string]bool{"policy": true, "lanes": true}
-
-// settingWords returns the words that may follow a blank or a + after the name of a policy, given
-// the beginning of one.
-func settingWords(typed string) (words []string) {
-	if name, _, ok := strings.Cut(typed, "="); ok {
-		s, _ := setting.Find(tcp.Config{}, name)
-		for _, v := range s.Values {
-			words = append(words, name+"="+v)
-		}
-		return words
-	}
-	for _, s := range setting.All(tcp.Config{}) {
-		if s.Kind == "switch" {
-			words = append(words, s.Name, "-"+s.Name)
-		} else {
-			words = append(words, s.Name+"=")
-		}
-	}
-	return words
 }
 
 // startingWith returns the values that begin with what was typed, each after before.

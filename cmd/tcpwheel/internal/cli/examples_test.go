@@ -68,7 +68,6 @@ func shellWords(line string) (words []string) {
 var smaller = map[string][]string{
 	"experiment run": {"--quick"},
 	"wheel bench":    {"--n=100", "--budget=1ms", "--rounds=1"},
-	"wheel lateness": {"--for=100ms"},
 }
 
 // unrun are the examples that TestExamplesOfHelp does not run, with the reason.

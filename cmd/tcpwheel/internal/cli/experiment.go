@@ -18,15 +18,14 @@ import (
 	"tcpwheel/experiments/plan"
 	findings "tcpwheel/experiments/report"
 	"tcpwheel/experiments/spelling"
+	"tcpwheel/internal/quantity"
 )
 
 func newExperiment() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "experiment",
 		Short: "the studies: what timer granularity does to TCP",
-		Long: "The studies run the engine and the wheels in virtual time, and compare the\n" +
-			"measurements with published ones. The same plans and seeds give the same\n" +
-			"results to the last digit, on any machine.",
+		Long:  `The studies run the engine and the wheels in virtual time, and compare the measurements with published ones. The same plans and seeds give the same results to the last digit, on any machine.`,
 		Example: "  tcpwheel experiment list\n" +
 			"  tcpwheel experiment run expiry --quick\n" +
 			"  tcpwheel experiment run --all --quick --out report",
@@ -38,77 +37,36 @@ func newExperiment() *cobra.Command {
 // studyInfo is a line of the list of studies.
 type studyInfo struct {
 	ID       string            `json:"id"`
-	Study    string            `json:"study"`
+	Study    string            `json:"study" head:"study"`
 	Of       string            `json:"of"` // the study that it is a part of
 	Class    experiments.Class `json:"class"`
-	Question string            `json:"question"`
-	Full     runInfo           `json:"full"`
-	Quick    runInfo           `json:"quick"`
-	Live     []string          `json:"live,omitempty"`
-}
-
-// runInfo is the size of a run.
-type runInfo struct {
-	Cells   int     `json:"cells"`
-	Seconds float64 `json:"cpu_s"` // estimated
-}
-
-func infoOf(s *experiments.Study) (studyInfo, error) {
-	info := studyInfo{ID: s.ID, Study: s.Name, Class: s.Class, Question: s.Question()}
-	for _, quick := range []bool{false, true} {
-		j, err := s.Open(quick)
-		if err != nil {
-			return info, err
-		}
-		run := runInfo{len(j.Cells), math.Round(1000*j.Cost()) / 1000}
-		if quick {
-			info.Quick = run
-			continue
-		}
-		info.Full = run
-		for _, l := range j.Live {
-			info.Live = append(info.Live, l.Name)
-		}
-	}
-	return info, nil
+	Question string            `json:"question" head:"question"`
+	Parts    string            `json:"parts,omitempty" head:"parts"` // in the table
 }
 
 func newExperimentList() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "list the studies",
-		Long: "List prints each study's name, question and parts, which also run alone. With\n" +
-			"--json it prints each part with its class. A is exact: the result is a law and\n" +
-			"holds to the last digit. P is compared with published figures, S with a\n" +
-			"published shape; both have bands that were fixed before.",
+		Use:     "list",
+		Short:   "list the studies",
+		Long:    `List prints each study's name, question and parts, which also run alone. With --json it prints each part with its class. A is exact: the result is a law and holds to the last digit. P is compared with published figures, S with a published shape; both have bands that were fixed before.`,
 		Example: "  tcpwheel experiment list --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var rows [][]string
+			var all []studyInfo
 			for _, g := range studies.Groups() {
 				var parts []string
 				for _, s := range g.Parts {
-					if s.Name != g.Name {
+					if asJSON {
+						all = append(all, studyInfo{ID: s.ID, Study: s.Name, Of: g.Name, Class: s.Class, Question: s.Question()})
+					} else if s.Name != g.Name {
 						parts = append(parts, s.Name)
 					}
-					if !asJSON {
-						continue
-					}
-					info, err := infoOf(s)
-					info.Of = g.Name
-					if err == nil {
-						err = newJSONLines(cmd.OutOrStdout()).Encode(info)
-					}
-					if err != nil {
-						return err
-					}
 				}
-				rows = append(rows, []string{g.Name, g.Question, strings.Join(parts, ", ")})
+				if !asJSON {
+					all = append(all, studyInfo{Study: g.Name, Question: g.Question, Parts: strings.Join(parts, ", ")})
+				}
 			}
-			if asJSON {
-				return nil
-			}
-			return writeColumns(cmd.OutOrStdout(), []string{"study", "question", "parts"}, rows, nil)
+			return list(cmd.OutOrStdout(), asJSON, "study question parts", all)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per line")
@@ -120,14 +78,12 @@ func newExperimentShow() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show STUDY",
 		Short: "show a study's question and its plan",
-		Long: "Show prints the README of a study, the size of its runs, and its plan. With\n" +
-			"--keys it prints what each key of a plan means and may be. Your\n" +
-			"own plan is a file that names the study and the values that differ. A comment\n" +
-			"that it begins with is its question, which the run prints first:\n\n" +
-			"  # Does a tick of 7 ms make timers late by more than 7 ms?\n" +
-			"  study: expiry\n" +
-			"  ticks: [2ms, 7ms]\n" +
-			"  seeds: 5",
+		Long: `Show prints the README of a study, the size of its runs, and its plan. Your own plan is a file that names the study and the values that differ. A comment that it begins with is its question:
+
+  # Does a tick of 7 ms make timers late by more than 7 ms?
+  study: expiry
+  ticks: [2ms, 7ms]
+  seeds: 5`,
 		Example: "  tcpwheel experiment show expiry\n  tcpwheel experiment show expiry --plan",
 		Args:    wantStudies(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -143,15 +99,19 @@ func newExperimentShow() *cobra.Command {
 				_, err := io.WriteString(w, s.Plan())
 				return err
 			}
-			info, err := infoOf(s)
+			full, err := s.Open(false)
+			if err != nil {
+				return err
+			}
+			quick, err := s.Open(true)
 			if err != nil {
 				return err
 			}
 			var b bytes.Buffer
 			writeProse(&b, findings.WithoutResult(s.Readme()))
-			fmt.Fprintf(&b, "Full run: %s.\nQuick run: %s.\n", info.Full, info.Quick)
-			if len(info.Live) > 0 {
-				fmt.Fprintf(&b, "Timed on this machine, with --live: %s.\n", strings.Join(info.Live, ", "))
+			fmt.Fprintf(&b, "Full run: %s.\nQuick run: %s.\n", sizeOf(full), sizeOf(quick))
+			for _, l := range full.Live {
+				fmt.Fprintf(&b, "Timed on this machine, with --live: %s.\n", l.Name)
 			}
 			fmt.Fprintf(&b, "\nplan.yaml:\n\n%s", s.Plan())
 			_, err = w.Write(b.Bytes())
@@ -172,17 +132,13 @@ func writeKeys(w io.Writer, s *experiments.Study) error {
 	return writeColumns(w, []string{"key", "what", "may be"}, rows, nil)
 }
 
-func (r runInfo) String() string {
-	span := time.Duration(r.Seconds * float64(time.Second))
-	text := span.Round(time.Second).String()
-	if span < 10*time.Second {
-		text = experiments.Number(r.Seconds) + "s"
+// sizeOf says how large a run is, with an estimate of its time.
+func sizeOf(j *experiments.Job) string {
+	text := time.Duration(j.Cost() * float64(time.Second)).Round(time.Second).String()
+	if j.Cost() < 10 {
+		text = experiments.Number(math.Round(1000*j.Cost())/1000) + "s"
 	}
-	cells := "cells"
-	if r.Cells == 1 {
-		cells = "cell"
-	}
-	return fmt.Sprintf("%d %s, about %s of one processor", r.Cells, cells, text)
+	return fmt.Sprintf("%s, about %s of one processor", quantity.Count(len(j.Cells), "cell"), text)
 }
 
 // wantStudies checks that the arguments are least to most studies.

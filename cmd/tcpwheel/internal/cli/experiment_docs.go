@@ -17,12 +17,9 @@ import (
 func newExperimentDocs() *cobra.Command {
 	var root string
 	cmd := &cobra.Command{
-		Use:   "docs DIR",
-		Short: "update this repository's documents from a report",
-		Long: "Docs is for maintainers of the studies. It takes the report of a full run of\n" +
-			"all studies and updates docs/results.md, the figures in docs/figures, the\n" +
-			"results in each study's README, and experiments/sums.txt. A test finds stale\n" +
-			"results by these sums.",
+		Use:     "docs DIR",
+		Short:   "update this repository's documents from a report",
+		Long:    `Docs is for maintainers of the studies. It takes the report of a full run of all studies and updates docs/results.md, the figures in docs/figures, the results in each study's README, and experiments/sums.txt.`,
 		Example: "  tcpwheel experiment docs report",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {

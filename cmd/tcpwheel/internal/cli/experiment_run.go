@@ -32,7 +32,6 @@ type runFlags struct {
 	out                      string
 	workers                  int
 	set                      []string
-	captures                 string
 }
 
 func newExperimentRun() *cobra.Command {
@@ -40,18 +39,9 @@ func newExperimentRun() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run STUDY|PLAN.yaml... | --all",
 		Short: "run studies and report their results",
-		Long: "Run runs studies on all processors: named, or given by a plan of your own\n" +
-			"(docs/studies.md). It prints their tables and claims. With --out it writes a\n" +
-			"report instead: report.md with its figures, and claims.json, tables,\n" +
-			"figures, plans and the result of each cell; of study sweep also its runs, as\n" +
-			"rows.csv and rows.jsonl, whose columns columns.csv explains. It replaces an\n" +
-			"earlier report, and nothing else.\n\n" +
-			"--set changes a value of one study's plan; 'experiment show STUDY --plan' lists\n" +
-			"the keys. Lists are written [a, b].\n\n" +
-			"A run with --out that was interrupted goes on where it stopped when it is\n" +
-			"repeated: until the report is written, DIR.cells has the finished cells.\n\n" +
-			"It exits with 3 if a claim of an exact study is not reproduced, unless the\n" +
-			"study says that the published result is wrong.",
+		Long: `Run runs studies on all processors: named, or given by a plan of your own (docs/studies.md). It prints their tables and claims. With --out it writes a report instead: report.md, claims, tables, figures, plans and the result of each cell. A run with --out that was interrupted goes on where it stopped when it is repeated: until the report is written, DIR.cells has the finished cells.
+
+--set changes a value of one study's plan; 'experiment show STUDY --plan' lists the keys. Lists are written [a, b].`,
 		Example: "  tcpwheel experiment run expiry --quick\n" +
 			"  tcpwheel experiment run expiry --quick --set 'ticks=[10ms]' --set seeds=2\n" +
 			"  tcpwheel experiment run --all --out report",
@@ -61,7 +51,6 @@ func newExperimentRun() *cobra.Command {
 	cmd.Flags().BoolVar(&f.all, "all", false, "run all studies")
 	cmd.Flags().BoolVar(&f.quick, "quick", false, "use the smaller plans")
 	cmd.Flags().StringArrayVar(&f.set, "set", nil, "KEY=VALUE: change a value of the study's plan; may be repeated")
-	cmd.Flags().StringVar(&f.captures, "captures", "", "DIR: --set captures=DIR, for the studies of captures: field, frontier")
 	cmd.Flags().BoolVar(&f.live, "live", false, "also run the parts that time this machine")
 	cmd.Flags().StringVar(&f.out, "out", "", "write a report to this directory")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print one JSON object per study")
@@ -104,7 +93,7 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "tcpwheel: ran for %v\n", time.Since(begun).Round(time.Second))
 	err = f.report(cmd, jobs, results)
-	if v := (*violation)(nil); err == nil || errors.As(err, &v) {
+	if o := (*outcome)(nil); err == nil || errors.As(err, &o) {
 		return errors.Join(err, kept.Remove())
 	}
 	return errors.Join(err, kept.Close())
@@ -144,13 +133,6 @@ func (f *runFlags) report(cmd *cobra.Command, jobs []*experiments.Job, results e
 
 // open opens the studies, or with --set one study with those values.
 func (f *runFlags) open(cmd *cobra.Command, args []string) ([]*experiments.Job, error) {
-	if f.captures != "" {
-		name, err := filepath.Abs(f.captures)
-		if err != nil {
-			return nil, err
-		}
-		f.set = append(f.set, "captures="+strconv.Quote(name))
-	}
 	if len(f.set) == 0 {
 		return openAll(cmd, args, f.all, f.quick)
 	}
@@ -330,7 +312,7 @@ func printReport(cmd *cobra.Command, r *findings.Report, dir string, asJSON bool
 		}
 	}
 	if wrong := r.Violations(); len(wrong) > 0 {
-		return &violation{fmt.Errorf("exact, and not reproduced: %s", strings.Join(wrong, ", "))}
+		return violation("exact, and not reproduced: %s", strings.Join(wrong, ", "))
 	}
 	return nil
 }

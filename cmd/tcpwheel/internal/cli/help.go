@@ -1,9 +1,9 @@
 package cli
 
 import (
+	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -78,34 +78,32 @@ func fitLong(text string) string {
 	return strings.Join(paragraphs, "\n\n")
 }
 
-// fillParagraph refills a paragraph wider than 80 columns. Lists, whose lines begin with a blank,
-// stay unchanged.
+// fillParagraph refills a paragraph. Lists, whose lines begin with a blank, stay unchanged.
 func fillParagraph(text string) string {
-	wide := false
-	for line := range strings.SplitSeq(text, "\n") {
-		if strings.HasPrefix(line, " ") {
-			return text
-		}
-		wide = wide || utf8.RuneCountInString(line) > terminalColumns
-	}
-	if !wide {
+	if strings.Contains("\n"+text, "\n ") {
 		return text
 	}
+	return strings.Join(wrapped(text, terminalColumns), "\n")
+}
+
+// term is a line of a topic.
+type term struct{ name, meaning string }
+
+// listTerms formats terms under a heading.
+func listTerms(title string, terms []term) string {
 	var b strings.Builder
-	used := 0
-	for i, word := range strings.Fields(text) {
-		n := utf8.RuneCountInString(word)
-		switch {
-		case i == 0:
-		case used+1+n > terminalColumns:
-			b.WriteByte('\n')
-			used = 0
-		default:
-			b.WriteByte(' ')
-			used++
+	fmt.Fprintf(&b, "%s\n\n", title)
+	wide := 0
+	for _, t := range terms {
+		wide = max(wide, width(t.name))
+	}
+	for _, t := range terms {
+		for i, line := range wrapped(t.meaning, terminalColumns-wide-4) {
+			if i > 0 {
+				t.name = ""
+			}
+			fmt.Fprintf(&b, "  %-*s  %s\n", wide, t.name, line)
 		}
-		b.WriteString(word)
-		used += n
 	}
 	return b.String()
 }

@@ -38,22 +38,6 @@ func TestHelpFits(t *testing.T) {
 	}
 }
 
-// TestFillParagraph keeps lists, and paragraphs that fit.
-func TestFillParagraph(t *testing.T) {
-	long := strings.Repeat("word ", 20) + "end"
-	for text, want := range map[string]string{
-		"":                       "",
-		"one\ntwo":               "one\ntwo",
-		long + "\n  " + long:     long + "\n  " + long,
-		long:                     strings.TrimSpace(strings.Repeat("word ", 16)) + "\n" + strings.Repeat("word ", 4) + "end",
-		strings.Repeat("x", 100): strings.Repeat("x", 100),
-	} {
-		if got := fillParagraph(text); got != want {
-			t.Errorf("fillParagraph(%q) = %q, want %q", text, got, want)
-		}
-	}
-}
-
 // TestHelpThatCannotBeWritten wants status 1, as of other output, in every form of help.
 func TestHelpThatCannotBeWritten(t *testing.T) {
 	for _, args := range [][]string{{"--help"}, {"-h"}, {"help"}, {"help", "policies"}, {"help", "wheel", "bench"}, {"analyze", "--help"}, {"version"}} {

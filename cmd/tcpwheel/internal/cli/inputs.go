@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,22 +19,21 @@ import (
 )
 
 // inputHelp describes what names captures.
-const inputHelp = "A FILE may also be a directory, or a pattern such as 'logs/**/*.pcap.gz'."
+const inputHelp = "A FILE may also be a directory."
 
 // captureFile is a capture that a command reads.
 type captureFile struct {
 	Name string
 	Size int64 // in bytes, as stored; -1 if unknown
 
-	// Listed reports whether the file was found in a directory, rather than named or matched by a
-	// pattern. It need not be a capture.
+	// Listed reports whether the file was found in a directory, rather than named. It need not be a
+	// capture.
 	Listed bool
 }
 
-// listCaptures returns the captures that the arguments name, each once: files, everything below
-// directories, and what matches patterns. In patterns * and ? match within a name, [a-z] one
-// character, and ** any number of directories. A file that does not exist has no size: opening it
-// fails. An argument that leads to no file is an error.
+// listCaptures returns the captures that the arguments name, each once: files, and everything below
+// directories. A file that does not exist has no size: opening it fails. A directory without a file
+// is an error.
 func listCaptures(args []string) ([]captureFile, error) {
 	var all []captureFile
 	for _, arg := range args {
@@ -43,8 +41,6 @@ func listCaptures(args []string) ([]captureFile, error) {
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("%s: %w", arg, err)
-		case len(some) == 0 && isPattern(arg):
-			return nil, fmt.Errorf("%s: no file matches", arg)
 		case len(some) == 0:
 			return nil, fmt.Errorf("%s: no file in it", arg)
 		}
@@ -77,17 +73,8 @@ func captureFiles(arg string) (all []captureFile, err error) {
 		return all, err
 	case err == nil:
 		return []captureFile{{Name: arg, Size: info.Size()}}, nil
-	case !isPattern(arg):
-		return []captureFile{{Name: arg, Size: -1}}, nil
 	}
-	pattern := filepath.ToSlash(filepath.Clean(arg))
-	literal := pattern[:strings.IndexAny(pattern, "*?[")]
-	err = walkCaptures(filepath.Clean(literal[:strings.LastIndexByte(literal, '/')+1]), func(f captureFile) {
-		if match(pattern, f.Name) {
-			all = append(all, f)
-		}
-	})
-	return all, err
+	return []captureFile{{Name: arg, Size: -1}}, nil
 }
 
 // walkCaptures calls add for each regular file below a directory. It follows links to files, not to
@@ -116,40 +103,13 @@ func walkCaptures(root string, add func(captureFile)) error {
 	})
 }
 
-func isPattern(name string) bool { return strings.ContainsAny(name, "*?[") }
-
-// match reports whether a pattern matches a name. A malformed pattern matches nothing.
-func match(pattern, name string) bool {
-	return matchParts(strings.Split(pattern, "/"), strings.Split(name, "/"))
-}
-
-func matchParts(pattern, name []string) bool {
-	for ; len(pattern) > 0; pattern, name = pattern[1:], name[1:] {
-		if pattern[0] == "**" {
-			for i := range len(name) + 1 {
-				if matchParts(pattern[1:], name[i:]) {
-					return true
-				}
-			}
-			return false
-		}
-		if len(name) == 0 {
-			return false
-		}
-		if ok, err := path.Match(pattern[0], name[0]); err != nil || !ok {
-			return false
-		}
-	}
-	return len(name) == 0
-}
-
 // perCapture is what an empty capture costs in a shard, in bytes.
 const perCapture = 1 << 20
 
 // shardOf returns the captures of a shard, whole files. The split depends on the order and the sizes
 // of the files alone, so that it is the same on each machine. "" is all of them.
 func shardOf(text string, all []captureFile) (mine []captureFile, err error) {
-	s, err := parseShard(text, os.Getenv)
+	s, err := parseShard(text)
 	if err != nil {
 		return nil, fmt.Errorf("shard %s: %w", text, err)
 	}
@@ -166,50 +126,17 @@ func shardOf(text string, all []captureFile) (mine []captureFile, err error) {
 	return mine, nil
 }
 
-// readProgress counts what a run has read.
+// readProgress counts the files that a run has read.
 type readProgress struct {
-	files, bytes           atomic.Int64 // done
-	totalFiles, totalBytes int64
-	begun                  time.Time
-}
-
-// newProgress begins a run over some captures.
-func newProgress(all []captureFile) *readProgress {
-	p := &readProgress{totalFiles: int64(len(all)), begun: time.Now()}
-	for i := range all {
-		p.totalBytes += max(all[i].Size, 0)
-	}
-	return p
-}
-
-// counted is a reader that counts what is read.
-type counted struct {
-	p *readProgress
-	r io.Reader
-}
-
-func (c counted) Read(b []byte) (int, error) {
-	n, err := c.r.Read(b)
-	c.p.bytes.Add(int64(n))
-	return n, err
+	files atomic.Int64
+	of    int
 }
 
 // show shows the progress on a terminal until stop.
 func (p *readProgress) show(w io.Writer) (stop func()) {
 	line := statusLine{w: w}
-	line.start(func(time.Duration) string { return p.line(time.Since(p.begun)) })
+	line.start(func(time.Duration) string { return fmt.Sprintf("%d of %d files", p.files.Load(), p.of) })
 	return line.stop
-}
-
-// line shows files, bytes, rate and the time left, after some time.
-func (p *readProgress) line(spent time.Duration) string {
-	read := p.bytes.Load()
-	text := fmt.Sprintf("%d of %d files, %s of %s, %s", p.files.Load(), p.totalFiles, byteText(read), byteText(p.totalBytes), perSecond(uint64(read), spent))
-	if read > 0 && spent > 2*time.Second {
-		left := time.Duration(float64(spent) * float64(max(p.totalBytes-read, 0)) / float64(read))
-		text += fmt.Sprintf(", about %v left", left.Round(time.Second))
-	}
-	return text
 }
 
 // notCaptures counts files found in directories that are no captures.

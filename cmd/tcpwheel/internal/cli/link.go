@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -30,19 +29,9 @@ func newLink() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "link [flags] [-- COMMAND]",
 		Short: "two kernels joined by an emulated link that logs packets' fates",
-		Long: "Link makes two TUN devices, in two network namespaces or one, and joins them\n" +
-			"by an emulated link. It runs until SIGINT or SIGTERM, or until COMMAND, which\n" +
-			"runs in a's namespace, ends. Then it removes the devices with their addresses\n" +
-			"and routes, and prints the counts of each direction: to standard output, or to\n" +
-			"standard error with a COMMAND. It needs root. If COMMAND or --b-run fails, link\n" +
-			"ends with its exit status.\n\n" +
-			"The link's flags hold for both directions and change the plan; --a-to-b and\n" +
-			"--b-to-a set any field for one, as --a-to-b loss=packets:20 or --b-to-a\n" +
-			"jitter.hold=5ms. Models of loss: tcpwheel help links.\n\n" +
-			"The log has one JSON object a line: the plan, each packet with its number,\n" +
-			"times, fate and TCP header, and the counts. The captures are pcapng with\n" +
-			"nanoseconds and comments on fates, one for each kernel. The kernels do not\n" +
-			"offload, so that packets stay as sent, unless --offload is given.",
+		Long: `Link makes two TUN devices, in two network namespaces or one, and joins them by an emulated link. It runs until Ctrl-C or SIGTERM, or until COMMAND ends, which runs in a's namespace. Then it removes the devices and prints the counts of each direction. It needs root.
+
+The link's flags hold for both directions and change the plan; --a-to-b and --b-to-a set a field for one, as --a-to-b loss=packets:20. docs/link.md has all.`,
 		Example:               "  tcpwheel link --make-netns --delay 5ms --a-to-b loss=packets:20 --log fates",
 		DisableFlagsInUseLine: true,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -65,12 +54,14 @@ func newLink() *cobra.Command {
 func (l *linkCommand) register(flags *pflag.FlagSet) {
 	flags.SortFlags = false
 	c := &l.config
-	for i, side := range []string{"a", "b"} {
-		s := &c.Sides[i]
-		flags.StringVar(&s.Device, side, "", "device of "+side+"; %d: a free number (default link%d)")
-		flags.StringVar(&s.Netns, side+"-netns", "", "its network namespace")
-		flags.StringSliceVar(&l.addrs[i], side+"-addr", nil, fmt.Sprintf("address of %s (default 10.9.0.%d/24)", side, i+1))
-	}
+	addGroup(flags, "Flags of the ends", func(flags *pflag.FlagSet) {
+		for i, side := range []string{"a", "b"} {
+			s := &c.Sides[i]
+			flags.StringVar(&s.Device, side, "", "device of "+side+"; %d: a free number (default link%d)")
+			flags.StringVar(&s.Netns, side+"-netns", "", "its network namespace")
+			flags.StringSliceVar(&l.addrs[i], side+"-addr", nil, fmt.Sprintf("address of %s (default 10.9.0.%d/24)", side, i+1))
+		}
+	})
 	flags.BoolVar(&c.Force, "force", false, "with --make-netns: remove existing ones first")
 	flags.BoolVar(&c.MakeNamespaces, "make-netns", false, "make and remove the namespaces")
 	flags.StringVar(&l.cmds.B, "b-run", "", "shell command to run in b's namespace")
@@ -78,10 +69,12 @@ func (l *linkCommand) register(flags *pflag.FlagSet) {
 	flags.IntVar(&c.PathMTU, "path-mtu", 0, "largest packet of the link; ICMP reports it")
 	flags.BoolVar(&c.Offload, "offload", false, "let the kernels offload segmentation")
 	flags.BoolVar(&c.Realtime, "realtime", true, "real-time priority, for precision")
-	flags.StringVar(&c.Log, "log", "", "JSON file of the fate of each packet")
-	flags.StringVar(&c.Captures[0], "pcap-a", "", "pcapng file of the packets at a")
-	flags.StringVar(&c.Captures[1], "pcap-b", "", "pcapng file of the packets at b")
-	flags.BoolVar(&l.asJSON, "json", false, "print one JSON object per line")
+	addGroup(flags, "Flags of records", func(flags *pflag.FlagSet) {
+		flags.StringVar(&c.Log, "log", "", "JSON file of the fate of each packet")
+		flags.StringVar(&c.Captures[0], "pcap-a", "", "pcapng file of the packets at a")
+		flags.StringVar(&c.Captures[1], "pcap-b", "", "pcapng file of the packets at b")
+		flags.BoolVar(&l.asJSON, "json", false, "print one JSON object per line")
+	})
 	l.links.register(flags, &c.Seed)
 }
 
@@ -140,11 +133,7 @@ func (l *linkCommand) run(cmd *cobra.Command, args []string) error {
 	}
 	s, err := link.Run(cmd.Context(), l.config, l.cmds, func(running *link.Link) func() {
 		fmt.Fprintf(talk, "tcpwheel: link: %v\n", running)
-		status := statusLine{w: talk}
-		if l.cmds.A == nil && l.cmds.B == "" { // a command would use the terminal
-			status.start(linkStatus(running.Summary))
-		}
-		return status.stop
+		return func() {}
 	})
 	if s[0].Direction == "" { // it has not started
 		return err
@@ -174,20 +163,4 @@ func fillSides(c *link.Config, addrs [2][]string) (err error) {
 		}
 	}
 	return nil
-}
-
-// linkStatus returns a function for the status line: counts and rates of both directions.
-func linkStatus(summary func() [2]link.Summary) func(d time.Duration) string {
-	before := summary()
-	return func(d time.Duration) (line string) {
-		now := summary()
-		for i, s := range now {
-			if i > 0 {
-				line += ", "
-			}
-			line += fmt.Sprintf("%s %d (%d lost) %s", s.Direction, s.Packets, s.Packets-s.Delivered, perSecond(s.Bytes-before[i].Bytes, d))
-		}
-		before = now
-		return line
-	}
 }

@@ -57,13 +57,3 @@ func TestLinkCommand(t *testing.T) {
 		t.Errorf("status %d of a log that cannot be, want %d", status, exitUsage)
 	}
 }
-
-func TestLinkStatus(t *testing.T) {
-	now := [2]link.Summary{{Direction: "a-to-b"}, {Direction: "b-to-a", Packets: 3, Delivered: 3, Bytes: 70}}
-	line := linkStatus(func() [2]link.Summary { return now })
-	now[0] = link.Summary{Direction: "a-to-b", Packets: 10, Delivered: 8, Bytes: 125000}
-	want := "a-to-b 10 (2 lost) 250 kB/s, b-to-a 3 (0 lost) 0 B/s"
-	if got := line(500e6); got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-}

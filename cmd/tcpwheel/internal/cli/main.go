@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -26,7 +27,19 @@ const (
 	exitFailed    = 1
 	exitUsage     = 2
 	exitViolation = 3
+	exitCut       = 4
+	exitNothing   = 5
 )
+
+// exitStatuses says what they mean, in the help and in docs/json.md.
+var exitStatuses = []term{
+	{"0", "it did what it was asked"},
+	{"1", "it failed: a file cannot be read, a result cannot be written"},
+	{"2", "the call is wrong; nothing ran"},
+	{"3", "it ran and found what must not be: a scenario that fails, an exact claim that is not reproduced, losses that all cannot be replayed"},
+	{"4", "a capture is cut short; what comes before the cut was reported"},
+	{"5", "there is nothing to report: no TCP in the captures, no connection for --conn, --from and --to, no episode for --explain"},
+}
 
 // Main runs the command and ends the process with its exit status.
 func Main() {
@@ -102,10 +115,16 @@ func usage(cmd *cobra.Command, err error) error {
 	return &usageError{err: err, hint: fmt.Sprintf("see '%s --help'", cmd.CommandPath())}
 }
 
-// violation is something that a command found and that must not be.
-type violation struct{ err error }
+// outcome is the error of a command that ran, with its exit status.
+type outcome struct {
+	error
+	status int
+}
 
-func (v *violation) Error() string { return v.err.Error() }
+// violation returns something that a command found and that must not be.
+func violation(format string, args ...any) error {
+	return &outcome{fmt.Errorf(format, args...), exitViolation}
+}
 
 // report prints err and returns its exit status.
 func report(stderr io.Writer, err error) int {
@@ -121,14 +140,14 @@ func report(stderr io.Writer, err error) int {
 	fmt.Fprintf(stderr, "tcpwheel: error: %s\n", errorText(err))
 	var (
 		u *usageError
-		v *violation
+		o *outcome
 	)
 	switch exit := exitOfCaller(err); {
 	case exit != nil:
 		return exitStatus(exit)
 	case errors.As(err, &u):
-		if likely, ok := suggestion(u.err); ok {
-			u.hint = didYouMean(likely)
+		if strings.HasPrefix(u.hint, "see '") && strings.Contains(u.err.Error(), "want ") {
+			u.hint = "" // the error says what is accepted
 		}
 		if u.hint != "" {
 			fmt.Fprintf(stderr, "tcpwheel: hint: %s\n", u.hint)
@@ -137,16 +156,17 @@ func report(stderr io.Writer, err error) int {
 			return exitFailed
 		}
 		return exitUsage
-	case errors.As(err, &v):
-		return exitViolation
-	}
-	if likely, ok := suggestion(err); ok {
-		fmt.Fprintf(stderr, "tcpwheel: hint: %s\n", didYouMean(likely))
+	case errors.As(err, &o):
+		return o.status
 	}
 	return exitFailed
 }
 
-// errorText is the text of an error without control characters other than its own ends of lines.
+// internalName is the name of a package in an error. A caller of the program knows none of them.
+var internalName = regexp.MustCompile(`\b(?:tcptimers|wheelbench|lanes|tun|sim: link|sim): `)
+
+// errorText is the text of an error without control characters other than its own ends of lines, and
+// without names of packages.
 func errorText(err error) string {
 	text := err.Error()
 	if p := (*fs.PathError)(nil); errors.As(err, &p) && p.Path != "" {
@@ -154,7 +174,7 @@ func errorText(err error) string {
 	}
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
-		lines[i] = quantity.Printable(line)
+		lines[i] = quantity.Printable(internalName.ReplaceAllString(line, ""))
 	}
 	return strings.Join(lines, "\n")
 }
@@ -188,11 +208,11 @@ func newRoot(args []string, stdin io.Reader, stdout, stderr io.Writer) *cobra.Co
 	root := &cobra.Command{
 		Use:   "tcpwheel",
 		Short: "timing wheels, and a userspace TCP on top of them",
-		Long: "tcpwheel reports what the losses in a capture cost, and what they would have\n" +
-			"cost under other timers. It runs a userspace TCP with a timer for each segment,\n" +
-			"over TUN and in virtual time, and measures timing wheels.\n\n" +
-			"It exits with 0 on success, 1 on failure, 2 for a wrong call, and 3 if it found\n" +
-			"a violation. 'tcpwheel help terms' explains the terms.",
+		Long: `tcpwheel reports what the losses in a capture cost, and what they would have cost under other timers. It runs a userspace TCP with a timer for each segment, over TUN and in virtual time, and measures timing wheels. 'tcpwheel help terms' explains the terms of its output.
+
+` + strings.TrimSuffix(listTerms("Exit statuses:", exitStatuses), "\n") + `
+
+link and up end with the status of a COMMAND that fails.`,
 		Example:       "  tcpwheel demo\n  tcpwheel analyze sample:burst\n  tcpwheel wheel bench --schemes scheme6,runtime --n 1000",
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -281,7 +301,7 @@ func newHelp() *cobra.Command {
 	return &cobra.Command{
 		Use:     "help [command]",
 		Short:   "help about any command, and topics",
-		Long:    "Help prints the help of a command, as its flag --help does, or a topic:\npolicies, links or terms.",
+		Long:    `Help prints the help of a command, as its flag --help does, or a topic: policies, links or terms.`,
 		Example: "  tcpwheel help wheel bench",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			about, rest, err := cmd.Root().Find(args)

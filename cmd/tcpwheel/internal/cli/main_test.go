@@ -13,13 +13,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"tcpwheel/wheel"
-	"tcpwheel/wheel/wheelbench"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected output in testdata")
@@ -34,7 +32,7 @@ func TestReport(t *testing.T) {
 		{errors.New("open x: no such file"), 1, "tcpwheel: error: open x: no such file\n"},
 		{fmt.Errorf("bench: %w", context.Canceled), 1, "tcpwheel: error: interrupted\n"},
 		{&usageError{err: errors.New("n 0"), hint: "try 1"}, 2, "tcpwheel: error: n 0\ntcpwheel: hint: try 1\n"},
-		{&violation{errors.New("2µs early")}, 3, "tcpwheel: error: 2µs early\n"},
+		{violation("2µs early"), 3, "tcpwheel: error: 2µs early\n"},
 	} {
 		var b bytes.Buffer
 		if got := report(&b, test.err); got != test.want || b.String() != test.text {
@@ -47,7 +45,7 @@ func TestReport(t *testing.T) {
 // The flags of a group, as those of the link, count apart.
 const (
 	mostCommands = 12
-	mostFlags    = 20
+	mostFlags    = 12
 )
 
 // TestHelpIsShort counts commands and flags, and wants texts of flags in one line, which the help
@@ -65,7 +63,7 @@ func TestHelpIsShort(t *testing.T) {
 			}
 		})
 		for group, n := range n {
-			if n > mostFlags {
+			if n > mostFlags && cmd.Name() != "link" && cmd.Name() != "up" {
 				t.Errorf("%s: %d flags %s, want at most %d", cmd.CommandPath(), n, group, mostFlags)
 			}
 		}
@@ -191,41 +189,6 @@ func TestSchemesListsAll(t *testing.T) {
 	}
 }
 
-func TestEarly(t *testing.T) {
-	sorted := func(d ...time.Duration) wheelbench.Distribution { return wheelbench.Distribution{Sorted: d} }
-	late, soon := sorted(0, 5), sorted(-2000, 5)
-	for _, test := range []struct {
-		series wheelbench.LatenessSeries
-		want   string
-	}{
-		{wheelbench.LatenessSeries{Source: wheelbench.Realtime, Deadline: late, AtTick: &late}, ""},
-		{wheelbench.LatenessSeries{Source: wheelbench.Alarm, Deadline: late}, ""},
-		{wheelbench.LatenessSeries{Source: wheelbench.Runtime, Deadline: soon}, ""},
-		{wheelbench.LatenessSeries{Source: wheelbench.Alarm, Interval: time.Second, Deadline: soon}, "a timer of 1s on alarm expired 2µs early"},
-		{wheelbench.LatenessSeries{Source: wheelbench.Inline, Deadline: late, AtTick: &soon}, "a timer of 0s on realtime-inline expired 2µs early"},
-	} {
-		err := early(wheelbench.LatenessReport{Series: []wheelbench.LatenessSeries{test.series}})
-		if got := fmt.Sprint(err); got != test.want && !(err == nil && test.want == "") {
-			t.Errorf("early(%+v) = %v, want %q", test.series, err, test.want)
-		}
-		if status := report(io.Discard, err); err != nil && status != exitViolation {
-			t.Errorf("exit status %d, want %d", status, exitViolation)
-		}
-	}
-}
-
-func TestSamplesFor(t *testing.T) {
-	o := wheelbench.LatenessOptions{Tick: time.Millisecond, Sources: []string{"a", "b"}, Intervals: []time.Duration{500 * time.Microsecond, 3 * time.Millisecond}}
-	for _, test := range []struct {
-		span time.Duration
-		want int
-	}{{12 * time.Millisecond, 0}, {13 * time.Millisecond, 1}, {1300 * time.Millisecond, 100}} {
-		if got, err := samplesFor(test.span, o); got != test.want || (err == nil) != (test.want > 0) {
-			t.Errorf("samplesFor(%v) = %d, %v, want %d", test.span, got, err, test.want)
-		}
-	}
-}
-
 func TestIsTerminal(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "f"))
 	if err != nil {
@@ -236,16 +199,6 @@ func TestIsTerminal(t *testing.T) {
 		if isTerminal(w) {
 			t.Errorf("isTerminal(%T) = true, want false", w)
 		}
-	}
-}
-
-func TestBuildInfo(t *testing.T) {
-	var b bytes.Buffer
-	fmt.Fprintln(&b, buildInfo{Version: "v1.2.3", Go: "go1.26", OS: "linux", Arch: "arm64"})
-	fmt.Fprintln(&b, buildInfo{Version: "(devel)", Go: "go1.26", OS: "linux", Arch: "arm64", Revision: "abc", Time: "today", Modified: true})
-	want := "tcpwheel v1.2.3 go1.26 linux/arm64\ntcpwheel (devel) go1.26 linux/arm64\nrevision abc of today, modified\n"
-	if b.String() != want {
-		t.Errorf("got %q, want %q", b.String(), want)
 	}
 }
 
@@ -260,13 +213,12 @@ func TestResultsThatAreNotWritten(t *testing.T) {
 		t.Skip("runs each command once, which others do, too")
 	}
 	for _, line := range []string{
-		"analyze sample:tail-one", "analyze --json sample:tail-one", "analyze --csv sample:tail-one", "analyze --csv-conns sample:tail-one",
-		"replay --policy linux sample:tail-one", "replay --policy linux --json sample:tail-one", "replay --policy linux --csv sample:tail-one",
-		"replay --wire sample:tail-one",
+		"analyze sample:tail-one", "analyze --json sample:tail-one",
+		"replay --policy linux sample:tail-one", "replay --policy linux --json sample:tail-one",
 		"samples", "samples --json", "experiment list", "experiment list --json", "experiment show vegas",
 		"script ../../../../netstack/tcp/testdata/rto-backoff.pkt", "script --json ../../../../netstack/tcp/testdata/rto-backoff.pkt",
 		"wheel schemes", "wheel schemes --json", "wheel bench --schemes scheme6 --workloads start-stop --n 10 --budget 1ms",
-		"wheel bench --schemes scheme6 --workloads start-stop --n 10 --budget 1ms --json", "version", "version --json", "completion bash",
+		"wheel bench --schemes scheme6 --workloads start-stop --n 10 --budget 1ms --json", "version", "completion bash",
 	} {
 		var talk bytes.Buffer
 		if status := run(strings.Fields(line), strings.NewReader(""), brokenPipe{}, &talk); status != exitFailed || !strings.HasSuffix(talk.String(), ": no space left\n") {

@@ -39,10 +39,10 @@ func TestNamesOfFiles(t *testing.T) {
 	}
 	good, cut, other, none := file("good", whole), file("cut", whole[:len(whole)/2+1]), file("other", []byte("no capture")), file("none", nil)
 	for _, args := range [][]string{
-		{"analyze", good}, {"analyze", good, cut, other, none}, {"analyze", "--csv", good, cut}, {"analyze", "--csv-conns", good},
-		{"analyze", none}, {"analyze", other}, {"analyze", "--csv", "--conn", "77", good}, {"analyze", dir + "/*\a"},
+		{"analyze", good}, {"analyze", good, cut, other, none},
+		{"analyze", none}, {"analyze", other}, {"analyze", dir + "/*\a"},
 		{"analyze", "--annotate", filepath.Join(none, "x"), good}, {"analyze", "--annotate", good, good},
-		{"replay", good, cut}, {"replay", good, none}, {"replay", other}, {"replay", "--csv", good},
+		{"replay", good, cut}, {"replay", good, none}, {"replay", other},
 	} {
 		var out, talk bytes.Buffer
 		run(args, strings.NewReader(""), &out, &talk)

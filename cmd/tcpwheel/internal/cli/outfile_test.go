@@ -2,13 +2,10 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"testing"
 	"testing/fstest"
 )
@@ -62,55 +59,6 @@ func TestWriteWhole(t *testing.T) {
 	}
 	if all, _ := os.ReadDir(dir); len(all) != 2 {
 		t.Errorf("%v, want the file and the link", all)
-	}
-}
-
-// TestKilledWriter kills a process that writes a file, and another that is named like it. The next
-// one removes the first's temporary file, and no other.
-func TestKilledWriter(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "page.html")
-	if os.Getenv("TCPWHEEL_KILLED_WRITER") != "" {
-		_ = writeWhole(os.Getenv("TCPWHEEL_KILLED_WRITER"), func(w io.Writer) error {
-			fmt.Fprintln(os.Stdout, "writing")
-			select {}
-		})
-	}
-	start := func() *exec.Cmd {
-		cmd := exec.Command(os.Args[0], "-test.run=TestKilledWriter$")
-		cmd.Env = append(os.Environ(), "TCPWHEEL_KILLED_WRITER="+name)
-		out, err := cmd.StdoutPipe()
-		if err == nil {
-			err = cmd.Start()
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := out.Read(make([]byte, 1)); err != nil {
-			t.Fatal(err)
-		}
-		return cmd
-	}
-	kill := func(cmd *exec.Cmd) {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	}
-	killed, writing := start(), start()
-	kill(killed)
-	mine := partOf(name) // of a process that had this one's number
-	others := []string{name + ".part", name + ".1x.part", name + ".0.part", filepath.Join(filepath.Dir(name), "other.1.part")}
-	for _, file := range append(others, mine) {
-		if err := os.WriteFile(file, nil, 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := writeWhole(name, func(w io.Writer) error { _, err := io.WriteString(w, "whole"); return err }); err != nil {
-		t.Fatal(err)
-	}
-	want := append(others, name, fmt.Sprintf("%s.%d.part", name, writing.Process.Pid))
-	kill(writing)
-	got, err := filepath.Glob(filepath.Join(filepath.Dir(name), "*"))
-	if slices.Sort(want); err != nil || !slices.Equal(got, want) {
-		t.Errorf("%q is left, want %q", got, want)
 	}
 }
 

@@ -43,7 +43,7 @@ func BenchmarkProfile(b *testing.B) {
 	}
 	for b.Loop() {
 		for _, capture := range captures {
-			repeat(20, call("analyze", "-j", "1", capture))
+			repeat(20, call("analyze", capture))
 		}
 		repeat(5, call("replay", "sample:burst/a.pcapng.gz"))
 		for i, c := range countedFlows {

@@ -20,11 +20,10 @@ import (
 )
 
 // readCapture passes each TCP segment of a capture to use, which must not keep its payload, and
-// with failed ICMP errors about segments, in file order. It shows the progress on a terminal, or
-// counts it in p if that is not nil. On capture.ErrCutShort, use has had all segments before the
-// cut.
-func readCapture(cmd *cobra.Command, o *captureFile, p *readProgress, failed func(capture.ICMPError), use func(*capture.Packet) error) (capture.Stats, error) {
-	return readWith(cmd, o, p, func(r *capture.Reader) (capture.Stats, error) {
+// with failed ICMP errors about segments, in file order. It shows the progress of a file that is read
+// alone on a terminal. On capture.ErrCutShort, use has had all segments before the cut.
+func readCapture(cmd *cobra.Command, o *captureFile, alone bool, failed func(capture.ICMPError), use func(*capture.Packet) error) (capture.Stats, error) {
+	return readWith(cmd, o, alone, func(r *capture.Reader) (capture.Stats, error) {
 		r.OnICMPError(failed)
 		for {
 			batch, err := r.NextBatch(math.MaxInt)
@@ -39,13 +38,13 @@ func readCapture(cmd *cobra.Command, o *captureFile, p *readProgress, failed fun
 }
 
 // readWith is readCapture, with a function that reads until an error.
-func readWith(cmd *cobra.Command, o *captureFile, p *readProgress, read func(*capture.Reader) (capture.Stats, error)) (capture.Stats, error) {
-	r, done, err := openCapture(cmd, o, p)
+func readWith(cmd *cobra.Command, o *captureFile, alone bool, read func(*capture.Reader) (capture.Stats, error)) (capture.Stats, error) {
+	r, done, err := openCapture(cmd, o)
 	if err != nil {
 		return capture.Stats{}, err
 	}
 	defer done()
-	if p == nil {
+	if alone {
 		status := statusLine{w: cmd.ErrOrStderr()}
 		status.start(func(time.Duration) string {
 			read, size := r.Progress()
@@ -76,8 +75,8 @@ func sampleCaptures() (names []string) {
 	return names
 }
 
-// openCapture opens a capture. It counts in p, if that is not nil, what is read. done closes it.
-func openCapture(cmd *cobra.Command, o *captureFile, p *readProgress) (r *capture.Reader, done func(), err error) {
+// openCapture opens a capture. done closes it.
+func openCapture(cmd *cobra.Command, o *captureFile) (r *capture.Reader, done func(), err error) {
 	var in io.ReadCloser
 	name := o.Name
 	switch {
@@ -91,11 +90,7 @@ func openCapture(cmd *cobra.Command, o *captureFile, p *readProgress) (r *captur
 	if err != nil {
 		return nil, nil, err
 	}
-	var from io.Reader = in
-	if p != nil {
-		from = counted{p, in}
-	}
-	if r, err = capture.NewReader(from, name); err != nil {
+	if r, err = capture.NewReader(in, name); err != nil {
 		in.Close()
 		return nil, nil, err
 	}

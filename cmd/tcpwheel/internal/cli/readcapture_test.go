@@ -57,7 +57,7 @@ func TestReadCapture(t *testing.T) {
 		cmd.SetContext(context.Background())
 		cmd.SetIn(bytes.NewReader(file))
 		var seen []capture.Packet
-		s, err := readCapture(cmd, objectOf(t, name), nil, nil, func(p *capture.Packet) error {
+		s, err := readCapture(cmd, objectOf(t, name), true, nil, func(p *capture.Packet) error {
 			seen = append(seen, *p)
 			return nil
 		})
@@ -71,14 +71,14 @@ func TestReadCapture(t *testing.T) {
 	cmd := &cobra.Command{}
 	cmd.SetContext(context.Background())
 	full := errors.New("full")
-	if _, err := readCapture(cmd, objectOf(t, path), nil, nil, func(*capture.Packet) error { return full }); err != full {
+	if _, err := readCapture(cmd, objectOf(t, path), true, nil, func(*capture.Packet) error { return full }); err != full {
 		t.Errorf("%v, want that of its user", err)
 	}
 	cmd.SetIn(bytes.NewReader(file[:len(file)-5]))
-	if s, err := readCapture(cmd, objectOf(t, "-"), nil, nil, func(*capture.Packet) error { return nil }); !errors.Is(err, capture.ErrCutShort) || s.TCP != 1 {
+	if s, err := readCapture(cmd, objectOf(t, "-"), true, nil, func(*capture.Packet) error { return nil }); !errors.Is(err, capture.ErrCutShort) || s.TCP != 1 {
 		t.Errorf("cut short: %v, %+v", err, s)
 	}
-	if _, err := readCapture(cmd, objectOf(t, filepath.Join(t.TempDir(), "none")), nil, nil, nil); !errors.Is(err, os.ErrNotExist) {
+	if _, err := readCapture(cmd, objectOf(t, filepath.Join(t.TempDir(), "none")), true, nil, nil); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no file: %v", err)
 	}
 }
@@ -108,7 +108,7 @@ func TestReadCaptureIsInterrupted(t *testing.T) {
 	cmd.SetContext(ctx)
 	// After the SYN there is only UDP, in blocks of 60 bytes.
 	cmd.SetIn(&endlessCapture{head: file, packet: file[len(file)-60:]})
-	_, err := readCapture(cmd, objectOf(t, "-"), nil, nil, func(*capture.Packet) error {
+	_, err := readCapture(cmd, objectOf(t, "-"), true, nil, func(*capture.Packet) error {
 		cancel()
 		return nil
 	})

@@ -17,17 +17,16 @@ import (
 
 // replaying is the replay command at work.
 type replaying struct {
-	study         replay.Study
-	filter        connFilter
-	filtered      bool
-	top           int
-	maxConns      int
-	asJSON, asCSV bool
-	details       bool
-	html          string
-	wire          bool
-	stdout        io.Writer
-	stderr        io.Writer
+	study    replay.Study
+	filter   connFilter
+	filtered bool
+	top      int
+	maxConns int
+	asJSON   bool
+	html     string
+	stdout   io.Writer
+	stderr   io.Writer
+	cut      bool // a file was cut short
 
 	results  []*replay.Result
 	first    map[string]wheel.Time // packet of each file
@@ -51,33 +50,19 @@ type replayFlags struct {
 
 func newReplay() *cobra.Command {
 	var (
-		r     replaying
+		r     = replaying{maxConns: 1 << 16}
 		flags replayFlags
 	)
 	cmd := &cobra.Command{
 		Use:   "replay [FILE...]",
 		Short: "what the losses of captures would have cost with other timers",
-		Long: "Replay takes the losses, delays and applications of each connection out of a\n" +
-			"capture and runs it again in virtual time, once for each policy of timers.\n" +
-			"Congestion control, ACKs and windows are the same for all. A FILE that is - is\n" +
-			"standard input; sample:NAME is a sample capture (tcpwheel samples). Without a\n" +
-			"FILE the samples are replayed that were captured at the sender.\n\n" +
-			"The baseline is the oracle: the same replay with the captured retransmission\n" +
-			"times. A loss counts only if the oracle repairs it in the captured time, within\n" +
-			"10 % or 2 ms. A policy saves the oracle's recovery time less its own.\n\n" +
-			"A POLICY is NAME[@TICK] with settings, as per-segment@10ms-tlp or\n" +
-			"linux+synlinear (tcpwheel help policies). Names are\n  " + strings.Join(wrapped(strings.Join(replay.PolicyNames(), ", "), 78), "\n  ") + "\n" +
-			"captured is the stack that explains the captured timers best.\n\n" +
-			"Three keys decide what becomes of a packet: the n-th transmission of bytes fares\n" +
-			"as in the capture (by range), a packet fares as what left then (by time), or the\n" +
-			"n-th packet as the n-th (by index). Sums are by range. A policy \"saves\" or\n" +
-			"\"costs\" if all three keys agree, and the interval of 99 % is on one side of 0, by\n" +
-			"more than the oracle may be wrong by and 5 % of its recovery times. It has \"no\n" +
-			"effect\" that matters if interval, keys and oracle are within 5 %, or 1 ms a loss.\n" +
-			"The verdict needs five losses; \"cannot tell\" names what it lacks.\n\n" +
-			"It exits with 0 if there was no loss, nothing to compare or some loss counts,\n" +
-			"with 1 if no connection with a loss could be replayed, and with 3 if no loss\n" +
-			"counts.\n\n" + inputHelp,
+		Long: `Replay takes the losses, delays and applications of each connection out of a capture and runs it again in virtual time, once for each policy of timers. Congestion control, ACKs and windows are the same for all. FILE - is standard input. ` + inputHelp + ` Without a FILE the samples are replayed that were captured at the sender.
+
+The control is the same replay with the captured retransmission times. A loss counts only if the control repairs it in the captured time, within 10 % or 2 ms. A policy saves the control's recovery time less its own.
+
+A POLICY is NAME[@TICK] with settings, as per-segment@10ms-tlp (tcpwheel help policies): ` + strings.Join(replay.PolicyNames(), ", ") + `. "captured" is the stack that explains the captured timers best.
+
+There are three ways to look up what becomes of a packet: the n-th transmission of bytes fares as in the capture (by range), a packet fares as what left then (by time), or the n-th packet as the n-th (by index). Sums are by range. A policy "saves" or "costs" if all three agree, and the interval of 99 % is on one side of 0, by more than the control may be wrong by and 5 % of its recovery times. It has "no effect" if interval, lookups and control are within 5 %, or 1 ms a loss. The verdict needs five losses; "cannot tell" names what it lacks.`,
 		Example: "  tcpwheel replay\n  tcpwheel replay --policy linux,per-segment@1ms --conn :24600 sample:burst",
 		RunE: func(cmd *cobra.Command, files []string) error {
 			given := len(files) > 0
@@ -87,7 +72,7 @@ func newReplay() *cobra.Command {
 			if err := r.check(cmd.Flags().Changed, files); err != nil {
 				return usage(cmd, err)
 			}
-			if err := r.fill(cmd.Flags().Changed, flags); err != nil {
+			if err := r.fill(flags); err != nil {
 				return usage(cmd, err)
 			}
 			r.stdout, r.stderr = cmd.OutOrStdout(), cmd.ErrOrStderr()
@@ -110,12 +95,8 @@ func (r *replaying) register(f *pflag.FlagSet, flags *replayFlags) {
 	f.StringVar(&flags.from, "from", "", "only connections from that `time` on: 2026-01-02T15:04:05Z, or since the first packet, as 1.5s")
 	f.StringVar(&flags.to, "to", "", "only connections up to that `time`")
 	f.IntVar(&r.top, "top", 10, "losses in the table, the longest")
-	f.IntVar(&r.maxConns, "max-conns", 1<<16, "connections at once, to bound memory")
 	f.BoolVar(&r.asJSON, "json", false, "print one JSON object per line")
-	f.BoolVar(&r.details, "details", false, "also print what each key says, what is left out, and why losses do not count")
-	f.BoolVar(&r.asCSV, "csv", false, "print a line of CSV for each loss and policy")
 	f.StringVar(&r.html, "html", "", "write a page with diagrams to this `file` too")
-	f.BoolVar(&r.wire, "wire", false, "feed an engine what the captured end received, and print where it answers differently (policy: linux)")
 }
 
 // check returns what is wrong with the flags. changed reports whether a flag was given.
@@ -123,15 +104,8 @@ func (r *replaying) check(changed func(flag string) bool, files []string) error 
 	switch {
 	case r.top < 0:
 		return fmt.Errorf("top %d, want 0 or more", r.top)
-	case r.maxConns < 1:
-		return fmt.Errorf("max-conns %d, want at least 1", r.maxConns)
 	case !slices.Contains(congestion.Names(), r.study.Control):
 		return fmt.Errorf("control %q, want one of %s", r.study.Control, strings.Join(congestion.Names(), ", "))
-	case r.wire && changed("html"):
-		return errors.New("replay: --wire with --html, want one of them")
-	}
-	if err := oneForm(changed, "json", "csv", "details", "wire"); err != nil {
-		return fmt.Errorf("replay: %w", err)
 	}
 	if changed("html") {
 		return checkOutFile("html", r.html, files)
@@ -139,20 +113,8 @@ func (r *replaying) check(changed func(flag string) bool, files []string) error 
 	return nil
 }
 
-// oneForm returns an error if several flags were given that choose the form of the output.
-func oneForm(changed func(flag string) bool, flags ...string) error {
-	flags = slices.DeleteFunc(flags, func(name string) bool { return !changed(name) })
-	if len(flags) > 1 {
-		return fmt.Errorf("--%s, want one of them", strings.Join(flags, " and --"))
-	}
-	return nil
-}
-
-// fill reads the flags that are text, and sets the policy of --wire.
-func (r *replaying) fill(changed func(flag string) bool, flags replayFlags) (err error) {
-	if r.wire && !changed("policy") {
-		flags.policies = []string{"linux"}
-	}
+// fill reads the flags that are text.
+func (r *replaying) fill(flags replayFlags) (err error) {
 	if r.study.Choices, err = parseChoices(flags.policies); err != nil {
 		return err
 	}

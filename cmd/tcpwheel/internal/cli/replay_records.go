@@ -35,7 +35,7 @@ type replayRecord struct {
 	Packet          int64    `json:"packet" help:"of the first retransmission"`
 	Captured        *float64 `json:"captured_t_rec_s" head:"capture" help:"T_rec as captured"`
 	RTT             float64  `json:"rtt_s,omitempty"`
-	Policy          string   `json:"policy" help:"oracle, or a choice"`
+	Policy          string   `json:"policy" help:"oracle for the control, or a choice"`
 	Model           string   `json:"model" help:"the captured timers, unknown if no model explains them"`
 	Range           *float64 `json:"t_rec_by_range_s" head:"by range" help:"T_rec in the replay, keyed by bytes"`
 	Time            *float64 `json:"t_rec_by_time_s" help:"T_rec in the replay, keyed by time"`
@@ -45,15 +45,15 @@ type replayRecord struct {
 	FilledIn        bool     `json:"filled_in" help:"a fate that the capture does not show was filled in: not compared"`
 	Beyond          bool     `json:"beyond_horizon" help:"a fate was drawn by chance before it: not compared"`
 	Gate            string   `json:"gate,omitempty" help:"why the loss does not count, under any policy; absent if it does"`
-	Saved           *float64 `json:"saved_s" help:"the oracle's recovery time less the policy's, by range; null if it has no estimate"`
-	SavedLow        *float64 `json:"saved_low_s" help:"bound of saved_s by all keys and by how far the oracle may be off"`
+	Saved           *float64 `json:"saved_s" help:"the control's recovery time less the policy's, by range; null if it has no estimate"`
+	SavedLow        *float64 `json:"saved_low_s" help:"bound of saved_s by all lookups and by how far the control may be off"`
 	SavedHigh       *float64 `json:"saved_high_s" help:"the other bound"`
 }
 
 // endNames are the words for the ends of a connection.
 var endNames = [2]string{"client", "server"}
 
-// records returns each loss under the oracle and each policy.
+// records returns each loss under the control and each policy.
 func (r *replaying) records() iter.Seq[replayRecord] {
 	return func(yield func(replayRecord) bool) {
 		for x, loss := range replay.Losses(r.results) {
@@ -127,12 +127,12 @@ type policyRecord struct {
 	Waiting         *float64 `json:"waiting_s" help:"the sum of recovery times, less a round trip each"`
 	Retransmissions int      `json:"retransmissions"`
 	Spurious        int      `json:"spurious_retransmissions" head:"spurious" help:"of bytes that had arrived: known in a replay"`
-	SavedRange      *float64 `json:"saved_by_range_s,omitempty" head:"saved" help:"the oracle's recovery times less the policy's"`
+	SavedRange      *float64 `json:"saved_by_range_s,omitempty" head:"saved" help:"the control's recovery times less the policy's"`
 	SavedTime       *float64 `json:"saved_by_time_s,omitempty" help:"the same, keyed by time"`
 	SavedIndex      *float64 `json:"saved_by_index_s,omitempty" help:"the same, keyed by number"`
 	Low             *float64 `json:"saved_low_s,omitempty" help:"bound of the interval of 99 % by range"`
 	High            *float64 `json:"saved_high_s,omitempty" help:"the other bound"`
-	OracleError     *float64 `json:"oracle_error_s,omitempty" help:"how far the oracle's recovery times may be off in sum"`
+	OracleError     *float64 `json:"oracle_error_s,omitempty" help:"how far the control's recovery times may be off in sum"`
 	Verdict         string   `json:"verdict,omitempty"`
 	Why             string   `json:"why,omitempty" help:"why it cannot be told"`
 	FilledIn        int      `json:"filled_in,omitempty" help:"losses that are left out"`
@@ -140,17 +140,13 @@ type policyRecord struct {
 	Unknown         int      `json:"unknown,omitempty" help:"losses whose timers no model explains"`
 
 	// What people read in a table.
-	Interval  string   `json:"-" head:"99 % interval" cell:"number"`
-	PartRange *float64 `json:"-" head:"by range" cell:"%"`
-	PartTime  *float64 `json:"-" head:"by time" cell:"%"`
-	PartIndex *float64 `json:"-" head:"by index" cell:"%"`
-	LeftOut   int      `json:"-" head:"left out"`
+	Interval string `json:"-" head:"99 % interval" cell:"number"`
 }
 
 func policyRecordOf(name string, s *replay.Summary) policyRecord {
 	rec := policyRecord{
 		Type: "policy", Policy: name, N: s.N, Retransmissions: s.Retransmissions, Spurious: s.Spurious,
-		FilledIn: s.FilledIn, NotRepaired: s.NotRepaired, Unknown: s.Unknown, LeftOut: s.NotRepaired + s.FilledIn + s.Unknown,
+		FilledIn: s.FilledIn, NotRepaired: s.NotRepaired, Unknown: s.Unknown,
 	}
 	if s.N > 0 {
 		rec.Median, rec.P95, rec.P99, rec.Waiting = record.Seconds(s.Median), record.Seconds(s.P95), record.Seconds(s.P99), record.Seconds(s.Waiting)
@@ -163,8 +159,7 @@ func choiceRecordOf(s *replay.Summary) policyRecord {
 	rec := policyRecordOf(s.Policy, s)
 	for k, to := range []**float64{&rec.SavedRange, &rec.SavedTime, &rec.SavedIndex} {
 		if s.Of[k] > 0 {
-			part := float64(s.Saved[k]) / float64(s.Of[k])
-			*to, *[]**float64{&rec.PartRange, &rec.PartTime, &rec.PartIndex}[k] = record.Seconds(s.Saved[k]), &part
+			*to = record.Seconds(s.Saved[k])
 		}
 	}
 	if s.HasInterval {
@@ -175,7 +170,7 @@ func choiceRecordOf(s *replay.Summary) policyRecord {
 	return rec
 }
 
-// policies returns how the captured timers, the oracle and each choice do.
+// policies returns how the captured timers, the control and each choice do.
 func (r *replaying) policies(summaries []replay.Summary) []policyRecord {
 	c, o := replay.SummarizeCaptured(r.results), replay.SummarizeOracle(r.results)
 	all := []policyRecord{policyRecordOf("(as captured)", &c), policyRecordOf(replay.Oracle, &o)}

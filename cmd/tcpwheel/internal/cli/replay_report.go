@@ -9,7 +9,7 @@ import (
 // writeHTML writes the page of what was replayed.
 func (r *replaying) writeHTML() error {
 	page := r.page()
-	return writeWhole(r.html, page.Write)
+	return writeFile(r.stderr, r.html, page.Write)
 }
 
 func (r *replaying) page() pages.Replays {

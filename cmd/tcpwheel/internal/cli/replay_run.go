@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"tcpwheel/internal/quantity"
-	"tcpwheel/internal/record"
 	"tcpwheel/pcaps/capture"
 	"tcpwheel/pcaps/replay"
 	"tcpwheel/pcaps/track"
@@ -66,34 +65,33 @@ func (r *replaying) run(cmd *cobra.Command, args []string) error {
 
 // write writes what is known of all files.
 func (r *replaying) write() error {
-	if r.wire {
-		return r.printWires()
+	write := r.writeTables
+	if r.asJSON {
+		write = r.writeJSON
 	}
-	var err error
-	switch {
-	case r.asJSON:
-		err = r.writeJSON()
-	case r.asCSV:
-		err = record.WriteCSV(r.stdout, r.records())
-	default:
-		err = r.writeTables()
-	}
+	err := write()
 	if err == nil && r.html != "" {
 		err = r.writeHTML()
 	}
 	return cmp.Or(err, r.verdict())
 }
 
-// verdict returns why no loss counts though some were needed, nil if one does.
+// verdict returns why no loss counts though some were needed, or the exit status of captures that
+// lack something; nil is success.
 func (r *replaying) verdict() error {
-	if r.lossy == 0 {
-		return nil
-	}
-	if len(r.results) == 0 {
+	if r.lossy > 0 && len(r.results) == 0 {
 		return fmt.Errorf("replay: none of %s with losses can be replayed", quantity.Count(r.lossy, "connection"))
 	}
 	if g := replay.SummarizeGate(r.results); g.Needed > 0 && g.Passed == 0 {
-		return &violation{fmt.Errorf("replay: no verdict: none of %d losses could be replayed", g.Needed)}
+		return violation("replay: no verdict: none of %d losses could be replayed", g.Needed)
+	}
+	switch {
+	case r.cut:
+		return silentStatus(exitCut) // it was reported
+	case r.conns == 0 && r.filtered:
+		return &outcome{errors.New("replay: " + r.filter.unmatched()), exitNothing}
+	case r.conns == 0:
+		return &outcome{errors.New("replay: no TCP connection in it"), exitNothing}
 	}
 	return nil
 }
@@ -108,6 +106,7 @@ func (r *replaying) file(cmd *cobra.Command, o *captureFile) error {
 	}
 	if errors.Is(err, capture.ErrCutShort) {
 		fmt.Fprintf(r.stderr, "tcpwheel: %s; what comes before was replayed\n", errorText(err))
+		r.cut = true
 		return nil
 	}
 	return err
@@ -140,7 +139,7 @@ func (r *replaying) read(cmd *cobra.Command, o *captureFile) (err error) {
 			r.conn(shown, c, s, err)
 		}
 	}})
-	_, err = readCapture(cmd, o, nil, rec.ICMP, func(p *capture.Packet) error {
+	_, err = readCapture(cmd, o, true, rec.ICMP, func(p *capture.Packet) error {
 		if !begun {
 			r.first[shown], begun = p.Time.Add(-p.Since), true
 		}
@@ -152,7 +151,7 @@ func (r *replaying) read(cmd *cobra.Command, o *captureFile) (err error) {
 		x.SetTimers(&hosts)
 	}
 	if n := rec.Evicted(); n > 0 {
-		fmt.Fprintf(r.stderr, "tcpwheel: %s: %s left out to bound memory, see --max-conns\n", quantity.Printable(shown), quantity.Count(n, "connection"))
+		fmt.Fprintf(r.stderr, "tcpwheel: %s: %s left out to bound memory: replay parts of the capture (--from, --to)\n", quantity.Printable(shown), quantity.Count(n, "connection"))
 	}
 	wrong := r.replay(cmd.Context(), shown, r.results[before:])
 	r.results = slices.DeleteFunc(r.results, func(x *replay.Result) bool {
@@ -177,9 +176,6 @@ func (r *replaying) refuse(key connKey, why error) {
 
 // replay replays connections of a file.
 func (r *replaying) replay(ctx context.Context, file string, results []*replay.Result) error {
-	if r.wire {
-		return nil // only the open loop runs
-	}
 	var done atomic.Int64
 	status := statusLine{w: r.stderr}
 	status.start(func(time.Duration) string {

@@ -29,10 +29,6 @@ func (r *replaying) writeTables() error {
 	if g := replay.SummarizeGate(r.results); g.Needed > 0 {
 		r.policyTable(&b, summaries)
 		r.gateTable(&b, &g)
-		if r.details {
-			keyTable(&b, summaries)
-			r.gatedTable(&b)
-		}
 	}
 	r.lossTable(&b)
 	_, err := r.stdout.Write([]byte(b.String()))
@@ -61,17 +57,12 @@ func (r *replaying) writeHead(b *strings.Builder, done string) {
 			reasons[x.reason] = 0
 		}
 	}
-	switch {
-	case r.conns == 0 && r.filtered:
-		b.WriteString(r.filter.unmatched() + "\n")
-	case r.conns == 0:
-		b.WriteString("there is no connection in it\n")
-	case r.lossy == 0:
+	if r.conns > 0 && r.lossy == 0 {
 		b.WriteString("there is no loss in it: nothing to compare\n")
 	}
 }
 
-// lossTable prints the recovery times of the longest losses: captured, of the oracle, and under
+// lossTable prints the recovery times of the longest losses: captured, of the control, and under
 // each policy.
 func (r *replaying) lossTable(b *strings.Builder) {
 	page := r.page()
@@ -92,7 +83,7 @@ func (r *replaying) lossTable(b *strings.Builder) {
 		rows[i].Name = name(rows[i].Result)
 	}
 	// As many policies as fit stand side by side.
-	wide, heads := 8, []string{"capture", replay.Oracle}
+	wide, heads := 8, []string{"capture", "control"}
 	for _, c := range r.study.Choices {
 		heads = append(heads, shortPolicy(c.Text))
 		wide = max(wide, 1+utf8.RuneCountInString(shortPolicy(c.Text)))
@@ -132,9 +123,7 @@ func namesOf(b *strings.Builder, results []*replay.Result) func(*replay.Result) 
 // The tables.
 var (
 	policyLayout = record.NewLayout[policyRecord]("%-18policy%4n%8median_s%8p95_s%9saved_by_range_s%20Interval  %verdict")
-	keyLayout    = record.NewLayout[policyRecord]("%-18policy%9PartRange%9PartTime%9PartIndex%9LeftOut%9spurious_retransmissions%10waiting_s")
 	lossLayout   = record.NewLayout[pages.LossRow]("%5Name %9Since %-8Marked")
-	gatedLayout  = record.NewLayout[pages.LossRow]("%5Conn %8Packet %-8Kind").With(8, pages.Recoveries("capture", "by range"))
 )
 
 // longPolicy takes a policy that is too long for its column out of a row, and returns the line
@@ -154,6 +143,9 @@ func policyRow(l *record.Layout[policyRecord], rec policyRecord) string {
 func (r *replaying) policyTable(b *strings.Builder, summaries []replay.Summary) {
 	b.WriteString("\n" + policyLayout.Head())
 	for _, rec := range r.policies(summaries) {
+		if rec.Policy == replay.Oracle {
+			rec.Policy = "control"
+		}
 		b.WriteString(policyRow(policyLayout, rec))
 	}
 	var reasons []string
@@ -167,7 +159,7 @@ func (r *replaying) policyTable(b *strings.Builder, summaries []replay.Summary) 
 			open[s.Why] = append(open[s.Why], s.Policy)
 		}
 	}
-	b.WriteString("\nsaved: the oracle's recovery times less the policy's\n")
+	b.WriteString("\ncontrol: the replay with the captured times\nsaved: its recovery times less the policy's\n")
 	for _, why := range reasons {
 		b.WriteString(indented("cannot tell: ", why+" ("+strings.Join(open[why], ", ")+")"))
 	}
@@ -179,40 +171,11 @@ func (r *replaying) gateTable(b *strings.Builder, g *replay.GateSummary) {
 		return
 	}
 	fmt.Fprintf(b, "\n%d of %d losses cannot be replayed", g.Needed-g.Passed, g.Needed)
-	if !r.details {
-		b.WriteString(" (see --details)")
-	}
-	b.WriteString(", because\n")
+	b.WriteString(" (--json has each), because\n")
 	for gate, n := range g.Gates {
 		if replay.Gate(gate) > replay.NotNeeded && n > 0 {
 			fmt.Fprintf(b, "  %d: %v\n", n, replay.Gate(gate))
 		}
-	}
-}
-
-// keyTable prints what each policy saves by each key, and what is left out of it.
-func keyTable(b *strings.Builder, summaries []replay.Summary) {
-	b.WriteString("\nsaved, in percent\n" + keyLayout.Head())
-	for i := range summaries {
-		b.WriteString(policyRow(keyLayout, choiceRecordOf(&summaries[i])))
-	}
-	b.WriteString("\nleft out: losses whose repair depends on packets that the capture does not show\n" +
-		"spurious: unnecessary retransmissions of whole connections\n" +
-		"waiting: the sum of the recovery times, less a round trip each\n")
-}
-
-// gatedTable lists the needed losses that do not count, with the reason.
-func (r *replaying) gatedTable(b *strings.Builder) {
-	page := r.page()
-	rows, more := page.Gated(50)
-	if len(rows) > 0 {
-		b.WriteString("\nlosses that cannot be replayed\n" + gatedLayout.Head())
-	}
-	for i := range rows {
-		fmt.Fprintf(b, "%s      %s: %s\n", gatedLayout.Row(&rows[i]), rows[i].File, rows[i].Why)
-	}
-	if more > 0 {
-		fmt.Fprintf(b, "and %d more, see --json\n", more)
 	}
 }
 

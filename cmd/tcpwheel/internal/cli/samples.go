@@ -25,13 +25,9 @@ func newSamples() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "samples [DIR]",
 		Short: "list the built-in captures and traces, or write them to files",
-		Long: "Samples lists the captures and the traces of links that are part of the\n" +
-			"program, or writes them into DIR. Two kernels made them, and for each packet the truth is known: whether it\n" +
-			"was lost, and why the kernel retransmitted it. Other commands take\n" +
-			"sample:NAME, or sample:NAME/a.pcapng.gz for one point of capture: a, b or\n" +
-			"middle.\n\n" +
-			"Traces are rates that vary, in mahimahi's format. The program draws them from\n" +
-			"a seed. Links take --rate trace:sample:NAME, or --rate trace:FILE.",
+		Long: `Samples lists the captures and the traces of links that are part of the program, or writes them into DIR. Two kernels made the captures, and for each packet the truth is known: whether it was lost, and why the kernel retransmitted it. Other commands take sample:NAME, or sample:NAME/a.pcapng.gz for one point of capture: a, b or middle.
+
+Traces are rates that vary, in mahimahi's format. Links take --rate trace:sample:NAME, or --rate trace:FILE.`,
 		Example: "  tcpwheel samples kernels\n  tcpwheel analyze sample:burst",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
@@ -155,7 +151,6 @@ func makeWhole(name string, fill func(part string) error) error {
 	if _, err := os.Lstat(name); err == nil {
 		return fmt.Errorf("%s: %w", name, fs.ErrExist)
 	}
-	removeParts(name)
 	part := partOf(name)
 	err := fill(part)
 	if err == nil {

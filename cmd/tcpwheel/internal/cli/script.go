@@ -8,27 +8,27 @@ import (
 	"io"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"tcpwheel/internal/record"
 	"tcpwheel/netstack/sim/script"
 	"tcpwheel/netstack/virtual"
 )
 
 // scenario is the result of one file.
 type scenario struct {
-	File     string        `json:"file"`
-	Result   string        `json:"result"` // passed, failed, unreadable
-	Events   int           `json:"events,omitempty"`
-	Sent     int           `json:"sent,omitempty"`
-	Received int           `json:"received,omitempty"`
-	Virtual  time.Duration `json:"virtual_ns,omitempty"`
-	Line     int           `json:"line,omitempty"`
-	Error    string        `json:"error,omitempty"`
-	Expected string        `json:"expected,omitempty"`
-	Got      string        `json:"got,omitempty"`
-	Trace    []string      `json:"trace,omitempty"`
+	File     string   `json:"file"`
+	Result   string   `json:"result"` // passed, failed, unreadable
+	Events   int      `json:"events,omitempty"`
+	Sent     int      `json:"sent,omitempty"`
+	Received int      `json:"received,omitempty"`
+	Virtual  float64  `json:"virtual_s,omitempty"`
+	Line     int      `json:"line,omitempty"`
+	Error    string   `json:"error,omitempty"`
+	Expected string   `json:"expected,omitempty"`
+	Got      string   `json:"got,omitempty"`
+	Trace    []string `json:"trace,omitempty"`
 
 	err error
 	all []string // the whole trace
@@ -43,17 +43,9 @@ func newScript() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "script FILE...",
 		Short: "run scenario files against the engine, in virtual time",
-		Long: "Script runs scenarios in packetdrill's notation: a program's socket calls, the\n" +
-			"packets that arrive, the packets that must be sent and when, and what must\n" +
-			"hold of the connection. A FILE of - is standard input.\n\n" +
-			"Of a failed scenario it prints the first difference, expected and got, with\n" +
-			"the 15 events before. netstack/tcp/testdata/README.md describes the notation and\n" +
-			"all settings.\n\n" +
-			"Two hosts run the engine: sim is the simulator's, netstack the binding to gVisor's\n" +
-			"stack with its sockets, which the other commands use. They must agree.\n" +
-			"netstack/virtual/testdata/scenarios.txt lists the scenarios that need sim.\n\n" +
-			"It exits with 3 if a scenario fails, and with 1 if one cannot be read or is\n" +
-			"not supported.",
+		Long: `Script runs scenarios in packetdrill's notation: a program's socket calls, the packets that arrive, the packets that must be sent and when, and what must hold of the connection. FILE - is standard input. Of a failed scenario it prints the first difference and the 15 events before. netstack/tcp/testdata/README.md describes the notation.
+
+Two hosts run the engine: sim is the simulator's, netstack the binding to gVisor's stack with its sockets. They must agree.`,
 		Example: "  tcpwheel script netstack/tcp/testdata/handshake-passive.pkt",
 		RunE: func(cmd *cobra.Command, files []string) error {
 			if len(files) == 0 {
@@ -92,7 +84,7 @@ func runScenario(name string, stdin io.Reader, cfg script.Config) scenario {
 	}
 	report, err := script.RunSource(name, src, cfg)
 	if report != nil {
-		s.Events, s.Sent, s.Received, s.Virtual = report.Events, report.Sent, report.Received, report.Virtual
+		s.Events, s.Sent, s.Received, s.Virtual = report.Events, report.Sent, report.Received, report.Virtual.Seconds()
 		s.all = report.Trace
 	}
 	var (
@@ -133,7 +125,7 @@ func (s *scenario) write(w io.Writer, asJSON, verbose bool) error {
 	}
 	fmt.Fprintf(&b, "%s: %s", s.File, s.Result)
 	if s.Events > 0 {
-		fmt.Fprintf(&b, ", %d events, %d sent, %d received, %v", s.Events, s.Sent, s.Received, s.Virtual)
+		fmt.Fprintf(&b, ", %d events, %d sent, %d received, %v", s.Events, s.Sent, s.Received, record.Span(s.Virtual))
 	}
 	fmt.Fprintln(&b)
 	_, err := io.WriteString(w, b.String())
@@ -155,7 +147,7 @@ func verdict(results []scenario) error {
 	case unreadable > 0:
 		return fmt.Errorf("%d of %d scenarios could not be read", unreadable, len(results))
 	case failed > 0:
-		return &violation{fmt.Errorf("%d of %d scenarios failed", failed, len(results))}
+		return violation("%d of %d scenarios failed", failed, len(results))
 	}
 	return nil
 }

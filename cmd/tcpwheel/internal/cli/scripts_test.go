@@ -28,6 +28,13 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"capture": writeCapture,
+			"cut": func(ts *testscript.TestScript, neg bool, args []string) { // FILE COPY BYTES
+				n, err := strconv.Atoi(args[2])
+				ts.Check(err)
+				b, err := os.ReadFile(ts.MkAbs(args[0]))
+				ts.Check(err)
+				ts.Check(os.WriteFile(ts.MkAbs(args[1]), b[:n], 0o666))
+			},
 			"tcpwheel": func(ts *testscript.TestScript, neg bool, args []string) {
 				if neg || len(args) == 0 {
 					ts.Fatalf("usage: tcpwheel status [argument...]")

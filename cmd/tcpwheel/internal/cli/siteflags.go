@@ -25,15 +25,24 @@ type siteFlags struct {
 func (f *siteFlags) registerStack(cmd *cobra.Command, c *up.Config) {
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.StringVar(&c.Device, "tun", "wheel%d", "device; %d: a free number")
-	fs.StringSliceVar(&f.addrs, "addr", nil, "address of the stack, as a.b.c.d/n or IPv6")
-	fs.StringSliceVar(&f.hostAddrs, "host-addr", nil, "address of the kernel on the device")
-	fs.StringVar(&c.Netns, "netns", "", "network namespace of the device")
-	fs.IntVar(&c.MTU, "mtu", 0, "MTU of the device (default: the kernel's)")
+	addGroup(fs, "Flags of the device", func(fs *pflag.FlagSet) {
+		fs.StringVar(&c.Device, "tun", "wheel%d", "device; %d: a free number")
+		fs.StringSliceVar(&f.addrs, "addr", nil, "address of the stack, as a.b.c.d/n or IPv6 (default 10.7.0.2/24)")
+		fs.StringSliceVar(&f.hostAddrs, "host-addr", nil, "address of the kernel on the device (default 10.7.0.1/24)")
+		fs.StringVar(&c.Netns, "netns", "", "network namespace of the device")
+		fs.IntVar(&c.MTU, "mtu", 0, "MTU of the device (default: the kernel's)")
+	})
 	fs.StringVar(&c.TCP, "tcp", up.Ours, "TCP of the stack: ours or gvisor")
 	fs.StringVar(&c.Policy, "policy", "", "timer policy of our TCP with settings, as linux@1ms+pacing (tcpwheel help policies)")
 	fs.StringSliceVar(&c.Serve, "serve", up.DefaultServices(), "services: of these, info and pprof, or none")
 	quantityFlag(fs, &c.KeepAlive, up.ParseKeepAlive, "times", "keepalive", "", "IDLE,INTERVAL,COUNT, as 10s,1s,3 (default off)")
+	addGroup(fs, "Flags of records", func(fs *pflag.FlagSet) { f.registerRecords(fs, c) })
+}
+
+// registerRecords adds the flags of what is recorded.
+func (f *siteFlags) registerRecords(fs *pflag.FlagSet, c *up.Config) {
+	fs.StringVar(&c.Status, "status", "", "serve the state at this address, as 127.0.0.1:7070")
+	fs.StringVar(&c.Trace, "trace", "", "file for the events, lines of JSON")
 	fs.StringVar(&c.Capture, "pcap", "", "pcapng file of the stack's packets; - is stdout")
 	quantityFlag(fs, &c.CaptureLimits.FileBytes, quantity.ParseSize, "size", "pcap-size", "", "bytes of a file, as 100MB (default no limit)")
 	fs.IntVar(&c.CaptureLimits.Files, "pcap-files", 0, "with --pcap-size: keep so many files, numbered")

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"tcpwheel/tun/up"
 )
 
 // screen returns the lines that a terminal shows after text was written to it.
@@ -89,19 +87,6 @@ func TestPerSecond(t *testing.T) {
 	}
 	if got := perSecond(1000, 500*time.Millisecond); got != "2 kB/s" {
 		t.Errorf("1000 bytes in half a second are %s", got)
-	}
-}
-
-func TestUpStatus(t *testing.T) {
-	before := up.Status{ToStack: 1000, FromStack: 5000}
-	now := up.Status{ToStack: 2_501_000, FromStack: 1_250_005_000, Retransmissions: 123456, Connections: 12345, Timers: 123456}
-	got := upStatus(before, now, 500*time.Millisecond)
-	if want := "in 5 MB/s, out 2.5 GB/s, 12345 connections, 123456 retransmitted, 123456 timers"; got != want || len(got) > statusColumns {
-		t.Errorf("%q of %d columns, want %q", got, len(got), want)
-	}
-	now.Timers = -1
-	if got := upStatus(before, now, time.Second); strings.Contains(got, "timers") {
-		t.Errorf("%q, want nothing about timers that are not told", got)
 	}
 }
 

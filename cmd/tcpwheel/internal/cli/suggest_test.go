@@ -8,25 +8,13 @@ import (
 
 // TestWrongWords mistypes a name of each kind: the hint has the right one.
 func TestWrongWords(t *testing.T) {
-	const up = "up --addr 10.7.0.2/24 --host-addr 10.7.0.1/24 "
 	for line, want := range map[string]string{
-		"dmeo":                                    "demo",
-		"experiment rum vegas":                    "run",
-		"analyze --jsn sample:burst":              "--json",
-		"link --dleay 3ms":                        "--delay",
-		up + "--policy per-segmnt@1ms":            "per-segment",
-		"demo --lanes gvizor":                     "gvisor",
-		"replay --policy linus sample:burst":      "linux",
-		up + "--policy linux+cc=cubik":            "cubic",
-		up + "--loss bernouli:0.1":                "bernoulli",
-		up + "--rate trace:sample:celular":        "cellular",
-		"wheel bench --schemes shceme6":           "scheme6",
-		"wheel bench --workloads rearn":           "rearm",
-		"wheel lateness --sources realtme":        "realtime",
-		"experiment run veags":                    "vegas",
-		"experiment show expiri":                  "expiry",
-		"experiment run expiry --set tikcs=[1ms]": "ticks",
-		"demo --actions 2s:tial=1":                "tail",
+		"dmeo":                       "demo",
+		"experiment rum vegas":       "run",
+		"analyze --jsn sample:burst": "--json",
+		"link --dleay 3ms":           "--delay",
+		"experiment run veags":       "vegas",
+		"experiment show expiri":     "expiry",
 	} {
 		var out, talk bytes.Buffer
 		status := run(strings.Fields(line), strings.NewReader(""), &out, &talk)

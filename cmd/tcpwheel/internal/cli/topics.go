@@ -3,19 +3,15 @@
 package cli
 
 import (
-	"fmt"
 	"io"
-	"reflect"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"tcpwheel/internal/record"
 	"tcpwheel/internal/setting"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sim/script"
 	"tcpwheel/netstack/tcp"
-	"tcpwheel/pcaps/track"
 	"tcpwheel/tcptimers"
 )
 
@@ -27,35 +23,13 @@ func newTopics() (topics []*cobra.Command) {
 	}{
 		{"policies", "the timer policies, and the settings of TCP", policiesTopic},
 		{"links", "emulated links: values, loss models, plans", linksTopic},
-		{"terms", "the terms of the output, and the fields of JSON and CSV", termsTopic},
+		{"terms", "the terms of the output", termsTopic},
 	} {
 		cmd := &cobra.Command{Use: t.name, Short: t.short}
 		cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) { io.WriteString(cmd.OutOrStdout(), t.text()) })
 		topics = append(topics, cmd)
 	}
 	return topics
-}
-
-// term is a line of a topic.
-type term struct{ name, meaning string }
-
-// listTerms formats terms under a heading.
-func listTerms(title string, terms []term) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\n", title)
-	wide := 0
-	for _, t := range terms {
-		wide = max(wide, width(t.name))
-	}
-	for _, t := range terms {
-		for i, line := range wrapped(t.meaning, terminalColumns-wide-4) {
-			if i > 0 {
-				t.name = ""
-			}
-			fmt.Fprintf(&b, "  %-*s  %s\n", wide, t.name, line)
-		}
-	}
-	return b.String()
 }
 
 // settingsOf returns the settings of a type that are not in seen, and adds them to it.
@@ -141,19 +115,11 @@ to_stack, and perhaps a seed:
 	}, "\n")
 }
 
-// fieldsOf returns the fields of a record that have a help.
-func fieldsOf[T any]() (terms []term) {
-	for _, t := range record.Terms(reflect.TypeFor[T]()) {
-		terms = append(terms, term{t.Name, t.Help})
-	}
-	return terms
-}
-
 func termsTopic() string {
 	return strings.Join([]string{
 		listTerms("Losses in captures", []term{
 			{"episode", "a loss with its repair: from the first retransmission until everything in flight then is acknowledged"},
-			{"D, A, P", "detection, attempts and proof: the parts of the recovery time T_rec (d_s, a_s and p_s below)"},
+			{"D, A, P", "detection, attempts and proof: the parts of the recovery time T_rec (d_s, a_s and p_s in JSON)"},
 			{"ideal", "the shortest possible D; D less the ideal is the timer tax"},
 			{"time lost", "how long the receiver's application got nothing that the path could have brought"},
 			{"timer wait", "the part of the time lost that the sender waited for its timers"},
@@ -168,11 +134,10 @@ func termsTopic() string {
 		listTerms("Replays", []term{
 			{"replay", "a captured connection run again in virtual time under other timers"},
 			{"path trace", "the fate and delay of each transmission in a capture"},
-			{"key", "how a replay looks up a fate in the path trace: by range (bytes), by time, or by index (number)"},
+			{"lookup", "how a replay finds a fate in the path trace: by range (bytes), by time, or by index (number)"},
 			{"imputed", "filled in, because the capture does not show this fate"},
 			{"horizon", "the time of the first fate drawn at random; later events are not compared"},
-			{"open loop", "replay --wire: an engine gets the packets that the captured end received, and its own are only compared"},
-			{"oracle", "a replay with the captured retransmission times: it measures the error of the path alone"},
+			{"control", "the replay with the captured retransmission times (\"oracle\" in JSON): it measures the error of the path alone"},
 		}),
 		listTerms("Timers of TCP", []term{
 			{"RTT, SRTT, RTTVAR", "round-trip time from a segment's transmission to its ACK, its smoothed mean and its mean deviation (RFC 6298)"},
@@ -185,14 +150,6 @@ func termsTopic() string {
 			{"RACK", "loss detection by the order of transmission times (RFC 8985)"},
 			{"F-RTO", "detection of spurious timeouts (RFC 5682)"},
 		}),
-		listTerms("Timing wheels", []term{
-			{"scheme", "a data structure for timers, by the number that the timing-wheel paper gives it"},
-			{"slot", "a list of a wheel: the timers whose tick is congruent to its number"},
-			{"START, STOP", "the paper's names for arming and stopping a timer"},
-			{"expiry", "the end of a timer's time, when its function is called"},
-			{"lateness", "from a timer's deadline, or its tick, to its expiry"},
-			{"lane", "one of several stacks side by side with the same requests and losses"},
-		}),
 		listTerms("Studies", []term{
 			{"class", "A: exact, a law; P: compared with published figures; S: compared with a published shape"},
 			{"claim", "a published result, an own law or a check, with the band that the measured one must meet"},
@@ -200,11 +157,5 @@ func termsTopic() string {
 			{"subject", "the TCP that a study measures: this engine, gVisor's or the kernel's"},
 			{"live part", "a part of a study that times this machine"},
 		}),
-		listTerms("Fields of analyze: an episode", fieldsOf[track.EpisodeRecord]()),
-		listTerms("Fields of analyze: a connection", fieldsOf[track.ConnRecord]()),
-		listTerms("Fields of analyze: a direction of a connection", fieldsOf[track.FlowRecord]()),
-		listTerms("Fields of analyze: a host", fieldsOf[track.HostRecord]()),
-		listTerms("Fields of replay: a loss under a policy", fieldsOf[replayRecord]()),
-		listTerms("Fields of replay: a policy", fieldsOf[policyRecord]()),
 	}, "\n")
 }

@@ -5,11 +5,9 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"tcpwheel/cmd/tcpwheel/internal/demo"
 	"tcpwheel/tun/up"
 )
 
@@ -28,42 +26,13 @@ func newUp() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "up [flags] [-- COMMAND]",
 		Short: "a TCP stack behind a TUN device, with services on it",
-		Long: "Up makes a TUN device, gives the kernel an address on it, and runs a TCP/IP\n" +
-			"stack behind it until SIGINT, SIGTERM or SIGHUP. Then it removes the device\n" +
-			"with its addresses and routes. It needs root, or CAP_NET_ADMIN.\n\n" +
-			"Each address of the stack answers pings, and serves echo at port 7 (TCP and\n" +
-			"UDP), discard at 9, chargen at 19, and HTTP at 80: /bytes/N returns N fixed\n" +
-			"bytes. --serve names other services: with info that HTTP server has /info, the\n" +
-			"stack's state, and with pprof the status server has profiles of this process.\n" +
-			"--status serves that state outside of the link, on an address of this machine:\n\n" +
-			"  /              a page: the timing wheel, the packets, recoveries, connections\n" +
-			"  /info          a summary; ?connections=established&limit=20 adds connections\n" +
-			"  /metrics       for Prometheus, with histograms of recovery times and of the\n" +
-			"                 lateness of timers\n" +
-			"  /events        timers, segments and recoveries from now on, as lines of JSON;\n" +
-			"                 --trace writes them to a file\n\n" +
-			"Other programs reach the stack through forwarded ports, as with ssh -R and -L.\n" +
-			"Put IPv6 addresses in []. Both flags may be repeated:\n\n" +
-			"  --expose [ADDR:]PORT:HOST:HOSTPORT\n" +
-			"      the stack listens, at all of its addresses or at ADDR, and forwards\n" +
-			"      connections to HOST of the kernel: iperf3 -s behind our TCP\n" +
-			"  --forward [BIND:]PORT:ADDR:PORT\n" +
-			"      the kernel listens, at 127.0.0.1, at BIND, or at all addresses (*), and\n" +
-			"      the stack connects to ADDR: iperf3 -c in front of our TCP\n\n" +
-			"Without root, --rootless makes a user namespace with a network of its own,\n" +
-			"where the kernel's side is COMMAND, or a shell at a terminal. up ends with it,\n" +
-			"with its exit status. The addresses are then 10.7.0.1/24 and 10.7.0.2/24 by\n" +
-			"default. The status server is still reached from outside.\n\n" +
-			"The kernel's side of both is in the network namespace of the command. With\n" +
-			"--netns that is not the device's.\n\n" +
-			"The capture has the packets at the stack's end of the link, with nanoseconds.\n" +
-			"A comment on each packet that a timer of our TCP sent names the timer, when it\n" +
-			"was armed, and how late it was. Super-segments are captured whole. Packets are\n" +
-			"dropped from the capture, counted and reported, if the file is too slow." + "\n\n" +
-			"The link's flags put an emulated link between kernel and stack, the same in both\n" +
-			"directions, or with --plan different ones.",
+		Long: `Up makes a TUN device, gives the kernel an address on it, and runs a TCP/IP stack behind it until Ctrl-C or SIGTERM. Then it removes the device. It needs root, or --rootless: that makes a user namespace with a network of its own, in which COMMAND runs, or a shell at a terminal. up ends with it, and with its exit status.
+
+Each address of the stack answers pings, and serves echo at port 7, discard at 9, chargen at 19, and HTTP at 80: /bytes/N returns N fixed bytes. --status serves /info, /metrics and /events at an address of this machine. --expose PORT:HOST:HOSTPORT and --forward PORT:ADDR:PORT join other programs to the stack, as ssh -R and -L do.
+
+The link's flags put an emulated link between kernel and stack, the same in both directions, or with --plan different ones. docs/up.md has all.`,
 		DisableFlagsInUseLine: true,
-		Example: "  tcpwheel up --tun wheel0 --host-addr 10.7.0.1/24 --addr 10.7.0.2/24\n" +
+		Example: "  tcpwheel up --policy linux@1ms --status 127.0.0.1:7070\n" +
 			"  tcpwheel up --rootless --loss 2% -- curl -so page http://10.7.0.2/bytes/9999",
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
@@ -82,8 +51,6 @@ func newUp() *cobra.Command {
 		},
 	}
 	f.registerStack(cmd, &c)
-	cmd.Flags().StringVar(&c.Status, "status", "", "serve the state at this address, as 127.0.0.1:7070")
-	cmd.Flags().StringVar(&c.Trace, "trace", "", "file for the events, lines of JSON")
 	cmd.Flags().StringArrayVar(&f.expose, "expose", nil, "forward a port of the stack to the kernel")
 	cmd.Flags().StringArrayVar(&f.forward, "forward", nil, "forward a port of the kernel through the stack")
 	cmd.Flags().BoolVar(&f.rootless, "rootless", false, "without root: in a user namespace, with COMMAND or a shell")
@@ -93,10 +60,10 @@ func newUp() *cobra.Command {
 
 // run runs the stack until a signal ends it.
 func (f *upFlags) run(cmd *cobra.Command, c up.Config, command []string) error {
-	if f.rootless && len(f.addrs)+len(f.hostAddrs) == 0 {
+	if len(f.addrs)+len(f.hostAddrs) == 0 {
 		f.addrs, f.hostAddrs = []string{"10.7.0.2/24"}, []string{"10.7.0.1/24"}
 	}
-	c.Stdout, c.Page = cmd.OutOrStdout(), demo.NewLive
+	c.Stdout = cmd.OutOrStdout()
 	err := f.fill(&c)
 	if err == nil {
 		err = c.Check()
@@ -114,9 +81,7 @@ func (f *upFlags) run(cmd *cobra.Command, c up.Config, command []string) error {
 	if c.Capture == "-" {
 		ignoreBrokenPipes() // the end of the capture's reader ends the stack cleanly
 	}
-	status := &statusLine{w: talk}
-	defer status.stop()
-	c.Log = func(what string) { status.print("tcpwheel: up: " + what) }
+	c.Log = func(what string) { fmt.Fprintln(talk, "tcpwheel: up: "+what) }
 	if f.rootless {
 		if err := enterRootless(&c); err != nil {
 			return err
@@ -127,16 +92,7 @@ func (f *upFlags) run(cmd *cobra.Command, c up.Config, command []string) error {
 		return runInside(cmd.Context(), c, command, in, out, talk, func(s up.Running) { c.Log(s.String()) })
 	}
 	c.DropPrivileges = true
-	return up.Run(cmd.Context(), c, func(s up.Running) {
-		c.Log(s.String())
-		before := s.Status()
-		status.start(func(d time.Duration) string {
-			now := s.Status()
-			line := upStatus(before, now, d)
-			before = now
-			return line
-		})
-	})
+	return up.Run(cmd.Context(), c, func(s up.Running) { c.Log(s.String()) })
 }
 
 // fill sets c from the flags.
@@ -158,14 +114,4 @@ func (f *upFlags) fill(c *up.Config) error {
 		}
 	}
 	return nil
-}
-
-// upStatus is the status line. Directions are the stack's.
-func upStatus(before, now up.Status, d time.Duration) string {
-	line := fmt.Sprintf("in %s, out %s, %d connections, %d retransmitted", perSecond(now.ToStack-before.ToStack, d),
-		perSecond(now.FromStack-before.FromStack, d), now.Connections, now.Retransmissions)
-	if now.Timers >= 0 {
-		line += fmt.Sprintf(", %d timers", now.Timers)
-	}
-	return line
 }

@@ -15,7 +15,7 @@ func newWheel() *cobra.Command {
 		Long:    "Wheel lists and measures the timer schemes of package wheel.",
 		Example: "  tcpwheel wheel schemes",
 	}
-	cmd.AddCommand(newBench(), newLateness(), newSchemes())
+	cmd.AddCommand(newBench(), newSchemes())
 	return cmd
 }
 

@@ -23,26 +23,16 @@ function context(canvas) {
   return [c, w, h];
 }
 
-// svgContext is a drawing context that writes SVG: what the diagrams use of one, and no more.
-function svgContext(w, h) {
-  const out = [];
-  let path = "", dash = [];
-  const n = x => +x.toFixed(1), safe = s => String(s).replace(/[&<>"]/g, x => `&#${x.charCodeAt(0)};`);
+// svgContext writes the shapes of the legend as SVG.
+function svgContext() {
+  let path = "", out = "";
   const c = {
-    lineWidth: 1, globalAlpha: 1, textAlign: "left", font: "12px system-ui",
-    beginPath() { path = ""; }, moveTo(x, y) { path += `M${n(x)} ${n(y)}`; }, lineTo(x, y) { path += `L${n(x)} ${n(y)}`; }, closePath() { path += "Z"; },
-    rect(x, y, a, b) { path += `M${n(x)} ${n(y)}h${n(a)}v${n(b)}h${n(-a)}z`; },
-    arc(x, y, r, from, to) {
-      const p = a => `${n(x + r * Math.cos(a))} ${n(y + r * Math.sin(a))}`;
-      if (to - from >= 2 * Math.PI) { path += `M${p(0)}A${r} ${r} 0 1 1 ${p(Math.PI)}A${r} ${r} 0 1 1 ${p(0)}`; return; }
-      path += `M${p(from)}A${r} ${r} 0 ${to - from > Math.PI ? 1 : 0} 1 ${p(to)}`;
-    },
-    stroke() { out.push(`<path d="${path}" style="fill:none;stroke:${c.strokeStyle};stroke-width:${c.lineWidth}${c.globalAlpha < 1 ? `;opacity:${c.globalAlpha}` : ""}${dash.length ? `;stroke-dasharray:${dash}` : ""}"/>`); },
-    fill() { out.push(`<path d="${path}" style="fill:${c.fillStyle};stroke:none${c.globalAlpha < 1 ? `;opacity:${c.globalAlpha}` : ""}"/>`); },
-    fillRect(x, y, a, b) { out.push(`<rect x="${n(x)}" y="${n(y)}" width="${n(a)}" height="${n(b)}" fill="${c.fillStyle}"/>`); },
-    fillText(s, x, y) { out.push(`<text x="${n(x)}" y="${n(y)}" fill="${c.fillStyle}" text-anchor="${{ center: "middle", right: "end" }[c.textAlign] || "start"}" style="font:${c.font}">${safe(s)}</text>`); },
-    measureText: s => ({ width: 6.2 * s.length }), setLineDash(d) { dash = d; }, strokeStyle: "#000", fillStyle: "#000",
-    text: () => out.join("\n"),
+    beginPath() { path = ""; }, moveTo(x, y) { path += `M${x} ${y}`; }, lineTo(x, y) { path += `L${x} ${y}`; }, closePath() { path += "Z"; },
+    rect(x, y, a, b) { path += `M${x} ${y}h${a}v${b}h${-a}z`; },
+    arc(x, y, r) { path += `M${x + r} ${y}A${r} ${r} 0 1 1 ${x - r} ${y}A${r} ${r} 0 1 1 ${x + r} ${y}`; },
+    stroke() { out += `<path d="${path}" style="fill:none;stroke:currentColor;stroke-width:1.5"/>`; },
+    fill() { out += `<path d="${path}" style="fill:currentColor"/>`; },
+    text: () => out,
   };
   return c;
 }
@@ -50,7 +40,7 @@ function svgContext(w, h) {
 const cells = 720;    // places on the ring
 const oneTurn = 2048; // slots: a larger wheel is drawn with several of its slots at one place
 
-const textRadius = 100; // the words inside the ring; no sign lies on them
+const textRadius = 92; // the words inside the ring; no sign lies on them
 
 // shape adds a sign of a kind of timer to a path.
 function shape(c, form, x, y, r) {
@@ -68,7 +58,7 @@ function drawRing(lane, l, W, t, later) {
   const [c, w, h] = context(lane.ring);
   lane.spots = [];
   c.font = "13px system-ui"; c.textAlign = "center"; c.fillStyle = colours.soft;
-  if (!W) { c.fillText(l.timers ? "the log keeps no wheel of this time" : "gVisor’s TCP keeps its timers to itself", w / 2, h / 2); return; }
+  if (!W) { c.fillText(l.timers ? "" : "gVisor’s TCP keeps its timers to itself", w / 2, h / 2); return; }
   const x0 = w / 2, y0 = h / 2, R = Math.min(w, h) / 2 - 14;
   const turn = Math.min(W.slots, oneTurn), angle = slot => slot % turn / turn * 2 * Math.PI - Math.PI / 2;
   const hand = Math.floor(t / W.tick_ns) % W.slots;
@@ -104,7 +94,7 @@ function drawRing(lane, l, W, t, later) {
   if (next < W.slots) { c.strokeStyle = colours.soft; c.lineWidth = 3; c.beginPath(); c.arc(x0, y0, R + 6, a, a + Math.min(next / turn, 1) * 2 * Math.PI); c.stroke(); }
   c.fillStyle = colours.fg; c.fillText(plural(W.running, "timer"), x0, y0 - 14);
   c.fillStyle = colours.soft; c.fillText(`${W.slots} slots of ${ms(W.tick_ns)}` + (turn < W.slots ? `, ${turn} a turn` : ""), x0, y0 + 5);
-  c.fillText(next < W.slots ? `the hand jumps ${plural(next, "slot")}, ${ms(next * W.tick_ns)}` : "no busy slot", x0, y0 + 23);
+  c.fillText(next < W.slots ? `jumps ${plural(next, "slot")}, ${ms(next * W.tick_ns)}` : "no busy slot", x0, y0 + 23);
   lane.div.dataset.timers = W.running; lane.div.dataset.records = W.timers.length;
 }
 
@@ -135,9 +125,8 @@ function tickText(ns, step) { return +(ns / 1e9).toFixed(Math.max(0, -Math.floor
 const axisHeight = 18;
 
 // drawSequence draws the server's data by connection on an axis of time that ends at t, and not before its length.
-// out is another context to draw to, of that size.
-function drawSequence(lane, l, t, length, out) {
-  const [c, w, h] = out || context(lane.seq), to = Math.max(t, length), from = to - length, floor = h - axisHeight;
+function drawSequence(lane, l, t, length) {
+  const [c, w, h] = context(lane.seq), to = Math.max(t, length), from = to - length, floor = h - axisHeight;
   lane.marks = [];
   const packets = lane.packets;
   const data = packets.filter(p => p.from === 0 && p.end > p.start && p.sent_ns >= from && p.sent_ns <= t);
@@ -186,7 +175,7 @@ function drawSequence(lane, l, t, length, out) {
     const f = flows.get(id), byte = Math.round(f.lo + ((i + 1) * band - 8 - y) / (band - 16) * (f.hi - f.lo));
     return `${seconds(from + x / w * length)}  ${lane.connName(id)}, byte ${Math.min(Math.max(byte, f.lo), f.hi)}`;
   };
-  if (lane.cursor && !out) {
+  if (lane.cursor) {
     c.strokeStyle = colours.soft; c.setLineDash([3, 3]); c.beginPath();
     c.moveTo(lane.cursor.x, 0); c.lineTo(lane.cursor.x, floor); c.moveTo(0, lane.cursor.y); c.lineTo(w, lane.cursor.y); c.stroke(); c.setLineDash([]);
   }
@@ -195,16 +184,14 @@ function drawSequence(lane, l, t, length, out) {
 // drawPacket draws the sign of a packet, and returns the room that it takes.
 function drawPacket(c, lane, l, p, X, Y) {
   const x = X(p.sent_ns), y = Y(p.conn, p.start), top = Math.min(Y(p.conn, p.end), y - 2), colour = colours[p.again ? colourOf(p.by || "") : "ink"];
-  if (!p.mark) {
-    c.strokeStyle = colour; c.lineWidth = p.again ? 3 : 1.5;
-    c.beginPath(); c.moveTo(x, y); c.lineTo(x, top); c.stroke();
-    if (p.again) { c.fillStyle = colour; c.beginPath(); c.moveTo(x - 4, top); c.lineTo(x, top - 6); c.lineTo(x + 4, top); c.closePath(); c.fill(); }
-  }
+  c.strokeStyle = colour; c.lineWidth = p.again ? 3 : 1.5;
+  c.beginPath(); c.moveTo(x, y); c.lineTo(x, top); c.stroke();
+  if (p.again) { c.fillStyle = colour; c.beginPath(); c.moveTo(x - 4, top); c.lineTo(x, top - 6); c.lineTo(x + 4, top); c.closePath(); c.fill(); }
   if (p.fate) {
     c.strokeStyle = colours.ink; c.lineWidth = 1.5; c.beginPath();
     c.moveTo(x - 4, y - 5); c.lineTo(x + 4, y + 3); c.moveTo(x + 4, y - 5); c.lineTo(x - 4, y + 3); c.stroke();
   }
-  lane.marks.push({ x, y: (y + top) / 2, text: () => packetText(l.lane, p, lane.notes.get(p.n), lane.connName) });
+  lane.marks.push({ x, y: (y + top) / 2, text: () => packetText(l.lane, p, lane.connName) });
   return { from: x - 4, to: x + 4, top: top - (p.again ? 6 : 0), end: y + (p.fate ? 3 : 0) };
 }
 
@@ -244,31 +231,11 @@ function drawSpread(canvas, lanes, recoveries) {
     const s = times.slice().sort((a, b) => a - b);
     c.strokeStyle = colours.fg; c.lineWidth = 2; c.setLineDash(dashes[i % dashes.length]);
     c.beginPath(); c.moveTo(x, 8); c.lineTo(x + 36, 8); c.stroke();
-    c.setLineDash([]); c.fillStyle = colours.fg; c.textAlign = "left"; c.fillText(lanes[i].lane, x + 42, 12);
-    x += 58 + c.measureText(lanes[i].lane).width;
+    c.setLineDash([]); c.fillStyle = colours.fg; c.textAlign = "left"; c.fillText(lanes[i].label, x + 42, 12);
+    x += 58 + c.measureText(lanes[i].label).width;
     if (!s.length) return;
     c.setLineDash(dashes[i % dashes.length]); c.beginPath(); c.moveTo(44, Y(0));
     s.forEach((v, k) => { c.lineTo(X(v), Y(k / s.length)); c.lineTo(X(v), Y((k + 1) / s.length)); });
     c.lineTo(w - 16, Y(1)); c.stroke(); c.setLineDash([]);
   });
-}
-
-// drawAxis draws the whole run: the user's actions above, and the slowest recoveries of all lanes as lines from loss to repair.
-function drawAxis(canvas, marks, end, t, lanes) {
-  const [c, w, h] = context(canvas), pad = 8, X = at => pad + at / Math.max(end, 1) * (w - 2 * pad);
-  c.font = "11px system-ui"; c.textAlign = "center"; c.lineWidth = 1;
-  if (end > 0) {
-    const [ticks, step] = timeTicks(0, end, Math.max(2, w / 110));
-    c.strokeStyle = colours.edge; c.fillStyle = colours.soft;
-    for (const at of ticks) { c.beginPath(); c.moveTo(X(at), 0); c.lineTo(X(at), h - 12); c.stroke(); if (X(at) > 14 && X(at) < w - 16) c.fillText(tickText(at, step), X(at), h - 1); }
-  }
-  const row = 12 / Math.max(lanes, 1);
-  c.strokeStyle = colours.soft; c.lineWidth = Math.max(1, row - 1);
-  for (const m of marks) if (m.lane >= 0) {
-    const y = 9 + (m.lane + 0.5) * row;
-    c.beginPath(); c.moveTo(X(m.at_ns), y); c.lineTo(Math.max(X(m.at_ns + (m.took_ns || 0)), X(m.at_ns) + 1.5), y); c.stroke();
-  }
-  c.fillStyle = colours.fg;
-  for (const m of marks) if (m.lane < 0) { c.beginPath(); c.moveTo(X(m.at_ns) - 4, 0); c.lineTo(X(m.at_ns) + 4, 0); c.lineTo(X(m.at_ns), 7); c.closePath(); c.fill(); }
-  c.strokeStyle = colours.fg; c.lineWidth = 2; c.beginPath(); c.moveTo(X(t), 0); c.lineTo(X(t), h - 12); c.stroke();
 }

@@ -1,4 +1,4 @@
-// Package demo serves the page of the demo: lanes of package lanes, or a running stack, as one live
+// Package demo serves the page of the demo: lanes of package lanes, as one live
 // page.
 //
 // # Concurrency

@@ -68,7 +68,6 @@ type hub struct {
 	mu      sync.Mutex
 	latest  *lanes.Frame
 	viewers map[chan struct{}]bool
-	watched func(bool) // if not nil, called when the first viewer comes and when the last one goes
 }
 
 func newHub() *hub { return &hub{viewers: map[chan struct{}]bool{}} }
@@ -105,9 +104,6 @@ func (h *hub) enter() (wake chan struct{}, ok bool) {
 	}
 	wake = make(chan struct{}, 1)
 	h.viewers[wake] = true
-	if h.watched != nil && len(h.viewers) == 1 {
-		h.watched(true)
-	}
 	if h.latest != nil {
 		wake <- struct{}{}
 	}
@@ -118,9 +114,6 @@ func (h *hub) leave(wake chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.viewers, wake)
-	if h.watched != nil && len(h.viewers) == 0 {
-		h.watched(false)
-	}
 }
 
 // isOwnPage reports whether a request, whose Host was checked, comes from this server's page or from

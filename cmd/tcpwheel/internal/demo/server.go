@@ -5,17 +5,13 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"net"
 	"net/http"
 	"net/url"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"tcpwheel/cmd/tcpwheel/internal/lanes"
-	"tcpwheel/wheel"
 )
 
 // Server drives a lanes.Player by the real clock and shows it to any number of pages. Multiple
@@ -52,9 +48,6 @@ func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.hub.page)
 	mux.HandleFunc("GET /frames", s.hub.frames)
-	mux.HandleFunc("GET /past", s.past)
-	mux.HandleFunc("GET /marks", s.marks)
-	mux.HandleFunc("GET /lane/{name}", s.pcapng)
 	mux.HandleFunc("POST /control", s.control)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.hosts[r.Host] {
@@ -67,8 +60,7 @@ func (s *Server) Handler() http.Handler {
 	})
 }
 
-// Drive advances the run by the real clock until ctx ends. Between frames it works on what controls
-// have begun, and lets others have the lock.
+// Drive advances the run by the real clock until ctx ends.
 func (s *Server) Drive(ctx context.Context) error {
 	tick := time.NewTicker(lanes.FrameEvery)
 	defer tick.Stop()
@@ -78,14 +70,7 @@ func (s *Server) Drive(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 		}
-		err := s.locked(func(p *lanes.Player) error { return p.Tick(lanes.FrameEvery) })
-		for end, more := time.Now().Add(lanes.FrameEvery), true; more && err == nil && time.Now().Before(end); {
-			err = s.locked(func(p *lanes.Player) (err error) {
-				more, err = p.Work()
-				return err
-			})
-		}
-		if err != nil {
+		if err := s.locked(func(p *lanes.Player) error { return p.Tick(lanes.FrameEvery) }); err != nil {
 			return err
 		}
 	}
@@ -109,18 +94,17 @@ func (s *Server) Do(name, text string) error {
 
 // State is what a terminal shows of a run.
 type State struct {
+	Heading string // what the lanes differ in
 	Results []lanes.Result
 	Loss    string // what became of the user's latest loss: see lanes.Run.LossText
 	Paused  bool
-	Work    *lanes.WorkView
 }
 
 // State returns the state of now.
 func (s *Server) State() State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f := s.player.Frame()
-	return State{s.player.Results(), s.player.LossText(), f.Paused, f.Work}
+	return State{s.player.Heading(), s.player.Results(), s.player.LossText(), s.player.Frame().Paused}
 }
 
 // Close ends the run.
@@ -128,48 +112,6 @@ func (s *Server) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.player.Close()
-}
-
-// past serves frames of the log: /past?from=NS&to=NS.
-func (s *Server) past(w http.ResponseWriter, r *http.Request) {
-	from, err := strconv.ParseInt(r.FormValue("from"), 10, 64)
-	to, wrong := strconv.ParseInt(r.FormValue("to"), 10, 64)
-	if err != nil || wrong != nil || from > to {
-		http.Error(w, "want /past?from=NS&to=NS, in nanoseconds of virtual time", http.StatusBadRequest)
-		return
-	}
-	s.mu.Lock()
-	text := s.player.Past(wheel.Time(from), wheel.Time(to))
-	s.mu.Unlock()
-	w.Header().Set("Content-Type", "application/json")
-	w.Write(text)
-}
-
-func (s *Server) marks(w http.ResponseWriter, r *http.Request) {
-	s.mu.Lock()
-	all := s.player.Marks()
-	s.mu.Unlock()
-	w.Header().Set("Content-Type", "application/json")
-	json.NewEncoder(w).Encode(all)
-}
-
-// pcapng serves the last minute of a lane: /lane/0.pcapng.
-func (s *Server) pcapng(w http.ResponseWriter, r *http.Request) {
-	i, err := strconv.Atoi(strings.TrimSuffix(r.PathValue("name"), ".pcapng"))
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err != nil || i < 0 || i >= s.player.Lanes() {
-		http.Error(w, fmt.Sprintf("no lane %q, want 0 to %d", r.PathValue("name"), s.player.Lanes()-1), http.StatusNotFound)
-		return
-	}
-	var b strings.Builder
-	if err := s.player.WriteCapture(&b, i); err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", "application/octet-stream")
-	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", "lane-"+strconv.Itoa(i)+".pcapng"))
-	w.Write([]byte(b.String()))
 }
 
 // command is a control of the page: see lanes.Player.Control.

@@ -12,17 +12,14 @@ function serverSource() {
       const stream = new EventSource("frames");
       stream.onmessage = e => {
         const f = JSON.parse(e.data);
-        if (first && !f.live && asked && token && asked !== runAddress(f)) send("restart", asked).then(onState); // the address asks for a run
-        else if (!f.live && location.hash !== "#" + runAddress(f)) history.replaceState(null, "", "#" + runAddress(f));
+        if (first && asked && token && asked !== runAddress(f)) send("restart", asked).then(onState); // the address asks for a run
+        else if (location.hash !== "#" + runAddress(f)) history.replaceState(null, "", "#" + runAddress(f));
         first = false;
         onFrame(f);
       };
       stream.onerror = () => onState("the program has ended, or the connection to it");
       stream.onopen = () => onState("");
     },
-    past: async (from, to) => (await fetch(`past?from=${Math.round(from)}&to=${Math.round(to)}`)).json(),
-    marks: async () => (await fetch("marks")).json(),
-    capture: async lane => (await fetch(`lane/${lane}.pcapng`)).blob(),
     share: f => ({ command: runCommand(f), url: location.href }),
   };
 }

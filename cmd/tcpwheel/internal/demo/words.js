@@ -81,17 +81,13 @@ function timerText(lane, t, wheel, connName, later) {
 // What lost a packet, by its fate.
 const fates = { lost: "link", queue: "queue", "by-hand": "dropped by hand" };
 
-// packetText describes a packet of a time-sequence diagram. note is its segment's timer, if known.
-function packetText(lane, p, note, connName) {
+// packetText describes a packet of a time-sequence diagram.
+function packetText(lane, p, connName) {
   const lines = [`${connName(p.conn)}, bytes ${p.start} to ${p.end}, sent at ${seconds(p.sent_ns)}`];
   if (p.again) {
     lines.push(`retransmitted by ${p.by}` + (p.for_ns ? `, armed ${ms(p.sent_ns - p.armed_ns)} before for ${ms(p.for_ns)}` : ""));
     lines.push(ruleOf(lane, { by: p.by, segment: p.own }));
   }
   if (p.fate) lines.push(`lost: ${fates[p.fate]}`);
-  if (note) {
-    const end = note.ended_ns ? `ended after ${ms(note.ended_ns - p.sent_ns)} ${endings[note.how](note.value)}` : "still running";
-    lines.push(`its own timer: armed for ${ms(note.for_ns)}, ${end}`, rule(lane, 0, true));
-  }
   return lines.join("\n");
 }

@@ -2,26 +2,21 @@ package lanes
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
 	"tcpwheel/internal/setting"
 	"tcpwheel/netstack/sim"
-	"tcpwheel/tcptimers"
 )
 
-// Conditions is what all lanes have in common. An action may change it at any time. Its fields are
-// settings.
+// Conditions is what all lanes have in common: the path. An action may change it at any time. Its
+// fields are settings.
 type Conditions struct {
 	Delay time.Duration `set:"delay" zero:"ok" min:"1us" max:"2s" help:"one-way delay (default 20ms)"`
 	Rate  sim.LinkRate  `set:"rate" help:"rate of the link, or trace:FILE (default 10Mbit)"`
 	Loss  float64       `set:"loss" unit:"probability" max:"0.5" help:"loss of data packets (default 2%)"`
 	Burst int           `set:"burst" min:"1" max:"20" help:"neighbouring segments that are lost together (default 1)"`
-
-	// These are 0 for each policy's own, and not for bsd. Only Floor is for gVisor, too.
-	Tick   time.Duration `set:"tick" zero:"ok" min:"10us" max:"500ms" help:"granularity of timers (default: the policy's)"`
-	Floor  time.Duration `set:"floor" zero:"ok" min:"1ms" max:"1m" help:"RTO floor (default: the policy's)"`
-	DelAck time.Duration `set:"delack" zero:"ok" min:"1ms" max:"500ms" help:"delay of ACKs (default: the policy's)"`
 }
 
 // DefaultConditions returns 20 ms one way, 10 Mbit/s and 2 % loss.
@@ -33,7 +28,7 @@ func DefaultConditions() Conditions {
 func (c *Conditions) Set(name, text string) error {
 	after := *c
 	if _, ok := setting.Find(c, name); !ok {
-		return fmt.Errorf("no condition %q: want delay, rate, loss, burst, tick, floor, delack, drop or tail", name)
+		return fmt.Errorf("no condition %q: want delay, rate, loss, burst, drop or tail", name)
 	}
 	if err := setting.Set(&after, name, text); err != nil {
 		return err
@@ -45,23 +40,11 @@ func (c *Conditions) Set(name, text string) error {
 	return nil
 }
 
-// policy returns the policy of a lane under the conditions.
-func (c *Conditions) policy(text string) (tcptimers.Policy, error) {
-	p, err := tcptimers.ParsePolicy(text)
-	if err != nil {
-		return p, fmt.Errorf("%w, or gvisor", err)
+// text returns the conditions as NAME=VALUE.
+func (c *Conditions) text(separator string) string {
+	parts := []string{"delay=" + c.Delay.String(), "rate=" + c.Rate.String(), "loss=" + strconv.FormatFloat(c.Loss*100, 'f', -1, 64) + "%"}
+	if c.Burst > 1 {
+		parts = append(parts, "burst="+strconv.Itoa(c.Burst))
 	}
-	if strings.HasPrefix(text, "bsd") {
-		return p, nil // its ticks and floor are what it is there to show
-	}
-	var changes []setting.Change
-	for _, x := range []struct {
-		name string
-		d    time.Duration
-	}{{"tick", c.Tick}, {"rto-min", c.Floor}, {"delack", c.DelAck}} {
-		if x.d > 0 {
-			changes = append(changes, setting.Change{Name: x.name, Text: x.d.String()})
-		}
-	}
-	return p, p.Change(p.Name, changes)
+	return strings.Join(parts, separator)
 }

@@ -1,7 +1,6 @@
 package lanes
 
 import (
-	"strings"
 	"time"
 
 	"tcpwheel/netstack"
@@ -12,7 +11,6 @@ import (
 // Frame is what a page shows of one moment. It is made between two steps of the lanes, and does not
 // change.
 type Frame struct {
-	Live       bool       `json:"live"` // a running stack: no controls
 	Time       wheel.Time `json:"time_ns"`
 	Speed      float64    `json:"speed"` // virtual seconds per real second
 	Paused     bool       `json:"paused"`
@@ -20,38 +18,30 @@ type Frame struct {
 	Actions    string     `json:"actions"`
 	Initial    string     `json:"initial"` // conditions at the beginning
 	Conditions string     `json:"conditions"`
-	Restarts   int        `json:"restarts"`         // a page clears its diagrams when it changes
-	Work       *WorkView  `json:"work,omitempty"`   // a run on its way that replaces this one
-	Detail     int        `json:"detail,omitempty"` // of the log: see history.thin
+	Restarts   int        `json:"restarts"` // a page clears its diagrams when it changes
 	Verdict    string     `json:"verdict"`
 	Losses     []LossView `json:"losses"` // that the user caused, the newest first
 	Begun      []string   `json:"begun"`  // the lanes at the beginning
 	Policies   []string   `json:"policies,omitempty"`
 	Lanes      []LaneView `json:"lanes"`
+
+	Comparison  Comparison   `json:"comparison"`
+	Comparisons []Comparison `json:"comparisons,omitempty"`
+	Differences []string     `json:"differences,omitempty"` // settings of the first two lanes
 }
 
 // LaneView is a lane in a frame.
 type LaneView struct {
 	Result
-	Wheel      *WheelView      `json:"wheel,omitempty"`  // nil for gVisor
-	Behind     int             `json:"behind,omitempty"` // responses, behind the first lane
-	Expired    [][2]int        `json:"expired"`          // slot and kind, since the frame before
+	Wheel      *WheelView      `json:"wheel,omitempty"` // nil for gVisor
+	Expired    [][2]int        `json:"expired"`         // slot and kind, since the frame before
 	Conns      []ConnView      `json:"conns"`
-	Names      map[int]string  `json:"names,omitempty"` // of connections in Packets
-	RecoveryMS []float64       `json:"recovery_ms"`     // of the latest recoveries
-	Packets    []*Transmission `json:"packets"`         // since the viewer's frame before
-	Notes      []*TimerNote    `json:"notes"`           // likewise
+	RecoveryMS []float64       `json:"recovery_ms"` // of the latest recoveries
+	Packets    []*Transmission `json:"packets"`     // since the viewer's frame before
 
 	transmitted []*Transmission // the latest, for all viewers
-	noted       []*TimerNote
 	expired     [][2]int
 	expiries    uint64 // so far
-}
-
-// WorkView is the progress of a run that replaces the one that is shown.
-type WorkView struct {
-	What string  `json:"what"`
-	Done float64 `json:"done"` // 0 to 1
 }
 
 // WheelView is the timing wheel of a lane's server.
@@ -68,82 +58,38 @@ type WheelView struct {
 
 // ConnView is a connection at the server.
 type ConnView struct {
-	Name     string              `json:"name"`
-	ID       int                 `json:"id"`
-	SRTTNS   int64               `json:"srtt_ns"`
-	RTTVarNS int64               `json:"rttvar_ns"`
-	RTONS    int64               `json:"rto_ns"`
-	Cwnd     uint32              `json:"cwnd_bytes"`
-	Timers   map[string][2]int64 `json:"timers"` // by kind: how many run, and ns to the first expiry
-}
-
-// Record adds the expiries, packets and notes of a recorder to a view.
-func (v *LaneView) Record(r *Recorder) {
-	v.transmitted, v.noted, v.expired, v.expiries = r.packets, r.notes, r.expired, r.expiries
+	Name string `json:"name"`
+	ID   int    `json:"id"`
 }
 
 // view returns the lane as a frame shows it.
 func (l *Lane) view(r *Recorder) LaneView {
 	v := LaneView{Result: l.result()}
-	v.Record(r)
+	v.transmitted, v.expired, v.expiries = r.packets, r.expired, r.expiries
 	rec := l.stats.Recoveries
 	for _, x := range rec[max(0, len(rec)-KeptRecoveries):] {
 		v.RecoveryMS = append(v.RecoveryMS, float64(x.Took)/1e6)
 	}
-	byConn := map[int]map[string][2]int64{}
-	if all, ok := netstack.Wheels(l.net.Stack(Server)); ok {
-		v.Wheel = DrawWheel(all, l.run.now, r, func(e *netstack.Endpoint) int { return l.ports[e] }, byConn)
+	if all, ok := netstack.Wheels(l.net.Stack(Server)); ok && len(all) == 1 { // virtual stacks have one
+		v.Wheel = r.drawWheel(&all[0], l.run.now, func(e *netstack.Endpoint) int { return l.ports[e] })
 	}
 	for _, c := range l.conns {
-		end := c.ends[Server]
-		if end == nil {
-			continue
-		}
-		x := ConnView{Name: c.name, ID: int(c.port), Timers: byConn[int(c.port)]}
-		if info, ok := end.Info(); ok {
-			x.SRTTNS, x.RTTVarNS, x.RTONS, x.Cwnd = int64(info.SRTT), int64(info.RTTVar), int64(info.RTO), info.Cwnd
-		}
-		v.Conns = append(v.Conns, x)
+		v.Conns = append(v.Conns, ConnView{c.name, int(c.port)})
 	}
 	return v
 }
 
-// DrawWheel draws wheels of the same tick and size as one: those like the one with the most timers.
-// It adds the running timers of all wheels to byConn. conn returns the number of a connection.
-func DrawWheel(all []netstack.WheelSnapshot, now wheel.Time, r *Recorder, conn func(*netstack.Endpoint) int, byConn map[int]map[string][2]int64) *WheelView {
-	if len(all) == 0 {
-		return nil
-	}
-	most, total := &all[0], 0
-	for i := range all {
-		if len(all[i].Timers) > len(most.Timers) {
-			most = &all[i]
+// drawWheel draws a wheel. conn returns the number of a connection.
+func (r *Recorder) drawWheel(w *netstack.WheelSnapshot, now wheel.Time, conn func(*netstack.Endpoint) int) *WheelView {
+	r.slots, r.tick = w.Slots, w.Tick
+	v := &WheelView{Slots: w.Slots, Hand: int(int64(now)/int64(w.Tick)) & (w.Slots - 1), TickNS: int64(w.Tick), Timers: [][11]int64{}}
+	every := 1 + len(w.Timers)/maxDots
+	for i := range w.Timers {
+		if w.Timers[i].Running {
+			v.Running++
 		}
-	}
-	for i := range all {
-		if all[i].Tick == most.Tick && all[i].Slots == most.Slots {
-			total += len(all[i].Timers)
-		}
-	}
-	r.slots, r.tick = most.Slots, most.Tick
-	v := &WheelView{Slots: most.Slots, Hand: int(int64(now)/int64(most.Tick)) & (most.Slots - 1), TickNS: int64(most.Tick), Timers: [][11]int64{}}
-	every, n := 1+total/maxDots, 0
-	for i := range all {
-		shown := all[i].Tick == most.Tick && all[i].Slots == most.Slots
-		for _, t := range all[i].Timers {
-			id := conn(t.Endpoint)
-			if t.Running {
-				countTimer(byConn, id, t.Kind.String(), int64(t.Deadline.Sub(now)))
-			}
-			if !shown {
-				continue
-			}
-			if t.Running {
-				v.Running++
-			}
-			if n++; n%every == 0 {
-				v.Timers = append(v.Timers, r.dot(&t, id, now))
-			}
+		if i%every == 0 {
+			v.Timers = append(v.Timers, r.dot(&w.Timers[i], conn(w.Timers[i].Endpoint), now))
 		}
 	}
 	return v
@@ -165,49 +111,14 @@ func (r *Recorder) dot(t *netstack.TimerSnapshot, conn int, now wheel.Time) [11]
 	return d
 }
 
-// countTimer adds a running timer of a connection to byConn.
-func countTimer(byConn map[int]map[string][2]int64, id int, kind string, left int64) {
-	m := byConn[id]
-	if m == nil {
-		m = map[string][2]int64{}
-		byConn[id] = m
-	}
-	x, ok := m[kind]
-	if ok {
-		left = min(left, x[1])
-	}
-	m[kind] = [2]int64{x[0] + 1, left}
-}
-
 // FrameEvery is the least time between two frames.
 const FrameEvery = 50 * time.Millisecond
 
-// watch makes a lane record for frames and captures.
+// watch makes a lane record for frames.
 func (l *Lane) watch() *Recorder {
-	r := NewRecorder(0)
-	r.capture = &ring{}
-	l.onPacket = func(x *Transmission, p *virtual.Packet) {
-		r.Packet(x)
-		r.capture.add(x, p)
-	}
+	r := NewRecorder()
+	l.onPacket = func(x *Transmission, _ *virtual.Packet) { r.Packet(x) }
 	l.onTimer = func(ev netstack.TimerEvent) { r.Timer(l.ports[ev.Endpoint], ev) }
 	l.onArrival = func(now wheel.Time, conn int, ack uint64, data bool) { r.Arrived(conn, now, ack, data) }
 	return r
-}
-
-// text returns the conditions as NAME=VALUE.
-func (c *Conditions) text(separator string) string {
-	parts := []string{"delay=" + c.Delay.String(), "rate=" + c.Rate.String(), "loss=" + percent(c.Loss)}
-	if c.Burst > 1 {
-		parts = append(parts, "burst="+itoa(c.Burst))
-	}
-	for _, x := range []struct {
-		name string
-		d    time.Duration
-	}{{"tick", c.Tick}, {"floor", c.Floor}, {"delack", c.DelAck}} {
-		if x.d > 0 {
-			parts = append(parts, x.name+"="+x.d.String())
-		}
-	}
-	return strings.Join(parts, separator)
 }

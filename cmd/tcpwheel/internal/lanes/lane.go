@@ -6,13 +6,13 @@ import (
 	"strings"
 	"time"
 
-	"gvisor.dev/gvisor/pkg/tcpip"
-
 	"tcpwheel/netstack"
 	"tcpwheel/netstack/sockets"
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/netstack/virtual"
+	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/stat"
 )
 
 // wheelSlots is the number of slots of a lane's wheels: few, so that a page can show each of them.
@@ -25,13 +25,15 @@ const gvisorLane = "gvisor"
 type Lane struct {
 	Name   string // a timer policy, or "gvisor"
 	index  int    // of the lane in its run
+	Label  string // what a page calls it
 	gvisor bool
 	run    *Run
 	net    *virtual.Net
 	wire   *wire
 	conns  []*connection
 	ports  map[*netstack.Endpoint]int // the client's port, by the server's endpoint
-	asked  [webConns]int              // requests so far
+	asked  [webConns]int              // requests begun so far
+	done   [webConns]int              // of these, answered
 	stats  Stats
 	timers timerLog
 	closed bool
@@ -59,7 +61,6 @@ type Stats struct {
 	Lost            int           // data packets
 	Retransmissions int
 	Spurious        int    // data packets that brought nothing new to the receiver
-	BulkBytes       uint64 // that the bulk download has delivered
 	Started         uint64 // timers of the server's stack; 0 for gVisor
 	Stopped         uint64
 	Expired         uint64
@@ -76,8 +77,8 @@ type Recovery struct {
 type timerLog struct{ started, stopped, expired uint64 }
 
 // newLane makes a lane and starts its load.
-func newLane(r *Run, index int, name string) (*Lane, error) {
-	l := &Lane{Name: name, index: index, gvisor: name == gvisorLane, run: r, ports: map[*netstack.Endpoint]int{}}
+func newLane(r *Run, index int, name, label string) (*Lane, error) {
+	l := &Lane{Name: name, Label: label, index: index, gvisor: name == gvisorLane, run: r, ports: map[*netstack.Endpoint]int{}}
 	l.wire = &wire{lane: l, flows: map[flowKey]*flow{}}
 	if err := l.wire.setLinks(&r.conditions); err != nil {
 		return nil, err
@@ -88,9 +89,9 @@ func newLane(r *Run, index int, name string) (*Lane, error) {
 		if l.gvisor {
 			continue
 		}
-		p, err := r.conditions.policy(name)
+		p, err := tcptimers.ParsePolicy(name)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%w, or gvisor", err)
 		}
 		cfg := netstack.Config{Conn: tcp.DefaultConfig(p), Causes: true, Slots: wheelSlots}
 		if i == Server {
@@ -154,40 +155,6 @@ func (l *Lane) Stats() Stats {
 	return s
 }
 
-// apply brings the conditions of the run to the connections.
-func (l *Lane) apply() error {
-	if err := l.wire.setLinks(&l.run.conditions); err != nil {
-		return err
-	}
-	if l.gvisor {
-		floor := tcpip.TCPMinRTOOption(200 * time.Millisecond)
-		if f := l.run.conditions.Floor; f > 0 {
-			floor = tcpip.TCPMinRTOOption(f)
-		}
-		for i := range 2 {
-			if err := l.net.Stack(i).SetTransportProtocolOption(netstack.ProtocolNumber, &floor); err != nil {
-				return fmt.Errorf("gVisor's RTO floor: %s", err)
-			}
-		}
-		return nil
-	}
-	p, err := l.run.conditions.policy(l.Name)
-	if err != nil {
-		return err
-	}
-	for _, c := range l.conns {
-		for _, end := range c.ends {
-			if end == nil {
-				continue
-			}
-			if err := end.SetConfig(netstack.SocketConfig{Policy: p}); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // close ends the load and the stacks.
 func (l *Lane) close() {
 	l.closed = true
@@ -219,4 +186,20 @@ func (s *Stats) repairs() (names []string, counts map[string]int) {
 		return strings.Compare(a, b)
 	})
 	return names, counts
+}
+
+// sortedSpans is a list of spans in rising order, so that a quantile costs nothing.
+type sortedSpans []time.Duration
+
+func (s *sortedSpans) add(d time.Duration) {
+	i, _ := slices.BinarySearch(*s, d)
+	*s = slices.Insert(*s, i, d)
+}
+
+// quantile returns the q-quantile, as in package stat; 0 of none.
+func (s sortedSpans) quantile(q float64) time.Duration {
+	if len(s) == 0 {
+		return 0
+	}
+	return s[stat.Rank(len(s), q)]
 }

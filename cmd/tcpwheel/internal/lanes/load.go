@@ -3,7 +3,10 @@ package lanes
 import (
 	"encoding/binary"
 	"io"
+	"math"
+	"math/rand/v2"
 	"net"
+	"strconv"
 	"time"
 
 	"tcpwheel/netstack"
@@ -14,7 +17,6 @@ import (
 // Ports of the server.
 const (
 	webPort    = 80
-	bulkPort   = 81
 	reportPort = 82
 	idlePort   = 83
 )
@@ -24,13 +26,12 @@ const webPort0 = 40000
 
 const (
 	webConns      = 4
-	webThink      = 250 * time.Millisecond // mean pause between requests of a connection
+	webThink      = 150 * time.Millisecond // mean pause between requests of a connection, over leastThink
+	leastThink    = 2 * gateEvery
 	reportEvery   = 90 * time.Millisecond
 	reportBytes   = 400
 	keepIdle      = 2 * time.Second
 	keepInterval  = time.Second
-	bulkChunk     = 1 << 15
-	bulkPause     = 100 * time.Millisecond // between chunks: a busy flow that leaves room for others
 	headerBytes   = 8
 	meanResponse  = 9.2 // of the logarithm of a response's bytes: a median of 10 kB
 	sigmaResponse = 0.9
@@ -41,7 +42,7 @@ const (
 // flows are the same in all lanes.
 func (l *Lane) start() error {
 	programs := map[uint16]func(*sockets.Conn){
-		webPort: serveWeb, bulkPort: l.serveBulk, reportPort: discard, idlePort: discard,
+		webPort: serveWeb, reportPort: discard, idlePort: discard,
 	}
 	for port, serve := range programs {
 		listener, err := l.net.Listen(Server, port)
@@ -51,9 +52,8 @@ func (l *Lane) start() error {
 		l.net.Tasks.Go(func() { l.accept(listener, port, serve) })
 	}
 	for i := range webConns {
-		l.dial("web "+itoa(i+1), webPort, uint16(webPort0+i), func(c *sockets.Conn) { l.browse(c, i) })
+		l.dial("web "+strconv.Itoa(i+1), webPort, uint16(webPort0+i), func(c *sockets.Conn) { l.browse(c, i) })
 	}
-	l.dial("bulk", bulkPort, 40100, discard)
 	l.dial("reports", reportPort, 40200, l.report)
 	l.dial("idle", idlePort, 40300, discard)
 	return nil
@@ -135,42 +135,34 @@ func serveWeb(c *sockets.Conn) {
 	}
 }
 
-// browse requests objects at drawn times. A request whose connection is busy waits, and its time
-// counts.
+// browse requests objects when the run says so: all lanes begin a request at the same time, when the
+// slowest has the answer of the one before.
 func (l *Lane) browse(c *sockets.Conn, index int) {
-	at := l.net.Now()
 	answer := make([]byte, maxResponse)
-	for {
-		next := l.run.plans[index].request(l.asked[index])
-		at = at.Add(next.wait)
-		n := int(next.end - next.start)
+	for n := 0; ; n++ {
+		at, ok := l.run.due(index, n)
+		for ; !ok; at, ok = l.run.due(index, n) {
+			if l.closed {
+				return
+			}
+			now := l.net.Now()
+			l.net.Tasks.Sleep((now + gateEvery - now%gateEvery).Sub(now))
+		}
 		if wait := at.Sub(l.net.Now()); wait > 0 {
 			l.net.Tasks.Sleep(wait)
 		}
+		next := l.run.plans[index].request(n)
 		l.asked[index]++
 		var request [headerBytes]byte
-		binary.BigEndian.PutUint64(request[:], uint64(n))
+		binary.BigEndian.PutUint64(request[:], next.end-next.start)
 		if _, err := c.Write(request[:]); err != nil {
 			return
 		}
-		if _, err := io.ReadFull(c, answer[:n]); err != nil {
+		if _, err := io.ReadFull(c, answer[:next.end-next.start]); err != nil {
 			return
 		}
+		l.done[index]++
 		l.stats.Responses.add(l.net.Now().Sub(at))
-		at = max(at, l.net.Now()-wheel.Time(2*time.Second))
-	}
-}
-
-// serveBulk sends without end.
-func (l *Lane) serveBulk(c *sockets.Conn) {
-	chunk := make([]byte, bulkChunk)
-	for {
-		n, err := c.Write(chunk)
-		l.stats.BulkBytes += uint64(n)
-		if err != nil {
-			return
-		}
-		l.net.Tasks.Sleep(bulkPause)
 	}
 }
 
@@ -186,3 +178,34 @@ func (l *Lane) report(c *sockets.Conn) {
 }
 
 func discard(c *sockets.Conn) { io.Copy(io.Discard, c) }
+
+// webRequest is a request of the web-like load. It is the same in all lanes.
+type webRequest struct {
+	wait       time.Duration // after the response before, in all lanes
+	start, end uint64        // the bytes of its response in the server's stream
+}
+
+// webPlan draws the requests of a connection, each once for all lanes.
+type webPlan struct {
+	rng *rand.Rand
+	all []webRequest
+	due []wheel.Time // of the requests that may begin
+}
+
+func newWebPlan(seed, index uint64) *webPlan {
+	return &webPlan{rng: rand.New(rand.NewPCG(seed, 1000+index))}
+}
+
+// request returns request i, counted from 0.
+func (p *webPlan) request(i int) webRequest {
+	for len(p.all) <= i {
+		var last webRequest
+		if n := len(p.all); n > 0 {
+			last = p.all[n-1]
+		}
+		wait := time.Duration(leastThink) + time.Duration(p.rng.ExpFloat64()*float64(webThink))
+		size := uint64(min(math.Exp(meanResponse+sigmaResponse*p.rng.NormFloat64()), maxResponse))
+		p.all = append(p.all, webRequest{wait: wait, start: last.end, end: last.end + size})
+	}
+	return p.all[i]
+}

@@ -20,14 +20,10 @@ const (
 // timer was armed and what stopped it. It is not safe for concurrent use.
 type Recorder struct {
 	packets  []*Transmission
-	notes    []*TimerNote
-	noted    uint64   // number of the next note
 	expired  [][2]int // the latest: slot and kind
 	expiries uint64
 	timers   map[timerKey]timerLife
 	conns    map[int]*connTrace
-	capture  *ring // nil without captures
-	near     time.Duration
 
 	slots int // of the wheel that the page shows; 0 without one
 	tick  time.Duration
@@ -46,22 +42,18 @@ type timerLife struct {
 	ended           wheel.Time // 0 while it runs
 	how             ending
 	value           uint64
-	packet          uint64 // whose timer it is
-	known           bool   // packet is set
 }
 
 // connTrace is the latest at the server's end of a connection.
 type connTrace struct {
 	sent, arrived wheel.Time
-	data          bool            // what arrived had data
-	ack           uint64          // and acknowledged all before this byte
-	fresh         []*Transmission // left a moment ago; their timers have not started yet
-	started       []timerKey      // a moment ago, for packets that have not left yet
+	data          bool   // what arrived had data
+	ack           uint64 // and acknowledged all before this byte
 }
 
-// NewRecorder makes a recorder. Events of one moment are at most near apart.
-func NewRecorder(near time.Duration) *Recorder {
-	return &Recorder{timers: map[timerKey]timerLife{}, conns: map[int]*connTrace{}, near: near}
+// NewRecorder makes a recorder.
+func NewRecorder() *Recorder {
+	return &Recorder{timers: map[timerKey]timerLife{}, conns: map[int]*connTrace{}}
 }
 
 func (r *Recorder) conn(id int) *connTrace {
@@ -76,39 +68,10 @@ func (r *Recorder) conn(id int) *connTrace {
 // Packet records a packet as it leaves. It must not change afterwards.
 func (r *Recorder) Packet(x *Transmission) {
 	r.packets = latest(append(r.packets, x))
-	if x.From != Server || x.Mark {
+	if x.From != Server {
 		return
 	}
-	c := r.conn(x.Conn)
-	c.sent = x.At
-	if x.End == x.Start {
-		return
-	}
-	for len(c.started) > 0 {
-		k := c.started[0]
-		c.started = c.started[1:]
-		if life, ok := r.timers[k]; ok && x.At.Sub(life.armed) <= r.near {
-			r.attach(k, life, x)
-			return
-		}
-	}
-	for len(c.fresh) > 0 && x.At.Sub(c.fresh[0].At) > r.near { // their segments have no timers
-		c.fresh = c.fresh[1:]
-	}
-	c.fresh = append(c.fresh, x)
-}
-
-// attach notes that a timer is that of the segment in a packet.
-func (r *Recorder) attach(k timerKey, life timerLife, x *Transmission) {
-	life.packet, life.known = x.Seq, true
-	r.timers[k] = life
-	r.note(TimerNote{Packet: x.Seq, Span: life.deadline.Sub(life.armed)})
-}
-
-func (r *Recorder) note(n TimerNote) {
-	n.Seq = r.noted
-	r.noted++
-	r.notes = latest(append(r.notes, &n))
+	r.conn(x.Conn).sent = x.At
 }
 
 // Arrived records a packet that reaches the server's end.
@@ -126,9 +89,6 @@ func (r *Recorder) Timer(id int, ev netstack.TimerEvent) {
 			clear(r.timers)
 		}
 		r.timers[k] = timerLife{armed: ev.Time, deadline: ev.Deadline}
-		if ev.Kind == tcptimers.Rexmit && ev.Segment > 0 {
-			r.match(id, k)
-		}
 	case netstack.TimerStopped, netstack.TimerExpired:
 		life, ok := r.timers[k]
 		if !ok {
@@ -137,9 +97,6 @@ func (r *Recorder) Timer(id int, ev netstack.TimerEvent) {
 		life.ended = ev.Time
 		life.how, life.value = r.cause(id, ev)
 		r.timers[k] = life
-		if life.known {
-			r.note(TimerNote{Packet: life.packet, Ended: ev.Time, How: life.how, Value: life.value})
-		}
 		if ev.Change == netstack.TimerExpired && r.slots > 0 {
 			slot := int(int64(ev.Deadline)/int64(r.tick)) & (r.slots - 1)
 			r.expired = append(r.expired, [2]int{slot, int(ev.Kind)})
@@ -151,28 +108,11 @@ func (r *Recorder) Timer(id int, ev netstack.TimerEvent) {
 	}
 }
 
-// match finds the packet whose segment's timer has started: they leave and start in the same order.
-func (r *Recorder) match(id int, k timerKey) {
-	c, life := r.conn(id), r.timers[k]
-	for len(c.fresh) > 0 {
-		x := c.fresh[0]
-		c.fresh = c.fresh[1:]
-		if life.armed.Sub(x.At) <= r.near {
-			r.attach(k, life, x)
-			return
-		}
-	}
-	for len(c.started) > 0 && life.armed.Sub(r.timers[c.started[0]].armed) > r.near {
-		c.started = c.started[1:]
-	}
-	c.started = append(c.started, k)
-}
-
 // cause returns what ended a timer: the latest that happened at its end of the connection.
 func (r *Recorder) cause(id int, ev netstack.TimerEvent) (how ending, value uint64) {
 	c := r.conn(id)
-	arrived := c.arrived != 0 && ev.Time.Sub(c.arrived) <= r.near
-	sent := c.sent != 0 && ev.Time.Sub(c.sent) <= r.near
+	arrived := c.arrived != 0 && ev.Time == c.arrived
+	sent := c.sent != 0 && ev.Time == c.sent
 	switch {
 	case ev.Change == netstack.TimerExpired:
 		return endedExpired, 0
@@ -187,9 +127,3 @@ func (r *Recorder) cause(id int, ev netstack.TimerEvent) (how ending, value uint
 	}
 	return endedUnknown, 0
 }
-
-// Packets returns the latest packets.
-func (r *Recorder) Packets() []*Transmission { return r.packets }
-
-// Forget forgets all connections.
-func (r *Recorder) Forget() { clear(r.conns) }

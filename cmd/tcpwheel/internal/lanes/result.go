@@ -5,32 +5,36 @@ import (
 	"strings"
 	"time"
 
+	"tcpwheel/internal/record"
 	"tcpwheel/pcaps/track"
-	"tcpwheel/wheel"
 )
 
 // Result is what a lane did. Spans are virtual time.
 type Result struct {
 	Lane            string         `json:"lane"`
+	Label           string         `json:"label"`
 	Seed            uint64         `json:"seed"`
-	Time            wheel.Time     `json:"time_ns"`
+	Time            float64        `json:"time_s"`
 	Responses       int            `json:"responses"`
-	ResponseP50     time.Duration  `json:"response_p50_ns"`
-	ResponseP99     time.Duration  `json:"response_p99_ns"`
+	ResponseP50     float64        `json:"response_p50_s"`
+	ResponseP99     float64        `json:"response_p99_s"`
 	Lost            int            `json:"lost"`
 	Recoveries      int            `json:"recoveries"`
-	RecoveryP50     time.Duration  `json:"recovery_p50_ns"`
-	RecoveryP99     time.Duration  `json:"recovery_p99_ns"`
-	TimeLost        time.Duration  `json:"time_lost_ns"` // recovery times less an RTT each
-	Repairs         map[string]int `json:"repairs"`      // recoveries by what sent the repair
+	RecoveryP50     float64        `json:"recovery_p50_s"`
+	RecoveryP99     float64        `json:"recovery_p99_s"`
+	TimeLost        float64        `json:"time_lost_s"` // recovery times less an RTT each
+	Repairs         map[string]int `json:"repairs"`     // recoveries by what sent the repair
 	Retransmissions int            `json:"retransmissions"`
-	Spurious        int            `json:"spurious"`
-	BulkBytes       uint64         `json:"bulk_bytes"`
+	Spurious        int            `json:"spurious_retransmissions"`
 	Timers          bool           `json:"timers"` // false: gVisor does not report its timers
 	Started         uint64         `json:"timers_started"`
 	Stopped         uint64         `json:"timers_stopped"`
 	Expired         uint64         `json:"timers_expired"`
 }
+
+func upper(label string) string { return strings.ToUpper(label[:1]) + label[1:] }
+
+func spanText(seconds float64) string { return track.SpanText(record.Span(seconds)) }
 
 // Results returns the results of all lanes so far.
 func (r *Run) Results() []Result {
@@ -45,11 +49,11 @@ func (l *Lane) result() Result {
 	s := l.Stats()
 	_, repairs := s.repairs()
 	return Result{
-		Lane: l.Name, Seed: l.run.Seed, Time: l.run.now,
-		Responses: len(s.Responses), ResponseP50: s.Responses.quantile(0.5), ResponseP99: s.Responses.quantile(0.99),
-		Lost: s.Lost, Recoveries: len(s.took), RecoveryP50: s.took.quantile(0.5), RecoveryP99: s.took.quantile(0.99),
-		TimeLost: s.TimeLost, Repairs: repairs, Retransmissions: s.Retransmissions, Spurious: s.Spurious,
-		BulkBytes: s.BulkBytes, Timers: !l.gvisor, Started: s.Started, Stopped: s.Stopped, Expired: s.Expired,
+		Lane: l.Name, Label: l.Label, Seed: l.run.Seed, Time: time.Duration(l.run.now).Seconds(),
+		Responses: len(s.Responses), ResponseP50: s.Responses.quantile(0.5).Seconds(), ResponseP99: s.Responses.quantile(0.99).Seconds(),
+		Lost: s.Lost, Recoveries: len(s.took), RecoveryP50: s.took.quantile(0.5).Seconds(), RecoveryP99: s.took.quantile(0.99).Seconds(),
+		TimeLost: s.TimeLost.Seconds(), Repairs: repairs, Retransmissions: s.Retransmissions, Spurious: s.Spurious,
+		Timers: !l.gvisor, Started: s.Started, Stopped: s.Stopped, Expired: s.Expired,
 	}
 }
 
@@ -58,7 +62,7 @@ func (l *Lane) result() Result {
 func Table(all []Result, width int) string {
 	column := 13
 	for i := range all {
-		column = max(column, len(all[i].Lane)+2)
+		column = max(column, len(all[i].Label)+2)
 	}
 	var b strings.Builder
 	for fit := max((width-tableNames)/column, 1); len(all) > 0; all = all[min(fit, len(all)):] {
@@ -85,16 +89,16 @@ func writeTable(b *strings.Builder, all []Result, column int) {
 		if !x.Timers {
 			return "-"
 		}
-		return fmt.Sprintf("%.0f", float64(n)/max(time.Duration(x.Time).Seconds(), 1e-9))
+		return fmt.Sprintf("%.0f", float64(n)/max(x.Time, 1e-9))
 	}
-	row("", func(x *Result) string { return x.Lane })
-	row("response time p50", func(x *Result) string { return track.SpanText(x.ResponseP50) })
-	row("response time p99", func(x *Result) string { return track.SpanText(x.ResponseP99) })
+	row("", func(x *Result) string { return x.Label })
+	row("response time p50", func(x *Result) string { return spanText(x.ResponseP50) })
+	row("response time p99", func(x *Result) string { return spanText(x.ResponseP99) })
 	row("responses", func(x *Result) string { return fmt.Sprint(x.Responses) })
 	row("losses repaired", func(x *Result) string { return fmt.Sprint(x.Recoveries) })
-	row("recovery time p50", func(x *Result) string { return track.SpanText(x.RecoveryP50) })
-	row("recovery time p99", func(x *Result) string { return track.SpanText(x.RecoveryP99) })
-	row("time lost to losses", func(x *Result) string { return track.SpanText(x.TimeLost) })
+	row("recovery time p50", func(x *Result) string { return spanText(x.RecoveryP50) })
+	row("recovery time p99", func(x *Result) string { return spanText(x.RecoveryP99) })
+	row("time lost to losses", func(x *Result) string { return spanText(x.TimeLost) })
 	row("spurious retransmissions", func(x *Result) string { return fmt.Sprint(x.Spurious) })
 	row("timers started /s", func(x *Result) string { return perSecond(x.Started, x) })
 	row("timers stopped /s", func(x *Result) string { return perSecond(x.Stopped, x) })
@@ -125,16 +129,15 @@ func Verdict(all []Result) string {
 	if best.Recoveries < leastLosses || worst.Recoveries < leastLosses {
 		return fmt.Sprintf("Too few losses to tell the lanes apart: %d and %d were repaired.", best.Recoveries, worst.Recoveries)
 	}
-	if worst.TimeLost < best.TimeLost*11/10 {
-		return fmt.Sprintf("The lanes lost the same time to losses, within 10 %%: %s to %s.", track.SpanText(best.TimeLost), track.SpanText(worst.TimeLost))
+	if worst.TimeLost < best.TimeLost*1.1 {
+		return fmt.Sprintf("The lanes lost the same time to losses, within 10 %%: %s in %d repairs and %s in %d. Spurious retransmissions: %s %d, %s %d.",
+			spanText(best.TimeLost), best.Recoveries, spanText(worst.TimeLost), worst.Recoveries, best.Label, best.Spurious, worst.Label, worst.Spurious)
 	}
-	text := fmt.Sprintf("%s lost the least time to losses, %s in %d repairs; %s lost %s, %.1f times as much. Responses took %s in the median "+
-		"and %s at the 99th percentile under %s, %s and %s under %s.\nWhy: %s repaired %s, and %s %s.",
-		best.Lane, track.SpanText(best.TimeLost), best.Recoveries, worst.Lane, track.SpanText(worst.TimeLost),
-		float64(worst.TimeLost)/float64(max(best.TimeLost, 1)),
-		track.SpanText(best.ResponseP50), track.SpanText(best.ResponseP99), best.Lane,
-		track.SpanText(worst.ResponseP50), track.SpanText(worst.ResponseP99), worst.Lane,
-		worst.Lane, repairText(worst), best.Lane, repairText(best))
+	text := fmt.Sprintf("%s lost the least time to losses, %s in %d repairs; %s lost %s, %.1f times as much. The median response took %s and %s, "+
+		"the slowest hundredth %s and %s. Spurious retransmissions: %s %d, %s %d.\nWhy: %s repaired %s; %s %s.",
+		upper(best.Label), spanText(best.TimeLost), best.Recoveries, worst.Label, spanText(worst.TimeLost), worst.TimeLost/max(best.TimeLost, 1e-9),
+		spanText(best.ResponseP50), spanText(worst.ResponseP50), spanText(best.ResponseP99), spanText(worst.ResponseP99),
+		best.Label, best.Spurious, worst.Label, worst.Spurious, worst.Label, repairText(worst), best.Label, repairText(best))
 	return text + fasterText(all, best)
 }
 
@@ -147,17 +150,17 @@ func fasterText(all []Result, best *Result) string {
 			fast = &all[i]
 		}
 	}
-	if best.ResponseP50 < fast.ResponseP50*11/10 {
+	if best.ResponseP50 < fast.ResponseP50*1.1 {
 		return ""
 	}
 	text := fmt.Sprintf("\nBut the median response was the shortest under %s: %s, under %s %s",
-		fast.Lane, track.SpanText(fast.ResponseP50), best.Lane, track.SpanText(best.ResponseP50))
+		fast.Label, spanText(fast.ResponseP50), best.Label, spanText(best.ResponseP50))
 	mine, its := best.repairsByTimeout(), fast.repairsByTimeout()
 	if mine <= its {
 		return text + "."
 	}
 	return text + fmt.Sprintf(". After a timeout the window begins again at one segment (RFC 5681 §3.1): timeouts repaired %d losses of %s, and %d of %s.",
-		mine, best.Lane, its, fast.Lane)
+		mine, best.Label, its, fast.Label)
 }
 
 // repairsByTimeout counts the recoveries that a retransmission timer ended.
@@ -188,5 +191,5 @@ func repairText(x *Result) string {
 			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.text))
 		}
 	}
-	return fmt.Sprintf("%s (p99 %s)", strings.Join(parts, ", "), track.SpanText(x.RecoveryP99))
+	return fmt.Sprintf("%s (p99 %s)", strings.Join(parts, ", "), spanText(x.RecoveryP99))
 }

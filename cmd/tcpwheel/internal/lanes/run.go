@@ -11,9 +11,6 @@ import (
 	"tcpwheel/wheel"
 )
 
-// DefaultLanes are the lanes of a run without others.
-var DefaultLanes = []string{"per-segment", "linux", "bsd"}
-
 // MaxLanes is the most lanes of a run.
 const MaxLanes = 6
 
@@ -70,12 +67,10 @@ type Run struct {
 	now        wheel.Time
 }
 
-// NewRun makes a run at time 0. lanes are timer policies, or "gvisor"; none are DefaultLanes. The
-// error names the lane or action that is wrong.
+// NewRun makes a run at time 0. lanes are timer policies, or "gvisor", or the key of one of
+// Comparisons; none are the first of these. The error names the lane or action that is wrong.
 func NewRun(seed uint64, lanes []string, c Conditions, actions []Action) (*Run, error) {
-	if len(lanes) == 0 {
-		lanes = DefaultLanes
-	}
+	lanes = lanesOf(lanes)
 	if len(lanes) > MaxLanes {
 		return nil, fmt.Errorf("%d lanes, want at most %d", len(lanes), MaxLanes)
 	}
@@ -92,7 +87,7 @@ func NewRun(seed uint64, lanes []string, c Conditions, actions []Action) (*Run, 
 		if slices.Contains(lanes[:i], name) {
 			return nil, fmt.Errorf("lane %s twice", name)
 		}
-		l, err := newLane(r, i, name)
+		l, err := newLane(r, i, name, labels(lanes)[i])
 		if err != nil {
 			r.Close()
 			return nil, err
@@ -116,6 +111,9 @@ func (r *Run) Again(until wheel.Time, lanes []string) (*Run, error) {
 	}
 	return NewRun(r.Seed, lanes, r.initial, kept)
 }
+
+// Heading says what the lanes differ in.
+func (r *Run) Heading() string { return described(r.names).Heading }
 
 // Now returns the virtual time.
 func (r *Run) Now() wheel.Time { return r.now }
@@ -168,7 +166,7 @@ func (r *Run) perform(a Action) error {
 		return err
 	}
 	for _, l := range r.Lanes {
-		if err := l.apply(); err != nil {
+		if err := l.wire.setLinks(&r.conditions); err != nil {
 			return err
 		}
 	}
@@ -189,16 +187,40 @@ func (r *Run) AdvanceTo(until wheel.Time) error {
 	return nil
 }
 
+// gateEvery is how often the run looks whether all lanes have an answer.
+const gateEvery = wheel.Time(10 * time.Millisecond)
+
 func (r *Run) advance(until wheel.Time) {
-	if until <= r.now {
-		return
-	}
-	for _, l := range r.Lanes {
-		if span := until.Sub(l.net.Now()); span > 0 {
-			l.net.Run(span, nil)
+	for r.now < until {
+		next := min(until, r.now+gateEvery-r.now%gateEvery)
+		for _, l := range r.Lanes {
+			if span := next.Sub(l.net.Now()); span > 0 {
+				l.net.Run(span, nil)
+			}
+		}
+		if r.now = next; r.now%gateEvery == 0 {
+			r.admit()
 		}
 	}
-	r.now = until
+}
+
+// admit sets the times of the requests that may begin: of a connection on which all lanes have all
+// answers.
+func (r *Run) admit() {
+	for i, p := range r.plans {
+		n := len(p.due)
+		if !slices.ContainsFunc(r.Lanes, func(l *Lane) bool { return l.done[i] < n }) {
+			p.due = append(p.due, r.now.Add(p.request(n).wait))
+		}
+	}
+}
+
+// due returns when request n of a connection begins, if that is known.
+func (r *Run) due(index, n int) (at wheel.Time, ok bool) {
+	if p := r.plans[index]; n < len(p.due) {
+		return p.due[n], true
+	}
+	return 0, false
 }
 
 // nextEvent returns the time of the next packet or timer of any lane, at most a second ahead.

@@ -1,7 +1,6 @@
 package lanes
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -38,29 +37,40 @@ func advance(t *testing.T, r *Run, to wheel.Time) []Result {
 	return r.Results()
 }
 
-// TestFineTimersLoseLessTime runs the default lanes: the same losses cost 4.4BSD's timers several
-// times as much as a timer per segment.
-func TestFineTimersLoseLessTime(t *testing.T) {
-	all := advance(t, newRun(t, 1, ""), ten)
-	fine, bsd := all[0], all[2]
-	if fine.Lane != "per-segment" || bsd.Lane != "bsd" {
-		t.Fatalf("lanes %s and %s", fine.Lane, bsd.Lane)
+// TestLanesStayTogether runs 4.4BSD's timers next to a timer per segment for a minute: they lose
+// several times as much time to the same losses, and requests begin in both at the same times.
+func TestLanesStayTogether(t *testing.T) {
+	r := newRun(t, 1, "", "bsd", "per-segment")
+	all := advance(t, r, 6*ten)
+	bsd, fine := all[0], all[1]
+	if fine.Recoveries < 60 || bsd.Recoveries < 60 || bsd.TimeLost < 4*fine.TimeLost {
+		t.Errorf("4.4BSD lost %.1f s in %d recoveries, fine timers %.1f s in %d", bsd.TimeLost, bsd.Recoveries, fine.TimeLost, fine.Recoveries)
 	}
-	if fine.Recoveries < 20 || bsd.Recoveries < 20 {
-		t.Errorf("%d and %d recoveries, want 20 or more", fine.Recoveries, bsd.Recoveries)
+	for i := range webConns {
+		if a, b := r.Lanes[0].asked[i], r.Lanes[1].asked[i]; a != b || a < 50 {
+			t.Errorf("connection %d: %d and %d requests, want the same", i, a, b)
+		}
 	}
-	if bsd.TimeLost < 2*fine.TimeLost {
-		t.Errorf("4.4BSD lost %v, fine timers %v, want twice as much", bsd.TimeLost, fine.TimeLost)
-	}
-	if fine.Started < 10*bsd.Started/2 {
-		t.Errorf("%d timers started per segment, %d under 4.4BSD", fine.Started, bsd.Started)
-	}
-	if text := Verdict(all); !strings.HasPrefix(text, "per-segment lost the least time") || !strings.Contains(text, "bsd lost") {
+	if text := Verdict(all); !strings.HasPrefix(text, "Per-segment lost the least time") || !strings.Contains(text, "4.4BSD lost") ||
+		!strings.Contains(text, "Spurious retransmissions: per-segment ") {
 		t.Errorf("verdict: %s", text)
 	}
+	all[0].Label = "floor of 200 ms"
 	checkTable(t, all, 80, 12)
-	all[1].Lane = "per-segment@100ms"
-	checkTable(t, all, 50, 3*12+2)
+	checkTable(t, all, 46, 2*12+1)
+}
+
+// TestLossAtAnyAge loses the end of a response after 45 s: all lanes lose it at about the same time,
+// and have repaired it some seconds later.
+func TestLossAtAnyAge(t *testing.T) {
+	for seed := range uint64(3) {
+		r := newRun(t, seed, "45s:tail=1", "4.4bsd")
+		advance(t, r, wheel.Time(50*time.Second))
+		fine, bsd := r.losses[0].lanes[1], r.losses[0].lanes[0]
+		if fine.Repaired == 0 || bsd.Repaired == 0 || max(fine.Lost, bsd.Lost)-min(fine.Lost, bsd.Lost) > wheel.Time(300*time.Millisecond) {
+			t.Errorf("seed %d: %+v, %+v", seed, bsd, fine)
+		}
+	}
 }
 
 // checkTable wants lines that fit, of numbers that are whole and apart.
@@ -76,8 +86,8 @@ func checkTable(t *testing.T, all []Result, width, lines int) {
 		}
 	}
 	for _, x := range all {
-		if !strings.Contains(text, " "+x.Lane) {
-			t.Errorf("%s touches its neighbour:\n%s", x.Lane, text)
+		if !strings.Contains(text, " "+x.Label) {
+			t.Errorf("%s touches its neighbour:\n%s", x.Label, text)
 		}
 	}
 }
@@ -86,16 +96,16 @@ func checkTable(t *testing.T, all []Result, width, lines int) {
 // the one that lost the least time, and why.
 func TestTheHeadlineWeighsResponses(t *testing.T) {
 	all := []Result{
-		{Lane: "a", Lost: 9, Recoveries: 9, TimeLost: 1e9, ResponseP50: 200e6, Repairs: map[string]int{"the segment's timer": 7}},
-		{Lane: "b", Lost: 9, Recoveries: 9, TimeLost: 3e9, ResponseP50: 100e6, Repairs: map[string]int{"ACKs": 9}},
+		{Label: "a", Lost: 9, Recoveries: 9, TimeLost: 1, ResponseP50: 0.2, Repairs: map[string]int{"the segment's timer": 7}},
+		{Label: "b", Lost: 9, Recoveries: 9, TimeLost: 3, ResponseP50: 0.1, Repairs: map[string]int{"ACKs": 9}},
 	}
 	text := Verdict(all)
-	for _, want := range []string{"a lost the least time", "3.0 times as much", "shortest under b: 100 ms, under a 200 ms", "timeouts repaired 7 losses of a, and 0 of b"} {
+	for _, want := range []string{"A lost the least time", "3.0 times as much", "shortest under b: 100 ms, under a 200 ms", "timeouts repaired 7 losses of a, and 0 of b"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the verdict lacks %q: %s", want, text)
 		}
 	}
-	all[0].ResponseP50 = 105e6
+	all[0].ResponseP50 = 0.105
 	if text := Verdict(all); strings.Contains(text, "But") {
 		t.Errorf("a difference of 5 %% is a verdict: %s", text)
 	}
@@ -104,14 +114,8 @@ func TestTheHeadlineWeighsResponses(t *testing.T) {
 // TestSameSeedSameResults compares two runs with the same seed and actions, one of them in small
 // steps, and one with another seed.
 func TestSameSeedSameResults(t *testing.T) {
-	const actions = "1s:drop=3,2s:loss=5%,3s:delay=50ms,4s:tick=10ms,5s:floor=100ms,6s:delack=100ms"
-	text := func(all []Result) string {
-		b, err := json.Marshal(all)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(b)
-	}
+	const actions = "1s:drop=3,2s:loss=5%,3s:delay=50ms,4s:burst=2,5s:rate=1Mbit"
+	text := func(all []Result) string { return encoded(t, all) }
 	lanes := []string{"per-segment", "bsd", gvisorLane}
 	a := newRun(t, 7, actions, lanes...)
 	b := newRun(t, 7, actions, lanes...)
@@ -167,8 +171,8 @@ func TestLanesMeetTheSameFates(t *testing.T) {
 			}
 		}
 	}
-	if same < 2000 {
-		t.Errorf("%d packets compared, want 2000 or more", same)
+	if same < 500 {
+		t.Errorf("%d packets compared, want 500 or more", same)
 	}
 }
 
@@ -198,7 +202,7 @@ func TestDropByHand(t *testing.T) {
 // TestAllKindsOfTimersAreAtWork wants retransmission, delayed-ACK and keepalive timers in each
 // lane.
 func TestAllKindsOfTimersAreAtWork(t *testing.T) {
-	r := newRun(t, 1, "")
+	r := newRun(t, 1, "", "per-segment", "linux", "bsd")
 	kinds := make([]map[string]bool, len(r.Lanes))
 	for i, l := range r.Lanes {
 		kinds[i] = map[string]bool{}
@@ -230,7 +234,7 @@ func TestBadInputIsRefused(t *testing.T) {
 	r := newRun(t, 1, "", "per-segment")
 	for _, c := range [][3]string{
 		{"drop", "0", "1 to 100"}, {"loss", "0.9", "0 to 0.5"}, {"delay", "1h", "2s"}, {"rate", "1", "100kbit"}, {"burst", "99", "1 to 20"},
-		{"color", "red", "no condition"}, {"tick", "-1s", "500ms"},
+		{"color", "red", "no condition"}, {"tick", "1ms", "no condition"},
 	} {
 		if err := r.Do(c[0], c[1]); err == nil || !strings.Contains(err.Error(), c[2]) {
 			t.Errorf("Do(%s, %s) = %v, want %q", c[0], c[1], err, c[2])

@@ -23,11 +23,7 @@ type Transmission struct {
 	Span   time.Duration `json:"for_ns,omitempty"`   // for how long By's timer was set
 	Own    bool          `json:"own,omitempty"`      // By's timer was the segment's own
 	Lost   string        `json:"fate,omitempty"`     // of package events; "" was delivered
-	// Mark is set for the place of a loss: the packet is another entry.
-	Mark bool `json:"mark,omitempty"`
 }
-
-func (x *Transmission) seq() uint64 { return x.Seq }
 
 // CausedBy notes what caused a retransmission.
 func (x *Transmission) CausedBy(all []netstack.Cause) {
@@ -55,19 +51,6 @@ func timerName(c *netstack.Cause) string {
 	return c.Kind.String() + " timer"
 }
 
-// TimerNote says something new of the retransmission timer of a segment: that it was started, or
-// how it ended.
-type TimerNote struct {
-	Seq    uint64        `json:"n"`
-	Packet uint64        `json:"packet"`             // number of the packet that carried the segment
-	Span   time.Duration `json:"for_ns,omitempty"`   // it was set to expire after
-	Ended  wheel.Time    `json:"ended_ns,omitempty"` // 0: it was started
-	How    ending        `json:"how"`
-	Value  uint64        `json:"value,omitempty"` // of the ACK that stopped it
-}
-
-func (x *TimerNote) seq() uint64 { return x.Seq }
-
 // ending is what ended a timer.
 type ending int
 
@@ -80,23 +63,20 @@ const (
 	endedExpired
 )
 
-// numbered is an entry of a list in rising order of its numbers.
-type numbered interface{ seq() uint64 }
-
-// since returns the entries from number *next on, at most keptPackets, and moves *next past them.
-func since[T numbered](all []T, next *uint64) []T {
+// since returns the packets from number *next on, at most keptPackets, and moves *next past them.
+func since(all []*Transmission, next *uint64) []*Transmission {
 	i := len(all)
-	for i > 0 && all[i-1].seq() >= *next {
+	for i > 0 && all[i-1].Seq >= *next {
 		i--
 	}
 	if len(all) > 0 {
-		*next = all[len(all)-1].seq() + 1
+		*next = all[len(all)-1].Seq + 1
 	}
 	return all[max(i, len(all)-keptPackets):]
 }
 
-// latest drops the oldest entries of a list now and then. The old array stays as it is for readers.
-func latest[T any](all []T) []T {
+// latest drops the oldest packets of a list now and then. The old array stays as it is for readers.
+func latest(all []*Transmission) []*Transmission {
 	if len(all) <= 2*keptPackets {
 		return all
 	}

@@ -48,16 +48,21 @@ const keptLosses = 5
 // aim makes the next response that no lane has begun lose its first n packets, or its last n. The
 // link loses nothing else of it, so that what repairs it is the same each time.
 func (r *Run) aim(n int, tail bool) {
-	best, index, number := webRequest{}, -1, 0
+	index, number, soonest := -1, 0, wheel.Time(0)
 	for i, plan := range r.plans {
 		next := r.aimed[i]
 		for _, l := range r.Lanes {
 			next = max(next, l.asked[i])
 		}
-		if x := plan.request(next); index < 0 || x.due < best.due {
-			best, index, number = x, i, next
+		at := r.now.Add(time.Duration(next-len(plan.due)+1) * time.Minute) // it waits for another one
+		if next < len(plan.due) {
+			at = plan.due[next]
+		}
+		if index < 0 || at < soonest {
+			index, number, soonest = i, next, at
 		}
 	}
+	best := r.plans[index].request(number)
 	r.aimed[index] = number + 1
 	size := best.end - best.start
 	packets := int((size + segmentBytes - 1) / segmentBytes)
@@ -178,13 +183,13 @@ func (r *Run) LossText() string {
 		o := &l.lanes[i]
 		switch {
 		case o.Lost == 0:
-			text += fmt.Sprintf("  %-14s has not sent it yet\n", lane.Name)
+			text += fmt.Sprintf("  %-17s has not sent it yet\n", lane.Label)
 		case o.Repaired == 0 && o.Again == 0:
-			text += fmt.Sprintf("  %-14s waits for %s now\n", lane.Name, track.SpanText(r.now.Sub(o.Lost)))
+			text += fmt.Sprintf("  %-17s waits for %s now\n", lane.Label, track.SpanText(r.now.Sub(o.Lost)))
 		case o.Repaired == 0:
-			text += fmt.Sprintf("  %-14s retransmitted after %s by %s\n", lane.Name, track.SpanText(o.Again.Sub(o.Lost)), o.By)
+			text += fmt.Sprintf("  %-17s retransmitted after %s by %s\n", lane.Label, track.SpanText(o.Again.Sub(o.Lost)), o.By)
 		default:
-			text += fmt.Sprintf("  %-14s repaired in %s by %s%s\n", lane.Name, track.SpanText(o.Repaired.Sub(o.Lost)), o.By, o.timerText())
+			text += fmt.Sprintf("  %-17s repaired in %s by %s%s\n", lane.Label, track.SpanText(o.Repaired.Sub(o.Lost)), o.By, o.timerText())
 		}
 	}
 	return text

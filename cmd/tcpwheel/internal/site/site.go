@@ -23,7 +23,6 @@ import (
 	"html"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"tcpwheel/cmd/tcpwheel/internal/demo"
@@ -47,7 +46,6 @@ var (
 type Parts struct {
 	Program []byte // WebAssembly, of package wasm
 	Exec    string // wasm_exec.js of the Go that made it
-	Start   string // docs/start.md
 }
 
 // Write writes index.html with tcpwheel.wasm.gz, and tcpwheel.html, to a folder.
@@ -90,7 +88,7 @@ func page(p Parts, program []byte) string {
 	}
 	policy := "default-src 'none'; connect-src " + connect + "; worker-src blob:; style-src 'unsafe-inline'; base-uri 'none'; " +
 		"form-action 'none'; script-src 'wasm-unsafe-eval' 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
-	body := strings.NewReplacer("{{network}}", network, "{{samples}}", sampleButtons(), "{{demo}}", demo.Body(), "{{start}}", sections(p.Start)).Replace(siteHTML)
+	body := strings.NewReplacer("{{network}}", network, "{{samples}}", sampleButtons(), "{{demo}}", demo.Body()).Replace(siteHTML)
 	return "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n" +
 		"<meta http-equiv=\"Content-Security-Policy\" content=\"" + policy + "\">\n" +
 		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><meta name=\"referrer\" content=\"no-referrer\">\n" +
@@ -103,41 +101,6 @@ func sampleButtons() string {
 	var b strings.Builder
 	for _, s := range samples.List() {
 		b.WriteString(` <button data-sample="` + html.EscapeString(s.Name) + `" title="` + html.EscapeString(s.About) + `">` + html.EscapeString(s.Name) + "</button>")
-	}
-	return b.String()
-}
-
-var (
-	code = regexp.MustCompile("`([^`]*)`")
-	link = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
-)
-
-// sections returns the sections of a page in Markdown as HTML: its headings, paragraphs and code.
-// Only the text of links remains.
-func sections(text string) string {
-	var b strings.Builder
-	inline := func(s string) string {
-		return code.ReplaceAllString(link.ReplaceAllString(html.EscapeString(s), "$1"), "<code>$1</code>")
-	}
-	for i, part := range strings.Split(text, "\n## ") {
-		if i == 0 {
-			continue // what comes before is about the command line
-		}
-		title, rest, _ := strings.Cut(part, "\n")
-		b.WriteString("<section><h2>" + html.EscapeString(title) + "</h2>\n")
-		for k, block := range strings.Split(rest, "```") {
-			if k%2 == 1 {
-				_, lines, _ := strings.Cut(block, "\n")
-				b.WriteString("<pre><code>" + html.EscapeString(lines) + "</code></pre>\n")
-				continue
-			}
-			for paragraph := range strings.SplitSeq(strings.TrimSpace(block), "\n\n") {
-				if paragraph != "" {
-					b.WriteString("<p>" + inline(paragraph) + "</p>\n")
-				}
-			}
-		}
-		b.WriteString("</section>\n")
 	}
 	return b.String()
 }

@@ -21,7 +21,7 @@ const program = () => compiled ||= (async () => {
 })();
 
 // Tabs.
-const tabs = ["capture", "demo", "start"];
+const tabs = ["capture", "demo"];
 function open(tab) {
   for (const t of tabs) { $s("s-" + t).hidden = t !== tab; $s("s-tab-" + t).setAttribute("aria-selected", t === tab); }
   if (tab === "demo") beginDemo();
@@ -98,7 +98,7 @@ async function analyze(capture, name) {
       include("s-report", await r.files["report.html"].text());
       $s("s-downloads").hidden = false;
     }
-    if (r.code !== 0) throw new Error(sentence(r));
+    if (![0, 4, 5].includes(r.code)) throw new Error(sentence(r)); // 4: cut short; 5: no TCP
     document.body.dataset.done = "analyze";
     const x = await command(mine, ["replay", "--json", "--html", "replay.html", "--"], ["replay.html"]);
     mine.outputs.replay = x.stdout;
@@ -120,8 +120,6 @@ async function analyze(capture, name) {
 const downloads = {
   json: () => save(job.outputs.analyze, base() + ".json"),
   "replay-json": () => job.outputs.replay ? save(job.outputs.replay, base() + "-replay.json") : state("the replay is not done yet"),
-  csv: () => later(["analyze", "--csv", "--"], ".csv"),
-  conns: () => later(["analyze", "--csv-conns", "--"], "-connections.csv"),
   annotated: () => later(["analyze", "--annotate", "annotated.pcapng", "--"], "-annotated.pcapng", "annotated.pcapng"),
   html: () => save(job.outputs.html, base() + ".html"),
 };
@@ -162,9 +160,6 @@ function workerSource(worker) {
   return {
     live(frame, say) { onFrame = frame; onState = say; },
     send: (name, text) => ask("control", name, text),
-    past: (from, to) => ask("past", from, to),
-    marks: () => ask("marks"),
-    capture: async lane => { const bytes = await ask("capture", lane); return bytes && new Blob([bytes]); },
     share: f => ({ command: runCommand(f), url: location.href.split("#")[0] + "#demo?" + runAddress(f) }),
   };
 }
@@ -179,4 +174,4 @@ async function beginDemo() {
     if (wrong) document.querySelector("#said").textContent = wrong;
   } catch (wrong) { document.querySelector("#verdict").textContent = "The demo cannot start: " + wrong.message; }
 }
-open(location.hash.startsWith("#demo") ? "demo" : location.hash === "#start" ? "start" : "capture");
+open(location.hash.startsWith("#demo") ? "demo" : "capture");

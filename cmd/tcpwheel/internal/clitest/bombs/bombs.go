@@ -26,8 +26,8 @@ func All() []Bomb {
 	section := []byte{0x0a, 0x0d, 0x0d, 0x0a, 28, 0, 0, 0, 0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0, 255, 255, 255, 255, 255, 255, 255, 255, 28, 0, 0, 0}
 	return []Bomb{
 		{"zeros.pcap.gz", nil, "not a capture", "not a capture", 1},
-		{"empty.pcap.gz", pcap, "No TCP in it", "there is no connection in it", 0},
-		{"block.pcapng.gz", binary.LittleEndian.AppendUint32(append(section, 10, 0, 0, 0), 1<<32-4), "file is cut short", "file is cut short", 0},
+		{"empty.pcap.gz", pcap, "No TCP in it", "no TCP connection in it", 5},
+		{"block.pcapng.gz", binary.LittleEndian.AppendUint32(append(section, 10, 0, 0, 0), 1<<32-4), "file is cut short", "file is cut short", 4},
 	}
 }
 

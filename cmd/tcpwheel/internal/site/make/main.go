@@ -33,6 +33,7 @@ func write(dir string) error {
 	build := exec.Command("go", "build", "-trimpath", "-pgo=off", "-buildvcs=false", "-ldflags=-s -w", "-o", program, "./cmd/tcpwheel/internal/site/wasm")
 	build.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "CGO_ENABLED=0", "GOFLAGS=")
 	build.Stdout, build.Stderr = os.Stderr, os.Stderr
+	fmt.Fprintln(os.Stderr, "site: building the program for the browser, which takes a minute or two the first time")
 	if err := build.Run(); err != nil {
 		return fmt.Errorf("go build: %w", err)
 	}
@@ -48,10 +49,11 @@ func write(dir string) error {
 	if err != nil {
 		return err
 	}
-	start, err := os.ReadFile(filepath.Join("docs", "start.md"))
-	if err != nil {
-		return fmt.Errorf("run it in the root of the module: %w", err)
+	p.Exec = string(run)
+	fmt.Fprintf(os.Stderr, "site: packing %d MB\n", len(p.Program)>>20)
+	if err := site.Write(dir, p); err != nil {
+		return err
 	}
-	p.Exec, p.Start = string(run), string(start)
-	return site.Write(dir, p)
+	fmt.Fprintf(os.Stderr, "site: wrote %s for a web server, and %s to open or to mail\n", filepath.Join(dir, "index.html"), filepath.Join(dir, "tcpwheel.html"))
+	return nil
 }

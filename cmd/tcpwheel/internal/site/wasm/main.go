@@ -5,7 +5,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"os"
 	"runtime/debug"
@@ -14,7 +13,6 @@ import (
 
 	"tcpwheel/cmd/tcpwheel/internal/cli"
 	"tcpwheel/cmd/tcpwheel/internal/lanes"
-	"tcpwheel/wheel"
 )
 
 // memoryLimit is where analyze and replay collect garbage more often. The page's bound is 1 GB.
@@ -50,7 +48,6 @@ func serveLanes() {
 	}
 	js.Global().Set("lanes", js.Global().Get("Object").New())
 	define("tick", func([]js.Value) any { return text(player.Tick(lanes.FrameEvery)) })
-	define("work", func([]js.Value) any { more, err := player.Work(); return more && err == nil })
 	define("frame", func([]js.Value) any { // the latest as JSON, null if the page has it
 		if player.Frame() == shown {
 			return nil
@@ -63,25 +60,6 @@ func serveLanes() {
 		return string(b)
 	})
 	define("control", func(args []js.Value) any { return text(player.Control(args[0].String(), args[1].String())) })
-	define("past", func(args []js.Value) any {
-		return string(player.Past(wheel.Time(args[0].Float()), wheel.Time(args[1].Float())))
-	})
-	define("marks", func([]js.Value) any {
-		b, err := json.Marshal(player.Marks())
-		if err != nil {
-			panic("BUG: " + err.Error())
-		}
-		return string(b)
-	})
-	define("capture", func(args []js.Value) any { // the pcapng of a lane, null if there is none
-		var b bytes.Buffer
-		if player.WriteCapture(&b, args[0].Int()) != nil {
-			return nil
-		}
-		out := js.Global().Get("Uint8Array").New(b.Len())
-		js.CopyBytesToJS(out, b.Bytes())
-		return out
-	})
 	js.Global().Call("lanesReady")
 	for {
 		time.Sleep(time.Hour)
