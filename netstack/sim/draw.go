@@ -32,6 +32,8 @@ const (
 	forDuplicate
 	forCorrupt
 	forBit
+	forHold
+	forHold2
 )
 
 // newStream returns the stream of a purpose under key.

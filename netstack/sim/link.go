@@ -32,6 +32,7 @@ type Fate struct {
 	Model      int  // if Lost: the index in Loss of the first model that lost it
 	Duplicated bool // arrives twice, both at At
 	Reordered  bool // picked by Reorder
+	Held       bool // by Hold
 	Marked     bool // CE is set
 	Corrupt    bool // bit number Bit is flipped
 	Bit        uint32
@@ -44,7 +45,7 @@ func (f *Fate) Impairments() string {
 	for _, w := range []struct {
 		is   bool
 		word string
-	}{{f.Marked, "marked CE"}, {f.Reordered, "reordered"}, {f.Duplicated, "duplicated"}, {f.Corrupt, "corrupted"}} {
+	}{{f.Marked, "marked CE"}, {f.Reordered, "reordered"}, {f.Held, "held"}, {f.Duplicated, "duplicated"}, {f.Corrupt, "corrupted"}} {
 		if w.is {
 			words = append(words, w.word)
 		}
@@ -99,6 +100,7 @@ type Link struct {
 	drawReorder, drawDuplicate, drawCorrupt stream
 	drawBit                                 stream
 	drawJitter                              [3]stream
+	drawHold                                [2]stream
 }
 
 // NewLink makes a link that draws random numbers under key, see LinkKey. Its error is that of
@@ -113,11 +115,15 @@ func NewLink(cfg LinkConfig, key uint64) (*Link, error) {
 		duplicate: newChance(cfg.Duplicate), drawDuplicate: newStream(key, forDuplicate),
 		corrupt: newChance(cfg.Corrupt), drawCorrupt: newStream(key, forCorrupt), drawBit: newStream(key, forBit),
 		drawJitter: [3]stream{newStream(key, forJitter), newStream(key, forJitter2), newStream(key, forJitter3)},
+		drawHold:   [2]stream{newStream(key, forHold), newStream(key, forHold2)},
 	}
 	for i, m := range cfg.Loss {
 		l.droppers = append(l.droppers, m.Start(Mix64(key+uint64(i))))
 	}
 	l.setLimits()
+	if l.cfg.Hold.Every == 0 {
+		l.cfg.Hold.Every = 2 * l.cfg.Hold.Longest
+	}
 	return l, nil
 }
 
@@ -269,6 +275,26 @@ func (l *Link) arrive(sent wheel.Time, n uint64, f *Fate) {
 		f.At = max(f.At, l.last)
 		l.last = f.At
 	}
+	if l.cfg.Hold.Longest != 0 {
+		at := f.At
+		f.At = l.held(at)
+		f.Held = f.At != at
+	}
+}
+
+// held returns when a packet is let go that would arrive at an instant.
+func (l *Link) held(at wheel.Time) wheel.Time {
+	h := &l.cfg.Hold
+	if at < 0 {
+		return at
+	}
+	n := uint64(at) / uint64(h.Every)
+	lasts := h.Least + time.Duration(below(l.drawHold[0].at(n), uint64(h.Longest-h.Least)+1))
+	begin := wheel.Time(n*uint64(h.Every) + below(l.drawHold[1].at(n), uint64(h.Every-lasts)+1))
+	if begin <= at && at < begin.Add(lasts) {
+		return begin.Add(lasts)
+	}
+	return at
 }
 
 // jitter returns draw n of the difference to Delay.

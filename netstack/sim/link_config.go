@@ -35,6 +35,8 @@ type LinkConfig struct {
 	Loss Losses `set:"loss" kind:"loss" help:"probability of loss, or a model (default none)"`
 	// Reorder lets packets overtake others.
 	Reorder Reorder `set:"reorder" kind:"probability" prefix:"reorder." help:"probability that a packet overtakes"`
+	// Hold keeps packets at the far end now and then.
+	Hold Hold `set:"hold" kind:"duration" prefix:"hold." help:"longest time for which packets are held now and then (default none)"`
 	// Duplicate is the probability that a packet arrives twice, both at the same instant.
 	Duplicate float64 `set:"duplicate" unit:"probability" max:"1" help:"probability that a packet arrives twice"`
 	// Corrupt is the probability that the packet arrives with one bit flipped. Packet.Corrupt says
@@ -116,6 +118,21 @@ func (r *Reorder) UnmarshalText(text []byte) error {
 	return errors.Unwrap(setting.Set(r, "probability", string(text))) // the caller names the field
 }
 
+// Hold keeps what would arrive and lets all of it go at once, in order, as a relay that stalls: once
+// in each span of length Every from 0 on, for a time drawn evenly from Least to Longest, at a drawn
+// instant of the span. Every is at least Longest; 0 is twice it. Longest 0 holds nothing. A packet
+// that Reorder lets skip Delay is not held.
+type Hold struct {
+	Longest time.Duration `set:"longest" max:"1h"`
+	Least   time.Duration `set:"least" max:"1h"`
+	Every   time.Duration `set:"every" max:"24h"`
+}
+
+// UnmarshalText sets the longest time.
+func (h *Hold) UnmarshalText(text []byte) error {
+	return errors.Unwrap(setting.Set(h, "longest", string(text))) // the caller names the field
+}
+
 const (
 	maxPackets = 1 << 24
 	maxBytes   = 1 << 40
@@ -134,6 +151,12 @@ func (c *LinkConfig) Check() error {
 	}
 	if !c.Jitter.Normal && c.Jitter.Amount > c.Delay {
 		return fmt.Errorf("sim: jitter %v, want 0s to %v", c.Jitter.Amount, c.Delay)
+	}
+	switch h := c.Hold; {
+	case h.Least > h.Longest:
+		return fmt.Errorf("sim: hold.least %v, want 0s to %v (hold)", h.Least, h.Longest)
+	case h.Every != 0 && h.Every < h.Longest:
+		return fmt.Errorf("sim: hold.every %v, want %v (hold) or more", h.Every, h.Longest)
 	}
 	return c.Loss.Check()
 }

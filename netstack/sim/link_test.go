@@ -356,7 +356,7 @@ func TestLinkErrorsNameFieldValueAndBound(t *testing.T) {
 		{`{"duplicate":-0.5}`, `duplicate "-0.5", want a probability such as 0.02 or 2%, 0 to 1`},
 		{`{"corrupt":7}`, `corrupt "7", want a probability such as 0.02 or 2%, 0 to 1`},
 		{`{"loss":"bernoulli:3"}`, `loss "bernoulli:3": probability "3", want a probability from 0 to 1`},
-		{`{"speed":1}`, `setting "speed", want one of corrupt, delay, duplicate, jitter, jitter.amount, `},
+		{`{"speed":1}`, `setting "speed", want one of corrupt, delay, duplicate, hold, hold.every, hold.least, hold.longest, jitter, jitter.amount, `},
 		{`{"queue":"64K"}`, `queue "64K", want packets such as 100, or bytes such as 64KiB`},
 		{`{"queue":{"packets":{}}}`, `queue.packets "{}", want a whole number`},
 		{`{"jitter":{"normal":2}}`, `jitter.normal "2", want true or false`},
