@@ -298,6 +298,25 @@ func TestHierarchyOf244Slots(t *testing.T) {
 	}
 }
 
+func TestTheExampleOfScheme7(t *testing.T) {
+	// §VI-B, Figs. 7 and 8: "Let the current time be 11 days 10 h 24 min 30 s. Then to set a timer
+	// of 50 min and 45 s, we first calculate the absolute time at which the timer will expire. This
+	// is 11 days 11 h 15 min 15 s." It expires there in every scheme, and moves at most twice.
+	at := func(days, h, m, s Time) Time { return ((days*24+h)*60+m)*60 + s }
+	for _, scheme := range append([]string{"scheme1", "scheme2", "scheme3", "scheme5"}, append(wheels6, wheels7...)...) {
+		f := paperWheel(t, scheme, Config{})
+		f.Advance(at(11, 10, 24, 30), 0, nothing)
+		f.Schedule(f.New(0), f.Now()+at(0, 0, 50, 45))
+		if n, _ := f.Advance(at(11, 11, 15, 14), 0, nothing); n != 0 {
+			t.Errorf("%s: expired before 11 days 11:15:15", scheme)
+		}
+		if n, _ := f.Advance(at(11, 11, 15, 15), 0, nothing); n != 1 || f.Counts().Migrations > 2 {
+			t.Errorf("%s: %d expired at 11 days 11:15:15 after %d migrations, want 1, at most 2", scheme, n,
+				f.Counts().Migrations)
+		}
+	}
+}
+
 func TestLogicSimulationWheelsOverflow(t *testing.T) {
 	// §IV-B: "as time increases within a cycle and we travel down the array it becomes more
 	// likely that event records will be inserted in the overflow list", and rotating half way

@@ -42,7 +42,7 @@ func Groups() []Group {
 		group(counterfactual.Field, counterfactual.Study),
 		{"paper", "Do the claims of the paper on timing wheels hold?", []*experiments.Study{wheels.OrderedList,
 			wheels.Fig9, wheels.Hierarchy, wheels.Hashing, wheels.Nichols, wheels.Interrupts, wheels.Locks,
-			wheels.Expiry}},
+			wheels.Expiry, wheels.Advice}},
 		group(comb.Study),
 		group(sweep.Study), // the user's own study
 	}
