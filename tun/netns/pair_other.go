@@ -56,3 +56,6 @@ type KernelInfo struct {
 
 // ReadInfo returns an error.
 func ReadInfo(net.Conn) (KernelInfo, error) { return KernelInfo{}, errNotLinux }
+
+// WriteSysctls returns an error.
+func WriteSysctls(map[string]string) error { return errNotLinux }
