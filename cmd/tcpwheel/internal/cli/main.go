@@ -206,13 +206,8 @@ func newRoot(args []string, stdin io.Reader, stdout, stderr io.Writer) *cobra.Co
 		args = append([]string{"version"}, args[1:]...)
 	}
 	root := &cobra.Command{
-		Use:   "tcpwheel",
-		Short: "timing wheels, and a userspace TCP on top of them",
-		Long: `tcpwheel reports what the losses in a capture cost, and what they would have cost under other timers. It runs a userspace TCP with a timer for each segment, over TUN and in virtual time, and measures timing wheels. 'tcpwheel help terms' explains the terms of its output.
-
-` + strings.TrimSuffix(listTerms("Exit statuses:", exitStatuses), "\n") + `
-
-link and up end with the status of a COMMAND that fails.`,
+		Use:           "tcpwheel",
+		Short:         "timing wheels, and a userspace TCP on top of them",
 		Example:       "  tcpwheel demo\n  tcpwheel analyze sample:burst\n  tcpwheel wheel bench --schemes scheme6,runtime --n 1000",
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -235,6 +230,11 @@ link and up end with the status of a COMMAND that fails.`,
 		root.AddCommand(commands[called].make())
 		root.CompletionOptions.DisableDefaultCmd = true
 	} else {
+		root.Long = `tcpwheel reports what the losses in a capture cost, and what they would have cost under other timers. It runs a userspace TCP with a timer for each segment, over TUN and in virtual time, and measures timing wheels. 'tcpwheel help terms' explains the terms of its output.
+
+` + strings.TrimSuffix(listTerms("Exit statuses:", exitStatuses), "\n") + `
+
+link and up end with the status of a COMMAND that fails.`
 		for _, c := range commands {
 			root.AddCommand(c.make())
 		}
