@@ -123,6 +123,10 @@ func claimOnSaving(p *Plan, cells []Cell, name, policy, text string) experiments
 	}
 	s := savingOf(rows)
 	c.Measured = judge.Said("%v", s.String())
+	conns := len(judge.By(rows, func(r *replayedLoss) string { return r.conn }))
+	if !s.every(func(x stat.Interval) bool { return x.Lo > 0 || x.Hi < 0 }) && conns < judge.Seeds {
+		c.Needs = fmt.Sprintf("an interval over %d connections includes 0: replay at least %d", conns, judge.Seeds)
+	}
 	if policy == "bsd" {
 		c.Expected = experiments.Whether(s.every(func(x stat.Interval) bool { return x.Hi < 0 }),
 			"below 0 by each key, with its interval").OrDiffers(experiments.Whether(s[replay.ByRange].Value < 0,
