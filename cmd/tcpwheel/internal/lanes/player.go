@@ -72,9 +72,6 @@ func (p *Player) sample() {
 	p.shown = f
 }
 
-// Lanes returns the number of lanes.
-func (p *Player) Lanes() int { return len(p.rec) }
-
 // Heading says what the lanes differ in.
 func (p *Player) Heading() string { return p.run.Heading() }
 
