@@ -34,7 +34,7 @@ func build(c *track.Conn) (*CapturedConn, error) {
 	case c.Unordered:
 		return nil, refuse("its packets are not in order in the file")
 	case c.End == track.Evicted:
-		return nil, refuse("too many connections were open at once to follow it to its end: raise --max-conns, or filter the capture")
+		return nil, refuse("too many connections were open at once to follow it to its end: filter the capture")
 	}
 	b := &builder{conn: c, facts: c.Facts.Reader(), streams: c.Streams(), captured: &CapturedConn{
 		Vantage: c.Flows[0].Vantage.String(), ClockError: c.ClockBack, origin: c.Origin, facts: c.Facts, handshake: c.Flows[0].HasSYN && c.Flows[1].HasSYN,
