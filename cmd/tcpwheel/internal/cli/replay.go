@@ -24,6 +24,7 @@ type replaying struct {
 	maxConns int
 	asJSON   bool
 	html     string
+	wire     bool
 	stdout   io.Writer
 	stderr   io.Writer
 	cut      bool // a file was cut short
@@ -62,7 +63,7 @@ The control is the same replay with the captured retransmission times. A loss co
 
 A POLICY is NAME[@TICK] with settings, as per-segment@10ms-tlp (tcpwheel help policies): ` + strings.Join(replay.PolicyNames(), ", ") + `. "captured" is the stack that explains the captured timers best.
 
-There are three ways to look up what becomes of a packet: the n-th transmission of bytes fares as in the capture (by range), a packet fares as what left then (by time), or the n-th packet as the n-th (by index). Sums are by range. A policy "saves" or "costs" if all three agree, and the interval of 99 % is on one side of 0, by more than the control may be wrong by and 5 % of its recovery times. It has "no effect" if interval, lookups and control are within 5 %, or 1 ms a loss. The verdict needs five losses; "cannot tell" names what it lacks.`,
+There are three ways to look up what becomes of a packet: the n-th transmission of bytes fares as in the capture (by range), a packet fares as what left then (by time), or the n-th packet as the n-th (by index). Sums are by range. A policy "saves" or "costs" if all three agree, and the interval of 99 % is on one side of 0, by more than 3 % of its recovery times and half of what the control may be wrong by. It has "no effect" if interval, lookups and control are within 5 %, or 1 ms a loss, less two round trips. The verdict needs five losses; "cannot tell" names what it lacks.`,
 		Example: "  tcpwheel replay\n  tcpwheel replay --policy linux,per-segment@1ms --conn :24600 sample:burst",
 		RunE: func(cmd *cobra.Command, files []string) error {
 			given := len(files) > 0
@@ -71,6 +72,9 @@ There are three ways to look up what becomes of a packet: the n-th transmission 
 			}
 			if err := r.check(cmd.Flags().Changed, files); err != nil {
 				return usage(cmd, err)
+			}
+			if r.wire && !cmd.Flags().Changed("policy") {
+				flags.policies = []string{"linux"}
 			}
 			if err := r.fill(flags); err != nil {
 				return usage(cmd, err)
@@ -97,6 +101,7 @@ func (r *replaying) register(f *pflag.FlagSet, flags *replayFlags) {
 	f.IntVar(&r.top, "top", 10, "losses in the table, the longest")
 	f.BoolVar(&r.asJSON, "json", false, "print one JSON object per line")
 	f.StringVar(&r.html, "html", "", "write a page with diagrams to this `file` too")
+	f.BoolVar(&r.wire, "wire", false, "feed an engine what the captured end received, and print where it answers otherwise (policy: linux)")
 }
 
 // check returns what is wrong with the flags. changed reports whether a flag was given.
@@ -106,6 +111,9 @@ func (r *replaying) check(changed func(flag string) bool, files []string) error 
 		return fmt.Errorf("top %d, want 0 or more", r.top)
 	case !slices.Contains(congestion.Names(), r.study.Control):
 		return fmt.Errorf("control %q, want one of %s", r.study.Control, strings.Join(congestion.Names(), ", "))
+	}
+	if r.wire && (changed("json") || changed("html")) {
+		return errors.New("replay: --wire prints a table alone: want it without --json and --html")
 	}
 	if changed("html") {
 		return checkOutFile("html", r.html, files)

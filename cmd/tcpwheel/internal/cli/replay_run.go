@@ -65,6 +65,9 @@ func (r *replaying) run(cmd *cobra.Command, args []string) error {
 
 // write writes what is known of all files.
 func (r *replaying) write() error {
+	if r.wire {
+		return cmp.Or(r.printWires(), r.lacks())
+	}
 	write := r.writeTables
 	if r.asJSON {
 		write = r.writeJSON
@@ -76,8 +79,7 @@ func (r *replaying) write() error {
 	return cmp.Or(err, r.verdict())
 }
 
-// verdict returns why no loss counts though some were needed, or the exit status of captures that
-// lack something; nil is success.
+// verdict returns why no loss counts though some were needed, or what lacks returns.
 func (r *replaying) verdict() error {
 	if r.lossy > 0 && len(r.results) == 0 {
 		return fmt.Errorf("replay: none of %s with losses can be replayed", quantity.Count(r.lossy, "connection"))
@@ -85,6 +87,11 @@ func (r *replaying) verdict() error {
 	if g := replay.SummarizeGate(r.results); g.Needed > 0 && g.Passed == 0 {
 		return violation("replay: no verdict: none of %d losses could be replayed", g.Needed)
 	}
+	return r.lacks()
+}
+
+// lacks returns the exit status of captures that lack something; nil is success.
+func (r *replaying) lacks() error {
 	switch {
 	case r.cut:
 		return silentStatus(exitCut) // it was reported
@@ -176,6 +183,9 @@ func (r *replaying) refuse(key connKey, why error) {
 
 // replay replays connections of a file.
 func (r *replaying) replay(ctx context.Context, file string, results []*replay.Result) error {
+	if r.wire {
+		return nil // only the open loop runs
+	}
 	var done atomic.Int64
 	status := statusLine{w: r.stderr}
 	status.start(func(time.Duration) string {

@@ -88,6 +88,9 @@ func TestReplayOfPublicCaptures(t *testing.T) {
 					}
 				}
 			}
+			if again, out, talk := replay("--wire"); again != exitFailed && again != exitOK && again != exitCut {
+				t.Errorf("--wire: status %d: %s%s", again, out, talk)
+			}
 		})
 	}
 	if seen < len(replayOf) {

@@ -137,6 +137,7 @@ func termsTopic() string {
 			{"lookup", "how a replay finds a fate in the path trace: by range (bytes), by time, or by index (number)"},
 			{"imputed", "filled in, because the capture does not show this fate"},
 			{"horizon", "the time of the first fate drawn at random; later events are not compared"},
+			{"open loop", "replay --wire: an engine gets the packets that the captured end received, and its own are only compared"},
 			{"control", "the replay with the captured retransmission times (\"oracle\" in JSON): it measures the error of the path alone"},
 		}),
 		listTerms("Timers of TCP", []term{
