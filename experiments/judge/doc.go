@@ -12,7 +12,7 @@
 //		},
 //	}}
 //
-//	out.Claims = judge.Claims(rules, p, rows)
+//	out.Claims = judge.Claims(rules, p, rows, p.Seeds)
 //
 // The texts of a claim, its source and its quote are data next to the function that measures it. A
 // band depends on the plan alone, so it is fixed before the run.

@@ -21,7 +21,8 @@
 // # Frames
 //
 // A Frame is what a page shows of one moment: each lane's wheel, connections and results. Packets
-// are in the first frame after them, and in that alone: a Viewer knows what its page has seen. A Player makes the frames of a Run.
+// are in the first frame after them, and in that alone: a Viewer knows what its page has seen. A
+// Player makes the frames of a Run.
 //
 // # Concurrency
 //
