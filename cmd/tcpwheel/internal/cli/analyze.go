@@ -81,15 +81,10 @@ func newAnalyze() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "analyze FILE...",
 		Short: "report the losses in captures: why, whether needed, and their cost",
-		Long: `Analyze follows the TCP connections of captures, pcap or pcapng, plain or compressed, and finds each loss episode: what was retransmitted, whether a timer or ACKs caused it, whether it was needed, and how long the repair took. FILE - is standard input. ` + inputHelp + ` docs/corpora.md has thousands of them, on many machines.
-
-D is the time from a transmission to the first retransmission, and T_rec to the acknowledgement, by the sender's clock ('tcpwheel help terms').
-
---json prints a line for each connection and episode, and at last for each host and the file: docs/json.md has the fields. With --follow a line for each recovery comes as soon as it is settled, and the rest at the end of the stream or after Ctrl-C.`,
+		Long:  `Analyze finds each loss in captures, pcap or pcapng, plain or compressed: what was retransmitted, whether a timer or ACKs caused it, whether it was needed, and how long the repair took. FILE - is standard input. ` + inputHelp + ` 'tcpwheel help terms' explains the columns, docs/captures.md has all.`,
 		Example: `  tcpwheel analyze sample:burst
   tcpwheel samples captures
   tcpwheel analyze --html page.html captures/burst/a.pcapng.gz
-  tcpwheel analyze --annotate notes.pcapng captures/burst/a.pcapng.gz
   tcpwheel analyze --conn :24600 captures/burst/b.pcapng.gz
   tcpwheel analyze --follow - < captures/outage/a.pcapng.gz`,
 		RunE: func(cmd *cobra.Command, files []string) error {
@@ -124,10 +119,10 @@ D is the time from a transmission to the first retransmission, and T_rec to the 
 	f.IntVar(&a.top, "top", 10, "episodes in the table, the longest")
 	f.BoolVar(&a.all, "all", false, "show all episodes, by connection")
 	f.BoolVar(&a.details, "details", false, "show kinds, and hosts with their timers")
-	f.Int64Var(&a.explain, "explain", 0, "show what the report of the episode with this retransmission, a `packet`, rests on")
-	f.BoolVar(&a.asJSON, "json", false, "print one JSON object per line")
+	f.Int64Var(&a.explain, "explain", 0, "show the evidence on the episode with this retransmission, a `packet`")
+	f.BoolVar(&a.asJSON, "json", false, "print one JSON object per line (docs/json.md)")
 	f.StringVar(&a.reports.html, "html", "", "write a page with diagrams to this `file` too")
-	f.StringVar(&a.reports.annotate, "annotate", "", "write a copy of the capture to this `file` too, as pcapng with comments that Wireshark shows")
+	f.StringVar(&a.reports.annotate, "annotate", "", "write the capture with comments for Wireshark to this `file` too")
 	f.BoolVar(&a.following, "follow", false, "read a stream, and print each recovery as soon as it is settled; Ctrl-C ends it")
 	f.StringVar(&a.shard, "shard", "", "only part `i/n` of the captures, from 0/n to n-1/n, alike in size")
 	return cmd

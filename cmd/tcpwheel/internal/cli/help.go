@@ -34,34 +34,62 @@ func fitHelp(cmd *cobra.Command) {
 	})
 }
 
-// flagGroup is the annotation of a flag with the heading that it is listed under in the help.
+// helpLines is how many lines the help of a command has at most: a screen.
+const helpLines = 40
+
+// flagGroup is the annotation of a flag with the heading that it is listed under in the help, and
+// with the topic of the help that describes the flags of the group; "" is none.
 const flagGroup = "group"
 
-// addGroup adds the flags that register adds, under a heading of their own.
-func addGroup(fs *pflag.FlagSet, heading string, register func(*pflag.FlagSet)) {
+// addGroup adds the flags that register adds, under a heading of their own. The help of the command
+// has only the names of flags that a topic describes.
+func addGroup(fs *pflag.FlagSet, heading, topic string, register func(*pflag.FlagSet)) {
 	group := pflag.NewFlagSet(heading, pflag.ContinueOnError)
 	group.SortFlags = false
 	register(group)
 	group.VisitAll(func(f *pflag.Flag) {
-		f.Annotations = map[string][]string{flagGroup: {heading}}
+		f.Annotations = map[string][]string{flagGroup: {heading, topic}}
 		fs.AddFlag(f)
 	})
+}
+
+// describedBy lists the flags of a command that a topic of the help describes.
+func describedBy(topic string, cmd *cobra.Command) string {
+	described := pflag.NewFlagSet(topic, pflag.ContinueOnError)
+	described.SortFlags = false
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if of := f.Annotations[flagGroup]; len(of) > 0 && of[1] == topic {
+			described.AddFlag(f)
+		}
+	})
+	return "Flags of " + cmd.Name() + ":\n" + described.FlagUsagesWrapped(terminalColumns)
 }
 
 // flagHelp lists flags within 80 columns, and then those of each group.
 func flagHelp(flags *pflag.FlagSet) string {
 	headings, groups := []string{""}, map[string]*pflag.FlagSet{"": pflag.NewFlagSet("", pflag.ContinueOnError)}
+	topics, names := map[string]string{}, map[string]string{}
 	flags.VisitAll(func(f *pflag.Flag) {
-		heading := strings.Join(f.Annotations[flagGroup], "")
+		heading, topic := "", ""
+		if of := f.Annotations[flagGroup]; len(of) > 0 {
+			heading, topic = of[0], of[1]
+		}
 		if groups[heading] == nil {
 			headings = append(headings, heading)
 			groups[heading] = pflag.NewFlagSet(heading, pflag.ContinueOnError)
 		}
 		groups[heading].AddFlag(f)
+		topics[heading] = topic
+		names[heading] += " --" + f.Name
 	})
 	var b strings.Builder
 	for i, heading := range headings {
 		groups[heading].SortFlags = flags.SortFlags
+		if topic := topics[heading]; topic != "" {
+			lines := wrapped(names[heading], terminalColumns-2)
+			fmt.Fprintf(&b, "\n\n%s (tcpwheel help %s):\n  %s", heading, topic, strings.Join(lines, "\n  "))
+			continue
+		}
 		if i > 0 {
 			b.WriteString("\n\n" + heading + ":\n")
 		}

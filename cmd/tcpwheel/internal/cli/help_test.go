@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// TestHelpFits checks that the help of every command fits 80 columns.
+// TestHelpFits checks that the help of every command fits one screen: 40 lines of 80 columns.
 func TestHelpFits(t *testing.T) {
 	n := 0
 	var walk func(cmd *cobra.Command, path []string)
@@ -22,6 +22,9 @@ func TestHelpFits(t *testing.T) {
 		var out, talk bytes.Buffer
 		if status := run(append(path, "--help"), strings.NewReader(""), &out, &talk); status != exitOK {
 			t.Fatalf("%q: status %d, %s", path, status, &talk)
+		}
+		if n := strings.Count(out.String(), "\n"); n > helpLines && !cmd.IsAdditionalHelpTopicCommand() {
+			t.Errorf("%q: %d lines, want %d at most", path, n, helpLines)
 		}
 		for line := range strings.SplitSeq(out.String(), "\n") {
 			if utf8.RuneCountInString(line) > terminalColumns {

@@ -27,11 +27,9 @@ type linkCommand struct {
 func newLink() *cobra.Command {
 	l := new(linkCommand)
 	cmd := &cobra.Command{
-		Use:   "link [flags] [-- COMMAND]",
-		Short: "two kernels joined by an emulated link that logs packets' fates",
-		Long: `Link makes two TUN devices, in two network namespaces or one, and joins them by an emulated link. It runs until Ctrl-C or SIGTERM, or until COMMAND ends, which runs in a's namespace. Then it removes the devices and prints the counts of each direction. It needs root.
-
-The link's flags hold for both directions and change the plan; --a-to-b and --b-to-a set a field for one, as --a-to-b loss=packets:20. docs/link.md has all.`,
+		Use:                   "link [flags] [-- COMMAND]",
+		Short:                 "two kernels joined by an emulated link that logs packets' fates",
+		Long:                  `Link makes two TUN devices, in two network namespaces or one, and joins them by an emulated link. It runs until Ctrl-C or SIGTERM, or until COMMAND ends, which runs in a's namespace. Then it removes the devices and prints the counts of each direction. It needs root. docs/link.md has all.`,
 		Example:               "  tcpwheel link --make-netns --delay 5ms --a-to-b loss=packets:20 --log fates",
 		DisableFlagsInUseLine: true,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -54,7 +52,7 @@ The link's flags hold for both directions and change the plan; --a-to-b and --b-
 func (l *linkCommand) register(flags *pflag.FlagSet) {
 	flags.SortFlags = false
 	c := &l.config
-	addGroup(flags, "Flags of the ends", func(flags *pflag.FlagSet) {
+	addGroup(flags, "Flags of the ends", "devices", func(flags *pflag.FlagSet) {
 		for i, side := range []string{"a", "b"} {
 			s := &c.Sides[i]
 			flags.StringVar(&s.Device, side, "", "device of "+side+"; %d: a free number (default link%d)")
@@ -69,7 +67,7 @@ func (l *linkCommand) register(flags *pflag.FlagSet) {
 	flags.IntVar(&c.PathMTU, "path-mtu", 0, "largest packet of the link; ICMP reports it")
 	flags.BoolVar(&c.Offload, "offload", false, "let the kernels offload segmentation")
 	flags.BoolVar(&c.Realtime, "realtime", true, "real-time priority, for precision")
-	addGroup(flags, "Flags of records", func(flags *pflag.FlagSet) {
+	addGroup(flags, "Flags of records", "", func(flags *pflag.FlagSet) {
 		flags.StringVar(&c.Log, "log", "", "JSON file of the fate of each packet")
 		flags.StringVar(&c.Captures[0], "pcap-a", "", "pcapng file of the packets at a")
 		flags.StringVar(&c.Captures[1], "pcap-b", "", "pcapng file of the packets at b")

@@ -40,7 +40,7 @@ type linkValues []setting.Change
 
 // register adds the flags, the seed and the plan as a group. more adds flags of a command.
 func (v *linkValues) register(fs *pflag.FlagSet, seed *uint64, plan *string, more func(*pflag.FlagSet)) {
-	addGroup(fs, "Flags of the link (tcpwheel help links)", func(fs *pflag.FlagSet) {
+	addGroup(fs, "Flags of the link", "links", func(fs *pflag.FlagSet) {
 		for _, s := range setting.All(sim.LinkConfig{}) {
 			if !strings.Contains(s.Name, ".") {
 				settingFlag[sim.LinkConfig](fs, (*[]setting.Change)(v), s.Name, s.Name, s.Help)

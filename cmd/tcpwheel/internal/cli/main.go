@@ -31,7 +31,7 @@ const (
 	exitNothing   = 5
 )
 
-// exitStatuses says what they mean, in the help and in docs/json.md.
+// exitStatuses says what they mean, in a topic of the help and in docs/json.md.
 var exitStatuses = []term{
 	{"0", "it did what it was asked"},
 	{"1", "it failed: a file cannot be read, a result cannot be written"},
@@ -230,11 +230,7 @@ func newRoot(args []string, stdin io.Reader, stdout, stderr io.Writer) *cobra.Co
 		root.AddCommand(commands[called].make())
 		root.CompletionOptions.DisableDefaultCmd = true
 	} else {
-		root.Long = `tcpwheel reports what the losses in a capture cost, and what they would have cost under other timers. It runs a userspace TCP with a timer for each segment, over TUN and in virtual time, and measures timing wheels. 'tcpwheel help terms' explains the terms of its output.
-
-` + strings.TrimSuffix(listTerms("Exit statuses:", exitStatuses), "\n") + `
-
-link and up end with the status of a COMMAND that fails.`
+		root.Long = `tcpwheel reports what the losses in a capture cost, and what they would have cost under other timers. It runs a userspace TCP with a timer for each segment, over TUN and in virtual time, and measures timing wheels.`
 		for _, c := range commands {
 			root.AddCommand(c.make())
 		}
@@ -301,7 +297,7 @@ func newHelp() *cobra.Command {
 	return &cobra.Command{
 		Use:     "help [command]",
 		Short:   "help about any command, and topics",
-		Long:    `Help prints the help of a command, as its flag --help does, or a topic: policies, links or terms.`,
+		Long:    `Help prints the help of a command, as its flag --help does, or a topic: devices, links, policies, statuses, terms or verdicts.`,
 		Example: "  tcpwheel help wheel bench",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			about, rest, err := cmd.Root().Find(args)

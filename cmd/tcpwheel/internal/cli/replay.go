@@ -57,13 +57,11 @@ func newReplay() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replay [FILE...]",
 		Short: "what the losses of captures would have cost with other timers",
-		Long: `Replay takes the losses, delays and applications of each connection out of a capture and runs it again in virtual time, once for each policy of timers. Congestion control, ACKs and windows are the same for all. FILE - is standard input. ` + inputHelp + ` Without a FILE the samples are replayed that were captured at the sender.
+		Long: `Replay takes the losses, delays and applications of each connection out of a capture and runs it again in virtual time, once for each policy of timers. FILE - is standard input. ` + inputHelp + ` Without a FILE the samples are replayed.
 
-The control is the same replay with the captured retransmission times. A loss counts only if the control repairs it in the captured time, within 10 % or 2 ms. A policy saves the control's recovery time less its own.
+The control is the same replay with the captured retransmission times. A loss counts only if the control repairs it in the captured time, within 10 % or 2 ms. A policy saves the control's recovery time less its own. 'tcpwheel help verdicts' says when it does.
 
-A POLICY is NAME[@TICK] with settings, as per-segment@10ms-tlp (tcpwheel help policies): ` + strings.Join(replay.PolicyNames(), ", ") + `. "captured" is the stack that explains the captured timers best.
-
-There are three ways to look up what becomes of a packet: the n-th transmission of bytes fares as in the capture (by range), a packet fares as what left then (by time), or the n-th packet as the n-th (by index). Sums are by range. A policy "saves" or "costs" if all three agree, and the interval of 99 % is on one side of 0, by more than 3 % of its recovery times and half of what the control may be wrong by. It has "no effect" if interval, lookups and control are within 5 %, or 1 ms a loss, less two round trips. The verdict needs five losses; "cannot tell" names what it lacks.`,
+A POLICY is NAME[@TICK] with settings, as per-segment@10ms-tlp (tcpwheel help policies): ` + strings.Join(replay.PolicyNames(), ", ") + `. "captured" is the stack that explains the captured timers best.`,
 		Example: "  tcpwheel replay\n  tcpwheel replay --policy linux,per-segment@1ms --conn :24600 sample:burst",
 		RunE: func(cmd *cobra.Command, files []string) error {
 			given := len(files) > 0

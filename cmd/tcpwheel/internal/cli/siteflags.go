@@ -25,7 +25,7 @@ type siteFlags struct {
 func (f *siteFlags) registerStack(cmd *cobra.Command, c *up.Config) {
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	addGroup(fs, "Flags of the device", func(fs *pflag.FlagSet) {
+	addGroup(fs, "Flags of the device", "devices", func(fs *pflag.FlagSet) {
 		fs.StringVar(&c.Device, "tun", "wheel%d", "device; %d: a free number")
 		fs.StringSliceVar(&f.addrs, "addr", nil, "address of the stack, as a.b.c.d/n or IPv6 (default 10.7.0.2/24)")
 		fs.StringSliceVar(&f.hostAddrs, "host-addr", nil, "address of the kernel on the device (default 10.7.0.1/24)")
@@ -33,10 +33,10 @@ func (f *siteFlags) registerStack(cmd *cobra.Command, c *up.Config) {
 		fs.IntVar(&c.MTU, "mtu", 0, "MTU of the device (default: the kernel's)")
 	})
 	fs.StringVar(&c.TCP, "tcp", up.Ours, "TCP of the stack: ours or gvisor")
-	fs.StringVar(&c.Policy, "policy", "", "timer policy of our TCP with settings, as linux@1ms+pacing (tcpwheel help policies)")
+	fs.StringVar(&c.Policy, "policy", "", "timers of our TCP (tcpwheel help policies)")
 	fs.StringSliceVar(&c.Serve, "serve", up.DefaultServices(), "services: of these, info and pprof, or none")
 	quantityFlag(fs, &c.KeepAlive, up.ParseKeepAlive, "times", "keepalive", "", "IDLE,INTERVAL,COUNT, as 10s,1s,3 (default off)")
-	addGroup(fs, "Flags of records", func(fs *pflag.FlagSet) { f.registerRecords(fs, c) })
+	addGroup(fs, "Flags of records", "", func(fs *pflag.FlagSet) { f.registerRecords(fs, c) })
 }
 
 // registerRecords adds the flags of what is recorded.

@@ -23,7 +23,10 @@ func newTopics() (topics []*cobra.Command) {
 	}{
 		{"policies", "the timer policies, and the settings of TCP", policiesTopic},
 		{"links", "emulated links: values, loss models, plans", linksTopic},
+		{"devices", "devices, addresses and namespaces of up and link", devicesTopic},
 		{"terms", "the terms of the output", termsTopic},
+		{"verdicts", "when replay says that other timers save time", verdictsTopic},
+		{"statuses", "the exit statuses", statusesTopic},
 	} {
 		cmd := &cobra.Command{Use: t.name, Short: t.short}
 		cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) { io.WriteString(cmd.OutOrStdout(), t.text()) })
@@ -106,13 +109,35 @@ seed, packet n of a direction meets the same fate each time.
 			{"trace:00101*", "packet by packet, 1 is lost; the star repeats it"},
 		}),
 		listTerms("Fields: flags, keys of --a-to-b and --b-to-a, and of plans", settingsOf(setting.All(sim.LinkConfig{}), map[string]bool{})),
-		`A plan is a JSON file. link's has a_to_b and b_to_a, up's from_stack and
-to_stack, and perhaps a seed:
-
+		describedBy("links", newLink()),
+		paragraph("A flag holds for both directions and changes the plan. Up has no --a-to-b and no --b-to-a. "+
+			"A plan is a JSON file. link's has a_to_b and b_to_a, up's from_stack and to_stack, and perhaps a seed:") + `
   {"from_stack": {"delay": "25ms", "loss": "packets:3,7-9"},
    "to_stack": {"delay": "25ms", "rate": "100Mbit"}, "seed": 7}
 `,
 	}, "\n")
+}
+
+func devicesTopic() string {
+	return paragraph("Up as root, or link, makes its TUN devices where it is called, or in network namespaces. Up with --rootless makes "+
+		"a user namespace with a network of its own, in which COMMAND runs, or a shell at a terminal, and ends with it and with its exit status. "+
+		"Both remove their devices at the end.") + "\n" + describedBy("devices", newUp()) + "\n" + describedBy("devices", newLink())
+}
+
+func statusesTopic() string {
+	return listTerms("Exit statuses", exitStatuses) + "\nlink and up end with the status of a COMMAND that fails.\n"
+}
+
+func verdictsTopic() string {
+	return listTerms("Ways to look up what becomes of a packet", []term{
+		{"by range", "the n-th transmission of bytes fares as in the capture; sums are by range"},
+		{"by time", "a packet fares as what left then"},
+		{"by index", "the n-th packet fares as the n-th"},
+	}) + "\n" + listTerms("Verdicts on a policy, of five losses or more", []term{
+		{"saves, costs", "all three agree, and the interval of 99 % is on one side of 0, by more than 3 % of its recovery times and half of what the control may be wrong by"},
+		{"no effect", "interval, lookups and control are within 5 %, or 1 ms a loss, less two round trips"},
+		{"cannot tell", "it lacks what the line names"},
+	})
 }
 
 func termsTopic() string {

@@ -24,13 +24,9 @@ func newUp() *cobra.Command {
 		f upFlags
 	)
 	cmd := &cobra.Command{
-		Use:   "up [flags] [-- COMMAND]",
-		Short: "a TCP stack behind a TUN device, with services on it",
-		Long: `Up makes a TUN device, gives the kernel an address on it, and runs a TCP/IP stack behind it until Ctrl-C or SIGTERM. Then it removes the device. It needs root, or --rootless: that makes a user namespace with a network of its own, in which COMMAND runs, or a shell at a terminal. up ends with it, and with its exit status.
-
-Each address of the stack answers pings, and serves echo at port 7, discard at 9, chargen at 19, and HTTP at 80: /bytes/N returns N fixed bytes. --status serves /info, /metrics and /events at an address of this machine. --expose PORT:HOST:HOSTPORT and --forward PORT:ADDR:PORT join other programs to the stack, as ssh -R and -L do.
-
-The link's flags put an emulated link between kernel and stack, the same in both directions, or with --plan different ones. docs/up.md has all.`,
+		Use:                   "up [flags] [-- COMMAND]",
+		Short:                 "a TCP stack behind a TUN device, with services on it",
+		Long:                  `Up runs a TCP/IP stack behind a TUN device until Ctrl-C or SIGTERM: as root, or with --rootless in a namespace of its own, as long as COMMAND or a shell runs there. The stack answers pings and serves echo, discard, chargen and HTTP (/bytes/N), over an emulated link if you ask for one. docs/up.md has all.`,
 		DisableFlagsInUseLine: true,
 		Example: "  tcpwheel up --policy linux@1ms --status 127.0.0.1:7070\n" +
 			"  tcpwheel up --rootless --loss 2% -- curl -so page http://10.7.0.2/bytes/9999",
@@ -51,9 +47,9 @@ The link's flags put an emulated link between kernel and stack, the same in both
 		},
 	}
 	f.registerStack(cmd, &c)
-	cmd.Flags().StringArrayVar(&f.expose, "expose", nil, "forward a port of the stack to the kernel")
-	cmd.Flags().StringArrayVar(&f.forward, "forward", nil, "forward a port of the kernel through the stack")
-	cmd.Flags().BoolVar(&f.rootless, "rootless", false, "without root: in a user namespace, with COMMAND or a shell")
+	cmd.Flags().StringArrayVar(&f.expose, "expose", nil, "PORT:HOST:PORT, from the stack to here (ssh -R)")
+	cmd.Flags().StringArrayVar(&f.forward, "forward", nil, "PORT:ADDR:PORT, from here to the stack (ssh -L)")
+	cmd.Flags().BoolVar(&f.rootless, "rootless", false, "without root, in a user namespace")
 	f.registerLink(cmd, &c)
 	return cmd
 }
