@@ -13,19 +13,19 @@ import (
 func TestSpuriousRecoveriesCountOnce(t *testing.T) {
 	for _, test := range []struct {
 		name           string
-		counters       tcp.Counters
+		counters       tcp.LossCounters
 		all, ofTimeout uint64
 	}{
-		{"Eifel, fast recovery", tcp.Counters{TCPFullUndo: 1}, 1, 0},
-		{"Eifel, a partial ACK", tcp.Counters{TCPPartialUndo: 1}, 1, 0},
-		{"DSACK, fast recovery", tcp.Counters{TCPFullUndo: 1, TCPDSACKUndo: 1}, 1, 0},
-		{"Eifel, timeout", tcp.Counters{TCPLossUndo: 1}, 1, 1},
-		{"DSACK, timeout", tcp.Counters{TCPLossUndo: 1, TCPDSACKUndo: 1}, 1, 1},
-		{"F-RTO", tcp.Counters{TCPLossUndo: 1, TCPSpuriousRTOs: 1}, 1, 1},
+		{"Eifel, fast recovery", tcp.LossCounters{TCPFullUndo: 1}, 1, 0},
+		{"Eifel, a partial ACK", tcp.LossCounters{TCPPartialUndo: 1}, 1, 0},
+		{"DSACK, fast recovery", tcp.LossCounters{TCPFullUndo: 1, TCPDSACKUndo: 1}, 1, 0},
+		{"Eifel, timeout", tcp.LossCounters{TCPLossUndo: 1}, 1, 1},
+		{"DSACK, timeout", tcp.LossCounters{TCPLossUndo: 1, TCPDSACKUndo: 1}, 1, 1},
+		{"F-RTO", tcp.LossCounters{TCPLossUndo: 1, TCPSpuriousRTOs: 1}, 1, 1},
 	} {
 		p := &protocol{stats: tcpip.Stats{}.FillIn().TCP}
 		pass := &scratch{}
-		pass.out.Counters = test.counters
+		pass.out.Counters.LossCounters = test.counters
 		for range 2 { // the second time adds nothing
 			p.addCounters(pass, &Endpoint{})
 		}

@@ -10,24 +10,27 @@ func (c *Conn) Info(now wheel.Time) Info {
 		return Info{}
 	}
 	i := Info{
-		State: c.state, CAState: c.snd.ep.kind,
-		ATO: c.rcv.delack.adaptiveDelay(), Probes: int(c.snd.persist.unanswered),
-
-		Unacked: c.snd.fl.sent.Outstanding().Segments, Sacked: c.snd.fl.sent.Sacked().Segments,
-		Lost: c.snd.fl.sent.Lost().Segments, Retrans: c.snd.fl.sent.RetransOut().Segments,
-		Reordering: dupThresh, ReoWnd: c.snd.rack.ReoWnd(),
-
-		Delivered: uint64(c.snd.stats.delivered),
-		SegsIn:    uint64(c.snd.stats.segsIn), SegsOut: uint64(c.snd.stats.segments), DataSegsIn: uint64(c.rcv.segments), DataSegsOut: uint64(c.snd.stats.data),
-		BytesSent: c.snd.bytesSent(), BytesAcked: c.snd.stats.acked, BytesReceived: c.rcv.received,
-		NotSent: uint64(c.snd.queued()),
-
-		SndMSS: c.snd.mss, RcvMSS: c.rcv.fullSize(c.snd.mss), AdvMSS: uint32(c.snd.terms.announcedMSS(c.snd.opts.MaxSeg)),
-		PMTU: c.snd.terms.mtu, SndWnd: c.snd.wnd.Wnd, SndWScale: c.snd.terms.scale, RcvWScale: c.rcv.win.scale,
-
+		State: c.state, CAState: c.snd.ep.kind, Probes: int(c.snd.persist.unanswered),
+		RTTInfo: RTTInfo{ATO: c.rcv.delack.adaptiveDelay()},
+		FlightInfo: FlightInfo{
+			Unacked: c.snd.fl.sent.Outstanding().Segments, Sacked: c.snd.fl.sent.Sacked().Segments,
+			Lost: c.snd.fl.sent.Lost().Segments, Retrans: c.snd.fl.sent.RetransOut().Segments,
+			Reordering: dupThresh, ReoWnd: c.snd.rack.ReoWnd(),
+		},
+		TrafficInfo: TrafficInfo{
+			Delivered: uint64(c.snd.stats.delivered),
+			SegsIn:    uint64(c.snd.stats.segsIn), SegsOut: uint64(c.snd.stats.segments),
+			DataSegsIn: uint64(c.rcv.segments), DataSegsOut: uint64(c.snd.stats.data),
+			BytesSent: c.snd.bytesSent(), BytesAcked: c.snd.stats.acked, BytesReceived: c.rcv.received,
+			NotSent: uint64(c.snd.queued()),
+		},
+		SizeInfo: SizeInfo{
+			SndMSS: c.snd.mss, RcvMSS: c.rcv.fullSize(c.snd.mss),
+			AdvMSS: uint32(c.snd.terms.announcedMSS(c.snd.opts.MaxSeg)), PMTU: c.snd.terms.mtu,
+			SndWnd: c.snd.wnd.Wnd, SndWScale: c.snd.terms.scale, RcvWScale: c.rcv.win.scale,
+		},
 		Timestamps: c.rcv.tsOn, SACK: c.rcv.sackOn, WScale: c.rcv.win.scaled, ECN: c.snd.ecn.On(),
 		SndUna: c.snd.una - c.snd.iss, SndNxt: c.snd.nxt - c.snd.iss,
-
 		Policy: c.snd.cfg.Policy.Name,
 	}
 	if i.ATO == 0 {

@@ -12,6 +12,17 @@ import (
 // Linux counters with no counterpart here are left out: reordering found without SACK, HyStart's
 // ACK trains, drops and resets for lack of memory, and resets in place of FIN-WAIT-2.
 type Counters struct {
+	MIBCounters
+	OpenCounters
+	TimeWaitCounters
+	DataCounters
+	LossCounters
+	EndCounters
+	DefenceCounters
+}
+
+// MIBCounters are the counters of RFC 4022, and InCsumErrors, which Linux adds.
+type MIBCounters struct {
 	ActiveOpens  uint64 // connections from CLOSED to SYN-SENT
 	PassiveOpens uint64 // connections from LISTEN to SYN-RECEIVED
 	AttemptFails uint64 // connections from SYN-SENT or SYN-RECEIVED to CLOSED or LISTEN
@@ -22,11 +33,11 @@ type Counters struct {
 	RetransSegs  uint64 // segments sent with retransmitted bytes
 	InErrs       uint64 // segments received with bad checksums or malformed headers
 	OutRsts      uint64 // segments sent with RST
-
-	// Linux's addition to RFC 4022.
 	InCsumErrors uint64 // segments received with a bad checksum; part of InErrs
+}
 
-	// Linux's TcpExt: opening.
+// OpenCounters are Linux's TcpExt of opening connections.
+type OpenCounters struct {
 	SyncookiesSent       uint64 // SYNs answered with a cookie
 	SyncookiesRecv       uint64 // valid cookies received
 	SyncookiesFailed     uint64 // invalid cookies received
@@ -37,15 +48,19 @@ type Counters struct {
 	TCPReqQFullDrop      uint64 // SYNs dropped because the queue was full
 	TCPSynRetrans        uint64 // SYNs and SYN-ACKs retransmitted
 	TCPDeferAcceptDrop   uint64 // ACKs dropped while a listener waited for data
+}
 
-	// TIME-WAIT and timestamps.
+// TimeWaitCounters are those of TIME-WAIT and timestamps.
+type TimeWaitCounters struct {
 	TW                  uint64 // connections that ended TIME-WAIT by its timer
 	TWRecycled          uint64 // connections in TIME-WAIT replaced by a new incarnation
 	TCPTimeWaitOverflow uint64 // connections that skipped TIME-WAIT because it was full
 	PAWSActive          uint64 // segments rejected in SYN-SENT by their timestamp
 	PAWSEstab           uint64 // segments rejected in synchronized states by their timestamp
+}
 
-	// Data and acknowledgments.
+// DataCounters are those of data and acknowledgments.
+type DataCounters struct {
 	TCPOrigDataSent      uint64 // segments sent with new data
 	TCPDelivered         uint64 // segments acknowledged or SACKed
 	TCPDeliveredCE       uint64 // of TCPDelivered, those whose ACK had ECE
@@ -60,8 +75,10 @@ type Counters struct {
 	TCPToZeroWindowAdv   uint64 // windows closed to zero
 	TCPWinProbe          uint64 // window probes sent
 	TCPKeepAlive         uint64 // keepalive probes sent
+}
 
-	// Loss recovery.
+// LossCounters are those of loss recovery.
+type LossCounters struct {
 	TCPTimeouts           uint64 // expiries of the retransmission timer that counted as a timeout
 	TCPSpuriousRTOs       uint64 // timeouts that F-RTO found spurious
 	TCPLossProbes         uint64 // tail loss probes sent
@@ -87,13 +104,17 @@ type Counters struct {
 	TCPDSACKUndo          uint64 // of the three above, those undone by DSACKs
 	TCPHystartDelayDetect uint64 // slow starts ended by a growing RTT: HyStart++ or Vegas
 	TCPHystartDelayCwnd   uint64 // sum of the windows at which they ended, segments
+}
 
-	// Ends.
+// EndCounters are those of connections that ended early.
+type EndCounters struct {
 	TCPAbortOnData    uint64 // connections reset by data after close, or closed with linger 0
 	TCPAbortOnClose   uint64 // connections reset because data was unread at close
 	TCPAbortOnTimeout uint64 // connections that failed after too many retransmissions or probes
+}
 
-	// Defence.
+// DefenceCounters are those of defences against forged segments.
+type DefenceCounters struct {
 	TCPChallengeACK        uint64 // challenge ACKs sent
 	TCPSYNChallenge        uint64 // of TCPChallengeACK, answers to a SYN
 	TCPACKSkippedSynRecv   uint64 // ACKs not sent because of the rate limit, in SYN-RECEIVED
@@ -105,26 +126,29 @@ type Counters struct {
 	OutOfWindowIcmps       uint64 // ICMP errors that quoted nothing in flight
 }
 
-// counterNames has the field names in order.
-var counterNames = sync.OnceValue(func() (names []string) {
+// counterFields has the counters' fields in order.
+var counterFields = sync.OnceValue(func() (fields []reflect.StructField) {
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[Counters]()) {
-		names = append(names, f.Name)
+		if !f.Anonymous {
+			fields = append(fields, f)
+		}
 	}
-	return names
+	return fields
 })
 
 // Each calls f with each counter, in field order.
 func (c *Counters) Each(f func(name string, v uint64)) {
 	v := reflect.ValueOf(c).Elem()
-	for i, name := range counterNames() {
-		f(name, v.Field(i).Uint())
+	for _, field := range counterFields() {
+		f(field.Name, v.FieldByIndex(field.Index).Uint())
 	}
 }
 
 // Add adds o to c, CurrEstab included.
 func (c *Counters) Add(o *Counters) {
 	sum, v := reflect.ValueOf(c).Elem(), reflect.ValueOf(o).Elem()
-	for i := range counterNames() {
-		sum.Field(i).SetUint(sum.Field(i).Uint() + v.Field(i).Uint())
+	for _, f := range counterFields() {
+		field := sum.FieldByIndex(f.Index)
+		field.SetUint(field.Uint() + v.FieldByIndex(f.Index).Uint())
 	}
 }

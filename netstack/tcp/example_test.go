@@ -42,7 +42,8 @@ func ExampleSum() {
 }
 
 func ExampleCounters_Each() {
-	c := tcp.Counters{TCPTimeouts: 2, OutSegs: 10}
+	var c tcp.Counters
+	c.TCPTimeouts, c.OutSegs = 2, 10
 	c.Each(func(name string, v uint64) {
 		if v != 0 {
 			fmt.Println(name, v)

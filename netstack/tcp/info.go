@@ -29,17 +29,12 @@ func (s CAState) String() string {
 func (s CAState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // Info is a snapshot of a connection, with the fields of Linux's TCP_INFO. Counts are segments
-// where Linux counts segments. Durations are nanoseconds in JSON.
+// where Linux counts segments. Durations are nanoseconds in JSON, which has all fields in one object.
 type Info struct {
 	State   State   `json:"state"`
 	CAState CAState `json:"ca_state"`
 
-	RTO    time.Duration `json:"rto_ns"`     // backoff included
-	SRTT   time.Duration `json:"srtt_ns"`    // 0 until measured, like RTTVar and MinRTT
-	RTTVar time.Duration `json:"rttvar_ns"`  // from the policy's estimator
-	MinRTT time.Duration `json:"min_rtt_ns"` // minimum of the last five to ten minutes
-	ATO    time.Duration `json:"ato_ns"`     // delay of a delayed ACK
-	RcvRTT time.Duration `json:"rcv_rtt_ns"` // the receiver's estimate, 0 if unknown
+	RTTInfo
 
 	Backoff     int `json:"backoff"` // how many times the RTO was doubled
 	Retransmits int `json:"consecutive_timeouts"`
@@ -50,49 +45,10 @@ type Info struct {
 	Ssthresh     uint32 `json:"ssthresh"`  // bytes
 	SsthreshSegs uint32 `json:"ssthresh_segs"`
 
-	Unacked      uint32 `json:"unacked"` // segments
-	Sacked       uint32 `json:"sacked"`  // of Unacked
-	Lost         uint32 `json:"lost"`    // of Unacked, deemed lost
-	Retrans      uint32 `json:"retransmissions_in_flight"`
-	TotalRetrans uint64 `json:"retransmissions"` // of the whole connection
-
-	Reordering     uint32        `json:"reordering"`      // largest overtaking, segments, 3..300
-	ReorderingSeen uint32        `json:"reordering_seen"` // ACKs that showed reordering
-	ReoWnd         time.Duration `json:"reo_wnd_ns"`      // RACK's reordering window
-
-	Delivered     uint64 `json:"delivered"`    // segments
-	DeliveredCE   uint64 `json:"delivered_ce"` // of Delivered, those whose ACK had ECN-Echo
-	SegsIn        uint64 `json:"segs_in"`      // all segments, modulo 2^32
-	SegsOut       uint64 `json:"segs_out"`
-	DataSegsIn    uint64 `json:"data_segs_in"` // data segments
-	DataSegsOut   uint64 `json:"data_segs_out"`
-	BytesSent     uint64 `json:"bytes_sent"` // payload bytes, retransmissions included
-	BytesRetrans  uint64 `json:"bytes_retransmitted"`
-	BytesAcked    uint64 `json:"bytes_acked"`
-	BytesReceived uint64 `json:"bytes_received"` // bytes that became readable
-	NotSent       uint64 `json:"notsent_bytes"`  // written bytes never sent
-	DSACKDups     uint64 `json:"dsack_dups"`     // DSACKs received
-
-	// DeliveryRate is the rate at which data was last delivered, bits/s of payload; 0 if unknown.
-	// DeliveryRateAppLimited says that the application had no more to send then.
-	DeliveryRate           uint64 `json:"delivery_rate_bps"`
-	DeliveryRateAppLimited bool   `json:"delivery_rate_app_limited"`
-
-	// BusyTime is how long data was unsent or unacknowledged. RwndLimited and SndbufLimited are the
-	// parts of it during which the peer's window, and the send buffer, limited the sender.
-	BusyTime      time.Duration `json:"busy_time_ns"`
-	RwndLimited   time.Duration `json:"rwnd_limited_ns"`
-	SndbufLimited time.Duration `json:"sndbuf_limited_ns"`
-
-	SndMSS    uint32 `json:"snd_mss"` // bytes, like all below
-	RcvMSS    uint32 `json:"rcv_mss"` // as seen in the peer's segments
-	AdvMSS    uint32 `json:"advmss"`  // as announced in our SYN
-	PMTU      uint32 `json:"pmtu"`
-	SndWnd    uint32 `json:"snd_wnd"` // scaled
-	RcvWnd    uint32 `json:"rcv_wnd"`
-	RcvSpace  uint32 `json:"rcv_space"` // the receive buffer
-	SndWScale uint8  `json:"snd_wscale"`
-	RcvWScale uint8  `json:"rcv_wscale"`
+	FlightInfo
+	TrafficInfo
+	RateInfo
+	SizeInfo
 
 	Timestamps bool `json:"timestamps"`
 	SACK       bool `json:"sack"`
@@ -105,4 +61,70 @@ type Info struct {
 
 	Policy  string           `json:"policy"`
 	Control congestion.State `json:"control"`
+}
+
+// RTTInfo has the round trip and the times that follow from it.
+type RTTInfo struct {
+	RTO    time.Duration `json:"rto_ns"`     // backoff included
+	SRTT   time.Duration `json:"srtt_ns"`    // 0 until measured, like RTTVar and MinRTT
+	RTTVar time.Duration `json:"rttvar_ns"`  // from the policy's estimator
+	MinRTT time.Duration `json:"min_rtt_ns"` // minimum of the last five to ten minutes
+	ATO    time.Duration `json:"ato_ns"`     // delay of a delayed ACK
+	RcvRTT time.Duration `json:"rcv_rtt_ns"` // the receiver's estimate, 0 if unknown
+}
+
+// FlightInfo says what is in flight, and what is known of reordering.
+type FlightInfo struct {
+	Unacked      uint32 `json:"unacked"` // segments
+	Sacked       uint32 `json:"sacked"`  // of Unacked
+	Lost         uint32 `json:"lost"`    // of Unacked, deemed lost
+	Retrans      uint32 `json:"retransmissions_in_flight"`
+	TotalRetrans uint64 `json:"retransmissions"` // of the whole connection
+
+	Reordering     uint32        `json:"reordering"`      // largest overtaking, segments, 3..300
+	ReorderingSeen uint32        `json:"reordering_seen"` // ACKs that showed reordering
+	ReoWnd         time.Duration `json:"reo_wnd_ns"`      // RACK's reordering window
+}
+
+// TrafficInfo counts what was sent and received.
+type TrafficInfo struct {
+	Delivered     uint64 `json:"delivered"`    // segments
+	DeliveredCE   uint64 `json:"delivered_ce"` // of Delivered, those whose ACK had ECN-Echo
+	SegsIn        uint64 `json:"segs_in"`      // all segments, modulo 2^32
+	SegsOut       uint64 `json:"segs_out"`
+	DataSegsIn    uint64 `json:"data_segs_in"` // data segments
+	DataSegsOut   uint64 `json:"data_segs_out"`
+	BytesSent     uint64 `json:"bytes_sent"` // payload bytes, retransmissions included
+	BytesRetrans  uint64 `json:"bytes_retransmitted"`
+	BytesAcked    uint64 `json:"bytes_acked"`
+	BytesReceived uint64 `json:"bytes_received"` // bytes that became readable
+	NotSent       uint64 `json:"notsent_bytes"`  // written bytes never sent
+	DSACKDups     uint64 `json:"dsack_dups"`     // DSACKs received
+}
+
+// RateInfo says how fast the connection sent, and what limited it.
+type RateInfo struct {
+	// DeliveryRate is the rate at which data was last delivered, bits/s of payload; 0 if unknown.
+	// DeliveryRateAppLimited says that the application had no more to send then.
+	DeliveryRate           uint64 `json:"delivery_rate_bps"`
+	DeliveryRateAppLimited bool   `json:"delivery_rate_app_limited"`
+
+	// BusyTime is how long data was unsent or unacknowledged. RwndLimited and SndbufLimited are the
+	// parts of it during which the peer's window, and the send buffer, limited the sender.
+	BusyTime      time.Duration `json:"busy_time_ns"`
+	RwndLimited   time.Duration `json:"rwnd_limited_ns"`
+	SndbufLimited time.Duration `json:"sndbuf_limited_ns"`
+}
+
+// SizeInfo has segment sizes and windows, bytes.
+type SizeInfo struct {
+	SndMSS    uint32 `json:"snd_mss"`
+	RcvMSS    uint32 `json:"rcv_mss"` // as seen in the peer's segments
+	AdvMSS    uint32 `json:"advmss"`  // as announced in our SYN
+	PMTU      uint32 `json:"pmtu"`
+	SndWnd    uint32 `json:"snd_wnd"` // scaled
+	RcvWnd    uint32 `json:"rcv_wnd"`
+	RcvSpace  uint32 `json:"rcv_space"` // the receive buffer
+	SndWScale uint8  `json:"snd_wscale"`
+	RcvWScale uint8  `json:"rcv_wscale"`
 }

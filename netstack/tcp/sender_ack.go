@@ -9,29 +9,41 @@ import (
 
 // ackFacts collects what an ACK says while it is processed.
 type ackFacts struct {
-	ack                Seq
-	una                Seq    // SND.UNA before the ACK
-	flight             uint32 // bytes outstanding before the ACK
-	acked              uint32 // bytes newly acknowledged cumulatively
-	delivered          uint32 // bytes newly acknowledged or SACKed
-	sacked             uint32 // bytes newly SACKed
-	segments           int    // segments cumulatively acknowledged
-	segmentBytes       uint32 // bytes of these segments
-	alreadySacked      uint32 // bytes cumulatively acknowledged that were SACKed before
-	lost               bool   // it shows further loss
-	byTimer            bool   // not an ACK: RACK's reordering timer expired
-	dsackProbe         bool   // a DSACK covers the loss probe
+	ack            Seq
+	una            Seq    // SND.UNA before the ACK
+	flight         uint32 // bytes outstanding before the ACK
+	acked          uint32 // bytes newly acknowledged cumulatively
+	delivered      uint32 // bytes newly acknowledged or SACKed
+	sacked         uint32 // bytes newly SACKed
+	segments       int    // segments cumulatively acknowledged
+	segmentBytes   uint32 // bytes of these segments
+	alreadySacked  uint32 // bytes cumulatively acknowledged that were SACKed before
+	startedReorder bool   // it started RACK's reordering timer
+	byTimer        bool   // not an ACK: RACK's reordering timer expired
+	ece            bool   // it has the ECN-Echo flag
+	syn            bool   // it acknowledges our SYN
+	probed         bool   // it acknowledges the byte, or FIN, of a window probe
+	finAcked       bool
+
+	evidence
+	timing
+}
+
+// evidence is what an ACK shows of losses, reordering and spurious retransmissions.
+type evidence struct {
+	lost               bool // it shows further loss
 	dsack              bool
-	ece                bool   // it has the ECN-Echo flag
-	syn                bool   // it acknowledges our SYN
-	startedReorder     bool   // it started RACK's reordering timer
+	dsackProbe         bool   // a DSACK covers the loss probe
+	duplicate          bool   // RFC 5681 §2, or RFC 6675 §2
 	reordered          bool   // a segment was overtaken by later ones
 	distance           uint32 // by which, if reordered, bytes
-	duplicate          bool   // RFC 5681 §2, or RFC 6675 §2
 	ackedRexmit        bool   // a retransmitted segment is acknowledged
 	ackedOriginal      bool   // it delivers a segment sent once that later ones overtook
 	sackedAboveRecover bool   // a segment not retransmitted since the timeout is delivered
+}
 
+// timing is what an ACK tells of the round trip.
+type timing struct {
 	rtt          time.Duration // of the first acknowledged segment sent once
 	sackRTT      time.Duration // of the first SACKed segment sent once
 	hasRTT       bool
@@ -39,13 +51,10 @@ type ackFacts struct {
 	sentAt       wheel.Time    // when the segment that gave rtt was sent
 	lastRexmitAt wheel.Time    // last retransmission of an acknowledged segment whose echo is older
 	staleEcho    bool          // lastRexmitAt is valid
-	probed       bool          // it acknowledges the byte, or FIN, of a window probe
 	lastSent     wheel.Time    // when the last cumulatively acknowledged segment was sent
 	sample       time.Duration // the RTT sample given to the estimator, 0 for none
-	finAcked     bool
-
-	measured    bool          // the ACK measured the round trip
-	measuredRTT time.Duration // exact, before Policy.OneSample and Policy.Measure
+	measured     bool          // the ACK measured the round trip
+	measuredRTT  time.Duration // exact, before Policy.OneSample and Policy.Measure
 }
 
 // acknowledged processes the ACK number, the SACK blocks and the window of an acceptable segment:

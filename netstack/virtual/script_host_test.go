@@ -127,12 +127,12 @@ func sampleDiff(want, got *script.Sample) string {
 	}
 	for n := range want.Info {
 		w, g := reflect.ValueOf(want.Info[n]), reflect.ValueOf(got.Info[n])
-		for i := range w.NumField() {
-			if name := w.Type().Field(i).Name; closedTimeWait(&got.Info[n]) && (name == "SegsIn" || name == "SegsOut") {
+		for _, f := range reflect.VisibleFields(w.Type()) {
+			if f.Anonymous || closedTimeWait(&got.Info[n]) && (f.Name == "SegsIn" || f.Name == "SegsOut") {
 				continue
 			}
-			if w.Field(i).Interface() != g.Field(i).Interface() {
-				differ(w.Type().Field(i).Name, g.Field(i), w.Field(i))
+			if w, g := w.FieldByIndex(f.Index), g.FieldByIndex(f.Index); w.Interface() != g.Interface() {
+				differ(f.Name, g, w)
 			}
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"io"
 	"net/http"
-	"reflect"
 	"strings"
 
 	prometheus "github.com/VictoriaMetrics/metrics"
@@ -32,7 +31,7 @@ func (h *Host) writeMetrics(w io.Writer) error {
 	var page bytes.Buffer
 	if counters, ok := netstack.Counters(h.stack); ok {
 		m.addTimers(h.observer)
-		m.addCounters(reflect.ValueOf(counters))
+		counters.Each(m.netstat)
 		m.help["tcpwheel_timer_lateness_seconds"] = "Time from the deadline of a timer to its expiry, tick included."
 		h.observer.lateSet.WritePrometheus(&page)
 	} else {
@@ -139,14 +138,7 @@ var netstatTCP = map[string]bool{
 	"InSegs": true, "OutSegs": true, "RetransSegs": true, "InErrs": true, "OutRsts": true, "InCsumErrors": true,
 }
 
-// addCounters adds the TCP's counters under Linux's names, as node_exporter does.
-func (m metrics) addCounters(counters reflect.Value) {
-	for i := range counters.NumField() {
-		m.netstat(counters.Type().Field(i).Name, counters.Field(i).Uint())
-	}
-}
-
-// netstat adds a counter under Linux's name.
+// netstat adds a counter of the TCP under Linux's name, as node_exporter does.
 func (m metrics) netstat(name string, n uint64) {
 	full := "tcpwheel_netstat_TcpExt_" + name
 	if netstatTCP[name] {
