@@ -63,7 +63,7 @@ type Loss struct {
 	Kind     string        `json:"kind"`
 	RTT      time.Duration `json:"rtt_ns"`
 	Captured time.Duration `json:"captured_ns"` // recovery time in the capture
-	Took     time.Duration `json:"took_ns"`     // recovery time of the oracle
+	Took     time.Duration `json:"took_ns"`     // recovery time of the control
 	Count    bool          `json:"count"`       // necessary, repaired, and through the gate
 	// By is the recovery time by policy and key; -1 means no verdict.
 	By [][replay.Keys]time.Duration `json:"by_ns"`

@@ -28,7 +28,7 @@ type replayedLoss struct {
 	by [replay.Keys]time.Duration
 }
 
-// share returns the part of the oracle's recovery times that a policy saves where a key has a
+// share returns the part of the control's recovery times that a policy saves where a key has a
 // verdict; 0 if these have none.
 func share(rows []replayedLoss, key replay.Key) float64 {
 	var less, was float64
@@ -194,7 +194,7 @@ func claimsOnChecks(cells []Cell) []experiments.Claim {
 
 func policiesTable(p *Plan, cells []Cell) experiments.Table {
 	t := experiments.Table{Name: "policies", Title: "Recovery times at the senders, and each policy's saving over the " +
-		"oracle, by three keys of fates", Columns: []string{"policy", "losses", "median, ms", "p95, ms",
+		"control, by three keys of fates", Columns: []string{"policy", "losses", "median, ms", "p95, ms",
 		"saved by range, %", "95 % from", "to", "saved by time, %", "saved by index, %"}}
 	ms := func(all []replayedLoss, of func(r *replayedLoss) time.Duration) []float64 {
 		return judge.Values(all, func(r *replayedLoss) float64 { return judge.Ms(of(r)) })

@@ -10,8 +10,9 @@ import (
 	"tcpwheel/tcptimers"
 )
 
-// Oracle is the name of the baseline: the captured retransmission times.
-const Oracle = "oracle"
+// Oracle is the name that users see of the replay with the captured retransmission times, to which
+// the policies are compared.
+const Oracle = "control"
 
 // Captured is the name of the timers that explain a capture best, which are others for each
 // connection.

@@ -36,7 +36,7 @@ func TestFewLossesHaveALineEach(t *testing.T) {
 	_, why := r.Results[0].Estimate(0, 1)
 	h = NewHeadline(r.study(), r.Results, r.study().Summarize(r.Results), r.First)
 	if want := "no estimate, " + replay.WrongTime.String(); why != replay.WrongTime.String() || !strings.HasSuffix(h.Each[0], want) {
-		t.Errorf("a loss that the oracle repairs at another time: %q, want %q", h.Each[0], want)
+		t.Errorf("a loss that the control repairs at another time: %q, want %q", h.Each[0], want)
 	}
 	if !strings.Contains(h.Timers, "(1 of 2 have an estimate; ") {
 		t.Errorf("%q, want 1 of 2 estimates", h.Timers)

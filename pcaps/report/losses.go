@@ -25,7 +25,7 @@ type LossRow struct {
 	From     string         `head:"from"`
 	Why      string         `head:"because"` // it does not count, "" if it does
 
-	// Recoveries are how long the repair took: as captured, by the oracle, and under each policy.
+	// Recoveries are how long the repair took: as captured, by the control, and under each policy.
 	Recoveries []record.Cell `json:"-"`
 }
 
@@ -54,7 +54,7 @@ func (r *Replays) Gated(n int) (all []LossRow, more int) {
 }
 
 // Recoveries returns the columns of LossRow.Recoveries, with these headings: as captured, by the
-// oracle, and under each policy.
+// control, and under each policy.
 func Recoveries(heads ...string) []record.Field {
 	return record.Columns(reflect.TypeFor[LossRow](), "Recoveries", heads)
 }
@@ -65,7 +65,7 @@ func (r *Replays) loss(x *replay.ResultLoss) LossRow {
 	row := LossRow{
 		Result: x.Result, File: x.File, Conn: x.ID, Packet: l.Packet, At: micro(at), Since: fmt.Sprintf("%.3fs", at),
 		Kind: l.Kind.String(), Marked: l.Kind.String(), Spurious: l.Spurious.String(), From: [2]string{x.Client.String(), x.Server.String()}[l.Flow],
-		Why: x.Gates[x.N].String(), Recoveries: []record.Cell{record.SpanCell(l.TRec, l.TRec > 0), oracleCell(x)},
+		Why: x.Gates[x.N].String(), Recoveries: []record.Cell{record.SpanCell(l.TRec, l.TRec > 0), controlCell(x)},
 	}
 	switch {
 	case !l.Needed() && l.TRec > 0:
@@ -84,8 +84,8 @@ func (r *Replays) loss(x *replay.ResultLoss) LossRow {
 	return row
 }
 
-// oracleCell is the oracle's recovery time of a loss.
-func oracleCell(x *replay.ResultLoss) record.Cell {
+// controlCell is the control's recovery time of a loss.
+func controlCell(x *replay.ResultLoss) record.Cell {
 	c := record.SpanCell(x.Oracle[x.N].TRec, x.Oracle[x.N].Repaired)
 	c.Title = x.Gates[x.N].String()
 	c.Aside = c.Title != ""

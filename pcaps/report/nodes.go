@@ -116,7 +116,7 @@ func (v *replayView) nodes() g.Group {
 		g.Iff(v.Savings != nil || v.Times != nil, func() g.Node {
 			return g.Group{h.Div(h.Class("opening"), v.Savings.node(), v.Times.node()), newline}
 		}),
-		htmlpage.Soft("Made by tcpwheel. Each policy replayed the losses, delays and applications of the captures in virtual time, with all else equal. T_rec is the time from the first transmission to the ACK of the repair. The oracle retransmits when the captured senders did: a loss counts only where it takes the captured time, within 10 % or 2 ms."),
+		htmlpage.Soft("Made by tcpwheel. Each policy replayed the losses, delays and applications of the captures in virtual time, with all else equal. T_rec is the time from the first transmission to the ACK of the repair. The control retransmits when the captured senders did: a loss counts only where it takes the captured time, within 10 % or 2 ms."),
 		htmlpage.Facts(v.Facts), htmlpage.Soft(v.Counts), htmlpage.Softs(v.Notes),
 		g.Iff(len(v.Policies) > 0, v.compared),
 		g.If(len(v.Policies) == 0 && len(v.Refusals) > 0, h.P(g.Text("No connection with losses can be replayed."))),
@@ -126,7 +126,7 @@ func (v *replayView) nodes() g.Group {
 }
 
 func (v *replayView) compared() g.Node {
-	about := "n: the losses that count under the policy. Saved: the oracle’s recovery times less the policy’s, loss by loss, in time and as a share of the oracle’s, with the interval of 99 %. By time and by index: packets meet the fate of what left then, or of the packet of the same number; a verdict needs all three to agree. Median, p95, p99: recovery times. Waiting: their sum, less a round trip each. Spurious: unnecessary retransmissions of whole connections, those without a loss included; as captured, of the connections that were replayed. Left out: losses whose repair under the policy depends on packets that the capture does not show."
+	about := "n: the losses that count under the policy. Saved: the control’s recovery times less the policy’s, loss by loss, in time and as a share of the control’s, with the interval of 99 %. By time and by index: packets meet the fate of what left then, or of the packet of the same number; a verdict needs all three to agree. Median, p95, p99: recovery times. Waiting: their sum, less a round trip each. Spurious: unnecessary retransmissions of whole connections, those without a loss included; as captured, of the connections that were replayed. Left out: losses whose repair under the policy depends on packets that the capture does not show."
 	if v.Models != "" {
 		about += " The policy captured uses the timers that explain each connection best: " + v.Models + "."
 	}
@@ -135,18 +135,18 @@ func (v *replayView) compared() g.Node {
 		columns = strings.TrimPrefix(columns, "File ")
 	}
 	row := reflect.TypeFor[LossRow]()
-	fields := append(record.Select(row, columns), Recoveries(append([]string{"as captured", "oracle"}, v.Heads...)...)...)
-	gated := slices.Concat(record.Select(row, "File Conn Packet Kind"), Recoveries("as captured", "oracle"), record.Select(row, "Why"))
+	fields := append(record.Select(row, columns), Recoveries(append([]string{"as captured", "control"}, v.Heads...)...)...)
+	gated := slices.Concat(record.Select(row, "File Conn Packet Kind"), Recoveries("as captured", "control"), record.Select(row, "Why"))
 	return g.Group{
 		h.H2(g.Text("Policies")), newline,
 		htmlpage.Records("sort", "", v.Policies, nil),
 		g.Map(v.Open, func(o openView) g.Node { return htmlpage.Soft("Cannot tell (" + o.Policies + "): " + o.Why + ".") }),
 		htmlpage.Soft(about),
 		h.Div(h.Class("figures"), pictures(v.Curves)), newline,
-		g.If(len(v.Pairs) > 0, g.Group{h.H2(g.Text("Loss by loss: the oracle against each policy")), newline, h.Div(h.Class("figures"), pictures(v.Pairs)), newline}),
+		g.If(len(v.Pairs) > 0, g.Group{h.H2(g.Text("Loss by loss: the control against each policy")), newline, h.Div(h.Class("figures"), pictures(v.Pairs)), newline}),
 		g.If(len(v.Losses) > 0, g.Group{
 			h.H2(g.Text("Losses")), newline,
-			htmlpage.Soft(v.LossNote + "Recovery times as captured, under the oracle and under each policy, by range. Those in parentheses do not count. The title under the pointer has the reason, and the other keys where they differ."),
+			htmlpage.Soft(v.LossNote + "Recovery times as captured, under the control and under each policy, by range. Those in parentheses do not count. The title under the pointer has the reason, and the other keys where they differ."),
 			htmlpage.Fields("sort", fields, v.Losses, nil),
 		}),
 		g.If(len(v.Gated) > 0, g.Group{

@@ -186,14 +186,14 @@ func baseOf(file string) string {
 
 func (r *Replays) study() *replay.Study { return &replay.Study{Choices: r.Choices} }
 
-// policies returns the rows of the policy table, the capture and the oracle first.
+// policies returns the rows of the policy table, the capture and the control first.
 func (r *Replays) policies(summaries []replay.Summary) []policyView {
 	row := func(name string, s *replay.Summary) policyView {
 		span := func(d time.Duration) record.Cell { return record.SpanCell(d, s.N > 0) }
 		return policyView{Name: name, N: s.N, Median: span(s.Median), P95: span(s.P95), P99: span(s.P99), Waiting: span(s.Waiting)}
 	}
 	c, o := replay.SummarizeCaptured(r.Results), replay.SummarizeOracle(r.Results)
-	all := []policyView{row("as captured", &c), row("oracle", &o)}
+	all := []policyView{row("as captured", &c), row("control", &o)}
 	all[0].Spurious = &c.Spurious
 	for i := range summaries {
 		s := &summaries[i]
@@ -267,11 +267,11 @@ func (r *Replays) losses(v *replayView) {
 	}
 }
 
-// pair is a loss that counts under a policy: its recovery time under the oracle, and by range.
+// pair is a loss that counts under a policy: its recovery time under the control, and by range.
 type pair struct {
 	result   *replay.Result
 	loss     *replay.Loss
-	oracle   time.Duration
+	control  time.Duration
 	replayed time.Duration
 }
 
@@ -332,12 +332,12 @@ func thinned(all []time.Duration) []time.Duration {
 	return few
 }
 
-// pairs draws, for each policy, the recovery time of each loss under the oracle and under it.
+// pairs draws, for each policy, the recovery time of each loss under the control and under it.
 func (r *Replays) pairs() (all []picture) {
 	lists := make([][]slope, len(r.Choices))
 	for i := range r.Choices {
 		for _, p := range r.paired(i) {
-			lists[i] = append(lists[i], slopeOf(p.result, p.loss, p.oracle, p.replayed))
+			lists[i] = append(lists[i], slopeOf(p.result, p.loss, p.control, p.replayed))
 		}
 	}
 	lo, hi, ok := slopesSpan(lists...)
@@ -349,8 +349,8 @@ func (r *Replays) pairs() (all []picture) {
 			continue
 		}
 		all = append(all, paired{
-			title: c.Text, each: "a line for each loss", axis: "T_rec", before: "oracle", after: "replayed",
-			head: []string{"file", "conn", "packet", "kind", "oracle_s", "replayed_s"}, name: fmt.Sprintf("paired-%d", i+1),
+			title: c.Text, each: "a line for each loss", axis: "T_rec", before: "control", after: "replayed",
+			head: []string{"file", "conn", "packet", "kind", "control_s", "replayed_s"}, name: fmt.Sprintf("paired-%d", i+1),
 		}.draw(lists[i], lo, hi))
 	}
 	return all

@@ -9,7 +9,7 @@ import (
 	"tcpwheel/pcaps/replay"
 )
 
-// saving is a policy's saving in percent of the oracle's recovery times, by each key, with the
+// saving is a policy's saving in percent of the control's recovery times, by each key, with the
 // interval by range if there is one.
 type saving struct {
 	policy   string
@@ -87,7 +87,7 @@ func (r *Replays) savings(summaries []replay.Summary) (p picture, ok bool) {
 	if most-least < 1 {
 		most = least + 1
 	}
-	x := figure.Over("saved of the oracle’s recovery times", least-(most-least)/50, most+(most-least)/20)
+	x := figure.Over("saved of the control’s recovery times", least-(most-least)/50, most+(most-least)/20)
 	x.Text = percentTick
 	series := [replay.Keys]figure.Series{
 		replay.ByRange: {Name: "by range, with its interval of 99 %", Kind: figure.Points, Colour: figure.Blue},
@@ -128,7 +128,7 @@ func (r *Replays) savings(summaries []replay.Summary) (p picture, ok bool) {
 	return picture{figure.Figure{
 		Name: "savings", Title: "What each policy saves", Caption: r.savingsCaption(beyond), Height: float64(line * len(all)),
 		X: x, Y: figure.Axis{Label: "policy", Ticks: names}, Series: filled(series[:]...),
-		Marks: []figure.Mark{{Label: "as the oracle", Vertical: true}},
+		Marks: []figure.Mark{{Label: "as the control", Vertical: true}},
 	}, t.text()}, true
 }
 

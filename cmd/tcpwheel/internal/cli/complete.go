@@ -22,7 +22,7 @@ import (
 var flagValues = map[string]func() []string{
 	"policy":        tcptimers.Names,
 	"replay policy": replay.PolicyNames,
-	"control":       congestion.Names,
+	"congestion":    congestion.Names,
 	"lanes":         func() []string { return slices.Concat(comparisonKeys(), tcptimers.Names(), []string{up.GVisor}) },
 	"tcp":           func() []string { return []string{up.Ours, up.GVisor} },
 	"rate":          traceRates,

@@ -92,7 +92,7 @@ A POLICY is NAME[@TICK] with settings, as per-segment@10ms-tlp (tcpwheel help po
 func (r *replaying) register(f *pflag.FlagSet, flags *replayFlags) {
 	f.StringSliceVar(&flags.policies, "policy", replay.DefaultPolicies(), "`policies` of timers to try, separated by commas")
 	f.Lookup("policy").DefValue = "[]" // it is long
-	f.StringVar(&r.study.Control, "control", "newreno", "congestion `control` of all: "+strings.Join(congestion.Names(), ", "))
+	f.StringVar(&r.study.Control, "congestion", "newreno", "congestion `control` of all: "+strings.Join(congestion.Names(), ", "))
 	f.StringArrayVar(&flags.conns, "conn", nil, "only this `connection`: its number, or an end, as 10.0.0.1, 10.0.0.1:80 or :80")
 	f.StringVar(&flags.from, "from", "", "only connections from that `time` on: 2026-01-02T15:04:05Z, or since the first packet, as 1.5s")
 	f.StringVar(&flags.to, "to", "", "only connections up to that `time`")
@@ -108,7 +108,7 @@ func (r *replaying) check(changed func(flag string) bool, files []string) error 
 	case r.top < 0:
 		return fmt.Errorf("top %d, want 0 or more", r.top)
 	case !slices.Contains(congestion.Names(), r.study.Control):
-		return fmt.Errorf("control %q, want one of %s", r.study.Control, strings.Join(congestion.Names(), ", "))
+		return fmt.Errorf("congestion %q, want one of %s", r.study.Control, strings.Join(congestion.Names(), ", "))
 	}
 	if r.wire && (changed("json") || changed("html")) {
 		return errors.New("replay: --wire prints a table alone: want it without --json and --html")
@@ -129,7 +129,7 @@ func (r *replaying) fill(flags replayFlags) (err error) {
 	return err
 }
 
-// parseChoices reads policies. The oracle among them adds nothing, as it always runs.
+// parseChoices reads policies. The control among them adds nothing, as it always runs.
 func parseChoices(policies []string) (all []replay.Choice, err error) {
 	if len(policies) == 0 {
 		return nil, errors.New("no policy, want one at least")

@@ -35,7 +35,7 @@ type replayRecord struct {
 	Packet          int64    `json:"packet" help:"of the first retransmission"`
 	Captured        *float64 `json:"captured_t_rec_s" head:"capture" help:"T_rec as captured"`
 	RTT             float64  `json:"rtt_s,omitempty"`
-	Policy          string   `json:"policy" help:"oracle for the control, or a choice"`
+	Policy          string   `json:"policy" help:"control, or a choice"`
 	Model           string   `json:"model" help:"the captured timers, unknown if no model explains them"`
 	Range           *float64 `json:"t_rec_by_range_s" head:"by range" help:"T_rec in the replay, keyed by bytes"`
 	Time            *float64 `json:"t_rec_by_time_s" help:"T_rec in the replay, keyed by time"`
@@ -57,7 +57,7 @@ var endNames = [2]string{"client", "server"}
 func (r *replaying) records() iter.Seq[replayRecord] {
 	return func(yield func(replayRecord) bool) {
 		for x, loss := range replay.Losses(r.results) {
-			if !yield(r.oracleRecord(x, loss)) {
+			if !yield(r.controlRecord(x, loss)) {
 				return
 			}
 			for choice := range r.study.Choices {
@@ -83,7 +83,7 @@ func (r *replaying) lossRecord(x *replay.Result, loss int, policy string) replay
 	return rec
 }
 
-func (r *replaying) oracleRecord(x *replay.Result, loss int) replayRecord {
+func (r *replaying) controlRecord(x *replay.Result, loss int) replayRecord {
 	rec := r.lossRecord(x, loss, replay.Oracle)
 	rec.fill(&x.Oracle[loss])
 	if o := &x.Oracle[loss]; o.Repaired {
@@ -132,7 +132,7 @@ type policyRecord struct {
 	SavedIndex      *float64 `json:"saved_by_index_s,omitempty" help:"the same, keyed by number"`
 	Low             *float64 `json:"saved_low_s,omitempty" help:"bound of the interval of 99 % by range"`
 	High            *float64 `json:"saved_high_s,omitempty" help:"the other bound"`
-	OracleError     *float64 `json:"oracle_error_s,omitempty" help:"how far the control's recovery times may be off in sum"`
+	ControlError    *float64 `json:"control_error_s,omitempty" help:"how far the control's recovery times may be off in sum"`
 	Verdict         string   `json:"verdict,omitempty"`
 	Why             string   `json:"why,omitempty" help:"why it cannot be told"`
 	FilledIn        int      `json:"filled_in,omitempty" help:"losses that are left out"`
@@ -166,7 +166,7 @@ func choiceRecordOf(s *replay.Summary) policyRecord {
 		rec.Low, rec.High = record.Seconds(s.Low), record.Seconds(s.High)
 		rec.Interval = track.SpanText(s.Low) + " to " + track.SpanText(s.High)
 	}
-	rec.OracleError, rec.Verdict, rec.Why = record.Seconds(s.OracleError), s.Effect.String(), s.Why
+	rec.ControlError, rec.Verdict, rec.Why = record.Seconds(s.OracleError), s.Effect.String(), s.Why
 	return rec
 }
 
@@ -198,7 +198,7 @@ func (r *replaying) writeJSON() error {
 		connCounts
 		Losses   int      `json:"losses"`
 		Needed   int      `json:"needed"`       // necessary, and repaired in the capture
-		Passed   int      `json:"through_gate"` // and repaired by the oracle as captured
+		Passed   int      `json:"through_gate"` // and repaired by the control as captured
 		Captured float64  `json:"captured_t_rec_s"`
 		Headline []string `json:"headline"`
 	}{r.connCounts(), g.Losses, g.Needed, g.Passed, g.Captured.Seconds(), h.All()})

@@ -143,9 +143,6 @@ func policyRow(l *record.Layout[policyRecord], rec policyRecord) string {
 func (r *replaying) policyTable(b *strings.Builder, summaries []replay.Summary) {
 	b.WriteString("\n" + policyLayout.Head())
 	for _, rec := range r.policies(summaries) {
-		if rec.Policy == replay.Oracle {
-			rec.Policy = "control"
-		}
 		b.WriteString(policyRow(policyLayout, rec))
 	}
 	var reasons []string

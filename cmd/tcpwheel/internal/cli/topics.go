@@ -163,7 +163,7 @@ func termsTopic() string {
 			{"imputed", "filled in, because the capture does not show this fate"},
 			{"horizon", "the time of the first fate drawn at random; later events are not compared"},
 			{"open loop", "replay --wire: an engine gets the packets that the captured end received, and its own are only compared"},
-			{"control", "the replay with the captured retransmission times (\"oracle\" in JSON): it measures the error of the path alone"},
+			{"control", "the replay with the captured retransmission times: it measures the error of the path alone"},
 		}),
 		listTerms("Timers of TCP", []term{
 			{"RTT, SRTT, RTTVAR", "round-trip time from a segment's transmission to its ACK, its smoothed mean and its mean deviation (RFC 6298)"},
