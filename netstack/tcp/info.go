@@ -1,6 +1,7 @@
 package tcp
 
 import (
+	"encoding/json"
 	"time"
 
 	"tcpwheel/netstack/tcp/congestion"
@@ -29,7 +30,7 @@ func (s CAState) String() string {
 func (s CAState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // Info is a snapshot of a connection, with the fields of Linux's TCP_INFO. Counts are segments
-// where Linux counts segments. Durations are nanoseconds in JSON, which has all fields in one object.
+// where Linux counts segments. Durations are seconds in JSON, which has all fields in one object.
 type Info struct {
 	State   State   `json:"state"`
 	CAState CAState `json:"ca_state"`
@@ -65,12 +66,12 @@ type Info struct {
 
 // RTTInfo has the round trip and the times that follow from it.
 type RTTInfo struct {
-	RTO    time.Duration `json:"rto_ns"`     // backoff included
-	SRTT   time.Duration `json:"srtt_ns"`    // 0 until measured, like RTTVar and MinRTT
-	RTTVar time.Duration `json:"rttvar_ns"`  // from the policy's estimator
-	MinRTT time.Duration `json:"min_rtt_ns"` // minimum of the last five to ten minutes
-	ATO    time.Duration `json:"ato_ns"`     // delay of a delayed ACK
-	RcvRTT time.Duration `json:"rcv_rtt_ns"` // the receiver's estimate, 0 if unknown
+	RTO    time.Duration `json:"rto_s"`     // backoff included
+	SRTT   time.Duration `json:"srtt_s"`    // 0 until measured, like RTTVar and MinRTT
+	RTTVar time.Duration `json:"rttvar_s"`  // from the policy's estimator
+	MinRTT time.Duration `json:"min_rtt_s"` // minimum of the last five to ten minutes
+	ATO    time.Duration `json:"ato_s"`     // delay of a delayed ACK
+	RcvRTT time.Duration `json:"rcv_rtt_s"` // the receiver's estimate, 0 if unknown
 }
 
 // FlightInfo says what is in flight, and what is known of reordering.
@@ -83,7 +84,7 @@ type FlightInfo struct {
 
 	Reordering     uint32        `json:"reordering"`      // largest overtaking, segments, 3..300
 	ReorderingSeen uint32        `json:"reordering_seen"` // ACKs that showed reordering
-	ReoWnd         time.Duration `json:"reo_wnd_ns"`      // RACK's reordering window
+	ReoWnd         time.Duration `json:"reo_wnd_s"`       // RACK's reordering window
 }
 
 // TrafficInfo counts what was sent and received.
@@ -111,9 +112,9 @@ type RateInfo struct {
 
 	// BusyTime is how long data was unsent or unacknowledged. RwndLimited and SndbufLimited are the
 	// parts of it during which the peer's window, and the send buffer, limited the sender.
-	BusyTime      time.Duration `json:"busy_time_ns"`
-	RwndLimited   time.Duration `json:"rwnd_limited_ns"`
-	SndbufLimited time.Duration `json:"sndbuf_limited_ns"`
+	BusyTime      time.Duration `json:"busy_time_s"`
+	RwndLimited   time.Duration `json:"rwnd_limited_s"`
+	SndbufLimited time.Duration `json:"sndbuf_limited_s"`
 }
 
 // SizeInfo has segment sizes and windows, bytes.
@@ -127,4 +128,23 @@ type SizeInfo struct {
 	RcvSpace  uint32 `json:"rcv_space"` // the receive buffer
 	SndWScale uint8  `json:"snd_wscale"`
 	RcvWScale uint8  `json:"rcv_wscale"`
+}
+
+// MarshalJSON returns the fields, with durations in seconds.
+func (i Info) MarshalJSON() ([]byte, error) {
+	type fields Info // without this method
+	return json.Marshal(struct {
+		fields
+		RTO           float64 `json:"rto_s"`
+		SRTT          float64 `json:"srtt_s"`
+		RTTVar        float64 `json:"rttvar_s"`
+		MinRTT        float64 `json:"min_rtt_s"`
+		ATO           float64 `json:"ato_s"`
+		RcvRTT        float64 `json:"rcv_rtt_s"`
+		ReoWnd        float64 `json:"reo_wnd_s"`
+		BusyTime      float64 `json:"busy_time_s"`
+		RwndLimited   float64 `json:"rwnd_limited_s"`
+		SndbufLimited float64 `json:"sndbuf_limited_s"`
+	}{fields(i), i.RTO.Seconds(), i.SRTT.Seconds(), i.RTTVar.Seconds(), i.MinRTT.Seconds(), i.ATO.Seconds(), i.RcvRTT.Seconds(),
+		i.ReoWnd.Seconds(), i.BusyTime.Seconds(), i.RwndLimited.Seconds(), i.SndbufLimited.Seconds()})
 }

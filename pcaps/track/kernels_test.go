@@ -44,7 +44,7 @@ var pointNames = [truthtest.Points]string{"a", "middle", "b"}
 // passage is a packet on a link.
 type passage struct {
 	events.Packet
-	Epoch wheel.Time `json:"epoch_ns"` // of the plan
+	Epoch time.Time `json:"epoch"` // of the plan
 }
 
 // readLines calls each for the lines of a compressed file.
@@ -72,10 +72,13 @@ func readLines[T any](t *testing.T, dir fs.FS, name string, each func(T)) {
 
 // link reads the log of a link: the packets with TCP to b, and those to a, with absolute times.
 func link(t *testing.T, dir fs.FS, name string) (to [2][]*passage) {
-	var epoch wheel.Time
+	var epoch events.Seconds // since 1970
 	ended := false
 	readLines(t, dir, name, func(p *passage) {
-		epoch, ended = cmp.Or(epoch, p.Epoch), ended || p.Record == "end"
+		if p.Record == "plan" {
+			epoch = events.Seconds(p.Epoch.UnixNano())
+		}
+		ended = ended || p.Record == "end"
 		if p.Record != "packet" || p.TCP == nil {
 			return
 		}
@@ -152,7 +155,7 @@ func (k *kernels) follow(direction int, hops [][]*passage, acks []*passage) {
 			k.flows[key] = f
 		}
 		i, seq := len(f.Sent), tcp.Seq(s.Seq)
-		t := truthtest.Sent{At: p.Sent, Seq: seq, End: seq.Add(n), Una: unas(key, p.Sent, seq), Max: seq, Retransmission: s.Attempt > 1}
+		t := truthtest.Sent{At: wheel.Time(p.Sent), Seq: seq, End: seq.Add(n), Una: unas(key, wheel.Time(p.Sent), seq), Max: seq, Retransmission: s.Attempt > 1}
 		if i > 0 {
 			t.Max = tcp.MaxSeq(f.Sent[i-1].Max, f.Sent[i-1].End)
 		}
@@ -193,7 +196,7 @@ func unasOf(acks []*passage) func(flow [2]string, at wheel.Time, first tcp.Seq) 
 	return func(flow [2]string, at wheel.Time, first tcp.Seq) tcp.Seq {
 		una, any := first, false
 		for _, p := range all {
-			if p.Arrived[0] > at {
+			if wheel.Time(p.Arrived[0]) > at {
 				break
 			}
 			if ack := tcp.Seq(p.TCP.Ack); p.Src == flow[1] && p.Dst == flow[0] && (!any || ack.After(una)) {

@@ -19,11 +19,11 @@
 //
 // Config.Log receives one JSON object per line:
 //
-//	"record":"plan"    first: the seed, the models, and epoch, in nanoseconds since 1970
+//	"record":"plan"    first: the seed, the models, and epoch, a time in UTC
 //	"record":"packet"  each packet of each direction, in sending order: see events.Packet
 //	"record":"end"     last: the summary; without it the link is still up or was killed
 //
-// Times are nanoseconds since the epoch, which outages count from too. A line is written when its
+// Times are seconds since the epoch, which outages count from too. A line is written when its
 // packet's fate is complete. With the same plan, seed and direction, packet n meets the same random
 // fate in each run. Which packet is the n-th, and which packets wait in a queue, depends on the
 // kernels.

@@ -13,7 +13,7 @@ import (
 
 // newEntry describes the packet b.
 func newEntry(direction int, n uint64, sent wheel.Time, b []byte, m *sim.Packet) *events.Packet {
-	e := &events.Packet{Record: "packet", Direction: Direction(direction), N: n, Sent: sent, Size: uint32(len(b))}
+	e := &events.Packet{Record: "packet", Direction: Direction(direction), N: n, Sent: events.Seconds(sent), Size: uint32(len(b))}
 	src, dst, protocol, rest, ok := parseIP(b)
 	if !ok {
 		return e

@@ -32,13 +32,13 @@ func TestEntry(t *testing.T) {
 		b    []byte
 		want string
 	}{
-		{unhex(t, entrySegment), `{"record":"packet","direction":"b-to-a","n":7,"sent_ns":9,"size":72,"fate":"","protocol":"tcp",` +
+		{unhex(t, entrySegment), `{"record":"packet","direction":"b-to-a","n":7,"sent_s":0.000000009,"size":72,"fate":"","protocol":"tcp",` +
 			`"src":"10.9.0.1:3000","dst":"10.9.0.2:80","tcp":{"flags":"P.","seq":100,"ack":200,"len":8,"window":512,"tsval":1,"tsecr":2,` +
 			`"sack":[[400,500]],"attempt":3,"start":1,"end":9}}`},
-		{unhex(t, entryFragment), `{"record":"packet","direction":"b-to-a","n":7,"sent_ns":9,"size":24,"fate":"","protocol":"fragment","src":"10.9.0.1","dst":"10.9.0.2"}`},
-		{v6, `{"record":"packet","direction":"b-to-a","n":7,"sent_ns":9,"size":56,"fate":"","protocol":"udp","src":"[fd09::1]:3000","dst":"[fd09::2]:53"}`},
-		{unhex(t, entryUDP), `{"record":"packet","direction":"b-to-a","n":7,"sent_ns":9,"size":40,"fate":"","protocol":"udp","src":"fd09::1","dst":"fd09::2"}`},
-		{[]byte{0x45, 1}, `{"record":"packet","direction":"b-to-a","n":7,"sent_ns":9,"size":2,"fate":""}`},
+		{unhex(t, entryFragment), `{"record":"packet","direction":"b-to-a","n":7,"sent_s":0.000000009,"size":24,"fate":"","protocol":"fragment","src":"10.9.0.1","dst":"10.9.0.2"}`},
+		{v6, `{"record":"packet","direction":"b-to-a","n":7,"sent_s":0.000000009,"size":56,"fate":"","protocol":"udp","src":"[fd09::1]:3000","dst":"[fd09::2]:53"}`},
+		{unhex(t, entryUDP), `{"record":"packet","direction":"b-to-a","n":7,"sent_s":0.000000009,"size":40,"fate":"","protocol":"udp","src":"fd09::1","dst":"fd09::2"}`},
+		{[]byte{0x45, 1}, `{"record":"packet","direction":"b-to-a","n":7,"sent_s":0.000000009,"size":2,"fate":""}`},
 	} {
 		got, err := json.Marshal(newEntry(1, 7, 9, test.b, &sim.Packet{Attempt: 3, Start: 1, End: 9}))
 		if err != nil || string(got) != test.want {

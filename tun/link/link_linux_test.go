@@ -164,7 +164,7 @@ func checkFiles(t *testing.T, c *Config, s [2]Summary, written [2]uint64, draine
 	if log.end == nil || log.end.Summary != s {
 		t.Fatalf("the log ends with %+v, want %+v", log.end, s)
 	}
-	epoch := wheel.Time(log.plan.Epoch)
+	epoch := wheel.Time(log.plan.Epoch.UnixNano())
 	type seen struct {
 		at      wheel.Time
 		size    uint32
@@ -179,7 +179,7 @@ func checkFiles(t *testing.T, c *Config, s [2]Summary, written [2]uint64, draine
 		arrivals := uint64(0)
 		for _, e := range log.direction(t, d) {
 			got.Packets++
-			want[d][seen{epoch + e.Sent, e.Size, false}]++
+			want[d][seen{epoch + wheel.Time(e.Sent), e.Size, false}]++
 			switch e.Fate {
 			case events.FateDelivered:
 				got.Delivered++
@@ -189,13 +189,13 @@ func checkFiles(t *testing.T, c *Config, s [2]Summary, written [2]uint64, draine
 				}
 				soonest := e.Sent
 				if !e.Reordered && c.Links[d].Jitter.Amount == 0 {
-					soonest = soonest.Add(c.Links[d].Delay)
+					soonest += events.Seconds(c.Links[d].Delay)
 				}
 				if len(e.Arrived) != wants || e.Arrived[0] < *e.Due || *e.Due < soonest {
 					t.Errorf("%s %d: sent %v, due %v, arrived %v", e.Direction, e.N, e.Sent, *e.Due, e.Arrived)
 				}
 				for _, at := range e.Arrived {
-					want[1-d][seen{epoch + at, e.Size, true}]++
+					want[1-d][seen{epoch + wheel.Time(at), e.Size, true}]++
 					arrivals++
 				}
 			case events.FateLost:
@@ -206,7 +206,7 @@ func checkFiles(t *testing.T, c *Config, s [2]Summary, written [2]uint64, draine
 				got.TooBig++
 			case events.FateUnfinished:
 				got.Delivered++
-				if e.Sent < drained {
+				if wheel.Time(e.Sent) < drained {
 					t.Errorf("%s %d: sent %v, and not arrived at %v", e.Direction, e.N, e.Sent, drained)
 				}
 			default:

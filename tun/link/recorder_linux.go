@@ -94,7 +94,7 @@ func (r *recorder) openFiles(c *Config, epoch time.Time) (err error) {
 	r.log = pcapng.NewSink(file)
 	r.json = json.NewEncoder(r.log)
 	r.json.SetEscapeHTML(false)
-	_ = r.json.Encode(planRecord{"plan", epoch.UnixNano(), c.Seed, c.Links[0], c.Links[1], c.PathMTU})
+	_ = r.json.Encode(planRecord{"plan", epoch.UTC(), c.Seed, c.Links[0], c.Links[1], c.PathMTU})
 	_ = r.log.Flush() // closing reports the error
 	return nil
 }
@@ -102,7 +102,7 @@ func (r *recorder) openFiles(c *Config, epoch time.Time) (err error) {
 // planRecord is the first line of a log.
 type planRecord struct {
 	Record  string         `json:"record"` // "plan"
-	Epoch   int64          `json:"epoch_ns"`
+	Epoch   time.Time      `json:"epoch"`  // when times were 0
 	Seed    uint64         `json:"seed"`
 	AToB    sim.LinkConfig `json:"a_to_b"`
 	BToA    sim.LinkConfig `json:"b_to_a"`
@@ -111,9 +111,9 @@ type planRecord struct {
 
 // endRecord is the last line of a log.
 type endRecord struct {
-	Record  string     `json:"record"` // "end"
-	Time    wheel.Time `json:"time_ns"`
-	Summary [2]Summary `json:"summary"`
+	Record  string         `json:"record"` // "end"
+	Time    events.Seconds `json:"time_s"`
+	Summary [2]Summary     `json:"summary"`
 }
 
 // Sent implements tun.Tap.
@@ -236,7 +236,8 @@ func (l *line) describe(p *tun.LinkPacket, loss sim.Losses) {
 	case f.Outcome == sim.Lost:
 		l.Fate, l.By = events.FateLost, loss[f.Model].String()
 	default:
-		l.Fate, l.Due, l.arrivals = events.FateDelivered, &f.At, 1
+		due := events.Seconds(f.At)
+		l.Fate, l.Due, l.arrivals = events.FateDelivered, &due, 1
 		if f.Duplicated {
 			l.arrivals = 2
 		}
@@ -256,7 +257,7 @@ func (r *recorder) arrived(d int, e *event) (comment string) {
 		r.twice[p] = true
 	}
 	if l := r.lines[p]; l != nil {
-		l.Arrived = append(l.Arrived, e.now)
+		l.Arrived = append(l.Arrived, events.Seconds(e.now))
 		if l.arrivals--; l.arrivals == 0 {
 			delete(r.lines, p)
 			r.writeLines(d)
@@ -310,7 +311,7 @@ func (r *recorder) close(summary [2]Summary) error {
 		}
 	}
 	if r.log != nil {
-		_ = r.json.Encode(endRecord{"end", now, summary}) // closing reports the error
+		_ = r.json.Encode(endRecord{"end", events.Seconds(now), summary}) // closing reports the error
 		err = errors.Join(err, r.log.Close())
 	}
 	return err

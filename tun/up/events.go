@@ -32,7 +32,7 @@ var timerEvents = [...]string{events.TimerStarted, events.TimerMoved, events.Tim
 
 // append adds the event as a line of JSON. conn returns the name of the connection of an endpoint.
 func (e *Event) append(b []byte, conn func(*netstack.Endpoint) string) []byte {
-	head := events.Head{T: e.Time, Event: e.Name}
+	head := events.Head{T: events.Seconds(e.Time), Event: e.Name}
 	switch timer := &e.Timer; {
 	case timer.Endpoint != nil:
 		head.Conn = conn(timer.Endpoint)
@@ -45,7 +45,7 @@ func (e *Event) append(b []byte, conn func(*netstack.Endpoint) string) []byte {
 	switch e.Name {
 	case timerEvents[e.Timer.Change]:
 		t := events.Timer{Head: head, Timer: e.Timer.Kind.String(), Segment: e.Timer.Segment}
-		left := int64(e.Timer.Deadline.Sub(e.Time))
+		left := events.Seconds(e.Timer.Deadline.Sub(e.Time))
 		if late := -left; e.Name == events.TimerExpired {
 			t.Late = &late
 		} else if e.Name != events.TimerStopped {
@@ -53,7 +53,7 @@ func (e *Event) append(b []byte, conn func(*netstack.Endpoint) string) []byte {
 		}
 		record = &t
 	case events.Recovered:
-		record = &events.Repair{Head: head, Seq: uint32(e.Segment.Header.Seq), Took: int64(e.Took), Transmissions: e.Transmissions}
+		record = &events.Repair{Head: head, Seq: uint32(e.Segment.Header.Seq), Took: events.Seconds(e.Took), Transmissions: e.Transmissions}
 	default:
 		p := events.Passed{Head: head, Segment: events.SegmentOf(&e.Segment.Header, e.Segment.Size)}
 		if e.Transmissions > 1 {

@@ -16,6 +16,7 @@ import (
 
 	"tcpwheel/netstack"
 	"tcpwheel/netstack/sockets"
+	"tcpwheel/netstack/tcp/events"
 	"tcpwheel/tcptimers"
 	"tcpwheel/tun"
 	"tcpwheel/tun/netns"
@@ -189,7 +190,7 @@ func (s *Host) Dial(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
 // Report returns the content of /info.
 func (s *Host) Report(selected Selection) Report {
 	r := Report{
-		Device: s.device.Name(), Uptime: time.Since(s.began), MTU: s.device.MTU(), Addrs: s.config.Addrs, HostAddrs: s.config.HostAddrs,
+		Device: s.device.Name(), Uptime: events.Seconds(time.Since(s.began)), MTU: s.device.MTU(), Addrs: s.config.Addrs, HostAddrs: s.config.HostAddrs,
 		TCP: s.tcpReport(), Packets: s.device.Stats(), Link: s.linkReport(), Forwards: s.forwards.report(),
 	}
 	if s.capture != nil {
@@ -219,7 +220,7 @@ func (s *Host) tcpReport() TCPReport {
 	if p, err := c.protocol(); err == nil && r.Name == Ours {
 		policy := &p.Conn.Policy
 		r.Policy, r.Control, r.Pacing = cmp.Or(c.Policy, tcptimers.DefaultPolicy), p.Conn.Control, p.Conn.Pacing
-		r.Tick, r.Floor, r.DelAck = policy.Tick, max(policy.Bounds.Min, policy.VarMin), policy.DelAck.String()
+		r.Tick, r.Floor, r.DelAck = events.Seconds(policy.Tick), events.Seconds(max(policy.Bounds.Min, policy.VarMin)), policy.DelAck.String()
 	}
 	return r
 }

@@ -312,7 +312,7 @@ func TestInfoListsTimers(t *testing.T) {
 			for _, timer := range r.Timers {
 				name := timer.Kind.String()
 				seen[name] = max(seen[name], timer.Count)
-				if timer.Count < 1 || timer.Count > 1 && !timer.OfSegment || timer.Due < -testLimit || timer.Due > time.Hour {
+				if timer.Count < 1 || timer.Count > 1 && !timer.OfSegment || time.Duration(timer.Due) < -testLimit || time.Duration(timer.Due) > time.Hour {
 					t.Errorf("timer %+v", timer)
 				}
 			}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	prometheus "github.com/VictoriaMetrics/metrics"
 	"gvisor.dev/gvisor/pkg/tcpip"
@@ -20,7 +21,7 @@ func (h *Host) writeMetrics(w io.Writer) error {
 	m := metrics{prometheus.NewSet(), map[string]string{}}
 	t := h.tcpReport()
 	m.gauge("tcpwheel_info", "The configuration of the TCP, in labels.", 1, "device", h.device.Name(), "tcp", t.Name, "policy", t.Policy,
-		"tick", t.Tick.String(), "congestion_control", t.Control)
+		"tick", time.Duration(t.Tick).String(), "congestion_control", t.Control)
 	m.addPackets(h)
 	m.addLink(h)
 	r := Report{}

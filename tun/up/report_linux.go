@@ -17,16 +17,17 @@ import (
 	"tcpwheel/netstack"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/tcp"
+	"tcpwheel/netstack/tcp/events"
 	"tcpwheel/tcptimers"
 	"tcpwheel/tun"
 	"tcpwheel/wheel"
 )
 
 // Report is the content of /info: a summary, and the connections that a Selection asks for.
-// Durations are in nanoseconds.
+// Durations are in seconds in JSON.
 type Report struct {
 	Device    string         `json:"device"`
-	Uptime    time.Duration  `json:"uptime_ns"`
+	Uptime    events.Seconds `json:"uptime_s"`
 	MTU       int            `json:"mtu"`
 	Addrs     []netip.Prefix `json:"addrs"`
 	HostAddrs []netip.Prefix `json:"host_addrs"`
@@ -49,21 +50,21 @@ type Report struct {
 
 // TCPReport is the configuration of the TCP. Policy and the fields after it are of Ours.
 type TCPReport struct {
-	Name      string        `json:"name"`
-	Control   string        `json:"congestion_control"`
-	KeepAlive string        `json:"keepalive,omitempty"` // idle,interval,count
-	Policy    string        `json:"policy,omitempty"`
-	Tick      time.Duration `json:"tick_ns,omitempty"`
-	Floor     time.Duration `json:"rto_floor_ns,omitempty"`
-	DelAck    string        `json:"delayed_acks,omitempty"` // as tcptimers.ParseDelAck reads it
-	Pacing    bool          `json:"pacing,omitempty"`
+	Name      string         `json:"name"`
+	Control   string         `json:"congestion_control"`
+	KeepAlive string         `json:"keepalive,omitempty"` // idle,interval,count
+	Policy    string         `json:"policy,omitempty"`
+	Tick      events.Seconds `json:"tick_s,omitempty"`
+	Floor     events.Seconds `json:"rto_floor_s,omitempty"`
+	DelAck    string         `json:"delayed_acks,omitempty"` // as tcptimers.ParseDelAck reads it
+	Pacing    bool           `json:"pacing,omitempty"`
 }
 
 // String lists the configuration in words.
 func (t TCPReport) String() string {
 	words := []string{"TCP " + t.Name}
 	if t.Policy != "" {
-		words = append(words, fmt.Sprintf("policy %s", t.Policy), fmt.Sprintf("tick %v", t.Tick), fmt.Sprintf("RTO floor %v", t.Floor),
+		words = append(words, fmt.Sprintf("policy %s", t.Policy), fmt.Sprintf("tick %v", time.Duration(t.Tick)), fmt.Sprintf("RTO floor %v", time.Duration(t.Floor)),
 			"delayed ACKs "+t.DelAck)
 	}
 	if t.Pacing {
@@ -121,13 +122,13 @@ type TimerReport struct {
 	Kind      tcptimers.Kind `json:"kind"`
 	OfSegment bool           `json:"of_segment,omitempty"`
 	Count     int            `json:"count"`
-	Due       time.Duration  `json:"due_ns"` // from now to the earliest deadline; below 0 it is late
+	Due       events.Seconds `json:"due_s"` // from now to the earliest deadline; below 0 it is late
 }
 
 // timers returns the running timers of a connection.
 func timers(e *netstack.Endpoint, now wheel.Time) (list []TimerReport) {
 	for _, t := range e.Armed() {
-		list = append(list, TimerReport{t.Kind, t.PerSegment, t.Count, t.Deadline.Sub(now)})
+		list = append(list, TimerReport{t.Kind, t.PerSegment, t.Count, events.Seconds(t.Deadline.Sub(now))})
 	}
 	return list
 }
@@ -266,7 +267,7 @@ type foundEndpoint struct {
 func (f *foundEndpoint) report(now wheel.Time) ConnectionReport {
 	c := ConnectionReport{Local: f.local, Remote: f.remote, State: f.state}
 	if f.ep == nil {
-		c.Timers = []TimerReport{{Kind: tcptimers.TimeWait, Count: 1, Due: f.ends.Sub(now)}}
+		c.Timers = []TimerReport{{Kind: tcptimers.TimeWait, Count: 1, Due: events.Seconds(f.ends.Sub(now))}}
 	}
 	if ours, ok := f.ep.(*netstack.Endpoint); ok {
 		info := ours.ConnInfo()

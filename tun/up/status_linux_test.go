@@ -143,16 +143,16 @@ func (r *statusRecorder) WriteHeader(status int)      { r.status = status }
 
 // eventLine is a line of /events.
 type eventLine struct {
-	T             int64  `json:"t_ns"`
-	Event         string `json:"event"`
-	Conn          string `json:"conn"`
-	Timer         string `json:"timer"`
-	Late          *int64 `json:"late_ns"`
-	Transmission  int    `json:"transmission"`
-	Transmissions int    `json:"transmissions"`
-	Took          int64  `json:"took_ns"`
-	Lines         int    `json:"lines"` // missed
-	Len           int    `json:"len"`
+	T             events.Seconds  `json:"t_s"`
+	Event         string          `json:"event"`
+	Conn          string          `json:"conn"`
+	Timer         string          `json:"timer"`
+	Late          *events.Seconds `json:"late_s"`
+	Transmission  int             `json:"transmission"`
+	Transmissions int             `json:"transmissions"`
+	Took          events.Seconds  `json:"took_s"`
+	Lines         int             `json:"lines"` // missed
+	Len           int             `json:"len"`
 }
 
 // parseEvents reads lines, and counts them by event.
@@ -197,7 +197,7 @@ func TestTrace(t *testing.T) {
 				switch {
 				case e.Event == "segment_sent" && e.Transmission > 1:
 					again++
-				case e.Event == "recovered" && (e.Transmissions < 2 || e.Took < int64(time.Millisecond)):
+				case e.Event == "recovered" && (e.Transmissions < 2 || e.Took < events.Seconds(time.Millisecond)):
 					t.Errorf("%+v, want two transmissions or more, and a round trip", e)
 				case strings.HasPrefix(e.Event, "timer_") && e.Timer == "":
 					t.Errorf("%+v, want a kind of timer", e)

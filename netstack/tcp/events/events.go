@@ -4,9 +4,26 @@
 package events
 
 import (
+	"math"
+	"strconv"
+
 	"tcpwheel/netstack/tcp"
-	"tcpwheel/wheel"
 )
+
+// Seconds is a time or a span in nanoseconds. JSON has it in seconds.
+type Seconds int64
+
+// MarshalJSON returns the seconds with as many decimals as it takes, up to nine.
+func (s Seconds) MarshalJSON() ([]byte, error) {
+	return strconv.AppendFloat(nil, float64(s)/1e9, 'f', -1, 64), nil
+}
+
+// UnmarshalJSON reads seconds, to the nearest nanosecond.
+func (s *Seconds) UnmarshalJSON(text []byte) error {
+	f, err := strconv.ParseFloat(string(text), 64)
+	*s = Seconds(math.Round(f * 1e9))
+	return err
+}
 
 // Names of events. Those of tcp.TraceKind are the same.
 const (
@@ -23,18 +40,18 @@ const (
 
 // Head begins an event of a stack.
 type Head struct {
-	T     wheel.Time `json:"t_ns" help:"on the stack's clock"`
-	Event string     `json:"event"`
-	Conn  string     `json:"conn" help:"the stack's address, and the other one"`
+	T     Seconds `json:"t_s" help:"on the stack's clock"`
+	Event string  `json:"event"`
+	Conn  string  `json:"conn" help:"the stack's address, and the other one"`
 }
 
 // Timer is a change of a timer.
 type Timer struct {
 	Head
-	Timer   string `json:"timer" help:"its kind"`
-	Segment int    `json:"segment" help:"numbers the timers of segments in flight from 1; 0 is the connection's"`
-	Due     *int64 `json:"due_ns,omitempty" help:"from now to its deadline, if it was started or moved"`
-	Late    *int64 `json:"late_ns,omitempty" help:"from its deadline to now, if it expired"`
+	Timer   string   `json:"timer" help:"its kind"`
+	Segment int      `json:"segment" help:"numbers the timers of segments in flight from 1; 0 is the connection's"`
+	Due     *Seconds `json:"due_s,omitempty" help:"from now to its deadline, if it was started or moved"`
+	Late    *Seconds `json:"late_s,omitempty" help:"from its deadline to now, if it expired"`
 }
 
 // Passed is a segment at the stack's end of a link.
@@ -48,9 +65,9 @@ type Passed struct {
 // Repair is the end of a recovery.
 type Repair struct {
 	Head
-	Seq           uint32 `json:"seq" help:"of the first byte behind the segment"`
-	Took          int64  `json:"took_ns" help:"from its first transmission to its acknowledgement"`
-	Transmissions int    `json:"transmissions"`
+	Seq           uint32  `json:"seq" help:"of the first byte behind the segment"`
+	Took          Seconds `json:"took_s" help:"from its first transmission to its acknowledgement"`
+	Transmissions int     `json:"transmissions"`
 }
 
 // Segment is a segment's header. Sequence numbers are those on the wire.
@@ -89,20 +106,20 @@ const (
 
 // Packet is what became of a packet on a link.
 type Packet struct {
-	Record    string     `json:"record"` // "packet"
-	Direction string     `json:"direction" help:"a-to-b or b-to-a"`
-	N         uint64     `json:"n" help:"number in its direction, from 1, as the loss model packets counts"`
-	Sent      wheel.Time `json:"sent_ns" help:"when it entered the link"`
-	Size      uint32     `json:"size" unit:"bytes" help:"of the IP packet"`
-	Fate      string     `json:"fate"`
-	By        string     `json:"by,omitempty" help:"the loss model that lost it"`
+	Record    string  `json:"record"` // "packet"
+	Direction string  `json:"direction" help:"a-to-b or b-to-a"`
+	N         uint64  `json:"n" help:"number in its direction, from 1, as the loss model packets counts"`
+	Sent      Seconds `json:"sent_s" help:"when it entered the link"`
+	Size      uint32  `json:"size" unit:"bytes" help:"of the IP packet"`
+	Fate      string  `json:"fate"`
+	By        string  `json:"by,omitempty" help:"the loss model that lost it"`
 
-	Due        *wheel.Time  `json:"due_ns,omitempty" help:"when it arrives in the model"`
-	Arrived    []wheel.Time `json:"arrived_ns,omitempty" help:"when it left the link: two times if it was duplicated"`
-	Reordered  bool         `json:"reordered,omitempty"`
-	Duplicated bool         `json:"duplicated,omitempty"`
-	Marked     bool         `json:"marked,omitempty" help:"CE was set"`
-	CorruptBit *uint32      `json:"corrupt_bit,omitempty" help:"the flipped bit, counted from the highest bit of the first byte"`
+	Due        *Seconds  `json:"due_s,omitempty" help:"when it arrives in the model"`
+	Arrived    []Seconds `json:"arrived_s,omitempty" help:"when it left the link: two times if it was duplicated"`
+	Reordered  bool      `json:"reordered,omitempty"`
+	Duplicated bool      `json:"duplicated,omitempty"`
+	Marked     bool      `json:"marked,omitempty" help:"CE was set"`
+	CorruptBit *uint32   `json:"corrupt_bit,omitempty" help:"the flipped bit, counted from the highest bit of the first byte"`
 
 	Protocol string  `json:"protocol,omitempty" help:"tcp, udp, icmp, icmpv6, fragment, or another protocol's number"`
 	Src      string  `json:"src,omitempty" help:"with a port for TCP and UDP"`
