@@ -1,8 +1,6 @@
 package netstack
 
 import (
-	"time"
-
 	"gvisor.dev/gvisor/pkg/tcpip/header"
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 	"gvisor.dev/gvisor/pkg/waiter"
@@ -12,10 +10,12 @@ import (
 )
 
 // kick announces work. The goroutine that raises the work count from 0 holds the baton: it runs the
-// connection until no work is left, also the work that others announce meanwhile.
+// connection until no work is left, also the work that others announce meanwhile. After timeSlice
+// the worker pool takes over: the caller reads a device or is the application, and has other things
+// to do.
 func (e *Endpoint) kick() {
-	if e.work.Add(1) == 1 {
-		e.run(nil)
+	if e.work.Add(1) == 1 && e.run(nil) {
+		e.p.workers.add(e)
 	}
 }
 
@@ -27,18 +27,9 @@ func (e *Endpoint) kickAsync() {
 	}
 }
 
-// run runs steps until no work is left. first is a segment that has not been in the inbox; nil is
-// none. After timeSlice the worker pool takes over: the caller reads a device or is the
-// application, and has other things to do.
-func (e *Endpoint) run(first *segment) {
-	if e.runFor(timeSlice, first) {
-		e.p.workers.add(e)
-	}
-}
-
-// runFor runs steps until no work is left or d is over. It reports whether work is left; the caller
-// then still holds the baton.
-func (e *Endpoint) runFor(d time.Duration, first *segment) bool {
+// run runs steps until no work is left or timeSlice is over. It reports whether work is left; the
+// caller then still holds the baton. first is a segment that has not been in the inbox; nil is none.
+func (e *Endpoint) run(first *segment) bool {
 	s := e.shard.borrowScratch()
 	defer e.shard.returnScratch(s, e)
 	start := wheel.Time(-1)
@@ -52,31 +43,31 @@ func (e *Endpoint) runFor(d time.Duration, first *segment) bool {
 		}
 		if now := e.p.now(); start < 0 {
 			start = now
-		} else if now.Sub(start) > d {
+		} else if now.Sub(start) > timeSlice {
 			return true
 		}
 	}
 }
 
 // step is one turn of a connection: what has happened, and what follows. Under the lock engine tells
-// the engine, and builds the packets; publish then carries out the rest without it. Its working
-// memory is the shard's.
+// the engine, and builds the packets; transmit and publish then carry out the rest without it. Its
+// working memory is the shard's.
 type step struct {
 	*scratch
 	e    *Endpoint
 	icmp []icmpMessage
 
-	before, after tcp.State
-	phase         phase
-	ended         bool // the connection has ended
-	timedOut      bool // because the peer did not answer
-	retires       bool // TIME-WAIT goes on without the endpoint
-	mask          waiter.EventMask
-	parent        *listener // listener of a connection before Accept
-	queue         bool      // it enters the parent's accept queue
-	nextSYN       *segment  // a SYN of the next incarnation, which ends TIME-WAIT
-	route         *stack.Route
-	params        packetParams
+	before   tcp.State
+	phase    phase
+	ended    bool // the connection has ended
+	timedOut bool // because the peer did not answer
+	retires  bool // TIME-WAIT goes on without the endpoint
+	mask     waiter.EventMask
+	parent   *listener // listener of a connection before Accept
+	queue    bool      // it enters the parent's accept queue
+	nextSYN  *segment  // a SYN of the next incarnation, which ends TIME-WAIT
+	route    *stack.Route
+	params   packetParams
 }
 
 // step takes everything that has happened and does what follows. The caller holds the baton.
@@ -87,6 +78,7 @@ func (e *Endpoint) step(s *scratch, first *segment) {
 	if e.phase == phaseConn && e.wait == nil {
 		st.engine()
 		e.mu.Unlock()
+		st.transmit()
 		st.publish()
 	} else {
 		ended := e.phase == phaseClosed || e.phase == phaseError || e.wait != nil
@@ -134,7 +126,8 @@ func (st *step) engine() {
 	if st.e.p.checkInvariants {
 		checkInvariants(st.e)
 	}
-	st.after = st.e.conn.State()
+	after := st.e.conn.State()
+	st.e.p.countState(st.before, after)
 	st.timedOut = o.Counters.TCPAbortOnTimeout != counted.abortsOnTimeout
 	_, slowStart := st.e.conn.Cwnd()
 	st.adjust(counted, st.before, slowStart, st.timedOut && unacked)
@@ -200,11 +193,9 @@ func (st *step) followedBy(events tcp.Events) {
 	}
 }
 
-// publish sends the step's packets and notifies the application and the listener. The caller holds
-// the baton and no lock.
+// publish notifies the application and the listener after the step's packets were sent. The caller
+// holds the baton and no lock.
 func (st *step) publish() {
-	st.e.p.countState(st.before, st.after)
-	st.transmit()
 	st.out.Reset()
 	st.causes = st.causes[:0]
 	if st.ended {

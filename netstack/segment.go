@@ -153,7 +153,9 @@ const bulkSegment = pieceSize / 2
 func (e *Endpoint) deliver(seg *segment) {
 	bulk := e.bulk.Load() || e.p.parallel && seg.len >= bulkSegment
 	if !bulk && e.work.CompareAndSwap(0, 1) {
-		e.run(seg)
+		if e.run(seg) {
+			e.p.workers.add(e)
+		}
 		return
 	}
 	e.inboxMu.Lock()

@@ -51,7 +51,7 @@ func (w *workerPool) growStack() {
 func (w *workerPool) work() {
 	w.growStack()
 	for e := w.next(nil); e != nil; {
-		if e.runFor(timeSlice, nil) {
+		if e.run(nil) {
 			e = w.next(e)
 		} else {
 			e = w.next(nil)
