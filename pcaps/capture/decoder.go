@@ -16,9 +16,6 @@ type decoder struct {
 	headers   *headers        // nil until the first rare one
 	heads     *[]head         // of Describe; nil elsewhere
 	icmpError func(ICMPError) // may be nil
-
-	share, shares int  // it decodes only share of shares, if there are several: see Reader.Share
-	sampled       bool // it decodes the next segment in any case
 }
 
 // maxDepth bounds nested headers, tags and extensions included.

@@ -28,11 +28,6 @@
 // number, Cisco security group tags, MPLS. Tunnels: IP in IP, GRE, NVGRE, PPTP, ERSPAN, VXLAN,
 // Geneve, GTP-U. The innermost TCP segment counts. IP fragments are reassembled.
 //
-// # Several processors
-//
-// Reader.Share returns several Readers that decode one capture together. Each walks through all
-// records, which takes a fifth of the time, and decodes its share of the connections.
-//
 // # gopacket
 //
 // Ethernet, VLAN tags, SLL, NULL, IP, TCP and ICMP are decoded here, with gopacket as a twin in the

@@ -72,10 +72,6 @@ func plainIPv4(link uint16, b []byte, n int) ([]byte, int) {
 // plainSegment decodes what plainIPv4 returned.
 func (d *decoder) plainSegment(b []byte, n int) Reason {
 	p := d.p
-	p.Elsewhere = d.shares > 1 && d.isElsewhere(b)
-	if d.skips() {
-		return d.segmentBetween(b[20:], n-20)
-	}
 	p.TOS, p.TTL = b[1], b[8]
 	p.ID, p.HasID = uint32(binary.BigEndian.Uint16(b[4:])), true
 	p.Src = netip.AddrPortFrom(netip.AddrFrom4([4]byte(b[12:16])), binary.BigEndian.Uint16(b[20:]))

@@ -35,7 +35,6 @@ type Packet struct {
 	TOS       uint8  // or IPv6's traffic class: DSCP and ECN
 	Direction Direction
 	Problems  Problems
-	Elsewhere bool // another share has its connection: see Reader.Share
 }
 
 // Direction is the direction of a packet at the capturing host, where the file has it: SLL, SLL2,

@@ -96,7 +96,6 @@ func (r *segments) decode(rec *record, on *Interface) bool {
 	}
 	s.First, s.Last = min(s.First, rec.time), max(s.Last, rec.time)
 	rec.number, rec.since, on.last = s.Packets, rec.time.Sub(s.Start), rec.time
-	r.d.sampled = Sampled(s.TCP + 1)
 	if got := r.d.decode(on.LinkType, rec); got != isTCP {
 		s.Skipped[got]++
 		return false
@@ -108,9 +107,7 @@ func (r *segments) decode(rec *record, on *Interface) bool {
 // count counts the segment in r.d.p.
 func (r *segments) count() {
 	s, p := &r.stats, r.d.p
-	if s.TCP++; p.Elsewhere {
-		return
-	}
+	s.TCP++
 	if uint32(len(p.Payload)) < p.Len {
 		s.Truncated++
 	}
@@ -121,7 +118,6 @@ func (r *segments) count() {
 
 // late decodes a datagram that was given up and reports whether it holds a segment.
 func (r *segments) late() bool {
-	r.d.sampled = Sampled(r.stats.TCP + 1)
 	if r.d.decodeLate(r.d.frags.nextLate()) != isTCP {
 		return false
 	}

@@ -18,25 +18,21 @@ func (d *decoder) segment(b []byte, n int) Reason {
 	p := d.p
 	p.Src = netip.AddrPortFrom(p.Src.Addr(), binary.BigEndian.Uint16(b))
 	p.Dst = netip.AddrPortFrom(p.Dst.Addr(), binary.BigEndian.Uint16(b[2:]))
-	p.Elsewhere = d.shares > 1 && shareOf(endKey(p.Src), endKey(p.Dst), d.shares) != d.share
 	got := d.segmentBetween(b, n)
-	if src, dst := p.Src.Addr(), p.Dst.Addr(); got == isTCP && len(b) == n && !d.skips() && src.Is4() == dst.Is4() {
+	if src, dst := p.Src.Addr(), p.Dst.Addr(); got == isTCP && len(b) == n && src.Is4() == dst.Is4() {
 		p.Problems |= d.checksum(tcp.PseudoHeader(src, dst, n), b)
 	}
 	return got
 }
 
-// segmentBetween decodes a TCP segment of n bytes, whose addresses, ports and share are known, but
-// for its checksum.
+// segmentBetween decodes a TCP segment of n bytes, whose addresses and ports are known, but for its
+// checksum.
 func (d *decoder) segmentBetween(b []byte, n int) Reason {
 	size := int(b[12]>>4) * 4
 	if size < tcp.HeaderLen || size > n {
 		return Malformed
 	}
 	p := d.p
-	if d.skips() {
-		return isTCP
-	}
 	var err error
 	if size <= len(b) {
 		_, err = p.Header.Parse(b)

@@ -28,7 +28,7 @@ func (s *checksumCounts) note(p *capture.Packet) {
 
 // damaged reports whether p's wrong checksum shows damage in transit, so that its receiver drops
 // it. It does not in a flow with as many wrong as right ones, nor in a flow's first packet if a
-// fifth of all are wrong, by the sample of capture.Sampled. There the addresses were changed in the
+// fifth of all are wrong, by a sample: see Tracker.sample. There the addresses were changed in the
 // file, as in published captures, or the sums were not yet computed.
 func (t *Tracker) damaged(p *capture.Packet, f *Flow) bool {
 	if isBlanked(p.Payload) && (f == nil || !f.checksums.zeros) || f != nil && f.checksums.disproved {

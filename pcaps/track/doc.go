@@ -36,6 +36,5 @@
 //
 // # Concurrency
 //
-// A Tracker is not safe for concurrent use. FollowShares follows the connections of one capture on
-// several processors, with the same results.
+// A Tracker is not safe for concurrent use. Different captures may be followed at once.
 package track

@@ -65,13 +65,12 @@ type Tracker struct {
 	segments               int64          // packets so far
 	now                    wheel.Time     // the time of the last packet; it never decreases
 	offset                 time.Duration  // added to capture times, to undo a clock that was set back
-	checksums              checksumCounts // of the packets that capture.Sampled selects
+	checksums              checksumCounts // of a sample of the packets
 	memory                 memory
 	settling               settling
 	twins                  twins
 	clock                  captureClock
-	facts                  int    // packets in the Conn.Facts of open connections
-	shard                  *shard // what the Tracker is part of, or nil
+	facts                  int // packets in the Conn.Facts of open connections
 }
 
 // New returns a Tracker that has seen no packet.
@@ -105,7 +104,7 @@ func (t *Tracker) Add(p *capture.Packet) {
 	} else {
 		c.addWithChecksum(p, dir, damaged)
 		if !damaged && c.isFirstACK(p) {
-			t.pair(newFirstACK(c, p, t.segments))
+			t.twins.add(newFirstACK(c, p))
 		}
 		l = t.listOf(c)
 	}
@@ -113,15 +112,6 @@ func (t *Tracker) Add(p *capture.Packet) {
 	if c.in != l || l.last != c {
 		c.in.remove(c)
 		l.append(c)
-	}
-}
-
-// pair compares the first packet with an ACK of a connection with those of others.
-func (t *Tracker) pair(a firstACK) {
-	if t.shard != nil {
-		t.shard.paired = append(t.shard.paired, a)
-	} else {
-		t.twins.add(a)
 	}
 }
 
@@ -143,9 +133,10 @@ func (t *Tracker) pass(to wheel.Time) {
 	}
 }
 
-// sample counts the checksum of the last packet, if it is in the sample.
+// sample counts the checksum of the last packet, if it is in the sample: of the first 1,024, and of
+// one in 16.
 func (t *Tracker) sample(p *capture.Packet) {
-	if capture.Sampled(t.segments) {
+	if t.segments <= 1024 || t.segments%16 == 0 {
 		t.checksums.note(p)
 	}
 }
@@ -165,25 +156,15 @@ func (t *Tracker) listOf(c *Conn) *list {
 // their last packets.
 func (t *Tracker) Close() {
 	t.memory.last = true
-	t.closeEnded(t.segments)
-	t.closeOthers(t.segments)
-}
-
-// closeEnded completes the ended connections whose last packets are not after that segment.
-func (t *Tracker) closeEnded(to int64) {
-	for t.closed.first != nil && t.closed.first.segment <= to {
+	for t.closed.first != nil {
 		t.finish(t.closed.first)
 	}
-}
-
-// closeOthers does so with the others.
-func (t *Tracker) closeOthers(to int64) {
 	for {
 		c, d := t.open.first, t.halfOpen.first
 		if c == nil || d != nil && d.segment < c.segment {
 			c = d
 		}
-		if c == nil || c.segment > to {
+		if c == nil {
 			return
 		}
 		t.finish(c)
@@ -272,9 +253,6 @@ func (t *Tracker) begin(p *capture.Packet) *Conn {
 	}
 	c.recordFacts(&t.facts)
 	t.made++
-	if t.shard != nil {
-		t.shard.begun = append(t.shard.begun, begun{c, t.segments})
-	}
 	c.ends.set(p.Src, p.Dst)
 	t.conns.add(c)
 	t.open.append(c)
@@ -291,10 +269,6 @@ func (t *Tracker) finish(c *Conn) {
 		t.last = nil
 	}
 	c.finish()
-	if t.shard != nil {
-		t.shard.note(c)
-		return
-	}
 	c.dropTwin()
 	if t.cfg.Done != nil {
 		t.cfg.Done(c)

@@ -16,21 +16,20 @@ const maxTwins = 512
 
 // firstACK is the first packet of a connection that has the sequence numbers of both ends.
 type firstACK struct {
-	mark    uint64 // of its numbers, timestamps and length
-	at      wheel.Time
-	c       *Conn
-	id      int // of c, which may have ended
-	segment int64
+	mark uint64 // of its numbers, timestamps and length
+	at   wheel.Time
+	c    *Conn
+	id   int // of c, which may have ended
 }
 
-// newFirstACK returns what identifies p, the packet of c with that number among all segments.
-func newFirstACK(c *Conn, p *capture.Packet, segment int64) firstACK {
+// newFirstACK returns what identifies p, a packet of c.
+func newFirstACK(c *Conn, p *capture.Packet) firstACK {
 	const golden = 0x9e3779b97f4a7c15
 	h := &p.Header
 	mark := (uint64(h.Seq)<<32 | uint64(h.Ack)) * golden
 	mark = (mark ^ mark>>29 ^ uint64(h.Options.TSVal)<<32 ^ uint64(h.Options.TSEcr)) * golden
 	mark = (mark ^ mark>>29 ^ uint64(p.Len)<<8 ^ uint64(h.Flags)) * golden
-	return firstACK{mark: mark ^ mark>>29 | 1, at: p.Time, c: c, segment: segment}
+	return firstACK{mark: mark ^ mark>>29 | 1, at: p.Time, c: c, id: c.ID}
 }
 
 // isFirstACK reports whether p is the first packet with an ACK of c, by which a twin is known.
@@ -48,7 +47,6 @@ func (t *twins) add(a firstACK) {
 	if t.last == nil {
 		t.last = make([]firstACK, maxTwins)
 	}
-	a.id = a.c.ID
 	b := &t.last[a.mark>>32%maxTwins]
 	if b.mark == a.mark && a.at.Sub(b.at).Abs() <= copyElsewhere {
 		a.c.Twin, a.c.TwinOf = true, b.id

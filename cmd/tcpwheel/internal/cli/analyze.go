@@ -68,7 +68,6 @@ type analysis struct {
 	stdout, stderr io.Writer
 	enc            *json.Encoder
 	progress       *readProgress // nil for a single file
-	shares         int           // goroutines that follow the connections of a file
 	found          *tally
 }
 
@@ -152,7 +151,6 @@ func (a *analysis) run(cmd *cobra.Command, args []string) error {
 		collectRarely()
 	}
 	workers := runtime.GOMAXPROCS(0)
-	a.shares = min(workers/max(len(objects), 1), maxShares)
 	if a.reports.html != "" || a.reports.annotate != "" {
 		workers = 1 // the page is written in order
 	}
@@ -263,38 +261,15 @@ func (a *analysis) read(cmd *cobra.Command, o *captureFile, s *summary, rep *fil
 		}
 		rep.done(c, !skipped, func(e *track.Episode) bool { return a.filter.hasTime(e.Seen, s.first) })
 	}}
-	if a.shares > 1 && rep == nil {
-		s.stats, s.evicted, err = a.readShares(cmd, o, cfg, &wrong)
-	} else {
-		tracker := track.New(cfg)
-		s.stats, err = readCapture(cmd, o, a.progress == nil, tracker.ICMP, func(p *capture.Packet) error {
-			tracker.Add(p)
-			return wrong
-		})
-		tracker.Close()
-		s.evicted = tracker.Evicted()
-	}
+	tracker := track.New(cfg)
+	s.stats, err = readCapture(cmd, o, a.progress == nil, tracker.ICMP, func(p *capture.Packet) error {
+		tracker.Add(p)
+		return wrong
+	})
+	tracker.Close()
+	s.evicted = tracker.Evicted()
 	if wrong != nil {
 		return &outputError{wrong}
 	}
 	return err
-}
-
-// maxShares bounds the shares of a capture, as each reads all of its records.
-const maxShares = 16
-
-// readShares follows the connections of a file on several goroutines, until *wrong is an error.
-func (a *analysis) readShares(cmd *cobra.Command, o *captureFile, cfg track.Config, wrong *error) (stats capture.Stats, evicted int, err error) {
-	stats, err = readWith(cmd, o, a.progress == nil, func(r *capture.Reader) (capture.Stats, error) {
-		done := cfg.Done
-		cfg.Done = func(c *track.Conn) {
-			if done(c); *wrong != nil {
-				r.Stop()
-			}
-		}
-		shares := r.Share(a.shares)
-		evicted, err = track.FollowShares(cfg, shares)
-		return capture.StatsOf(shares), err
-	})
-	return stats, evicted, err
 }

@@ -23,22 +23,6 @@ import (
 // with failed ICMP errors about segments, in file order. It shows the progress of a file that is read
 // alone on a terminal. On capture.ErrCutShort, use has had all segments before the cut.
 func readCapture(cmd *cobra.Command, o *captureFile, alone bool, failed func(capture.ICMPError), use func(*capture.Packet) error) (capture.Stats, error) {
-	return readWith(cmd, o, alone, func(r *capture.Reader) (capture.Stats, error) {
-		r.OnICMPError(failed)
-		for {
-			batch, err := r.NextBatch(math.MaxInt)
-			for i := 0; i < len(batch) && err == nil; i++ {
-				err = use(&batch[i])
-			}
-			if err != nil {
-				return r.Stats(), err
-			}
-		}
-	})
-}
-
-// readWith is readCapture, with a function that reads until an error.
-func readWith(cmd *cobra.Command, o *captureFile, alone bool, read func(*capture.Reader) (capture.Stats, error)) (capture.Stats, error) {
 	r, done, err := openCapture(cmd, o)
 	if err != nil {
 		return capture.Stats{}, err
@@ -54,14 +38,21 @@ func readWith(cmd *cobra.Command, o *captureFile, alone bool, read func(*capture
 	}
 	// Stop also between two segments: there may be gigabytes of other packets.
 	defer context.AfterFunc(cmd.Context(), r.Stop)()
-	stats, err := read(r)
+	r.OnICMPError(failed)
+	for err == nil {
+		var batch []capture.Packet
+		batch, err = r.NextBatch(math.MaxInt)
+		for i := 0; i < len(batch) && err == nil; i++ {
+			err = use(&batch[i])
+		}
+	}
 	switch {
 	case err == io.EOF:
 		err = nil
 	case errors.Is(err, capture.ErrStopped):
 		err = cmd.Context().Err()
 	}
-	return stats, err
+	return r.Stats(), err
 }
 
 // samplePrefix begins the names of samples.
