@@ -43,12 +43,8 @@ func (e *Error) Error() string {
 // Unwrap returns the reason.
 func (e *Error) Unwrap() error { return e.Err }
 
-// cutShort returns the error for an item of want bytes with only have of them left. errUnread it
-// returns as it is.
+// cutShort returns the error for an item of want bytes with only have of them left.
 func cutShort(what string, want int64, have int, err error) error {
-	if err == errUnread {
-		return err
-	}
 	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
 		return fmt.Errorf("%s: %w", what, err)
 	}

@@ -58,9 +58,6 @@ func (f *packetSource) next(rec *record) error {
 	if f.stop() {
 		return ErrStopped
 	}
-	if f.in.hold {
-		return errUnread
-	}
 	data, info, err := f.read()
 	f.in.unit = f.in.offset
 	f.in.offset += int64(len(data))

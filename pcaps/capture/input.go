@@ -1,7 +1,6 @@
 package capture
 
 import (
-	"errors"
 	"io"
 
 	"tcpwheel/internal/pcapng"
@@ -26,11 +25,7 @@ type input struct {
 	offset int64  // of window[0] in the stream
 	unit   int64  // offset of the current packet or block, for errors
 	err    error  // sticky error of r
-	hold   bool   // keep the bytes before window: reading more gives errUnread
 }
-
-// errUnread says that an item is not in memory as a whole. Nothing of it was consumed.
-var errUnread = errors.New("BUG: not read yet")
 
 // newInput returns an input over r, whose size is -1 if unknown.
 func newInput(r io.Reader, size int64) *input {
@@ -52,9 +47,6 @@ func (in *input) peek(n int) (b []byte, err error) {
 
 // fill is peek where more must be read.
 func (in *input) fill(n int) ([]byte, error) {
-	if in.hold {
-		return in.window, errUnread
-	}
 	for empty := 0; len(in.window) < n; {
 		if in.err != nil {
 			return in.window, in.err
@@ -92,9 +84,6 @@ func (in *input) discard(n int64) (missing int64, err error) {
 
 // copy is discard that writes the bytes to w, if w is not nil.
 func (in *input) copy(w io.Writer, n int64) (missing int64, err error) {
-	if in.hold && n > int64(len(in.window)) {
-		return n, errUnread
-	}
 	for n > 0 {
 		var b []byte
 		if b, err = in.peek(int(min(n, inputSize))); len(b) == 0 {

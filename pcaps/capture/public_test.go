@@ -26,17 +26,6 @@ func publicFile(t testing.TB, name string) string {
 	return path
 }
 
-// publicFiles returns the paths of the public captures. It skips the test if there are none.
-func publicFiles(t testing.TB) []string {
-	t.Helper()
-	names, _ := filepath.Glob(publicDir + "/*.pcap*")
-	more, _ := filepath.Glob(publicDir + "/second/[hm]*")
-	if names = append(names, more...); len(names) == 0 {
-		t.Skip("the public captures are not here")
-	}
-	return names
-}
-
 // readAll reads a capture to its end. It returns the packets without payload, and the final error.
 func readAll(t testing.TB, r *Reader) (all []Packet, err error) {
 	t.Helper()

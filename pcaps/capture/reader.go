@@ -10,9 +10,8 @@ type Reader struct {
 	file   format
 	rec    record
 	segments
-	one   Packet       // that Next returned last
-	batch *packetBatch // of NextBatch
-	err   error        // end of the file; returned after the late packets
+	one Packet // that Next returned last
+	err error  // end of the file; returned after the late packets
 }
 
 // segments decodes records and counts them.
@@ -75,10 +74,7 @@ func (r *Reader) step() (ok bool, err error) {
 		return false, r.err
 	}
 	r.rec.options, r.rec.direction, r.rec.problems = nil, Unknown, 0
-	switch err := r.file.next(&r.rec); {
-	case err == errUnread:
-		return false, err
-	case err != nil:
+	if err := r.file.next(&r.rec); err != nil {
 		r.end(err)
 		return false, nil
 	}

@@ -22,8 +22,7 @@ type record struct {
 }
 
 // format is a capture file format. next reads a record. It returns io.EOF at the regular end and
-// wraps ErrCutShort elsewhere. After errUnread it can be called again. interfaces returns those
-// described so far.
+// wraps ErrCutShort elsewhere. interfaces returns those described so far.
 type format interface {
 	next(*record) error
 	interfaces() []Interface

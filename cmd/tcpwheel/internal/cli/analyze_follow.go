@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"sync"
 	"time"
@@ -149,15 +148,15 @@ func (a *analysis) follow(cmd *cobra.Command, o *captureFile, s *summary, rep *f
 		defer mu.Unlock()
 		tracker.ICMP(e)
 	}
-	take := func(batch []capture.Packet, stats capture.Stats) error {
+	take := func(p *capture.Packet, stats capture.Stats) error {
 		mu.Lock()
 		defer mu.Unlock()
 		if over {
 			return io.EOF
 		}
-		for i := range batch {
-			tracker.Add(&batch[i])
-			last = batch[i].Time
+		if p != nil {
+			tracker.Add(p)
+			last = p.Time
 		}
 		s.stats, heard = stats, time.Now()
 		return wrong
@@ -170,8 +169,8 @@ func (a *analysis) follow(cmd *cobra.Command, o *captureFile, s *summary, rep *f
 		defer done()
 		r.OnICMPError(icmp)
 		for {
-			batch, err := r.NextBatch(math.MaxInt)
-			if err := cmp.Or(take(batch, r.Stats()), err); err != nil {
+			p, err := r.Next()
+			if err := cmp.Or(take(p, r.Stats()), err); err != nil {
 				return err
 			}
 		}

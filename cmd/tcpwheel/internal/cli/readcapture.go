@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 	"slices"
 	"strings"
@@ -40,10 +39,9 @@ func readCapture(cmd *cobra.Command, o *captureFile, alone bool, failed func(cap
 	defer context.AfterFunc(cmd.Context(), r.Stop)()
 	r.OnICMPError(failed)
 	for err == nil {
-		var batch []capture.Packet
-		batch, err = r.NextBatch(math.MaxInt)
-		for i := 0; i < len(batch) && err == nil; i++ {
-			err = use(&batch[i])
+		var p *capture.Packet
+		if p, err = r.Next(); err == nil {
+			err = use(p)
 		}
 	}
 	switch {
