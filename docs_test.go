@@ -14,9 +14,10 @@ import (
 )
 
 // shown are the documents whose commands run as printed. In a block marked sh each line is a
-// command. In the first four documents a block marked text whose first line calls tcpwheel is run,
-// too, and the next block marked text is an excerpt of what it prints.
-var shown = []string{"README.md", "docs/start.md", "docs/up.md", "docs/demo.md", "CONTRIBUTING.md", "docs/findings.md", "docs/performance.md", "docs/studies.md", "docs/gvisor.md",
+// command. In the first seven documents a block marked text whose first line calls tcpwheel or
+// tcpdump is run, too, and the next block marked text is an excerpt of what it prints.
+var shown = []string{"README.md", "docs/start.md", "docs/up.md", "docs/demo.md", "docs/captures.md", "docs/link.md", "docs/json.md",
+	"CONTRIBUTING.md", "docs/findings.md", "docs/performance.md", "docs/studies.md", "docs/gvisor.md",
 	"wheel/peers/README.md"}
 
 // build builds the command for all subtests and returns its directory.
@@ -24,6 +25,11 @@ func build(t *testing.T) string {
 	dir := t.TempDir()
 	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", dir, "./cmd/tcpwheel").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	for name, text := range standIns {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+text), 0o777); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return dir
 }
@@ -42,7 +48,7 @@ func TestDocuments(t *testing.T) {
 		}
 		cwd := t.TempDir()
 		for _, b := range all {
-			if !b.shell && i > 3 {
+			if !b.shell && i > 6 {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s:%d", filepath.Base(name), b.line), func(t *testing.T) {
@@ -56,6 +62,18 @@ func TestDocuments(t *testing.T) {
 			})
 		}
 	}
+}
+
+// standIns capture in the place of programs that would wait for traffic: they write a sample, or its
+// name. TestFollowTcpdump has a real tcpdump.
+var standIns = map[string]string{
+	"tcpdump": "exec zcat captures/outage/a.pcapng.gz\n",
+	"dumpcap": "case \"$*\" in *printname*) echo captures/outage/a.pcapng.gz;; *) exec cat >/dev/null;; esac\n",
+}
+
+// isRun reports whether the commands of a block marked text are run.
+func isRun(lines string) bool {
+	return strings.HasPrefix(lines, "tcpwheel ") || strings.HasPrefix(lines, "tcpdump ")
 }
 
 // block is commands and an excerpt of their output.
@@ -74,7 +92,7 @@ func blocks(text string) (all []block) {
 		switch {
 		case kind != "" && line == "```":
 			shell := kind == "sh"
-			if shell || kind == "text" && strings.HasPrefix(strings.Join(lines, "\n"), "tcpwheel ") {
+			if shell || kind == "text" && isRun(strings.Join(lines, "\n")) {
 				commands := strings.Split(strings.ReplaceAll(strings.Join(lines, "\n"), " \\\n", " "), "\n")
 				all = append(all, block{line: i - len(lines) + 1, shell: shell, commands: commands})
 				after = !shell
@@ -148,9 +166,9 @@ func tryCommand(t *testing.T, dir, line string) {
 func runBlock(t *testing.T, dir, cwd string, b block) {
 	var output, talk bytes.Buffer
 	for _, line := range b.commands {
-		c := exec.Command("sh", "-c", line)
+		c := exec.Command("bash", "-o", "pipefail", "-c", line)
 		c.Dir, c.Stdout, c.Stderr = cwd, &output, &talk
-		c.Env = append(os.Environ(), "PATH="+dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+		c.Env = append(os.Environ(), "TZ=UTC", "PATH="+dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 		if err := c.Run(); err != nil {
 			skipWithoutTUN(t, talk.String(), err)
 			t.Fatalf("%s: %v\n%s", line, err, &talk)
@@ -185,10 +203,11 @@ func holdsExcerpt(output, excerpt string) bool {
 	return strings.HasSuffix(excerpt, "\n…\n") || strings.TrimSpace(rest) == ""
 }
 
-// skipWithoutTUN skips the test where the system forbids namespaces or devices.
+// skipWithoutTUN skips the test where the system forbids namespaces or devices, or lacks a program.
 func skipWithoutTUN(t *testing.T, talk string, err error) {
 	var exit *exec.ExitError
-	for _, reason := range []string{"make a user namespace", "/dev/net/tun", "needs Linux", "curl: "} {
+	for _, reason := range []string{"make a user namespace", "/dev/net/tun", "needs Linux", "curl: ",
+		"run as root", "command not found", "executable file not found"} {
 		if errors.As(err, &exit) && strings.Contains(talk, reason) {
 			t.Skip(talk)
 		}
@@ -270,7 +289,7 @@ func TestSwap(t *testing.T) {
 
 `+goCode(t, "docs/testing-programs.md"))
 	got := run("test", "-count=1", "-v", ".")
-	for _, want := range []string{"--- PASS: TestSwap", "--- PASS: TestWorstMinute"} {
+	for _, want := range []string{"--- PASS: TestSwap", "--- PASS: TestWorstMinute", "--- PASS: TestDownload", "--- PASS: TestHosts"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the user's module printed %q, want %s", got, want)
 		}
@@ -284,15 +303,17 @@ func TestSwap(t *testing.T) {
 	}
 }
 
-// goCode returns the first Go code of a document.
-func goCode(t *testing.T, name string) string {
+// goCode returns the Go code of a document.
+func goCode(t *testing.T, name string) (code string) {
 	text, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, code, ok := strings.Cut(string(text), "```go\n")
-	code, _, closed := strings.Cut(code, "```")
-	if !ok || !closed {
+	for _, part := range strings.Split(string(text), "```go\n")[1:] {
+		part, _, _ = strings.Cut(part, "```")
+		code += part + "\n"
+	}
+	if code == "" {
 		t.Fatalf("%s shows no Go code", name)
 	}
 	return code

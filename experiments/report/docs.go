@@ -17,8 +17,9 @@ import (
 
 // Places in the repository.
 const (
-	resultsName = "docs/results.md"
-	figuresName = "docs/figures"
+	resultsName  = "docs/results.md"
+	artifactName = "experiments/ARTIFACT.md"
+	figuresName  = "docs/figures"
 )
 
 // Marks of the part of a study's README that WriteDocs writes.
@@ -217,14 +218,12 @@ func (r *Report) Markdown(check string) string {
 	b.WriteString("# Results of the studies\n\n")
 	n := r.Count()
 	fmt.Fprintf(&b, "**%s.**\n\n", n)
-	prose(&b, "", "Of the reproduced: "+r.settledOf()+". "+
-		"A published result is a number or an order that somebody else printed; a number is reproduced "+
-		"within 10 %. Laws are rules that this project set, checks test the studies themselves. Settled: the verdict "+
-		"comes from an interval, and chance hardly decided it. Unsettled: chance may have, at a false discovery rate "+
-		fmt.Sprintf("of 5 %% ([studies.md](studies.md)); %d of the published ones are. Exact: no seed changes it. No "+
-			"interval: an order, a worst case or a count over all seeds. `tcpwheel experiment run STUDY` repeats any "+
-			"line, `%s` all. A study's README has its bands and the words of the sources; `--out` writes its tables.",
-			n.Unsettled, r.Command()))
+	prose(&b, "", fmt.Sprintf("`%s` repeats this page, with STUDY in place of --all a line. A published result is a number or an order that "+
+		"somebody else printed; a number is reproduced within "+
+		"10 %%. Laws are rules that this project set, checks test the studies themselves. Settled: the verdict comes from an "+
+		"interval, and chance hardly decided it. Unsettled: chance may have ([studies.md](studies.md)); %d of the published "+
+		"ones are. Exact: no seed changes it. No interval: an order, a worst case or a count over all seeds. Of the "+
+		"reproduced: %s. A study's README has its bands and the words of the sources.", r.Command(), n.Unsettled, r.settledOf()))
 	r.writeComparisons(&b, "Published results that were not reproduced, or differ", true)
 	r.writeHeadlines(&b)
 	r.writeComparisons(&b, "Published results that were reproduced", false)
@@ -306,22 +305,20 @@ func (r *Report) writeSources(b *strings.Builder) {
 	prose(b, "", "What was read of the source, by published results: "+strings.Join(parts, ", ")+".")
 }
 
-// writeOpenLaws writes the laws and checks that do not hold.
+// writeOpenLaws writes the laws and checks that do not hold. The READMEs have what was measured.
 func (r *Report) writeOpenLaws(b *strings.Builder) {
-	b.WriteString("\n## Own laws that do not hold\n\n| study | law | measured | verdict |\n|---|---|---|---|\n")
+	b.WriteString("\n## Own laws that do not hold\n\n| study | law |\n|---|---|\n")
 	for _, o := range r.Open() {
-		if c := o.Claim; c.Class != experiments.OfOthers {
-			row := []string{o.Study.link(), c.Text, measured(c), c.VerdictText() + ", " + o.Study.mark(&c)}
-			fmt.Fprintf(b, "| %s |\n", inRow(row))
+		if c := o.Claim; c.Class != experiments.OfOthers && c.Verdict != experiments.NotApplicable {
+			fmt.Fprintf(b, "| %s |\n", inRow([]string{o.Study.link(), c.Text}))
 		}
 	}
 }
 
-// writeStudies writes a row for each study with the first sentence of what it found, and the
-// addresses of all links to studies.
+// writeStudies writes a row for each study, and the addresses of all links to studies.
 func (r *Report) writeStudies(b *strings.Builder) {
-	b.WriteString("\n## All studies\n\nThe answer; published results that were reproduced; laws and checks that hold. " +
-		"The README has the rest of both.\n\n| study | answer | published | laws |\n|---|---|---|---|\n")
+	fmt.Fprintf(b, "\n## All studies\n\nPublished results that were reproduced, and laws and checks that hold. [%s](../%s) has the answers.\n\n"+
+		"| study | published | laws |\n|---|---|---|\n", artifactName, artifactName)
 	of := func(some, all int) string {
 		if all == 0 {
 			return "–"
@@ -331,8 +328,7 @@ func (r *Report) writeStudies(b *strings.Builder) {
 	for i := range r.Studies {
 		s := &r.Studies[i]
 		n := CountOf(s.Outcome)
-		fmt.Fprintf(b, "| %s %s | %s | %s | %s |\n", s.Job.Study.ID, s.link(), inTable(firstSentence(s.Found())),
-			of(n.Reproduced, n.Published), of(n.LawsHeld+n.ChecksPassed, n.Laws+n.Checks))
+		fmt.Fprintf(b, "| %s %s | %s | %s |\n", s.Job.Study.ID, s.link(), of(n.Reproduced, n.Published), of(n.LawsHeld+n.ChecksPassed, n.Laws+n.Checks))
 	}
 	fmt.Fprintf(b, "\nThe runs are those of [sums.txt](../%s), SHA-256 `%s`.\n\n", SumsName, SumsDigest([]byte(r.sums())))
 	for i := range r.Studies {

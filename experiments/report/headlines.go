@@ -40,8 +40,7 @@ func (r *Report) writeHeadlines(b *strings.Builder) {
 			b.WriteString("\n## The results that matter most\n")
 		}
 		b.WriteString("\n")
-		prose(b, "   ", fmt.Sprintf("%d. **%s.** %s Study %s, `tcpwheel experiment run %s`.", n, h.title, s.Found(),
-			s.link(), h.study))
+		prose(b, "   ", fmt.Sprintf("%d. **%s.** %s: %s.", n, h.title, s.link(), firstSentence(s.Found())))
 		for i := range s.Outcome.Tables {
 			if t := &s.Outcome.Tables[i]; t.Name == headlineTables[h.study] {
 				b.WriteString("\n")

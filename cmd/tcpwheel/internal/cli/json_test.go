@@ -26,13 +26,13 @@ func TestJSONPage(t *testing.T) {
 	}
 	for _, part := range []struct{ name, table string }{
 		{"statuses", "| status | meaning |\n|---|---|\n" + statuses},
-		{"episode", fieldTable(reflect.TypeFor[track.EpisodeRecord]())},
-		{"connection", fieldTable(reflect.TypeFor[track.ConnRecord]())},
-		{"flow", fieldTable(reflect.TypeFor[track.FlowRecord]())},
-		{"host", fieldTable(reflect.TypeFor[track.HostRecord]())},
-		{"file", fieldTable(reflect.TypeFor[fileRecord]())},
-		{"recovery", fieldTable(reflect.TypeFor[replayRecord]())},
-		{"policy", fieldTable(reflect.TypeFor[policyRecord]())},
+		{"episode", fieldList(reflect.TypeFor[track.EpisodeRecord]())},
+		{"connection", fieldList(reflect.TypeFor[track.ConnRecord]())},
+		{"flow", fieldList(reflect.TypeFor[track.FlowRecord]())},
+		{"host", fieldList(reflect.TypeFor[track.HostRecord]())},
+		{"file", fieldList(reflect.TypeFor[fileRecord]())},
+		{"recovery", fieldList(reflect.TypeFor[replayRecord]())},
+		{"policy", fieldList(reflect.TypeFor[policyRecord]())},
 	} {
 		begin, end := "<!-- written: "+part.name+" -->\n", "<!-- end -->"
 		before, rest, ok := strings.Cut(page, begin)
@@ -53,13 +53,14 @@ func TestJSONPage(t *testing.T) {
 	}
 }
 
-// fieldTable lists the fields of a record with their types, and what their tags say of them.
-func fieldTable(of reflect.Type) string {
+// fieldList lists the fields of a record, with their types if they are no numbers, and what their tags
+// say of them.
+func fieldList(of reflect.Type) string {
 	help := map[string]string{}
 	for _, t := range record.Terms(of) {
 		help[t.Name] = t.Help
 	}
-	b := "| field | type | meaning |\n|---|---|---|\n"
+	b := ""
 	var list func(of reflect.Type)
 	list = func(of reflect.Type) {
 		for i := range of.NumField() {
@@ -80,21 +81,28 @@ func fieldTable(of reflect.Type) string {
 			if about == "" {
 				about = f.Tag.Get("help")
 			}
-			optional := ""
+			b += "- `" + name + "`"
 			if strings.Contains(options, "omitempty") {
-				optional = "?"
+				b += "?"
 			}
-			b += fmt.Sprintf("| `%s` | %s%s | %s |\n", name, jsonType(kind), optional, about)
+			if of := jsonType(kind); of != "" {
+				b += " " + of
+			}
+			if about != "" {
+				b += ": " + about
+			}
+			b += "\n"
 		}
 	}
 	list(of)
 	return b
 }
 
+// jsonType is the type of a value, "" for a number.
 func jsonType(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Bool:
-		return "true or false"
+		return "boolean"
 	case reflect.String:
 		return "text"
 	case reflect.Slice, reflect.Array:
@@ -102,5 +110,5 @@ func jsonType(t reflect.Type) string {
 	case reflect.Map, reflect.Struct:
 		return "object"
 	}
-	return "number"
+	return ""
 }
