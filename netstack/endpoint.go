@@ -37,10 +37,12 @@ type Endpoint struct {
 	writing
 	failures
 	outLink
+	share
 	calls         pendingCalls
 	listener      *listener
 	parent        *listener // the listener, until Accept
 	inAcceptQueue bool      // the parent's accept queue holds it
+	queuedErrs    uint8     // records added since the error queue was empty
 	reg           registration
 	wait          *timeWait // has the connection instead, in TIME-WAIT; else nil
 }
@@ -76,16 +78,17 @@ type status struct {
 // reading is what has arrived and was not read.
 type reading struct {
 	rcv     recvQueue
-	rcvUsed int // bytes in rcv.ready, and those being read
+	rcvUsed int32 // bytes in rcv.ready, and those being read
 	// A read has taken a part of the first view of rcv.ready, which was full. Guarded by readMu.
 	readSplitView   bool
 	recvBufferFixed bool // SO_RCVBUF was set: the buffer does not grow
 }
 
-// dropUnread releases it.
-func (r *reading) dropUnread() {
-	r.rcv.drop()
-	r.rcvUsed = 0
+// dropUnread releases what has arrived and was not read.
+func (e *Endpoint) dropUnread() {
+	e.rcv.drop()
+	e.rcvUsed = 0
+	e.charge()
 }
 
 // writing is what was written and is not acknowledged.
@@ -98,9 +101,8 @@ type writing struct {
 
 // failures are the errors that the application has not been told.
 type failures struct {
-	hardErr    tcpip.Error // why the connection ended, until it is reported once
-	lastErr    tcpip.Error
-	queuedErrs uint8 // records added since the error queue was empty
+	hardErr tcpip.Error // why the connection ended, until it is reported once
+	lastErr tcpip.Error
 }
 
 // outLink is where the packets leave.
@@ -252,7 +254,7 @@ func (e *Endpoint) Readiness(mask waiter.EventMask) (result waiter.EventMask) {
 			result = mask
 		}
 		if mask&waiter.WritableEvents != 0 {
-			if e.shutWrite || e.snd.size() < int(e.ops.GetSendBufferSize()) && e.conn.LittleUnsent(e.calls.wrote) {
+			if size, used := e.sendBuffer(); e.shutWrite || used < size && e.conn.LittleUnsent(e.calls.wrote) {
 				result |= waiter.WritableEvents
 			} else {
 				e.writerWaits = true // a caller that polls waits, as in Linux

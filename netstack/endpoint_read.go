@@ -53,9 +53,10 @@ func (e *Endpoint) putBack(b *buffer.Buffer, n int) {
 		b.Release()
 		return
 	}
-	e.rcvUsed -= n
+	e.rcvUsed -= int32(n)
 	b.Merge(&e.rcv.ready)
 	e.rcv.ready = *b
+	e.charge()
 	if kick {
 		e.calls.consumed += uint32(n)
 		// The engine does not hear of each byte.

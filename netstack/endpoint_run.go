@@ -111,6 +111,7 @@ func (st *step) engine() {
 	if st.e.expired.Swap(false) {
 		st.expireTimers(now)
 	}
+	acked, consumed := st.e.snd.start, st.e.calls.consumed > 0
 	st.applyCalls(now)
 	st.countState(now)
 
@@ -134,6 +135,8 @@ func (st *step) engine() {
 	if st.handleEvents(o.Events); st.ended {
 		st.countAs(tcp.StateClosed)
 	}
+	st.e.noteProgress(now, acked, consumed)
+	st.e.charge()
 	st.phase = st.e.phase
 	st.followedBy(o.Events)
 	st.route, st.params = st.e.route, st.e.packetParams()
@@ -211,6 +214,9 @@ func (st *step) publish() {
 	if st.mask != 0 {
 		st.e.wq.Notify(st.mask)
 	}
+	if st.e.p.memory.level() == memoryFull {
+		st.e.p.reclaim()
+	}
 	if st.nextSYN != nil && !st.reincarnate(st.nextSYN) {
 		again := *st.nextSYN
 		again.pkt, again.refusedReopen = again.pkt.IncRef(), true
@@ -252,6 +258,7 @@ func (s *status) advanceTime(now wheel.Time) wheel.Time {
 func (st *step) input(seg *segment) (nextIncarnation bool) {
 	o := &st.out
 	now := st.e.advanceTime(seg.arrived)
+	st.refuses(seg)
 	in := seg.inbound()
 	o.Counters.InSegs++
 	if st.e.opening == openingDone && st.e.parent != nil && !st.e.inAcceptQueue && st.e.parent.handshake(st.e, seg, now, o) {
@@ -297,7 +304,7 @@ func (st *step) acceptPayload(seg *segment, d tcp.Disposition) {
 		st.e.calls.consumed += n
 		return
 	}
-	st.e.rcvUsed += int(n)
+	st.e.rcvUsed += int32(n)
 }
 
 // expireTimers reports to the engine the timers that have expired and were not stopped since.
@@ -399,8 +406,7 @@ func (st *step) handleEvents(events tcp.Events) {
 	if events.Has(tcp.EventPeerClosed) {
 		st.mask |= waiter.ReadableEvents | waiter.EventRdHUp
 	}
-	if st.e.writerWaits && st.e.snd.size() < st.e.growSendBuffer()/2 && st.e.conn.LittleUnsent(st.e.calls.wrote) {
-		// Writers wait until half of the buffer is free, so that not each ACK wakes them up.
+	if st.e.wakesWriter() {
 		st.e.writerWaits = false
 		st.mask |= waiter.WritableEvents
 	}

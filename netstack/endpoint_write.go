@@ -135,7 +135,8 @@ func (e *Endpoint) room() (n int, err tcpip.Error) {
 	case !e.connected() || e.shutWrite || e.closed || !e.conn.CanWrite():
 		return 0, &tcpip.ErrClosedForSend{}
 	}
-	if n := min(int(e.ops.GetSendBufferSize())-e.snd.size(), int(e.conn.WriteRoom(e.calls.wrote))); n > 0 {
+	size, used := e.sendBuffer()
+	if n := min(size-used, int(e.conn.WriteRoom(e.calls.wrote))); n > 0 {
 		return n, nil
 	}
 	e.writerWaits = true
@@ -143,20 +144,29 @@ func (e *Endpoint) room() (n int, err tcpip.Error) {
 }
 
 // growSendBuffer lets the send buffer follow the congestion window, unless the application has set
-// SO_SNDBUF, and returns its size. As in gVisor it is twice the window, so that data is ready when
-// the data in flight is acknowledged.
-func (e *Endpoint) growSendBuffer() int {
+// SO_SNDBUF or memory is scarce. As in gVisor it is twice the window, so that data is ready when the
+// data in flight is acknowledged.
+func (e *Endpoint) growSendBuffer() {
 	size := e.ops.GetSendBufferSize()
 	cwnd, _ := e.conn.Cwnd()
 	want := 2 * int64(cwnd)
-	if want <= size || e.sendBufferFixed {
-		return int(size)
+	if want <= size || e.sendBufferFixed || e.p.memory.level() != memoryPlenty {
+		return
 	}
 	if want = min(want, int64(e.p.options().send.Max)); want > size {
-		size = want
-		e.ops.SetSendBufferSize(size, false)
+		e.ops.SetSendBufferSize(want, false)
 	}
-	return int(size)
+}
+
+// wakesWriter reports whether a waiting writer has room: half of the buffer, so that not each ACK
+// wakes it up.
+func (e *Endpoint) wakesWriter() bool {
+	if !e.writerWaits {
+		return false
+	}
+	e.growSendBuffer()
+	size, used := e.sendBuffer()
+	return used < size/2 && e.conn.LittleUnsent(e.calls.wrote)
 }
 
 // readViews reads n bytes.

@@ -22,9 +22,12 @@ func heapInUse() uint64 {
 	return m.HeapAlloc
 }
 
-// wantNoTimers fails if a timer runs for a connection that has ended.
+// wantNoTimers fails if a timer runs, or memory is counted, for a connection that has ended.
 func wantNoTimers(t *testing.T, s *stack.Stack) {
 	t.Helper()
+	if u, _ := Buffers(s); u.Used != 0 {
+		t.Errorf("%d bytes of buffers are counted for ended connections", u.Used)
+	}
 	for _, sh := range s.TransportProtocolInstance(ProtocolNumber).(*protocol).shards {
 		sh.mu.Lock()
 		if n := sh.wheel.Len(); n != 0 {

@@ -34,14 +34,18 @@ func checkQueues(e *Endpoint) error {
 	case rcv.end != e.conn.Received():
 		return fmt.Errorf("netstack: the receive queue ends at byte %d, want %d", rcv.end, e.conn.Received())
 	}
-	at := rcv.end
+	at, held := rcv.end, 0
 	for i := range rcv.later {
 		c := &rcv.later[i]
+		held += int(c.data.Size())
 		// The first chunk begins after a gap, and each chunk after the end of the previous one.
 		if c.start < at || i == 0 && c.start == at || c.data.Size() == 0 {
 			return fmt.Errorf("netstack: out-of-order chunk of %d bytes at %d, after a chunk that ends at %d", c.data.Size(), c.start, at)
 		}
 		at = c.end()
+	}
+	if held != rcv.held {
+		return fmt.Errorf("netstack: %d bytes out of order, counted as %d", held, rcv.held)
 	}
 	return nil
 }

@@ -205,7 +205,7 @@ func (e *Endpoint) GetSockOptInt(opt tcpip.SockOptInt) (int, tcpip.Error) {
 		if e.phase == phaseListen {
 			return 0, &tcpip.ErrInvalidEndpointState{}
 		}
-		return e.rcvUsed, nil
+		return int(e.rcvUsed), nil
 	case tcpip.IPv4TTLOption:
 		return int(o.ttl), nil
 	case tcpip.IPv6HopLimitOption:

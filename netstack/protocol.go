@@ -40,6 +40,11 @@ type Config struct {
 	// ChallengeLimit is how many challenge ACKs the stack sends in a second, about. 0 is 1000.
 	ChallengeLimit int
 
+	// Buffers is how many bytes the buffers of all connections may hold, 1 MiB or more. Above two thirds
+	// of it send buffers do not grow; above it connections that make no progress are closed: see
+	// BufferUse. 0 is 3/32 of the memory that the process may use, or no bound on a VirtualClock.
+	Buffers int64
+
 	Shards int // wheels, 0 to 1024; 0 is one per CPU
 	Slots  int // of each wheel, a power of two up to 2^24; 0 is wheel.Config's default
 
@@ -111,6 +116,8 @@ func (c *Config) check() error {
 		return fmt.Errorf("netstack: half-open connections %d, want 0 or more", c.MaxSynRcvd)
 	case c.MaxTimeWait < 0:
 		return fmt.Errorf("netstack: connections in TIME-WAIT %d, want 0 or more", c.MaxTimeWait)
+	case c.Buffers != 0 && c.Buffers < leastBuffers:
+		return fmt.Errorf("netstack: buffers of %d bytes, want %d or more, or 0", c.Buffers, leastBuffers)
 	case c.ChallengeLimit < 0:
 		return fmt.Errorf("netstack: challenge ACKs %d, want 0 or more", c.ChallengeLimit)
 	}
@@ -137,6 +144,7 @@ type protocol struct {
 	nextShard       atomic.Uint32 // index of the next connection's shard
 	workers         workerPool
 	timeWaits       timeWaits
+	memory          bufferMemory
 
 	defaults atomic.Pointer[endpointOptions] // options of the last new socket
 
@@ -168,6 +176,9 @@ func newProtocol(s *stack.Stack, cfg Config) (*protocol, error) {
 		p.maxTimeWait = 1 << 18
 	}
 	p.virtual = isVirtual(s.Clock())
+	if p.memory.limit = cfg.Buffers; p.memory.limit == 0 && !p.virtual {
+		p.memory.limit = defaultBuffers()
+	}
 	p.parallel = !p.virtual && !cfg.NoWorkers && runtime.GOMAXPROCS(0) > 1
 	p.workers.max = runtime.GOMAXPROCS(0)
 	p.opts.init(&cfg.Conn)

@@ -16,6 +16,7 @@ type recvQueue struct {
 	ready buffer.Buffer // in order
 	end   uint64        // offset after the last byte ever in ready
 	later []recvChunk   // out of order: sorted, without overlaps
+	held  int           // bytes in later
 }
 
 type recvChunk struct {
@@ -35,6 +36,7 @@ func (q *recvQueue) insert(pkt *stack.PacketBuffer, d tcp.Disposition) {
 		q.put(recvChunk{d.Stream, b})
 	}
 	for len(q.later) > 0 && q.later[0].start <= q.end {
+		q.held -= int(q.later[0].data.Size())
 		q.appendReady(&q.later[0])
 		q.later[0] = recvChunk{}
 		if q.later = q.later[1:]; len(q.later) == 0 {
@@ -75,12 +77,14 @@ func (q *recvQueue) put(c recvChunk) {
 	}
 	j := i
 	for j < len(q.later) && q.later[j].end() <= c.end() {
+		q.held -= int(q.later[j].data.Size())
 		q.later[j].data.Release()
 		j++
 	}
 	if j < len(q.later) && q.later[j].start < c.end() {
 		c.data.Truncate(int64(q.later[j].start - c.start))
 	}
+	q.held += int(c.data.Size())
 	// Adjacent chunks are merged.
 	if j < len(q.later) && q.later[j].start == c.end() {
 		appendCompact(&c.data, &q.later[j].data)
@@ -106,6 +110,6 @@ func (q *recvQueue) drop() int {
 	for i := range q.later {
 		q.later[i].data.Release()
 	}
-	q.later = nil
+	q.later, q.held = nil, 0
 	return n
 }

@@ -24,6 +24,12 @@ type sendChunk struct {
 
 func (q *sendQueue) size() int { return int(q.end - q.start) }
 
+// chunkCost is roughly the memory of a chunk besides its data, in bytes.
+const chunkCost = 128
+
+// memory returns roughly how many bytes of memory the queue holds.
+func (q *sendQueue) memory() int { return q.size() + (len(q.chunks)-q.head)*chunkCost }
+
 // append appends views and takes ownership.
 func (q *sendQueue) append(views []*buffer.View) {
 	for _, v := range views {

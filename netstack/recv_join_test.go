@@ -129,7 +129,7 @@ func TestSmallSegmentsOfAPeer(t *testing.T) {
 	}
 	e := c.endpoint()
 	e.mu.Lock()
-	got, mem := e.rcvUsed, e.rcv.memory()
+	got, mem := int(e.rcvUsed), e.rcv.memory()
 	e.mu.Unlock()
 	if got != n || mem > 4*n {
 		t.Errorf("%d of %d bytes are readable, in %d bytes of memory", got, n, mem)

@@ -30,6 +30,7 @@ type rigPeer struct {
 	stamps bool   // segments have timestamps
 	late   uint32 // added to their echoes
 	wnd    uint16 // 0 is 65535
+	shut   bool   // the window is 0 instead, except in SYNs
 }
 
 func (r *rig) peer(port uint16) *rigPeer {
@@ -67,6 +68,9 @@ func (p *rigPeer) raw(flags header.TCPFlags, seq, ack uint32, data []byte, bad u
 	wnd := p.wnd
 	if wnd == 0 {
 		wnd = 65535
+	}
+	if p.shut && !flags.Contains(header.TCPFlagSyn) {
+		wnd = 0
 	}
 	size := header.TCPMinimumSize + len(opts)
 	b := make([]byte, header.IPv4MinimumSize+size+len(data))

@@ -36,7 +36,7 @@ type packetParams struct {
 // packetParams returns the parameters for the next packets.
 func (e *Endpoint) packetParams() packetParams {
 	w := packetParams{id: e.info.ID, tos: e.opts.tos, df: e.opts.setsDF(), mark: e.ops.GetMark(), gso: e.gso(), owner: e.opts.owner}
-	w.rcvUsed, w.rcvSize = e.rcvUsed, int(e.ops.GetReceiveBufferSize())
+	w.rcvUsed, w.rcvSize = int(e.rcvUsed), int(e.ops.GetReceiveBufferSize())
 	if r := e.route; r != nil {
 		w.ttl, w.experiment = e.opts.timeToLive(r), e.experiment(r)
 	}

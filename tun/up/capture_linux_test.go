@@ -195,7 +195,7 @@ func TestCaptureErrorEndsHost(t *testing.T) {
 	running, ended := context.WithCancel(t.Context())
 	go func() {
 		defer ended()
-		done <- Run(t.Context(), c, func(s Running) { ready <- s.String() })
+		done <- Run(t.Context(), c, func(s string) { ready <- s })
 	}()
 	select {
 	case <-ready:

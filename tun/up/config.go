@@ -40,6 +40,13 @@ type Config struct {
 	TCP    string // "" is Ours
 	Policy string // Ours only: as tcp.ParseConfig reads it
 
+	// Buffers bounds the memory of all buffers of Ours, in bytes: see netstack.Config. 0 is its default.
+	Buffers quantity.Size
+
+	// TunQueue is how many packets the kernel may queue for the stack; what arrives while the queue is
+	// full is lost. 0 is DefaultTunQueue.
+	TunQueue int
+
 	// Serve names what is served: echo, discard, chargen and http (/bytes/N) are services of the stack.
 	// Its HTTP server has /info, too, and a page of its state, with info, and the status server has
 	// /debug/pprof with pprof. Nil is DefaultServices, and none is nothing.
@@ -103,6 +110,12 @@ func (c *Config) Check() error {
 	if c.MTU != 0 && (c.MTU < minMTU || c.MTU > maxMTU) {
 		return fmt.Errorf("MTU %d, want %d to %d", c.MTU, minMTU, maxMTU)
 	}
+	if c.TunQueue < 0 || c.TunQueue > maxTunQueue {
+		return fmt.Errorf("TUN queue of %d packets, want 1 to %d", c.TunQueue, maxTunQueue)
+	}
+	if c.Buffers != 0 && c.Buffers < minBuffers {
+		return fmt.Errorf("buffers of %v, want at least %v", c.Buffers, quantity.Size(minBuffers))
+	}
 	if err := c.checkTCP(); err != nil {
 		return err
 	}
@@ -140,6 +153,8 @@ func (c *Config) checkTCP() error {
 		return fmt.Errorf("TCP %q, want %s or %s", c.TCP, Ours, GVisor)
 	case c.Policy != "":
 		return fmt.Errorf("policy %q with TCP %s, which has its own", c.Policy, GVisor)
+	case c.Buffers != 0:
+		return fmt.Errorf("buffers %v with TCP %s, which has no bound", c.Buffers, GVisor)
 	}
 	return nil
 }
@@ -193,6 +208,14 @@ func (c *Config) links() (there, back sim.LinkConfig, seed uint64) {
 	return p.FromStack, p.ToStack, seed
 }
 
+// DefaultTunQueue is the default of Config.TunQueue. The kernel's own, 500 packets, is less than a
+// few hundred clients send at a time.
+const (
+	DefaultTunQueue = 4096
+	maxTunQueue     = 1 << 20
+	minBuffers      = 1 << 20 // bytes
+)
+
 // Bounds of the MTU. Below 1280 only IPv4 works.
 const (
 	minMTU = 68
@@ -232,7 +255,7 @@ func (c *Config) checkAddrs() error {
 // protocol returns the configuration of Ours.
 func (c *Config) protocol() (netstack.Config, error) {
 	conn, err := tcp.ParseConfig(cmp.Or(c.Policy, tcptimers.DefaultPolicy))
-	return netstack.Config{Conn: conn, Causes: c.Capture != "" || c.observes(), MaxTimeWait: maxTimeWait}, err
+	return netstack.Config{Conn: conn, Causes: c.Capture != "" || c.observes(), MaxTimeWait: maxTimeWait, Buffers: int64(min(c.Buffers, math.MaxInt64))}, err
 }
 
 // clockTick returns the granularity of the stack's clock, 0 for gVisor's own. The clock of Ours is

@@ -35,6 +35,8 @@ type Host struct {
 	observer *observer       // nil without Status and Trace
 	losses   lossTap
 
+	saidScarce [2]bool // of Run: see sayWhatIsScarce
+
 	recoveries recoveryLog   // of a host with an observer or an emulated link
 	status     *statusServer // or nil
 	began      time.Time
@@ -70,6 +72,9 @@ func (s *Host) start(ctx context.Context) (err error) {
 		return fmt.Errorf("up: %w", err)
 	}
 	if s.device, err = tun.Open(c.Device, tun.Options{Netns: c.Netns, MTU: c.MTU}); err != nil {
+		return err
+	}
+	if err := s.device.SetQueueLen(cmp.Or(c.TunQueue, DefaultTunQueue)); err != nil {
 		return err
 	}
 	s.link = s.device.Endpoint()
@@ -192,6 +197,10 @@ func (s *Host) Report(selected Selection) Report {
 	r := Report{
 		Device: s.device.Name(), Uptime: events.Seconds(time.Since(s.began)), MTU: s.device.MTU(), Addrs: s.config.Addrs, HostAddrs: s.config.HostAddrs,
 		TCP: s.tcpReport(), Packets: s.device.Stats(), Link: s.linkReport(), Forwards: s.forwards.report(),
+	}
+	r.KernelDropped, _ = s.device.KernelDrops() // 0 once the device is gone
+	if b, ok := netstack.Buffers(s.stack); ok {
+		r.Buffers = &b
 	}
 	if s.capture != nil {
 		c := s.capture.report()

@@ -417,7 +417,7 @@ func TestRunLeavesNothing(t *testing.T) {
 			ready, done := make(chan string, 1), make(chan error, 1)
 			c := Config{Device: "up0", Netns: ns.Path(), TCP: whose,
 				Addrs: prefixes("10.9.0.2/32", "fd09::2/128"), HostAddrs: kernelAddrs} // reached by a route
-			go func() { done <- Run(ctx, c, func(s Running) { ready <- s.String() }) }()
+			go func() { done <- Run(ctx, c, func(s string) { ready <- s }) }()
 			select {
 			case s := <-ready:
 				if want := "up0: kernel 10.7.0.1/24 fd07::1/64, stack 10.9.0.2/32 fd09::2/128 with TCP " + whose; !strings.HasPrefix(s, want) {
@@ -458,7 +458,7 @@ func TestDeviceTakenAway(t *testing.T) {
 	ns := netns.Test(t)
 	ready, done := make(chan string, 1), make(chan error, 1)
 	c := Config{Device: "up0", Netns: ns.Path(), Addrs: stackAddrs, HostAddrs: kernelAddrs}
-	go func() { done <- Run(t.Context(), c, func(s Running) { ready <- s.String() }) }()
+	go func() { done <- Run(t.Context(), c, func(s string) { ready <- s }) }()
 	select {
 	case <-ready:
 	case err := <-done:

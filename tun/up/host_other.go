@@ -12,7 +12,7 @@ import (
 type Host struct{}
 
 // Run returns an error: other systems lack Linux's TUN devices.
-func Run(_ context.Context, c Config, _ func(Running)) error {
+func Run(_ context.Context, c Config, _ func(string)) error {
 	if err := c.Check(); err != nil {
 		return fmt.Errorf("up: %w", err)
 	}

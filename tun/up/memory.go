@@ -54,7 +54,7 @@ func (m *idleMemory) due(moved, allocated uint64) bool {
 }
 
 // releaseWhenIdle returns unused memory to the system whenever traffic has become low, until the
-// context ends. moved returns how many bytes have passed.
+// context ends. moved returns how many bytes have passed. It is called every idleAfter.
 func releaseWhenIdle(ctx context.Context, moved func() uint64) {
 	var m idleMemory
 	tick := time.NewTicker(idleAfter)

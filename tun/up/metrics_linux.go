@@ -30,6 +30,13 @@ func (h *Host) writeMetrics(w io.Writer) error {
 		m.gauge("tcpwheel_connections", "Connections by state.", float64(n), "state", state)
 	}
 	var page bytes.Buffer
+	if b, ok := netstack.Buffers(h.stack); ok {
+		m.gauge("tcpwheel_buffers_bytes", "Memory of all buffers of connections.", float64(b.Used))
+		m.gauge("tcpwheel_buffers_limit_bytes", "Bound of all buffers of connections.", float64(b.Limit))
+		m.netstat("TCPMemoryPressures", b.Pressures)
+		m.netstat("TCPRcvQDrop", b.Refused)
+		m.netstat("TCPAbortOnMemory", b.Aborted)
+	}
 	if counters, ok := netstack.Counters(h.stack); ok {
 		m.addTimers(h.observer)
 		counters.Each(m.netstat)

@@ -32,8 +32,12 @@ type Report struct {
 	Addrs     []netip.Prefix `json:"addrs"`
 	HostAddrs []netip.Prefix `json:"host_addrs"`
 
-	TCP       TCPReport        `json:"tcp"`
-	Packets   tun.Stats        `json:"packets"`
+	TCP     TCPReport `json:"tcp"`
+	Packets tun.Stats `json:"packets"`
+	// KernelDropped is how many packets the kernel has dropped because the device's queue was full.
+	KernelDropped uint64              `json:"kernel_dropped"`
+	Buffers       *netstack.BufferUse `json:"buffers,omitempty"` // Ours, bytes
+
 	Link      *LinkReport      `json:"link,omitempty"` // an emulated one
 	Forwards  []ForwardReport  `json:"forwards,omitempty"`
 	Capture   *CaptureReport   `json:"capture,omitempty"`

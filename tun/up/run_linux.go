@@ -3,14 +3,12 @@ package up
 import (
 	"context"
 	"errors"
-
-	"tcpwheel/netstack"
 )
 
 // Run runs a Host until the context ends, which is no error, even during start-up. The deletion of
 // the device is an error, and so is a capture that cannot be written. Run calls ready when the Host
-// is up. In the end it logs the Host's Summary.
-func Run(ctx context.Context, c Config, ready func(Running)) error {
+// is up, with its description. In the end it logs the Host's Summary.
+func Run(ctx context.Context, c Config, ready func(string)) error {
 	s, err := start(ctx, c)
 	switch {
 	case ctx.Err() != nil && err == nil:
@@ -23,10 +21,11 @@ func Run(ctx context.Context, c Config, ready func(Running)) error {
 	if c.DropPrivileges {
 		s.dropPrivileges()
 	}
-	ready(s)
+	ready(s.String())
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	go releaseWhenIdle(ctx, func() uint64 {
+		s.sayWhatIsScarce()
 		n := s.device.Stats()
 		return n.RxBytes + n.TxBytes
 	})
@@ -65,17 +64,4 @@ func (s *Host) end() error {
 		s.config.log("captured %d packets, missed %d: the file is slower than the link", r.Packets, r.Dropped)
 	}
 	return nil
-}
-
-// Status returns a summary.
-func (s *Host) Status() Status {
-	device, tcp := s.device.Stats(), s.stack.Stats().TCP
-	n, ok := netstack.CountTimers(s.stack)
-	if !ok {
-		n = -1
-	}
-	return Status{
-		ToStack: device.RxBytes, FromStack: device.TxBytes, Retransmissions: tcp.Retransmits.Value(),
-		Connections: int(tcp.CurrentEstablished.Value()), Timers: n,
-	}
 }

@@ -115,6 +115,55 @@ func TestStatus(t *testing.T) {
 	}
 }
 
+// TestScarce: a burst overflows the queue to the stack, and downloads that nobody reads fill its
+// buffers. The end report, /info and /metrics say so.
+func TestScarce(t *testing.T) {
+	t.Parallel()
+	s := newTestHost(t, Config{Status: "127.0.0.1:0", TunQueue: 1, Buffers: 1 << 20})
+	for range 8 {
+		c := s.mustDial(stackAddrs[0].Addr(), HTTPPort)
+		if _, err := io.WriteString(c, "GET /bytes/1000000000 HTTP/1.1\r\nHost: a\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var burst net.Conn
+	if err := s.ns.Do(func() (err error) {
+		burst, err = net.Dial("udp", netip.AddrPortFrom(stackAddrs[0].Addr(), DiscardPort).String())
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	defer burst.Close()
+	for limit := time.Now().Add(testLimit); ; {
+		for range 1000 {
+			_, _ = burst.Write([]byte("x")) // the stack answers that the port is unreachable
+		}
+		if r := s.Report(Selection{}); r.KernelDropped > 0 && r.Buffers.Pressures > 0 {
+			break
+		}
+		if time.Now().After(limit) {
+			t.Fatalf("nothing is scarce: %q", s.Summary())
+		}
+	}
+	for _, name := range []string{"tcpwheel_kernel_dropped_total", "tcpwheel_netstat_TcpExt_TCPMemoryPressures", "tcpwheel_buffers_bytes"} {
+		if v := s.metric(name); v <= 0 {
+			t.Errorf("%s is %v", name, v)
+		}
+	}
+	all := strings.Join(s.Summary(), "\n")
+	for _, want := range []string{" to it, as its queue of 1 was full", "buffers exceeded two thirds of their 1MiB; "} {
+		if !strings.Contains(all, want) {
+			t.Errorf("the summary is %s, want %q in it", all, want)
+		}
+	}
+	logged := 0
+	s.Host.config.Log = func(string) { logged++ }
+	s.sayWhatIsScarce()
+	if s.sayWhatIsScarce(); logged != 2 {
+		t.Errorf("the host has said %d things, want each once", logged)
+	}
+}
+
 // TestStatusRefusesOtherNames: a page of another site that rebinds its name gets nothing.
 func TestStatusRefusesOtherNames(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,7 @@
 package up
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -22,6 +23,11 @@ func (s *Host) Summary() []string {
 		counts := s.impaired.Counts()
 		lines = append(lines, "the link lost "+droppedText(&counts[tun.There], " packets from the stack")+" and "+droppedText(&counts[tun.Back], " to it"))
 	}
+	for _, line := range s.scarce() {
+		if line != "" {
+			lines = append(lines, line)
+		}
+	}
 	sent := all.Retransmits.Value()
 	if c, ok := netstack.Counters(s.stack); ok {
 		sent = c.RetransSegs // with SYNs
@@ -30,6 +36,30 @@ func (s *Host) Summary() []string {
 		return append(lines, "the stack retransmitted nothing")
 	}
 	return append(lines, fmt.Sprintf("the stack retransmitted %s%s", quantity.Count(sent, "segment"), s.repairs()))
+}
+
+// scarce says what the host had too little of: the queue to the stack, and memory. A line is empty
+// while there is enough.
+func (s *Host) scarce() (lines [2]string) {
+	if n, err := s.device.KernelDrops(); err == nil && n > 0 {
+		lines[0] = fmt.Sprintf("the stack does not keep up: the kernel dropped %s to it, as its queue of %d was full",
+			quantity.Count(n, "packet"), cmp.Or(s.config.TunQueue, DefaultTunQueue))
+	}
+	if b, ok := netstack.Buffers(s.stack); ok && b.Pressures > 0 {
+		lines[1] = fmt.Sprintf("buffers exceeded two thirds of their %v; %s closed, data of %s refused",
+			quantity.Size(b.Limit), quantity.Count(b.Aborted, "stalled connection"), quantity.Count(b.Refused, "segment"))
+	}
+	return lines
+}
+
+// sayWhatIsScarce logs each of these lines when it first has something to say.
+func (s *Host) sayWhatIsScarce() {
+	for i, line := range s.scarce() {
+		if line != "" && !s.saidScarce[i] {
+			s.saidScarce[i] = true
+			s.config.log("%s", line)
+		}
+	}
 }
 
 // repairs says what caused retransmissions, and how long the recoveries took.

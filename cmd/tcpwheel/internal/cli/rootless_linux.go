@@ -121,9 +121,9 @@ func enterRootless(c *up.Config) error {
 
 // runInside runs the host in the namespaces, and a command of the user. The host ends with it.
 // Without a command it prints how to enter the namespaces.
-func runInside(ctx context.Context, c up.Config, command []string, stdin io.Reader, stdout, stderr io.Writer, ready func(up.Running)) error {
+func runInside(ctx context.Context, c up.Config, command []string, stdin io.Reader, stdout, stderr io.Writer, ready func(string)) error {
 	if len(command) == 0 {
-		err := up.Run(ctx, c, func(s up.Running) {
+		err := up.Run(ctx, c, func(s string) {
 			ready(s)
 			c.Log(fmt.Sprintf("enter with: nsenter --preserve-credentials -U -n -t %d", os.Getpid()))
 		})
@@ -137,7 +137,7 @@ func runInside(ctx context.Context, c up.Config, command []string, stdin io.Read
 	defer stop()
 	ended := make(chan error, 1)
 	started := false
-	err := up.Run(ctx, c, func(s up.Running) {
+	err := up.Run(ctx, c, func(s string) {
 		ready(s)
 		started = true
 		cmd := exec.CommandContext(ctx, command[0], command[1:]...)

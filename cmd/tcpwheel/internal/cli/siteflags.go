@@ -31,6 +31,8 @@ func (f *siteFlags) registerStack(cmd *cobra.Command, c *up.Config) {
 		fs.StringSliceVar(&f.hostAddrs, "host-addr", nil, "address of the kernel on the device (default 10.7.0.1/24)")
 		fs.StringVar(&c.Netns, "netns", "", "network namespace of the device")
 		fs.IntVar(&c.MTU, "mtu", 0, "MTU of the device (default: the kernel's)")
+		fs.IntVar(&c.TunQueue, "tun-queue", up.DefaultTunQueue, "packets that may wait for the stack; more are lost")
+		quantityFlag(fs, &c.Buffers, quantity.ParseSize, "size", "buffers", "", "memory of all buffers of our TCP, as 64MiB (default 3/32 of the system's)")
 	})
 	fs.StringVar(&c.TCP, "tcp", up.Ours, "TCP of the stack: ours or gvisor")
 	fs.StringVar(&c.Policy, "policy", "", "timers of our TCP (tcpwheel help policies)")

@@ -85,10 +85,10 @@ func (f *upFlags) run(cmd *cobra.Command, c up.Config, command []string) error {
 		if len(command) == 0 {
 			command = shellOf(in)
 		}
-		return runInside(cmd.Context(), c, command, in, out, talk, func(s up.Running) { c.Log(s.String()) })
+		return runInside(cmd.Context(), c, command, in, out, talk, c.Log)
 	}
 	c.DropPrivileges = true
-	return up.Run(cmd.Context(), c, func(s up.Running) { c.Log(s.String()) })
+	return up.Run(cmd.Context(), c, c.Log)
 }
 
 // fill sets c from the flags.
