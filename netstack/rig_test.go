@@ -47,13 +47,19 @@ const (
 
 func newRig(t *testing.T, f stack.TransportProtocolFactory, ours bool) *rig {
 	t.Helper()
+	return newRigOn(t, f, ours, func(c *VirtualClock) tcpip.Clock { return c })
+}
+
+// newRigOn is newRig with a stack that sees the clock through a view.
+func newRigOn(t *testing.T, f stack.TransportProtocolFactory, ours bool, view func(*VirtualClock) tcpip.Clock) *rig {
+	t.Helper()
 	clock, err := NewVirtualClock(VirtualClockConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := &rig{t: t, ours: ours, clock: clock, link: channel.New(4096, 1500, ""), peers: map[uint16]*rigPeer{}}
 	r.s = stack.New(stack.Options{
-		Clock:              clock,
+		Clock:              view(clock),
 		RandSource:         NewSeededSource(1),
 		SecureRNG:          NewSeededSource(2),
 		NetworkProtocols:   []stack.NetworkProtocolFactory{ipv4.NewProtocol, ipv6.NewProtocol},

@@ -231,7 +231,7 @@ func TestWebIsBounded(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if d := time.Since(begun); d > headerTimeout+5*time.Second {
+	if d := time.Since(begun); d > headerTimeout+idleTimeout/2 { // the machine may be busy
 		t.Errorf("half requests were open for %v, want %v", d, headerTimeout)
 	}
 }
