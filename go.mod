@@ -4,7 +4,7 @@ go 1.26.3
 
 require (
 	github.com/VictoriaMetrics/metrics v1.44.0 // /metrics of tcpwheel up: package tun/up
-	github.com/google/gopacket v1.1.19 // headers that few captures have, packets from and to programs on it, a packet's fields: package pcaps/capture
+	github.com/google/gopacket v1.1.19 // headers that few captures have, packets from and to programs on it, a packet's fields: package pcaps/capture. It stays with GHSA-8mcr-459q-5mx2: decoders see 512 bytes, one header at a time, and panics end there (TestShield)
 	github.com/klauspost/compress v1.20.3 // captures that are compressed with gzip or zstd: package pcaps/capture
 	github.com/rogpeppe/go-internal v1.16.0 // testscript: the tests of cmd/tcpwheel
 	github.com/spf13/cobra v1.10.2 // the command line of cmd/tcpwheel
