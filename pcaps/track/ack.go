@@ -56,7 +56,7 @@ func (q *acks) pop() *ack {
 }
 
 // readACK reads what p acknowledges of f. The sender has it one lag later.
-func (f *Flow) readACK(p *capture.Packet, now wheel.Time) {
+func (f hearing) readACK(p *capture.Packet, now wheel.Time) {
 	h := &p.Header
 	if !f.started {
 		f.start(h.Ack)
@@ -125,7 +125,7 @@ func (f *Flow) readACK(p *capture.Packet, now wheel.Time) {
 }
 
 // offeredWindow returns the window that an ACK of f offers, -1 if it is open by an unknown amount.
-func (f *Flow) offeredWindow(h *tcp.Header) int64 {
+func (f hearing) offeredWindow(h *tcp.Header) int64 {
 	n := int64(h.Window)
 	if h.Flags.Has(tcp.SYN) || n == 0 {
 		return n
@@ -142,7 +142,7 @@ func (f *Flow) offeredWindow(h *tcp.Header) int64 {
 
 // readSACK reads the blocks that can belong to f. cut says that the end of the last one may be
 // missing.
-func (f *Flow) readSACK(a *ack, h *tcp.Header, cut bool) {
+func (f hearing) readSACK(a *ack, h *tcp.Header, cut bool) {
 	o := &h.Options
 	_, dsack := o.DSACK(h.Ack)
 	for i := range o.NumSACK {
@@ -164,7 +164,7 @@ func (f *Flow) readSACK(a *ack, h *tcp.Header, cut bool) {
 
 // wholeBlock returns the end of the segment at start, where a SACK block begins whose end is cut
 // off: a receiver reports segments.
-func (f *Flow) wholeBlock(start int64) int64 {
+func (f hearing) wholeBlock(start int64) int64 {
 	for _, r := range slices.Backward(f.recent) {
 		if r.start == start {
 			return r.end
@@ -182,10 +182,10 @@ func (f *Flow) lagSure() bool {
 }
 
 // Lag returns the time from a captured ACK until its effect is captured, as estimated so far.
-func (f *Flow) Lag() time.Duration { return f.lag() }
+func (r *RoundTrips) Lag() time.Duration { return r.lag() }
 
 // Seq returns the sequence number of a position.
-func (f *Flow) Seq(place int64) tcp.Seq { return f.base + tcp.Seq(place) }
+func (s *Sent) Seq(place int64) tcp.Seq { return s.base + tcp.Seq(place) }
 
 // SourceRTT returns the least round trip between the point of capture and Src. It is 0 if Src made
 // the capture, or if nothing measured it.
@@ -197,16 +197,16 @@ func (f *Flow) SourceRTT() time.Duration {
 }
 
 // lag returns the time from a captured ACK until its effect is captured.
-func (f *Flow) lag() time.Duration {
-	if f.sourceRTT.min < sameHost {
+func (r *RoundTrips) lag() time.Duration {
+	if r.sourceRTT.min < sameHost {
 		return 0
 	}
-	return f.sourceRTT.min
+	return r.sourceRTT.min
 }
 
 // deliverHeard delivers the ACKs that the sender had when it sent the current packet. The echoed
 // timestamp decides, or else the lag.
-func (f *Flow) deliverHeard(now wheel.Time, echo uint32, hasTS bool) {
+func (f hearing) deliverHeard(now wheel.Time, echo uint32, hasTS bool) {
 	before, any := f.lastEcho, f.hasEcho
 	if hasTS {
 		if any && echo != before {
@@ -225,7 +225,7 @@ func (f *Flow) deliverHeard(now wheel.Time, echo uint32, hasTS bool) {
 
 // deliverUpTo delivers the pending ACKs that explain an echo, or that have arrived by their age.
 // before is the echo of the packet before, if any.
-func (f *Flow) deliverUpTo(now wheel.Time, echo uint32, hasTS bool, before uint32, any bool) {
+func (f hearing) deliverUpTo(now wheel.Time, echo uint32, hasTS bool, before uint32, any bool) {
 	newest := false // an ACK with exactly this timestamp was delivered
 	for f.pending.n > 0 {
 		a := f.pending.first
@@ -249,7 +249,7 @@ func (f *Flow) deliverUpTo(now wheel.Time, echo uint32, hasTS bool, before uint3
 
 // deliverAllowing delivers the ACKs without which Src could not have sent new data up to end: the
 // receiver's window did not allow it. That bounds the lag, however the ACKs were delayed elsewhere.
-func (f *Flow) deliverAllowing(end int64, now, at wheel.Time) {
+func (f hearing) deliverAllowing(end int64, now, at wheel.Time) {
 	if !f.window.known || f.window.bytes < 0 {
 		return
 	}
@@ -265,7 +265,7 @@ func (f *Flow) deliverAllowing(end int64, now, at wheel.Time) {
 // retransmission now, and no recovery is under way. It came as soon before as an answer may, or
 // nothing else can have: less than a round trip has passed since s was sent, as far as it was
 // measured.
-func (f *Flow) deliverAsking(s *outstanding, start int64, now, at wheel.Time) {
+func (f hearing) deliverAsking(s *outstanding, start int64, now, at wheel.Time) {
 	if f.episode != nil {
 		return
 	}
@@ -285,7 +285,7 @@ func (f *Flow) deliverAsking(s *outstanding, start int64, now, at wheel.Time) {
 }
 
 // deliverCause delivers pending ACKs up to a, which caused a packet captured now.
-func (f *Flow) deliverCause(a *ack, now, at wheel.Time) {
+func (f hearing) deliverCause(a *ack, now, at wheel.Time) {
 	f.boundLag(now.Sub(a.seen))
 	f.overdueTS, f.hasOverdue = a.ts, a.hasTS
 	for last := false; !last; {
@@ -296,7 +296,7 @@ func (f *Flow) deliverCause(a *ack, now, at wheel.Time) {
 
 // deliverCauses delivers the ACKs that may have caused a retransmission: their timestamp is at most
 // the echoed one, they came early enough, and they do not acknowledge the retransmitted bytes.
-func (f *Flow) deliverCauses(now, at wheel.Time, start int64, o *tcp.Options) {
+func (f hearing) deliverCauses(now, at wheel.Time, start int64, o *tcp.Options) {
 	for o.HasTimestamps && f.pending.n > 0 {
 		a := f.pending.first
 		if !a.hasTS || int32(a.ts-o.TSEcr) > 0 || a.seen.Add(f.lag()-f.answerTime()) > now || a.pos > start {
@@ -307,7 +307,7 @@ func (f *Flow) deliverCauses(now, at wheel.Time, start int64, o *tcp.Options) {
 }
 
 // deliverOverdue delivers the ACKs that must have arrived by now, whatever the echo says.
-func (f *Flow) deliverOverdue(now wheel.Time) {
+func (f hearing) deliverOverdue(now wheel.Time) {
 	for f.pending.n > 0 && now.Sub(f.pending.first.seen) > 3*f.lag()+ackPatience {
 		a := f.pending.first
 		f.overdueTS, f.hasOverdue = a.ts, a.hasTS
@@ -316,14 +316,14 @@ func (f *Flow) deliverOverdue(now wheel.Time) {
 }
 
 // deliverAll delivers the rest.
-func (f *Flow) deliverAll() {
+func (f hearing) deliverAll() {
 	for f.pending.n > 0 {
 		f.deliverNext(f.conn.Last.Add(f.lag()))
 	}
 }
 
 // deliverNext delivers the first ACK, one lag after it was captured or now.
-func (f *Flow) deliverNext(now wheel.Time) {
+func (f hearing) deliverNext(now wheel.Time) {
 	a := f.pending.pop()
 	a.at = min(a.seen.Add(f.lag()), now)
 	f.handleACK(a)
@@ -331,7 +331,7 @@ func (f *Flow) deliverNext(now wheel.Time) {
 }
 
 // handleACK updates the sender's view by an ACK.
-func (f *Flow) handleACK(a *ack) {
+func (f hearing) handleACK(a *ack) {
 	v := &f.view
 	closedBefore := f.window.closed()
 	f.setWindow(a)
@@ -366,7 +366,7 @@ func (f *Flow) handleACK(a *ack) {
 }
 
 // readBlocks marks the segments that an ACK's blocks cover, and reports whether any of them is new.
-func (f *Flow) readBlocks(a *ack, m *ackRTT) (news bool) {
+func (f hearing) readBlocks(a *ack, m *ackRTT) (news bool) {
 	f.view.hasSACK = true
 	blocks := a.sack[:a.sacks]
 	if a.dsack {
@@ -382,13 +382,13 @@ func (f *Flow) readBlocks(a *ack, m *ackRTT) (news bool) {
 
 // noteProof records the ACK that first proves the first missing segment lost, by RACK and then by
 // three duplicates.
-func (f *Flow) noteProof(a *ack) {
-	v := &f.view
-	if f.board.len() == 0 {
+func (an *Answered) noteProof(a *ack) {
+	v := &an.view
+	if an.board.len() == 0 {
 		return
 	}
-	i := f.firstUnsacked()
-	s := f.board.at(i)
+	i := an.firstUnsacked()
+	s := an.board.at(i)
 	known := none
 	if s.start == v.provedStart && s.sent == v.provedSent {
 		known = v.provedBy
@@ -396,13 +396,13 @@ func (f *Flow) noteProof(a *ack) {
 	if known == dups {
 		return
 	}
-	if p := f.proof(i, i+1); p > known {
+	if p := an.proof(i, i+1); p > known {
 		v.proved, v.provedStart, v.provedSent, v.provedBy = a.at, s.start, s.sent, p
 	}
 }
 
 // advanceUna moves SND.UNA to the ACK's position.
-func (f *Flow) advanceUna(a *ack, m *ackRTT) {
+func (f hearing) advanceUna(a *ack, m *ackRTT) {
 	v := &f.view
 	m.advanced = true
 	if f.board.len() > 0 {
@@ -468,8 +468,8 @@ func (f *Flow) advanceUna(a *ack, m *ackRTT) {
 }
 
 // noteDelivered records the first sign that s has arrived.
-func (f *Flow) noteDelivered(s *outstanding, m *ackRTT, at wheel.Time) {
-	v := &f.view
+func (a *Answered) noteDelivered(s *outstanding, m *ackRTT, at wheel.Time) {
+	v := &a.view
 	once := s.transmissions == 1 && !s.filledLate && !s.missing && !s.probe
 	if once {
 		if !m.once {
@@ -477,7 +477,7 @@ func (f *Flow) noteDelivered(s *outstanding, m *ackRTT, at wheel.Time) {
 		}
 		m.last = s.sent
 		if m.hasFack && s.end < m.fack {
-			f.Reordered++
+			a.Reordered++
 		}
 	}
 	if !v.hasFack || s.end > v.fack {
@@ -489,7 +489,7 @@ func (f *Flow) noteDelivered(s *outstanding, m *ackRTT, at wheel.Time) {
 }
 
 // markSACKed marks the segments that b covers, and reports whether any of them is new.
-func (f *Flow) markSACKed(a *ack, b block, m *ackRTT) (news bool) {
+func (f hearing) markSACKed(a *ack, b block, m *ackRTT) (news bool) {
 	v := &f.view
 	if v.blocks == nil {
 		v.blocks = new([4]block)

@@ -52,14 +52,14 @@ func (g *ackJump) settled() bool {
 		return false
 	}
 	for _, r := range g.skipped {
-		r.judge(Spurious, ByDupACK, 0)
+		r.judge(Spurious, ByDupACK, 0, "as many duplicate ACKs as retransmissions that an ACK skipped")
 	}
 	return true
 }
 
 // matchJump reports whether a duplicate ACK without SACK answers a skipped retransmission. One per
 // jump may change the window: the application has read the data.
-func (f *Flow) matchJump(a *ack) (taken bool) {
+func (f hearing) matchJump(a *ack) (taken bool) {
 	f.jumps.filter(func(g *ackJump) bool {
 		first, last := g.skipped[0], g.skipped[len(g.skipped)-1]
 		if span(g.at, a.at) > max(f.RTT.Min/2, dupACKSlack)+span(first.Sent, last.Sent) {
@@ -83,7 +83,7 @@ func (f *Flow) matchJump(a *ack) (taken bool) {
 
 // confirmJumps counts the unsure duplicate ACKs once SND.UNA moves past a segment that was not
 // retransmitted. Segments sent after it arrived after it, so they caused no duplicate ACK.
-func (f *Flow) confirmJumps() {
+func (f hearing) confirmJumps() {
 	f.jumps.filter(func(g *ackJump) bool {
 		if g.unsure == 0 {
 			return true
@@ -98,7 +98,7 @@ func (f *Flow) confirmJumps() {
 
 // noneLate reports whether no segment sent since then, beyond the one at SND.UNA, can have just
 // arrived and caused a duplicate ACK. Segments sent earlier arrived earlier, if at all.
-func (f *Flow) noneLate(since, now wheel.Time) bool {
+func (f hearing) noneLate(since, now wheel.Time) bool {
 	for i := 1; i < f.board.len(); i++ {
 		if s := f.board.at(i); s.sent >= since && span(s.sent, now) >= f.RTT.Min*3/4 {
 			return false

@@ -1,32 +1,49 @@
 package track
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 
 	"tcpwheel/internal/quantity"
 )
 
 // Explain returns what the report of an episode rests on, a line for each of four questions and one
 // for the kind: whether Src retransmitted these bytes, whether the first transmission was lost,
-// whether the capture has the end of the repair, and whether data waited for it. The connection is
-// complete, or Config.Settled has e.
-func (f *Flow) Explain(e *Episode) []string {
+// whether the capture has the end of the repair, and whether data waited for it. Where a list of
+// rules decides, a line says which of them did, and which were tried before and did not. The
+// connection is complete, or Config.Settled has e.
+func (f *Flow) Explain(e *Episode) (all []string) {
 	r := &e.Retransmissions[0]
-	return []string{
-		f.explainSent(e, r), f.explainLost(e, r), f.explainEnd(e), f.explainWait(e),
-		fmt.Sprintf("kind %s: %s", r.Kind, orElse(r.rule, "the rules do not ask further")),
+	all = append(all, e.explainSent(r))
+	all = append(all, tried(oldRules, func(rule oldRule) string { return rule.name }, "")...)
+	all = append(all, e.explainLost(r))
+	if r.verdict != "" {
+		all = append(all, "rule that decided: "+r.verdict)
+		all = append(all, tried(ackRules, func(rule verdictRule) string { return rule.name }, r.verdict)...)
 	}
+	all = append(all, e.explainEnd(), e.explainWait(), fmt.Sprintf("kind %s: %s", r.Kind, cmp.Or(r.rule, "the rules do not ask further")))
+	return append(all, tried(rules, func(rule rule) string { return rule.name }, r.rule)...)
 }
 
-func orElse(text, other string) string {
-	if text == "" {
-		return other
+// tried returns a line with the rules that did not apply before the one with that name, or before
+// the end of all if the name is "".
+func tried[T any](rules []T, name func(T) string, decided string) []string {
+	var not []string
+	for _, rule := range rules {
+		if name(rule) == decided {
+			break
+		}
+		not = append(not, name(rule))
 	}
-	return text
+	if len(not) == 0 || decided != "" && len(not) == len(rules) {
+		return nil // another rule decided
+	}
+	return []string{"  not: " + strings.Join(not, "; ")}
 }
 
 // explainSent says why a packet is no copy.
-func (f *Flow) explainSent(e *Episode, r *Retransmission) string {
+func (e *Episode) explainSent(r *Retransmission) string {
 	bytes := fmt.Sprintf("packet %d has %s from sequence number %d again", r.Packet, quantity.Count(r.Bytes, "byte"), r.Seq)
 	if r.FirstPacket != 0 {
 		bytes += fmt.Sprintf(", first seen in packet %d", r.FirstPacket)
@@ -43,7 +60,7 @@ func (f *Flow) explainSent(e *Episode, r *Retransmission) string {
 }
 
 // explainLost says what the verdict rests on.
-func (f *Flow) explainLost(e *Episode, r *Retransmission) string {
+func (e *Episode) explainLost(r *Retransmission) string {
 	if e.Doubtful {
 		return fmt.Sprintf("lost: undecided: packet %d comes as soon after the copy as the ACK of a duplicate, and the ACK of the first transmission may have been delayed for up to %s", r.DelayedACK, SpanText(usualMaxAckDelay))
 	}
@@ -77,7 +94,7 @@ func (f *Flow) explainLost(e *Episode, r *Retransmission) string {
 }
 
 // explainEnd says which ACK ends the repair, or why none does.
-func (f *Flow) explainEnd(e *Episode) string {
+func (e *Episode) explainEnd() string {
 	switch {
 	case e.Gap != NoGap:
 		return fmt.Sprintf("end captured: no: packet %d acknowledges them, but is not the first ACK to do so: %s", e.GapPacket, gapWords[e.Gap])
@@ -90,7 +107,7 @@ func (f *Flow) explainEnd(e *Episode) string {
 }
 
 // explainWait says how long data waited, or why it did not.
-func (f *Flow) explainWait(e *Episode) string {
+func (e *Episode) explainWait() string {
 	switch {
 	case e.TimeLost > 0:
 		return fmt.Sprintf("waited: yes: the receiver's application got nothing for %s that the path could have brought", SpanText(e.TimeLost))

@@ -49,7 +49,7 @@ func (f *Flow) noteDropped(p *capture.Packet) {
 
 // disproveDamage notes an ACK of data that was dropped for its checksum and not captured again:
 // then its receiver had it, and wrong checksums of this flow are the file's.
-func (f *Flow) disproveDamage(pos int64) {
+func (f hearing) disproveDamage(pos int64) {
 	if d := &f.checksums.dropped; d.end > 0 && pos == d.end && f.max == d.start {
 		f.checksums.disproved = true
 	}

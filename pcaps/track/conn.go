@@ -320,22 +320,22 @@ func (c *Conn) deliver(p *capture.Packet, f, g *Flow, now wheel.Time, late bool)
 			at = now
 		}
 		at = max(at, g.stamps.heardAt) // a packet leaves after the one whose timestamp it echoes
-		f.deliverHeard(at, h.Options.TSEcr, h.Flags.Has(tcp.ACK))
+		hearing{f}.deliverHeard(at, h.Options.TSEcr, h.Flags.Has(tcp.ACK))
 	} else {
-		f.deliverHeard(at, 0, false)
+		hearing{f}.deliverHeard(at, 0, false)
 	}
 	if g.pending.n > 0 {
-		g.deliverOverdue(now)
+		hearing{g}.deliverOverdue(now)
 	}
 	if late {
 		f.emit(Late, p.Number, now, at, 0, 1, nil)
 	} else {
-		f.sendData(p, at, now)
+		sending{f}.sendData(p, at, now)
 	}
 	f.ipIDs.note(p)
 	if h.Flags.Has(tcp.ACK) {
-		g.noteBare(p)
-		g.readACK(p, now)
+		hearing{g}.noteBare(p)
+		hearing{g}.readACK(p, now)
 	}
 	f.trim()
 	g.trim()
@@ -379,7 +379,7 @@ func (c *Conn) TimeLost() (lost, timers time.Duration) {
 // finish completes the connection after its last packet.
 func (c *Conn) finish() {
 	for i := range c.Flows {
-		c.Flows[i].deliverAll()
+		hearing{&c.Flows[i]}.deliverAll()
 	}
 	c.setVantage()
 	if c.Outcome = c.outcome(); c.Outcome.isOneEvent() && c.End != Evicted {

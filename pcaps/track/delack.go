@@ -33,7 +33,7 @@ func (d *DelayedACKs) neverLonger(than time.Duration) bool {
 const maxDelays = 128
 
 // delay records how much longer than the fastest a pure ACK of one segment took.
-func (f *Flow) delay(m *ackRTT, rtt time.Duration) {
+func (f hearing) delay(m *ackRTT, rtt time.Duration) {
 	if !m.advanced || m.tainted || m.syn || f.RTT.Samples < 2 {
 		return
 	}

@@ -85,7 +85,7 @@ type Episode struct {
 }
 
 // addToEpisode adds r to the open episode, or opens one.
-func (f *Flow) addToEpisode(r *Retransmission, first, last int) {
+func (f sending) addToEpisode(r *Retransmission, first, last int) {
 	e := f.episode
 	if e == nil {
 		e = f.openEpisode(r, first, last)
@@ -107,7 +107,7 @@ func (f *Flow) addToEpisode(r *Retransmission, first, last int) {
 }
 
 // openEpisode begins an episode with r.
-func (f *Flow) openEpisode(r *Retransmission, first, last int) *Episode {
+func (f sending) openEpisode(r *Retransmission, first, last int) *Episode {
 	e := &Episode{
 		Kind: r.Kind, Seq: r.Seq, Bytes: r.Bytes, FirstSent: r.PrevSent, PrevSent: r.PrevSent, Detected: r.Sent, Seen: r.Seen, DetectedPacket: r.Packet,
 		start: r.start, end: r.end, recover: max(f.max, r.end), place: r.start,
@@ -144,7 +144,7 @@ func (f *Flow) openEpisode(r *Retransmission, first, last int) *Episode {
 }
 
 // closeEpisode records the repair and the end that an ACK brings.
-func (f *Flow) closeEpisode(a *ack) {
+func (f hearing) closeEpisode(a *ack) {
 	e := f.episode
 	if !e.Repaired && e.Gap == NoGap && f.una >= e.end {
 		f.repairEpisode(e, a)
@@ -159,7 +159,7 @@ func (f *Flow) closeEpisode(a *ack) {
 
 // repairEpisode records the acknowledgement of the first retransmitted bytes and the transmission
 // that arrived: the one whose timestamp is echoed, or else the last that was sent early enough.
-func (f *Flow) repairEpisode(e *Episode, a *ack) {
+func (f hearing) repairEpisode(e *Episode, a *ack) {
 	by := e.sends[0]
 	for _, r := range e.sends {
 		if r.hasTS && a.hasTS && r.ts == a.echo {

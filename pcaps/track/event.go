@@ -62,9 +62,9 @@ func (f *Flow) emitEvent(kind EventKind, number int64, seen, at wheel.Time, star
 }
 
 // emitACK emits an Acked event to Config.Event, which is set.
-func (f *Flow) emitACK(a *ack) {
+func (f hearing) emitACK(a *ack) {
 	ev := &Event{
-		Kind: Acked, Conn: f.conn, Flow: f, Packet: a.number, Flags: f.conn.flags, Seen: a.seen, At: a.seen, Start: a.pos, End: a.pos, Window: a.window,
+		Kind: Acked, Conn: f.conn, Flow: f.Flow, Packet: a.number, Flags: f.conn.flags, Seen: a.seen, At: a.seen, Start: a.pos, End: a.pos, Window: a.window,
 		NumSACK: int(a.sacks),
 	}
 	for i, b := range a.sack[:a.sacks] {
@@ -74,6 +74,6 @@ func (f *Flow) emitACK(a *ack) {
 }
 
 // emitRTT emits an RTTSample event to Config.Event, which is set.
-func (f *Flow) emitRTT(sent wheel.Time, a *ack) {
-	f.conn.cfg.Event(&Event{Kind: RTTSample, Conn: f.conn, Flow: f, Packet: a.number, Seen: a.at, At: sent, Start: a.pos, End: a.pos})
+func (f hearing) emitRTT(sent wheel.Time, a *ack) {
+	f.conn.cfg.Event(&Event{Kind: RTTSample, Conn: f.conn, Flow: f.Flow, Packet: a.number, Seen: a.at, At: sent, Start: a.pos, End: a.pos})
 }

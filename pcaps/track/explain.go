@@ -75,7 +75,7 @@ var rules = []rule{
 
 // answeredSYN reports whether a SYN-ACK answers a retransmitted SYN, and shows no timer of its
 // sender: RFC 9293 §3.10.7.4 acknowledges a SYN that comes again.
-func (f *Flow) answeredSYN(r *Retransmission) bool {
+func (f sending) answeredSYN(r *Retransmission) bool {
 	g := f.other()
 	again := g.view.timerFired
 	return f.synacked && again != 0 && r.Sent >= again && r.Sent.Sub(again) <= f.answerTime()+f.lag()+g.lag()
@@ -83,11 +83,11 @@ func (f *Flow) answeredSYN(r *Retransmission) bool {
 
 // explain names the kind of a retransmission, from what its sender knew and how long it had heard
 // nothing.
-func (f *Flow) explain(r *Retransmission, first, last int, h *tcp.Header) {
+func (f sending) explain(r *Retransmission, first, last int, h *tcp.Header) {
 	if h.Flags.Has(tcp.SYN) || r.start == 0 && f.HasSYN {
 		r.Kind, r.ByTimer = SYN, true
 		if !f.answeredSYN(r) {
-			f.fit().handshake(f, r, !f.synacked)
+			f.fit().handshake(f.Flow, r, !f.synacked)
 		}
 		return
 	}
@@ -97,9 +97,9 @@ func (f *Flow) explain(r *Retransmission, first, last int, h *tcp.Header) {
 	}
 	c := f.clue(r, first, last)
 	r.alone = c.alone
-	by, otherwise := ruleOf(f, &c), f.otherwise(r, first, last)
+	by, otherwise := ruleOf(f.Flow, &c), f.otherwise(r, first, last)
 	r.rule = by.name
-	by.explain(f, &c)
+	by.explain(f.Flow, &c)
 	for _, kinds := range otherwise {
 		r.anyKind = r.anyKind || kinds != by.kinds && kinds != 1<<r.Kind
 	}
@@ -117,7 +117,7 @@ func ruleOf(f *Flow, c *clue) *rule {
 
 // otherwise returns what the rules name if the capture's clock is off as far as it can be, either
 // way: nothing if it is exact. The last ACKs may then have come before a retransmission or not.
-func (f *Flow) otherwise(r *Retransmission, first, last int) (all []kindSet) {
+func (f sending) otherwise(r *Retransmission, first, last int) (all []kindSet) {
 	s, v := f.board.at(first), &f.view
 	off := f.conn.unsure(s.sent, r.Sent)
 	if off == 0 {
@@ -127,7 +127,7 @@ func (f *Flow) otherwise(r *Retransmission, first, last int) (all []kindSet) {
 		other := *r
 		other.Sent = at
 		c := f.clue(&other, first, last)
-		if kinds := ruleOf(f, &c).kinds; kinds != isAsBefore {
+		if kinds := ruleOf(f.Flow, &c).kinds; kinds != isAsBefore {
 			return kinds
 		}
 		return 1 << v.lastKind
@@ -146,7 +146,7 @@ func (f *Flow) otherwise(r *Retransmission, first, last int) (all []kindSet) {
 	return []kindSet{early, late}
 }
 
-func (f *Flow) clue(r *Retransmission, first, last int) clue {
+func (f sending) clue(r *Retransmission, first, last int) clue {
 	c := clue{r: r, first: first, last: last, s: f.board.at(first), silence: forever, proof: f.proof(first, last)}
 	if f.view.heard {
 		c.silence = span(f.view.lastACK, r.Sent)
@@ -280,7 +280,9 @@ func noTimeout(f *Flow, c *clue) bool { return c.isFirst && !c.isLast && f.justH
 
 // justHeard reports whether the sender, which made the capture, has had an ACK just before. A timer
 // expires in that time by chance in one of a thousand.
-func (f *Flow) justHeard(c *clue) bool { return f.lag() == 0 && 0 < c.silence && c.silence <= sameHost }
+func (r *RoundTrips) justHeard(c *clue) bool {
+	return r.lag() == 0 && 0 < c.silence && c.silence <= sameHost
+}
 
 // acksUnclear: ACKs may have asked for the retransmission that the capture lacks, has without their
 // options, behind packets that they caused, or not distinguished from their copies. A timer is sure
@@ -306,7 +308,7 @@ func justRestarted(f *Flow, c *clue) bool {
 
 // explainAcked names the kind of a retransmission of bytes that are acknowledged already. It
 // belongs to a recovery still under way, or its sender has not got the ACK.
-func (f *Flow) explainAcked(r *Retransmission) {
+func (f sending) explainAcked(r *Retransmission) {
 	v := &f.view
 	switch age := span(r.PrevSent, r.Sent); {
 	case r.provedLost && span(v.unaMoved, r.Sent) < max(2*f.RTT.Min, leastTimeout):
@@ -337,9 +339,9 @@ func maxTime(a, b wheel.Time) wheel.Time {
 func (f *Flow) sendTimeUnsure() bool { return f.lag() > 0 && f.clock.tick == 0 }
 
 // firstUnsacked returns the index of the first segment that Src must think missing.
-func (f *Flow) firstUnsacked() int {
-	for i := range f.board.len() {
-		if !f.board.at(i).sacked {
+func (a *Answered) firstUnsacked() int {
+	for i := range a.board.len() {
+		if !a.board.at(i).sacked {
 			return i
 		}
 	}
@@ -356,8 +358,8 @@ const (
 )
 
 // proof returns what proves to Src that the segments from first to before last are lost.
-func (f *Flow) proof(first, last int) proof {
-	v := &f.view
+func (a *Answered) proof(first, last int) proof {
+	v := &a.view
 	if !v.hasSACK {
 		if v.dupACKs >= 3 {
 			return dups
@@ -365,9 +367,9 @@ func (f *Flow) proof(first, last int) proof {
 		return none
 	}
 	above, later := 0, false
-	sent := f.board.at(first).earliest()
-	for i := last; i < f.board.len() && above < 3; i++ {
-		if s := f.board.at(i); s.sacked {
+	sent := a.board.at(first).earliest()
+	for i := last; i < a.board.len() && above < 3; i++ {
+		if s := a.board.at(i); s.sacked {
 			above++
 			later = later || s.sent >= sent
 		}

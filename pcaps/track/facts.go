@@ -244,15 +244,15 @@ func (a *Facts) finish(c *Conn) {
 }
 
 // firstPos returns the position in Facts of the first number seen: 0 for a SYN, else 1.
-func (f *Flow) firstPos() int64 {
-	if f.HasSYN {
+func (s *Sent) firstPos() int64 {
+	if s.HasSYN {
 		return 0
 	}
 	return 1
 }
 
 // Place returns the position in Facts of the first bytes that an episode of f retransmitted.
-func (f *Flow) Place(e *Episode) int64 { return e.place + f.firstPos() }
+func (s *Sent) Place(e *Episode) int64 { return e.place + s.firstPos() }
 
 // TimeSpan is an interval of time, ends included.
 type TimeSpan struct{ From, To wheel.Time }

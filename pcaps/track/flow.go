@@ -9,110 +9,154 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Flow is one direction of a connection: what Src sent and how Dst answered.
+// Flow is one direction of a connection: what Src sent and how Dst answered. Its parts are embedded,
+// each with what the capture shows of one matter.
 type Flow struct {
 	Src, Dst netip.AddrPort
+	Vantage  Vantage // where the capture was made
 
-	HasSYN  bool
-	Vantage Vantage     // where the capture was made
-	SYN     tcp.Options // options of the SYN
+	conn *Conn
+
+	Sent
+	Answered
+	Windows
+	Timestamps
+	RoundTrips
+	Copies
+	Stack
+	Recoveries
+}
+
+// sending handles the packets that Src sends: new bytes, and old ones that are retransmissions or not.
+type sending struct{ *Flow }
+
+// hearing handles the ACKs of Dst, when they are captured and when Src has them.
+type hearing struct{ *Flow }
+
+// Sent is what Src sent. Positions in the sequence space count from base and never wrap.
+type Sent struct {
+	HasSYN bool
+	SYN    tcp.Options // options of the SYN
 
 	Packets         int64 // all, copies included
 	DataPackets     int64 // with payload, retransmissions included
 	Bytes           int64 // of payload, each counted once
 	Retransmissions int64 // packets, with window probes and SYNs
+	Keepalives      int64
 
-	Reordered    int64 // segments out of order between Src and Dst
-	Stale        int64 // packets that Dst drops because of their timestamp (PAWS, RFC 7323 §5.3)
-	UnseenBytes  int64 // acknowledged and never captured
-	Keepalives   int64
-	WindowProbes int64 // probes of a closed window
-	DupACKs      int64 // sent by Dst
-	DSACKs       int64 // duplicates that Dst reported
-	Duplicates   int64 // of DSACKs, those without a retransmission: the network duplicated a packet
+	base     tcp.Seq
+	started  bool
+	onlySYN  bool       // nothing but SYNs was seen
+	synacked bool       // it has sent a SYN-ACK
+	synCut   bool       // the options of its SYN were cut off
+	spoke    bool       // it has sent something but SYNs and RSTs
+	fin      bool       // finEnd is known
+	doubts   int32      // packets in a row whose position is implausible
+	doubt    tcp.Seq    // of the last of them
+	max      int64      // SND.NXT, as far as captured
+	lastSent wheel.Time // when Src last sent anything
 
-	TimeLost, TimerWait time.Duration // sums over the episodes kept
+	resets    int64
+	firstSeen wheel.Time // when the first packet of a flow without a SYN, or its ACK, was captured
+	firstID   uint16     // its IP identification
+	finEnd    int64
+	finSeen   wheel.Time
+	finACK    int64      // what the last FIN acknowledged
+	gaveUp    wheel.Time // when a RST of either end came, after all that was sent; else 0
+	// End of the last new data that followed a silence as long as a timeout, in both directions.
+	afterSilence int64
+}
 
+// Answered is how Dst answered: what Src knows by the ACKs that have reached it, and what it will.
+type Answered struct {
+	Reordered   int64 // segments out of order between Src and Dst
+	Stale       int64 // packets that Dst drops because of their timestamp (PAWS, RFC 7323 §5.3)
+	UnseenBytes int64 // acknowledged and never captured
+	DupACKs     int64 // sent by Dst
+	DSACKs      int64 // duplicates that Dst reported
+	Duplicates  int64 // of DSACKs, those without a retransmission: the network duplicated a packet
+
+	una        int64      // SND.UNA, as far as Src knows
+	seenUna    int64      // SND.UNA, as far as captured
+	unaSeen    wheel.Time // when that last moved
+	ackSeen    wheel.Time // when the last ACK was captured
+	seenDups   int32      // duplicate ACKs captured, which may not have reached Src yet
+	acksCut    bool       // the options of an ACK of Dst were cut off
+	ackedStart bool       // an ACK of all before the first position seen was captured
+	finAcked   bool
+	board      scoreboard
+	pending    acks
+	view       senderView
+
+	bareACKs    int64   // of Dst, without data
+	owed        int32   // ACKs of more than three segments with data, before which a bare one was owed
+	claim       seqSpan // as ackedUnseen, or all before base, and when: see refutes
+	ackedUnseen seqSpan // the last bytes that were acknowledged before they were captured
+	tooBig      seqSpan // in flight, from the segment that an ICMP error called too large
+}
+
+// Windows is what Dst allowed Src to send, and what kept Src from sending.
+type Windows struct {
 	ZeroWindows    int64         // ACKs of Dst that closed the window
 	ZeroWindowTime time.Duration // how long it was closed
+	WindowProbes   int64         // probes of a closed window
 
-	RTT     RTT // from Src to Dst and back
+	offered  int64 // the end of the window that Dst offered; 0 if unknown
+	window   window
+	probe    *outstanding // the last window probe, until its byte is sent
+	limiting *limiting    // nil without Config.Limits, or data
+}
+
+// Timestamps is what the timestamps that Src sends and echoes show.
+type Timestamps struct {
+	stamps              tsLog
+	lastEcho            uint32 // timestamp echoed in the last packet
+	ackedTS             uint32 // timestamp of the last segment that was acknowledged
+	overdueTS           uint32 // of the last ACK that Src must have got and had not echoed
+	hasEcho, hasOverdue bool   // lastEcho and overdueTS are set
+	staleEchoes         uint8  // packets in a row that repeat an older echo
+	clock               senderClock
+	echoes              echoes
+}
+
+// RoundTrips is how long packets took from Src to Dst and back.
+type RoundTrips struct {
+	RTT     RTT
 	Delayed DelayedACKs
+
+	sourceRTT leastRTT // between the point of capture and Src
+	rtts      samples
+	fitting   *timerFitting // nil until a timer expires
+}
+
+// Copies is what tells packets from their copies: captured twice, or damaged.
+type Copies struct {
+	copies     copies
+	copiesSeen int64
+	ipIDs      ipIDs
+	checksums  checksumCounts
+}
+
+// Stack is what shows which host Src is, and how its TCP sends.
+type Stack struct {
+	mss    int32 // segment size that super-packets are cut into
+	pacing pacing
+	clues  vantageClues
+}
+
+// Recoveries is what Src retransmitted.
+type Recoveries struct {
+	TimeLost, TimerWait time.Duration // sums over the episodes kept
 
 	Episodes        []*Episode
 	EpisodesDropped int64 // episodes beyond Config.MaxEpisodes
 
-	conn *Conn
-
-	// What most packets read or write comes first, so that it shares cache lines.
-
-	// Positions in the sequence space count from base and never wrap.
-	base                tcp.Seq
-	started             bool
-	onlySYN             bool // nothing but SYNs was seen
-	synacked            bool // it has sent a SYN-ACK
-	fin                 bool // finEnd is known
-	synCut              bool // the options of its SYN were cut off
-	acksCut             bool // the options of an ACK of Dst were cut off
-	ackedStart          bool // an ACK of all before the first position seen was captured
-	finAcked            bool
-	lastAnyKind         bool       // so is that of the last retransmission: see Retransmission.anyKind
-	hasEcho, hasOverdue bool       // lastEcho and overdueTS are set
-	doubts              int32      // packets in a row whose position is implausible
-	doubt               tcp.Seq    // of the last of them
-	max                 int64      // SND.NXT, as far as captured
-	una                 int64      // SND.UNA, as far as Src knows
-	seenUna             int64      // SND.UNA, as far as captured
-	unaSeen             wheel.Time // when that last moved
-	ackSeen             wheel.Time // when the last ACK was captured
-	offered             int64      // the end of the window that Dst offered; 0 if unknown
-	mss                 int32      // segment size that super-packets are cut into
-	seenDups            int32      // duplicate ACKs captured, which may not have reached Src yet
-	sourceRTT           leastRTT   // between the point of capture and Src
-	lastEcho            uint32     // timestamp echoed in the last packet
-	ackedTS             uint32     // timestamp of the last segment that was acknowledged
-	overdueTS           uint32     // of the last ACK that Src must have got and had not echoed
-	lastSent            wheel.Time // when Src last sent anything
-	board               scoreboard
-	pending             acks
-	stamps              tsLog
-	window              window
-	episode             *Episode          // the open one, or nil
-	probe               *outstanding      // the last window probe, until its byte is sent
-	waiting             []*Retransmission // of recent, those whose bytes no ACK has covered yet
-	fitting             *timerFitting     // nil until a timer expires
-	rtts                samples
-	limiting            *limiting // nil without Config.Limits, or data
-	clock               senderClock
-	clues               vantageClues
-	ipIDs               ipIDs
-	staleEchoes         uint8 // packets in a row that repeat an older echo
-	pacing              pacing
-	view                senderView
-	checksums           checksumCounts
-	copies              copies
-
-	echoes     echoes
-	bareACKs   int64 // of Dst, without data
-	owed       int32 // ACKs of more than three segments with data, before which a bare one was owed
-	copiesSeen int64
-	resets     int64
-	firstSeen  wheel.Time // when the first packet of a flow without a SYN, or its ACK, was captured
-	firstID    uint16     // its IP identification
-	spoke      bool       // it has sent something but SYNs and RSTs
-
-	finEnd      int64
-	finSeen     wheel.Time
-	finACK      int64      // what the last FIN acknowledged
-	gaveUp      wheel.Time // when a RST of either end came, after all that was sent; else 0
-	stalled     int        // episodes that are settled and lost time
-	claim       seqSpan    // as ackedUnseen, or all before base, and when: see refutes
-	ackedUnseen seqSpan    // the last bytes that were acknowledged before they were captured
-	tooBig      seqSpan    // in flight, from the segment that an ICMP error called too large
+	episode     *Episode // the open one, or nil
 	recent      []*Retransmission
+	waiting     []*Retransmission // of recent, those whose bytes no ACK has covered yet
 	jumps       ackJumps
-	// End of the last new data that followed a silence as long as a timeout, in both directions.
-	afterSilence int64
+	stalled     int  // episodes that are settled and lost time
+	lastAnyKind bool // so is that of the last retransmission: see Retransmission.anyKind
 }
 
 // seqSpan is a range that was acknowledged before it was captured, less what has been captured
@@ -124,7 +168,7 @@ type seqSpan struct {
 }
 
 // pos returns the position of sequence number s, near the highest position seen.
-func (f *Flow) pos(s tcp.Seq) int64 { return (s - f.base).Unwrap(f.max) }
+func (se *Sent) pos(s tcp.Seq) int64 { return (s - se.base).Unwrap(se.max) }
 
 // start sets the origin of positions, unless it is set.
 func (f *Flow) start(s tcp.Seq) {

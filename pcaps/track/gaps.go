@@ -122,7 +122,7 @@ func (l *tsLog) has(ts uint32) bool {
 
 // sentStamp reports whether an echo is a timestamp that Src has sent: one of its last ones, or one
 // of a segment that an ACK up to pos covers.
-func (f *Flow) sentStamp(echo uint32, pos int64) bool {
+func (f hearing) sentStamp(echo uint32, pos int64) bool {
 	if f.stamps.has(echo) || f.una > 0 && f.ackedTS == echo {
 		return true
 	}
@@ -167,7 +167,7 @@ func (f *Flow) lacksACKs() bool {
 }
 
 // noteBare counts an ACK without data, for lacksACKs.
-func (f *Flow) noteBare(p *capture.Packet) {
+func (f hearing) noteBare(p *capture.Packet) {
 	if p.Header.Flags&(tcp.ACK|tcp.RST) != tcp.ACK {
 		return
 	}

@@ -13,7 +13,8 @@ func TestHostsAreBounded(t *testing.T) {
 		end := func(b byte) netip.AddrPort {
 			return netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, b, byte(i >> 8), byte(i)}), 80)
 		}
-		c := &Conn{Flows: &[2]Flow{{Src: end(0), Dst: end(1), Packets: 1, TimeLost: lost}, {Src: end(1), Dst: end(0)}}}
+		c := &Conn{Flows: &[2]Flow{{Src: end(0), Dst: end(1)}, {Src: end(1), Dst: end(0)}}}
+		c.Flows[0].Packets, c.Flows[0].TimeLost = 1, lost
 		c.Flows[0].conn, c.Flows[1].conn = c, c
 		h.Add(c)
 	}

@@ -40,13 +40,13 @@ const (
 )
 
 // Limits returns what limited Src, if Config.Limits is set and it has sent data.
-func (f *Flow) Limits() (l Limits, ok bool) {
-	if f.limiting == nil {
+func (w *Windows) Limits() (l Limits, ok bool) {
+	if w.limiting == nil {
 		return l, false
 	}
-	l = f.limiting.Limits
-	l.Application += f.limiting.open // nothing followed
-	rounds := slices.Sorted(slices.Values(f.limiting.round.Kept()))
+	l = w.limiting.Limits
+	l.Application += w.limiting.open // nothing followed
+	rounds := slices.Sorted(slices.Values(w.limiting.round.Kept()))
 	if n := len(rounds); n > 0 {
 		l.RTT50, l.RTT95 = rounds[stat.Rank(n, 0.5)], rounds[stat.Rank(n, 0.95)]
 	}
@@ -71,13 +71,13 @@ func (l *limiting) account(f *Flow, now wheel.Time) {
 }
 
 // limitSent accounts for new data that leaves at a time.
-func (f *Flow) limitSent(at wheel.Time) {
+func (f sending) limitSent(at wheel.Time) {
 	l := f.limiting
 	if l == nil {
 		f.limiting = &limiting{last: at, ack: at}
 		return
 	}
-	l.account(f, at)
+	l.account(f.Flow, at)
 	if at.Sub(l.ack) <= max(replyTime, f.RTT.Min/replyFraction) {
 		l.Congestion += l.open // an ACK let it go
 	} else {
@@ -87,9 +87,9 @@ func (f *Flow) limitSent(at wheel.Time) {
 }
 
 // limitACK accounts for an ACK that reaches Src.
-func (f *Flow) limitACK(at wheel.Time) {
+func (f hearing) limitACK(at wheel.Time) {
 	if l := f.limiting; l != nil {
-		l.account(f, at)
+		l.account(f.Flow, at)
 		l.ack = max(l.ack, at)
 	}
 }

@@ -254,11 +254,11 @@ const (
 // path may have been slower whenever it was measured. Away from the sender it is half: on a
 // half-duplex cable an ACK waits for the frame under way, and that of a repair finds it idle.
 // ½: 0.9 points less recall of spurious ones. 2×: 76 points less precision at the sender.
-func (f *Flow) leastAnswer() time.Duration {
-	if f.lag() > 0 {
-		return f.RTT.Min / 2
+func (r *RoundTrips) leastAnswer() time.Duration {
+	if r.lag() > 0 {
+		return r.RTT.Min / 2
 	}
-	return f.RTT.Min * 3 / 4
+	return r.RTT.Min * 3 / 4
 }
 
 // answers reports whether an ACK that arrived at a time comes too soon to answer a packet sent
@@ -283,27 +283,27 @@ func (f *Flow) quickestRTT() time.Duration {
 }
 
 // answerTime returns how soon after an ACK a packet is an answer to it.
-func (f *Flow) answerTime() time.Duration { return answerDelay + f.lag()/8 }
+func (r *RoundTrips) answerTime() time.Duration { return answerDelay + r.lag()/8 }
 
 // slowAnswer returns how soon after the ACK that proves a loss even a slow host retransmits: hosts
 // of the 1990s took 2 ms. The timer expires by chance in that time in 1 of 16 recoveries at most.
-func (f *Flow) slowAnswer() time.Duration {
-	return max(f.answerTime(), min(f.RTT.Min/16, 10*time.Millisecond))
+func (r *RoundTrips) slowAnswer() time.Duration {
+	return max(r.answerTime(), min(r.RTT.Min/16, 10*time.Millisecond))
 }
 
 // longestAnswer returns how long after an ACK or a packet an answer, or the next packet of a window,
 // may leave: one and a half round trips. Where nothing shows how far Src is, few paths take longer
 // than the first timeout of RFC 6298 §2 (2.1).
-func (f *Flow) longestAnswer(now wheel.Time) time.Duration {
-	rtt := f.medianRTT(now)
-	if !f.sourceRTT.known || rtt == 0 {
+func (r *RoundTrips) longestAnswer(now wheel.Time) time.Duration {
+	rtt := r.medianRTT(now)
+	if !r.sourceRTT.known || rtt == 0 {
 		return firstTimeout
 	}
 	return max(rtt+rtt/2, leastTimeout)
 }
 
 // leastSilence returns the least silence that a retransmission timer can have ended.
-func (f *Flow) leastSilence() time.Duration { return max(f.RTT.Min, 2*f.answerTime()) }
+func (r *RoundTrips) leastSilence() time.Duration { return max(r.RTT.Min, 2*r.answerTime()) }
 
 // fineRTO returns the estimator of RFC 6298 §2 with an exact clock and no floor: SRTT + 4·RTTVAR.
 func fineRTO() tcptimers.Estimator {

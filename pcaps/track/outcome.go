@@ -94,15 +94,15 @@ func (c *Conn) unheard() bool {
 
 // refuses reports whether Src knows no such connection: it answers g with RSTs alone, and most
 // packets.
-func (f *Flow) refuses(g *Flow) bool { return !f.spoke && 2*f.resets >= g.Packets && f.resets > 0 }
+func (s *Sent) refuses(g *Flow) bool { return !s.spoke && 2*s.resets >= g.Packets && s.resets > 0 }
 
 // noteSpoke counts what p, which is no copy, shows about the outcome.
-func (f *Flow) noteSpoke(p *capture.Packet) {
+func (s *Sent) noteSpoke(p *capture.Packet) {
 	switch flags := p.Header.Flags; {
 	case flags.Has(tcp.RST):
-		f.resets++
+		s.resets++
 	case !flags.Has(tcp.SYN):
-		f.spoke = true
+		s.spoke = true
 	}
 }
 

@@ -23,7 +23,8 @@ type Retransmission struct {
 
 	Spurious Spuriousness
 	Evidence Evidence
-	JudgedBy int64 // the packet that Evidence rests on; 0 if it is no single one
+	JudgedBy int64  // the packet that Evidence rests on; 0 if it is no single one
+	verdict  string // the rule that decided
 	// If undecided: the ACK that came at once, as if Dst had got the first transmission and delayed
 	// its ACK; 0 if none did.
 	DelayedACK int64
@@ -59,93 +60,74 @@ type Retransmission struct {
 }
 
 // judge sets the verdict if its evidence is stronger than before. by is the packet that it rests
-// on.
-func (r *Retransmission) judge(v Spuriousness, e Evidence, by int64) {
+// on, and rule what decided.
+func (r *Retransmission) judge(v Spuriousness, e Evidence, by int64, rule string) {
 	if e > r.Evidence {
-		r.Spurious, r.Evidence, r.JudgedBy = v, e, by
+		r.Spurious, r.Evidence, r.JudgedBy, r.verdict = v, e, by, rule
 	}
 }
 
-// sendOld handles bytes below SND.NXT: a retransmission, unless they are an original out of order.
-func (f *Flow) sendOld(p *capture.Packet, at, now wheel.Time, start, end int64, probe bool) {
-	h := &p.Header
-	f.deliverCauses(now, at, start, &h.Options)
-	if i := f.board.find(start); i < f.board.len() && !h.Options.HasTimestamps && f.lag() > 0 {
-		f.deliverAsking(f.board.at(i), start, now, at)
+// oldBytes is a packet's bytes below SND.NXT, from start to end.
+type oldBytes struct {
+	p           *capture.Packet
+	at, now     wheel.Time // when it was sent, and captured
+	start, end  int64
+	probe       bool
+	first, last int             // the segments from first to before last, once they are cut
+	r           *Retransmission // once it is explained
+}
+
+// oldRule says why old bytes are no retransmission: the original, captured out of order, or a copy.
+type oldRule struct {
+	name    string
+	applies func(f sending, o *oldBytes) bool
+	take    func(f sending, o *oldBytes)
+}
+
+// oldRules are tried in order. Bytes to which none applies are a retransmission.
+var oldRules = []oldRule{
+	{"captured just behind its ACK", behindACK, sending.takeLate},
+	{"an ACK echoes a timestamp as late", echoedBefore, sending.takeLate},
+	{"behind later packets in the file", misplaced, sending.takeMisplaced},
+	{"overtaken by the first packet of the flow", beganLate, sending.takeFirst},
+	{"overtaken by the packet that showed the gap", fillsGap, sending.takeOvertaken},
+	{"older than a retransmission of it", isLateOriginal, sending.takeOriginal},
+	{"like the packet before, in a connection with copies, and unexplained", isLikeCopy, sending.takeCopy},
+}
+
+// sendOld handles old bytes.
+func (f sending) sendOld(o *oldBytes) {
+	h := &o.p.Header
+	hearing{f.Flow}.deliverCauses(o.now, o.at, o.start, &h.Options)
+	if i := f.board.find(o.start); i < f.board.len() && !h.Options.HasTimestamps && f.lag() > 0 {
+		hearing{f.Flow}.deliverAsking(f.board.at(i), o.start, o.now, o.at)
 	}
-	from := max(start, f.una)
-	m := &f.ackedUnseen
-	follows := start >= m.start && end <= m.end && (now.Sub(m.at) < queueSkew || start == m.start && f.ipIDs.follows(ipID(p)))
-	if follows || f.leftBeforeACK(start, end, h) {
-		if start == m.start {
-			m.start = end
-		}
-		if now.Sub(m.at) < queueSkew {
-			f.conn.noteSkew(now.Sub(m.at))
-			f.other().boundLag(1) // its ACK overtook: other ACKs were delayed
-		}
-		f.UnseenBytes -= min(end-start, f.UnseenBytes)
-		f.Bytes += max(min(from, end)-start, 0) // the others are still missing
-		if h.Flags.Has(tcp.FIN) {
-			f.Bytes--
-		}
-		f.emit(Late, p.Number, now, at, start, end, nil)
-		f.fillGap(p, at, from, end)
-		return
-	}
-	if f.misplaced(p, start, end, now) {
-		f.conn.misplaced++
-		f.Bytes += int64(p.Len)
-		f.emit(Late, p.Number, now, at, start, end, nil)
-		return
-	}
-	if f.beganLate(p, start, end, now) {
-		f.Reordered++
-		f.Bytes += int64(p.Len)
-		f.emit(Late, p.Number, now, at, start, end, nil)
-		return
-	}
-	first, last := f.board.cut(f.conn.memory, from, max(end, from))
-	if first < last {
-		if s := f.board.at(first); s.missing && f.overtaken(s, first, p, now) {
-			f.Reordered++
-			f.emit(Late, p.Number, now, at, start, end, nil)
-			f.fillGap(p, at, from, end)
+	for i := range oldRules {
+		if rule := &oldRules[i]; rule.applies(f, o) {
+			rule.take(f, o)
 			return
 		}
 	}
-	if f.isLateOriginal(first, last, h) {
-		f.emit(Late, p.Number, now, at, start, end, nil)
-		f.judgeOvertaken(start, end)
-		return
-	}
-	r := f.newRetransmission(p, at, now, start, end, first, last)
-	if probe {
-		r.Kind, r.ByTimer = Probe, true
-	} else {
-		f.explain(r, first, last, h)
-	}
-	if f.mayBeCopy(p, r) {
-		f.ignoreFact(Copy)
-		f.emit(Copy, p.Number, now, at, 0, 0, nil)
-		f.conn.Copies++
-		f.copiesSeen++
-		return
-	}
+	f.retransmit(o)
+}
+
+// retransmit records a retransmission, which is explained.
+func (f sending) retransmit(o *oldBytes) {
+	r := o.r
 	f.Retransmissions++
-	if f.wasAcked(end, now) {
-		r.judge(Spurious, ByCapture, 0)
+	if f.wasAcked(o.end, o.now) {
+		r.judge(Spurious, ByCapture, 0, "acknowledged before it was captured")
 	}
 	if f.episode != nil {
 		r.waitFrom = f.view.retransmitted.Add(f.medianRTT(f.view.retransmitted))
 	}
-	f.addToEpisode(r, first, last)
-	f.emit(Retransmitted, p.Number, now, at, start, end, r)
-	f.noteRetransmission(first, last, p, at)
+	f.addToEpisode(r, o.first, o.last)
+	f.emit(Retransmitted, o.p.Number, o.now, o.at, o.start, o.end, r)
+	f.noteRetransmission(o.first, o.last, o.p, o.at)
 	v := &f.view
-	v.retransmitted, v.lastKind, f.lastAnyKind = at, r.Kind, r.anyKind
+	v.retransmitted, v.lastKind, f.lastAnyKind = o.at, r.Kind, r.anyKind
 	if r.ByTimer {
-		v.timerFired = at
+		v.timerFired = o.at
 		if r.Kind == RTO && !r.GoBack {
 			v.afterTimeout, v.recover = true, f.max
 		}
@@ -153,24 +135,107 @@ func (f *Flow) sendOld(p *capture.Packet, at, now wheel.Time, start, end int64, 
 	}
 }
 
-// leftBeforeACK reports whether bytes that were acknowledged, and never captured, have a timestamp
-// that Dst has echoed since: they left before that ACK, and come late.
-func (f *Flow) leftBeforeACK(start, end int64, h *tcp.Header) bool {
-	m := &f.stamps
-	if end > f.seenUna || !h.Options.HasTimestamps || !m.any || int32(h.Options.TSVal-m.echoed) > 0 {
+// emitLate emits a Late event.
+func (f sending) emitLate(o *oldBytes) { f.emit(Late, o.p.Number, o.now, o.at, o.start, o.end, nil) }
+
+// behindACK: an ACK of bytes that were not captured came just before them, or the last packet of
+// the host did.
+func behindACK(f sending, o *oldBytes) bool {
+	m := &f.ackedUnseen
+	return o.start >= m.start && o.end <= m.end && (o.now.Sub(m.at) < queueSkew || o.start == m.start && f.ipIDs.follows(ipID(o.p)))
+}
+
+// takeLate takes bytes that were acknowledged before they were captured.
+func (f sending) takeLate(o *oldBytes) {
+	m, from := &f.ackedUnseen, max(o.start, f.una)
+	if o.start == m.start {
+		m.start = o.end
+	}
+	if o.now.Sub(m.at) < queueSkew {
+		f.conn.noteSkew(o.now.Sub(m.at))
+		f.other().boundLag(1) // its ACK overtook: other ACKs were delayed
+	}
+	f.UnseenBytes -= min(o.end-o.start, f.UnseenBytes)
+	f.Bytes += max(min(from, o.end)-o.start, 0) // the others are still missing
+	if o.p.Header.Flags.Has(tcp.FIN) {
+		f.Bytes--
+	}
+	f.emitLate(o)
+	f.fillGap(o.p, o.at, from, o.end)
+}
+
+func (f sending) takeMisplaced(o *oldBytes) {
+	f.conn.misplaced++
+	f.Bytes += int64(o.p.Len)
+	f.emitLate(o)
+}
+
+func (f sending) takeFirst(o *oldBytes) {
+	f.Reordered++
+	f.Bytes += int64(o.p.Len)
+	f.emitLate(o)
+}
+
+// fillsGap: bytes that are missing come, sent before the packet that showed it.
+func fillsGap(f sending, o *oldBytes) bool {
+	from := max(o.start, f.una)
+	o.first, o.last = f.board.cut(f.conn.memory, from, max(o.end, from))
+	if o.first >= o.last {
 		return false
 	}
-	if i := f.board.find(start); i < f.board.len() && f.board.at(i).start <= start {
+	s := f.board.at(o.first)
+	return s.missing && f.overtaken(s, o.first, o.p, o.now)
+}
+
+func (f sending) takeOvertaken(o *oldBytes) {
+	f.Reordered++
+	f.emitLate(o)
+	f.fillGap(o.p, o.at, max(o.start, f.una), o.end)
+}
+
+// takeOriginal takes an original, and judges the retransmission that overtook it.
+func (f sending) takeOriginal(o *oldBytes) {
+	f.emitLate(o)
+	f.Reordered++
+	for i := len(f.recent) - 1; i >= 0; i-- {
+		if r := f.recent[i]; r.start < o.end && o.start < r.end {
+			r.judge(Spurious, ByCapture, 0, "its original came after it")
+			return
+		}
+	}
+}
+
+func (f sending) takeCopy(o *oldBytes) {
+	f.ignoreFact(Copy)
+	f.emit(Copy, o.p.Number, o.now, o.at, 0, 0, nil)
+	f.conn.Copies++
+	f.copiesSeen++
+}
+
+// echoedBefore: the bytes were acknowledged, and never captured, and Dst has echoed a timestamp since
+// that is not before theirs. They left before that ACK, and come late.
+func echoedBefore(f sending, o *oldBytes) bool {
+	m, h := &f.stamps, &o.p.Header
+	if o.end > f.seenUna || !h.Options.HasTimestamps || !m.any || int32(h.Options.TSVal-m.echoed) > 0 {
+		return false
+	}
+	if i := f.board.find(o.start); i < f.board.len() && f.board.at(i).start <= o.start {
 		return f.board.at(i).missing
 	}
-	s := f.board.acked(start)
+	s := f.board.acked(o.start)
 	return s != nil && !s.captured
 }
 
-// mayBeCopy reports whether r is no more than a packet captured twice, in a connection where others
-// were: nothing tells it from one just before, and neither an ACK nor a timer of usual length
-// explains why Src should have retransmitted.
-func (f *Flow) mayBeCopy(p *capture.Packet, r *Retransmission) bool {
+// isLikeCopy explains the bytes as a retransmission, and reports whether they are no more than a
+// packet captured twice, in a connection where others were: nothing tells it from one just before,
+// and neither an ACK nor a timer of usual length explains why Src should have retransmitted.
+func isLikeCopy(f sending, o *oldBytes) bool {
+	p, r := o.p, f.newRetransmission(o.p, o.at, o.now, o.start, o.end, o.first, o.last)
+	if o.r = r; o.probe {
+		r.Kind, r.ByTimer = Probe, true
+	} else {
+		f.explain(r, o.first, o.last, &p.Header)
+	}
 	if !f.copies.same || f.conn.Copies == 0 || p.Len == 0 || p.Header.Options.HasTimestamps || r.end <= f.una {
 		return false
 	}
@@ -181,14 +246,14 @@ func (f *Flow) mayBeCopy(p *capture.Packet, r *Retransmission) bool {
 // wasAcked reports whether an ACK of everything before end was captured before now. It is no ACK of
 // the packet captured now: that takes a round trip to Dst, and buffers of the capture do not swap
 // packets so far apart.
-func (f *Flow) wasAcked(end int64, now wheel.Time) bool {
+func (f sending) wasAcked(end int64, now wheel.Time) bool {
 	far := f.other().lag() > 2*queueSkew && f.other().sourceRTT.sure()
 	return end <= f.seenUna && (end > 0 || f.ackedStart) && (far || now.Sub(f.unaSeen) > queueSkew)
 }
 
 // newRetransmission returns the retransmission of the segments from first to before last, not
 // explained yet.
-func (f *Flow) newRetransmission(p *capture.Packet, at, now wheel.Time, start, end int64, first, last int) *Retransmission {
+func (f sending) newRetransmission(p *capture.Packet, at, now wheel.Time, start, end int64, first, last int) *Retransmission {
 	h := &p.Header
 	r := &Retransmission{
 		Packet: p.Number, Seen: now, Sent: at, Bytes: int(end - start), Seq: h.Seq, start: start, end: end,
@@ -245,7 +310,7 @@ func (f *Flow) waitByStamps(r *Retransmission) {
 }
 
 // noteRetransmission records a further transmission of segments.
-func (f *Flow) noteRetransmission(first, last int, p *capture.Packet, at wheel.Time) {
+func (f sending) noteRetransmission(first, last int, p *capture.Packet, at wheel.Time) {
 	for i := first; i < last; i++ {
 		s := f.board.at(i)
 		if s.missing {
@@ -268,7 +333,7 @@ func (f *Flow) noteRetransmission(first, last int, p *capture.Packet, at wheel.T
 }
 
 // fillGap fills missing segments with their first transmission.
-func (f *Flow) fillGap(p *capture.Packet, at wheel.Time, start, end int64) {
+func (f sending) fillGap(p *capture.Packet, at wheel.Time, start, end int64) {
 	first, last := f.board.cut(f.conn.memory, start, max(end, start))
 	for i := first; i < last; i++ {
 		if s := f.board.at(i); s.missing {
@@ -284,7 +349,7 @@ func (f *Flow) fillGap(p *capture.Packet, at wheel.Time, start, end int64) {
 // overtaken reports whether a packet that fills a gap was sent before the one that showed the gap.
 // Its timestamp or IP identification is older, or, without these, it came too soon to answer the
 // gap.
-func (f *Flow) overtaken(s *outstanding, i int, p *capture.Packet, now wheel.Time) bool {
+func (f sending) overtaken(s *outstanding, i int, p *capture.Packet, now wheel.Time) bool {
 	// the stamps of the packet that showed the gap, unless an ACK did
 	shown := s
 	for behind := i + 1; s.id == 0 && !s.hasTS && shown.packet == 0 && behind < min(f.board.len(), i+64); behind++ {
@@ -304,47 +369,35 @@ func (f *Flow) overtaken(s *outstanding, i int, p *capture.Packet, now wheel.Tim
 	return now.Sub(s.seen) < max(f.quickestRTT(), queueSkew/5)
 }
 
-// beganLate reports whether p was sent before the first packet captured of its flow, which overtook
-// it: it ends where that began, came just after, and has an older identification.
-func (f *Flow) beganLate(p *capture.Packet, start, end int64, now wheel.Time) bool {
-	if f.HasSYN || start >= 0 || end > 0 || f.DataPackets > 4 || now.Sub(f.firstSeen) > queueSkew {
+// beganLate: it was sent before the first packet captured of its flow, which overtook it. It ends
+// where that began, came just after, and has an older identification.
+func beganLate(f sending, o *oldBytes) bool {
+	if f.HasSYN || o.start >= 0 || o.end > 0 || f.DataPackets > 4 || o.now.Sub(f.firstSeen) > queueSkew {
 		return false
 	}
-	step := f.firstID - ipID(p)
-	return f.firstID != 0 && ipID(p) != 0 && step >= 1 && step <= 4
+	step := f.firstID - ipID(o.p)
+	return f.firstID != 0 && ipID(o.p) != 0 && step >= 1 && step <= 4
 }
 
-// misplaced reports whether p stands behind later packets in the file: it left before the last new
-// data, by its identification, and its ACK was captured long before it. Its bytes were not captured
-// yet: some links repeat a packet as it was.
-func (f *Flow) misplaced(p *capture.Packet, start, end int64, now wheel.Time) bool {
-	if end > f.seenUna || now.Sub(f.unaSeen) <= queueSkew || !f.ipIDs.behind(ipID(p)) {
+// misplaced: it left before the last new data, by its identification, and its ACK was captured long
+// before it. Its bytes were not captured yet: some links repeat a packet as it was.
+func misplaced(f sending, o *oldBytes) bool {
+	if o.end > f.seenUna || o.now.Sub(f.unaSeen) <= queueSkew || !f.ipIDs.behind(ipID(o.p)) {
 		return false
 	}
-	if i := f.board.find(start); i < f.board.len() && f.board.at(i).start <= start {
+	if i := f.board.find(o.start); i < f.board.len() && f.board.at(i).start <= o.start {
 		return f.board.at(i).missing
 	}
-	s := f.board.acked(start)
+	s := f.board.acked(o.start)
 	return s == nil || !s.captured
 }
 
-// isLateOriginal reports whether p is older than the transmissions seen of its bytes: the original,
-// overtaken by its retransmission.
-func (f *Flow) isLateOriginal(first, last int, h *tcp.Header) bool {
-	if first >= last || !h.Options.HasTimestamps {
+// isLateOriginal: it is older than the transmissions seen of its bytes.
+func isLateOriginal(f sending, o *oldBytes) bool {
+	h := &o.p.Header
+	if o.first >= o.last || !h.Options.HasTimestamps {
 		return false
 	}
-	s := f.board.at(first)
+	s := f.board.at(o.first)
 	return s.hasTS && s.packet > 0 && int32(h.Options.TSVal-s.ts) < 0
-}
-
-// judgeOvertaken judges the retransmission that overtook its original.
-func (f *Flow) judgeOvertaken(start, end int64) {
-	f.Reordered++
-	for i := len(f.recent) - 1; i >= 0; i-- {
-		if r := f.recent[i]; r.start < end && start < r.end {
-			r.judge(Spurious, ByCapture, 0)
-			return
-		}
-	}
 }

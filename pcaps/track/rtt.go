@@ -102,7 +102,7 @@ type samples struct {
 const maxSamples = 64
 
 // measure takes a round-trip time from an ACK.
-func (f *Flow) measure(a *ack, m *ackRTT) {
+func (f hearing) measure(a *ack, m *ackRTT) {
 	var at wheel.Time
 	switch {
 	case m.once && !m.tainted:
@@ -137,7 +137,7 @@ func (f *Flow) measure(a *ack, m *ackRTT) {
 }
 
 // sample keeps a round-trip time, unless the last kept one is too recent.
-func (f *Flow) sample(sent, acked wheel.Time) {
+func (f hearing) sample(sent, acked wheel.Time) {
 	r := &f.rtts
 	round := f.una > r.round
 	if !round && acked.Sub(r.last) < acked.Sub(sent)/4 {
@@ -165,7 +165,7 @@ func (f *Flow) sample(sent, acked wheel.Time) {
 
 // samplesExpected returns how many samples a round trip gives: one for two segments in flight, from
 // 1 to 4.
-func (f *Flow) samplesExpected() int {
+func (f hearing) samplesExpected() int {
 	switch flight, size := f.max-f.una, f.segmentSize(); { // a division takes longer
 	case flight < 4*size:
 		return 1
@@ -179,18 +179,18 @@ func (f *Flow) samplesExpected() int {
 
 // medianRTT returns the median RTT of medianWithin before a time; without samples there, of all
 // kept; 0 without any.
-func (f *Flow) medianRTT(before wheel.Time) time.Duration {
+func (r *RoundTrips) medianRTT(before wheel.Time) time.Duration {
 	var all [maxSamples]time.Duration
 	near := all[:0]
-	for i := range f.rtts.ring {
-		s := &f.rtts.ring[i]
+	for i := range r.rtts.ring {
+		s := &r.rtts.ring[i]
 		if at := s.acked(); at <= before && before.Sub(at) <= medianWithin {
 			near = append(near, s.rtt())
 		}
 	}
 	if len(near) == 0 {
-		for i := range f.rtts.ring {
-			near = append(near, f.rtts.ring[i].rtt())
+		for i := range r.rtts.ring {
+			near = append(near, r.rtts.ring[i].rtt())
 		}
 	}
 	if len(near) == 0 {
@@ -234,16 +234,16 @@ func (h *leastRTT) add(d time.Duration) {
 }
 
 // boundLag takes d for an upper bound of the lag. RTTs measured with a longer one were too long.
-func (f *Flow) boundLag(d time.Duration) {
-	before := f.lag()
-	f.sourceRTT.add(d)
-	if after := f.lag(); after < before && f.RTT.Samples > 0 {
-		f.RTT.Min = max(f.RTT.Min-(before-after), 1)
-		if f.fitting != nil || len(f.rtts.ring) == maxSamples {
-			f.fit() // with the samples as they were taken
+func (r *RoundTrips) boundLag(d time.Duration) {
+	before := r.lag()
+	r.sourceRTT.add(d)
+	if after := r.lag(); after < before && r.RTT.Samples > 0 {
+		r.RTT.Min = max(r.RTT.Min-(before-after), 1)
+		if r.fitting != nil || len(r.rtts.ring) == maxSamples {
+			r.fit() // with the samples as they were taken
 		}
-		for i := range f.rtts.ring {
-			s := &f.rtts.ring[i]
+		for i := range r.rtts.ring {
+			s := &r.rtts.ring[i]
 			acked := maxTime(s.acked().Add(after-before), s.sent.Add(1))
 			*s = newSample(s.sent, acked, s.expected(), s.round())
 		}

@@ -7,7 +7,7 @@ import (
 )
 
 // sendData handles the sequence space of p. at is when it was sent, now when it was captured.
-func (f *Flow) sendData(p *capture.Packet, at, now wheel.Time) {
+func (f sending) sendData(p *capture.Packet, at, now wheel.Time) {
 	h := &p.Header
 	if !f.started {
 		f.start(h.Seq)
@@ -81,12 +81,12 @@ func (f *Flow) sendData(p *capture.Packet, at, now wheel.Time) {
 }
 
 // sendBytes handles bytes that count: old ones, a gap before them, and new ones.
-func (f *Flow) sendBytes(p *capture.Packet, at, now wheel.Time, start, end int64, probe bool) {
+func (f sending) sendBytes(p *capture.Packet, at, now wheel.Time, start, end int64, probe bool) {
 	if end > f.max && end > f.window.edge {
-		f.deliverAllowing(end, now, at)
+		hearing{f.Flow}.deliverAllowing(end, now, at)
 	}
 	if start < f.max {
-		f.sendOld(p, at, now, start, min(end, f.max), probe)
+		f.sendOld(&oldBytes{p: p, at: at, now: now, start: start, end: min(end, f.max), probe: probe})
 		start = f.max
 	} else if start > f.max {
 		f.addGap(p, start, at, now)
@@ -98,16 +98,16 @@ func (f *Flow) sendBytes(p *capture.Packet, at, now wheel.Time, start, end int64
 
 // holdProbe keeps the new byte of a window probe, which the receiver need not accept: see sendNew
 // and acceptProbe.
-func (f *Flow) holdProbe(p *capture.Packet, at, now wheel.Time, start, end int64) {
+func (w *Windows) holdProbe(p *capture.Packet, at, now wheel.Time, start, end int64) {
 	o := &p.Header.Options
-	f.probe = &outstanding{
+	w.probe = &outstanding{
 		start: start, end: end, seen: now, firstSent: at, sent: at, packet: p.Number, id: ipID(p), captureSpot: captureSpot(p),
 		firstTS: o.TSVal, ts: o.TSVal, hasTS: o.HasTimestamps, transmissions: 1, probe: true,
 	}
 }
 
 // keepalive counts a keepalive, or a window probe of that form.
-func (f *Flow) keepalive(p *capture.Packet, at, now wheel.Time, start, end int64) {
+func (f sending) keepalive(p *capture.Packet, at, now wheel.Time, start, end int64) {
 	kind := Keepalive
 	if f.window.closed() {
 		kind = WindowProbe
@@ -120,7 +120,7 @@ func (f *Flow) keepalive(p *capture.Packet, at, now wheel.Time, start, end int64
 }
 
 // sendNew handles new data.
-func (f *Flow) sendNew(p *capture.Packet, at, now wheel.Time, start, end int64) {
+func (f sending) sendNew(p *capture.Packet, at, now wheel.Time, start, end int64) {
 	h, v := &p.Header, &f.view
 	if f.board.len() == 0 {
 		v.flightBegan = at
@@ -128,7 +128,7 @@ func (f *Flow) sendNew(p *capture.Packet, at, now wheel.Time, start, end int64) 
 	if last := maxTime(v.newData, v.retransmitted); last != 0 && at.Sub(last) >= max(leastTimeout, f.RTT.Min) && f.other().view.newData <= last {
 		f.afterSilence = end
 	}
-	f.pacing.note(f, at, end-start)
+	f.pacing.note(f.Flow, at, end-start)
 	f.ipIDs.newest = ipID(p)
 	v.newData, v.moreWritten = at, !h.Flags.HasAny(tcp.PSH|tcp.FIN|tcp.SYN)
 	f.emit(SentNew, p.Number, now, at, start, end, nil)
@@ -171,7 +171,7 @@ func (f *Flow) acceptProbe() int64 {
 
 // addGap records that bytes before start are missing: lost before the point of capture, late, or
 // not captured.
-func (f *Flow) addGap(p *capture.Packet, start int64, at, now wheel.Time) {
+func (f sending) addGap(p *capture.Packet, start int64, at, now wheel.Time) {
 	f.emit(Missing, p.Number, now, at, f.max, start, nil)
 	if f.timedOut(start, at) {
 		f.view.afterTimeout, f.view.recover = true, start
@@ -188,24 +188,24 @@ func (f *Flow) addGap(p *capture.Packet, start int64, at, now wheel.Time) {
 // silence, a single segment came, and its ACK triggered data further ahead than that ACK allows. So
 // the single segment was a retransmission of data never captured, and the missing bytes will be,
 // too.
-func (f *Flow) timedOut(start int64, at wheel.Time) bool {
+func (f sending) timedOut(start int64, at wheel.Time) bool {
 	return f.lag() > 0 && start-f.max > 2*f.segmentSize() && f.afterSilence != 0 && f.afterSilence == f.max && f.una == f.max && at.Sub(f.view.unaMoved) <= f.answerTime()
 }
 
 // superSized reports whether packets above Ethernet's MTU must be super-packets. On loopback they
 // need not.
-func (f *Flow) superSized() bool { return !f.Src.Addr().IsLoopback() }
+func (f sending) superSized() bool { return !f.Src.Addr().IsLoopback() }
 
 // isStale reports whether Dst drops a packet because it has already echoed a later timestamp (RFC
 // 7323 §5.3 (R1)). One tick is tolerated, as in Linux.
-func (f *Flow) isStale(h *tcp.Header) bool {
-	m := &f.stamps
+func (t *Timestamps) isStale(h *tcp.Header) bool {
+	m := &t.stamps
 	return h.Options.HasTimestamps && m.any && !h.Flags.Has(tcp.SYN) && int32(h.Options.TSVal-m.echoed) < -1
 }
 
 // answersSYN reports whether p is the SYN-ACK of a simultaneous open (RFC 9293 §3.5, Figure 8). No
 // packet was lost there.
-func (f *Flow) answersSYN(p *capture.Packet, start int64) bool {
+func (f sending) answersSYN(p *capture.Packet, start int64) bool {
 	if !p.Header.Flags.Has(tcp.ACK) {
 		return false
 	}
@@ -217,7 +217,7 @@ func (f *Flow) answersSYN(p *capture.Packet, start int64) bool {
 // resendsFIN reports whether p is an ACK that carries the FIN a second time, as some stacks send in
 // a simultaneous close. It leaves at once, and acknowledges more than the FIN before, or answers the
 // other end's FIN, which no ACK alone has answered.
-func (f *Flow) resendsFIN(p *capture.Packet, start int64, now wheel.Time) bool {
+func (f sending) resendsFIN(p *capture.Packet, start int64, now wheel.Time) bool {
 	g := f.other()
 	if p.Len > 0 || !f.fin || start != f.finEnd-1 {
 		return false
@@ -231,7 +231,7 @@ func (f *Flow) resendsFIN(p *capture.Packet, start int64, now wheel.Time) bool {
 
 // refuteFIN forgets a FIN, as data has its sequence number: a damaged packet had the flag. The byte
 // stays if later ones were sent or the FIN is acknowledged.
-func (f *Flow) refuteFIN() {
+func (f sending) refuteFIN() {
 	f.fin = false
 	n := f.board.len()
 	if n == 0 || f.max != f.finEnd || f.seenUna >= f.finEnd {
@@ -247,7 +247,7 @@ func (f *Flow) refuteFIN() {
 
 // isKeepalive reports whether p is a keepalive, or a window probe of the same form: at most one
 // byte at SND.NXT-1, with everything acknowledged (RFC 9293 §3.8.4).
-func (f *Flow) isKeepalive(p *capture.Packet, start int64) bool {
+func (f sending) isKeepalive(p *capture.Packet, start int64) bool {
 	return p.Len <= 1 && !p.Header.Flags.HasAny(tcp.SYN|tcp.FIN) && p.Header.Flags.Has(tcp.ACK) &&
 		start == f.max-1 && f.seenUna == f.max && f.other().started
 }

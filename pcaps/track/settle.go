@@ -66,12 +66,12 @@ func (t *Tracker) Advance(now wheel.Time) {
 }
 
 // forget drops a settled episode of a connection that goes on.
-func (f *Flow) forget(e *Episode) {
-	if i := slices.Index(f.Episodes, e); i >= 0 {
-		f.Episodes = slices.Delete(f.Episodes, i, i+1)
+func (l *Recoveries) forget(e *Episode) {
+	if i := slices.Index(l.Episodes, e); i >= 0 {
+		l.Episodes = slices.Delete(l.Episodes, i, i+1)
 	}
-	if i := slices.Index(f.recent, e.last); i >= 0 {
-		f.recent = slices.Delete(f.recent, 0, i+1)
+	if i := slices.Index(l.recent, e.last); i >= 0 {
+		l.recent = slices.Delete(l.recent, 0, i+1)
 	}
 	e.last = nil
 }

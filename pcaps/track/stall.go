@@ -51,8 +51,8 @@ func (f *Flow) endWait(now wheel.Time) {
 }
 
 // isBareFIN reports whether s is a FIN alone: no data waits behind it.
-func (f *Flow) isBareFIN(s *outstanding) bool {
-	return f.fin && s.end == f.finEnd && s.end-s.start == 1
+func (se *Sent) isBareFIN(s *outstanding) bool {
+	return se.fin && s.end == se.finEnd && s.end-s.start == 1
 }
 
 // sumStalls adds up the stalls of f's episode e that a needed retransmission ended, without the

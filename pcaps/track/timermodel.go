@@ -149,17 +149,17 @@ type timerFitting struct {
 
 // fit returns the flow's fitting, with all RTTs so far. They are fed no sooner than needed: most
 // flows never ask.
-func (f *Flow) fit() *timerFitting {
-	m := f.fitting
+func (ro *RoundTrips) fit() *timerFitting {
+	m := ro.fitting
 	if m == nil {
 		m = &timerFitting{exact: fineRTO()}
-		f.fitting = m
+		ro.fitting = m
 		for i := range models {
 			m.score[i] = -models[i].penalty
 			m.est[i] = models[i].policy.NewEstimator()
 		}
 	}
-	for r := &f.rtts; r.unfed > 0; r.unfed-- {
+	for r := &ro.rtts; r.unfed > 0; r.unfed-- {
 		m.feed(&r.ring[(r.next+len(r.ring)-r.unfed)%len(r.ring)])
 	}
 	return m
@@ -423,8 +423,8 @@ func (m *timerFitting) best() int {
 }
 
 // Timers returns the stack whose timers fit the flow best. The flow is complete.
-func (f *Flow) Timers() Fit {
-	m := f.fitting
+func (r *RoundTrips) Timers() Fit {
+	m := r.fitting
 	if m == nil || m.gaps == 0 {
 		return Fit{}
 	}

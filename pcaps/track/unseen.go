@@ -6,7 +6,7 @@ import (
 )
 
 // addAckedGap records bytes up to pos that were acknowledged, and so were sent, but not captured.
-func (f *Flow) addAckedGap(p *capture.Packet, pos int64, now wheel.Time) {
+func (f hearing) addAckedGap(p *capture.Packet, pos int64, now wheel.Time) {
 	from := f.max
 	if m := &f.ackedUnseen; m.end == f.max && now.Sub(m.at) < queueSkew {
 		from = m.start
@@ -29,14 +29,14 @@ func (f *Flow) bothSeen() bool { return f.other().Packets > 0 && f.Packets > 0 }
 // refutes reports whether an ACK of less than f.claim shows that the ACK before was damaged. A host
 // never acknowledges less than before, reordering lasts less than ackPatience, and Src has not
 // sent anything behind the claimed bytes: they end at f.max.
-func (f *Flow) refutes(pos int64, now wheel.Time) bool {
+func (f hearing) refutes(pos int64, now wheel.Time) bool {
 	c := &f.claim
 	return c.at != 0 && pos >= c.start && pos < c.end && now.Sub(c.at) > ackPatience+3*f.lag()
 }
 
 // retract forgets the bytes that a damaged ACK claimed, and episodes since, which were new data.
 // Everything before pos is acknowledged.
-func (f *Flow) retract(pos int64) {
+func (f hearing) retract(pos int64) {
 	if f.bothSeen() {
 		f.UnseenBytes -= min(f.claim.end-f.claim.start, f.UnseenBytes)
 	}

@@ -40,8 +40,8 @@ type vantageClues struct {
 }
 
 // countClues counts what p shows.
-func (f *Flow) countClues(p *capture.Packet) {
-	w := &f.clues
+func (h *Stack) countClues(p *capture.Packet) {
+	w := &h.clues
 	w.packets++
 	if p.Problems.Has(capture.PartialChecksum) {
 		w.partial++
@@ -77,7 +77,7 @@ func initialTTL(ttl uint8) uint8 {
 }
 
 // isCaptureHost reports whether Src itself made the capture, rather than a neighbour.
-func (f *Flow) isCaptureHost() bool { return 2*f.clues.fullTTL > f.clues.packets }
+func (h *Stack) isCaptureHost() bool { return 2*h.clues.fullTTL > h.clues.packets }
 
 // setVantage determines the point of capture. Clues about a host itself count most, then the round
 // trips to both ends, then TTLs.

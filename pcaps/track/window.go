@@ -18,7 +18,7 @@ type window struct {
 func (w *window) closed() bool { return w.known && w.bytes == 0 }
 
 // setWindow reads the window of an ACK.
-func (f *Flow) setWindow(a *ack) {
+func (f hearing) setWindow(a *ack) {
 	w := &f.window
 	f.limitACK(a.at)
 	if a.pos < f.una {
@@ -39,8 +39,8 @@ func (f *Flow) setWindow(a *ack) {
 }
 
 // endZeroWindow counts a zero window that is still closed at the end of the capture.
-func (f *Flow) endZeroWindow(at wheel.Time) {
-	if f.window.closed() {
-		f.ZeroWindowTime += max(span(f.window.since, at), time.Duration(0))
+func (w *Windows) endZeroWindow(at wheel.Time) {
+	if w.window.closed() {
+		w.ZeroWindowTime += max(span(w.window.since, at), time.Duration(0))
 	}
 }
