@@ -49,49 +49,6 @@ func (d *decoder) ip(b []byte, n int) Reason {
 	return Malformed
 }
 
-// plainIPv4 returns an IPv4 packet in an Ethernet frame or a raw one, and how many bytes of it were
-// on the wire. It is nil unless ipv4 would come to the same: a TCP segment in it, without tags, IP
-// options, fragments or trouble. Most packets are so, and are decoded in half the time.
-func plainIPv4(link uint16, b []byte, n int) ([]byte, int) {
-	const header = 20
-	if link == linkEthernet && len(b) >= 14 && binary.BigEndian.Uint16(b[12:]) == etherIPv4 {
-		b, n = b[14:], n-14
-	} else if link != linkRaw {
-		return nil, 0
-	}
-	if len(b) < header+tcp.HeaderLen || b[0] != 4<<4|header/4 || b[9] != protoTCP || binary.BigEndian.Uint16(b[6:])&0x3fff != 0 {
-		return nil, 0
-	}
-	total := int(binary.BigEndian.Uint16(b[2:]))
-	if total < header+tcp.HeaderLen || total > n {
-		return nil, 0
-	}
-	return b[:min(len(b), total)], total
-}
-
-// plainSegment decodes what plainIPv4 returned.
-func (d *decoder) plainSegment(b []byte, n int) Reason {
-	p := d.p
-	p.TOS, p.TTL = b[1], b[8]
-	p.ID, p.HasID = uint32(binary.BigEndian.Uint16(b[4:])), true
-	p.Src = netip.AddrPortFrom(netip.AddrFrom4([4]byte(b[12:16])), binary.BigEndian.Uint16(b[20:]))
-	p.Dst = netip.AddrPortFrom(netip.AddrFrom4([4]byte(b[16:20])), binary.BigEndian.Uint16(b[22:]))
-	got := d.segmentBetween(b[20:], n-20)
-	if got == isTCP && len(b) == n {
-		p.Problems |= d.checksum(pseudoIPv4(b[12:20], n-20), b[20:])
-	}
-	return got
-}
-
-// pseudoIPv4 is tcp.PseudoHeader of the addresses in an IPv4 header. To take them from a netip.Addr
-// is a tenth of the decoding.
-func pseudoIPv4(addresses []byte, n int) tcp.Sum {
-	var b [12]byte
-	copy(b[:8], addresses)
-	binary.BigEndian.PutUint32(b[8:], protoTCP<<16|uint32(n))
-	return tcp.Sum{}.Add(b[:])
-}
-
 // ipv4 decodes IPv4 (RFC 791 §3.1). Bytes beyond its total length are padding of the link.
 func (d *decoder) ipv4(b []byte, n int) Reason {
 	if len(b) < 20 {

@@ -1,8 +1,10 @@
 package track
 
 import (
+	"slices"
 	"time"
 
+	"tcpwheel/internal/record"
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/wheel"
 )
@@ -232,4 +234,136 @@ func (f *Flow) finish() {
 	}
 	f.recent, f.waiting, f.episode, f.jumps = nil, nil, nil, ackJumps{}
 	f.conn.memory.release(f)
+}
+
+// settle gives e its final values, as far as the capture shows them by now.
+func (f *Flow) settle(e *Episode) {
+	for _, r := range e.kept {
+		f.finishVerdict(r)
+	}
+	if e.Gap != NoGap && e.kept[0].Evidence < ByCapture {
+		e.kept[0].Spurious, e.kept[0].Evidence = Undecided, NoEvidence
+	}
+	first := e.kept[0]
+	e.Kind, e.Ambiguous = first.Kind, first.anyTimer || first.ambiguous && first.byModel.disagree()
+	e.waitFrom(first.PrevSent)
+	e.Spurious, e.Evidence = e.kept[0].Spurious, e.kept[0].Evidence
+	e.Doubtful = e.Spurious == Undecided && e.kept[0].DelayedACK != 0
+	e.onlyFIN = !slices.ContainsFunc(e.kept, func(r *Retransmission) bool { return r.end-r.start > 1 || !f.fin || r.end != f.finEnd })
+	e.Retransmissions = make([]Retransmission, len(e.kept))
+	for i, r := range e.kept {
+		e.Retransmissions[i] = *r
+		if r.ByTimer && r.Kind == RTO {
+			e.Timeouts++
+		}
+		if r.ByTimer && r.Kind == TLP {
+			e.Probes++
+		}
+		if r.Spurious == Spurious {
+			e.SpuriousCount++
+		}
+	}
+	f.sumStalls(e)
+	f.TimeLost += e.TimeLost
+	f.TimerWait += e.TimerWait
+	if !f.MeasuresRTT() {
+		e.RTT, e.Excess, e.IdealD, e.TimerTax, e.HasIdealD = 0, 0, 0, 0, false
+	}
+	if e.TimeLost > 0 {
+		f.stalled++
+	}
+	e.settled, e.last = true, e.kept[len(e.kept)-1]
+	e.kept, e.sends = nil, nil
+}
+
+// EpisodeRecord is an Episode as a record. Durations are in seconds of the sender's clock. Unknown
+// values are omitted. Packets are numbered in their file from 1.
+type EpisodeRecord struct {
+	Type      string `json:"type"` // "episode"
+	File      string `json:"file"`
+	Conn      int    `json:"conn" help:"number of the connection in the file, from 0"`
+	Src       string `json:"src" head:"from" help:"of the flow with the loss"`
+	Dst       string `json:"dst" head:"to"`
+	Vantage   string `json:"vantage" help:"point of capture: sender, receiver, middle, both or unknown"`
+	Kind      string `json:"kind" help:"cause of an episode's first retransmission: syn, rto, fast, tlp, probe, mtu or unknown"`
+	Ambiguous bool   `json:"ambiguous,omitempty" help:"another stack's timers would give the episode another kind"`
+	Spurious  string `json:"spurious" head:"needed" cell:"yes=no no=yes unknown=?" help:"whether the first retransmission was unnecessary: yes, no or unknown"`
+	Evidence  string `json:"evidence,omitempty" help:"what decided a verdict: dsack, capture, eifel, dupack or timing"`
+	Seq       uint32 `json:"seq" help:"of the bytes retransmitted first"`
+	Bytes     int    `json:"bytes" help:"how many were retransmitted first"`
+
+	First                string  `json:"first" help:"the first transmission of the bytes"`
+	FirstPacket          int64   `json:"first_packet,omitempty" help:"its packet"`
+	Sent                 string  `json:"sent,omitempty" help:"their transmission before the first retransmission, if another one"`
+	Estimated            bool    `json:"estimated,omitempty" help:"that was not captured: the time is when its absence was noticed"`
+	Retransmission       string  `json:"retransmission" help:"the first retransmission, by the capture's clock"`
+	RetransmissionPacket int64   `json:"retransmission_packet" head:"packet" help:"its packet"`
+	At                   float64 `json:"at_s" head:"at, s" help:"its time since packet 1 of the file, as Wireshark counts; since the first of the connection if that is years later"`
+	AckPacket            int64   `json:"ack_packet,omitempty" help:"of the acknowledgement of the repair"`
+	EndPacket            int64   `json:"end_packet,omitempty" help:"of the end, when all that was in flight is acknowledged"`
+
+	D         float64  `json:"d_s" head:"D" help:"detection: from the previous transmission of the lost bytes to their first retransmission"`
+	A         *float64 `json:"a_s,omitempty" head:"A" help:"attempts: from the first retransmission to the one that arrived"`
+	P         *float64 `json:"p_s,omitempty" head:"P" help:"proof: from the retransmission that arrived to its acknowledgement"`
+	TRec      *float64 `json:"t_rec_s,omitempty" head:"T_rec" help:"recovery time: D + A + P"`
+	Length    *float64 `json:"episode_s,omitempty" help:"from sent to the end"`
+	TimeLost  float64  `json:"time_lost_s" head:"lost" help:"how long the receiver's application got nothing that the path could have brought, in losses that were needed and repaired"`
+	TimerWait float64  `json:"timer_wait_s" help:"the part of the time lost that the sender waited for its timers"`
+	Open      float64  `json:"unrepaired_s,omitempty" help:"how long data waited that was still missing at the end"`
+	Gap       string   `json:"unmeasured,omitempty" help:"why the end of the repair cannot be measured: echo, silence or no-acks"`
+	RTT       *float64 `json:"rtt_s,omitempty" head:"RTT" help:"median RTT of the 10 s before"`
+	Excess    *float64 `json:"excess_s,omitempty" help:"T_rec less the median RTT"`
+	W         *float64 `json:"w,omitempty" help:"D in median RTTs"`
+	Ideal     *float64 `json:"ideal_s,omitempty" help:"the shortest possible D: 5/4 RTT if later bytes arrived, else SRTT + 4·RTTVAR"`
+	TimerTax  *float64 `json:"timer_tax_s,omitempty" head:"tax" help:"D less the ideal, at least 0: what the sender's timers cost"`
+	Inferable *float64 `json:"inferable_s,omitempty" help:"from the ACK that proved the loss to the acknowledgement"`
+	HoleTime  *float64 `json:"hole_s,omitempty" help:"how long later bytes waited at the point of capture"`
+
+	Retransmissions       int     `json:"retransmissions" head:"sent" help:"packets retransmitted in the episode"`
+	Timeouts              int     `json:"timeouts" help:"of those kept, sent by the retransmission timer"`
+	Probes                int     `json:"probes" help:"of those kept, tail loss probes"`
+	SpuriousCount         int     `json:"spurious_retransmissions" help:"of those kept, unnecessary"`
+	RetransmissionPackets []int64 `json:"retransmission_packets" help:"of those kept"`
+}
+
+// Record returns e, an episode of f, as a record.
+func (f *Flow) Record(file string, e *Episode) EpisodeRecord {
+	r := EpisodeRecord{
+		Type: "episode", File: file, Conn: f.conn.ID, Src: f.Src.String(), Dst: f.Dst.String(), Vantage: f.Vantage.String(),
+		Kind: e.Kind.String(), Ambiguous: e.Ambiguous, Spurious: e.Spurious.String(), Evidence: e.Evidence.String(),
+		Seq: uint32(e.Seq), Bytes: e.Bytes,
+		First: record.Stamp(e.FirstSent), FirstPacket: e.FirstPacket, Estimated: e.Estimated,
+		Retransmission: record.Stamp(e.Seen), At: e.Seen.Sub(f.conn.Origin).Seconds(), RetransmissionPacket: e.DetectedPacket, AckPacket: e.AckedPacket, EndPacket: e.EndedPacket,
+		D: e.D.Seconds(), TimeLost: e.TimeLost.Seconds(), TimerWait: e.TimerWait.Seconds(), Open: e.Unrepaired.Seconds(), Gap: e.Gap.String(), Retransmissions: e.Total, Timeouts: e.Timeouts, Probes: e.Probes, SpuriousCount: e.SpuriousCount,
+	}
+	if e.PrevSent != e.FirstSent {
+		r.Sent = record.Stamp(e.PrevSent)
+	}
+	if e.Repaired {
+		r.A, r.P, r.TRec = record.Seconds(e.A), record.Seconds(e.P), record.Seconds(e.TRec)
+		if e.HasInferable {
+			r.Inferable = record.Seconds(span(e.Inferable, e.Acked))
+		}
+	}
+	if e.Closed {
+		r.Length = record.Seconds(e.Length)
+	}
+	if e.RTT > 0 {
+		r.RTT = record.Seconds(e.RTT)
+		w := e.D.Seconds() / e.RTT.Seconds()
+		r.W = &w
+		if e.Repaired {
+			r.Excess = record.Seconds(e.Excess)
+		}
+	}
+	if e.HasIdealD {
+		r.Ideal, r.TimerTax = record.Seconds(e.IdealD), record.Seconds(e.TimerTax)
+	}
+	if e.Estimated {
+		r.HoleTime = record.Seconds(e.HoleTime)
+	}
+	for i := range e.Retransmissions {
+		r.RetransmissionPackets = append(r.RetransmissionPackets, e.Retransmissions[i].Packet)
+	}
+	return r
 }

@@ -98,9 +98,9 @@ var oldRules = []oldRule{
 // sendOld handles old bytes.
 func (f sending) sendOld(o *oldBytes) {
 	h := &o.p.Header
-	hearing{f.Flow}.deliverCauses(o.now, o.at, o.start, &h.Options)
+	hearing(f).deliverCauses(o.now, o.at, o.start, &h.Options)
 	if i := f.board.find(o.start); i < f.board.len() && !h.Options.HasTimestamps && f.lag() > 0 {
-		hearing{f.Flow}.deliverAsking(f.board.at(i), o.start, o.now, o.at)
+		hearing(f).deliverAsking(f.board.at(i), o.start, o.now, o.at)
 	}
 	for i := range oldRules {
 		if rule := &oldRules[i]; rule.applies(f, o) {

@@ -83,7 +83,7 @@ func (f sending) sendData(p *capture.Packet, at, now wheel.Time) {
 // sendBytes handles bytes that count: old ones, a gap before them, and new ones.
 func (f sending) sendBytes(p *capture.Packet, at, now wheel.Time, start, end int64, probe bool) {
 	if end > f.max && end > f.window.edge {
-		hearing{f.Flow}.deliverAllowing(end, now, at)
+		hearing(f).deliverAllowing(end, now, at)
 	}
 	if start < f.max {
 		f.sendOld(&oldBytes{p: p, at: at, now: now, start: start, end: min(end, f.max), probe: probe})
