@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"hash/fnv"
-	"math/rand"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -229,53 +227,6 @@ func (n *clockNet) sentAt(pick func(p clockPacket) bool) (at []time.Duration) {
 	return at
 }
 
-// TestClockHandshakeOfGVisor: gVisor's TCP sends the packets of a handshake, and a segment after
-// it, at the exact times at which their triggers arrive.
-func TestClockHandshakeOfGVisor(t *testing.T) {
-	const delay = 50 * time.Millisecond
-	n := newClockNet(t, delay, nil)
-	client, server := n.dial()
-	n.write(client, []byte("hello"))
-	n.clock.Advance(delay)
-	if got := n.read(server); string(got) != "hello" {
-		t.Errorf("the server read %q, want %q", got, "hello")
-	}
-	n.clock.Advance(delay)
-	var got []string
-	for _, p := range n.log {
-		got = append(got, fmt.Sprintf("%v %c %s %d", p.at, p.from, strings.ReplaceAll(p.flags.String(), " ", ""), p.data))
-	}
-	want := []string{"0s a S 0", "50ms b SA 0", "100ms a A 0", "150ms a PA 5", "200ms b A 0"}
-	if !slices.Equal(got, want) {
-		t.Errorf("packets %q, want %q", got, want)
-	}
-	if at := time.Duration(n.clock.Time()); at != 250*time.Millisecond {
-		t.Errorf("the clock is at %v, want 250ms", at)
-	}
-}
-
-// TestClockRTOOfGVisor: gVisor's TCP retransmits a lost segment at the exact nanosecond of its
-// timer. The handshake measures 100 ms: RTO = 100 + 4*50 ms, then doubled (RFC 6298 §2 and §5).
-func TestClockRTOOfGVisor(t *testing.T) {
-	n := newClockNet(t, 50*time.Millisecond, nil)
-	client, server := n.dial()
-	n.drop = clockLoseFirst(3)
-	n.write(client, []byte("tail"))
-	sent := n.clock.Time()
-	n.clock.Advance(10 * time.Second)
-	if got := n.read(server); string(got) != "tail" {
-		t.Errorf("the server read %q, want %q", got, "tail")
-	}
-	got := n.sentAt(func(p clockPacket) bool { return p.data > 0 })
-	for i := range got {
-		got[i] -= time.Duration(sent)
-	}
-	want := []time.Duration{0, 300 * time.Millisecond, 900 * time.Millisecond, 2100 * time.Millisecond}
-	if !slices.Equal(got, want) {
-		t.Errorf("the segment was sent after %v, want %v\n%s", got, want, n)
-	}
-}
-
 // TestClockCoarseRTOOfGVisor: with coarse timers the same retransmissions wait for the next tick
 // only. Each timeout counts from the previous one, so rounding adds up if the RTO is no multiple of
 // the tick.
@@ -320,91 +271,4 @@ func clockLoseFirst(n int) func(p clockPacket) bool {
 		}
 		return lost
 	}
-}
-
-// TestClockRunsOfGVisorAreIdentical: two runs of several connections with losses both ways, on a
-// seeded net, send equal packets at equal times in equal order. GOMAXPROCS does not matter.
-func TestClockRunsOfGVisorAreIdentical(t *testing.T) {
-	run := func(processors int) string {
-		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
-		n := newClockNet(t, 7*time.Millisecond, nil)
-		// All features of gVisor's TCP.
-		rack, cubic, sack := tcpip.TCPRACKLossDetection, tcpip.CongestionControlOption("cubic"), tcpip.TCPSACKEnabled(true)
-		for _, s := range []*stack.Stack{n.a, n.b} {
-			for _, option := range []tcpip.SettableTransportProtocolOption{&rack, &cubic, &sack} {
-				if err := s.SetTransportProtocolOption(tcp.ProtocolNumber, option); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-		rng := rand.New(rand.NewSource(3))
-		n.drop = func(clockPacket) bool { return rng.Intn(20) == 0 }
-		listener := n.endpoint(n.b)
-		addr := tcpip.FullAddress{NIC: 1, Addr: clockAddr(2), Port: 80}
-		if err := listener.Bind(addr); err != nil {
-			t.Fatal(err)
-		}
-		if err := listener.Listen(8); err != nil {
-			t.Fatal(err)
-		}
-		const conns, size = 5, 60_000
-		data := bytes.Repeat([]byte("0123456789"), size/10)
-		for range conns {
-			client := n.endpoint(n.a)
-			client.Connect(addr)
-			n.clock.Advance(3 * time.Millisecond)
-			// The application writes as soon as it can and then closes.
-			var write func()
-			left := data
-			write = func() {
-				wrote, err := client.Write(bytes.NewReader(left), tcpip.WriteOptions{})
-				if err == nil {
-					left = left[wrote:]
-				}
-				if len(left) > 0 {
-					n.clock.AfterFunc(time.Millisecond, write)
-				} else {
-					client.Shutdown(tcpip.ShutdownWrite)
-				}
-			}
-			n.clock.AfterFunc(0, write)
-		}
-		received := 0
-		var servers []tcpip.Endpoint
-		for time.Duration(n.clock.Time()) < time.Hour && received < conns*size {
-			n.clock.Advance(time.Millisecond)
-			if server, _, err := listener.Accept(nil); err == nil {
-				servers = append(servers, server)
-				t.Cleanup(server.Abort)
-			}
-			for _, server := range servers {
-				received += len(n.read(server))
-			}
-		}
-		if received != conns*size {
-			t.Fatalf("%d of %d bytes arrived", received, conns*size)
-		}
-		if n.b.Stats().TCP.Retransmits.Value()+n.a.Stats().TCP.Retransmits.Value() == 0 {
-			t.Error("nothing was lost; the test needs loss")
-		}
-		return n.String()
-	}
-	first := run(1)
-	for _, processors := range []int{1, 4} {
-		if again := run(processors); again != first {
-			t.Errorf("with GOMAXPROCS %d the log differs: %s", processors, clockDiff(first, again))
-		}
-	}
-	t.Logf("%d packets", strings.Count(first, "\n"))
-}
-
-// clockDiff returns the first line that differs between two logs.
-func clockDiff(a, b string) string {
-	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
-	for i := range min(len(x), len(y)) {
-		if x[i] != y[i] {
-			return fmt.Sprintf("line %d: %q and %q", i+1, x[i], y[i])
-		}
-	}
-	return fmt.Sprintf("%d and %d lines", len(x), len(y))
 }

@@ -2,10 +2,7 @@ package netstack
 
 import (
 	"bytes"
-	"errors"
 	"io"
-	"net"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -33,106 +30,6 @@ func eventually(t *testing.T, what string, f func() bool) {
 func forAll(t *testing.T, f func(t *testing.T, n *pairNet)) {
 	for _, p := range protocols {
 		t.Run(p.name, func(t *testing.T) { f(t, newPair(t, pairConfig{a: p.a, b: p.b})) })
-	}
-}
-
-// TestHalfClose: one end closes its stream, the other still answers.
-func TestHalfClose(t *testing.T) {
-	forAll(t, func(t *testing.T, n *pairNet) {
-		a, b := n.connect(false)
-		a.Write([]byte("question"))
-		if err := a.CloseWrite(); err != nil {
-			t.Fatalf("CloseWrite: %v", err)
-		}
-		got, err := io.ReadAll(b)
-		if err != nil || string(got) != "question" {
-			t.Fatalf("b read %q, %v, want the question and the end", got, err)
-		}
-		if _, err := b.Write([]byte("answer")); err != nil {
-			t.Fatalf("b writes into the open half: %v", err)
-		}
-		b.Close()
-		if got, err = io.ReadAll(a); err != nil || string(got) != "answer" {
-			t.Fatalf("a read %q, %v, want the answer and the end", got, err)
-		}
-		if _, err := a.Write([]byte("more")); err == nil {
-			t.Error("a wrote after CloseWrite, want an error")
-		}
-	})
-}
-
-// TestReset closes a connection with unread data, which resets it.
-func TestReset(t *testing.T) {
-	forAll(t, func(t *testing.T, n *pairNet) {
-		a, b := n.connect(false)
-		if _, err := a.Write([]byte("unread")); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := b.Read(make([]byte, 1)); err != nil {
-			t.Fatal(err)
-		}
-		b.Close()
-		_, err := a.Read(make([]byte, 1))
-		if want := (&tcpip.ErrConnectionReset{}).String(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("a reads: %v, want %s", err, want)
-		}
-	})
-}
-
-// TestRefused dials a port without a listener.
-func TestRefused(t *testing.T) {
-	forAll(t, func(t *testing.T, n *pairNet) {
-		families(t, func(t *testing.T, v6 bool) {
-			_, err := n.tryDial(v6, time.Minute)
-			if want := (&tcpip.ErrConnectionRefused{}).String(); err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("dial: %v, want %s", err, want)
-			}
-		})
-	})
-}
-
-// TestDeadline: a read and a write end at their deadlines and work again later.
-func TestDeadline(t *testing.T) {
-	n := newPair(t, pairConfig{})
-	a, b := n.connect(false)
-	a.SetReadDeadline(time.Now().Add(10 * time.Millisecond))
-	var ne net.Error
-	if _, err := a.Read(make([]byte, 1)); !errors.As(err, &ne) || !ne.Timeout() {
-		t.Fatalf("read: %v, want a timeout", err)
-	}
-	a.SetReadDeadline(time.Time{})
-	b.Write([]byte("x"))
-	if _, err := a.Read(make([]byte, 1)); err != nil {
-		t.Fatalf("read after the deadline was lifted: %v", err)
-	}
-	a.SetWriteDeadline(time.Now().Add(50 * time.Millisecond))
-	wrote, err := a.Write(make([]byte, 8<<20))
-	if !errors.As(err, &ne) || !ne.Timeout() {
-		t.Fatalf("a write larger than the buffers: %d, %v, want a timeout", wrote, err)
-	}
-	go a.CloseWrite()
-	if got, _ := io.Copy(io.Discard, b); int(got) != wrote {
-		t.Errorf("b read %d bytes, want the %d that were written", got, wrote)
-	}
-}
-
-// TestDialTimeout dials over a link that loses everything.
-func TestDialTimeout(t *testing.T) {
-	n := newPair(t, pairConfig{loss: 1})
-	if _, err := n.tryDial(false, 30*time.Millisecond); err == nil {
-		t.Fatal("dial over a link that loses everything succeeded")
-	}
-	eventually(t, "Close releases the port and the registration", func() bool { return len(n.a.stack.RegisteredEndpoints()) == 0 })
-}
-
-// TestLoss exchanges data over a link that loses packets both ways.
-func TestLoss(t *testing.T) {
-	for _, p := range protocols {
-		t.Run(p.name, func(t *testing.T) {
-			n := newPair(t, pairConfig{a: p.a, b: p.b, loss: 0.02})
-			a, b := n.connect(false)
-			exchange(t, a, b, 300_000)
-		})
 	}
 }
 

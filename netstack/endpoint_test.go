@@ -1,19 +1,15 @@
 package netstack
 
 import (
-	"encoding/binary"
 	"io"
 	"net"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"gvisor.dev/gvisor/pkg/buffer"
 	"gvisor.dev/gvisor/pkg/tcpip"
 	"gvisor.dev/gvisor/pkg/tcpip/header"
-	"gvisor.dev/gvisor/pkg/tcpip/network/ipv4"
 	"gvisor.dev/gvisor/pkg/tcpip/network/ipv6"
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 	"gvisor.dev/gvisor/pkg/waiter"
@@ -71,138 +67,6 @@ func TestShutdownRead(t *testing.T) {
 		got = append(got, more...)
 		return string(got) == "after"
 	})
-}
-
-// listenEndpoint makes b listen with a bare endpoint.
-func (n *pairNet) listenEndpoint(backlog int) tcpip.Endpoint {
-	n.t.Helper()
-	ep, err := n.b.stack.NewEndpoint(ProtocolNumber, ipv4.ProtocolNumber, &waiter.Queue{})
-	if err != nil {
-		n.t.Fatal(err)
-	}
-	at, _ := n.b.at(false)
-	if err := ep.Bind(at); err != nil {
-		n.t.Fatal(err)
-	}
-	if err := ep.Listen(backlog); err != nil {
-		n.t.Fatal(err)
-	}
-	return ep
-}
-
-// TestDeferAccept: a listener waits for the first data.
-func TestDeferAccept(t *testing.T) {
-	n := newPair(t, pairConfig{})
-	ep := n.listenEndpoint(5)
-	defer ep.Close()
-	wait := tcpip.TCPDeferAcceptOption(time.Minute)
-	ep.SetSockOpt(&wait)
-	a := n.dial(false)
-	if _, _, err := ep.Accept(nil); err == nil {
-		t.Fatal("accepted before the first bytes")
-	}
-	a.Write([]byte("now"))
-	var c tcpip.Endpoint
-	eventually(t, "accepted", func() bool {
-		var err tcpip.Error
-		c, _, err = ep.Accept(nil)
-		return err == nil
-	})
-	c.Close()
-}
-
-// TestBacklog fills a listener's queue: connections wait for room and none is lost.
-func TestBacklog(t *testing.T) {
-	n := newPair(t, pairConfig{})
-	ep := n.listenEndpoint(2)
-	defer ep.Close()
-	n.dial(false)
-	n.dial(false)
-	var syns atomic.Uint64 // a busy machine may retransmit it before the dial gives up
-	n.a.link.setDrop(func(pkt *stack.PacketBuffer) bool {
-		if header.TCP(pkt.TransportHeader().Slice()).Flags() == header.TCPFlagSyn {
-			syns.Add(1)
-		}
-		return false
-	})
-	dropped := n.b.stack.Stats().TCP.ListenOverflowSynDrop
-	n.dialUnanswered("a third connection with a backlog of 2", dropped.Value)
-	eventually(t, "each SYN is counted as dropped", func() bool { return dropped.Value() == syns.Load() })
-	for range 2 {
-		c, _, err := ep.Accept(nil)
-		if err != nil {
-			t.Fatalf("accept: %v", err)
-		}
-		c.Close()
-	}
-	n.dial(false)
-}
-
-// TestKeepalive: an idle connection notices that its peer is gone.
-func TestKeepalive(t *testing.T) {
-	n := newPair(t, pairConfig{})
-	a, _ := n.connect(false)
-	for _, te := range n.a.stack.RegisteredEndpoints() {
-		ep := te.(*Endpoint)
-		idle, every := tcpip.KeepaliveIdleOption(20*time.Millisecond), tcpip.KeepaliveIntervalOption(10*time.Millisecond)
-		ep.SetSockOpt(&idle)
-		ep.SetSockOpt(&every)
-		ep.SetSockOptInt(tcpip.KeepaliveCountOption, 200) // a busy machine may answer late
-		ep.SocketOptions().SetKeepAlive(true)
-	}
-	before, _ := Counters(n.a.stack)
-	eventually(t, "probes are answered", func() bool {
-		c, _ := Counters(n.a.stack)
-		return c.TCPKeepAlive >= 2 && c.InSegs >= before.InSegs+2 // at most one answer in 500 ms
-	})
-	n.a.link.setDrop(func(*stack.PacketBuffer) bool { return true })
-	for _, te := range n.a.stack.RegisteredEndpoints() {
-		te.(*Endpoint).SetSockOptInt(tcpip.KeepaliveCountOption, 2)
-	}
-	if _, err := a.Read(make([]byte, 1)); err == nil {
-		t.Error("read from a dead peer returned no error")
-	}
-}
-
-// TestPathMTU: a router reports packets that are too big; the data leaves in smaller segments.
-func TestPathMTU(t *testing.T) {
-	n := newPair(t, pairConfig{})
-	a, b := n.connect(false)
-	var ep *Endpoint
-	for _, te := range n.a.stack.RegisteredEndpoints() {
-		ep = te.(*Endpoint)
-	}
-	const mtu = 1000
-	n.a.link.setDrop(func(pkt *stack.PacketBuffer) bool {
-		if pkt.Size() <= mtu {
-			return false
-		}
-		quote := append([]byte(nil), pkt.TransportHeader().Slice()[:8]...)
-		go func() {
-			pkt := stack.NewPacketBuffer(stack.PacketBufferOptions{Payload: buffer.MakeWithData(quote)})
-			defer pkt.DecRef()
-			pkt.NetworkProtocolNumber = ipv4.ProtocolNumber
-			ep.HandleError(&icmpError{kind: stack.PacketTooBigTransportError, info: mtu - 20}, pkt)
-		}()
-		return true
-	})
-	exchange(t, a, b, 100_000)
-	if got := ep.ConnInfo().PMTU; got != mtu {
-		t.Errorf("path MTU = %d, want %d", got, mtu)
-	}
-}
-
-// TestBadSegments sends segments with bad checksums and headers, which the stack counts and drops,
-// and one to a port without an endpoint.
-func TestBadSegments(t *testing.T) {
-	n := newPair(t, pairConfig{})
-	n.listen(false)
-	n.a.link.setDrop(func(pkt *stack.PacketBuffer) bool {
-		h := pkt.TransportHeader().Slice()
-		binary.BigEndian.PutUint16(h[16:], binary.BigEndian.Uint16(h[16:])+1)
-		return false
-	})
-	n.dialUnanswered("a SYN with a bad checksum", n.b.stack.Stats().TCP.ChecksumErrors.Value)
 }
 
 // TestResetIsVerified aborts a connection whose last data was lost. Its RST is not at RCV.NXT, so

@@ -196,20 +196,6 @@ func (n *pairNet) tryDial(v6 bool, limit time.Duration) (*gonet.TCPConn, error) 
 	return gonet.DialContextTCP(ctx, n.a.stack, at, proto)
 }
 
-// dialUnanswered dials b, which does not answer, until b's stack has counted the SYN. On a busy
-// machine a dial may time out before its SYN leaves.
-func (n *pairNet) dialUnanswered(what string, counted func() uint64) {
-	n.t.Helper()
-	for limit := 20 * time.Millisecond; counted() == 0; limit *= 2 {
-		if _, err := n.tryDial(false, limit); err == nil {
-			n.t.Fatalf("%s was answered", what)
-		}
-		if limit > 20*time.Second {
-			n.t.Fatalf("%s was not counted", what)
-		}
-	}
-}
-
 // connect returns both ends of a connection from a to b.
 func (n *pairNet) connect(v6 bool) (a, b *gonet.TCPConn) {
 	n.t.Helper()

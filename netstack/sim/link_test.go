@@ -30,20 +30,6 @@ func (l *Link) sendSize(now wheel.Time, size uint32) Fate {
 	return l.Send(now, &Packet{Size: size, ECN: ECT0})
 }
 
-// Delay is serialisation plus queueing plus propagation, exactly.
-func TestDelayIsExact(t *testing.T) {
-	l := newTestLink(t, LinkConfig{Rate: 10_000_000, Overhead: 38, Delay: 5 * time.Millisecond})
-	const tx = 1538 * 8 * 100 // ns at 10 Mbit/s
-	for k := range wheel.Time(10) {
-		if got, want := l.sendSize(ms, 1500).At, ms+(k+1)*tx+5*ms; got != want {
-			t.Errorf("packet %d arrives at %v, want %v", k, got, want)
-		}
-	}
-	if got, want := l.sendSize(500*ms, 62).At, 500*ms+100*8*100+5*ms; got != want {
-		t.Errorf("after a pause: arrives at %v, want %v", got, want)
-	}
-}
-
 // A busy link sends exactly Rate bits each second, even if a packet takes a fraction of a
 // nanosecond.
 func TestUtilisationIsExact(t *testing.T) {
@@ -60,34 +46,6 @@ func TestUtilisationIsExact(t *testing.T) {
 	want := wheel.Time(math.Ceil(1499 * 8 * n / (rate / 1e9)))
 	if last.At != want {
 		t.Errorf("%d packets are sent by %d ns, want %d", n, last.At, want)
-	}
-}
-
-func TestDropTailAtTheLimit(t *testing.T) {
-	for _, test := range []struct {
-		limit Limit
-		fit   int
-	}{
-		{Limit{Packets: 3}, 4}, {Limit{Bytes: 3000}, 4}, {Limit{Bytes: 2999}, 3}, {Limit{Packets: 1, Bytes: 1 << 20}, 2},
-		{Limit{Bytes: 1}, 1}, // a packet that need not wait always fits
-	} {
-		l := newTestLink(t, LinkConfig{Rate: 8_000_000, Queue: test.limit}) // 1 ms for each packet
-		for k := range test.fit + 2 {
-			want := Delivered
-			if k >= test.fit {
-				want = QueueDropped
-			}
-			if got := l.sendSize(0, 1000).Outcome; got != want {
-				t.Errorf("limit %+v, packet %d: %v, want %v", test.limit, k, got, want)
-			}
-		}
-		if n, bytes := l.Queued(0); int(n) != test.fit-1 || int(bytes) != 1000*(test.fit-1) {
-			t.Errorf("limit %+v: queue holds %d packets of %d bytes, want %d", test.limit, n, bytes, test.fit-1)
-		}
-		// A place becomes free exactly when the next transmission starts.
-		if test.fit > 1 && (l.sendSize(ms-1, 1000).Outcome != QueueDropped || l.sendSize(ms, 1000).Outcome != Delivered) {
-			t.Errorf("limit %+v: a place is not free at 1 ms sharp", test.limit)
-		}
 	}
 }
 

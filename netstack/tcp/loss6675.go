@@ -61,9 +61,6 @@ func (l *loss6675) Enter(una, recoveryPoint Seq) {
 // Leave ends a recovery, at an ACK of RecoveryPoint or at a timeout.
 func (l *loss6675) Leave() { *l = loss6675{SMSS: l.SMSS} }
 
-// InRecovery returns RecoveryPoint+1, and whether a recovery is under way.
-func (l *loss6675) InRecovery() (recoveryPoint Seq, ok bool) { return l.recoveryPoint, l.inRecovery }
-
 // nextSegRule is the rule of NextSeg (RFC 6675 §4) that selected a segment.
 type nextSegRule uint8
 

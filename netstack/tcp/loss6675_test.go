@@ -2,7 +2,6 @@ package tcp
 
 import (
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"tcpwheel/wheel"
@@ -11,9 +10,8 @@ import (
 // lossTest has segments of 100 bytes, numbered from 0, and SMSS 100.
 type lossTest struct {
 	*testing.T
-	q    sentQueue
-	l    loss6675
-	lost []int
+	q sentQueue
+	l loss6675
 }
 
 func newLossTest(t *testing.T, segments int) *lossTest {
@@ -25,115 +23,6 @@ func newLossTest(t *testing.T, segments int) *lossTest {
 		q.Push(wheel.Time(i), Seq(100*i), 100, 0)
 	}
 	return &lossTest{T: t, q: q, l: loss6675{SMSS: 100}}
-}
-
-// sack SACKs from..to, inclusive, and checks which segments are lost.
-func (t *lossTest) sack(from, to int, lost ...int) {
-	t.Helper()
-	t.q.Sack(SeqRange{Seq(100 * from), Seq(100*to + 100)}, nil)
-	t.update(lost...)
-}
-
-func (t *lossTest) update(lost ...int) {
-	t.Helper()
-	t.lost = nil
-	t.l.Update(&t.q, func(id segmentID) { t.lost = append(t.lost, int(t.q.Get(id).Seq/100)) })
-	if !slices.Equal(t.lost, lost) {
-		t.Errorf("lost %v, want %v", t.lost, lost)
-	}
-	if err := t.q.check(); err != nil {
-		t.Error(err)
-	}
-}
-
-// next checks the result of NextSeg, segment -1 for none, and retransmits it.
-func (t *lossTest) next(canSendNew bool, segment int, rule nextSegRule) {
-	t.Helper()
-	id, got := t.l.NextSeg(&t.q, canSendNew)
-	at := -1
-	if id != 0 {
-		at = int(t.q.Get(id).Seq / 100)
-		t.q.Retransmit(1e9, id)
-		t.l.Retransmitted(&t.q, id, got)
-	}
-	if at != segment || got != rule {
-		t.Errorf("NextSeg = %d by rule %d, want %d by rule %d", at, got, segment, rule)
-	}
-}
-
-func (t *lossTest) pipe(octets uint32) {
-	t.Helper()
-	if got := t.q.Pipe().Bytes; got != octets {
-		t.Errorf("pipe %d, want %d", got, octets)
-	}
-}
-
-// RFC 6675 §4: "DupThresh discontiguous SACKed sequences have arrived above 'SeqNum'".
-func TestLoss6675Sequences(t *testing.T) {
-	test := newLossTest(t, 10)
-	test.l.SMSS = 1000
-	test.sack(1, 1)
-	test.sack(3, 3)
-	test.sack(4, 4)
-	test.sack(6, 6, 0)
-	test.sack(8, 8, 2)
-	test.sack(9, 9)
-	test.sack(7, 7) // joins two ranges: a lost segment stays lost
-	for i, want := range []bool{0: true, 2: true, 5: false, 6: false} {
-		if got := test.l.IsLost(&test.q, Seq(100*i+50)); got != want {
-			t.Errorf("IsLost(%d) = %v, want %v", i, got, want)
-		}
-	}
-}
-
-// RFC 6675 §4: "more than (DupThresh - 1) * SMSS bytes with sequence numbers greater than 'SeqNum'
-// have been SACKed".
-func TestLoss6675Bytes(t *testing.T) {
-	test := newLossTest(t, 10)
-	test.sack(2, 3) // two segments are not more than two
-	test.q.Sack(SeqRange{400, 401}, nil)
-	test.update(0, 1)
-	test.pipe(1000 - 201 - 200)
-}
-
-// RFC 6675 §4, NextSeg: rules 1 to 4, and "HighRxt MUST NOT be updated." by the rescue;
-// RFC 6675 §5: recovery goes to RecoveryPoint.
-func TestNextSeg(t *testing.T) {
-	test := newLossTest(t, 10)
-	test.sack(1, 1)
-	test.sack(3, 5, 0, 2)
-	test.sack(7, 7)
-	test.l.Enter(0, 1000)
-	test.pipe(300) // 6, 8 and 9
-	test.next(true, 0, nextSegLost)
-	test.next(false, 2, nextSegLost)
-	test.pipe(500)
-	test.next(true, -1, nextSegNew)
-	test.next(false, 6, nextSegHole)
-	test.pipe(600) // 6 counts twice
-	test.next(true, -1, nextSegNew)
-	test.next(false, -1, nextSegNone) // no rescue before the first retransmission arrives
-	test.q.Ack(200, nil)
-	test.pipe(500)
-	test.next(false, 9, nextSegRescue)
-	test.pipe(600)
-	test.next(false, -1, nextSegNone) // once per recovery
-	test.sack(9, 9)
-	test.next(false, 8, nextSegHole) // HighRxt is the end of 6
-	if at, ok := test.l.InRecovery(); at != 1000 || !ok {
-		t.Errorf("recovery until %v, %v, want 1000", at, ok)
-	}
-	test.l.Leave()
-	if _, ok := test.l.InRecovery(); ok {
-		t.Error("in recovery after Leave")
-	}
-}
-
-func TestNextSegOfEmptyQueue(t *testing.T) {
-	test := newLossTest(t, 0)
-	test.l.Enter(0, 0)
-	test.next(true, -1, nextSegNew)
-	test.next(false, -1, nextSegNone)
 }
 
 // TestLoss6675AgreesWithTheRFC compares with IsLost and SetPipe as written in RFC 6675 §4, byte by

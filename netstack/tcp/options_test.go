@@ -90,29 +90,3 @@ func TestUserTimeoutRounding(t *testing.T) {
 		}
 	}
 }
-
-// TestDSACK has the examples of RFC 2883 §4.1 and §4.2.
-func TestDSACK(t *testing.T) {
-	for _, test := range []struct {
-		name string
-		ack  Seq
-		sack []SeqRange
-		want bool
-	}{
-		{"§4.1: a duplicate below the ACK", 4000, []SeqRange{{3000, 3500}}, true},
-		{"§4.1.2: and out of order data", 4000, []SeqRange{{3000, 3500}, {4500, 5000}}, true},
-		{"§4.1.3: a duplicate within out of order data", 4000, []SeqRange{{5000, 5500}, {4500, 5500}}, true},
-		{"§4.2.3: a part of a later block", 5500, []SeqRange{{10000, 11000}, {7000, 13000}}, true},
-		{"new data, and an older block apart", 4000, []SeqRange{{5000, 5500}, {6000, 6500}}, false},
-		{"new data", 4000, []SeqRange{{4500, 5000}}, false},
-		{"an empty block", 4000, []SeqRange{{3000, 3000}}, false},
-		{"no block", 4000, nil, false},
-	} {
-		var o Options
-		o.NumSACK = uint8(copy(o.SACK[:], test.sack))
-		got, ok := o.DSACK(test.ack)
-		if ok != test.want || ok && got != test.sack[0] {
-			t.Errorf("%s: DSACK(%d) = %v, %v, want %v", test.name, test.ack, got, ok, test.want)
-		}
-	}
-}

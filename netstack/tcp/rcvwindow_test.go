@@ -60,39 +60,3 @@ func TestRecvWindowEdge(t *testing.T) {
 		}
 	}
 }
-
-func TestRecvWindowZero(t *testing.T) {
-	// RFC 9293 §3.8.6.2.2: a closed window stays closed until min(RCV.BUFF/2, Eff.snd.MSS) bytes
-	// are free.
-	var w recvWindow
-	if err := w.Init(100, 4000, 4000, 0); err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		user uint32
-		due  bool
-		want uint16
-	}{{4000, false, 0}, {3001, false, 0}, {3000, false, 1000}, {2000, false, 1000}, {1000, true, 3000}, {4000, false, 3000}} {
-		if due := w.UpdateDue(4100, c.user, 1000); due != c.due {
-			t.Errorf("UpdateDue with %d unread = %v, want %v", c.user, due, c.due)
-		}
-		if c.user == 2000 { // unadvertised room accumulates
-			continue
-		}
-		if got := w.Advertise(4100, c.user, 1000); got != c.want {
-			t.Errorf("Advertise with %d unread = %d, want %d", c.user, got, c.want)
-		}
-	}
-	w.Grow(1 << 20)
-	if w.Buff() != 65535 {
-		t.Errorf("Buff() = %d, want what the field can say", w.Buff())
-	}
-	for _, c := range []struct {
-		buff  uint32
-		scale uint8
-	}{{0, 0}, {1 << 30, 0}, {1, 15}} {
-		if w.Init(0, 0, c.buff, c.scale) == nil {
-			t.Errorf("Init with buffer %d, scale %d succeeds", c.buff, c.scale)
-		}
-	}
-}

@@ -47,52 +47,6 @@ func (p *pair) firstResend(drop func(out *Outgoing) bool) (first *time.Duration)
 	return first
 }
 
-func TestBSDWaitsThreeTicks(t *testing.T) {
-	// At RTTs far below a tick, 4.4BSD's estimator settles at an RTO of 3 ticks of 500 ms. Such a
-	// timer expires after 1000 to 1500 ms, and after 1250 ms on average over all phases. Vegas's
-	// authors measured 1100 ms where less than 300 would have sufficed (L. Brakmo and L. Peterson,
-	// "TCP Vegas", IEEE JSAC 13(8), 1995).
-	var sum time.Duration
-	const phases = 100
-	for phase := range time.Duration(phases) {
-		cfg := targetConfig(tcptimers.MustPolicy("bsd"))
-		cfg.Policy.DelAck.Max = 0
-		cfg.SACK = false
-		p := newPair(t, 5*time.Millisecond, cfg, cfg)
-		p.open()
-		for range 40 {
-			// A sample crosses no tick.
-			p.now = p.now.Add(500*time.Millisecond - time.Duration(p.now)%(500*time.Millisecond))
-			p.write(0, 100)
-			p.run(100 * time.Millisecond)
-		}
-		p.now = p.now.Add(500*time.Millisecond - time.Duration(p.now)%(500*time.Millisecond) + phase*5*time.Millisecond + 2500*time.Microsecond)
-		first := p.firstResend(func(*Outgoing) bool { return true })
-		p.write(0, 100)
-		p.run(10 * time.Second)
-		if *first <= time.Second || *first > 1500*time.Millisecond {
-			t.Fatalf("phase %v: retransmitted after %v, want more than 1s and up to 1.5s", phase*5, *first)
-		}
-		sum += *first
-	}
-	if mean := sum / phases; mean < 1225*time.Millisecond || mean > 1275*time.Millisecond {
-		t.Errorf("retransmitted after %v on average, want 1.25s ± 25ms", mean)
-	}
-	for _, rtt := range []time.Duration{10, 50, 100, 150} {
-		cfg := targetConfig(tcptimers.MustPolicy("per-segment"))
-		cfg.SACK = false
-		p := newPair(t, rtt*time.Millisecond/2, cfg, cfg)
-		p.open()
-		p.steady()
-		first := p.firstResend(func(*Outgoing) bool { return true })
-		p.write(0, 100)
-		p.run(10 * time.Second)
-		if *first <= rtt*time.Millisecond || *first >= 300*time.Millisecond {
-			t.Errorf("round trip of %v ms: a fine timer retransmits after %v, want less than 300ms", rtt, *first)
-		}
-	}
-}
-
 func TestTailLossByPolicy(t *testing.T) {
 	// k segments are sent back to back and the last j are lost. The ACKs of the others arrive after
 	// an RTT.
@@ -211,65 +165,6 @@ func TestStopAndWaitLocksToHeartbeat(t *testing.T) {
 		}
 		if got := p.now.Sub(start) / (n - 10); got < test.want-50*time.Microsecond || got > test.want+50*time.Microsecond {
 			t.Errorf("%s: a segment each %v, want %v", test.name, got, test.want)
-		}
-	}
-}
-
-func TestDeadPeer(t *testing.T) {
-	// The path is cut. Detection takes the idle time plus an interval per probe, exact to a tick.
-	for _, test := range []struct {
-		policy         string
-		idle, interval time.Duration
-		count          int
-		want           time.Duration
-	}{
-		{"bsd", 2 * time.Hour, 75 * time.Second, 8, 7800 * time.Second},
-		{"linux", 2 * time.Hour, 75 * time.Second, 9, 7875 * time.Second},
-		{"per-segment", 10 * time.Second, time.Second, 3, 13 * time.Second},
-	} {
-		cfg := DefaultConfig(tcptimers.MustPolicy(test.policy))
-		cfg.Socket.Keepalive, cfg.Socket.KeepIdle, cfg.Socket.KeepInterval, cfg.Socket.KeepCount = true, test.idle, test.interval, test.count
-		for _, phase := range []time.Duration{0, 123, 333, 499} {
-			p := newPair(t, 10*time.Millisecond, cfg, cfg)
-			p.open()
-			p.run(phase * time.Millisecond)
-			p.write(1, 100)
-			p.run(time.Second)
-			last := p.ends[0].conn.rcv.lastRecv
-			p.drop = func(*pairPacket) bool { return true }
-			for p.ends[0].conn.State() == StateEstablished && p.step(p.now.Add(3*time.Hour)) {
-			}
-			got, tick := p.now.Sub(last), cfg.Policy.Tick
-			least, most := test.want, test.want+tick
-			if cfg.Policy.Phase == tcptimers.PhaseCountdown {
-				least, most = test.want-tick, test.want // it counts sweeps; the first may be near
-			}
-			if got < least || got > most || p.ends[0].conn.Err() != ErrTimeout {
-				t.Errorf("%s: dead after %v, want %v to %v; %v", test.policy, got, least, most, p.ends[0].conn.Err())
-			}
-		}
-	}
-}
-
-func TestUserTimeoutAndR2(t *testing.T) {
-	// With data in flight the user timeout decides, or R2: RFC 9293 §3.8.3: R2 "SHOULD correspond
-	// to at least 100 seconds".
-	for _, uto := range []time.Duration{0, 7 * time.Second} {
-		cfg := DefaultConfig(tcptimers.MustPolicy("per-segment"))
-		cfg.Socket.UserTimeout = uto
-		p := newPair(t, 10*time.Millisecond, cfg, cfg)
-		p.open()
-		p.drop = func(*pairPacket) bool { return true }
-		start := p.now
-		p.write(0, 5000)
-		for p.ends[0].conn.State() == StateEstablished && p.step(p.now.Add(time.Hour)) {
-		}
-		least, most := 100*time.Second, 200*time.Second
-		if uto > 0 {
-			least, most = uto, uto+cfg.Policy.Tick
-		}
-		if got := p.now.Sub(start); got < least || got > most || p.ends[0].conn.Err() != ErrTimeout {
-			t.Errorf("user timeout %v: given up after %v, %v; want %v to %v", uto, got, p.ends[0].conn.Err(), least, most)
 		}
 	}
 }
