@@ -33,6 +33,12 @@ func (b *bitmap) clear(i uint32) {
 
 func (b *bitmap) has(i uint32) bool { return b.words[i>>6]>>(i&63)&1 != 0 }
 
+// idle reports that none of the n slots after i is busy, n ≥ 1. It looks at the word of i alone, and
+// returns false where they reach beyond it.
+func (b *bitmap) idle(i, slots uint32, n uint64) bool {
+	return n < uint64(min(slots, i|63+1)-i) && b.words[i>>6]>>(i&63+1)<<(64-n) == 0
+}
+
 // next returns the first busy slot from i on, without wrapping around.
 func (b *bitmap) next(i uint32) (uint32, bool) {
 	w := i >> 6

@@ -92,8 +92,15 @@ func (test *bitmapTest) wantSame(i uint32) {
 	if want, wantOK := test.twin.next(i); got != want || ok != wantOK {
 		test.Fatalf("next(%d) = %d, %v, want %d, %v", i, got, ok, want, wantOK)
 	}
-	if got, want := test.bits.after(i, test.slots), test.twin.after(i, test.slots); got != want {
-		test.Fatalf("after(%d, %d) = %d, want %d", i, test.slots, got, want)
+	after := test.twin.after(i, test.slots)
+	if got := test.bits.after(i, test.slots); got != after {
+		test.Fatalf("after(%d, %d) = %d, want %d", i, test.slots, got, after)
+	}
+	for n := uint32(1); n <= 65; n++ {
+		inWord := i/64 == (i+n)/64 && i+n < test.slots
+		if got, want := test.bits.idle(i, test.slots, uint64(n)), inWord && (after == 0 || after > n); got != want {
+			test.Fatalf("idle(%d, %d, %d) = %t, want %t", i, test.slots, n, got, want)
+		}
 	}
 }
 

@@ -138,6 +138,10 @@ func (w *Scheme6) collect() bool {
 }
 
 func (w *Scheme6) collectTo(end uint64) bool {
+	if w.cur < end && w.busy.idle(uint32(w.cur)&w.mask, w.mask+1, end-w.cur) {
+		w.setCur(end) // an empty tick: the usual case in real time
+		return false
+	}
 	rotation, earliest := w.cur, uint64(never)
 	for w.cur < end {
 		gap := uint64(w.busy.after(uint32(w.cur)&w.mask, w.mask+1))
