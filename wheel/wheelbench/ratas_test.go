@@ -55,7 +55,7 @@ func TestRatasDoesTheSameWorkOnEveryScheme(t *testing.T) {
 // BenchmarkRatas runs the whole mix once per iteration. The C++ original prints the seconds of
 // such a run for the same number of units.
 func BenchmarkRatas(b *testing.B) {
-	for _, units := range []int{1 << 4, 1 << 10, 1 << 15} {
+	for _, units := range []int{1 << 4, 1 << 10, 1 << 15, 1 << 16, 1 << 17, 1 << 18} {
 		for _, batch := range []int{0, 8, 64} {
 			impl := "of"
 			if batch > 0 {
@@ -74,21 +74,27 @@ func BenchmarkRatas(b *testing.B) {
 			})
 		}
 		for _, scheme := range []string{"scheme6", "scheme6-eager", "scheme6-list", "scheme7", "scheme7-lazy"} {
-			b.Run(fmt.Sprintf("impl=%s/units=%d", scheme, units), func(b *testing.B) {
-				var messages int64
-				for b.Loop() {
-					slots := 1 << 16
-					if strings.HasPrefix(scheme, "scheme7") {
-						slots = 256
-					}
-					m, err := runRatas(scheme, slots, units, true, 1)
-					if err != nil {
-						b.Fatal(err)
-					}
-					messages += m.messages
+			for _, ranges := range []bool{true, false} {
+				impl := scheme
+				if !ranges {
+					impl += "-noranges"
 				}
-				reportMessages(b, messages)
-			})
+				b.Run(fmt.Sprintf("impl=%s/units=%d", impl, units), func(b *testing.B) {
+					var messages int64
+					for b.Loop() {
+						slots := 1 << 16
+						if strings.HasPrefix(scheme, "scheme7") {
+							slots = 256
+						}
+						m, err := runRatas(scheme, slots, units, ranges, 1)
+						if err != nil {
+							b.Fatal(err)
+						}
+						messages += m.messages
+					}
+					reportMessages(b, messages)
+				})
+			}
 		}
 	}
 }
