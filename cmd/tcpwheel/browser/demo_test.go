@@ -7,11 +7,14 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/accessibility"
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/chromedp"
 
 	"tcpwheel/cmd/tcpwheel/internal/demo"
@@ -170,11 +173,37 @@ func TestComparisons(t *testing.T) {
 	}
 	await(t, ctx, "all in which 4.4BSD differs", `document.querySelectorAll("#differ li").length >= 8 && document.getElementById("differ").innerText.includes("They differ in ")`)
 	await(t, ctx, "the loss in both lanes", `demo.frame.losses && demo.frame.losses[0].lanes.every(l => l.repaired_ns > 0)`)
-	nameless := evaluate[string](t, ctx, `[...document.querySelectorAll(".demo button, .demo input, .demo select, .demo canvas, .demo [role=group]")].filter(e => e.checkVisibility() &&
-		!(e.textContent.trim() || e.getAttribute("aria-label") || (e.labels && e.labels.length))).map(e => e.outerHTML.slice(0, 60)).join("; ")`)
-	if nameless != "" {
-		t.Errorf("these have no name: %s", nameless)
+	for name, n := range accessible(t, ctx) {
+		if strings.HasSuffix(name, " ") || n > 1 {
+			t.Errorf("%d elements are called %q, want a name for each", n, name)
+		}
 	}
+}
+
+// accessible counts what a screen reader finds on the page and can be used or is a picture, by role
+// and name.
+func accessible(t *testing.T, ctx context.Context) map[string]int {
+	t.Helper()
+	tree, err := chromedp.Run(ctx, func(ctx context.Context, of *chromedp.Target) (accessibility.GetFullAXTreeResult, error) {
+		return cdp.Call(ctx, of, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]int{}
+	for _, n := range tree.Nodes {
+		if n.Ignored || n.Role == nil || n.Name == nil {
+			continue
+		}
+		role, name := strings.Trim(string(n.Role.Value), `"`), strings.Trim(string(n.Name.Value), `"`)
+		if slices.Contains([]string{"button", "textbox", "combobox", "image", "heading", "toolbar"}, role) {
+			names[role+" "+strings.TrimSpace(name)]++
+		}
+	}
+	if len(names) < 20 {
+		t.Errorf("%d names, want 20 at least: %v", len(names), names)
+	}
+	return names
 }
 
 // TestPageOnAPhone looks at the page at 390 pixels: nothing is wider than the screen.

@@ -132,9 +132,15 @@ func fill(text string) (filled string) {
 	return filled
 }
 
+// isInteractive reports whether input is a terminal.
+func isInteractive(in io.Reader) bool {
+	f, ok := in.(*os.File)
+	return ok && isTerminal(f)
+}
+
 // readDrops calls drop for each line of a terminal. Its goroutine ends with the input.
 func readDrops(in io.Reader, drop func()) {
-	if f, ok := in.(*os.File); !ok || !isTerminal(f) {
+	if !isInteractive(in) {
 		return
 	}
 	go func() {
@@ -158,7 +164,11 @@ func demoLive(ctx context.Context, in io.Reader, out io.Writer, run *lanes.Run, 
 	defer s.Close()
 	web := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: 10 * time.Second}
 	failed := make(chan error, 2)
-	fmt.Fprintf(out, "The page: %s\n%sEnter loses the end of the next response. Ctrl-C ends it, with the results.\n", s.URL(l.Addr()), paragraph(s.State().Heading+"."))
+	enter := ""
+	if isInteractive(in) {
+		enter = "Enter loses the end of the next response. "
+	}
+	fmt.Fprintf(out, "The page: %s\n%s%sCtrl-C ends it, with the results.\n", s.URL(l.Addr()), paragraph(s.State().Heading+"."), enter)
 	go func() { failed <- web.Serve(l) }()
 	defer web.Close()
 	readDrops(in, func() {

@@ -168,8 +168,7 @@ func hintPermission(err error) error {
 
 // shellOf returns the user's shell, if there is a terminal for it.
 func shellOf(in io.Reader) []string {
-	f, ok := in.(*os.File)
-	if !ok || !isTerminal(f) {
+	if !isInteractive(in) {
 		return nil
 	}
 	if shell := os.Getenv("SHELL"); shell != "" {

@@ -60,7 +60,7 @@ $("legend").append(...kinds.slice(0, shownKinds).map(([name, colour, form]) => {
   const li = document.createElement("li"), c = svgContext();
   c.beginPath(); shape(c, form, 7, 7, 3.5);
   if (form === "ring") c.stroke(); else c.fill();
-  li.innerHTML = `<svg width="14" height="14" style="color: var(--${colour})">${c.text()}</svg>`;
+  li.innerHTML = `<svg aria-hidden="true" width="14" height="14" style="color: var(--${colour})">${c.text()}</svg>`;
   li.append(name + " timer");
   return li;
 }));
@@ -72,12 +72,13 @@ function build(f) {
     const div = document.createElement("div");
     div.className = "lane";
     div.setAttribute("role", "group"); div.setAttribute("aria-label", l.label);
-    div.innerHTML = `<h2><b></b><label class="run soft">policy <input list="policies"></label></h2>` +
+    div.innerHTML = `<div class="head"><h2></h2><label class="run soft">policy <input list="policies"></label></div>` +
       `<div class="shown"><canvas class="ring" height="250" tabindex="0" role="img"></canvas><table class="stats"></table><canvas class="seq" height="200" tabindex="0" role="img"></canvas>` +
       `</div>`;
     div.querySelector(".ring").setAttribute("aria-label", "timing wheel of " + (l.label) + "; arrow keys go through its timers");
     div.querySelector(".seq").setAttribute("aria-label", "time-sequence diagram of " + (l.label) + "; arrow keys go through its packets");
     const policy = div.querySelector("input");
+    policy.setAttribute("aria-label", "policy of " + l.label);
     policy.onchange = () => choose(i, policy.value.trim());
     policy.onkeydown = e => { if (e.key === "Enter") policy.blur(); };
     $("lanes").append(div);
@@ -148,9 +149,13 @@ function hover(lane, canvas, spots, cursor) {
   });
 }
 
-function fill(table, rows, head) {
-  const row = (cells, tag) => { const tr = document.createElement("tr"); for (const x of cells) { const td = document.createElement(tag); td.textContent = x; tr.append(td); } return tr; };
-  table.replaceChildren(...(head ? [row(head, "th")] : []), ...rows.map(r => row(r, "td")));
+function fill(table, rows) {
+  table.replaceChildren(...rows.map(([name, value]) => {
+    const tr = document.createElement("tr"), th = document.createElement("th"), td = document.createElement("td");
+    th.scope = "row"; th.textContent = name; td.textContent = value;
+    tr.append(th, td);
+    return tr;
+  }));
 }
 
 function drawTables(lane, l, f) {
@@ -207,7 +212,7 @@ function draw() {
   const f = frame, t = f.time_ns, length = +$("window").value * 1e9;
   f.lanes.forEach((l, i) => {
     const lane = lanes[i];
-    lane.div.querySelector("h2 b").textContent = l.label;
+    lane.div.querySelector("h2").textContent = l.label;
     if (document.activeElement !== lane.policy) lane.policy.value = l.lane;
     drawTables(lane, l, f);
     drawRing(lane, l, l.wheel, t, 0);

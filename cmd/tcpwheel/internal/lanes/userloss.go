@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"tcpwheel/internal/quantity"
 	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
 )
@@ -85,7 +86,7 @@ func (r *Run) aim(n int, tail bool) {
 		loss.what = fmt.Sprintf("the %s %d of %d packets of a response to web %d", which, n, packets, index+1)
 	}
 	if n == packets {
-		loss.what = fmt.Sprintf("the whole response to web %d, %d packets", index+1, packets)
+		loss.what = fmt.Sprintf("the whole response to web %d, %s", index+1, quantity.Count(packets, "packet"))
 	}
 	r.losses = append(r.losses, loss)
 }
