@@ -92,9 +92,39 @@ func (s *Study) writeCells(program string) func(io.Writer) error {
 	return func(w io.Writer) error { return experiments.WriteCells(w, s.Job, program, s.Results) }
 }
 
+// tidy removes what a WriteDir that was killed has left next to dir. If it had moved the old report
+// away, that comes back.
+func tidy(dir string) error {
+	parent, prefix := filepath.Dir(dir), "."+filepath.Base(dir)+".part-"
+	entries, err := os.ReadDir(parent)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		name := filepath.Join(parent, e.Name())
+		if !e.IsDir() || !strings.HasPrefix(e.Name(), prefix) {
+			continue
+		}
+		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) && strings.HasSuffix(name, oldSuffix) {
+			if err := os.Rename(name, dir); err != nil {
+				return err
+			}
+		} else if err := os.RemoveAll(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// oldSuffix ends the name of an old report that was moved away.
+const oldSuffix = ".old"
+
 // CheckDir returns an error if WriteDir would refuse dir: it is a file, or holds other files than a
-// report's.
+// report's. It also clears up after a WriteDir that was killed.
 func CheckDir(dir string) error {
+	if err := tidy(filepath.Clean(dir)); err != nil {
+		return err
+	}
 	info, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -170,7 +200,7 @@ func (r *Report) WriteDir(dir string) (err error) {
 		return err
 	}
 	// Move the old report away first: rename replaces only an empty directory.
-	old := part + ".old"
+	old := part + oldSuffix
 	switch err := os.Rename(dir, old); {
 	case err == nil:
 		if err := os.Rename(part, dir); err != nil {

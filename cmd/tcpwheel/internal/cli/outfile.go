@@ -6,6 +6,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
 
 	"tcpwheel/internal/quantity"
 )
@@ -34,6 +37,7 @@ func writeWhole(name string, write func(io.Writer) error) error {
 			return err
 		}
 	}
+	dropParts(name)
 	// Not os.CreateTemp: the umask must apply.
 	f, err := os.OpenFile(partOf(name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
@@ -63,6 +67,23 @@ func writeFile(talk io.Writer, name string, write func(io.Writer) error) error {
 
 // partOf is the name of the temporary file.
 func partOf(name string) string { return fmt.Sprintf("%s.%d.part", name, os.Getpid()) }
+
+// dropParts removes the temporary files of name whose processes were killed.
+func dropParts(name string) {
+	dir, base := filepath.Split(name)
+	entries, _ := os.ReadDir(filepath.Clean(dir)) // writeWhole reports what is wrong with the folder
+	for _, e := range entries {
+		rest, ok := strings.CutPrefix(e.Name(), base+".")
+		text, part := strings.CutSuffix(rest, ".part")
+		pid, err := strconv.Atoi(text)
+		if !ok || !part || err != nil || pid < 1 || pid == os.Getpid() {
+			continue
+		}
+		if p, err := os.FindProcess(pid); err != nil || errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone) {
+			os.Remove(dir + e.Name())
+		}
+	}
+}
 
 // checkOutFile reports early why writeWhole would fail: the directory does not exist, or the file
 // is one of the inputs.
