@@ -27,6 +27,7 @@ type TCP struct {
 	RecvBuffer  int           // bytes, at most, 4096 or more; 0 is the stack's default
 	MinRTO      time.Duration // gVisor's RTO floor, 1 ms or more; 0 is its default, 200 ms
 	StrictClock bool          // readings of the clock never repeat, as always with gVisor's TCP
+	ClockTick   time.Duration // readings are whole ticks, as of Windows's clock; 0 is StrictClock or exact
 }
 
 // NewStack makes a stack with this TCP over the IP versions of addrs, attached to a link with these

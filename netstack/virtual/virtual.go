@@ -72,7 +72,10 @@ func New(cfg Config) (n *Net, err error) {
 	for i := range n.stacks {
 		seed := int64(2*cfg.Seed) + int64(i)
 		clock := tcpip.Clock(n.Clock)
-		if cfg.TCP[i].GVisor || cfg.TCP[i].StrictClock {
+		switch t := &cfg.TCP[i]; {
+		case t.ClockTick > 0:
+			clock = coarseClock{n.Clock, t.ClockTick}
+		case t.GVisor || t.StrictClock:
 			clock = &strictClock{VirtualClock: n.Clock}
 		}
 		// One wheel for all connections: the run must not depend on the number of CPUs.
@@ -175,4 +178,15 @@ func (c *strictClock) NowMonotonic() tcpip.MonotonicTime {
 	defer c.mu.Unlock()
 	c.last = max(c.last+1, time.Duration(c.Time()))
 	return tcpip.MonotonicTime{}.Add(c.last)
+}
+
+// coarseClock is a clock whose readings are whole ticks. Its timers are exact.
+type coarseClock struct {
+	*netstack.VirtualClock
+	tick time.Duration
+}
+
+// NowMonotonic implements tcpip.Clock.
+func (c coarseClock) NowMonotonic() tcpip.MonotonicTime {
+	return tcpip.MonotonicTime{}.Add(time.Duration(c.Time()).Truncate(c.tick))
 }

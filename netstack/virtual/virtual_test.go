@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"gvisor.dev/gvisor/pkg/tcpip"
+
 	"tcpwheel/netstack"
 	"tcpwheel/netstack/leaktest"
 	"tcpwheel/netstack/sim"
@@ -147,10 +149,12 @@ func TestStrictClockNeverRepeats(t *testing.T) {
 	ours := virtual.TCP{Config: netstack.DefaultConfig()}
 	strict := ours
 	strict.StrictClock = true
+	coarse := strict
+	coarse.ClockTick = time.Millisecond
 	for _, test := range []struct {
 		end  virtual.TCP
 		same bool
-	}{{ours, true}, {strict, false}} {
+	}{{ours, true}, {strict, false}, {coarse, true}} {
 		n, err := virtual.New(virtual.Config{TCP: [2]virtual.TCP{test.end, test.end}, Wire: &logWire{}})
 		if err != nil {
 			t.Fatal(err)
@@ -158,6 +162,10 @@ func TestStrictClockNeverRepeats(t *testing.T) {
 		clock := n.Stack(0).Clock()
 		if a, b := clock.NowMonotonic(), clock.NowMonotonic(); (a == b) != test.same || b.Before(a) {
 			t.Errorf("readings %v and %v, want equal: %v", a, b, test.same)
+		}
+		n.Clock.Advance(1700 * time.Microsecond)
+		if a, want := clock.NowMonotonic().Sub(tcpip.MonotonicTime{}), max(test.end.ClockTick, 1); a%want != 0 || a < want {
+			t.Errorf("reading %v, want whole ticks of %v", a, want)
 		}
 		n.Close()
 	}

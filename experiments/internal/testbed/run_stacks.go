@@ -91,6 +91,9 @@ func (r *stacksRun) build() (err error) {
 	if s.Kind == Binding && s.SACK == nil {
 		cfg.TCP[senderEnd].NoSACK = !s.Timers.Config().SACK
 	}
+	if s.Stack != nil {
+		s.Stack(&cfg.TCP[senderEnd])
+	}
 	r.Stacks = &Stacks{}
 	return r.make(cfg, false)
 }

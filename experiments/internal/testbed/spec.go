@@ -8,6 +8,7 @@ import (
 
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/tcp"
+	"tcpwheel/netstack/virtual"
 )
 
 // Kind names the sender's TCP.
@@ -88,6 +89,9 @@ type Spec struct {
 
 	SACK, Timestamps *bool  // of the sender; nil is that of Timers
 	Control          string // congestion control; "" is that of Timers, or CUBIC for GVisor
+
+	// Stack changes the TCP of the sender's stack, of Binding and GVisor. It may be nil.
+	Stack func(*virtual.TCP)
 }
 
 // Bounds of a Spec.

@@ -12,8 +12,8 @@ import (
 )
 
 // Subject is a TCP under test. Its text is that of its timers for the engine, "binding TIMERS" for
-// the engine in a gVisor stack, and "gvisor [floor=1s] [-rack] [-sack] [control=newreno]" for
-// gVisor's own TCP. Without SACK gVisor has neither RACK nor probes; -rack switches off both.
+// the engine in a gVisor stack, and "gvisor [floor=1s] [-rack] [-sack] [sndbuf=6MiB]
+// [control=newreno]" for gVisor's own TCP. Without SACK gVisor has neither RACK nor probes; -rack switches off both.
 // The kernel's TCP runs in real time: see RunKernel.
 type Subject struct {
 	Kind   Kind
@@ -21,11 +21,12 @@ type Subject struct {
 
 	Floor          time.Duration // of gVisor's timeout; 0 is its own, 200 ms
 	NoRACK, NoSACK bool
+	SendBuffer     uint64 // bytes; 0 is 4 MiB
 	Control        string // "" is gVisor's own, CUBIC
 }
 
-const subjectAllowed = "timers, binding and timers, or gvisor and then any of floor=1s, -rack, -sack, " +
-	"control=newreno and control=cubic"
+const subjectAllowed = "timers, binding and timers, or gvisor and then any of floor=1s, sndbuf=6MiB, -rack, " +
+	"-sack, control=newreno and control=cubic"
 
 // ParseSubject reads the text of a Subject.
 func ParseSubject(text string) (s Subject, err error) {
@@ -60,12 +61,18 @@ func (s *Subject) set(word string) (err error) {
 		s.NoSACK = true
 	case key == "control" && slices.Contains(gvisorControls[1:], value):
 		s.Control = value
+	case key == "sndbuf":
+		var size quantity.Size
+		if size, err = quantity.ParseSize(value); err == nil && (size < 4096 || size > 1<<30) {
+			err = fmt.Errorf("sndbuf %d, want 4096 to 2^30 bytes", size)
+		}
+		s.SendBuffer = uint64(size)
 	case key == "floor":
 		if s.Floor, err = quantity.ParseDuration(value); err == nil && (s.Floor < time.Millisecond || s.Floor > time.Minute) {
 			err = fmt.Errorf("floor %v, want 1ms to 1m", s.Floor)
 		}
 	default:
-		err = fmt.Errorf("%q, want floor=1s, -rack, -sack, control=newreno or control=cubic", word)
+		err = fmt.Errorf("%q, want floor=1s, sndbuf=6MiB, -rack, -sack, control=newreno or control=cubic", word)
 	}
 	return err
 }
@@ -91,6 +98,9 @@ func (s Subject) String() string {
 	if s.Floor > 0 {
 		text += fmt.Sprintf(", floor=%v", s.Floor)
 	}
+	if s.SendBuffer > 0 {
+		text += fmt.Sprintf(", sndbuf=%d", s.SendBuffer)
+	}
 	for _, o := range []struct {
 		set  bool
 		word string
@@ -105,7 +115,8 @@ func (s Subject) String() string {
 // Stack returns the subject's TCP in a gVisor stack, of Binding or GVisor.
 func (s *Subject) Stack() virtual.TCP {
 	if s.Kind == GVisor {
-		return virtual.TCP{GVisor: true, MinRTO: s.Floor, NoRACK: s.NoRACK, NoSACK: s.NoSACK, Control: s.Control}
+		return virtual.TCP{GVisor: true, MinRTO: s.Floor, NoRACK: s.NoRACK, NoSACK: s.NoSACK, Control: s.Control,
+			SendBuffer: int(s.SendBuffer)}
 	}
 	c := s.Timers.Config()
 	return virtual.TCP{Config: netstack.Config{Conn: c}, NoSACK: s.NoSACK || !c.SACK}
