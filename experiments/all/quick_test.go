@@ -57,6 +57,9 @@ func verdicts(readme string) map[string]string {
 	for line := range strings.Lines(readme) {
 		cells := strings.Split(strings.Trim(line, "| \n"), " | ") // the class, the claim, …, the verdict
 		last, _, _ := strings.Cut(cells[len(cells)-1], ",")
+		if len(cells) < 6 {
+			continue // a line of prose
+		}
 		switch last {
 		case "reproduced", "differs", "not reproduced", "holds", "does not hold":
 			all[plain.Replace(cells[1])] = last
