@@ -114,8 +114,9 @@ func blocks(text string) (all []block) {
 
 // quick are the flags that let a command take no time.
 var quick = map[string][]string{
-	"wheel bench": {"--n=100", "--budget=1ms", "--rounds=1"},
-	"demo":        {"--json", "--for=1s"},
+	"wheel bench":          {"--n=100", "--budget=1ms", "--rounds=1"},
+	"demo":                 {"--json", "--for=1s"},
+	"experiment run paths": {"--quick"},
 }
 
 // tryCommand runs a command of tcpwheel, at a small size, and checks that what another one names

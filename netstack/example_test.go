@@ -3,6 +3,7 @@ package netstack_test
 import (
 	"fmt"
 	"io"
+	"time"
 
 	"gvisor.dev/gvisor/pkg/tcpip"
 	"gvisor.dev/gvisor/pkg/tcpip/adapters/gonet"
@@ -57,4 +58,28 @@ func Example() {
 	text, err := io.ReadAll(conn)
 	fmt.Printf("%s %v\n", text, err)
 	// Output: you asked for 192.0.2.7:80 <nil>
+}
+
+// A socket with its own floor of the timeout, send buffer and congestion control.
+func ExampleEndpoint_SetSocketConfig() {
+	s := stack.New(stack.Options{
+		NetworkProtocols:   []stack.NetworkProtocolFactory{ipv4.NewProtocol},
+		TransportProtocols: []stack.TransportProtocolFactory{tcp.NewProtocol},
+	})
+	defer s.Destroy()
+	var wq waiter.Queue
+	ep, _ := s.NewEndpoint(tcp.ProtocolNumber, ipv4.ProtocolNumber, &wq)
+	defer ep.Close()
+
+	e := ep.(*tcp.Endpoint) // of stack.NewEndpoint, or ForwarderRequest.CreateEndpoint
+	c := e.SocketConfig()
+	c.Policy.Bounds.Min = time.Second // the floor of the timeout
+	err := e.SetSocketConfig(c)
+	e.SocketOptions().SetSendBufferSize(3<<20, true)
+	control := tcpip.CongestionControlOption("reno")
+	e.SetSockOpt(&control)
+
+	e.GetSockOpt(&control)
+	fmt.Println(err, e.SocketConfig().Policy.Bounds.Min, e.SocketOptions().GetSendBufferSize()>>20, control)
+	// Output: <nil> 1s 3 reno
 }

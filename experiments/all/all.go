@@ -11,6 +11,7 @@ import (
 	"tcpwheel/experiments/granularity"
 	"tcpwheel/experiments/incast"
 	"tcpwheel/experiments/pacing"
+	"tcpwheel/experiments/paths"
 	"tcpwheel/experiments/shrew"
 	"tcpwheel/experiments/spike"
 	"tcpwheel/experiments/sweep"
@@ -36,14 +37,13 @@ func Groups() []Group {
 		group(granularity.Study),
 		group(vegas.Study, vegas.TableIV, vegas.OneOnOne),
 		group(frontier.RoundTrips, frontier.Study, frontier.Quantisation),
-		group(spike.Study), group(delack.Study),
-		group(incast.Study, incast.CMU), group(datacentre.Study),
+		group(paths.Study), group(spike.Study), group(delack.Study),
+		group(incast.Study, incast.CMU, comb.Study), group(datacentre.Study),
 		group(pacing.Study), group(tailmap.Study), group(web.Study), group(shrew.Study),
 		group(counterfactual.Field, counterfactual.Study),
 		{"paper", "Do the claims of the paper on timing wheels hold?", []*experiments.Study{wheels.OrderedList,
 			wheels.Fig9, wheels.Hierarchy, wheels.Hashing, wheels.Nichols, wheels.Interrupts, wheels.Locks,
 			wheels.Expiry, wheels.Advice}},
-		group(comb.Study),
 		group(sweep.Study), // the user's own study
 	}
 }

@@ -218,12 +218,13 @@ func (r *Report) Markdown(check string) string {
 	b.WriteString("# Results of the studies\n\n")
 	n := r.Count()
 	fmt.Fprintf(&b, "**%s.**\n\n", n)
-	prose(&b, "", fmt.Sprintf("`%s` repeats this page, with STUDY in place of --all a line. A published result is a number or an order that "+
-		"somebody else printed; a number is reproduced within "+
-		"10 %%. Laws are rules that this project set, checks test the studies themselves. Settled: the verdict comes from an "+
-		"interval, and chance hardly decided it. Unsettled: chance may have ([studies.md](studies.md)); %d of the published "+
+	prose(&b, "", fmt.Sprintf("`%s` repeats this page, with STUDY in place of --all a line. A published result is a "+
+		"number or an order that somebody else printed; a number is reproduced within 10 %%. Laws are rules "+
+		"that this project set, checks test the studies themselves. Settled: the verdict comes from an interval, and "+
+		"chance hardly decided it. Unsettled: chance may have ([studies.md](studies.md)); %d of the published "+
 		"ones are. Exact: no seed changes it. No interval: an order, a worst case or a count over all seeds. Of the "+
-		"reproduced: %s. A study's README has its bands and the words of the sources.", r.Command(), n.Unsettled, r.settledOf()))
+		"reproduced: %s. A study's README has its bands and the words of the sources.", r.Command(), n.Unsettled,
+		r.settledOf()))
 	r.writeComparisons(&b, "Published results that were not reproduced, or differ", true)
 	r.writeHeadlines(&b)
 	r.writeComparisons(&b, "Published results that were reproduced", false)
@@ -317,7 +318,8 @@ func (r *Report) writeOpenLaws(b *strings.Builder) {
 
 // writeStudies writes a row for each study, and the addresses of all links to studies.
 func (r *Report) writeStudies(b *strings.Builder) {
-	fmt.Fprintf(b, "\n## All studies\n\nPublished results that were reproduced, and laws and checks that hold. [%s](../%s) has the answers.\n\n"+
+	fmt.Fprintf(b, "\n## All studies\n\nPublished results that were reproduced, and laws and checks that hold. "+
+		"[%s](../%s) has the answers.\n\n"+
 		"| study | published | laws |\n|---|---|---|\n", artifactName, artifactName)
 	of := func(some, all int) string {
 		if all == 0 {
@@ -328,7 +330,8 @@ func (r *Report) writeStudies(b *strings.Builder) {
 	for i := range r.Studies {
 		s := &r.Studies[i]
 		n := CountOf(s.Outcome)
-		fmt.Fprintf(b, "| %s %s | %s | %s |\n", s.Job.Study.ID, s.link(), of(n.Reproduced, n.Published), of(n.LawsHeld+n.ChecksPassed, n.Laws+n.Checks))
+		fmt.Fprintf(b, "| %s %s | %s | %s |\n", s.Job.Study.ID, s.link(), of(n.Reproduced, n.Published),
+			of(n.LawsHeld+n.ChecksPassed, n.Laws+n.Checks))
 	}
 	fmt.Fprintf(b, "\nThe runs are those of [sums.txt](../%s), SHA-256 `%s`.\n\n", SumsName, SumsDigest([]byte(r.sums())))
 	for i := range r.Studies {

@@ -120,6 +120,19 @@ func SetPacingRate(c net.Conn, rate int) error {
 	return setOption(c, unix.SOL_SOCKET, unix.SO_MAX_PACING_RATE, rate)
 }
 
+// SetControl sets TCP_CONGESTION on a connection of a kernel, such as cubic.
+func SetControl(c net.Conn, name string) error {
+	raw, err := c.(*net.TCPConn).SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = raw.Control(func(fd uintptr) {
+		failed = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, name)
+	})
+	return errors.Join(err, failed)
+}
+
 func setOption(c net.Conn, level, name, value int) error {
 	raw, err := c.(*net.TCPConn).SyscallConn()
 	if err != nil {

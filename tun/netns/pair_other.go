@@ -44,6 +44,9 @@ func SetQuickAck(net.Conn, bool) error { return errNotLinux }
 // SetPacingRate sets SO_MAX_PACING_RATE on a connection of a kernel.
 func SetPacingRate(net.Conn, int) error { return errNotLinux }
 
+// SetControl sets TCP_CONGESTION on a connection of a kernel.
+func SetControl(net.Conn, string) error { return errNotLinux }
+
 // SetFineTimestamps returns an error.
 func SetFineTimestamps() error { return errNotLinux }
 

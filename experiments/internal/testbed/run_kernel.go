@@ -50,7 +50,7 @@ func AtOnce(most, n int, run func(i int) error) error {
 
 // RunKernel runs a Spec in real time, with the TCP of this machine's kernel at both ends. It
 // ignores Kind, Timers, Scheme, MTU, SACK, Timestamps, Control and Peer, except that the receiver
-// acknowledges at once if Peer does. Kernel has the settings of the sender's. The Spec has one
+// acknowledges at once if Peer does. Kernel and KernelControl are the sender's. The Spec has one
 // flow, and is not StopAndWait. Its Fates are those of the other subjects. RunKernel takes as long
 // as the work does, up to Limit. It needs Linux, root and TUN devices; an error says what is
 // missing.
@@ -187,6 +187,11 @@ func (r *kernelRun) listen(l net.Listener, all *sync.WaitGroup) {
 		}
 		if !r.keep(c) {
 			return
+		}
+		if name := r.spec.KernelControl; name != "" {
+			if err := netns.SetControl(c, name); err != nil {
+				r.fail(fmt.Errorf("congestion control %s: %w", name, err))
+			}
 		}
 		port := uint16(c.RemoteAddr().(*net.TCPAddr).Port)
 		r.mu.Lock()

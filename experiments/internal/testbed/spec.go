@@ -85,7 +85,9 @@ type Spec struct {
 	MTU     int           // 576 to 9000; 0 is 1500
 
 	// Kernel is settings of the sender's kernel by their names below net/ipv4, for RunKernel.
-	Kernel map[string]string
+	// KernelControl is its congestion control; "" is its default.
+	Kernel        map[string]string
+	KernelControl string
 
 	SACK, Timestamps *bool  // of the sender; nil is that of Timers
 	Control          string // congestion control; "" is that of Timers, or CUBIC for GVisor
