@@ -92,7 +92,7 @@ func (e *Endpoint) connect(addr tcpip.FullAddress) tcpip.Error {
 
 	r, err := e.p.stack.FindRoute(nic, id.LocalAddress, addr.Addr, net, false)
 	if err != nil {
-		return e.connectFailed(was, bound, id, err)
+		return bound.connectFailed(e, was, id, err)
 	}
 	peer := id
 	peer.LocalAddress, peer.RemoteAddress, peer.RemotePort = r.LocalAddress(), r.RemoteAddress(), addr.Port
@@ -100,7 +100,7 @@ func (e *Endpoint) connect(addr tcpip.FullAddress) tcpip.Error {
 	least, err := b.registerActive(e, &peer, network(net), r.NICID())
 	if err != nil {
 		r.Release()
-		return e.connectFailed(was, bound, id, err)
+		return bound.connectFailed(e, was, id, err)
 	}
 
 	e.mu.Lock()
@@ -120,14 +120,14 @@ func (e *Endpoint) connect(addr tcpip.FullAddress) tcpip.Error {
 }
 
 // connectFailed returns the endpoint to phase was. If the endpoint was closed meanwhile, it
-// releases the port that Bind had reserved.
-func (e *Endpoint) connectFailed(was phase, bound registration, id stack.TransportEndpointID, err tcpip.Error) tcpip.Error {
+// releases the port that Bind had reserved, b.
+func (b *registration) connectFailed(e *Endpoint, was phase, id stack.TransportEndpointID, err tcpip.Error) tcpip.Error {
 	e.mu.Lock()
 	e.phase = was
 	closed := e.closed
 	e.mu.Unlock()
 	if closed {
-		bound.end(e, id)
+		b.end(e, id)
 	}
 	return err
 }

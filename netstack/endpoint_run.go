@@ -135,7 +135,7 @@ func (st *step) engine() {
 	if st.handleEvents(o.Events); st.ended {
 		st.countAs(tcp.StateClosed)
 	}
-	st.e.noteProgress(now, acked, consumed)
+	st.noteProgress(now, acked, consumed)
 	st.e.charge()
 	st.phase = st.e.phase
 	st.followedBy(o.Events)
@@ -406,7 +406,7 @@ func (st *step) handleEvents(events tcp.Events) {
 	if events.Has(tcp.EventPeerClosed) {
 		st.mask |= waiter.ReadableEvents | waiter.EventRdHUp
 	}
-	if st.e.wakesWriter() {
+	if st.wakesWriter() {
 		st.e.writerWaits = false
 		st.mask |= waiter.WritableEvents
 	}

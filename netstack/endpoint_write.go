@@ -146,7 +146,8 @@ func (e *Endpoint) room() (n int, err tcpip.Error) {
 // growSendBuffer lets the send buffer follow the congestion window, unless the application has set
 // SO_SNDBUF or memory is scarce. As in gVisor it is twice the window, so that data is ready when the
 // data in flight is acknowledged.
-func (e *Endpoint) growSendBuffer() {
+func (st *step) growSendBuffer() {
+	e := st.e
 	size := e.ops.GetSendBufferSize()
 	cwnd, _ := e.conn.Cwnd()
 	want := 2 * int64(cwnd)
@@ -160,11 +161,12 @@ func (e *Endpoint) growSendBuffer() {
 
 // wakesWriter reports whether a waiting writer has room: half of the buffer, so that not each ACK
 // wakes it up.
-func (e *Endpoint) wakesWriter() bool {
+func (st *step) wakesWriter() bool {
+	e := st.e
 	if !e.writerWaits {
 		return false
 	}
-	e.growSendBuffer()
+	st.growSendBuffer()
 	size, used := e.sendBuffer()
 	return used < size/2 && e.conn.LittleUnsent(e.calls.wrote)
 }

@@ -75,16 +75,13 @@ type share struct {
 	progress uint32 // when the connection last made progress, in milliseconds of the stack's clock
 }
 
-// memoryUse returns the bytes that the buffers hold, for sending and for reading. Received data can
-// take twice as much: see recv_join.go.
-func (e *Endpoint) memoryUse() (send, receive int) {
-	return e.snd.memory(), int(e.rcvUsed) + e.rcv.held
-}
+// readMemory returns the bytes that received data takes, which can be twice as many as it has: see
+// recv_join.go.
+func (r *reading) readMemory() int { return int(r.rcvUsed) + r.rcv.held }
 
 // charge counts the memory of the connection. The caller holds the lock.
 func (e *Endpoint) charge() {
-	send, receive := e.memoryUse()
-	pages := uint32((send + receive) / memoryPage)
+	pages := uint32((e.snd.memory() + e.readMemory()) / memoryPage)
 	if pages == e.share.pages || pages < e.share.pages && pages > 0 && e.share.pages-pages <= slackPages {
 		return
 	}
@@ -98,8 +95,9 @@ func (e *Endpoint) charge() {
 
 // noteProgress notes whether the larger queue of the connection has moved since the state before.
 // Without much data there is nothing to move.
-func (e *Endpoint) noteProgress(now wheel.Time, acked uint64, consumed bool) {
-	send, receive := e.memoryUse()
+func (st *step) noteProgress(now wheel.Time, acked uint64, consumed bool) {
+	e := st.e
+	send, receive := e.snd.memory(), e.readMemory()
 	if e.share.pages == 0 || send > receive && e.snd.start != acked || send <= receive && consumed {
 		e.share.progress = milliseconds(now)
 	}
@@ -128,7 +126,7 @@ func (st *step) refuses(seg *segment) {
 	if seg.len == 0 || m.level() != memoryFull {
 		return
 	}
-	if _, receive := st.e.memoryUse(); receive < freeMemory {
+	if st.e.readMemory() < freeMemory {
 		return
 	}
 	m.refused.Add(1)
@@ -166,7 +164,7 @@ func (p *protocol) reclaim() {
 			break
 		}
 		m.aborted.Add(1)
-		c.e.endForMemory()
+		endForMemory(c.e)
 	}
 	// A search takes at most a twentieth of the time.
 	after := p.now()
@@ -174,7 +172,7 @@ func (p *protocol) reclaim() {
 }
 
 // endForMemory resets the connection and drops its data. The application's next call fails.
-func (e *Endpoint) endForMemory() {
+func endForMemory(e *Endpoint) {
 	e.mu.Lock()
 	e.hardErr = &tcpip.ErrNoBufferSpace{}
 	e.calls.abort = true
