@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"net/http"
 	"net/netip"
 	"strings"
 	"sync"
@@ -373,37 +372,6 @@ func (n names) LookupNetIP(_ context.Context, _, host string) (list []netip.Addr
 		return nil, errNoName
 	}
 	return list, nil
-}
-
-// TestHTTP runs Go's HTTP client and server on both ends.
-func TestHTTP(t *testing.T) {
-	forProtocols(t, func(t *testing.T, p stack.TransportProtocolFactory) {
-		s := newLoop(t, p)
-		l, err := (&sockets.ListenConfig{Stack: s}).Listen("tcp", "127.0.0.1:80")
-		if err != nil {
-			t.Fatal(err)
-		}
-		srv := http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.Copy(w, r.Body) })}
-		done := make(chan error, 1)
-		go func() { done <- srv.Serve(l) }()
-		tr := &http.Transport{DialContext: (&sockets.Dialer{Stack: s}).DialContext}
-		data := strings.Repeat("tcpwheel ", 100_000)
-		for range 3 {
-			r, err := (&http.Client{Transport: tr, Timeout: 3 * time.Minute}).Post("http://127.0.0.1/", "text/plain", strings.NewReader(data))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got, err := io.ReadAll(r.Body); string(got) != data || err != nil {
-				t.Errorf("%d bytes, %v, want %d", len(got), err, len(data))
-			}
-			r.Body.Close()
-		}
-		tr.CloseIdleConnections()
-		srv.Close()
-		if err := <-done; err != http.ErrServerClosed {
-			t.Errorf("Serve = %v", err)
-		}
-	})
 }
 
 // TestAcceptReset accepts a connection that was reset before Accept.

@@ -228,35 +228,6 @@ func TestPeerGone(t *testing.T) {
 	})
 }
 
-// TestHalfClose: each side ends its stream when it wants to.
-func TestHalfClose(t *testing.T) {
-	forVirtual(t, func(t *testing.T, tcp virtual.TCP) {
-		inVirtual(t, tcp, func(v *virtualNet, c *sockets.Conn) {
-			io.WriteString(c, "question")
-			if err := c.CloseWrite(); err != nil {
-				t.Errorf("CloseWrite: %v", err)
-			}
-			_, err := c.Write([]byte("more"))
-			wantError(t, "write after CloseWrite", err, syscall.EPIPE)
-			if got, err := io.ReadAll(c); string(got) != "answer" || err != nil {
-				t.Errorf("read %q, %v, want the answer", got, err)
-			}
-		}, func(v *virtualNet, c *sockets.Conn) {
-			if got, err := io.ReadAll(c); string(got) != "question" || err != nil {
-				t.Errorf("read %q, %v, want the question", got, err)
-			}
-			v.Tasks.Sleep(time.Second)
-			io.WriteString(c, "answer")
-			if err := c.CloseRead(); err != nil && !errors.Is(err, syscall.ENOTCONN) {
-				t.Errorf("CloseRead: %v", err)
-			}
-			if n, err := c.Read(make([]byte, 1)); n != 0 || err != io.EOF {
-				t.Errorf("read after CloseRead: %d, %v, want io.EOF", n, err)
-			}
-		})
-	})
-}
-
 // TestRunsAreIdentical: tasks share a lossy link. Two runs send equal packets at equal times.
 func TestRunsAreIdentical(t *testing.T) {
 	forVirtual(t, func(t *testing.T, tcp virtual.TCP) {

@@ -73,40 +73,6 @@ func (t *rackTest) detect(timeout time.Duration, lost ...int) {
 	}
 }
 
-// RFC 8985 §6.2 step 5: "remaining = Segment.xmit_ts + RACK.rtt + RACK.reo_wnd - Now()", and
-// "timeout = max(remaining, timeout)".
-func TestRackTimer(t *testing.T) {
-	test := newRackTest(t)
-	test.push(1)
-	test.at(2 * ms)
-	test.push(1)
-	test.at(5 * ms)
-	test.push(3)
-	test.at(105 * ms)
-	test.sack(2)
-	// The window is min_RTT/4 = 25 ms: 0 may take until 125 ms and 1 until 127 ms.
-	test.detect(22 * ms)
-	test.at(125 * ms)
-	test.detect(2*ms, 0)
-	test.at(127 * ms)
-	test.detect(0, 1)
-	// 3 and 4 were sent at the same time as 2, and after it.
-	test.at(500 * ms)
-	test.detect(0)
-}
-
-// RFC 8985 §6.2: RACK_sent_after compares sequences where times are equal, so that the head of a
-// burst is lost.
-func TestRackTiesOfABurst(t *testing.T) {
-	test := newRackTest(t)
-	test.push(5)
-	test.at(100 * ms)
-	test.sack(3)
-	test.detect(25 * ms)
-	test.at(125 * ms)
-	test.detect(0, 0, 1, 2)
-}
-
 // RFC 8985 §6.2 step 4: "If RACK.reordering_seen is FALSE: If in Fast or RTO recovery: Return 0
 // Else if RACK.segs_sacked >= DupThresh: Return 0".
 func TestRackWindowIsZero(t *testing.T) {
@@ -127,31 +93,6 @@ func TestRackWindowIsZero(t *testing.T) {
 	}
 }
 
-// RFC 8985 §6.2 step 3: a segment delivered below the highest one was reordered; a retransmission
-// was not.
-func TestRackReorderingSeen(t *testing.T) {
-	for _, again := range []bool{false, true} {
-		test := newRackTest(t)
-		test.push(3)
-		if again {
-			test.at(1 * ms)
-			test.retransmit(0)
-		}
-		test.at(101 * ms)
-		test.sack(1)
-		test.ack(1)
-		if got := test.r.ReorderingSeen(); got == again {
-			t.Errorf("0 retransmitted %v, delivered after 1: reordering seen %v", again, got)
-		}
-		// In recovery the window is not zero once reordering was seen.
-		test.st.InRecovery = true
-		test.r.Detect(test.now, &test.q, test.st, nil)
-		if got := test.r.ReoWnd(); (got == 25*ms) == again {
-			t.Errorf("window %v with reordering seen %v", got, !again)
-		}
-	}
-}
-
 // RFC 8985 §6.2 step 2: an ACK of a retransmission may belong to the original, by its timestamp or
 // within min_RTT.
 func TestRackSpuriousRetransmission(t *testing.T) {
@@ -169,26 +110,6 @@ func TestRackSpuriousRetransmission(t *testing.T) {
 		if rtt, ok := test.r.RTT(); ok != c.want || ok && rtt != c.after {
 			t.Errorf("acknowledged after %v, stale %v: RTT %v, %v, want %v", c.after, c.stale, rtt, ok, c.want)
 		}
-	}
-}
-
-// RFC 8985 §6.2 step 5: a retransmission has its own time, so its loss is found.
-func TestRackLostRetransmission(t *testing.T) {
-	test := newRackTest(t)
-	test.push(5)
-	test.at(100 * ms)
-	test.st.InRecovery = true
-	test.sack(1)
-	test.detect(0, 0)
-	test.retransmit(0)
-	test.detect(0)
-	test.at(101 * ms)
-	test.push(1)
-	test.at(201 * ms)
-	test.sack(5)
-	test.detect(0, 2, 3, 4, 0)
-	if got, want := test.q.Pipe(), (tally{}); got != want {
-		t.Errorf("pipe %v, want %v", got, want)
 	}
 }
 

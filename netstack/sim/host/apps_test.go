@@ -1,12 +1,10 @@
 package host
 
 import (
-	"bytes"
 	"net/netip"
 	"testing"
 	"time"
 
-	"tcpwheel/internal/pcapng"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/tcptimers"
@@ -121,29 +119,6 @@ func TestCorruptedAreDropped(t *testing.T) {
 	}
 	if x.accepted != nil {
 		t.Error("a connection was established")
-	}
-}
-
-// TestCapture checks that a captured connection has the bytes of the stream.
-func TestCapture(t *testing.T) {
-	x := newAppTest(t, sim.LinkConfig{Delay: time.Millisecond}, Apps{&Sink{}, &Closer{}})
-	var file bytes.Buffer
-	out, err := pcapng.NewWriter(&file, "test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tap, err := sim.NewCapture(out, "a>b", pcapng.LinkTypeRaw, x.w.Serializer(), sim.AtSender, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	x.w.Net.Tap(x.ab, tap)
-	x.run(t, &Bulk{Bytes: 5000, Finish: true}, time.Hour)
-	var want []byte
-	for i := range uint64(1000) {
-		want = append(want, streamByte(i))
-	}
-	if tap.Err() != nil || !bytes.Contains(file.Bytes(), want) {
-		t.Errorf("the capture of %d bytes lacks the sent payload: %v", file.Len(), tap.Err())
 	}
 }
 
