@@ -14,7 +14,7 @@ require (
 	golang.org/x/net v0.60.0 // nettest, what is asked of a net.Conn: the tests of netstack/sockets
 	golang.org/x/sys v0.48.0 // system calls on TUN devices and network namespaces: package tun
 	gvisor.dev/gvisor v0.0.0-20260905035102-160fafc42237 // the network stack that package netstack plugs into
-	maragu.dev/gomponents v1.2.0 // HTML pages: packages pcaps/report and tun/up
+	maragu.dev/gomponents v1.2.0 // HTML pages: package pcaps/report
 )
 
 require (

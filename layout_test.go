@@ -43,7 +43,7 @@ var rooms = []room{
 		foreign: []string{"gvisor.dev/gvisor", "golang.org/x/sys", "golang.org/x/net"}},
 	{path: "tun", imports: []string{"internal", "wheel", "tcptimers", "netstack/tcp", "netstack/sim", "netstack"},
 		foreign: []string{"gvisor.dev/gvisor", "golang.org/x/sys", "github.com/vishvananda/netlink",
-			"github.com/VictoriaMetrics/metrics", "maragu.dev/gomponents"}},
+			"github.com/VictoriaMetrics/metrics"}},
 	{path: "pcaps", imports: []string{"internal", "wheel", "tcptimers", "netstack/tcp", "netstack/sim"},
 		foreign: []string{"github.com/google/gopacket", "github.com/klauspost/compress", "maragu.dev/gomponents"}},
 	{path: "experiments", imports: []string{"internal", "wheel", "wheel/wheelbench", "tcptimers", "netstack/tcp", "netstack/sim",

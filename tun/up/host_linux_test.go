@@ -240,7 +240,7 @@ func TestWebIsBounded(t *testing.T) {
 func TestInfo(t *testing.T) {
 	t.Parallel()
 	forHosts(t, Config{Serve: append(DefaultServices(), "info")}, func(t *testing.T, s *hostTest, stack, _ netip.Addr) {
-		if status, body := s.get(stack, "/"); status != 200 || !strings.Contains(string(body), "<a href=\"/info\">") {
+		if status, body := s.get(stack, "/"); status != 200 || !strings.Contains(string(body), "\n/info  ") {
 			t.Errorf("/: status %d, %q", status, body)
 		}
 		c := s.mustDial(stack, EchoPort)
