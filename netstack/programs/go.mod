@@ -18,7 +18,7 @@ require (
 	github.com/quic-go/quic-go v0.65.0 // QUIC under loss
 	github.com/redis/go-redis/v9 v9.23.0 // a Redis client under loss
 	golang.org/x/crypto v0.58.0 // ssh under loss
-	golang.org/x/sys v0.49.0 // sockets and the trace of the kernels of samples
+	golang.org/x/sys v0.50.0 // sockets and the trace of the kernels of samples
 	google.golang.org/grpc v1.85.0 // gRPC under loss
 	k8s.io/api v0.37.2 // the types that manifests are decoded into
 	sigs.k8s.io/yaml v1.6.0 // decodes manifests strictly
@@ -45,7 +45,7 @@ require (
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
 	github.com/json-iterator/go v1.1.12 // indirect
-	github.com/klauspost/compress v1.20.3 // indirect
+	github.com/klauspost/compress v1.20.4 // indirect
 	github.com/klauspost/cpuid/v2 v2.4.0 // indirect
 	github.com/minio/highwayhash v1.0.4 // indirect
 	github.com/modern-go/concurrent v0.0.0-20180306012644-bacd9c7ef1dd // indirect
@@ -63,7 +63,7 @@ require (
 	go.yaml.in/yaml/v2 v2.4.4 // indirect
 	golang.org/x/exp v0.0.0-20260112195511-716be5621a96 // indirect
 	golang.org/x/mod v0.41.0 // indirect
-	golang.org/x/net v0.60.0 // indirect
+	golang.org/x/net v0.62.0 // indirect
 	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/telemetry v0.0.0-20260924152758-ed294f943157 // indirect
 	golang.org/x/text v0.43.0 // indirect
