@@ -15,6 +15,9 @@ import (
 // output or the new one, whole, and the next run leaves nothing else. An experiment that was killed
 // goes on where it stopped: its journal never shrinks.
 func TestKilled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: sixty processes, which share no memory with the test")
+	}
 	capture, err := filepath.Abs(filepath.Join("..", "..", "..", "..", "pcaps", "samples", "burst", "a.pcapng.gz"))
 	if err != nil {
 		t.Fatal(err)
