@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	pages "tcpwheel/pcaps/report"
 	"tcpwheel/pcaps/track"
 )
 
@@ -52,7 +53,7 @@ func (s *summary) printLimits(b *strings.Builder) {
 			b.WriteByte('\n')
 		}
 		percent := func(d time.Duration) string { return fmt.Sprintf("%.0f %%", 100*float64(d)/float64(l.Span())) }
-		text := fmt.Sprintf("connection %d: %s at %s", l.conn, byteText(l.bytes), perSecond(uint64(l.bytes), l.Span()))
+		text := fmt.Sprintf("connection %d: %s at %s", l.conn, pages.BytesText(l.bytes), perSecond(uint64(l.bytes), l.Span()))
 		if l.RTT50 > 0 {
 			text += fmt.Sprintf(", RTT %s (p95 %s)", track.SpanText(l.RTT50), track.SpanText(l.RTT95))
 		}

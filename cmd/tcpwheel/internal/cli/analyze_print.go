@@ -3,7 +3,9 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,7 +18,7 @@ import (
 // print writes the answer in two sentences, one table, and with --details everything else.
 func (s *summary) print(b *strings.Builder) {
 	fmt.Fprintf(b, "%s: %s in %s, %s with %s\n", quantity.Printable(s.file), quantity.Count(s.stats.TCP, "TCP packet"), track.SpanText(s.stats.Last.Sub(s.stats.First)),
-		quantity.Count(s.losses.Conns, "connection"), byteText(s.bytes))
+		quantity.Count(s.losses.Conns, "connection"), pages.BytesText(s.bytes))
 	switch {
 	case s.losses.Conns == 0 && s.stats.TCP > 0:
 		fmt.Fprintf(b, "%s; the capture has %s\n", s.a.filter.unmatched(), quantity.Count(s.seen, "connection"))
@@ -176,4 +178,15 @@ func (s *summary) table(b *strings.Builder) {
 		}
 		b.WriteString(episodeLayout.Row(r))
 	}
+}
+
+// joined returns the names by count: "sender 3, receiver 1".
+func joined(counts map[string]int) string {
+	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	})
+	for i, name := range names {
+		names[i] = name + " " + strconv.Itoa(counts[name])
+	}
+	return strings.Join(names, ", ")
 }

@@ -12,14 +12,6 @@ import (
 // shard is part index, counted from 0, of so many parts of the captures. The zero value is all.
 type shard struct{ index, of int }
 
-// check returns an error unless 0 ≤ index < of ≤ 10,000 or s is the zero value.
-func (s shard) check() error {
-	if s != (shard{}) && (s.of < 1 || s.of > 10_000 || s.index < 0 || s.index >= s.of) {
-		return fmt.Errorf("shard %d of %d, want one of 0 to n-1 of n, and n from 1 to 10000", s.index, s.of)
-	}
-	return nil
-}
-
 // share returns the indices of the captures in the shard, most costly first. It balances the cost:
 // each capture, from the most costly down, goes to the shard with the least cost so far.
 func (s shard) share(costs []float64) []int {
@@ -48,6 +40,9 @@ func (s shard) share(costs []float64) []int {
 	return mine
 }
 
+// mostShards bounds the parts of a run.
+const mostShards = 10_000
+
 // parseShard reads "i/n". "" is the whole run.
 func parseShard(text string) (s shard, err error) {
 	if text == "" {
@@ -57,8 +52,11 @@ func parseShard(text string) (s shard, err error) {
 	if s.index, err = strconv.Atoi(index); err == nil {
 		s.of, err = strconv.Atoi(of)
 	}
-	if err != nil || s.of < 1 {
+	switch {
+	case err != nil || s.of < 1:
 		return shard{}, errors.New("want i/n")
+	case s.of > mostShards || s.index < 0 || s.index >= s.of:
+		return s, fmt.Errorf("shard %d of %d, want one of 0 to n-1 of n, and n from 1 to %d", s.index, s.of, mostShards)
 	}
-	return s, s.check()
+	return s, nil
 }
