@@ -1,6 +1,10 @@
 package netstack
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -101,5 +105,46 @@ func TestGVisorKeepsThePort(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// TestGVisorPatchesApply applies the patches of docs/findings, one after the other, to a copy of
+// the files of go.mod's gVisor.
+func TestGVisorPatchesApply(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("git applies the patches:", err)
+	}
+	source, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "gvisor.dev/gvisor").Output()
+	if err != nil {
+		t.Skip("the source of gVisor is not known:", err)
+	}
+	patches, err := filepath.Abs("../docs/findings")
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := t.TempDir()
+	for _, name := range []string{"rack.go", "snd.go"} {
+		file := filepath.Join("pkg/tcpip/transport/tcp", name)
+		text, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(source)), file))
+		if err == nil {
+			err = os.MkdirAll(filepath.Join(to, filepath.Dir(file)), 0o700)
+		}
+		if err == nil {
+			err = os.WriteFile(filepath.Join(to, file), text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"gvisor-ties.patch", "gvisor-undo.patch"} {
+		apply := exec.Command("git", "apply", filepath.Join(patches, name))
+		apply.Dir, apply.Env = to, append(os.Environ(), "GIT_CEILING_DIRECTORIES="+filepath.Dir(to))
+		if out, err := apply.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v: %s", name, err, out)
+		}
+	}
+	changed, err := os.ReadFile(filepath.Join(to, "pkg/tcpip/transport/tcp/snd.go"))
+	if err != nil || !strings.Contains(string(changed), "undoRecovery()") {
+		t.Errorf("the patches change nothing: %v", err)
 	}
 }
