@@ -65,14 +65,15 @@ type Config struct {
 	CheckInvariants bool
 }
 
-// DefaultConfig returns the configuration of NewProtocol: policy per-segment, CUBIC. As in gVisor's
+// DefaultConfig returns the configuration of NewProtocol: policy per-segment, CUBIC, and
+// LateOriginals. As in gVisor's
 // TCP, a SYN is retransmitted six times and an unreachable destination ends a handshake.
 //
 // DEVIATION RFC 9293 §3.8.3 (MUST-23): a SYN is given up after 127 s, as in Linux, not three
 // minutes.
 func DefaultConfig() Config {
 	c := Config{Conn: tcp.DefaultConfig(tcptimers.MustPolicy(tcptimers.DefaultPolicy))}
-	c.Conn.ICMPEndsHandshake = true
+	c.Conn.ICMPEndsHandshake, c.Conn.LateOriginals = true, true
 	c.Conn.Policy.SynR2 = synR2(gtcp.DefaultSynRetries, c.Conn.Policy.Bounds)
 	return c
 }

@@ -68,6 +68,13 @@ type Config struct {
 	// segment is then neither delivered nor evidence of another's loss.
 	WholeSACKs bool `set:"whole-sacks" help:"ignore the SACK of a part of a segment, as in Linux"`
 
+	// LateOriginals makes the sender learn from late packets. An original that arrives behind its
+	// retransmission, and a recovery that was undone, lengthen RACK's reordering window. Where the
+	// path reorders, SACKs grow the congestion window, and the timestamps of retransmissions are
+	// older, so that PAWS does not drop originals. CUBIC's curve goes on after a spurious timeout.
+	// It needs SACK.
+	LateOriginals bool `set:"late-originals" help:"learn from late packets, so that they are not taken for lost"`
+
 	AckPush  bool `set:"ack-push" help:"acknowledge a segment with PSH at once"`
 	Minshall bool `set:"minshall" help:"Nagle waits only for small segments, as in Linux"`
 

@@ -58,14 +58,22 @@ func (w *control) allowsNew(snd *sender, n uint32) bool {
 	return true
 }
 
-// grow passes an ACK of new data, which delivers so many bytes, to the congestion controller.
-func (w *control) grow(snd *sender, now wheel.Time, a *ackFacts, delivered uint32, o *Output) {
-	rtt := time.Duration(0)
+// grow passes an ACK of new data, which delivers so many bytes, to the congestion controller. Where
+// the path reorders, SACKs grow the window too, as in Linux (tcp_may_raise_cwnd), and measure the
+// round trip.
+func (w *control) grow(snd *sender, now wheel.Time, a *ackFacts, delivered uint32, reorders bool, o *Output) {
+	rtt, acked := time.Duration(0), a.acked
 	if a.hasRTT && !a.ackedRexmit {
 		rtt = a.rtt
 	}
+	if reorders {
+		acked = delivered
+		if a.hasSack {
+			rtt = a.sackRTT
+		}
+	}
 	delayed := w.OnAck(now, congestion.Ack{
-		Acked: a.acked, Delivered: delivered, Flight: a.flight,
+		Acked: acked, Delivered: delivered, Flight: a.flight,
 		Una: uint32(snd.una), Nxt: uint32(snd.nxt),
 		RTT: rtt, SRTT: snd.rtt.est.SRTT(), Limited: snd.fl.use.limits(snd), ECE: a.ece, SYN: a.syn,
 	})
@@ -105,7 +113,7 @@ func (w *control) change(snd *sender, was *Config) {
 		return
 	}
 	cfg := snd.cfg.Congestion
-	cfg.MSS, cfg.SYNLost, cfg.Paced = snd.mss, snd.rtt.synLost, snd.cfg.Pacing
+	cfg.MSS, cfg.SYNLost, cfg.Paced, cfg.KeepCurve = snd.mss, snd.rtt.synLost, snd.cfg.Pacing, snd.cfg.LateOriginals
 	cc, err := congestion.Replace(w.Controller, snd.cfg.Control, cfg)
 	if err != nil {
 		panic("BUG: " + err.Error())

@@ -155,6 +155,9 @@ type past struct {
 	tooBigEnd  Seq        // SND.NXT at the last ICMP Packet Too Big
 	spuriousAt wheel.Time // when a timeout was found spurious
 
+	stampedAt wheel.Time    // stampRexmit's latest time
+	stampLag  time.Duration // the most by which stampRexmit's timestamps were older
+
 	closedAt wheel.Time // when the peer's window closed, or Close was called since; 0 if it is open
 
 	pacer congestion.Pacer

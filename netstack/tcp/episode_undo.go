@@ -22,6 +22,11 @@ func (e *episode) undo(snd *sender, now wheel.Time, a *ackFacts, acked uint32, o
 		snd.fl.frto.Reset()
 	}
 	e.frtoCredit = 0
+	if snd.rack.learns && !e.byTimeout {
+		// All that RACK thought lost was late. A timeout is too short for the round trip, whatever
+		// the order.
+		snd.rack.reorderingSeen = true
+	}
 	switch {
 	case e.afterTimeout():
 		o.Counters.TCPLossUndo++

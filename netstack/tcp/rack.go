@@ -13,6 +13,9 @@ const dupThresh = 3
 // RFC 8985 §6.2.
 const reoWndPersist = 16
 
+// maxReoWndExtra bounds RACK.reo_wnd_mult - 1. The window is never above SRTT.
+const maxReoWndExtra = 1 << 10
+
 // minRTTWindow is how long a minimum RTT counts, up to twice that. It is Linux's tcp_min_rtt_wlen.
 const minRTTWindow = 300 * time.Second
 
@@ -41,6 +44,8 @@ type rackState struct {
 	hasFack        bool
 	reorderingSeen bool
 	hasDSACKRound  bool
+	learns         bool // Config.LateOriginals
+	bySteps        bool // Policy.ReorderedDSACKs: only DSACKs lengthen the window, as in Linux
 }
 
 // SampleRTT performs step 1 of RFC 8985 §6.2 on an RTT measured by RFC 6298 or RFC 7323.
@@ -81,11 +86,8 @@ func (r *rackState) Delivered(now wheel.Time, s *sentSegment, staleEcho bool, sl
 	if s.Retransmitted() {
 		// RFC 8985 §6.2 step 2: the ACK belongs to an earlier transmission if its timestamp says
 		// so, or if it came within less than the minimum RTT.
-		if staleEcho {
-			return reordered
-		}
-		if least, ok := r.MinRTT(); ok && rtt < least-slack {
-			return reordered
+		if least, ok := r.MinRTT(); staleEcho || ok && rtt < least-slack {
+			return r.originalArrived(now, s)
 		}
 	}
 	// DEVIATION RFC 8985 §6.2 step 2: the segments of one ACK are taken in sequence order, not by
@@ -112,6 +114,26 @@ func (r *rackState) detectReordering(s *sentSegment) bool {
 	return false
 }
 
+// originalArrived learns from a segment that was retransmitted before its first transmission
+// arrived. It reports whether later segments overtook it.
+//
+// DEVIATION RFC 8985 §6.2 step 3: the RFC ignores retransmitted segments. So it never sees
+// reordering where RACK retransmits each late segment. Linux learns it from the undo
+// (tcp_try_undo_partial). Here the window also becomes as long as this segment was late. By step 4
+// it grows by min_RTT/4 in each round trip with a DSACK.
+func (r *rackState) originalArrived(now wheel.Time, s *sentSegment) (reordered bool) {
+	if !r.learns || s.Transmissions != 2 || !s.End().Before(r.fack) {
+		return false
+	}
+	r.reorderingSeen = true
+	if least, _ := r.MinRTT(); least > 0 && !r.bySteps {
+		late := r.reoWnd + now.Sub(s.Sent) // it was retransmitted when the window had passed
+		r.reoWndExtra = max(r.reoWndExtra, uint32(min(4*late/least, maxReoWndExtra)))
+		r.persist = reoWndPersist
+	}
+	return true
+}
+
 // rackInput is what Detect needs to know about the connection.
 type rackInput struct {
 	SndUna, SndNxt  Seq
@@ -129,7 +151,7 @@ func (r *rackState) updateReoWnd(q *sentQueue, c rackInput) {
 	switch {
 	case !r.hasDSACKRound && c.DSACK:
 		r.dsackRound, r.hasDSACKRound = c.SndNxt, true
-		r.reoWndExtra = min(r.reoWndExtra+1, 1<<10)
+		r.reoWndExtra = min(r.reoWndExtra+1, maxReoWndExtra)
 		r.persist = reoWndPersist
 	case c.LeavingRecovery:
 		if r.persist > 0 {

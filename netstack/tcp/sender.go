@@ -121,6 +121,7 @@ func (snd *sender) init(cfg *Config, path Path, iss Seq, tsOffset uint32, rcv *r
 	*snd = sender{
 		cfg: cfg, opts: &cfg.Socket, rcv: rcv, fl: &atRest,
 		iss: iss, una: iss, nxt: iss, end: iss.Add(1), rexmit: rexmitTimerOf(&cfg.Policy),
+		rack:  rackState{learns: cfg.LateOriginals, bySteps: cfg.Policy.ReorderedDSACKs},
 		terms: terms{mtu: uint32(path.MTU), tsOffset: tsOffset, peerMSS: defaultMSS(path.IPv6), ipHeaderLen: uint8(path.ipHeaderLen())},
 	}
 }
@@ -137,7 +138,7 @@ func (snd *sender) establish(h *Header) {
 	snd.wnd.Init(h.Seq, h.Ack, wnd)
 	snd.updateMSS()
 	cfg := snd.cfg.Congestion
-	cfg.MSS, cfg.SYNLost, cfg.Paced = snd.mss, snd.rtt.synLost, snd.cfg.Pacing
+	cfg.MSS, cfg.SYNLost, cfg.Paced, cfg.KeepCurve = snd.mss, snd.rtt.synLost, snd.cfg.Pacing, snd.cfg.LateOriginals
 	cc, err := congestion.New(snd.cfg.Control, cfg)
 	if err != nil {
 		panic("BUG: " + err.Error())

@@ -191,7 +191,7 @@ func (a *ackFacts) noteDelivered(snd *sender, now wheel.Time, s *sentSegment, h 
 	stale := false
 	if s.Retransmitted() {
 		a.ackedRexmit = true
-		if stale = snd.rcv.tsOn && h.Options.HasTimestamps && tsBefore(h.Options.TSEcr, snd.timestamp(s.Sent)); stale {
+		if stale = snd.rcv.tsOn && h.Options.HasTimestamps && snd.needPast().staleEcho(snd, h.Options.TSEcr, s); stale {
 			a.lastRexmitAt, a.staleEcho = max(a.lastRexmitAt, s.Sent), true
 		}
 		// DEVIATION RFC 8985 §6.2 step 2: the echo is ignored for a segment that is SACKed.

@@ -157,6 +157,9 @@ func (m *sendMeter) noteReordering(a *ackFacts, o *Output) {
 	}
 }
 
+// reorders reports whether the path reorders by more than duplicate ACKs tolerate.
+func (m *sendMeter) reorders(mss uint32) bool { return m != nil && m.distance > dupThresh*mss }
+
 // fillInfo sets the fields of an Info that m measures.
 func (m *sendMeter) fillInfo(now wheel.Time, i *Info) {
 	spent := m.spent

@@ -37,8 +37,8 @@ func (snd *sender) respond(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 			snd.needPast().checkVegas(snd, now, a, o)
 		}
 	}
-	if advanced && growing && !snd.ep.fast() {
-		snd.cc.grow(snd, now, a, grown, o)
+	if reorders := snd.rack.learns && snd.meter.reorders(snd.mss); (advanced || reorders && a.sacked > 0) && growing && !snd.ep.fast() {
+		snd.cc.grow(snd, now, a, grown, reorders, o)
 	}
 	if snd.ep.reducing(snd) {
 		delivered := a.delivered

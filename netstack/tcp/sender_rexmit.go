@@ -49,9 +49,11 @@ func (snd *sender) retransmit(now wheel.Time, id segmentID, o *Output) {
 		}
 	}
 	again := s.Transmissions > 1
+	p := snd.needPast()
+	stamp := p.stampRexmit(snd, now, s)
 	if snd.ep.undoable {
 		if snd.rcv.tsOn {
-			snd.past.eifel.OnRetransmit(snd.timestamp(now))
+			snd.past.eifel.OnRetransmit(stamp)
 		}
 		snd.past.dsack.OnRetransmit(again && s.Sent >= snd.fl.lossAt)
 	}
@@ -73,11 +75,34 @@ func (snd *sender) retransmit(now wheel.Time, id segmentID, o *Output) {
 	}
 	out := snd.appendSegment(now, seq, flags, o)
 	out.Offset, out.Len, out.Rexmit = snd.stats.acked+uint64(seq.Sub(snd.dataUna())), payload, rexmit
+	if snd.rcv.tsOn {
+		out.Header.Options.TSVal = stamp
+	}
 	snd.stats.lastSent, snd.hasSent = now, true
-	p := snd.needPast()
 	p.rexmits++
 	p.rexmitBytes += uint64(payload)
 	snd.stats.data++
 	o.Counters.RetransSegs++
 	snd.cc.departed(snd, now, payload)
+}
+
+// stampRexmit returns the timestamp of a retransmission of s.
+//
+// DEVIATION RFC 7323 §3.2: where the path reorders it is older, by the reordering window. A
+// retransmission that fills a gap sets TS.Recent. With the timestamp of now PAWS would drop the
+// late packets that left before the retransmission and arrive after it, and their loss would be
+// repaired with more of this. It stays above that of the transmission before, for Eifel.
+func (p *past) stampRexmit(snd *sender, now wheel.Time, s *sentSegment) uint32 {
+	if r := &snd.rack; r.learns && r.reorderingSeen && !r.bySteps {
+		p.stampLag = max(p.stampLag, r.reoWnd)
+		p.stampedAt = max(p.stampedAt, now.Add(-r.reoWnd), s.Sent.Add(snd.cfg.TimestampTick))
+		now = min(now, p.stampedAt)
+	}
+	return snd.timestamp(now)
+}
+
+// staleEcho reports whether an echoed timestamp is older than that of the last transmission of s, a
+// retransmission.
+func (p *past) staleEcho(snd *sender, echo uint32, s *sentSegment) bool {
+	return tsBefore(echo, snd.timestamp(max(s.Sent.Add(-p.stampLag), s.FirstSent.Add(min(p.stampLag, snd.cfg.TimestampTick)))))
 }

@@ -25,7 +25,7 @@ func (r *rttState) sample(snd *sender, now wheel.Time, h *Header, a *ackFacts) {
 	if ok {
 		snd.rack.SampleRTT(now, rtt)
 		snd.tlp.Sampled()
-	} else if a.acked > 0 && snd.rcv.tsOn && h.Options.TSEcr != 0 && !a.dsack && !a.probed {
+	} else if a.acked > 0 && snd.rcv.tsOn && h.Options.TSEcr != 0 && !a.dsack && !a.probed && !(a.ackedRexmit && !a.staleEcho && snd.past.stampLag > 0) {
 		// The ACK of a duplicate echoes the timestamp of what came before the duplicate. That of a
 		// window probe may echo an earlier probe, up to a minute old.
 		//

@@ -127,6 +127,7 @@ type Config struct {
 	MaxWindow     uint32    `set:"max-window" unit:"size" help:"largest window, bytes, at least 2·MSS; 0 is 1 GiB"`
 	SYNLost       bool      // a SYN was retransmitted: start with one segment (RFC 5681 §3.1)
 	Paced         bool      // segments are paced
+	KeepCurve     bool      // cubic: an undone timeout keeps the curve
 	SlowStart     SlowStart `set:"slow-start" help:"how slow start ends; default is hystart++ for cubic"`
 
 	// HyStartLimit is L of RFC 9406 §4.3: how many segments one ACK counts for in slow start. It

@@ -32,20 +32,23 @@ type cubic struct {
 	staged          bool          // in a congestion avoidance stage
 	paused          bool          // pausedAt is valid
 	startFlat       bool          // the next stage starts with K = 0 at the current window
+	resuming        bool          // the stage goes on after the slow start that follows an undo
 	fastConvergence bool
+	keepCurve       bool // Config.KeepCurve
 	useHystart      bool // hystart is in use
 }
 
 // cubicState is what RFC 9438 §4.9.2 saves besides cwnd and ssthresh.
 type cubicState struct {
 	wMax, k, wEst float64
-	epoch         wheel.Time
+	epoch, at     wheel.Time // at is when t stopped
+	linux         hystartLinux
 	cwndPrior     uint32
 	staged        bool
 }
 
 func newCubic(cfg Config) *cubic {
-	c := &cubic{window: newWindow(cfg), fastConvergence: !cfg.NoFastConvergence}
+	c := &cubic{window: newWindow(cfg), fastConvergence: !cfg.NoFastConvergence, keepCurve: cfg.KeepCurve}
 	switch cfg.SlowStart {
 	case HyStartLinux:
 		c.linux = &hystartLinux{paced: cfg.Paced, limit: cfg.HyStartLimit}
@@ -59,7 +62,7 @@ func newCubic(cfg Config) *cubic {
 func (c *cubic) OnAck(now wheel.Time, a Ack) (delayed bool) {
 	acked := c.growthBytes(now, a)
 	if c.InSlowStart() {
-		c.staged = false
+		c.staged = c.staged && c.resuming
 		if c.linux != nil {
 			return c.linuxSlowStart(now, a, acked)
 		}
@@ -76,6 +79,7 @@ func (c *cubic) OnAck(now wheel.Time, a Ack) (delayed bool) {
 		return false
 	}
 	c.resume(now)
+	c.resuming = false
 	if !c.staged {
 		c.startStage(now)
 	}
@@ -159,11 +163,17 @@ func (c *cubic) clamp(w float64) uint32 {
 }
 
 // saveAndSetWMax saves the stage and sets W_max before the window is reduced.
-func (c *cubic) saveAndSetWMax() {
+func (c *cubic) saveAndSetWMax(now wheel.Time) {
 	if c.savedCubic == nil {
 		c.savedCubic = new(cubicState)
 	}
-	*c.savedCubic = cubicState{wMax: c.wMax, k: c.k, wEst: c.wEst, epoch: c.epoch, cwndPrior: c.cwndPrior, staged: c.staged}
+	*c.savedCubic = cubicState{wMax: c.wMax, k: c.k, wEst: c.wEst, epoch: c.epoch, at: now, cwndPrior: c.cwndPrior, staged: c.staged}
+	if c.paused {
+		c.savedCubic.at = c.pausedAt
+	}
+	if c.linux != nil {
+		c.savedCubic.linux = *c.linux
+	}
 	w := float64(c.cwnd)
 	c.cwndPrior = c.cwnd
 	if c.fastConvergence && w < c.wMax {
@@ -171,11 +181,11 @@ func (c *cubic) saveAndSetWMax() {
 		w = float64(w*(betaDen+betaNum)) / (2 * betaDen)
 	}
 	c.wMax = w
-	c.staged, c.paused, c.startFlat, c.frac = false, false, false, 0
+	c.staged, c.paused, c.startFlat, c.resuming, c.frac = false, false, false, false, 0
 }
 
-func (c *cubic) OnCongestion(_ wheel.Time, flight uint32, cause Cause) {
-	c.saveAndSetWMax()
+func (c *cubic) OnCongestion(now wheel.Time, flight uint32, cause Cause) {
+	c.saveAndSetWMax(now)
 	c.reduce(flight, betaNum, betaDen, false)
 	c.cwnd = c.ssthresh
 	if cause == ECN && !c.reduceCwnd {
@@ -184,15 +194,15 @@ func (c *cubic) OnCongestion(_ wheel.Time, flight uint32, cause Cause) {
 	}
 }
 
-func (c *cubic) OnTimeout(_ wheel.Time, flight uint32, first bool) {
+func (c *cubic) OnTimeout(now wheel.Time, flight uint32, first bool) {
 	if first {
-		c.saveAndSetWMax()
+		c.saveAndSetWMax(now)
 	}
 	c.timeout(flight, betaNum, betaDen, first)
 	if c.linux != nil {
 		c.linux.OnTimeout()
 	}
-	c.staged, c.startFlat = false, true
+	c.staged, c.startFlat, c.resuming = false, true, false
 }
 
 func (c *cubic) OnRecovered(_ wheel.Time, flight uint32) { c.recovered(flight) }
@@ -210,8 +220,16 @@ func (c *cubic) Undo(_ wheel.Time, flight, acked uint32) bool {
 	c.wMax, c.k, c.wEst, c.epoch = event.wMax, event.k, event.wEst, event.epoch
 	c.cwndPrior, c.staged, c.startFlat = event.cwndPrior, event.staged, false
 	if prior.timeout {
-		// RFC 4015 applies: slow start leads back to ssthresh, and a new stage begins there.
-		c.staged = false
+		// RFC 4015 applies: slow start leads back to ssthresh. There the stage goes on, or
+		// a new one begins.
+		if !c.keepCurve {
+			c.staged = false
+			return true
+		}
+		c.resuming, c.paused, c.pausedAt = true, true, event.at
+		if c.linux != nil {
+			*c.linux = event.linux
+		}
 		return true
 	}
 	// RFC 9438 §4.9.2: restore cwnd and ssthresh.

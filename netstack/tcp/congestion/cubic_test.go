@@ -199,6 +199,33 @@ func TestCubicAfterHyStart(t *testing.T) {
 	}
 }
 
+// TestCubicUndoTimeout: the curve goes on where it was when the slow start after the undo is over, as
+// if the time between had not passed.
+func TestCubicUndoTimeout(t *testing.T) {
+	h, c := stage(t, 36)
+	c.keepCurve = true
+	h.ack(mss)
+	want := *c
+	c.OnTimeout(h.now, c.cwnd, true)
+	h.now = h.now.Add(time.Second)
+	if !c.Undo(h.now, 10*mss, mss) {
+		t.Fatal("nothing to undo")
+	}
+	h.want(11*mss, want.cwnd)
+	for c.InSlowStart() {
+		h.ack(mss)
+	}
+	h.ack(mss)
+	if c.wMax != want.wMax || c.k != want.k || !c.staged || c.epoch.Sub(want.epoch) < time.Second {
+		t.Errorf("%+v, want %+v and a second or more between their epochs", *c, want)
+	}
+	c.OnTimeout(h.now, c.cwnd, true)
+	c.OnTimeout(h.now, mss, false)
+	if c.resuming {
+		t.Error("a timeout that is not undone keeps the curve")
+	}
+}
+
 func TestCubicUndo(t *testing.T) {
 	// RFC 9438 §4.9.2: the variables are restored "if the current cwnd is lower than cwnd_prior".
 	h, c := stage(t, 36)
