@@ -202,21 +202,3 @@ func Quantile[T cmp.Ordered](all []T, q float64) T {
 	slices.Sort(all)
 	return all[stat.Rank(len(all), q)]
 }
-
-// ResultLoss is a loss of a result, by its number.
-type ResultLoss struct {
-	*Result
-	N int
-}
-
-// Loss returns the loss.
-func (x *ResultLoss) Loss() *Loss { return &x.Captured.Losses[x.N] }
-
-// Longest returns the losses with the longest captured recovery times, at most n.
-func Longest(results []*Result, n int) (all []ResultLoss) {
-	for r, i := range Losses(results) {
-		all = append(all, ResultLoss{r, i})
-	}
-	slices.SortStableFunc(all, func(a, b ResultLoss) int { return cmp.Compare(b.Loss().TRec, a.Loss().TRec) })
-	return all[:min(n, len(all))]
-}

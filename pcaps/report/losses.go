@@ -1,39 +1,139 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
+	"iter"
 	"reflect"
+	"slices"
 	"strings"
+	"time"
 
 	"tcpwheel/internal/record"
 	"tcpwheel/pcaps/replay"
 	"tcpwheel/pcaps/track"
 )
 
-// LossRow is a row of a table of losses, on a page or in a terminal.
+// ConnKey says in a record which connection it is about.
+type ConnKey struct {
+	File   string `json:"file" head:"capture"`
+	Conn   int    `json:"conn"`
+	Client string `json:"client"`
+	Server string `json:"server"`
+}
+
+// KeyOf returns the key of a replayed connection.
+func KeyOf(x *replay.Result) ConnKey {
+	return ConnKey{File: x.File, Conn: x.ID, Client: x.Client.String(), Server: x.Server.String()}
+}
+
+// LossRow is a loss under a policy, as a line of JSON or CSV. In tables, on a page or in a terminal,
+// a loss has one row, with its recoveries under all policies.
 type LossRow struct {
-	Result   *replay.Result `json:"-"`
-	File     string         `head:"capture"`
-	Name     string         `head:"conn" cell:"number"` // Conn among several files
-	Conn     int            `head:"conn"`
-	Packet   int64          `head:"packet"`
-	At       string         `head:"at, s" cell:"number"`
-	Since    string         `head:"at" cell:"number"` // At with less digits, and a unit
-	Kind     string         `head:"kind"`
-	Marked   string         `head:"kind"` // * is not needed, ! does not count
-	Spurious string         `head:"spurious"`
-	From     string         `head:"from"`
-	Why      string         `head:"because"` // it does not count, "" if it does
+	Type string `json:"type"` // "recovery"
+	ConnKey
+	Sender          string   `json:"sender" help:"client or server"`
+	Kind            string   `json:"kind" help:"as of an episode"`
+	Spurious        string   `json:"spurious" help:"as of an episode"`
+	At              float64  `json:"at_s" head:"at, s" help:"time of the first retransmission since packet 1 of the file"`
+	Packet          int64    `json:"packet" help:"of the first retransmission"`
+	Captured        *float64 `json:"captured_t_rec_s" head:"capture" help:"T_rec as captured"`
+	RTT             float64  `json:"rtt_s,omitempty"`
+	Policy          string   `json:"policy" help:"control, or a choice"`
+	Model           string   `json:"model" help:"the captured timers, unknown if no model explains them"`
+	Range           *float64 `json:"t_rec_by_range_s" head:"by range" help:"T_rec in the replay, keyed by bytes"`
+	Time            *float64 `json:"t_rec_by_time_s" help:"T_rec in the replay, keyed by time"`
+	Index           *float64 `json:"t_rec_by_index_s" help:"T_rec in the replay, keyed by number"`
+	D               *float64 `json:"d_s" help:"by range, to the first retransmission"`
+	Retransmissions int      `json:"retransmissions" help:"by range"`
+	FilledIn        bool     `json:"filled_in" help:"a fate that the capture does not show was filled in: not compared"`
+	Beyond          bool     `json:"beyond_horizon" help:"a fate was drawn by chance before it: not compared"`
+	Gate            string   `json:"gate,omitempty" head:"because" help:"why the loss does not count, under any policy; absent if it does"`
+	Saved           *float64 `json:"saved_s" help:"the control's recovery time less the policy's, by range; null if it has no estimate"`
+	SavedLow        *float64 `json:"saved_low_s" help:"bound of saved_s by all lookups and by how far the control may be off"`
+	SavedHigh       *float64 `json:"saved_high_s" help:"the other bound"`
+
+	Result *replay.Result `json:"-"`
+	Name   string         `json:"-" head:"conn" cell:"number"` // Conn among several files
+	Since  string         `json:"-" head:"at" cell:"number"`   // At with less digits, and a unit
+	Marked string         `json:"-" head:"kind"`               // * is not needed, ! does not count
+	From   string         `json:"-" head:"from"`
 
 	// Recoveries are how long the repair took: as captured, by the control, and under each policy.
 	Recoveries []record.Cell `json:"-"`
 }
 
+// endNames are the words for the ends of a connection.
+var endNames = [2]string{"client", "server"}
+
+// Rows yields each loss under the control and each policy.
+func (r *Replays) Rows() iter.Seq[LossRow] {
+	return func(yield func(LossRow) bool) {
+		for x, loss := range replay.Losses(r.Results) {
+			for choice := -1; choice < len(r.Choices); choice++ {
+				if !yield(r.under(x, loss, choice)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// row returns what all rows of a loss have in common.
+func (r *Replays) row(x *replay.Result, loss int) LossRow {
+	l := &x.Captured.Losses[loss]
+	row := LossRow{
+		Type: "recovery", ConnKey: KeyOf(x), Sender: endNames[l.Flow], Kind: l.Kind.String(), Spurious: l.Spurious.String(), Packet: l.Packet,
+		At: x.Captured.Seconds(l.At, r.First(x)), RTT: l.RTT.Seconds(), Model: cmp.Or(x.Model, "unknown"), Gate: x.Gates[loss].String(), Result: x,
+	}
+	if l.TRec > 0 {
+		row.Captured = record.Seconds(l.TRec)
+	}
+	return row
+}
+
+// under returns the row of a loss under a choice, or the control if that is -1.
+func (r *Replays) under(x *replay.Result, loss, choice int) LossRow {
+	row, by := r.row(x, loss), &x.Oracle[loss]
+	if row.Policy = replay.Oracle; choice < 0 {
+		if by.Repaired {
+			row.Range = record.Seconds(by.TRec)
+		}
+	} else {
+		row.Policy = r.Choices[choice].Text
+		for k, to := range []**float64{&row.Range, &row.Time, &row.Index} {
+			if y, _ := x.Recovery(loss, choice, replay.Key(k)); y != nil && y.Repaired {
+				*to = record.Seconds(y.TRec)
+			}
+		}
+		by, _ = x.Recovery(loss, choice, replay.ByRange)
+		if e, why := x.Estimate(loss, choice); why == "" {
+			row.Saved, row.SavedLow, row.SavedHigh = record.Seconds(e.Saved), record.Seconds(e.Low), record.Seconds(e.High)
+		}
+	}
+	if by != nil {
+		row.Retransmissions, row.FilledIn, row.Beyond = by.Retransmissions, by.FilledIn, by.Beyond
+		if by.Retransmissions > 0 {
+			row.D = record.Seconds(by.D)
+		}
+	}
+	return row
+}
+
 // Losses returns the rows of the losses with the longest captured recovery times, at most n.
 func (r *Replays) Losses(n int) (all []LossRow) {
-	longest := replay.Longest(r.Results, n)
-	for i := range longest {
-		all = append(all, r.loss(&longest[i]))
+	type place struct {
+		x    *replay.Result
+		loss int
+	}
+	var longest []place
+	for x, loss := range replay.Losses(r.Results) {
+		longest = append(longest, place{x, loss})
+	}
+	took := func(p place) time.Duration { return p.x.Captured.Losses[p.loss].TRec }
+	slices.SortStableFunc(longest, func(a, b place) int { return cmp.Compare(took(b), took(a)) })
+	for _, p := range longest[:min(n, len(longest))] {
+		all = append(all, r.loss(p.x, p.loss))
 	}
 	return all
 }
@@ -45,7 +145,7 @@ func (r *Replays) Gated(n int) (all []LossRow, more int) {
 		switch {
 		case !x.Captured.Losses[i].Needed() || x.Gates[i] == replay.Passed:
 		case len(all) < n:
-			all = append(all, r.loss(&replay.ResultLoss{Result: x, N: i}))
+			all = append(all, r.loss(x, i))
 		default:
 			more++
 		}
@@ -59,48 +159,39 @@ func Recoveries(heads ...string) []record.Field {
 	return record.Columns(reflect.TypeFor[LossRow](), "Recoveries", heads)
 }
 
-// loss returns the row of a loss.
-func (r *Replays) loss(x *replay.ResultLoss) LossRow {
-	l, at := x.Loss(), x.Captured.Seconds(x.Loss().At, r.First(x.Result))
-	row := LossRow{
-		Result: x.Result, File: x.File, Conn: x.ID, Packet: l.Packet, At: micro(at), Since: fmt.Sprintf("%.3fs", at),
-		Kind: l.Kind.String(), Marked: l.Kind.String(), Spurious: l.Spurious.String(), From: [2]string{x.Client.String(), x.Server.String()}[l.Flow],
-		Why: x.Gates[x.N].String(), Recoveries: []record.Cell{record.SpanCell(l.TRec, l.TRec > 0), controlCell(x)},
-	}
+// loss returns the row of a loss in a table.
+func (r *Replays) loss(x *replay.Result, i int) LossRow {
+	l, row := &x.Captured.Losses[i], r.row(x, i)
+	row.Since, row.Marked, row.From = fmt.Sprintf("%.3fs", row.At), row.Kind, [2]string{row.Client, row.Server}[l.Flow]
 	switch {
 	case !l.Needed() && l.TRec > 0:
 		row.Marked += "*"
-	case x.Gates[x.N] != replay.Passed:
+	case x.Gates[i] != replay.Passed:
 		row.Marked += "!"
 	}
-	for i := range r.Choices {
+	control := record.SpanCell(x.Oracle[i].TRec, x.Oracle[i].Repaired)
+	control.Title, control.Aside = row.Gate, row.Gate != ""
+	row.Recoveries = []record.Cell{record.SpanCell(l.TRec, l.TRec > 0), control}
+	for k := range r.Choices {
 		cell := record.Cell{Measure: true, Value: "unknown", Text: "unknown"}
-		if rec, ok := x.Recovery(x.N, i, replay.ByRange); rec != nil {
+		if rec, ok := x.Recovery(i, k, replay.ByRange); rec != nil {
 			cell = record.SpanCell(rec.TRec, rec.Repaired)
-			cell.Aside, cell.Title = !ok, otherKeys(x, i, rec)
+			cell.Aside, cell.Title = !ok, otherKeys(x, i, k, rec)
 		}
 		row.Recoveries = append(row.Recoveries, cell)
 	}
 	return row
 }
 
-// controlCell is the control's recovery time of a loss.
-func controlCell(x *replay.ResultLoss) record.Cell {
-	c := record.SpanCell(x.Oracle[x.N].TRec, x.Oracle[x.N].Repaired)
-	c.Title = x.Gates[x.N].String()
-	c.Aside = c.Title != ""
-	return c
-}
-
 // otherKeys describes how a loss fared by the other keys, "" if as by range.
-func otherKeys(x *replay.ResultLoss, choice int, by *replay.Recovery) string {
+func otherKeys(x *replay.Result, loss, choice int, by *replay.Recovery) string {
 	var parts []string
 	same := true
 	for _, k := range []struct {
 		key  replay.Key
 		name string
 	}{{replay.ByTime, "by time "}, {replay.ByIndex, "by index "}} {
-		rec, _ := x.Recovery(x.N, choice, k.key)
+		rec, _ := x.Recovery(loss, choice, k.key)
 		same = same && rec.Repaired == by.Repaired && track.SpanText(rec.TRec) == track.SpanText(by.TRec)
 		text := "none"
 		if rec.Repaired {

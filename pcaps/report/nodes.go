@@ -130,13 +130,13 @@ func (v *replayView) compared() g.Node {
 	if v.Models != "" {
 		about += " The policy captured uses the timers that explain each connection best: " + v.Models + "."
 	}
-	columns := "File Conn Packet At Kind Spurious From"
+	columns := "file conn packet at_s.6 kind spurious From"
 	if !v.Files {
-		columns = strings.TrimPrefix(columns, "File ")
+		columns = strings.TrimPrefix(columns, "file ")
 	}
 	row := reflect.TypeFor[LossRow]()
 	fields := append(record.Select(row, columns), Recoveries(append([]string{"as captured", "control"}, v.Heads...)...)...)
-	gated := slices.Concat(record.Select(row, "File Conn Packet Kind"), Recoveries("as captured", "control"), record.Select(row, "Why"))
+	gated := slices.Concat(record.Select(row, "file conn packet kind"), Recoveries("as captured", "control"), record.Select(row, "gate"))
 	return g.Group{
 		h.H2(g.Text("Policies")), newline,
 		htmlpage.Records("sort", "", v.Policies, nil),

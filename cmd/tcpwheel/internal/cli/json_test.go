@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"tcpwheel/internal/record"
+	pages "tcpwheel/pcaps/report"
 	"tcpwheel/pcaps/track"
 )
 
@@ -31,7 +32,7 @@ func TestJSONPage(t *testing.T) {
 		{"flow", fieldList(reflect.TypeFor[track.FlowRecord]())},
 		{"host", fieldList(reflect.TypeFor[track.HostRecord]())},
 		{"file", fieldList(reflect.TypeFor[fileRecord]())},
-		{"recovery", fieldList(reflect.TypeFor[replayRecord]())},
+		{"recovery", fieldList(reflect.TypeFor[pages.LossRow]())},
 		{"policy", fieldList(reflect.TypeFor[policyRecord]())},
 	} {
 		begin, end := "<!-- written: "+part.name+" -->\n", "<!-- end -->"

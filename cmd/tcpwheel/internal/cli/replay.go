@@ -12,6 +12,7 @@ import (
 
 	"tcpwheel/netstack/tcp/congestion"
 	"tcpwheel/pcaps/replay"
+	pages "tcpwheel/pcaps/report"
 	"tcpwheel/wheel"
 )
 
@@ -39,7 +40,7 @@ type replaying struct {
 
 // refusedConn is a connection with losses that cannot be replayed.
 type refusedConn struct {
-	connKey
+	pages.ConnKey
 	reason string
 }
 

@@ -15,6 +15,7 @@ import (
 	"tcpwheel/internal/quantity"
 	"tcpwheel/pcaps/capture"
 	"tcpwheel/pcaps/replay"
+	pages "tcpwheel/pcaps/report"
 	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
 )
@@ -163,7 +164,7 @@ func (r *replaying) read(cmd *cobra.Command, o *captureFile) (err error) {
 	wrong := r.replay(cmd.Context(), shown, r.results[before:])
 	r.results = slices.DeleteFunc(r.results, func(x *replay.Result) bool {
 		if x.Err != nil {
-			r.refuse(connKeyOf(x), x.Err)
+			r.refuse(pages.KeyOf(x), x.Err)
 		}
 		return x.Err != nil
 	})
@@ -171,7 +172,7 @@ func (r *replaying) read(cmd *cobra.Command, o *captureFile) (err error) {
 }
 
 // refuse notes a connection that is not replayed.
-func (r *replaying) refuse(key connKey, why error) {
+func (r *replaying) refuse(key pages.ConnKey, why error) {
 	reason := why.Error()
 	var refusal *replay.Refusal
 	if !errors.As(why, &refusal) {
@@ -204,7 +205,7 @@ func (r *replaying) conn(file string, c *track.Conn, s *replay.CapturedConn, ref
 	}
 	r.lossy++
 	if refused != nil {
-		r.refuse(connKey{File: file, Conn: c.ID, Client: c.Flows[0].Src.String(), Server: c.Flows[0].Dst.String()}, refused)
+		r.refuse(pages.ConnKey{File: file, Conn: c.ID, Client: c.Flows[0].Src.String(), Server: c.Flows[0].Dst.String()}, refused)
 		return
 	}
 	r.results = append(r.results, replay.NewResult(file, c, s))

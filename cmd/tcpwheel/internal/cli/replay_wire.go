@@ -9,6 +9,7 @@ import (
 	"tcpwheel/internal/quantity"
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/pcaps/replay"
+	pages "tcpwheel/pcaps/report"
 	"tcpwheel/pcaps/track"
 )
 
@@ -53,7 +54,7 @@ func (r *replaying) runWires() (all []wireEnd, err error) {
 	slices.SortStableFunc(r.results, func(a, b *replay.Result) int { return cmp.Or(order[a.File]-order[b.File], a.ID-b.ID) })
 	for _, x := range r.results {
 		if err := x.Captured.CanWire(); err != nil {
-			r.refusals = append(r.refusals, refusedConn{connKeyOf(x), err.Error()})
+			r.refusals = append(r.refusals, refusedConn{pages.KeyOf(x), err.Error()})
 			continue
 		}
 		for c := range r.study.Choices {
@@ -88,7 +89,7 @@ func (r *replaying) wireTable(b *strings.Builder, ends []wireEnd) {
 			median, p95 = track.SpanText(e.Median), track.SpanText(e.P95)
 		}
 		b.WriteString(longPolicy(&e.policy, 20, 13))
-		fmt.Fprintf(b, row, name(e.of), endNames[e.end], e.policy, fmt.Sprintf("%d/%d", e.FirstRight, e.First),
+		fmt.Fprintf(b, row, name(e.of), [2]string{"client", "server"}[e.end], e.policy, fmt.Sprintf("%d/%d", e.FirstRight, e.First),
 			fmt.Sprintf("%d/%d", e.RetransmissionsRight, e.Retransmissions), e.More, median, p95)
 		if d := e.Divergence; d != nil {
 			fmt.Fprintf(b, "      captured %s\n      sent     %s\n", r.eventText(e.of, d.Want), r.eventText(e.of, d.Got))
