@@ -119,6 +119,8 @@ func TestVerdicts(t *testing.T) {
 		{"begun shortly before", Summary{Saved: [Keys]time.Duration{9 * sec, 8 * sec, 7 * sec}, Low: 5 * sec, High: 12 * sec, HasInterval: true, N: 9, Early: 3}, CannotTell, "the capture began shortly before 3 of 12 losses: it does not show what timers had measured"},
 		{"keys", Summary{Saved: [Keys]time.Duration{9 * sec, -8 * sec, 7 * sec}, Low: 5 * sec, High: 12 * sec, HasInterval: true}, CannotTell, "the capture does not show whether retransmissions at other times would arrive"},
 		{"error", Summary{Saved: [Keys]time.Duration{9 * sec, 8 * sec, 7 * sec}, Low: 5 * sec, High: 12 * sec, HasInterval: true, OracleError: 6 * sec}, CannotTell, "its interval, 5.00 s to 12.0 s, is not beyond 6.00 s, by which the replay may be wrong"},
+		{"few and a third", Summary{Saved: [Keys]time.Duration{30 * sec, 30 * sec, 30 * sec}, Low: 25 * sec, High: 40 * sec, HasInterval: true, N: 9, OracleError: 33 * sec}, CannotTell, "the replay of the captured timers may be off by 33.0 s of 100 s"},
+		{"more and a third", Summary{Saved: [Keys]time.Duration{30 * sec, 30 * sec, 30 * sec}, Low: 25 * sec, High: 40 * sec, HasInterval: true, N: 10, OracleError: 33 * sec}, Saves, ""},
 	} {
 		test.s.Of = of
 		if test.s.judge(); test.s.Effect != test.want || test.s.Why != test.why {
