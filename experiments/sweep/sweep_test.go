@@ -56,13 +56,13 @@ func example(t *testing.T, name string) *experiments.Outcome {
 	return run(t, name, string(text), true)
 }
 
-// TestLate: where one packet of a thousand is 5 ms late, ours keeps the time of a path without late
-// packets, 4.6 s, and takes less than a third of gVisor's TCP (docs/gvisor.md).
+// TestLate: where one packet of a hundred is 5 ms late, ours keeps the time of a path without late
+// packets, 4.6 s, and takes less than a fifth of gVisor's TCP (docs/gvisor.md).
 func TestLate(t *testing.T) {
 	rows := rowsIn(t, example(t, "late.yaml"))
 	for i, theirs := range rows["gvisor's own"] {
 		for _, sender := range []string{"binding per-segment", "binding linux"} {
-			if ours := rows[sender][i]; ours.Time > 4800 || 3*ours.Time > theirs.Time || ours.Unfinished+theirs.Unfinished > 0 {
+			if ours := rows[sender][i]; ours.Time > 4800 || 5*ours.Time > theirs.Time || ours.Unfinished+theirs.Unfinished > 0 {
 				t.Errorf("seed %d: %s takes %v ms, gVisor's TCP %v", ours.Seed, sender, ours.Time, theirs.Time)
 			}
 		}
