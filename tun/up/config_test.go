@@ -54,6 +54,20 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// TestLateOriginals: the default policy learns from late packets, as netstack.DefaultConfig does, and
+// no other policy does unless it is told to.
+func TestLateOriginals(t *testing.T) {
+	for policy, want := range map[string]bool{
+		"": true, "per-segment": true, "per-segment@1ms floor=1s": true, "per-segment -late-originals": false,
+		"linux": false, "linux +late-originals": true, "bsd": false,
+	} {
+		cfg, err := (&Config{Policy: policy}).protocol()
+		if err != nil || cfg.Conn.LateOriginals != want {
+			t.Errorf("policy %q: LateOriginals %t, %v, want %t", policy, cfg.Conn.LateOriginals, err, want)
+		}
+	}
+}
+
 // TestContent reads the bytes in pieces and from any offset. They are the same.
 func TestContent(t *testing.T) {
 	all, err := io.ReadAll(&Content{Size: 1003})
