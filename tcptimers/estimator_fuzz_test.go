@@ -23,7 +23,7 @@ func FuzzEstimator(f *testing.F) {
 	f.Add(append(op(0, math.MaxInt64), op(1, math.MinInt64)...))
 	f.Add(append(op(0, time.Second), op(5, time.Minute)...))
 	f.Fuzz(func(t *testing.T, calls []byte) {
-		policies := []Policy{MustPolicy("rfc6298"), MustPolicy("per-segment"), MustPolicy("linux"), MustPolicy("bsd")}
+		policies := []Policy{MustPolicy("rfc6298"), MustPolicy("per-segment"), MustPolicy("linux"), MustPolicy("bsd"), MustPolicy("lwip")}
 		fine := MustPolicy("bsd")
 		fine.RTTTick = time.Microsecond
 		tight := MustPolicy("rfc6298")

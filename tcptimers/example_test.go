@@ -45,6 +45,7 @@ func ExampleNewPolicy() {
 	// internet      per-segment tick 1ms   RTO 60ms
 	// datacenter    per-segment tick 10µs  RTO 30ms
 	// linux-jiffies restart     tick 4ms   RTO 212ms
+	// lwip          restart     tick 500ms RTO 2.5s
 }
 
 func ExampleParsePolicy() {

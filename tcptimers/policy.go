@@ -9,22 +9,23 @@ import (
 // EstimatorKind is the estimator of a policy.
 type EstimatorKind uint8
 
-// The estimators: NewRFC6298, NewLinux, NewBSD and NewTahoe.
+// The estimators: NewRFC6298, NewLinux, NewBSD, NewTahoe and NewLWIP.
 const (
 	EstimatorRFC6298 EstimatorKind = iota
 	EstimatorLinux
 	EstimatorBSD
 	EstimatorTahoe
+	EstimatorLWIP
 
 	estimatorKinds
 )
 
-var estimatorKindNames = [estimatorKinds]string{"rfc6298", "linux", "bsd", "tahoe"}
+var estimatorKindNames = [estimatorKinds]string{"rfc6298", "linux", "bsd", "tahoe", "lwip"}
 
 // Names returns the names of the estimators, in order.
 func (EstimatorKind) Names() []string { return estimatorKindNames[:] }
 
-// String returns "rfc6298", "linux", "bsd" or "tahoe".
+// String returns "rfc6298", "linux", "bsd", "tahoe" or "lwip".
 func (k EstimatorKind) String() string { return nameOf("EstimatorKind", estimatorKindNames[:], k) }
 
 // Policy is everything about the timers of an engine: which are armed, when, for how long, and
@@ -186,7 +187,7 @@ func (p *Policy) SetFloor(d time.Duration) {
 }
 
 // NewEstimator makes the estimator of one connection. It panics if Check reports an error. The
-// standard estimator's G is RTTTick. BSD's estimators count ticks of RTTTick. Under PhaseJiffies,
+// standard estimator's G is RTTTick. BSD's and lwIP's count ticks of RTTTick. Under PhaseJiffies,
 // the timeouts of Linux's are whole ticks before they are doubled.
 func (p *Policy) NewEstimator() Estimator {
 	if err := p.Check(); err != nil {
@@ -203,6 +204,8 @@ func (p *Policy) NewEstimator() Estimator {
 		return NewBSD(p.RTTTick, p.Bounds)
 	case EstimatorTahoe:
 		return NewTahoe(p.RTTTick, p.Bounds)
+	case EstimatorLWIP:
+		return NewLWIP(p.RTTTick, p.Bounds)
 	}
 	return NewRFC6298(StandardConfig{Bounds: p.Bounds, G: p.RTTTick, VarMin: p.VarMin})
 }

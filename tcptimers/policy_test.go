@@ -28,7 +28,7 @@ func TestPolicyNames(t *testing.T) {
 		}
 	}
 	_, err := NewPolicy("rfc793")
-	want := `tcptimers: unknown policy "rfc793", want one of per-segment, rfc6298, rfc7765, bsd, linux, internet, datacenter, linux-jiffies`
+	want := `tcptimers: unknown policy "rfc793", want one of per-segment, rfc6298, rfc7765, bsd, linux, internet, datacenter, linux-jiffies, lwip`
 	if err == nil || err.Error() != want {
 		t.Errorf("NewPolicy(rfc793): %v, want %s", err, want)
 	}
@@ -52,7 +52,7 @@ func TestCheck(t *testing.T) {
 		{func(p *Policy) { p.Tick = 999 }, "tcptimers: tick 999ns, want 1us to 500ms"},
 		{func(p *Policy) { p.Tick = 501 * ms }, "tcptimers: tick 501ms, want 1us to 500ms"},
 		{func(p *Policy) { p.Phase = 4 }, "tcptimers: phase Phase(4), want one of shared, own, countdown, jiffies"},
-		{func(p *Policy) { p.Estimator = 9 }, "tcptimers: estimator EstimatorKind(9), want one of rfc6298, linux, bsd, tahoe"},
+		{func(p *Policy) { p.Estimator = 9 }, "tcptimers: estimator EstimatorKind(9), want one of rfc6298, linux, bsd, tahoe, lwip"},
 		{func(p *Policy) { p.Estimator = EstimatorBSD },
 			"tcptimers: rtt-tick 0s, want 1µs to 500ms for an estimator that counts ticks"},
 		{func(p *Policy) { p.VarMin = -1 }, "tcptimers: var-min -1ns, want 0s to 24h"},

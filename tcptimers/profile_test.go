@@ -51,7 +51,7 @@ func TestNoSpuriousTimeouts(t *testing.T) {
 		profile string
 		delay   time.Duration
 	}{
-		{"internet", 40 * ms}, {"internet", 50 * ms}, {"datacenter", 4 * ms}, {"linux", 200 * ms}, {"bsd", 200 * ms},
+		{"internet", 40 * ms}, {"internet", 50 * ms}, {"datacenter", 4 * ms}, {"linux", 200 * ms}, {"bsd", 200 * ms}, {"lwip", 250 * ms},
 	} {
 		for mix, delayed := range mixes {
 			for _, rtt := range []time.Duration{100 * time.Microsecond, ms, 9 * ms, 49 * ms, 100 * ms, 500 * ms} {
@@ -73,7 +73,7 @@ func TestNoSpuriousTimeouts(t *testing.T) {
 // probe's end.
 func TestDeadPeer(t *testing.T) {
 	for name, want := range map[string]time.Duration{
-		"bsd": 7800 * time.Second, "linux": 7875 * time.Second, "internet": 7875 * time.Second,
+		"bsd": 7800 * time.Second, "lwip": 7875 * time.Second, "linux": 7875 * time.Second, "internet": 7875 * time.Second,
 	} {
 		p := MustPolicy(name)
 		for cut := wheel.Time(0); cut < wheel.Time(time.Second); cut += 7654321 {

@@ -18,6 +18,7 @@ var registry = []struct {
 	{"internet", internet},
 	{"datacenter", datacenter},
 	{"linux-jiffies", linuxJiffies},
+	{"lwip", lwipPolicy},
 }
 
 // DefaultPolicy is the policy of programs that choose none: a timer for each segment.
@@ -45,6 +46,7 @@ func PolicyNames() []string { return Names()[:5] }
 //	linux                  one           SRTT + max(200 ms, 4·RTTVAR) ≤ 120 s  4 ms            40 to 200 ms
 //	linux-jiffies          as linux, with expiry by the kernel's own wheel: see PhaseJiffies
 //	bsd                    one           3 ticks and more, ≤ 64 s              500 ms, swept   to the next 200 ms
+//	lwip                   one           3 ticks and more, no ceiling          500 ms, swept   to the next 250 ms
 //
 // The two of RFCs have no RACK, TLP or F-RTO.
 func NewPolicy(name string) (Policy, error) {

@@ -7,7 +7,7 @@ import (
 )
 
 func TestParsePolicyAcceptsAllNames(t *testing.T) {
-	want := []string{"per-segment", "rfc6298", "rfc7765", "bsd", "linux", "internet", "datacenter", "linux-jiffies"}
+	want := []string{"per-segment", "rfc6298", "rfc7765", "bsd", "linux", "internet", "datacenter", "linux-jiffies", "lwip"}
 	if got := Names(); !slices.Equal(got, want) {
 		t.Errorf("Names() = %v, want %v", got, want)
 	}
@@ -25,7 +25,7 @@ func TestParsePolicyAcceptsAllNames(t *testing.T) {
 }
 
 func TestParsePolicyErrorsListWhatIsAccepted(t *testing.T) {
-	const names = "per-segment, rfc6298, rfc7765, bsd, linux, internet, datacenter, linux-jiffies"
+	const names = "per-segment, rfc6298, rfc7765, bsd, linux, internet, datacenter, linux-jiffies, lwip"
 	for text, want := range map[string]string{
 		"":            `tcptimers: unknown policy "", want one of ` + names,
 		"moon":        `tcptimers: unknown policy "moon", want one of ` + names,

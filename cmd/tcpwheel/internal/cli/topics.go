@@ -76,6 +76,7 @@ Names have _ or -. Replays take the settings of timers only.
 			{"rfc7765", "the same with RTO restart"},
 			{"linux", "one timer, RTO of SRTT + at least 200 ms, jiffies of 4 ms: linux@1ms for kernels with 1000 Hz"},
 			{"bsd", "4.4BSD: one timer, ticks of 500 ms, delayed ACKs every 200 ms"},
+			{"lwip", "lwIP: one timer, ticks of 500 ms, delayed ACKs every 250 ms"},
 			{"captured, gvisor, windows", "replay only: the stack that explains the captured timers best, and two known ones"},
 		}),
 		listTerms("Settings of timers", settingsOf(setting.All(tcptimers.Policy{}), seen)),
