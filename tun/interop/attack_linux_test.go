@@ -40,6 +40,7 @@ type attack struct {
 	fd     int // packet socket
 	index  int // of the device
 	victim net.Conn
+	ports  uint16 // how many connections the attacker has opened
 
 	mu   sync.Mutex
 	seen map[uint16]segmentSeen // the last segment from the stack, by the port it went to
@@ -493,9 +494,11 @@ func sackOption(edges ...uint32) []byte {
 	return b
 }
 
-// connect opens a connection to a port of the stack.
+// connect opens a connection to a port of the stack. Its own port is a new one: the stack may still
+// have a connection whose RST was lost, and answers a SYN of that with a challenge ACK.
 func (a *attack) connect(port uint16, options []byte, window uint16) *attackPeer {
-	p := &attackPeer{a: a, from: netip.AddrPortFrom(a.me(), uint16(20_000+a.rng.IntN(40_000))), port: port, next: a.rng.Uint32(), window: window}
+	a.ports++
+	p := &attackPeer{a: a, from: netip.AddrPortFrom(a.me(), 20_000+a.ports), port: port, next: a.rng.Uint32(), window: window}
 	a.mu.Lock()
 	delete(a.seen, p.from.Port())
 	a.mu.Unlock()
