@@ -73,10 +73,12 @@ func (e *lwip) Spurious(rtt time.Duration) { e.Sample(Sample{RTT: rtt}) }
 
 // lwipPolicy is lwIP 2.2 as its opt.h has it: tcp_slowtmr counts each connection's timer every
 // 500 ms, and tcp_fasttmr sends delayed ACKs every 250 ms. Its constants are those of tcp_priv.h
-// and opt.h: TCP_MAXRTX 12, a SYN six times at 3 s (TCP_SYNMAXRTX), tcp_persist_backoff of 3 to
-// 120 ticks, TCP_SYN_RCVD_TIMEOUT and TCP_FIN_WAIT_TIMEOUT 20 s, and TCP_MSL 60 s.
+// and opt.h: TCP_MAXRTX 12, TCP_SYNMAXRTX 6, tcp_persist_backoff of 3 to 120 ticks, TCP_SYN_RCVD_TIMEOUT and TCP_FIN_WAIT_TIMEOUT 20 s, and TCP_MSL 60 s.
 //
-// DEVIATION RFC 9293 §3.8.3 (MUST-23): a SYN is given up after 21 s.
+// lwIP sends a SYN seven times, every 3 s. Here the last two timeouts double, as Policy counts them
+// for a SYN-ACK too.
+//
+// DEVIATION RFC 9293 §3.8.3 (MUST-23): a SYN is given up after 32 s, in lwIP after 18.5 s.
 func lwipPolicy() Policy {
 	p := standard
 	p.Rexmit = RexmitRestart
@@ -87,7 +89,7 @@ func lwipPolicy() Policy {
 	const fast = SlowTick / 2 // TCP_FAST_INTERVAL
 	p.DelAck = DelAckConfig{Every: 2, Heartbeat: fast, Max: fast}
 	p.R2, p.MaxRexmits = 0, 12
-	p.SynR2, p.SynLinearTimeouts = 20*time.Second, 6
+	p.SynR2, p.SynLinearTimeouts = 20*time.Second, 4
 	p.PersistMin, p.PersistMax = 1500*time.Millisecond, 60*time.Second
 	p.MSL, p.FinWait2 = 60*time.Second, 20*time.Second
 	return p

@@ -101,17 +101,12 @@ func (p *Policy) BacksOffSyn(rexmits int) bool { return rexmits >= p.SynLinearTi
 
 // R2Syn returns R2 of a SYN: Policy.SynR2, and for an active open also the duration of the
 // timeouts that do not back off. In Linux too they add to tcp_syn_retries (tcp_write_timeout in
-// net/ipv4/tcp_timer.c). Where R2 is 0 and retransmissions are counted, as in lwIP, no others follow.
+// net/ipv4/tcp_timer.c).
 func (p *Policy) R2Syn(active bool) time.Duration {
-	if !active || p.SynLinearTimeouts == 0 {
+	if !active {
 		return p.SynR2
 	}
-	timeout := p.Bounds.clamp(p.Bounds.Initial)
-	linear := time.Duration(p.SynLinearTimeouts) * timeout
-	if p.R2 == 0 {
-		return linear + timeout
-	}
-	return p.SynR2 + linear
+	return p.SynR2 + time.Duration(p.SynLinearTimeouts)*p.Bounds.clamp(p.Bounds.Initial)
 }
 
 // GivesUpSyn is GivesUp for a SYN, whose R2 is R2Syn. RFC 9293 §3.8.3: "R2 for a SYN segment MUST
