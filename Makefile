@@ -24,7 +24,7 @@ fuzz: ; @.ci/fuzz 2 ## each target for that many seconds
 peers: ; @set -e; for m in $(wordlist 2,9,$(MODULES)); do go -C $$m test ./...; done; go -C wheel/peers test -run '^$$' -bench '.*/.*/n=1000$$' -benchtime 1x .
 studies: ; @out=$$(mktemp -d) && go run ./cmd/tcpwheel experiment run --all --quick --out $$out/quick >/dev/null; s=$$?; rm -rf $$out; exit $$s
 test: ; @go test ./...
-soak: ; @go test -timeout 8m ./tun/interop -run '^TestSoak$$' -soak 30s
+soak: ; @go test -timeout 8m ./tun/interop -run '^Test(Soak|Churn)$$' -soak 30s -churn 30s
 fused: ; @.ci/fused ## a study's last digit must not depend on the processor
 release: systems fused ; .ci/release dist ## archives of the program and its completions, for six systems, in ./dist
 bench: ; go run ./cmd/tcpwheel wheel bench

@@ -66,8 +66,8 @@ type Config struct {
 }
 
 // DefaultConfig returns the configuration of NewProtocol: policy per-segment, CUBIC, and
-// LateOriginals. As in gVisor's
-// TCP, a SYN is retransmitted six times and an unreachable destination ends a handshake.
+// LateOriginals. As in gVisor's TCP, a SYN is retransmitted six times and an unreachable destination
+// ends a handshake.
 //
 // DEVIATION RFC 9293 §3.8.3 (MUST-23): a SYN is given up after 127 s, as in Linux, not three
 // minutes.

@@ -73,7 +73,8 @@ func (e *lwip) Spurious(rtt time.Duration) { e.Sample(Sample{RTT: rtt}) }
 
 // lwipPolicy is lwIP 2.2 as its opt.h has it: tcp_slowtmr counts each connection's timer every
 // 500 ms, and tcp_fasttmr sends delayed ACKs every 250 ms. Its constants are those of tcp_priv.h
-// and opt.h: TCP_MAXRTX 12, TCP_SYNMAXRTX 6, tcp_persist_backoff of 3 to 120 ticks, TCP_SYN_RCVD_TIMEOUT and TCP_FIN_WAIT_TIMEOUT 20 s, and TCP_MSL 60 s.
+// and opt.h: TCP_MAXRTX 12, TCP_SYNMAXRTX 6, tcp_persist_backoff of 3 to 120 ticks, 20 s for
+// TCP_SYN_RCVD_TIMEOUT and TCP_FIN_WAIT_TIMEOUT, and 60 s for TCP_MSL.
 //
 // lwIP sends a SYN seven times, every 3 s. Here the last two timeouts double, as Policy counts them
 // for a SYN-ACK too.

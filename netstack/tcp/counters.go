@@ -10,7 +10,8 @@ import (
 // in JSON. All but CurrEstab only grow, and wrap at 2^64. The zero value has counted nothing.
 //
 // Linux counters with no counterpart here are left out: reordering found without SACK, HyStart's
-// ACK trains, drops and resets for lack of memory, and resets in place of FIN-WAIT-2.
+// ACK trains, resets in place of FIN-WAIT-2, and drops and resets for lack of memory, which
+// netstack.Buffers has.
 type Counters struct {
 	MIBCounters
 	OpenCounters

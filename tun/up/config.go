@@ -252,13 +252,12 @@ func (c *Config) checkAddrs() error {
 	return nil
 }
 
-// protocol returns the configuration of Ours. The default policy learns from late packets, as in
-// netstack.DefaultConfig, unless its settings say otherwise.
+// protocol returns the configuration of Ours. Policies with a timer for each segment learn from late
+// packets, as in netstack.DefaultConfig, unless their settings say otherwise.
 func (c *Config) protocol() (netstack.Config, error) {
 	policy := cmp.Or(c.Policy, tcptimers.DefaultPolicy)
 	conn, err := tcp.ParseConfig(policy)
-	if name, _, _ := strings.Cut(policy, "@"); strings.HasPrefix(name+" ", tcptimers.DefaultPolicy+" ") &&
-		!strings.Contains(policy, "late-originals") {
+	if conn.Policy.Rexmit == tcptimers.RexmitPerSegment && !strings.Contains(policy, "late-originals") {
 		conn.LateOriginals = true
 	}
 	return netstack.Config{Conn: conn, Causes: c.Capture != "" || c.observes(), MaxTimeWait: maxTimeWait, Buffers: int64(min(c.Buffers, math.MaxInt64))}, err

@@ -54,12 +54,12 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestLateOriginals: the default policy learns from late packets, as netstack.DefaultConfig does, and
-// no other policy does unless it is told to.
+// TestLateOriginals: policies with a timer for each segment learn from late packets, as
+// netstack.DefaultConfig does, and no others unless they are told to.
 func TestLateOriginals(t *testing.T) {
 	for policy, want := range map[string]bool{
 		"": true, "per-segment": true, "per-segment@1ms floor=1s": true, "per-segment -late-originals": false,
-		"linux": false, "linux +late-originals": true, "bsd": false,
+		"datacenter": true, "linux": false, "linux +late-originals": true, "bsd": false,
 	} {
 		cfg, err := (&Config{Policy: policy}).protocol()
 		if err != nil || cfg.Conn.LateOriginals != want {

@@ -53,24 +53,27 @@ func (m *idleMemory) due(moved, allocated uint64) bool {
 	return true
 }
 
-// releaseWhenIdle returns unused memory to the system whenever traffic has become low, until the
-// context ends. moved returns how many bytes have passed. It is called every idleAfter.
-func releaseWhenIdle(ctx context.Context, moved func() uint64) {
-	var m idleMemory
-	tick := time.NewTicker(idleAfter)
+// release returns unused memory to the system when traffic has become low: see due.
+func (m *idleMemory) release(moved uint64) {
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	if m.due(moved, stats.TotalAlloc) {
+		// The first collection moves the pools' buffers to their victim caches, the second frees them.
+		runtime.GC()
+		debug.FreeOSMemory()
+	}
+}
+
+// every calls f every d until the context ends.
+func every(ctx context.Context, d time.Duration, f func()) {
+	tick := time.NewTicker(d)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-		}
-		var stats runtime.MemStats
-		runtime.ReadMemStats(&stats)
-		if m.due(moved(), stats.TotalAlloc) {
-			// The first collection moves the pools' buffers to their victim caches, the second frees them.
-			runtime.GC()
-			debug.FreeOSMemory()
+			f()
 		}
 	}
 }

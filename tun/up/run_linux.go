@@ -24,10 +24,11 @@ func Run(ctx context.Context, c Config, ready func(string)) error {
 	ready(s.String())
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	go releaseWhenIdle(ctx, func() uint64 {
+	var memory idleMemory
+	go every(ctx, idleAfter, func() {
 		s.sayWhatIsScarce()
 		n := s.device.Stats()
-		return n.RxBytes + n.TxBytes
+		memory.release(n.RxBytes + n.TxBytes)
 	})
 	for _, r := range s.forwards.report() {
 		c.log("%s %s, which connects to %s", r.Kind, r.at(), r.To)
