@@ -14,8 +14,8 @@ import (
 )
 
 // shown are the documents whose commands run as printed. In a block marked sh each line is a
-// command. In the first seven documents a block marked text whose first line calls tcpwheel or
-// tcpdump is run, too, and the next block marked text is an excerpt of what it prints.
+// command. In the first seven documents a block marked text whose first line calls tcpwheel, tcpdump
+// or ip is run, too, and the next block marked text is an excerpt of what it prints.
 var shown = []string{"README.md", "docs/start.md", "docs/up.md", "docs/demo.md", "docs/captures.md", "docs/link.md", "docs/json.md",
 	"CONTRIBUTING.md", "docs/findings.md", "docs/performance.md", "docs/studies.md", "docs/gvisor.md",
 	"wheel/peers/README.md"}
@@ -73,7 +73,7 @@ var standIns = map[string]string{
 
 // isRun reports whether the commands of a block marked text are run.
 func isRun(lines string) bool {
-	return strings.HasPrefix(lines, "tcpwheel ") || strings.HasPrefix(lines, "tcpdump ")
+	return strings.HasPrefix(lines, "tcpwheel ") || strings.HasPrefix(lines, "tcpdump ") || strings.HasPrefix(lines, "ip netns ")
 }
 
 // block is commands and an excerpt of their output.
@@ -166,8 +166,18 @@ func tryCommand(t *testing.T, dir, line string) {
 // form of a figure is the same.
 func runBlock(t *testing.T, dir, cwd string, b block) {
 	var output, talk bytes.Buffer
-	for _, line := range b.commands {
-		c := exec.Command("bash", "-o", "pipefail", "-c", line)
+	commands, shell := b.commands, []string{"bash", "-o", "pipefail", "-ec"}
+	if strings.HasPrefix(commands[0], "ip netns ") {
+		if os.Geteuid() != 0 {
+			t.Skip("needs root, for namespaces")
+		}
+		// One script, in namespaces that end with it, so that no other run of the test meets them.
+		private := "mkdir -p /run/netns; mount -t tmpfs none /run/netns; ip link set lo up\n"
+		commands = []string{private + strings.Join(commands, "\n")}
+		shell = append([]string{"unshare", "-nmp", "--fork", "--mount-proc", "--kill-child"}, shell...)
+	}
+	for _, line := range commands {
+		c := exec.Command(shell[0], append(shell[1:], line)...)
 		c.Dir, c.Stdout, c.Stderr = cwd, &output, &talk
 		c.Env = append(os.Environ(), "TZ=UTC", "PATH="+dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 		if err := c.Run(); err != nil {
