@@ -34,6 +34,25 @@
 // first transmission. A capture of one direction has no ACKs, so retransmissions have no visible
 // cause.
 //
+// # From file to line
+//
+// A retransmission of an Ethernet capture passes through twelve files, each from the function named;
+// cli is cmd/tcpwheel/internal/cli. An ACK leaves this path in conn.go for track/ack.go and
+// track/spurious.go, whose rules say what was needed, and is back in episode.go.
+//
+//	cli/readcapture.go, readCapture      takes packets one at a time
+//	capture/reader.go, Next              counts records
+//	capture/pcapfile.go, next            reads a record of pcap; pcapng has pcapng.go
+//	capture/decoder.go, decode           finds the TCP segment; link.go, ip.go, layers.go the rare ones
+//	track/tracker.go, Add                finds the connection
+//	track/conn.go, handle                drops copies, delivers the ACKs that the sender had
+//	track/send.go, sendData              finds its place in the stream
+//	track/retransmission.go, oldRules    tells retransmissions from late originals and copies
+//	track/explain.go, rules              names the cause
+//	track/episode.go, Episode            has D, A, P and the time lost
+//	cli/analyze_summary.go, episode      adds it up
+//	cli/analyze_print.go, episodeLayout  prints the line
+//
 // # Concurrency
 //
 // A Tracker is not safe for concurrent use. Different captures may be followed at once.
