@@ -7,6 +7,13 @@ STATICCHECK = go tool -modfile=.ci/tools.mod staticcheck
 # Packages whose code or tests start goroutines, and what a page in a browser can use.
 CONCURRENT = $(shell grep -rlwE 'synctest|go func|net/http|WaitGroup' --include='*.go' wheel netstack tun pcaps experiments/internal cmd | \
 	grep -vE 'programs/|browser/|peers/|testdata/|wasm/' | xargs -n1 dirname | sort -u | sed 's,^,./,')
+# The longest tests that one goroutine runs, or that repeat what others run: searches, memory, determinism. The race detector learns
+# nothing from them. A program that it watches ends a second late unless GORACE forbids it.
+ALONE = TestSchemesAgreeWithTheTwin|TestCalloutsDoNotAllocate|TestLazyMemoryStaysBounded|TestTreeDegenerateDoesNotRecurse|$\
+	TestCalendarResizesWithoutAllocating|TestALongGapVisitsEveryTimerInOrder|TestTransmissions(AreBounded|AgreeWithTheirTwin)|$\
+	TestGVisorRetractsItsWindow|TestPolicies|TestCaptureIsBounded|TestSameOrder|TestFollowMemory|TestLosslessCaptures|TestIdle|$\
+	TestVirtualClockRunsAreIdentical|TestBuffersAreBounded|TestTimeWait(Table|ShrinksTheWheel)|TestSmallSegmentsHoldLittle|$\
+	TestRecvQueue|TestRunsAreIdentical|TestMemoryIsBounded|TestShield|TestSubjectsMeetTheSame
 BROWSER = ./wheel/... ./tcptimers/... ./netstack/... ./pcaps/... ./cmd/tcpwheel/internal/lanes ./cmd/tcpwheel/internal/site/wasm
 CORE = ./wheel ./wheel/stat ./tcptimers ./netstack/tcp/... ./netstack/sim
 PROGRAMS = curl iperf3 tcpdump chromium slurm-wlm munge
@@ -18,7 +25,7 @@ fmt: ; @test -z "$$(gofmt -l . | tee /dev/stderr)"
 vet: ; @$(EACH) go -C $$m vet ./...; done
 lint: ; @$(STATICCHECK) ./...
 systems: ; @GOOS=js GOARCH=wasm go vet $(BROWSER) && for s in darwin windows freebsd; do GOOS=$$s CGO_ENABLED=0 go vet ./... || exit 1; done
-race: ; @TCPWHEEL_LONG= go test -race -short -vet=off -timeout 15m $(CONCURRENT)
+race: ; @GORACE=atexit_sleep_ms=10 TCPWHEEL_LONG= go test -race -short -vet=off -timeout 15m -skip '^($(ALONE))$$' $(CONCURRENT)
 small: ; @TCPWHEEL_LONG= CGO_ENABLED=0 GOARCH=386 go test -short -vet=off $(CORE) ## with integers of 32 bits
 fuzz: ; @.ci/fuzz 2 ## each target for that many seconds
 peers: ; @set -e; for m in $(wordlist 2,9,$(MODULES)); do go -C $$m test ./...; done; go -C wheel/peers test -run '^$$' -bench '.*/.*/n=1000$$' -benchtime 1x .

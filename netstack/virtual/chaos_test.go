@@ -20,7 +20,7 @@ import (
 )
 
 var (
-	chaosSeeds = flag.Int("chaos.seeds", 0, "number of seeds that TestChaos runs; 0 is 100, or 1,000 if TCPWHEEL_LONG is set")
+	chaosSeeds = flag.Int("chaos.seeds", 0, "number of seeds that TestChaos runs; 0 is 100, 20 with -short, or 1,000 if TCPWHEEL_LONG is set")
 	chaosFirst = flag.Uint64("chaos.first", 1, "the first of the -chaos.seeds seeds")
 	chaosSeed  = flag.Uint64("chaos.seed", 0, "the only seed that TestChaos runs; 0 runs many")
 )
@@ -334,10 +334,14 @@ func TestChaos(t *testing.T) {
 		return
 	}
 	n := *chaosSeeds
-	if n == 0 {
-		if n = 100; os.Getenv("TCPWHEEL_LONG") != "" {
-			n = 1000
-		}
+	switch {
+	case n > 0:
+	case testing.Short():
+		n = 20
+	case os.Getenv("TCPWHEEL_LONG") != "":
+		n = 1000
+	default:
+		n = 100
 	}
 	crashes, moved := 0, uint64(0)
 	for seed := range uint64(n) {

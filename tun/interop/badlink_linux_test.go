@@ -103,8 +103,8 @@ func TestHeavyLoss(t *testing.T) {
 	})
 }
 
-// TestPolicies sends over a lossy link with each timer policy, at ticks from fine to coarse.
-func TestPolicies(t *testing.T) {
+// TestPoliciesOverLoss sends over a lossy link with each timer policy, at ticks from fine to coarse.
+func TestPoliciesOverLoss(t *testing.T) {
 	t.Parallel()
 	link := sim.LinkConfig{Delay: 500 * time.Microsecond, Loss: sim.Losses{sim.Bernoulli{P: 0.01}}}
 	for _, name := range tcptimers.PolicyNames() {

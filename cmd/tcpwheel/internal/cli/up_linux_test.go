@@ -305,7 +305,7 @@ func TestUpWithoutItsDevice(t *testing.T) {
 // either TCP.
 func TestUpWithCurl(t *testing.T) {
 	need(t, "curl")
-	const n = 20_000_000
+	const n = 5_000_000
 	sum := sha256.New()
 	io.Copy(sum, &up.Content{Size: n})
 	want := sum.Sum(nil)
@@ -353,7 +353,7 @@ func TestUpWithCurl(t *testing.T) {
 				inside bool
 				url    string
 			}{
-				{true, "http://10.7.0.2/bytes/20000000"}, {true, "http://[fd07::2]/bytes/20000000"},
+				{true, "http://10.7.0.2/bytes/5000000"}, {true, "http://[fd07::2]/bytes/5000000"},
 				{true, "http://10.7.0.2:8080/"}, {true, "http://[fd07::2]:8080/"},
 				{false, "http://" + forward4 + "/"}, {false, "http://" + forward6 + "/"},
 			} {
