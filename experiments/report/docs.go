@@ -65,11 +65,7 @@ func (r *Report) WriteDocs(root string) error {
 		return err
 	}
 	all = append(all, more...)
-	check, err := crossCheck(root)
-	if err != nil {
-		return err
-	}
-	all = append(all, file{resultsName, []byte(r.Markdown(check))}, file{SumsName, []byte(r.sums())})
+	all = append(all, file{resultsName, []byte(r.Markdown())}, file{SumsName, []byte(r.sums())})
 	for _, f := range all {
 		if err := writeDoc(filepath.Join(root, filepath.FromSlash(f.name)), f.data); err != nil {
 			return err
@@ -195,84 +191,38 @@ func (s *Study) figure() *figure.Figure {
 
 var bracketless = strings.NewReplacer("[", "(", "]", ")")
 
-// crossCheckName has the comparison with another simulator.
-const crossCheckName = "experiments/ns3/README.md"
-
-// crossCheck returns what the comparison with another simulator found: the paragraphs of its README
-// under the title "In short", "" without a README.
-func crossCheck(root string) (string, error) {
-	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(crossCheckName)))
-	if errors.Is(err, os.ErrNotExist) {
-		return "", nil
-	}
-	_, short, _ := strings.Cut(string(text), "\n## In short\n\n")
-	short, _, _ = strings.Cut(short, "\n## ")
-	return strings.TrimSpace(short), err
-}
-
-// Markdown returns docs/results.md: what was not reproduced, the results that matter most,
-// the other published claims, the laws that do not hold, and a row for each study. check is the
-// result of the comparison with another simulator. The READMEs of the studies have everything else.
-func (r *Report) Markdown(check string) string {
+// Markdown returns docs/results.md: the results that matter most, the published ones that were not
+// reproduced, and a row for each study. The READMEs of the studies have everything else.
+func (r *Report) Markdown() string {
 	var b strings.Builder
-	b.WriteString("# Results of the studies\n\n")
 	n := r.Count()
-	fmt.Fprintf(&b, "**%s.**\n\n", n)
-	prose(&b, "", fmt.Sprintf("`%s` repeats this page, with STUDY in place of --all a line. A published result is a "+
-		"number or an order that somebody else printed; a number is reproduced within 10 %%. Laws are rules "+
-		"that this project set, checks test the studies themselves. Settled: the verdict comes from an interval, and "+
-		"chance hardly decided it. Unsettled: chance may have ([studies.md](studies.md)); %d of the published "+
-		"ones are. Exact: no seed changes it. No interval: an order, a worst case or a count over all seeds. Of the "+
-		"reproduced: %s. A study's README has its bands and the words of the sources.", r.Command(), n.Unsettled,
-		r.settledOf()))
-	r.writeComparisons(&b, "Published results that were not reproduced, or differ", true)
+	fmt.Fprintf(&b, "# Results of the studies\n\n**%s.**\n\n", n)
+	prose(&b, "", fmt.Sprintf("With this page you find what these studies found, and doubt it: `%s` repeats it, with a "+
+		"study's name in place of --all one row. A published result is a number or an order that somebody else printed; a "+
+		"number is reproduced within 10 %%. Laws are rules that this project set, checks test the studies themselves. %d "+
+		"verdicts on published results are unsettled: chance may have decided them ([studies.md](studies.md)). "+
+		"[ARTIFACT.md](../%s) has a sentence for each study, and the README of a study its claims with sources, bands "+
+		"and intervals.", r.Command(), n.Unsettled, artifactName))
 	r.writeHeadlines(&b)
-	r.writeComparisons(&b, "Published results that were reproduced", false)
-	r.writeSources(&b)
-	if check != "" {
-		b.WriteString("\n## Next to another simulator\n\n" + check +
-			"\n\nThe tables are in [experiments/ns3](../experiments/ns3/README.md).\n")
-	}
-	r.writeOpenLaws(&b)
+	r.writeOpen(&b)
 	r.writeStudies(&b)
 	return b.String()
 }
 
-// settledOf says of how many reproduced published claims chance decided the verdict, or could not.
-func (r *Report) settledOf() string {
-	var parts []string
-	marks := map[string]int{}
-	r.eachPublished(func(s *Study, c *experiments.Claim) {
-		if c.Verdict == experiments.Reproduced {
-			marks[s.mark(c)]++
-		}
-	})
-	for _, mark := range slices.Sorted(maps.Keys(marks)) {
-		parts = append(parts, fmt.Sprintf("%d %s", marks[mark], mark))
-	}
-	return strings.Join(parts, ", ")
-}
-
-// writeComparisons writes a row for each published claim that was reproduced, or for each that was
-// not. Why is in the studies' READMEs, next to the rows.
-func (r *Report) writeComparisons(b *strings.Builder, title string, open bool) {
-	verdicts := []experiments.Verdict{experiments.Reproduced}
-	if open {
-		verdicts = []experiments.Verdict{experiments.NotReproduced, experiments.Differs}
-	}
-	fmt.Fprintf(b, "\n## %s\n\n| study | claim | published | measured | verdict |\n|---|---|---|---|---|\n", title)
-	for _, verdict := range verdicts {
+// writeOpen writes a row for each published claim that was not reproduced, and what was read of the
+// sources. Why is in the studies' READMEs, next to the claims.
+func (r *Report) writeOpen(b *strings.Builder) {
+	b.WriteString("\n## Published results that were not reproduced, or differ\n\n" +
+		"| study | claim | published | measured | verdict |\n|---|---|---|---|---|\n")
+	for _, verdict := range []experiments.Verdict{experiments.NotReproduced, experiments.Differs} {
 		r.eachPublished(func(s *Study, c *experiments.Claim) {
-			if c.Verdict != verdict {
-				return
+			if c.Verdict == verdict {
+				row := []string{s.link(), c.Text, orDash(c.Published), c.Measured.String(), verdictText(*c)}
+				fmt.Fprintf(b, "| %s |\n", inRow(row))
 			}
-			row := []string{s.link(), c.Text, orDash(c.Published), measured(*c), s.mark(c)}
-			if open {
-				row[4] = c.VerdictText() + ", " + row[4]
-			}
-			fmt.Fprintf(b, "| %s |\n", inRow(row))
 		})
 	}
+	r.writeSources(b)
 }
 
 // eachPublished calls f for each published claim, in the order of the studies.
@@ -303,24 +253,13 @@ func (r *Report) writeSources(b *strings.Builder) {
 		parts = append(parts, fmt.Sprintf("%s for %d", read, claims[read]))
 	}
 	b.WriteString("\n")
-	prose(b, "", "What was read of the source, by published results: "+strings.Join(parts, ", ")+".")
-}
-
-// writeOpenLaws writes the laws and checks that do not hold. The READMEs have what was measured.
-func (r *Report) writeOpenLaws(b *strings.Builder) {
-	b.WriteString("\n## Own laws that do not hold\n\n| study | law |\n|---|---|\n")
-	for _, o := range r.Open() {
-		if c := o.Claim; c.Class != experiments.OfOthers && c.Verdict != experiments.NotApplicable {
-			fmt.Fprintf(b, "| %s |\n", inRow([]string{o.Study.link(), c.Text}))
-		}
-	}
+	prose(b, "", "Of the sources of all published results was read: "+strings.Join(parts, ", ")+".")
 }
 
 // writeStudies writes a row for each study, and the addresses of all links to studies.
 func (r *Report) writeStudies(b *strings.Builder) {
-	fmt.Fprintf(b, "\n## All studies\n\nPublished results that were reproduced, and laws and checks that hold. "+
-		"[%s](../%s) has the answers.\n\n"+
-		"| study | published | laws |\n|---|---|---|\n", artifactName, artifactName)
+	b.WriteString("\n## All studies\n\nPublished results that were reproduced, and laws and checks that hold. Three " +
+		"studies also ran in [ns-3](../experiments/ns3/README.md).\n\n| study | published | laws |\n|---|---|---|\n")
 	of := func(some, all int) string {
 		if all == 0 {
 			return "–"
@@ -354,19 +293,6 @@ func verdictText(c experiments.Claim) string {
 		return c.VerdictText() + ", unsettled"
 	}
 	return c.VerdictText()
-}
-
-// mark says whether chance may have decided the verdict.
-func (s *Study) mark(c *experiments.Claim) string {
-	switch {
-	case c.Unsettled:
-		return "unsettled"
-	case c.P != nil:
-		return "settled"
-	case c.Measured.Exact || s.Job.Study.Class == experiments.Exact:
-		return "exact"
-	}
-	return "no interval"
 }
 
 func writeTable(b *strings.Builder, t *experiments.Table) {

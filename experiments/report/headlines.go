@@ -25,9 +25,6 @@ var headlines = []struct{ study, title, figure string }{
 	{"orderedlist", "The paper's average insertion costs have their labels interchanged", "passed-by-n"},
 }
 
-// headlineTables are tables that a headline shows whole, by study.
-var headlineTables = map[string]string{"datacentre": "steps"}
-
 // writeHeadlines writes the headlines whose study is in the report.
 func (r *Report) writeHeadlines(b *strings.Builder) {
 	n := 0
@@ -39,16 +36,12 @@ func (r *Report) writeHeadlines(b *strings.Builder) {
 		if n++; n == 1 {
 			b.WriteString("\n## The results that matter most\n")
 		}
-		b.WriteString("\n")
-		prose(b, "   ", fmt.Sprintf("%d. **%s.** %s: %s.", n, h.title, s.link(), firstSentence(s.Found())))
-		for i := range s.Outcome.Tables {
-			if t := &s.Outcome.Tables[i]; t.Name == headlineTables[h.study] {
-				b.WriteString("\n")
-				prose(b, "", sentence(t.Title))
-				b.WriteString("\n")
-				writeTable(b, t)
-			}
+		of := s.link()
+		if page := ownPage[h.study]; page != "" {
+			of = fmt.Sprintf("[%s](%[1]s)", strings.TrimPrefix(page, "docs/"))
 		}
+		b.WriteString("\n")
+		prose(b, "   ", fmt.Sprintf("%d. **%s.** %s", n, h.title, of))
 		if h.figure != "" {
 			fmt.Fprintf(b, "\n   ![%s](%s)\n", h.study, strings.TrimPrefix(s.figureName(h.figure), "docs/"))
 		}
