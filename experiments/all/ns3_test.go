@@ -17,23 +17,22 @@ import (
 	"tcpwheel/wheel/stat"
 )
 
-var update = flag.Bool("update", false, "rewrite the tables of experiments/ns3/README.md, and the example of "+
-	"docs/studies.md")
+var update = flag.Bool("update", false, "rewrite the tables of experiments/ns3/tables.md")
 
 const ns3Folder = "../ns3/"
 
-// TestNS3Tables holds the tables of experiments/ns3/README.md against its committed numbers.
+// TestNS3Tables holds experiments/ns3/tables.md against its committed numbers.
 func TestNS3Tables(t *testing.T) {
 	const begin, end = "<!-- Written by 'go test ./experiments/all -run NS3 -update': do not edit. -->\n",
 		"<!-- End of the written part. -->"
-	text, err := os.ReadFile(ns3Folder + "README.md")
+	text, err := os.ReadFile(ns3Folder + "tables.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	head, rest, ok := strings.Cut(string(text), begin)
 	_, tail, ok2 := strings.Cut(rest, end)
 	if !ok || !ok2 {
-		t.Fatalf("README.md has no place for the tables, want %s and %s", begin, end)
+		t.Fatalf("tables.md has no place for the tables, want %s and %s", begin, end)
 	}
 	_, err = os.Stat(ns3Folder + "numbers/ns3-incast.csv")
 	c := comparison{t: t, raw: *update && err == nil, files: map[string][]map[string]string{},
@@ -47,11 +46,11 @@ func TestNS3Tables(t *testing.T) {
 		if c.raw {
 			c.writeSummary()
 		}
-		if err := os.WriteFile(ns3Folder+"README.md", []byte(want), 0o644); err != nil {
+		if err := os.WriteFile(ns3Folder+"tables.md", []byte(want), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	case want != string(text):
-		t.Error("README.md does not show the committed numbers: run go test ./experiments/all -run NS3 -update")
+		t.Error("tables.md does not show the committed numbers: run go test ./experiments/all -run NS3 -update")
 	}
 }
 

@@ -11,7 +11,8 @@ import (
 )
 
 // pages are the documents with written parts: what a study found, its figures and its tables.
-var pages = []string{"README.md", artifactName, "docs/granularity.md", "docs/gvisor.md", "experiments/datacentre/operator.md"}
+var pages = []string{"README.md", artifactName, "docs/granularity.md", "docs/gvisor.md",
+	"experiments/datacentre/operator.md"}
 
 // ownPage is the document that shows the figures and tables of a study, in place of its README.
 var ownPage = map[string]string{"granularity": "docs/granularity.md"}
