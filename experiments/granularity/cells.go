@@ -18,6 +18,7 @@ const (
 	partEnds    = "ends"    // both ends of all factors crossed, and levels in between alone
 	partCrossed = "crossed" // all levels crossed
 	partMap     = "map"     // streams
+	partStacks  = "stacks"  // whole stacks
 )
 
 // The works, and the paths of each. A stream's writes and a transfer have no tails to speak of.
@@ -65,6 +66,9 @@ func (p *Plan) units() (all []unit) {
 			}
 			all = append(all, u)
 		}
+	}
+	for _, rtt := range p.RTT {
+		all = append(all, unit{[]Place{stacksAt(rtt)}, p.stacks()})
 	}
 	return all
 }
@@ -181,7 +185,7 @@ func (p *Plan) measure(at *Place, r *testbed.Result) Run {
 		Lost: r.Lost, Spurious: r.Spurious, Repaired: r.Repaired, Waited: r.WaitSum.Seconds() * 1e3,
 		Timeouts: r.Timeouts, Probes: r.Probes, Operations: r.Wheel.Starts + r.Wheel.Stops + r.Wheel.Expiries,
 	}
-	if at.Part != partEnds || at.Work != responses {
+	if at.Part != partEnds && at.Part != partStacks || at.Work != responses {
 		return run
 	}
 	// All seeds together, 1 % of the objects are slower than p99: all of them may be of one seed.

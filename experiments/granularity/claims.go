@@ -23,6 +23,12 @@ var words = experiments.Words{
 // between is where the bands of a claim come from: runs of other seeds, and of another study.
 const between = "a run of study sweep with other responses and seeds"
 
+// The timers of lwIP: as they are, and with TCP_SLOW_INTERVAL at 10 ms.
+const (
+	lwip     = "lwip"
+	lwipFine = "lwip@10ms rtt-tick=10ms floor=10ms"
+)
+
 const computed = "computed from the rules of the timers"
 
 // rules returns the claims.
@@ -60,6 +66,21 @@ func (t *table) rules() []judge.Rule[Plan, Row] {
 			func(at Place) stat.Interval {
 				return t.step(at, today, changedTick|changedFloor, changedTimer)
 			}, experiments.Between(-1, 5, "%")),
+		{
+			Claim: experiments.Claim{Name: "lwip", Text: "in lwIP a slow timer of 10 ms in place of 500 ms saves more than " +
+				"half of a response's time (20 ms)", Source: "shape", Tag: experiments.Computed, Class: experiments.Law,
+				Basis: between},
+			Applies: func(p *Plan, rows []Row) string {
+				if !slices.Contains(p.Stacks, lwip) || !slices.Contains(p.Stacks, lwipFine) {
+					return "the plan has not lwIP's timers at both ticks"
+				}
+				return has(20)(p, rows)
+			},
+			Measure: func(p *Plan, _ []Row) (experiments.Measure, experiments.Band) {
+				in := t.gain(stacksAt(20*time.Millisecond), p.stack(lwip), p.stack(lwipFine), meanTime)
+				return experiments.MeasuredWithin(in, "%"), experiments.Between(55, 75, "%")
+			},
+		},
 		{
 			Claim: experiments.Claim{Name: "floor-first",
 				Text:      "the floor buys more than the tick does, in the mean over all orders, under duplicate ACKs",

@@ -109,6 +109,11 @@ func randomAt(rtt time.Duration) Place {
 	return Place{Part: partEnds, Work: responses, Path: "random", RTT: rtt}
 }
 
+// stacksAt is where whole stacks are compared.
+func stacksAt(rtt time.Duration) Place {
+	return Place{Part: partStacks, Work: responses, Path: "random", RTT: rtt}
+}
+
 // The changes that the claims and the table of steps make, without delayed ACKs.
 const (
 	changedTick  = 1 << 0

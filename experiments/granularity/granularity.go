@@ -39,6 +39,7 @@ type Plan struct {
 	Losses    []int           `plan:"losses" min:"1" max:"100" help:"neighbouring segments lost together in the map"`
 	Times     []int           `plan:"times" min:"1" max:"10" help:"transmissions of each that are lost in the map"`
 	MapFloors []time.Duration `plan:"map_floors" min:"0s" max:"10s" help:"floors of the map; 0s is none"`
+	Stacks    []string        `plan:"stacks" help:"timers of whole stacks, compared over random loss"`
 	FirstSeed int             `plan:"first_seed" min:"1" max:"1000000" help:"of the run"`
 	Seeds     int             `plan:"seeds" min:"2" max:"1000" help:"runs of one seed meet the same losses"`
 }
@@ -69,11 +70,15 @@ type Setting struct {
 	Timers   string        `json:"timers"`
 	DelAck   string        `json:"delack"`
 	Recovery string        `json:"recovery"`
+	Stack    string        `json:"stack,omitempty"` // timers of a whole stack, in place of the above
 }
 
 // sender returns the text of the sender's timers. Timestamps are off, so that all settings cut the
 // stream into the same segments and the same losses meet them.
 func (s *Setting) sender() string {
+	if s.Stack != "" {
+		return s.Stack + " -timestamps"
+	}
 	return fmt.Sprintf("rfc6298@%v rtt-tick=%v floor=%v var-min=%v rexmit=%s control=newreno -timestamps %s", s.Tick,
 		s.Tick, max(s.Floor, time.Microsecond), s.VarMin, s.Timers, switches[s.Recovery])
 }
@@ -82,7 +87,7 @@ func (s *Setting) receiver() string { return "linux delack=" + s.DelAck + " -tim
 
 // Place is where settings are compared.
 type Place struct {
-	Part   string        `json:"part"` // ends, levels, crossed or map
+	Part   string        `json:"part"` // ends, crossed, map or stacks
 	Work   string        `json:"work"` // responses, stream or transfers
 	Path   string        `json:"path"` // random, burst, tails, steady or spike
 	RTT    time.Duration `json:"rtt_ns"`
@@ -137,6 +142,11 @@ func check(p *Plan) error {
 			return fmt.Errorf("delacks: %w", err)
 		}
 	}
+	for _, name := range p.Stacks {
+		if _, err := testbed.ParseTimers((&Setting{Stack: name}).sender()); err != nil {
+			return fmt.Errorf("stacks: %w", err)
+		}
+	}
 	for _, f := range []struct {
 		key    string
 		levels int
@@ -154,7 +164,7 @@ var factors = []string{"tick", "floor", "variation floor", "timer per segment", 
 // set returns the setting with the new end of the factors in a set, and the old end of the others.
 func (p *Plan) set(changes uint) Setting {
 	return Setting{end(p.Ticks, changes, 0), end(p.Floors, changes, 1), end(p.VarMins, changes, 2),
-		end(timers, changes, 3), end(p.DelAcks, changes, 4), end(recoveries, changes, 5)}
+		end(timers, changes, 3), end(p.DelAcks, changes, 4), end(recoveries, changes, 5), ""}
 }
 
 func end[T any](levels []T, changes uint, bit int) T {
@@ -216,7 +226,7 @@ func (p *Plan) all() (all []Setting) {
 				for _, m := range timers {
 					for _, d := range p.DelAcks {
 						for _, r := range recoveries {
-							all = append(all, Setting{t, f, v, m, d, r})
+							all = append(all, Setting{t, f, v, m, d, r, ""})
 						}
 					}
 				}
@@ -238,6 +248,18 @@ func (p *Plan) streams() (all []Setting) {
 		}
 	}
 	return all
+}
+
+// stacks returns whole stacks, with the receiver of the new ends.
+func (p *Plan) stacks() (all []Setting) {
+	for _, name := range p.Stacks {
+		all = append(all, p.stack(name))
+	}
+	return all
+}
+
+func (p *Plan) stack(name string) Setting {
+	return Setting{DelAck: p.DelAcks[len(p.DelAcks)-1], Stack: name}
 }
 
 // seeds returns the seeds of a plan.

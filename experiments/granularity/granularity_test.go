@@ -61,7 +61,7 @@ func TestSpoilt(t *testing.T) {
 		}
 	})
 	studytest.Want(t, out, experiments.NotReproduced, "tick-alone", "floor-alone", "both", "recovery", "clocks",
-		"map-old", "restart-adds")
+		"map-old", "restart-adds", "lwip")
 	studytest.Want(t, out, experiments.Reproduced, "sum", "map-today", "segment")
 }
 
@@ -93,6 +93,7 @@ func TestSettings(t *testing.T) {
 	studytest.WantRefused(t, Study, map[string]string{
 		"ticks: 1ms":   "want an old end and a new one",
 		"delacks: [a]": `delack "a", want off`,
+		"stacks: [a]":  `stacks: tcptimers: unknown policy "a", want one of`,
 	})
 }
 

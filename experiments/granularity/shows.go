@@ -22,7 +22,8 @@ func outcome(p *Plan, rows []Row) (*experiments.Outcome, error) {
 		o.Warnings = append(o.Warnings, fmt.Sprintf("%d objects were cut off by the limit of an hour", unfinished))
 	}
 	o.Figures = append(o.Figures, t.bars())
-	o.Tables = append(o.Tables, t.steps(), t.today(), t.places(), t.mapTable(), t.mapData(), t.between(), t.data())
+	o.Tables = append(o.Tables, t.steps(), t.today(), t.stacks(), t.places(), t.mapTable(), t.mapData(), t.between(),
+		t.data())
 	if p.Crossed > 0 {
 		o.Tables = append(o.Tables, t.crossed())
 	}
@@ -78,10 +79,7 @@ func (t *table) steps() experiments.Table {
 		for _, rtt := range t.plan.RTT {
 			row := []any{recovery, rtt.String()}
 			for _, s := range steps {
-				rows := t.at(randomAt(rtt), t.plan.under(s.changes|changedAcks, recovery))
-				sum := totals(rows)
-				row = append(row, fmt.Sprintf("%s; %s; %s", experiments.Number(judge.Mean(rows, meanTime)),
-					experiments.Number(p99(rows)), experiments.Number(sum.spurious())))
+				row = append(row, summary(t.at(randomAt(rtt), t.plan.under(s.changes|changedAcks, recovery))))
 			}
 			out.Add(row...)
 		}
@@ -116,6 +114,30 @@ func (t *table) today() experiments.Table {
 
 // rounded keeps one decimal, and no sign of 0.
 func rounded(x float64) float64 { return math.Round(10*x)/10 + 0 }
+
+// stacks shows whole stacks, whose timers differ in more than one thing.
+func (t *table) stacks() experiments.Table {
+	out := experiments.Table{Name: "stacks", Title: "Whole stacks, by round trip: mean time of a response, ms; p99, ms; " +
+		"spurious retransmissions of 1000 segments", Columns: []string{"timers"}}
+	for _, rtt := range t.plan.RTT {
+		out.Columns = append(out.Columns, rtt.String())
+	}
+	for _, s := range t.plan.stacks() {
+		row := []any{s.Stack}
+		for _, rtt := range t.plan.RTT {
+			row = append(row, summary(t.at(stacksAt(rtt), s)))
+		}
+		out.Add(row...)
+	}
+	return out
+}
+
+// summary is the mean, the 99 % quantile and the spurious retransmissions of rows.
+func summary(rows []Row) string {
+	sum := totals(rows)
+	return fmt.Sprintf("%s; %s; %s", experiments.Number(judge.Mean(rows, meanTime)), experiments.Number(p99(rows)),
+		experiments.Number(sum.spurious()))
+}
 
 // places says what each factor buys at all places, by recovery and for all six.
 func (t *table) places() experiments.Table {

@@ -43,12 +43,13 @@ function ms(ns) {
   return (ns / 1e3).toFixed(0) + " µs";
 }
 const seconds = ns => (ns / 1e9).toFixed(4) + " s";
-const isBSD = lane => lane.startsWith("bsd");
+const coarse = lane => lane.startsWith("bsd") ? "4.4BSD" : lane.startsWith("lwip") ? "lwIP" : "";
 
 // rule says by which rule a lane's timer of a kind is armed.
 function rule(lane, kind, segment) {
-  if (isBSD(lane) && kind === 0) return "4.4BSD: one timer, counted in ticks of 500 ms, 1 s at least";
-  if (isBSD(lane) && kind === 2) return "4.4BSD: counted in ticks of 500 ms";
+  const stack = coarse(lane);
+  if (stack && kind === 0) return `${stack}: one timer, counted in ticks of 500 ms, 1 s at least`;
+  if (stack && kind === 2) return `${stack}: counted in ticks of 500 ms`;
   if (kind !== 0) return kinds[kind][3];
   if (segment) return "RFC 6298 §5 (5.1), for each segment: one RTO after it left";
   return "RFC 6298 §5 (5.1) to (5.3): one timer, restarted by each ACK of new data";

@@ -51,6 +51,9 @@ var Comparisons = []Comparison{
 	{"vs-linux", "Linux", "Linux’s timers and a timer per segment",
 		"Linux has RACK and TLP and a least timeout of the round trip and 200 ms. The list below has all in which they differ.",
 		[2]string{"Linux", "per-segment"}, [2]string{"linux", "per-segment"}},
+	{"lwip", "lwIP", "lwIP’s timers, and a timer per segment",
+		"Small devices run lwIP: ticks of 500 ms and duplicate ACKs, as in 4.4BSD. The list below has all in which they differ.",
+		[2]string{"lwIP", "per-segment"}, [2]string{"lwip", "per-segment"}},
 }
 
 // comparisonOf returns the comparison that has these lanes, nil if there is none.
