@@ -8,8 +8,8 @@ import (
 )
 
 // BenchmarkInstructions repeats one call, for callgrind: it counts the instructions of the function
-// calls alone. docs/performance.md has the command. The timers that run are an hour away, so that
-// a tick is empty.
+// calls alone. README.md of wheel/peers has the command. The timers that run are an hour away, so
+// that a tick is empty.
 func BenchmarkInstructions(b *testing.B) {
 	for _, scheme := range []string{"scheme6", "scheme6-list"} {
 		w, err := wheel.New(scheme, wheel.Config{Tick: time.Millisecond, Slots: 1 << 16})
