@@ -54,7 +54,11 @@ func (f *Field) Cell(record reflect.Value) Cell {
 		if !known {
 			return Cell{}
 		}
-		return Cell{Text: f.instead(f.number(v.Float()))}
+		x := v
+		if v.Type() == spanType {
+			x = reflect.ValueOf(time.Duration(v.Int()).Seconds())
+		}
+		return Cell{Text: f.instead(f.number(x.Float()))}
 	}
 	switch x := reflect.Zero(f.Type).Interface().(type) {
 	case Cell:
@@ -117,7 +121,7 @@ func (f *Field) Words() bool {
 	case f.shown == "number":
 		return false
 	case f.Type.Implements(reflect.TypeFor[fmt.Stringer]()):
-		return f.Type != reflect.TypeFor[time.Duration]()
+		return f.Type != spanType
 	default:
 		return k == reflect.String || k == reflect.Bool || k == reflect.Slice
 	}

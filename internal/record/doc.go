@@ -7,11 +7,12 @@
 //	unit   its unit, if the end of the name does not say it: _s, _ns, _bytes
 //	head   its heading in tables for people; else the name without its unit
 //	column its name in the claims of a study, if it is not the one for programs
+//	known  fields next to it: if one of them is zero, its value is unknown
 //	help   what it means, in a line without a full stop
 //	cell   for texts: what people read instead, as "yes=no no=yes unknown=?";
 //	       for numbers "digits": three digits, or "%": a part of 1 in percent
 //
-// Encoding/json reads the same tags. A field without a name for JSON and with a heading is in
+// Encoding/json reads the same tags, but for known: see Marshal. A field without a name for JSON and with a heading is in
 // tables for people only. Pointers and texts that JSON omits are unknown where they are missing.
 //
 // # Tables for people

@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
+
+	"tcpwheel/wheel"
 )
 
 // Field is a column of a record type: a field that is no struct. Those of nested structs have both
@@ -18,8 +21,8 @@ type Field struct {
 	// Column is the name in the claims of a study, if it is not the one in JSON.
 	Column string
 
-	// Optional values are unknown if they are missing: pointers, and texts and packet numbers that
-	// JSON omits.
+	// Optional values are unknown if they are missing: pointers, texts and packet numbers that JSON
+	// omits, and those of the tag known.
 	Optional bool
 
 	Type     reflect.Type // without the pointer
@@ -27,6 +30,7 @@ type Field struct {
 
 	unit   string // the tag
 	index  []int  // of the fields that lead to it
+	known  []int  // fields next to it without which it is unknown
 	key    reflect.Value
 	people bool   // in tables for people only
 	shown  string // the tag cell
@@ -104,7 +108,11 @@ func known(record reflect.Type) *fields {
 // fieldsOf has the results of known.
 var fieldsOf sync.Map
 
-var marshaler = reflect.TypeFor[encoding.TextMarshaler]()
+var (
+	marshaler = reflect.TypeFor[encoding.TextMarshaler]()
+	spanType  = reflect.TypeFor[time.Duration]()
+	timeType  = reflect.TypeFor[wheel.Time]()
+)
 
 // Describe returns what the tags of a field of a struct say of it. Its Name is that in JSON, "" or
 // "-" without one.
@@ -121,7 +129,7 @@ func appendFields(all []Field, t reflect.Type, prefix string, index []int, optio
 		head, shown := f.Tag.Lookup("head")
 		people := shown && (name == "" || name == "-")
 		switch {
-		case name == "type":
+		case name == "type", !f.IsExported() && !f.Anonymous:
 			continue
 		case people:
 			name = f.Name
@@ -132,7 +140,8 @@ func appendFields(all []Field, t reflect.Type, prefix string, index []int, optio
 		}
 		path := append(slices.Clone(index), i)
 		c := Describe(f)
-		c.Name, c.Head, c.Optional, c.index, c.people = name, head, optional, path, people
+		c.Name, c.Head, c.index, c.people, c.known = name, head, path, people, knownBy(t, f)
+		c.Optional = optional || c.known != nil
 		if f.Type.Kind() == reflect.Pointer {
 			c.Optional, c.Type = true, f.Type.Elem()
 		} else if strings.Contains(options, "omitempty") && (c.Type.Kind() == reflect.String || strings.HasSuffix(name, "_packet")) {
@@ -162,6 +171,23 @@ func appendFields(all []Field, t reflect.Type, prefix string, index []int, optio
 		}
 	}
 	return all
+}
+
+// knownBy returns which fields of a struct the tag known of one names.
+func knownBy(t reflect.Type, f reflect.StructField) (all []int) {
+	for name := range strings.FieldsSeq(f.Tag.Get("known")) {
+		by, ok := t.FieldByName(name)
+		if !ok {
+			panic(fmt.Sprintf("BUG: %v has no field %s", t, name))
+		}
+		all = append(all, by.Index[0])
+	}
+	return all
+}
+
+// isKnown reports whether none of these fields is zero.
+func isKnown(record reflect.Value, by []int) bool {
+	return !slices.ContainsFunc(by, func(i int) bool { return record.Field(i).IsZero() })
 }
 
 func keysOf(t reflect.Type) []any {
@@ -196,7 +222,10 @@ func (f *Field) Key() (name, key string) {
 // Value returns the column's value in a record, and false if it is behind a nil pointer.
 func (f *Field) Value(record reflect.Value) (reflect.Value, bool) {
 	v := record
-	for _, i := range f.index {
+	for n, i := range f.index {
+		if n == len(f.index)-1 && f.known != nil && !isKnown(v, f.known) {
+			return v.Field(i), false
+		}
 		if v.Kind() == reflect.Slice {
 			v = v.Index(i)
 		} else if v = v.Field(i); v.Kind() == reflect.Pointer {

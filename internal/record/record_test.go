@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tcpwheel/wheel"
 )
 
 type color uint8
@@ -189,6 +191,37 @@ func TestSpanIsTheNearest(t *testing.T) {
 	for _, want := range []time.Duration{0, 1, -1, 6_001_123_457, -6_001_123_457, 499_999_999, -499_999_999} {
 		if got := Span(*Seconds(want)); got != want {
 			t.Errorf("%v became %v", want, got)
+		}
+	}
+}
+
+// TestMarshal writes what encoding/json writes, but for what is unknown, spans and instants.
+func TestMarshal(t *testing.T) {
+	type outer struct {
+		*inner
+		At     wheel.Time    `json:"at"`
+		D      time.Duration `json:"d_s"`
+		P      time.Duration `json:"p_s" known:"closed D"`
+		File   string        `json:"file,omitempty"`
+		Kept   string        `json:"-"`
+		Color  color         `json:"color"`
+		closed bool
+	}
+	x := outer{inner: &inner{Min: 1e-7}, At: 1, D: 1500 * time.Millisecond, P: 0, Color: 1}
+	for _, test := range []struct {
+		closed     bool
+		json, text string
+	}{
+		{false, `{"min_s":1e-7,"at":"1970-01-01T00:00:00.000000001Z","d_s":1.5,"color":"green"}`, "1.500 -"},
+		{true, `{"min_s":1e-7,"at":"1970-01-01T00:00:00.000000001Z","d_s":1.5,"p_s":0,"color":"green"}`, "1.500 0"},
+	} {
+		x.closed = test.closed
+		got, err := Marshal(&x)
+		if text := strings.ReplaceAll(string(got), "\n", ""); err != nil || text != test.json {
+			t.Errorf("%s, %v, want %s", text, err, test.json)
+		}
+		if text := strings.TrimSpace(NewLayout[outer]("%.3d_s %p_s").Row(&x)); text != test.text {
+			t.Errorf("row %q, want %q", text, test.text)
 		}
 	}
 }

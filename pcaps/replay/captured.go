@@ -16,19 +16,19 @@ import (
 // Places in a stream count from the SYN, which is 0: the first byte is 1, and the FIN follows the
 // last one.
 type CapturedConn struct {
-	Epoch   wheel.Time   `json:"epoch_ns"`
-	Begin   wheel.Time   `json:"begin_ns"` // the first SYN leaves; a guess if the capture began later
-	End     wheel.Time   `json:"end_ns"`   // the last captured packet of the connection
-	Vantage string       `json:"vantage"`  // where the capture was made, as seen from the client
-	IPv6    bool         `json:"ipv6,omitempty"`
-	Ends    [2]Endpoint  `json:"ends"`  // the client first
-	Paths   [2]PathTrace `json:"paths"` // from the client to the server, and back
-	Losses  []Loss       `json:"losses"`
+	Epoch   wheel.Time
+	Begin   wheel.Time // the first SYN leaves; a guess if the capture began later
+	End     wheel.Time // the last captured packet of the connection
+	Vantage string     // where the capture was made, as seen from the client
+	IPv6    bool
+	Ends    [2]Endpoint  // the client first
+	Paths   [2]PathTrace // from the client to the server, and back
+	Losses  []Loss
 
 	// ClockError is how far durations may be off, as the clock of the capture was set back.
-	ClockError time.Duration `json:"clock_error_ns,omitempty"`
+	ClockError time.Duration
 
-	Notes []string `json:"notes,omitempty"` // what the capture leaves open
+	Notes []string // what the capture leaves open
 
 	origin    wheel.Time // as in track.Conn
 	facts     *track.Facts
@@ -39,66 +39,55 @@ type CapturedConn struct {
 
 // Endpoint is a host and its application.
 type Endpoint struct {
-	MSS         uint16        `json:"mss"` // of the segments that it sends
-	SACK        bool          `json:"sack"`
-	Timestamps  bool          `json:"timestamps"`
-	WScale      bool          `json:"window_scale"`
-	Window      uint32        `json:"window_bytes"`       // the largest that it offered
-	FirstFlight uint32        `json:"first_flight_bytes"` // 0: not known
-	Half        time.Duration `json:"half_ns"`            // from the capture point and back
+	MSS         uint16 // of the segments that it sends
+	SACK        bool
+	Timestamps  bool
+	WScale      bool
+	Window      uint32        // the largest that it offered
+	FirstFlight uint32        // 0: not known
+	Half        time.Duration // from the capture point and back
 
-	ACKDelay   time.Duration   `json:"ack_delay_ns"` // of its delayed ACKs; 0: none was seen
-	ACKs       []ACK           `json:"acks"`         // when it acknowledged, in order
-	SendLimits []tcp.SendLimit `json:"send_limits"`  // bytes allowed in flight
-	Writes     []Write         `json:"writes"`
-	Timed      []Timed         `json:"timed,omitempty"` // caused by a timer
+	ACKDelay   time.Duration   // of its delayed ACKs; 0: none was seen
+	ACKs       []ACK           // when it acknowledged, in order
+	SendLimits []tcp.SendLimit // bytes allowed in flight
+	Writes     []Write
+	Timed      []Timed // caused by a timer
 }
 
 // Write is what an application did: it wrote bytes, or ended writing. It does so After the write
 // before it, or After the connection opened; or, if Received is not 0, After so much of the peer's
 // stream had arrived.
 type Write struct {
-	Bytes    uint64        `json:"bytes"`
-	Received uint64        `json:"received_bytes,omitempty"`
-	After    time.Duration `json:"after_ns"`
-	FIN      bool          `json:"fin,omitempty"`
-	Reset    bool          `json:"reset,omitempty"`
+	Bytes    uint64
+	Received uint64
+	After    time.Duration
+	FIN      bool
+	Reset    bool
 }
 
 // ACK is a captured ACK without data. Its end sent it when it had received so many bytes of the
 // peer, in any order, or After later.
 type ACK struct {
-	Bytes uint64        `json:"bytes"`
-	After time.Duration `json:"after_ns,omitempty"`
+	Bytes uint64
+	After time.Duration
 }
 
-// Loss is an episode of the capture: bytes that were retransmitted.
+// Loss is an episode of the capture, and where the replay has it. D and TRec are the episode's, but
+// where its lost transmission was not captured: see Sent.
 type Loss struct {
-	Flow     int                `json:"flow"` // 0: the client sent them
-	Start    uint64             `json:"start"`
-	End      uint64             `json:"end"`
-	Try      int                `json:"try"` // the transmission that was lost, from 1
-	Kind     track.Kind         `json:"kind"`
-	Spurious track.Spuriousness `json:"spurious"`
-	Packet   int64              `json:"packet"` // the first retransmission
-
-	Sent wheel.Time    `json:"sent_ns"`  // the transmission before left
-	At   wheel.Time    `json:"at_ns"`    // the first retransmission, by the point of capture
-	D    time.Duration `json:"d_ns"`     // from Sent to the first retransmission
-	TRec time.Duration `json:"t_rec_ns"` // from Sent to the ACK of End; 0: not repaired
-	RTT  time.Duration `json:"rtt_ns"`
-
-	Retransmissions int `json:"retransmissions"`
-	SpuriousCount   int `json:"spurious_retransmissions"`
+	track.Episode
+	Flow       int // 0: the client sent them
+	Start, End uint64
+	Try        int        // the transmission that was lost, from 1
+	Sent       wheel.Time // it left; a guess if Estimated
+	Again      wheel.Time // Detected, here
 
 	// Early says that the capture began so shortly before that it does not show what the sender's
 	// timers had measured.
-	Early     bool `json:"early,omitempty"`
-	Acked     bool `json:"acked,omitempty"`     // before the retransmission left: nothing was lost
-	Timed     bool `json:"timed,omitempty"`     // no packet caused the retransmission, but a timer
-	Estimated bool `json:"estimated,omitempty"` // the one before was not captured: Sent is a guess
-	Doubtful  bool `json:"doubtful,omitempty"`  // its ACK may have been delayed: see track.Episode
-	OnlyFIN   bool `json:"only_fin,omitempty"`  // nothing but a FIN was lost: no data waited for it
+	Early   bool
+	Acked   bool // before the retransmission left: nothing was lost
+	Timed   bool // no packet caused the retransmission, but a timer
+	OnlyFIN bool // nothing but a FIN was lost: no data waited for it
 }
 
 // Needed reports whether the loss counts in comparisons: its retransmission was needed, as far as

@@ -343,7 +343,7 @@ func placeZero(x *replay.Result, damaged []*packet, f *truthtest.Flow) int64 {
 	}
 	for i := range x.Captured.Losses {
 		l := &x.Captured.Losses[i]
-		if p := damaged[l.Packet-1]; from(p) {
+		if p := damaged[l.DetectedPacket-1]; from(p) {
 			return int64(p.Header.Seq.Sub(f.Sent[0].Seq)) - int64(l.Start)
 		}
 	}

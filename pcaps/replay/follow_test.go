@@ -42,11 +42,11 @@ func TestOracle(t *testing.T) {
 					if x.Gates[i] == Passed && (o.TRec-l.TRec).Abs() <= 2*time.Microsecond {
 						same++
 					} else {
-						t.Logf("%s: loss %d %v at %v: the oracle takes %v, want %v: %v", name, i, l.Kind, time.Duration(l.At), o.TRec, l.TRec, x.Gates[i])
+						t.Logf("%s: loss %d %v at %v: the oracle takes %v, want %v: %v", name, i, l.Kind, time.Duration(l.Again), o.TRec, l.TRec, x.Gates[i])
 					}
 					detected += count(p.D == l.D)
 					if recovered += count(p.Repaired && p.TRec == l.TRec); p.TRec != l.TRec {
-						t.Logf("%s: loss %d %v at %v: D %v, T_rec %v, want %v, %v", name, i, l.Kind, time.Duration(l.At), p.D, p.TRec, l.D, l.TRec)
+						t.Logf("%s: loss %d %v at %v: D %v, T_rec %v, want %v, %v", name, i, l.Kind, time.Duration(l.Again), p.D, p.TRec, l.D, l.TRec)
 					}
 				}
 			}

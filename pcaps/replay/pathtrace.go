@@ -12,45 +12,45 @@ import (
 
 // PathTrace is what became of each transmission in one direction.
 type PathTrace struct {
-	Ranges        []SentRange   `json:"ranges"`         // in order, disjoint
-	Delays        []DelaySample `json:"delays"`         // in order of Sent
-	LossSpans     []Span        `json:"loss_spans"`     // of packets lost in a row
-	ACKLossSpans  []Span        `json:"ack_loss_spans"` // ACKs sent within were lost unseen
-	Base          time.Duration `json:"base_ns"`        // the least delay
-	Transmissions int           `json:"transmissions"`  // of bytes, SYN and FIN
-	Lost          int           `json:"lost"`           // of these
-	LostByIndex   []bool        `json:"lost_by_index"`  // whether the n-th of them was lost
+	Ranges        []SentRange   // in order, disjoint
+	Delays        []DelaySample // in order of Sent
+	LossSpans     []Span        // of packets lost in a row
+	ACKLossSpans  []Span        // ACKs sent within were lost unseen
+	Base          time.Duration // the least delay
+	Transmissions int           // of bytes, SYN and FIN
+	Lost          int           // of these
+	LostByIndex   []bool        // whether the n-th of them was lost
 	left          []wheel.Time  // when each of them left, in order
 }
 
 // SentRange is bytes whose transmissions had the same fates.
 type SentRange struct {
-	Start uint64 `json:"start"`
-	End   uint64 `json:"end"`
-	Tries []Try  `json:"tries"` // its transmissions, in order
+	Start uint64
+	End   uint64
+	Tries []Try // its transmissions, in order
 }
 
 // Try is a transmission of a range.
 type Try struct {
-	Sent   wheel.Time    `json:"sent_ns"`
-	Delay  time.Duration `json:"delay_ns"` // unless it was lost
-	Fate   ledger.Fate   `json:"fate"`
-	Exact  bool          `json:"exact,omitempty"`  // the capture shows Delay; else it is interpolated
-	Late   bool          `json:"late,omitempty"`   // others overtook it
-	Unseen bool          `json:"unseen,omitempty"` // it was not captured: Sent is a guess
-	Packet int64         `json:"packet,omitempty"`
+	Sent   wheel.Time
+	Delay  time.Duration // unless it was lost
+	Fate   ledger.Fate
+	Exact  bool // the capture shows Delay; else it is interpolated
+	Late   bool // others overtook it
+	Unseen bool // it was not captured: Sent is a guess
+	Packet int64
 }
 
 // DelaySample is how long a packet took that left at Sent.
 type DelaySample struct {
-	Sent  wheel.Time    `json:"sent_ns"`
-	Delay time.Duration `json:"delay_ns"`
+	Sent  wheel.Time
+	Delay time.Duration
 }
 
 // Span is an interval of time, ends included.
 type Span struct {
-	From wheel.Time `json:"from_ns"`
-	To   wheel.Time `json:"to_ns"`
+	From wheel.Time
+	To   wheel.Time
 }
 
 // find returns the index of the range that holds a place, or of the first range behind it.

@@ -280,7 +280,7 @@ func TestBegunBeforeTheCapture(t *testing.T) {
 			_, ok := r.Recovery(i, 0, ByRange)
 			if l := &all[0].Losses[i]; l.Early {
 				if early++; counts > 0 || ok {
-					t.Errorf("packet %d is early, and %d losses before it count", l.Packet, counts)
+					t.Errorf("packet %d is early, and %d losses before it count", l.DetectedPacket, counts)
 				}
 			}
 			if ok {

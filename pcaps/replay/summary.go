@@ -111,7 +111,7 @@ func SummarizeCaptured(results []*Result) (s Summary) {
 	for r, i := range Losses(results) {
 		l := &r.Captured.Losses[i]
 		s.Spurious += l.SpuriousCount
-		s.Retransmissions += l.Retransmissions
+		s.Retransmissions += l.Total
 		if l.Needed() {
 			s.add(l.TRec, l.RTT)
 		}

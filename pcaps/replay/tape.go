@@ -221,15 +221,11 @@ func (b *builder) findLosses(d int) {
 	for _, e := range b.conn.Flows[d].Episodes {
 		start := b.conn.Flows[d].Place(e)
 		l := Loss{
-			Flow: d, Start: uint64(max(start, 0)), End: uint64(max(start+int64(e.Bytes), 0)), Try: 1, Kind: e.Kind, Spurious: e.Spurious,
-			Packet: e.DetectedPacket, At: b.virtual(e.Detected), D: e.D, RTT: e.RTT,
-			Retransmissions: e.Total, SpuriousCount: e.SpuriousCount, Estimated: e.Estimated, Doubtful: e.Doubtful,
+			Episode: *e, Flow: d, Start: uint64(max(start, 0)), End: uint64(max(start+int64(e.Bytes), 0)), Try: 1,
+			Again: b.virtual(e.Detected),
 		}
 		if l.End <= l.Start {
 			continue
-		}
-		if e.Repaired {
-			l.TRec = e.TRec
 		}
 		if i := p.Find(start); i < len(p.Runs) {
 			for k, t := range p.Runs[i].Tries {
@@ -260,8 +256,8 @@ func (b *builder) judgeLosses() {
 			}
 		}
 		l.Timed = slices.ContainsFunc(s.Ends[l.Flow].Timed, func(t Timed) bool {
-			return t.At.Sub(l.At.Add(-b.half[l.Flow]/2)).Abs() < sameInstant
+			return t.At.Sub(l.Again.Add(-b.half[l.Flow]/2)).Abs() < sameInstant
 		})
 	}
-	slices.SortStableFunc(s.Losses, func(a, b Loss) int { return cmp.Compare(a.At, b.At) })
+	slices.SortStableFunc(s.Losses, func(a, b Loss) int { return cmp.Compare(a.Again, b.Again) })
 }

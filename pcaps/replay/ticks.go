@@ -13,8 +13,8 @@ import (
 // Timed is a retransmission that a timer caused, and no packet. It shows where the ticks of its
 // sender are.
 type Timed struct {
-	At    wheel.Time    `json:"at_ns"`
-	Quiet time.Duration `json:"quiet_ns"` // without packets: the timer ran at least as long
+	At    wheel.Time
+	Quiet time.Duration // without packets: the timer ran at least as long
 }
 
 // long reports whether the timer shows coarser ticks than those of a jiffy.

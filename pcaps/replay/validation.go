@@ -86,7 +86,7 @@ func (v *Validation) judge(l *Loss, w *WireOutcome) {
 	took, at, detected := w.Detected(l.Start, l.Try)
 	d := (took - l.D).Abs()
 	if l.Kind == track.Fast && !l.Timed {
-		d = at.Sub(l.At).Abs() // the ACK that caused it arrived at the same instant
+		d = at.Sub(l.Again).Abs() // the ACK that caused it arrived at the same instant
 	}
 	n, good, band := v.counters(l)
 	*n++

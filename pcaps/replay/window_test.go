@@ -38,7 +38,7 @@ func TestCapturedWindows(t *testing.T) {
 			n++
 			if rec := &x.Policies[0].Recoveries[ByRange][i]; !rec.Repaired || !nearTo(rec.TRec, l.TRec) {
 				off++
-				t.Logf("seed %d, loss %d, %v at %v: D %v, T_rec %v, want %v, %v", seed, i, l.Kind, time.Duration(l.At), rec.D, rec.TRec, l.D, l.TRec)
+				t.Logf("seed %d, loss %d, %v at %v: D %v, T_rec %v, want %v, %v", seed, i, l.Kind, time.Duration(l.Again), rec.D, rec.TRec, l.D, l.TRec)
 			}
 		}
 	}

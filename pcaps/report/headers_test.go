@@ -18,7 +18,7 @@ func TestPageShowsHeaders(t *testing.T) {
 	s := p.Begin("lossy.pcapng")
 	read(t, b, s, nil)
 	numbers := s.Packets()
-	if len(numbers) == 0 || len(s.events) == 0 || !slices.Contains(numbers, s.events[0].RetransmissionPacket) {
+	if len(numbers) == 0 || len(s.events) == 0 || !slices.Contains(numbers, s.events[0].DetectedPacket) {
 		t.Fatalf("packets %v of %d episodes", numbers, len(s.events))
 	}
 	r, err := capture.NewReader(bytes.NewReader(b), "lossy.pcapng")
@@ -42,9 +42,9 @@ func TestPageShowsHeaders(t *testing.T) {
 		}
 	}
 	for _, e := range s.events {
-		text := html.EscapeString(strings.Join(headers[e.RetransmissionPacket], "\n"))
+		text := html.EscapeString(strings.Join(headers[e.DetectedPacket], "\n"))
 		if !strings.Contains(page, `<td title="`+text+`">`) {
-			t.Errorf("packet %d is not in the table as %q", e.RetransmissionPacket, text)
+			t.Errorf("packet %d is not in the table as %q", e.DetectedPacket, text)
 		}
 	}
 }

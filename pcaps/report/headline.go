@@ -126,7 +126,7 @@ func (h *Headline) few(st *replay.Study, results []*replay.Result, s *replay.Sum
 			h.Each = append(h.Each, fmt.Sprintf("and %d more, see the table of losses", g.Needed-mostEach))
 			return
 		}
-		where := fmt.Sprintf("packet %d at %.3f s", l.Packet, r.Captured.Seconds(l.At, first(r)))
+		where := fmt.Sprintf("packet %d at %.3f s", l.DetectedPacket, r.Captured.Seconds(l.Again, first(r)))
 		if results[0].File != results[len(results)-1].File {
 			where = baseOf(r.File) + ", " + where
 		}

@@ -28,7 +28,7 @@ type (
 		Kinds                   []kindView
 		Stalls, Recoveries      *picture
 		EpisodesNote, ConnsNote string
-		Episodes                []track.EpisodeRecord
+		Episodes                []track.Episode
 		Said                    map[int64]string // headers of packets
 		Drawings                map[int]string   // where connections are drawn
 		Conns                   []connView

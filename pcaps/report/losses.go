@@ -83,8 +83,8 @@ func (r *Replays) Rows() iter.Seq[LossRow] {
 func (r *Replays) row(x *replay.Result, loss int) LossRow {
 	l := &x.Captured.Losses[loss]
 	row := LossRow{
-		Type: "recovery", ConnKey: KeyOf(x), Sender: endNames[l.Flow], Kind: l.Kind.String(), Spurious: l.Spurious.String(), Packet: l.Packet,
-		At: x.Captured.Seconds(l.At, r.First(x)), RTT: l.RTT.Seconds(), Model: cmp.Or(x.Model, "unknown"), Gate: x.Gates[loss].String(), Result: x,
+		Type: "recovery", ConnKey: KeyOf(x), Sender: endNames[l.Flow], Kind: l.Kind.String(), Spurious: l.Spurious.String(), Packet: l.DetectedPacket,
+		At: x.Captured.Seconds(l.Again, r.First(x)), RTT: l.RTT.Seconds(), Model: cmp.Or(x.Model, "unknown"), Gate: x.Gates[loss].String(), Result: x,
 	}
 	if l.TRec > 0 {
 		row.Captured = record.Seconds(l.TRec)

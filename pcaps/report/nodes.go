@@ -50,12 +50,12 @@ func (v sectionView) node() g.Node {
 		g.If(len(v.Episodes) > 0, g.Group{
 			h.H3(g.Text("Episodes")), newline,
 			htmlpage.Soft(sentences(v.EpisodesNote, "At: since the first packet of the file, as in Wireshark. Needed: ? where the capture cannot tell. Sent: number of retransmissions. Tax: the part of D that an exact timer, or ACKs if any came, would have saved.")),
-			htmlpage.Records("sort", episodeColumns, v.Episodes, func(r *track.EpisodeRecord, column string, c *record.Cell) {
+			htmlpage.Records("sort", episodeColumns, v.Episodes, func(r *track.Episode, column string, c *record.Cell) {
 				switch column {
 				case "conn":
 					c.Link = v.Drawings[r.Conn]
 				case "retransmission_packet":
-					c.Title = v.Said[r.RetransmissionPacket]
+					c.Title = v.Said[r.DetectedPacket]
 				}
 			}),
 		}),

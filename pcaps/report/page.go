@@ -73,7 +73,7 @@ type Section struct {
 	losses          track.Losses
 	kinds           [track.Kinds]kindStats
 	rows            []connRow
-	events          []track.EpisodeRecord
+	events          []track.Episode
 	drawn           []drawing
 	said            map[int64]string // headers of packets
 }
@@ -225,8 +225,8 @@ func (s *Section) Add(c *track.Conn, keep func(*track.Episode) bool) {
 			d.lost += e.TimeLost
 			d.spent += lasted(e)
 			longest = max(longest, e.TRec)
-			s.losses.Add(c, e)
-			s.episode(f, e)
+			s.losses.Add(e)
+			s.episode(e)
 		}
 	}
 	if len(d.shown[0])+len(d.shown[1]) > 0 {
@@ -264,7 +264,7 @@ func (s *Section) draw(d drawing) {
 // size returns how many bytes and packets a connection sent.
 func size(c *track.Conn) int64 { return c.Flows[0].Bytes + c.Flows[1].Bytes + c.Packets }
 
-func (s *Section) episode(f *track.Flow, e *track.Episode) {
+func (s *Section) episode(e *track.Episode) {
 	s.spurious += e.SpuriousCount
 	k := &s.kinds[e.Kind]
 	k.n++
@@ -280,7 +280,7 @@ func (s *Section) episode(f *track.Flow, e *track.Episode) {
 	if e.Spurious == track.Undecided {
 		k.undecided++
 	}
-	s.events = append(s.events, f.Record(s.file, e))
+	s.events = append(s.events, *e)
 	if len(s.events) >= 2*s.limits.Rows+64 {
 		s.events = Longest(s.events, s.limits.Rows)
 	}
@@ -295,19 +295,11 @@ func (s *Section) trimRows() {
 }
 
 // Longest returns the n episodes that lost the most time; of equal ones, the longest. It sorts all.
-func Longest(all []track.EpisodeRecord, n int) []track.EpisodeRecord {
-	slices.SortStableFunc(all, func(a, b track.EpisodeRecord) int {
-		return cmp.Or(cmp.Compare(b.TimeLost, a.TimeLost), cmp.Compare(length(&b), length(&a)), cmp.Compare(a.RetransmissionPacket, b.RetransmissionPacket))
+func Longest(all []track.Episode, n int) []track.Episode {
+	slices.SortStableFunc(all, func(a, b track.Episode) int {
+		return cmp.Or(cmp.Compare(b.TimeLost, a.TimeLost), cmp.Compare(lasted(&b), lasted(&a)), cmp.Compare(a.DetectedPacket, b.DetectedPacket))
 	})
 	return all[:min(len(all), n)]
-}
-
-// length is the known length of an episode, in seconds.
-func length(r *track.EpisodeRecord) float64 {
-	if r.TRec == nil {
-		return r.D
-	}
-	return max(r.D, *r.TRec)
 }
 
 // End completes the section.
@@ -326,7 +318,7 @@ const maxDescribed = 1000
 // retransmissions of its rows and diagrams. The section must have ended.
 func (s *Section) Packets() (numbers []int64) {
 	for i := range s.events {
-		numbers = append(numbers, s.events[i].RetransmissionPacket)
+		numbers = append(numbers, s.events[i].DetectedPacket)
 	}
 	for i := range s.drawn {
 		for f := range s.drawn[i].trace.flows {

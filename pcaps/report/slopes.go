@@ -21,7 +21,7 @@ type slope struct {
 // slopeOf returns the slope of a loss.
 func slopeOf(x *replay.Result, l *replay.Loss, before, after time.Duration) slope {
 	return slope{before, after, []string{
-		x.File, strconv.Itoa(x.ID), strconv.FormatInt(l.Packet, 10), l.Kind.String(), nine(before), nine(after),
+		x.File, strconv.Itoa(x.ID), strconv.FormatInt(l.DetectedPacket, 10), l.Kind.String(), nine(before), nine(after),
 	}}
 }
 

@@ -22,9 +22,9 @@ const (
 // stalls draws the losses of the connections that lost the most time, from loss to repair, on the
 // time line of the capture. ok is false if there are none.
 func (s *Section) stalls() (p picture, ok bool) {
-	byConn := map[int][]*track.EpisodeRecord{}
+	byConn := map[int][]*track.Episode{}
 	for i := range s.events {
-		if e := &s.events[i]; e.TimeLost > 0 || length(e) > 0 {
+		if e := &s.events[i]; e.TimeLost > 0 || lasted(e) > 0 {
 			byConn[e.Conn] = append(byConn[e.Conn], e)
 		}
 	}
@@ -39,8 +39,9 @@ func (s *Section) stalls() (p picture, ok bool) {
 	}
 	slices.SortStableFunc(rows, func(a, b *connRow) int { return int(a.FirstPacket - b.FirstPacket) })
 	last := max(s.facts.Last.Sub(s.facts.First), 0).Seconds()
-	for _, e := range s.events {
-		last = max(last, e.At-e.D+length(&e))
+	for i := range s.events {
+		e := &s.events[i]
+		last = max(last, (e.At - e.D + lasted(e)).Seconds())
 	}
 	lived := figure.Series{Name: "the connection", Kind: figure.Links, Colour: figure.Grey}
 	byTimer := figure.Series{Name: "from loss to repair, retransmitted by a timer", Kind: figure.Spans, Colour: figure.Red}
@@ -58,20 +59,20 @@ func (s *Section) stalls() (p picture, ok bool) {
 			lived.Add(at+r.Duration, float64(row))
 		}
 		for _, e := range byConn[r.Conn] {
-			from := max(e.At-e.D, 0)
-			to := from + length(e)
+			from := max(e.At-e.D, 0).Seconds()
+			to := from + lasted(e).Seconds()
 			cause := &other
 			switch e.Kind {
-			case track.RTO.String(), track.TLP.String(), track.SYN.String(), track.Probe.String():
+			case track.RTO, track.TLP, track.SYN, track.Probe:
 				cause = &byTimer
-			case track.Fast.String():
+			case track.Fast:
 				cause = &byACKs
 			}
 			cause.Add(from, float64(row))
 			cause.Lo, cause.Hi = append(cause.Lo, from), append(cause.Hi, to)
-			cause.Titles = append(cause.Titles, fmt.Sprintf("connection %d, packet %d: %s from %.3f s to %.3f s, %s lost", e.Conn, e.RetransmissionPacket, e.Kind, from, to,
-				track.SpanText(time.Duration(e.TimeLost*1e9))))
-			t.row(strconv.Itoa(e.Conn), strconv.FormatInt(e.RetransmissionPacket, 10), e.Kind, micro(from), micro(to), micro(e.TimeLost), micro(e.TimerWait))
+			cause.Titles = append(cause.Titles, fmt.Sprintf("connection %d, packet %d: %s from %.3f s to %.3f s, %s lost", e.Conn, e.DetectedPacket, e.Kind, from, to,
+				track.SpanText(e.TimeLost)))
+			t.row(strconv.Itoa(e.Conn), strconv.FormatInt(e.DetectedPacket, 10), e.Kind.String(), micro(from), micro(to), micro(e.TimeLost.Seconds()), micro(e.TimerWait.Seconds()))
 		}
 	}
 	fig := figure.Figure{
@@ -99,15 +100,15 @@ func (r *Replays) lossTimes() (p picture, ok bool) {
 		if captured <= 0 || replayed <= 0 || len(before.X) == maxPairs {
 			continue
 		}
-		at := p.result.Captured.Seconds(p.loss.At, r.First(p.result))
+		at := p.result.Captured.Seconds(p.loss.Again, r.First(p.result))
 		last = max(last, at)
 		before.Add(at, captured.Seconds())
 		after.Add(at, replayed.Seconds())
 		change.Add(at, captured.Seconds())
 		change.Add(at, replayed.Seconds())
-		before.Titles = append(before.Titles, fmt.Sprintf("packet %d at %.3f s: %s as captured, %s with %s", p.loss.Packet, at, track.SpanText(captured),
+		before.Titles = append(before.Titles, fmt.Sprintf("packet %d at %.3f s: %s as captured, %s with %s", p.loss.DetectedPacket, at, track.SpanText(captured),
 			track.SpanText(replayed), r.Choices[choice].Text))
-		t.row(p.result.File, strconv.Itoa(p.result.ID), strconv.FormatInt(p.loss.Packet, 10), micro(at),
+		t.row(p.result.File, strconv.Itoa(p.result.ID), strconv.FormatInt(p.loss.DetectedPacket, 10), micro(at),
 			nine(captured), nine(replayed))
 	}
 	if len(before.X) == 0 {

@@ -1,6 +1,7 @@
 package track
 
 import (
+	"net/netip"
 	"slices"
 	"time"
 
@@ -11,73 +12,77 @@ import (
 
 // Episode is a loss, or what a sender took for one. It begins with the first retransmission and
 // ends when everything in flight at that time is acknowledged. Times are by the sender's clock; see
-// the package comment.
+// the package comment. It is a record, too: see package record. Packets are numbered in their file
+// from 1, and 0 is one that was not captured.
 type Episode struct {
-	Kind      Kind // of the first retransmission
-	Ambiguous bool // other timer models give another kind
-	Spurious  Spuriousness
-	Evidence  Evidence
-	Doubtful  bool // Undecided, as Dst may have delayed its ACK: see Retransmission.DelayedACK
+	Type    string         `json:"type"` // "episode"
+	File    string         `json:"file"` // set by who knows it
+	Conn    int            `json:"conn" help:"number of the connection in the file, from 0"`
+	Src     netip.AddrPort `json:"src" head:"from" help:"of the flow with the loss"`
+	Dst     netip.AddrPort `json:"dst" head:"to"`
+	Vantage Vantage        `json:"vantage" help:"point of capture: sender, receiver, middle, both or unknown"`
 
-	// The bytes that were retransmitted first.
-	Seq   tcp.Seq
-	Bytes int
+	Kind      Kind         `json:"kind" help:"cause of an episode's first retransmission: syn, rto, fast, tlp, probe, mtu or unknown"`
+	Ambiguous bool         `json:"ambiguous,omitempty" help:"another stack's timers would give the episode another kind"`
+	Spurious  Spuriousness `json:"spurious" head:"needed" cell:"yes=no no=yes unknown=?" help:"whether the first retransmission was unnecessary: yes, no or unknown"`
+	Evidence  Evidence     `json:"evidence,omitempty" help:"what decided a verdict: dsack, capture, eifel, dupack or timing"`
+	Doubtful  bool         // Undecided, as Dst may have delayed its ACK: see Retransmission.DelayedACK
+	Seq       tcp.Seq      `json:"seq" help:"of the bytes retransmitted first"`
+	Bytes     int          `json:"bytes" help:"how many were retransmitted first"`
 
-	FirstSent  wheel.Time // their first transmission
-	PrevSent   wheel.Time // their transmission before the first retransmission
-	Detected   wheel.Time // the first retransmission
-	Seen       wheel.Time // the same, by the capture's clock
-	RepairSent wheel.Time // the retransmission that arrived, if Repaired
-	Acked      wheel.Time // their acknowledgement, if Repaired
-	Repaired   bool
-	Ended      wheel.Time // the acknowledgement of all that was in flight, if Closed
-	Closed     bool
+	FirstSent      wheel.Time    `json:"first" help:"the first transmission of the bytes"`
+	FirstPacket    int64         `json:"first_packet,omitempty" help:"its packet"`
+	PrevSent       wheel.Time    `json:"sent" known:"again" help:"their transmission before the first retransmission, if another one"`
+	Estimated      bool          `json:"estimated,omitempty" help:"that was not captured: the time is when its absence was noticed"`
+	Detected       wheel.Time    // the first retransmission
+	Seen           wheel.Time    `json:"retransmission" help:"the first retransmission, by the capture's clock"`
+	DetectedPacket int64         `json:"retransmission_packet" head:"packet" help:"its packet"`
+	At             time.Duration `json:"at_s" head:"at, s" help:"its time since packet 1 of the file, as Wireshark counts; since the first of the connection if that is years later"`
+	Repaired       bool
+	RepairSent     wheel.Time // the retransmission that arrived, if Repaired
+	RepairPacket   int64
+	Acked          wheel.Time // the acknowledgement of the repair, if Repaired
+	AckedPacket    int64      `json:"ack_packet,omitempty" help:"of the acknowledgement of the repair"`
+	Closed         bool
+	Ended          wheel.Time // if Closed
+	EndedPacket    int64      `json:"end_packet,omitempty" help:"of the end, when all that was in flight is acknowledged"`
 
-	// The packets of these times; 0 if not captured.
-	FirstPacket, DetectedPacket, RepairPacket, AckedPacket, EndedPacket int64
+	D      time.Duration `json:"d_s" head:"D" help:"detection: from the previous transmission of the lost bytes to their first retransmission"`
+	A      time.Duration `json:"a_s" known:"Repaired" head:"A" help:"attempts: from the first retransmission to the one that arrived"`
+	P      time.Duration `json:"p_s" known:"Repaired" head:"P" help:"proof: from the retransmission that arrived to its acknowledgement"`
+	TRec   time.Duration `json:"t_rec_s" known:"Repaired" head:"T_rec" help:"recovery time: D + A + P"`
+	Length time.Duration `json:"episode_s" known:"Closed" help:"from sent to the end"`
 
-	D, A, P time.Duration // A and P only if Repaired
-	TRec    time.Duration // D + A + P, if Repaired
-	Length  time.Duration // from PrevSent to Ended, if Closed
+	// Time counts once in a connection: it belongs to the first of several episodes. Unrepaired is no
+	// part of TimeLost, and TimeLost is 0 if there is a Gap.
+	TimeLost   time.Duration `json:"time_lost_s" head:"lost" help:"how long the receiver's application got nothing that the path could have brought, in losses that were needed and repaired"`
+	TimerWait  time.Duration `json:"timer_wait_s" help:"the part of the time lost that the sender waited for its timers"`
+	Unrepaired time.Duration `json:"unrepaired_s,omitempty" help:"how long data waited that was still missing at the end"`
+	Gap        Gap           `json:"unmeasured,omitempty" help:"why the end of the repair cannot be measured: echo, silence or no-acks"`
+	GapPacket  int64         // the first captured ACK
 
-	// TimeLost is how long the receiver's application got nothing that the path could have brought,
-	// in losses that were needed and repaired. Time counts once in a connection: it belongs to the
-	// first of several episodes. TimerWait is the part that the sender waited for its timers.
-	TimeLost, TimerWait time.Duration
-	// Unrepaired is how long data waited that was still missing at the end of the capture or of the
-	// connection. It is no part of TimeLost.
-	Unrepaired time.Duration
+	RTT          time.Duration `json:"rtt_s" known:"RTT" head:"RTT" help:"median RTT of the 10 s before"`
+	Excess       time.Duration `json:"excess_s" known:"RTT Repaired" help:"T_rec less the median RTT"`
+	W            float64       `json:"w" known:"RTT" help:"D in median RTTs"`
+	IdealD       time.Duration `json:"ideal_s" known:"HasIdealD" help:"the shortest possible D: 5/4 RTT if later bytes arrived, else SRTT + 4·RTTVAR"`
+	TimerTax     time.Duration `json:"timer_tax_s" known:"HasIdealD" head:"tax" help:"D less the ideal, at least 0: what the sender's timers cost"`
+	HasIdealD    bool          // an RTT is known
+	Inferable    time.Duration `json:"inferable_s" known:"Repaired HasInferable" help:"from the ACK that proved the loss to the acknowledgement"`
+	HasInferable bool          // three duplicate ACKs, or as much SACKed, proved it to Src
+	HoleTime     time.Duration `json:"hole_s" known:"Estimated" help:"how long later bytes waited at the point of capture"`
 
-	// Gap says why the end of the repair cannot be measured; Repaired is false then, and TimeLost is
-	// 0. Its first captured ACK is GapPacket.
-	Gap       Gap
-	GapPacket int64
+	Total                 int     `json:"retransmissions" head:"sent" help:"packets retransmitted in the episode"`
+	Timeouts              int     `json:"timeouts" help:"of those kept, sent by the retransmission timer"`
+	Probes                int     `json:"probes" help:"of those kept, tail loss probes"`
+	SpuriousCount         int     `json:"spurious_retransmissions" help:"of those kept, unnecessary"`
+	RetransmissionPackets []int64 `json:"retransmission_packets" help:"of those kept"`
 
-	RTT    time.Duration // median of the 10 s before
-	Excess time.Duration // TRec - RTT, if Repaired
-	// What D could have been: 5/4 RTT if later bytes arrived, else SRTT + 4·RTTVAR.
-	IdealD    time.Duration
-	TimerTax  time.Duration // D - IdealD, at least 0
-	HasIdealD bool          // an RTT is known
-
-	// Estimated says that the previous transmission was not captured: PrevSent is then when its
-	// absence was noticed, or when its bytes were acknowledged. HoleTime is how long later bytes
-	// waited for it at the point of capture.
-	Estimated bool
-	HoleTime  time.Duration
-
-	// When three duplicate ACKs, or as much SACKed, proved the loss to Src; if HasInferable.
-	Inferable    wheel.Time
-	HasInferable bool
-
-	Retransmissions []Retransmission // the first 1024
-	Total           int              // number of retransmissions
-	Timeouts,
-	Probes int // of those kept: sent by the timer, and as tail loss probes
-	SpuriousCount int // of those kept
+	Retransmissions []Retransmission // those kept: the first 1024
 
 	start, end, recover int64
 	place               int64             // of Seq
+	again               bool              // FirstSent is not PrevSent
+	proven              wheel.Time        // when the loss was, if HasInferable
 	sends               []*Retransmission // transmissions of position start
 	kept                []*Retransmission
 	last                *Retransmission // of kept, while it is being settled
@@ -111,7 +116,7 @@ func (f sending) addToEpisode(r *Retransmission, first, last int) {
 // openEpisode begins an episode with r.
 func (f sending) openEpisode(r *Retransmission, first, last int) *Episode {
 	e := &Episode{
-		Kind: r.Kind, Seq: r.Seq, Bytes: r.Bytes, FirstSent: r.PrevSent, PrevSent: r.PrevSent, Detected: r.Sent, Seen: r.Seen, DetectedPacket: r.Packet,
+		Type: "episode", Kind: r.Kind, Seq: r.Seq, Bytes: r.Bytes, FirstSent: r.PrevSent, PrevSent: r.PrevSent, Detected: r.Sent, Seen: r.Seen, DetectedPacket: r.Packet,
 		start: r.start, end: r.end, recover: max(f.max, r.end), place: r.start,
 	}
 	e.D = span(r.PrevSent, r.Sent)
@@ -129,7 +134,7 @@ func (f sending) openEpisode(r *Retransmission, first, last int) *Episode {
 		}
 		if f.proof(first, last) != none {
 			e.IdealD, e.HasIdealD = e.RTT+e.RTT/4, e.RTT > 0
-			e.Inferable, e.HasInferable = f.view.lastACK, true
+			e.proven, e.HasInferable = f.view.lastACK, true
 		}
 	}
 	if first == last {
@@ -250,9 +255,9 @@ func (f *Flow) settle(e *Episode) {
 	e.Spurious, e.Evidence = e.kept[0].Spurious, e.kept[0].Evidence
 	e.Doubtful = e.Spurious == Undecided && e.kept[0].DelayedACK != 0
 	e.onlyFIN = !slices.ContainsFunc(e.kept, func(r *Retransmission) bool { return r.end-r.start > 1 || !f.fin || r.end != f.finEnd })
-	e.Retransmissions = make([]Retransmission, len(e.kept))
+	e.Retransmissions, e.RetransmissionPackets = make([]Retransmission, len(e.kept)), make([]int64, len(e.kept))
 	for i, r := range e.kept {
-		e.Retransmissions[i] = *r
+		e.Retransmissions[i], e.RetransmissionPackets[i] = *r, r.Packet
 		if r.ByTimer && r.Kind == RTO {
 			e.Timeouts++
 		}
@@ -272,98 +277,16 @@ func (f *Flow) settle(e *Episode) {
 	if e.TimeLost > 0 {
 		f.stalled++
 	}
+	e.Conn, e.Src, e.Dst, e.Vantage, e.At, e.again = f.conn.ID, f.Src, f.Dst, f.Vantage, e.Seen.Sub(f.conn.Origin), e.PrevSent != e.FirstSent
+	if e.RTT > 0 {
+		e.W = e.D.Seconds() / e.RTT.Seconds()
+	}
+	if e.Repaired && e.HasInferable {
+		e.Inferable = span(e.proven, e.Acked)
+	}
 	e.settled, e.last = true, e.kept[len(e.kept)-1]
 	e.kept, e.sends = nil, nil
 }
 
-// EpisodeRecord is an Episode as a record. Durations are in seconds of the sender's clock. Unknown
-// values are omitted. Packets are numbered in their file from 1.
-type EpisodeRecord struct {
-	Type      string `json:"type"` // "episode"
-	File      string `json:"file"`
-	Conn      int    `json:"conn" help:"number of the connection in the file, from 0"`
-	Src       string `json:"src" head:"from" help:"of the flow with the loss"`
-	Dst       string `json:"dst" head:"to"`
-	Vantage   string `json:"vantage" help:"point of capture: sender, receiver, middle, both or unknown"`
-	Kind      string `json:"kind" help:"cause of an episode's first retransmission: syn, rto, fast, tlp, probe, mtu or unknown"`
-	Ambiguous bool   `json:"ambiguous,omitempty" help:"another stack's timers would give the episode another kind"`
-	Spurious  string `json:"spurious" head:"needed" cell:"yes=no no=yes unknown=?" help:"whether the first retransmission was unnecessary: yes, no or unknown"`
-	Evidence  string `json:"evidence,omitempty" help:"what decided a verdict: dsack, capture, eifel, dupack or timing"`
-	Seq       uint32 `json:"seq" help:"of the bytes retransmitted first"`
-	Bytes     int    `json:"bytes" help:"how many were retransmitted first"`
-
-	First                string  `json:"first" help:"the first transmission of the bytes"`
-	FirstPacket          int64   `json:"first_packet,omitempty" help:"its packet"`
-	Sent                 string  `json:"sent,omitempty" help:"their transmission before the first retransmission, if another one"`
-	Estimated            bool    `json:"estimated,omitempty" help:"that was not captured: the time is when its absence was noticed"`
-	Retransmission       string  `json:"retransmission" help:"the first retransmission, by the capture's clock"`
-	RetransmissionPacket int64   `json:"retransmission_packet" head:"packet" help:"its packet"`
-	At                   float64 `json:"at_s" head:"at, s" help:"its time since packet 1 of the file, as Wireshark counts; since the first of the connection if that is years later"`
-	AckPacket            int64   `json:"ack_packet,omitempty" help:"of the acknowledgement of the repair"`
-	EndPacket            int64   `json:"end_packet,omitempty" help:"of the end, when all that was in flight is acknowledged"`
-
-	D         float64  `json:"d_s" head:"D" help:"detection: from the previous transmission of the lost bytes to their first retransmission"`
-	A         *float64 `json:"a_s,omitempty" head:"A" help:"attempts: from the first retransmission to the one that arrived"`
-	P         *float64 `json:"p_s,omitempty" head:"P" help:"proof: from the retransmission that arrived to its acknowledgement"`
-	TRec      *float64 `json:"t_rec_s,omitempty" head:"T_rec" help:"recovery time: D + A + P"`
-	Length    *float64 `json:"episode_s,omitempty" help:"from sent to the end"`
-	TimeLost  float64  `json:"time_lost_s" head:"lost" help:"how long the receiver's application got nothing that the path could have brought, in losses that were needed and repaired"`
-	TimerWait float64  `json:"timer_wait_s" help:"the part of the time lost that the sender waited for its timers"`
-	Open      float64  `json:"unrepaired_s,omitempty" help:"how long data waited that was still missing at the end"`
-	Gap       string   `json:"unmeasured,omitempty" help:"why the end of the repair cannot be measured: echo, silence or no-acks"`
-	RTT       *float64 `json:"rtt_s,omitempty" head:"RTT" help:"median RTT of the 10 s before"`
-	Excess    *float64 `json:"excess_s,omitempty" help:"T_rec less the median RTT"`
-	W         *float64 `json:"w,omitempty" help:"D in median RTTs"`
-	Ideal     *float64 `json:"ideal_s,omitempty" help:"the shortest possible D: 5/4 RTT if later bytes arrived, else SRTT + 4·RTTVAR"`
-	TimerTax  *float64 `json:"timer_tax_s,omitempty" head:"tax" help:"D less the ideal, at least 0: what the sender's timers cost"`
-	Inferable *float64 `json:"inferable_s,omitempty" help:"from the ACK that proved the loss to the acknowledgement"`
-	HoleTime  *float64 `json:"hole_s,omitempty" help:"how long later bytes waited at the point of capture"`
-
-	Retransmissions       int     `json:"retransmissions" head:"sent" help:"packets retransmitted in the episode"`
-	Timeouts              int     `json:"timeouts" help:"of those kept, sent by the retransmission timer"`
-	Probes                int     `json:"probes" help:"of those kept, tail loss probes"`
-	SpuriousCount         int     `json:"spurious_retransmissions" help:"of those kept, unnecessary"`
-	RetransmissionPackets []int64 `json:"retransmission_packets" help:"of those kept"`
-}
-
-// Record returns e, an episode of f, as a record.
-func (f *Flow) Record(file string, e *Episode) EpisodeRecord {
-	r := EpisodeRecord{
-		Type: "episode", File: file, Conn: f.conn.ID, Src: f.Src.String(), Dst: f.Dst.String(), Vantage: f.Vantage.String(),
-		Kind: e.Kind.String(), Ambiguous: e.Ambiguous, Spurious: e.Spurious.String(), Evidence: e.Evidence.String(),
-		Seq: uint32(e.Seq), Bytes: e.Bytes,
-		First: record.Stamp(e.FirstSent), FirstPacket: e.FirstPacket, Estimated: e.Estimated,
-		Retransmission: record.Stamp(e.Seen), At: e.Seen.Sub(f.conn.Origin).Seconds(), RetransmissionPacket: e.DetectedPacket, AckPacket: e.AckedPacket, EndPacket: e.EndedPacket,
-		D: e.D.Seconds(), TimeLost: e.TimeLost.Seconds(), TimerWait: e.TimerWait.Seconds(), Open: e.Unrepaired.Seconds(), Gap: e.Gap.String(), Retransmissions: e.Total, Timeouts: e.Timeouts, Probes: e.Probes, SpuriousCount: e.SpuriousCount,
-	}
-	if e.PrevSent != e.FirstSent {
-		r.Sent = record.Stamp(e.PrevSent)
-	}
-	if e.Repaired {
-		r.A, r.P, r.TRec = record.Seconds(e.A), record.Seconds(e.P), record.Seconds(e.TRec)
-		if e.HasInferable {
-			r.Inferable = record.Seconds(span(e.Inferable, e.Acked))
-		}
-	}
-	if e.Closed {
-		r.Length = record.Seconds(e.Length)
-	}
-	if e.RTT > 0 {
-		r.RTT = record.Seconds(e.RTT)
-		w := e.D.Seconds() / e.RTT.Seconds()
-		r.W = &w
-		if e.Repaired {
-			r.Excess = record.Seconds(e.Excess)
-		}
-	}
-	if e.HasIdealD {
-		r.Ideal, r.TimerTax = record.Seconds(e.IdealD), record.Seconds(e.TimerTax)
-	}
-	if e.Estimated {
-		r.HoleTime = record.Seconds(e.HoleTime)
-	}
-	for i := range e.Retransmissions {
-		r.RetransmissionPackets = append(r.RetransmissionPackets, e.Retransmissions[i].Packet)
-	}
-	return r
-}
+// MarshalJSON returns the record.
+func (e Episode) MarshalJSON() ([]byte, error) { return record.Marshal(e) }

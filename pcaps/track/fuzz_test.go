@@ -158,7 +158,9 @@ func FuzzTracker(f *testing.F) {
 					if e.D < 0 || e.Repaired && (e.A < 0 || e.P < 0 || e.TRec != e.D+e.A+e.P) || len(e.Retransmissions) == 0 || e.Total < len(e.Retransmissions) {
 						t.Fatalf("%+v", e)
 					}
-					c.Flows[i].Record("fuzz", e)
+					if _, err := e.MarshalJSON(); err != nil {
+						t.Fatal(err)
+					}
 				}
 			}
 		}})

@@ -22,7 +22,7 @@ func reportOf(t *testing.T, cfg Config, packets []capture.Packet) []byte {
 		lines := []any{c.Record("")}
 		for i := range c.Flows {
 			for _, e := range c.Flows[i].Episodes {
-				lines = append(lines, c.Flows[i].Record("", e))
+				lines = append(lines, e)
 			}
 		}
 		for _, line := range lines {

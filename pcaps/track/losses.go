@@ -39,8 +39,7 @@ type Losses struct {
 	unreachableBy netip.Addr // who said first that a destination is unreachable
 	byOthers      bool       // another one did so, too
 
-	longest     *Episode
-	longestConn *Conn
+	longest *Episode
 }
 
 // AddConn adds a connection without its episodes.
@@ -102,8 +101,8 @@ func (l *Losses) unheardWords() string {
 	return text + "."
 }
 
-// Add adds an episode of a connection. It keeps both if the episode is the longest stall.
-func (l *Losses) Add(c *Conn, e *Episode) {
+// Add adds an episode. It keeps it if it is the longest stall.
+func (l *Losses) Add(e *Episode) {
 	l.Episodes++
 	switch {
 	case e.Gap != NoGap:
@@ -123,8 +122,7 @@ func (l *Losses) Add(c *Conn, e *Episode) {
 	l.TimeLost += e.TimeLost
 	l.TimerWait += e.TimerWait
 	if l.longest == nil || e.TimeLost > l.longest.TimeLost {
-		longest, conn := *e, Conn{ID: c.ID, Origin: c.Origin}
-		l.longest, l.longestConn = &longest, &conn
+		l.longest = e
 	}
 }
 
@@ -145,7 +143,7 @@ func (l *Losses) Sentences() (all []string) {
 	all = append(all, l.lost())
 	if e := l.longest; e != nil {
 		all = append(all, fmt.Sprintf("The longest stall took %s, from packet %d (at %.3f s, connection %d): %s.", SpanText(e.TimeLost), e.DetectedPacket,
-			e.Seen.Sub(l.longestConn.Origin).Seconds(), l.longestConn.ID, e.story()))
+			e.At.Seconds(), e.Conn, e.story()))
 	}
 	if n := l.NeverRepaired; n > 0 {
 		all = append(all, fmt.Sprintf("%s never repaired: data waited for %s until the connection or its capture ended.", wereOf(n, "loss"), SpanText(l.Unrepaired)))

@@ -93,7 +93,7 @@ func lossesOf(c *Conn) (all Losses) {
 	all.AddConn(c)
 	for i := range c.Flows {
 		for _, e := range c.Flows[i].Episodes {
-			all.Add(c, e)
+			all.Add(e)
 		}
 	}
 	return all

@@ -55,7 +55,7 @@ func readPublic(t *testing.T, set, id string) *publicFile {
 		f.losses.AddConn(c)
 		for i := range c.Flows {
 			for _, e := range c.Flows[i].Episodes {
-				f.losses.Add(c, e)
+				f.losses.Add(e)
 				for _, rx := range e.Retransmissions {
 					f.episodes[rx.Packet] = e
 				}
@@ -90,7 +90,7 @@ func readPublic(t *testing.T, set, id string) *publicFile {
 // replayed returns the loss whose first retransmission is a packet.
 func (f *publicFile) replayed(packet int64) (r *replay.Result, n int) {
 	for r, i := range replay.Losses(f.results) {
-		if r.Captured.Losses[i].Packet == packet {
+		if r.Captured.Losses[i].DetectedPacket == packet {
 			return r, i
 		}
 	}

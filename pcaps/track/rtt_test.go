@@ -53,7 +53,7 @@ func TestRTTAtReceiver(t *testing.T) {
 			t.Fatalf("handshake %v: %v, %d episodes, RTT %+v", handshake, f.Vantage, len(f.Episodes), r)
 		}
 		e := f.Episodes[0]
-		if r := f.Record("x", e); (e.RTT > 0) != handshake || (r.RTT != nil) != handshake || (r.W != nil) != handshake || (r.TimerTax != nil) != handshake {
+		if (e.RTT > 0) != handshake || (e.W > 0) != handshake || e.HasIdealD != handshake {
 			t.Errorf("handshake %v: RTT %v, tax %v", handshake, e.RTT, e.TimerTax)
 		}
 	}

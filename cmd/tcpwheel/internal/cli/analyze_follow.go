@@ -67,7 +67,7 @@ func newLive(cmd *cobra.Command) *live {
 
 // recoveryLine is a recovery as a line of text.
 type recoveryLine struct {
-	track.EpisodeRecord
+	*track.Episode
 	Clock string `json:"-" head:"time"`
 	Ends  string `json:"-" head:"connection"`
 }
@@ -76,29 +76,26 @@ var recoveryLayout = record.NewLayout[recoveryLine]("%-12Clock  %-7kind %6spurio
 
 // recoveryObject is a recovery as a line of JSON, with OpenTelemetry's name of its kind.
 type recoveryObject struct {
-	*track.EpisodeRecord
-	Type string `json:"network.tcp.retransmit.type,omitempty"`
+	*track.Episode
+	Name string `json:"network.tcp.retransmit.type,omitempty"`
 }
+
+// MarshalJSON returns the record.
+func (o recoveryObject) MarshalJSON() ([]byte, error) { return record.Marshal(o) }
 
 // retransmitTypes are OpenTelemetry's names of kinds. It has none for the others.
-var retransmitTypes = map[string]string{
-	track.Fast.String(): "fast", track.TLP.String(): "tail_loss_probe", track.RTO.String(): "timeout", track.SYN.String(): "timeout",
-}
+var retransmitTypes = map[track.Kind]string{track.Fast: "fast", track.TLP: "tail_loss_probe", track.RTO: "timeout", track.SYN: "timeout"}
 
 // print prints a recovery that has settled, at once.
-func (l *live) print(a *analysis, r *track.EpisodeRecord) error {
+func (l *live) print(a *analysis, r *track.Episode) error {
 	if a.asJSON {
 		o := recoveryObject{r, retransmitTypes[r.Kind]}
-		if r.Spurious == track.Spurious.String() {
-			o.Type = "spurious"
+		if r.Spurious == track.Spurious {
+			o.Name = "spurious"
 		}
 		return a.enc.Encode(o)
 	}
-	line := recoveryLine{EpisodeRecord: *r, Ends: r.Src + " > " + r.Dst}
-	if at, err := time.Parse(time.RFC3339Nano, r.Retransmission); err == nil {
-		line.Clock = at.Local().Format("15:04:05.000")
-	}
-	text := recoveryLayout.Row(&line)
+	text := recoveryLayout.Row(&recoveryLine{r, time.Unix(0, int64(r.Seen)).Format("15:04:05.000"), r.Src.String() + " > " + r.Dst.String()})
 	if !l.begun {
 		l.begun = true
 		text = recoveryLayout.Head() + text

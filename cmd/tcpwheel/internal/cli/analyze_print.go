@@ -130,7 +130,7 @@ type kindRow struct {
 var (
 	kindLayout    = record.NewLayout[kindRow]("%-8Kind %8N %8Spurious %9Undecided %8Repaired %8D %8A %8P %8TRec")
 	hostLayout    = record.NewLayout[track.HostRecord]("%-39addr %6stalls %9time_lost_s %9timer_wait_s  %Answer")
-	episodeLayout = record.NewLayout[track.EpisodeRecord](
+	episodeLayout = record.NewLayout[track.Episode](
 		"%4conn %6retransmission_packet %8.3at_s %-7kind %6spurious %4retransmissions %7d_s %7a_s %7p_s %7t_rec_s %7time_lost_s")
 )
 
@@ -150,8 +150,8 @@ func (s *summary) printHosts(b *strings.Builder) {
 // table writes the episodes: the longest stalls, or all by connection.
 func (s *summary) table(b *strings.Builder) {
 	if s.a.all {
-		slices.SortStableFunc(s.rows, func(x, y track.EpisodeRecord) int {
-			return cmp.Or(cmp.Compare(x.Conn, y.Conn), cmp.Compare(x.At, y.At), cmp.Compare(x.RetransmissionPacket, y.RetransmissionPacket))
+		slices.SortStableFunc(s.rows, func(x, y track.Episode) int {
+			return cmp.Or(cmp.Compare(x.Conn, y.Conn), cmp.Compare(x.At, y.At), cmp.Compare(x.DetectedPacket, y.DetectedPacket))
 		})
 	} else {
 		s.rows = pages.Longest(s.rows, s.a.top)
@@ -172,7 +172,7 @@ func (s *summary) table(b *strings.Builder) {
 	flow := ""
 	for i := range s.rows {
 		r := &s.rows[i]
-		if of := r.Src + " > " + r.Dst; s.a.all && of != flow {
+		if of := r.Src.String() + " > " + r.Dst.String(); s.a.all && of != flow {
 			flow = of
 			fmt.Fprintf(b, "%4d %s\n", r.Conn, flow)
 		}

@@ -33,7 +33,7 @@ type summary struct {
 	kinds           [track.Kinds]kindSums
 	retransmissions int64
 	spurious        int
-	rows            []track.EpisodeRecord
+	rows            []track.Episode
 	limited         []limitedConn // that moved the most bytes, without a loss unless --details
 
 	stalled   time.Duration
@@ -147,7 +147,7 @@ func (s *summary) episode(c *track.Conn, f *track.Flow, e *track.Episode) error 
 	s.spurious += e.SpuriousCount
 	k := &s.kinds[e.Kind]
 	k.n++
-	s.losses.Add(c, e)
+	s.losses.Add(e)
 	if e.Repaired {
 		k.repairs.Add(recovery{e.D, e.A, e.P, e.TRec}, maxRecoveries)
 	}
@@ -157,19 +157,19 @@ func (s *summary) episode(c *track.Conn, f *track.Flow, e *track.Episode) error 
 	case track.Undecided:
 		k.undecided++
 	}
-	r := f.Record(s.file, e)
+	e.File = s.file
 	if s.a.live != nil {
-		if err := s.a.live.print(s.a, &r); err != nil || s.a.asJSON {
+		if err := s.a.live.print(s.a, e); err != nil || s.a.asJSON {
 			return err
 		}
 	}
 	if s.a.asJSON {
-		return s.a.enc.Encode(r)
+		return s.a.enc.Encode(e)
 	}
 	if s.a.explain > 0 && slices.ContainsFunc(e.Retransmissions, func(r track.Retransmission) bool { return r.Packet == s.a.explain }) {
 		s.explained = append([]string{fmt.Sprintf("connection %d, %v > %v, first retransmission packet %d", c.ID, f.Src, f.Dst, e.DetectedPacket)}, f.Explain(e)...)
 	}
-	s.rows = append(s.rows, r)
+	s.rows = append(s.rows, *e)
 	if !s.a.all && len(s.rows) >= 4*(s.a.top+64) {
 		s.rows = pages.Longest(s.rows, s.a.top)
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding"
 	"fmt"
 	"os"
 	"reflect"
@@ -10,6 +11,7 @@ import (
 	"tcpwheel/internal/record"
 	pages "tcpwheel/pcaps/report"
 	"tcpwheel/pcaps/track"
+	"tcpwheel/wheel"
 )
 
 // TestJSONPage compares the tables of docs/json.md with the tags of the records, and its exit statuses
@@ -27,7 +29,7 @@ func TestJSONPage(t *testing.T) {
 	}
 	for _, part := range []struct{ name, table string }{
 		{"statuses", "| status | meaning |\n|---|---|\n" + statuses},
-		{"episode", fieldList(reflect.TypeFor[track.EpisodeRecord]())},
+		{"episode", fieldList(reflect.TypeFor[track.Episode]())},
 		{"connection", fieldList(reflect.TypeFor[track.ConnRecord]())},
 		{"flow", fieldList(reflect.TypeFor[track.FlowRecord]())},
 		{"host", fieldList(reflect.TypeFor[track.HostRecord]())},
@@ -83,7 +85,7 @@ func fieldList(of reflect.Type) string {
 				about = f.Tag.Get("help")
 			}
 			b += "- `" + name + "`"
-			if strings.Contains(options, "omitempty") {
+			if strings.Contains(options, "omitempty") || f.Tag.Get("known") != "" {
 				b += "?"
 			}
 			if of := jsonType(kind); of != "" {
@@ -101,6 +103,9 @@ func fieldList(of reflect.Type) string {
 
 // jsonType is the type of a value, "" for a number.
 func jsonType(t reflect.Type) string {
+	if t == reflect.TypeFor[wheel.Time]() || t.Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
+		return "text"
+	}
 	switch t.Kind() {
 	case reflect.Bool:
 		return "boolean"
