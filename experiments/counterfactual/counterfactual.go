@@ -3,16 +3,21 @@
 package counterfactual
 
 import (
+	"context"
 	"embed"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"time"
 
 	"tcpwheel/experiments"
+	"tcpwheel/experiments/internal/testbed"
+	"tcpwheel/pcaps/capture"
 	"tcpwheel/pcaps/replay"
 	"tcpwheel/pcaps/samples"
+	"tcpwheel/pcaps/track"
 	"tcpwheel/tcptimers"
 )
 
@@ -115,4 +120,195 @@ func checkChoices(policies []choice) error {
 		}
 	}
 	return nil
+}
+
+// pointFile is the file of a sample by the point of capture.
+var pointFile = map[string]string{"sender": "a.pcapng.gz", "middle": "middle.pcapng.gz", "receiver": "b.pcapng.gz"}
+
+// The checks of the replays: under the kernels' timers, under two sets of timers that must fail,
+// and with the parameters of other connections.
+const (
+	asCaptured = "V2, Linux as captured"
+	otherFloor = "V3, a floor on the whole timeout"
+	otherBSD   = "V3, 4.4BSD"
+	holdOut    = "V4, parameters of other connections"
+)
+
+var checks = []struct{ name, policy string }{
+	{asCaptured, "linux-jiffies"}, {otherFloor, "gvisor"}, {otherBSD, "bsd"}, {holdOut, "linux-jiffies"},
+}
+
+// checkControl is the congestion control of the kernels.
+const checkControl = "cubic"
+
+// cells returns a cell for each capture and one for each check.
+func cells(p *Plan) (all []experiments.Cell[Cell]) {
+	for _, s := range p.Samples {
+		for _, point := range p.Points {
+			if !has(s, point) {
+				continue
+			}
+			all = append(all, experiments.Cell[Cell]{
+				Name: fmt.Sprintf("sample=%s point=%s", s, point), Cost: 0.01 * float64(len(p.Policies)),
+				Run: func(context.Context) (Cell, error) { return capturedAt(p, s, point) },
+			})
+		}
+	}
+	for _, c := range checks {
+		all = append(all, experiments.Cell[Cell]{
+			Name: "check=" + c.name, Cost: 0.02 * float64(len(p.Samples)),
+			Run: func(ctx context.Context) (Cell, error) { return validate(ctx, p, c.name, c.policy) },
+		})
+	}
+	return all
+}
+
+// has reports whether a sample was captured at a point.
+func has(sample, point string) bool {
+	f, err := samples.Open(path.Join(sample, pointFile[point]))
+	if err != nil {
+		return false
+	}
+	_ = f.Close()
+	return true
+}
+
+// replayed runs the connections of a capture that had losses. It calls refused with the reason for
+// each connection that cannot run. seen, if not nil, gets each connection and says whether to
+// replay it; packet, if not nil, gets each packet.
+func replayed(study *replay.Study, in *capture.Reader, seen func(*track.Conn) bool, packet func(*capture.Packet),
+	refused func(reason string)) (results []*replay.Result, err error) {
+	var wrong error
+	rec := replay.NewRecorder(replay.Config{Done: func(c *track.Conn, s *replay.CapturedConn, err error) {
+		if seen != nil && !seen(c) {
+			return
+		}
+		if s == nil && err == nil || wrong != nil {
+			return // no loss
+		}
+		var r *replay.Result
+		if err == nil {
+			r, err = study.Run(in.Name(), c, s)
+		}
+		if refusal, ok := errors.AsType[*replay.Refusal](err); ok {
+			refused(refusal.Reason)
+		} else if err != nil {
+			wrong = fmt.Errorf("%s: connection %d: %w", in.Name(), c.ID, err)
+		} else {
+			results = append(results, r)
+		}
+	}})
+	err = testbed.Packets(in, func(p *capture.Packet) {
+		if packet != nil {
+			packet(p)
+		}
+		rec.Add(p)
+	})
+	rec.Close()
+	return results, errors.Join(err, wrong)
+}
+
+// sampleReplayed is replayed for a file of the samples.
+func sampleReplayed(study *replay.Study, name string, seen func(*track.Conn) bool,
+	refused func(reason string)) ([]*replay.Result, error) {
+	f, err := samples.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	in, err := capture.NewReader(f, name)
+	if err != nil {
+		return nil, err
+	}
+	return replayed(study, in, seen, nil, refused)
+}
+
+// capturedAt runs one capture under all policies.
+func capturedAt(p *Plan, sample, point string) (Cell, error) {
+	study := replay.Study{Control: p.Control}
+	for _, c := range p.Policies {
+		study.Choices = append(study.Choices, c.Choice)
+	}
+	out := Cell{Sample: sample, Point: point, Policies: make([]Overall, len(p.Policies))}
+	results, err := sampleReplayed(&study, path.Join(sample, pointFile[point]), nil,
+		func(reason string) { out.Refuse = append(out.Refuse, reason) })
+	if err == nil {
+		out.fill(results)
+	}
+	return out, err
+}
+
+// fill adds the losses of the connections, and the sums of the policies.
+func (c *Cell) fill(results []*replay.Result) {
+	c.Conns = len(results) + len(c.Refuse)
+	for n, r := range results {
+		for i := range r.Captured.Losses {
+			l := &r.Captured.Losses[i]
+			loss := Loss{Conn: n, Kind: l.Kind.String(), RTT: l.RTT, Captured: l.TRec, Took: r.Oracle[i].TRec,
+				Count: r.Gates[i] == replay.Passed}
+			if l.Needed() {
+				c.Needed++
+			}
+			for policy := range c.Policies {
+				var by [replay.Keys]time.Duration
+				for k := range by {
+					by[k] = -1
+					if rec, ok := r.Recovery(i, policy, replay.Key(k)); ok {
+						by[k] = rec.TRec
+					}
+				}
+				loss.By = append(loss.By, by)
+			}
+			c.Losses = append(c.Losses, loss)
+		}
+		for k := range c.Policies {
+			o, of := &c.Policies[k], r.Policies[k].Whole
+			if of == nil {
+				continue // captured, of a connection whose timers are not known
+			}
+			o.Transmissions += of.Transmissions
+			o.FilledIn += of.FilledIn
+			o.Retransmissions += of.Retransmissions
+			o.Spurious += of.Spurious
+		}
+	}
+}
+
+// validate runs one check on all samples, captured at their senders. Connections of a capture share
+// their ticks, so the phase of the ticks is estimated from all of them.
+func validate(ctx context.Context, p *Plan, name, policy string) (Cell, error) {
+	out := Cell{Check: name}
+	c, err := replay.ParseChoice(policy)
+	if err != nil {
+		return out, err
+	}
+	study := replay.Study{Choices: []replay.Choice{c}, Control: checkControl}
+	var all []*replay.Result
+	for _, s := range p.Samples {
+		results, err := sampleReplayed(&study, path.Join(s, pointFile["sender"]), nil, func(string) {})
+		if err != nil {
+			return out, err
+		}
+		if ctx.Err() != nil {
+			return out, ctx.Err()
+		}
+		all = append(all, results...)
+	}
+	out.Conns = len(all)
+	half := replay.HoldOut(all)
+	replay.ShareTicks(all)
+	if name == holdOut {
+		all = half
+	}
+	for _, r := range all {
+		if err := study.RunAgain(r); err != nil {
+			return out, err
+		}
+	}
+	if len(all) == 0 {
+		return out, nil
+	}
+	v, err := study.Validate(all, 0)
+	out.Validation = &v
+	return out, err
 }

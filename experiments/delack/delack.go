@@ -3,9 +3,11 @@ package delack
 
 import (
 	"embed"
+	"fmt"
 	"time"
 
 	"tcpwheel/experiments"
+	"tcpwheel/experiments/internal/testbed"
 )
 
 //go:embed *.md *.yaml
@@ -90,3 +92,134 @@ var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 	Cells: cells,
 	Judge: func(p *Plan, cells []Cell) (*experiments.Outcome, error) { return outcome(p, cells), nil },
 })
+
+// rule is the timers of a sender of odd bursts and even ones.
+type rule struct {
+	name   string
+	timers testbed.Timers
+}
+
+// The names of the rules that run.
+const (
+	ruleNone   = "no floor"
+	ruleLonger = "longer timeout"
+	ruleFloor  = "floor"
+)
+
+// clockRule names a sender without a floor on a coarse clock.
+func clockRule(clock time.Duration) string { return fmt.Sprintf("no floor, clock of %v", clock) }
+
+// rules returns the senders towards a peer with a delay.
+func (p *Plan) rules(delay time.Duration) []rule {
+	all := []rule{
+		{ruleNone, floored(1, true, false)},
+		{ruleLonger, floored(delay+p.Tick, false, false)},
+		{ruleFloor, floored(p.OddFloor, true, false)},
+	}
+	for _, clock := range p.OddClocks {
+		tm := floored(1, true, false)
+		tm.Policy.RTTTick = clock
+		all = append(all, rule{clockRule(clock), tm})
+	}
+	return all
+}
+
+// odd counts spurious bursts of a size, and then loses the last segment of one.
+func odd(p *Plan, c *Cell) error {
+	for _, r := range p.rules(c.Delay) {
+		if r.name != c.Policy {
+			continue
+		}
+		pt := Point{}
+		if err := tails(p, c, r.timers, c.Delay, &pt); err != nil {
+			return err
+		}
+		c.Grid = []Point{pt}
+		b, err := newBed(p, c, r.timers, c.Delay, nil)
+		if err != nil {
+			return err
+		}
+		b.evens(p, 0)
+		begin := b.now()
+		b.lose = b.session.Wrote() + uint64(c.Burst*mss)
+		b.burst(c.Burst)
+		b.run(time.Minute)
+		c.Wait = b.again.Sub(begin)
+		if b.session.Unacked() > 0 || c.Wait <= 0 {
+			return fmt.Errorf("burst of %d: the lost segment was not repaired", c.Burst)
+		}
+		return b.faults()
+	}
+	return fmt.Errorf("no rule %q", c.Policy)
+}
+
+// Row is a tail of bursts of one sender at a peer.
+type Row struct {
+	Cell
+	Point
+	Clock   time.Duration // of the round trips, of odd; 0s is exact
+	Without time.Duration // the wait without a floor
+}
+
+func (c *Cell) odd() bool { return c.Burst%2 == 1 }
+
+// peer names the receiver's delay of ACKs.
+func (p *Plan) peer(c *Cell) string {
+	if c.Delay == 0 {
+		return fmt.Sprintf("heartbeat of %v", p.Heartbeat)
+	}
+	return fmt.Sprintf("timer of %v", c.Delay)
+}
+
+// law returns what the period of a sender that waits for each ACK should be.
+func (p *Plan) law(c *Cell) time.Duration {
+	if c.Delay == 0 {
+		return p.Heartbeat * ((c.RTT + p.Heartbeat - 1) / p.Heartbeat)
+	}
+	return c.RTT + c.Delay
+}
+
+// ruleOdd has no run of its own: it is ruleLonger for odd bursts and ruleNone for even ones. Even
+// bursts come before each burst, so both begin with the same estimate.
+const ruleOdd = "longer after odd bursts"
+
+// rows returns the tails of all cells.
+func rows(p *Plan, cells []Cell) (all []Row) {
+	for _, c := range cells {
+		row := Row{Cell: c}
+		if c.Kind == kindOdd {
+			all = append(all, p.oddRows(row, &c, cells)...)
+			continue
+		}
+		for _, row.Point = range c.Grid {
+			all = append(all, row)
+		}
+	}
+	return all
+}
+
+// oddRows returns the row of a cell, and behind one without a floor that of ruleOdd.
+func (p *Plan) oddRows(row Row, c *Cell, cells []Cell) []Row {
+	for _, clock := range p.OddClocks {
+		if c.Policy == clockRule(clock) {
+			row.Clock = clock
+		}
+	}
+	row.Point = c.Grid[0]
+	if c.Policy != ruleNone {
+		return []Row{row}
+	}
+	run := c
+	if c.odd() {
+		for i := range cells {
+			x := &cells[i]
+			if x.Kind == kindOdd && x.Delay == c.Delay && x.Burst == c.Burst && x.Policy == ruleLonger {
+				run = x
+			}
+		}
+	}
+	composed := row
+	composed.Point = run.Grid[0]
+	composed.Policy, composed.Wait, composed.Without = ruleOdd, run.Wait, c.Wait
+	return []Row{row, composed}
+}

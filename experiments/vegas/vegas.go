@@ -7,6 +7,8 @@ import (
 	"cmp"
 	"embed"
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/tcptimers"
+	"tcpwheel/wheel/stat"
 )
 
 //go:embed *.md *.yaml tableiv/*.md tableiv/*.yaml oneonone/*.md oneonone/*.yaml tcplib.csv
@@ -148,4 +151,83 @@ func name(t string) string {
 		return w[0] == '-' || w[0] == '+' || strings.HasPrefix(w, "control=") || strings.HasPrefix(w, "delack=")
 	})
 	return strings.Join(words, " ")
+}
+
+// state is 4.4BSD's estimate of the round trip, in its units: ticks, scaled by 8 and by 4.
+type state struct {
+	srtt, rttvar int64 // t_srtt, t_rttvar
+	rto          int64 // ticks
+}
+
+// recurrence runs the estimator of 4.4BSD over samples, and returns its state after each. A sample
+// is the number of ticks that a round trip crosses.
+func recurrence(samples []int) []state {
+	const tick = tcptimers.SlowTick
+	e := tcptimers.NewBSD(tick, tcptimers.Bounds{})
+	var all []state
+	for _, crossed := range samples {
+		e.Sample(tcptimers.Sample{RTT: time.Duration(crossed) * tick})
+		all = append(all, state{int64(8 * e.SRTT() / tick), int64(4 * e.RTTVar() / tick), int64(e.RTO() / tick)})
+	}
+	return all
+}
+
+// rests reports whether the recurrence comes to rest from any state: after long round trips, one
+// that crosses a tick, and none that does, and from the second of a thousand samples on.
+func rests(at state) bool {
+	const n = 40
+	once, long := make([]int, n), make([]int, n)
+	once[15] = 1
+	for i := range 5 {
+		long[i] = 4
+	}
+	for _, samples := range [][]int{make([]int, n), once, long} {
+		if recurrence(samples)[n-1] != at {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(recurrence(make([]int, 1000))[1:], func(s state) bool { return s != at })
+}
+
+// lone is a model of a sender of lone segments under 4.4BSD's clocks of 500 ms: its estimator and
+// the instants at which exchanges begin. It uses none of the engine.
+type lone struct {
+	apart bool // exchanges begin at random phases of the tick, and not when the last one ends
+}
+
+var inARow, atRandomPhases = lone{}, lone{apart: true}
+
+// modelLosses is the losses of a model's mean. Its standard error is below 3 ms.
+const modelLosses = 20_000
+
+// mean returns the mean wait of a lost segment, in ms, where so many exchanges without loss come
+// before each.
+func (l lone) mean(rtt time.Duration, cv float64, between int) float64 {
+	const tick = float64(tcptimers.SlowTick)
+	r := rand.New(rand.NewPCG(uint64(rtt), 0xa5))
+	e := tcptimers.NewBSD(tcptimers.SlowTick, tcptimers.Bounds{})
+	trip := func() float64 {
+		return max(float64(rtt)/10, float64(rtt)+float64(float64(cv*float64(rtt))*stat.Normal(r)))
+	}
+	now, sum := 0.0, 0.0
+	for range modelLosses {
+		now += float64(r.Float64() * tick) // the last timeout has aligned the sender with the tick
+		for range between {
+			if l.apart {
+				now += float64(r.Float64() * tick)
+			}
+			x := trip()
+			crossed := math.Floor((now+x)/tick) - math.Floor(now/tick)
+			e.Sample(tcptimers.Sample{RTT: time.Duration(crossed) * tcptimers.SlowTick})
+			now += x
+		}
+		if l.apart {
+			now += float64(r.Float64() * tick)
+		}
+		rto := float64(e.RTO() / tcptimers.SlowTick)
+		at := float64((math.Floor(now/tick) + rto) * tick)
+		sum += at - now
+		now = at + trip()
+	}
+	return sum / modelLosses / 1e6
 }
