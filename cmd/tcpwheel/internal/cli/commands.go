@@ -37,12 +37,10 @@ func endingSignals() []os.Signal {
 
 func ignoreBrokenPipes() { signal.Ignore(syscall.SIGPIPE) }
 
-// exitOfCaller returns how a program of the caller failed, nil if none did.
-func exitOfCaller(err error) (exit *exec.ExitError) {
-	var command *link.CommandError
-	var own *commandError
-	if errors.As(err, &command) && errors.As(command.Err, &exit) || errors.As(err, &own) && errors.As(own.err, &exit) {
-		return exit
+// programOfCaller returns how a program of the caller failed, nil if none did.
+func programOfCaller(err error) (exit *exec.ExitError) {
+	if command := (*link.CommandError)(nil); errors.As(err, &command) {
+		errors.As(command.Err, &exit)
 	}
-	return nil
+	return exit
 }

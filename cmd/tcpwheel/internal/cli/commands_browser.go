@@ -22,4 +22,4 @@ func newTopics() []*cobra.Command { return nil }
 
 func completeValues(*cobra.Command) {}
 
-func exitOfCaller(error) *exec.ExitError { return nil }
+func programOfCaller(error) *exec.ExitError { return nil }

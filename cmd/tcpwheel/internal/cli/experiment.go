@@ -165,7 +165,7 @@ func findStudy(cmd *cobra.Command, name string) (*experiments.Study, error) {
 	} else if likely, ok := spelling.Nearest(name, studyNames()); ok {
 		hint = didYouMean(likely)
 	}
-	return nil, &usageError{err: fmt.Errorf("%sno study %q", commandPrefix(cmd), name), hint: hint}
+	return nil, hinted(fmt.Errorf("%sno study %q", commandPrefix(cmd), name), hint)
 }
 
 // studyNames returns the names of all studies and parts.
@@ -274,7 +274,7 @@ func openAll(cmd *cobra.Command, args []string, all, quick bool) (jobs []*experi
 	case all && len(args) > 0:
 		return nil, usage(cmd, fmt.Errorf("%s--all runs all studies, do not name %q too", commandPrefix(cmd), args[0]))
 	case !all && len(args) == 0:
-		return nil, &usageError{err: fmt.Errorf("%sno study given", commandPrefix(cmd)), hint: "name studies or plans, or give --all"}
+		return nil, hinted(fmt.Errorf("%sno study given", commandPrefix(cmd)), "name studies or plans, or give --all")
 	}
 	if all {
 		return openParts(studies.Studies(), quick)

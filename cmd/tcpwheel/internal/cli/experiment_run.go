@@ -93,7 +93,7 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "tcpwheel: ran for %v\n", time.Since(begun).Round(time.Second))
 	err = f.report(cmd, jobs, results)
-	if o := (*outcome)(nil); err == nil || errors.As(err, &o) {
+	if e := (*exitError)(nil); err == nil || errors.As(err, &e) {
 		return errors.Join(err, kept.Remove())
 	}
 	return errors.Join(err, kept.Close())

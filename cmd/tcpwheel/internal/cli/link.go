@@ -8,6 +8,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -15,12 +17,14 @@ import (
 	"tcpwheel/tun/link"
 )
 
-// linkCommand are the flags of link.
+// linkCommand is link with its flags. Values that are not fields of link.Config wait here for fill.
 type linkCommand struct {
 	config link.Config
-	links  linkFlags
-	cmds   link.Commands
 	addrs  [2][]string
+	both   linkValues
+	one    [2][]string // KEY=VALUE of a direction
+	plan   string
+	cmds   link.Commands
 	asJSON bool
 }
 
@@ -73,36 +77,72 @@ func (l *linkCommand) register(flags *pflag.FlagSet) {
 		flags.StringVar(&c.Captures[1], "pcap-b", "", "pcapng file of the packets at b")
 		flags.BoolVar(&l.asJSON, "json", false, "print one JSON object per line")
 	})
-	l.links.register(flags, &c.Seed)
+	l.both.register(flags, &c.Seed, &l.plan, func(flags *pflag.FlagSet) {
+		flags.StringArrayVar(&l.one[0], "a-to-b", nil, "KEY=VALUE: that flag for one direction")
+		flags.StringArrayVar(&l.one[1], "b-to-a", nil, "the same for the other direction")
+	})
 }
 
 // fill makes and checks the configuration.
 func (l *linkCommand) fill() (err error) {
-	if l.config.Links, err = l.links.links(); err != nil {
+	c := &l.config
+	if err := l.fillLinks(); err != nil {
 		return err
 	}
-	if err := fillSides(&l.config, l.addrs); err != nil {
-		return err
-	}
-	if err := l.config.Check(); err != nil {
-		return err
-	}
-	return checkLinkFiles(&l.config)
-}
-
-// checkLinkFiles reports early why the log or a capture cannot be written.
-func checkLinkFiles(c *link.Config) error {
-	files := []struct{ flag, name string }{{"log", c.Log}, {"pcap-a", c.Captures[0]}, {"pcap-b", c.Captures[1]}}
-	for i, out := range files {
-		if out.name == "" {
-			continue
+	for i := range c.Sides {
+		s, side := &c.Sides[i], []string{"a", "b"}[i]
+		if len(l.addrs[i]) == 0 {
+			l.addrs[i] = []string{fmt.Sprintf("10.9.0.%d/24", i+1)}
 		}
-		if err := checkOutFile(out.flag, out.name, nil); err != nil {
+		if s.Addrs, err = parseAll(side+"-addr", l.addrs[i], parsePrefix); err != nil {
 			return err
 		}
-		for _, other := range files[:i] {
-			if other.name == out.name && out.name != os.DevNull {
-				return fmt.Errorf("%s and %s name the same file", other.flag, out.flag)
+		if c.MakeNamespaces && s.Netns == "" {
+			s.Netns = "tcpwheel-" + side
+		}
+	}
+	if err := c.Check(); err != nil {
+		return err
+	}
+	flags, names := []string{"log", "pcap-a", "pcap-b"}, []string{c.Log, c.Captures[0], c.Captures[1]}
+	for i, name := range names {
+		if name == "" {
+			continue
+		}
+		if err := checkOutFile(flags[i], name, nil); err != nil {
+			return err
+		}
+		if other := slices.Index(names, name); other < i && name != os.DevNull {
+			return fmt.Errorf("%s and %s name the same file", flags[other], flags[i])
+		}
+	}
+	return nil
+}
+
+// fillLinks makes the models of both directions: the plan, changed by the flags for both
+// directions, changed by the flags for one.
+func (l *linkCommand) fillLinks() error {
+	links := &l.config.Links
+	if l.plan != "" {
+		text, err := os.ReadFile(l.plan)
+		if err != nil {
+			return err
+		}
+		if *links, err = link.ParsePlan(text); err != nil {
+			return fmt.Errorf("%s: %w", l.plan, err)
+		}
+	}
+	for d := range links {
+		if err := l.both.apply(&links[d]); err != nil {
+			return err
+		}
+		for _, setting := range l.one[d] {
+			key, value, ok := strings.Cut(setting, "=")
+			if !ok {
+				return fmt.Errorf("%s: %q, want KEY=VALUE, such as loss=2%%", link.Direction(d), setting)
+			}
+			if err := links[d].Set(key, value); err != nil {
+				return fmt.Errorf("%s: %w", link.Direction(d), err)
 			}
 		}
 	}
@@ -144,21 +184,4 @@ func (l *linkCommand) run(cmd *cobra.Command, args []string) error {
 		err = e
 	}
 	return err
-}
-
-// fillSides reads the addresses, and names the namespaces to make.
-func fillSides(c *link.Config, addrs [2][]string) (err error) {
-	for i := range c.Sides {
-		s := &c.Sides[i]
-		if len(addrs[i]) == 0 {
-			addrs[i] = []string{fmt.Sprintf("10.9.0.%d/24", i+1)}
-		}
-		if s.Addrs, err = parsePrefixes([]string{"a-addr", "b-addr"}[i], addrs[i]); err != nil {
-			return err
-		}
-		if c.MakeNamespaces && s.Netns == "" {
-			s.Netns = []string{"tcpwheel-a", "tcpwheel-b"}[i]
-		}
-	}
-	return nil
 }

@@ -84,82 +84,60 @@ func (c *checkedWriter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// usageError is the caller's mistake, found before anything ran.
-type usageError struct {
-	err    error
+// exitError is an error with the exit status that it has, and what to do about it.
+type exitError struct {
+	err    error // nil: the process has said why it failed
+	status int
 	hint   string // "" for none
-	failed bool   // it is no mistake, but a failure that needs a hint
 }
 
-func (e *usageError) Error() string { return e.err.Error() }
+func (e *exitError) Error() string { return fmt.Sprint(e.err) }
+func (e *exitError) Unwrap() error { return e.err }
 
-// commandError is the failure of a program that the caller had this one run.
-type commandError struct {
-	name string
-	err  error
-}
+// exit returns the error of a run that was told why it fails, or cannot do all that was asked for.
+func exit(status int) error { return &exitError{status: status} }
 
-func (e *commandError) Error() string { return e.name + ": " + e.err.Error() }
-func (e *commandError) Unwrap() error { return e.err }
-
-// silentStatus is the exit status of a process that has said why it failed.
-type silentStatus int
-
-func (s silentStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
+// hinted returns err as the mistake of a caller, found before anything ran.
+func hinted(err error, hint string) error { return &exitError{err, exitUsage, hint} }
 
 // usage returns err as the mistake of the caller of cmd.
 func usage(cmd *cobra.Command, err error) error {
-	if u := (*usageError)(nil); errors.As(err, &u) {
+	if e := (*exitError)(nil); errors.As(err, &e) {
 		return err // it says what to do
 	}
-	return &usageError{err: err, hint: fmt.Sprintf("see '%s --help'", cmd.CommandPath())}
-}
-
-// outcome is the error of a command that ran, with its exit status.
-type outcome struct {
-	error
-	status int
+	if strings.Contains(err.Error(), "want ") {
+		return hinted(err, "") // it says what is accepted
+	}
+	return hinted(err, fmt.Sprintf("see '%s --help'", cmd.CommandPath()))
 }
 
 // violation returns something that a command found and that must not be.
 func violation(format string, args ...any) error {
-	return &outcome{fmt.Errorf(format, args...), exitViolation}
+	return &exitError{fmt.Errorf(format, args...), exitViolation, ""}
 }
+
+// nothing returns why there is nothing to report.
+func nothing(why string) error { return &exitError{errors.New(why), exitNothing, ""} }
 
 // report prints err and returns its exit status.
 func report(stderr io.Writer, err error) int {
-	if err == nil {
+	e := &exitError{err: err, status: exitFailed}
+	switch {
+	case err == nil:
 		return exitOK
-	}
-	if silent := silentStatus(0); errors.As(err, &silent) {
-		return int(silent)
-	}
-	if errors.Is(err, context.Canceled) {
+	case errors.As(err, &e) && e.err == nil:
+		return e.status
+	case errors.Is(err, context.Canceled):
 		err = errors.New("interrupted")
 	}
 	fmt.Fprintf(stderr, "tcpwheel: error: %s\n", errorText(err))
-	var (
-		u *usageError
-		o *outcome
-	)
-	switch exit := exitOfCaller(err); {
-	case exit != nil:
-		return exitStatus(exit)
-	case errors.As(err, &u):
-		if strings.HasPrefix(u.hint, "see '") && strings.Contains(u.err.Error(), "want ") {
-			u.hint = "" // the error says what is accepted
-		}
-		if u.hint != "" {
-			fmt.Fprintf(stderr, "tcpwheel: hint: %s\n", u.hint)
-		}
-		if u.failed {
-			return exitFailed
-		}
-		return exitUsage
-	case errors.As(err, &o):
-		return o.status
+	if program := programOfCaller(err); program != nil {
+		return exitStatus(program)
 	}
-	return exitFailed
+	if e.hint != "" {
+		fmt.Fprintf(stderr, "tcpwheel: hint: %s\n", e.hint)
+	}
+	return e.status
 }
 
 // internalName is the name of a package in an error. A caller of the program knows none of them.
@@ -221,7 +199,7 @@ func newRoot(args []string, stdin io.Reader, stdout, stderr io.Writer) *cobra.Co
 			return unknownCommand(cmd, args) // the flag belongs to it
 		}
 		if likely, ok := suggestFlag(err, cmd.Flags()); ok {
-			return &usageError{err: err, hint: didYouMean(likely)}
+			return hinted(err, didYouMean(likely))
 		}
 		return usage(cmd, flagError(err))
 	})
@@ -271,7 +249,7 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 	}
 	err := fmt.Errorf("%sunknown command %q", commandPrefix(cmd), args[0])
 	if likely := cmd.SuggestionsFor(args[0]); len(likely) > 0 {
-		return &usageError{err: err, hint: didYouMean(likely...)}
+		return hinted(err, didYouMean(likely...))
 	}
 	return usage(cmd, err)
 }

@@ -31,7 +31,7 @@ func TestReport(t *testing.T) {
 		{nil, 0, ""},
 		{errors.New("open x: no such file"), 1, "tcpwheel: error: open x: no such file\n"},
 		{fmt.Errorf("bench: %w", context.Canceled), 1, "tcpwheel: error: interrupted\n"},
-		{&usageError{err: errors.New("n 0"), hint: "try 1"}, 2, "tcpwheel: error: n 0\ntcpwheel: hint: try 1\n"},
+		{hinted(errors.New("n 0"), "try 1"), 2, "tcpwheel: error: n 0\ntcpwheel: hint: try 1\n"},
 		{violation("2µs early"), 3, "tcpwheel: error: 2µs early\n"},
 	} {
 		var b bytes.Buffer

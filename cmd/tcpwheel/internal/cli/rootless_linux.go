@@ -55,13 +55,13 @@ func runRootless(status string, stdin io.Reader, stdout, stderr io.Writer) error
 	defer runtime.UnlockOSThread()
 	if err := cmd.Start(); err != nil {
 		const other = "a container or a seccomp filter may forbid them: run it outside, or as root without --rootless"
-		return &usageError{err: fmt.Errorf("up: make a user namespace: %w", err), hint: cmp.Or(namespaceHint(), other), failed: true}
+		return &exitError{fmt.Errorf("up: make a user namespace: %w", err), exitFailed, cmp.Or(namespaceHint(), other)}
 	}
 	stop := passSignals(cmd.Process, !isTerminal(stdout))
 	defer stop()
 	err := cmd.Wait()
-	if exit := new(exec.ExitError); errors.As(err, &exit) {
-		return silentStatus(exitStatus(exit))
+	if program := new(exec.ExitError); errors.As(err, &program) {
+		return exit(exitStatus(program))
 	}
 	return err
 }
@@ -121,10 +121,10 @@ func enterRootless(c *up.Config) error {
 
 // runInside runs the host in the namespaces, and a command of the user. The host ends with it.
 // Without a command it prints how to enter the namespaces.
-func runInside(ctx context.Context, c up.Config, command []string, stdin io.Reader, stdout, stderr io.Writer, ready func(string)) error {
+func runInside(ctx context.Context, c up.Config, command []string, stdin io.Reader, stdout, stderr io.Writer) error {
 	if len(command) == 0 {
 		err := up.Run(ctx, c, func(s string) {
-			ready(s)
+			c.Log(s)
 			c.Log(fmt.Sprintf("enter with: nsenter --preserve-credentials -U -n -t %d", os.Getpid()))
 		})
 		return hintPermission(err)
@@ -138,7 +138,7 @@ func runInside(ctx context.Context, c up.Config, command []string, stdin io.Read
 	ended := make(chan error, 1)
 	started := false
 	err := up.Run(ctx, c, func(s string) {
-		ready(s)
+		c.Log(s)
 		started = true
 		cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 		cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
@@ -152,16 +152,20 @@ func runInside(ctx context.Context, c up.Config, command []string, stdin io.Read
 	if err != nil || !started {
 		return hintPermission(err)
 	}
-	if err := <-ended; err != nil {
-		return &commandError{command[0], err}
+	if err = <-ended; err == nil {
+		return nil
 	}
-	return nil
+	status := exitFailed
+	if program := new(exec.ExitError); errors.As(err, &program) {
+		status = exitStatus(program)
+	}
+	return &exitError{fmt.Errorf("%s: %w", command[0], err), status, ""}
 }
 
 // hintPermission adds to an error what keeps a user namespace from making devices.
 func hintPermission(err error) error {
 	if hint := namespaceHint(); hint != "" && errors.Is(err, fs.ErrPermission) {
-		return &usageError{err: err, hint: hint, failed: true}
+		return &exitError{err, exitFailed, hint}
 	}
 	return err
 }

@@ -18,7 +18,7 @@ func rootless() bool { return false }
 
 func enterRootless(*up.Config) error { return errRootless }
 
-func runInside(context.Context, up.Config, []string, io.Reader, io.Writer, io.Writer, func(string)) error {
+func runInside(context.Context, up.Config, []string, io.Reader, io.Writer, io.Writer) error {
 	return errRootless
 }
 

@@ -40,10 +40,8 @@ Traces are rates that vary, in mahimahi's format. Links take --rate trace:sample
 			case asJSON && len(args) > 0:
 				return usage(cmd, errors.New("samples: --json with a directory"))
 			case len(args) == 1 && isSample(args[0]):
-				return &usageError{
-					err:  fmt.Errorf("samples: %q is a sample, want a directory", args[0]),
-					hint: fmt.Sprintf("'tcpwheel analyze %s%s' analyzes it, 'tcpwheel samples ./%s' writes all samples there", samplePrefix, args[0], args[0]),
-				}
+				return hinted(fmt.Errorf("samples: %q is a sample, want a directory", args[0]),
+					fmt.Sprintf("'tcpwheel analyze %s%s' analyzes it, 'tcpwheel samples ./%s' writes all samples there", samplePrefix, args[0], args[0]))
 			case len(args) == 1:
 				return writeSamples(args[0], cmd.ErrOrStderr())
 			}

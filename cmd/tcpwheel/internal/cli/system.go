@@ -14,8 +14,8 @@ func needLinux(what, why string) error {
 	if system == "linux" {
 		return nil
 	}
-	return &usageError{err: fmt.Errorf("%s needs Linux for %s, and this is %s: "+
-		"demo, analyze, replay, experiment and script run on every system", what, why, system)}
+	return hinted(fmt.Errorf("%s needs Linux for %s, and this is %s: "+
+		"demo, analyze, replay, experiment and script run on every system", what, why, system), "")
 }
 
 // What commands use of Linux.
