@@ -28,8 +28,20 @@ type Replays struct {
 	Notes    []string
 }
 
-// Refusal is a connection with losses that could not be replayed, with the reason.
+// Refusal is a connection with losses that could not be replayed, as a line of JSON.
 type Refusal struct {
+	Type string `json:"type"` // "not_replayed"
+	ConnKey
+	Reason string `json:"reason"`
+}
+
+// Refuse notes a connection that is not replayed.
+func (r *Replays) Refuse(key ConnKey, reason string) {
+	r.Refusals = append(r.Refusals, Refusal{"not_replayed", key, reason})
+}
+
+// refusalRow is a Refusal on the page.
+type refusalRow struct {
 	File   string `head:"capture"`
 	Conn   string `head:"connection"`
 	Reason string `head:"because"`
@@ -87,13 +99,17 @@ const (
 
 // refusalsView is the refusals on the page.
 type refusalsView struct {
-	Refusals []Refusal
+	Refusals []refusalRow
 	More     int // that are not
 }
 
-func refused(all []Refusal) refusalsView {
+func refused(all []Refusal) (v refusalsView) {
 	n := min(len(all), maxRefusals)
-	return refusalsView{all[:n], len(all) - n}
+	for _, x := range all[:n] {
+		v.Refusals = append(v.Refusals, refusalRow{x.File, x.Client + " > " + x.Server, x.Reason})
+	}
+	v.More = len(all) - n
+	return v
 }
 
 // Write writes the page: the policies compared, loss by loss, and how certain that is.

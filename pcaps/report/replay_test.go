@@ -33,7 +33,7 @@ func replayed(t testing.TB, file string, b []byte, policies ...string) *Replays 
 		}
 		r.Lossy++
 		if err != nil {
-			r.Refusals = append(r.Refusals, Refusal{file, fmt.Sprint(c.Flows[0].Src), err.Error()})
+			r.Refuse(ConnKey{File: file, Client: fmt.Sprint(c.Flows[0].Src)}, err.Error())
 			return
 		}
 		x, err := st.Run(file, c, s)
@@ -118,7 +118,7 @@ func TestNothingSavedIsNotDrawn(t *testing.T) {
 func TestReplayNamesAreEscaped(t *testing.T) {
 	const evil = `"><script>alert(1)</script><img src=x onerror=alert(1)>,` + "\n=1+1"
 	r := replayed(t, evil, captured(t, 1, 100_000, lossy), "linux")
-	r.Refusals = append(r.Refusals, Refusal{evil, evil, evil})
+	r.Refuse(ConnKey{File: evil, Client: evil, Server: evil}, evil)
 	r.Notes = append(r.Notes, evil)
 	page := written(t, r)
 	if n := strings.Count(page, "<script"); n != 1 {
@@ -127,7 +127,7 @@ func TestReplayNamesAreEscaped(t *testing.T) {
 	if strings.Contains(page, "<img") {
 		t.Error("the page has the name's image in it")
 	}
-	if page := written(t, &Replays{Refusals: []Refusal{{evil, evil, evil}}, Lossy: 1, Conns: 1}); !strings.Contains(page, "No connection with losses") {
+	if page := written(t, &Replays{Refusals: r.Refusals, Lossy: 1, Conns: 1}); !strings.Contains(page, "No connection with losses") {
 		t.Error("the page does not say that nothing can be replayed")
 	}
 	if page := written(t, &Replays{Conns: 1}); !strings.Contains(page, "The capture shows no loss") {

@@ -40,25 +40,23 @@ func (f *tally) note(s *summary) {
 func (f *tally) outcome(a *analysis) error {
 	switch {
 	case f.cut.Load() && a.live == nil:
-		return silentStatus(exitCut) // it was reported
+		return exit(exitCut) // it was reported
 	case !f.tcp.Load():
-		return &outcome{errors.New("analyze: no TCP in it"), exitNothing}
+		return nothing("analyze: no TCP in it")
 	case !f.some.Load() && a.explain > 0:
-		return &outcome{fmt.Errorf("analyze: packet %d is no retransmission of an episode", a.explain), exitNothing}
+		return nothing(fmt.Sprintf("analyze: packet %d is no retransmission of an episode", a.explain))
 	case !f.some.Load():
-		return &outcome{errors.New("analyze: " + a.filter.unmatched()), exitNothing}
+		return nothing("analyze: " + a.filter.unmatched())
 	}
 	return nil
 }
 
 // analysis is a run of analyze.
 type analysis struct {
-	asJSON    bool
-	top       int
+	inputFlags
 	all       bool
 	details   bool
 	explain   int64 // a packet, for its episode
-	filter    connFilter
 	maxConns  int
 	reports   *reports
 	shard     string
@@ -72,11 +70,7 @@ type analysis struct {
 }
 
 func newAnalyze() *cobra.Command {
-	var (
-		a        = analysis{reports: &reports{}, maxConns: 1 << 18, found: &tally{}}
-		from, to string
-		conns    []string
-	)
+	a := analysis{reports: &reports{}, maxConns: 1 << 18, found: &tally{}}
 	cmd := &cobra.Command{
 		Use:   "analyze FILE...",
 		Short: "report the losses in captures: why, whether needed, and their cost",
@@ -90,8 +84,6 @@ func newAnalyze() *cobra.Command {
 			switch {
 			case len(files) == 0:
 				return usage(cmd, errors.New("analyze: no file given"))
-			case a.top < 0:
-				return usage(cmd, fmt.Errorf("top %d, want 0 or more", a.top))
 			case a.explain < 0:
 				return usage(cmd, fmt.Errorf("explain %d, want a packet from 1 on", a.explain))
 			case a.explain > 0 && a.asJSON:
@@ -100,11 +92,10 @@ func newAnalyze() *cobra.Command {
 			if err := a.checkFollow(cmd.Flags().Changed, files); err != nil {
 				return usage(cmd, err)
 			}
-			err := a.reports.check(cmd.Flags().Changed, files)
-			if err != nil {
+			if err := a.reports.check(cmd.Flags().Changed, a.html, files); err != nil {
 				return usage(cmd, err)
 			}
-			if a.filter, err = parseConnFilter(conns, from, to); err != nil {
+			if err := a.check(); err != nil {
 				return usage(cmd, err)
 			}
 			a.stdout, a.stderr = cmd.OutOrStdout(), cmd.ErrOrStderr()
@@ -112,15 +103,10 @@ func newAnalyze() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringArrayVar(&conns, "conn", nil, "only this `connection`: its number, or an end, as 10.0.0.1, 10.0.0.1:80 or :80")
-	f.StringVar(&from, "from", "", "only from that `time` on: 2026-01-02T15:04:05Z, or since the first packet, as 1.5s")
-	f.StringVar(&to, "to", "", "only up to that `time`")
-	f.IntVar(&a.top, "top", 10, "episodes in the table, the longest")
+	a.register(f, "episodes")
 	f.BoolVar(&a.all, "all", false, "show all episodes, by connection")
 	f.BoolVar(&a.details, "details", false, "show kinds, and hosts with their timers")
 	f.Int64Var(&a.explain, "explain", 0, "show the evidence on the episode with this retransmission, a `packet`")
-	f.BoolVar(&a.asJSON, "json", false, "print one JSON object per line (docs/json.md)")
-	f.StringVar(&a.reports.html, "html", "", "write a page with diagrams to this `file` too")
 	f.StringVar(&a.reports.annotate, "annotate", "", "write the capture with comments for Wireshark to this `file` too")
 	f.BoolVar(&a.following, "follow", false, "read a stream, and print each recovery as soon as it is settled; Ctrl-C ends it")
 	f.StringVar(&a.shard, "shard", "", "only part `i/n` of the captures, from 0/n to n-1/n, alike in size")
@@ -158,24 +144,12 @@ func (a *analysis) run(cmd *cobra.Command, args []string) error {
 		a.progress = &readProgress{of: len(objects)}
 		defer a.progress.show(a.stderr)()
 	}
-	var (
-		failed error
-		others notCaptures
-	)
+	errs := fileErrors{w: a.stderr}
 	err = tasks.Each(cmd.Context(), len(objects), workers, func(_ context.Context, i int) error {
 		turn := out.of(i)
 		wrong := a.writingTo(turn).file(cmd, &objects[i])
-		if others.has(&objects[i], wrong) {
-			wrong = nil
-		}
-		lost := turn.done(func() {
-			if wrong != nil && failed != nil {
-				fmt.Fprintf(a.stderr, "tcpwheel: error: %s\n", errorText(failed))
-			}
-			failed = cmp.Or(wrong, failed)
-		})
-		var broken *outputError
-		if errors.As(wrong, &broken) {
+		lost := turn.done(func() { errs.note(&objects[i], wrong) })
+		if broken := (*outputError)(nil); errors.As(wrong, &broken) {
 			return broken.err
 		}
 		return lost
@@ -184,9 +158,9 @@ func (a *analysis) run(cmd *cobra.Command, args []string) error {
 		return cmd.Context().Err()
 	}
 	if err == nil {
-		err = cmp.Or(others.end(a.stderr, len(objects)), a.reports.write(a.stderr))
+		err = cmp.Or(errs.end(len(objects)), a.reports.write(a.stderr))
 	}
-	if err = cmp.Or(failed, err); err == nil && len(objects) > 0 {
+	if err = cmp.Or(errs.last, err); err == nil && len(objects) > 0 {
 		err = a.found.outcome(a)
 	}
 	return err

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"tcpwheel/internal/quantity"
 	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
@@ -31,6 +33,36 @@ type moment struct {
 	set, since bool
 	at         time.Time
 	after      time.Duration
+}
+
+// inputFlags are the flags that analyze and replay have alike.
+type inputFlags struct {
+	conns    []string
+	from, to string
+	top      int
+	asJSON   bool
+	html     string
+
+	filter connFilter // by the first three
+}
+
+// register adds the flags of a command whose table has rows of that name.
+func (f *inputFlags) register(fs *pflag.FlagSet, rows string) {
+	fs.StringArrayVar(&f.conns, "conn", nil, "only this `connection`: its number, or an end, as 10.0.0.1, 10.0.0.1:80 or :80")
+	fs.StringVar(&f.from, "from", "", "only from that `time` on: 2026-01-02T15:04:05Z, or since the first packet, as 1.5s")
+	fs.StringVar(&f.to, "to", "", "only up to that `time`")
+	fs.IntVar(&f.top, "top", 10, rows+" in the table, the longest")
+	fs.BoolVar(&f.asJSON, "json", false, "print one JSON object per line (docs/json.md)")
+	fs.StringVar(&f.html, "html", "", "write a page with diagrams to this `file` too")
+}
+
+// check makes the filter, and returns what is wrong.
+func (f *inputFlags) check() (err error) {
+	if f.top < 0 {
+		return fmt.Errorf("top %d, want 0 or more", f.top)
+	}
+	f.filter, err = parseConnFilter(f.conns, f.from, f.to)
+	return err
 }
 
 func parseConnFilter(conns []string, from, to string) (f connFilter, err error) {

@@ -22,7 +22,8 @@ type reports struct {
 }
 
 // check checks the flags. changed reports whether a flag was given.
-func (r *reports) check(changed func(flag string) bool, files []string) error {
+func (r *reports) check(changed func(flag string) bool, html string, files []string) error {
+	r.html = html
 	switch {
 	case r.annotate != "" && len(files) != 1:
 		return fmt.Errorf("analyze: --annotate copies one file, and %d were given", len(files))
@@ -54,9 +55,11 @@ func (r *reports) begin(file string) *fileReport {
 			r.page = pages.NewPage(pages.Limits{})
 		}
 		f.section = r.page.Begin(file)
+		f.parts = append(f.parts, f.section)
 	}
 	if r.annotate != "" {
 		f.notes = pages.NewNotes()
+		f.parts = append(f.parts, f.notes)
 	}
 	return f
 }
@@ -73,6 +76,14 @@ func (r *reports) write(talk io.Writer) error {
 type fileReport struct {
 	section *pages.Section
 	notes   *pages.Notes
+	parts   []reportPart // these, without those that are nil
+}
+
+// reportPart is what a report wants to know of the connections of a file.
+type reportPart interface {
+	Event(*track.Event)
+	Add(c *track.Conn, keep func(*track.Episode) bool)
+	Skip(*track.Conn)
 }
 
 // event returns track.Config.Event.
@@ -81,11 +92,8 @@ func (f *fileReport) event() func(*track.Event) {
 		return nil
 	}
 	return func(ev *track.Event) {
-		if f.section != nil {
-			f.section.Event(ev)
-		}
-		if f.notes != nil {
-			f.notes.Event(ev)
+		for _, part := range f.parts {
+			part.Event(ev)
 		}
 	}
 }
@@ -95,18 +103,11 @@ func (f *fileReport) done(c *track.Conn, wanted bool, keep func(*track.Episode) 
 	if f == nil {
 		return
 	}
-	if f.section != nil {
+	for _, part := range f.parts {
 		if wanted {
-			f.section.Add(c, keep)
+			part.Add(c, keep)
 		} else {
-			f.section.Skip(c)
-		}
-	}
-	if f.notes != nil {
-		if wanted {
-			f.notes.Add(c, keep)
-		} else {
-			f.notes.Skip(c)
+			part.Skip(c)
 		}
 	}
 }

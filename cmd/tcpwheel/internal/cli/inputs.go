@@ -9,8 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -103,27 +103,26 @@ func walkCaptures(root string, add func(captureFile)) error {
 	})
 }
 
-// perCapture is what an empty capture costs in a shard, in bytes.
-const perCapture = 1 << 20
-
-// shardOf returns the captures of a shard, whole files. The split depends on the order and the sizes
-// of the files alone, so that it is the same on each machine. "" is all of them.
-func shardOf(text string, all []captureFile) (mine []captureFile, err error) {
-	s, err := parseShard(text)
-	if err != nil {
-		return nil, fmt.Errorf("shard %s: %w", text, err)
-	}
+// shardOf returns the captures of part "i/n", whole files in their order; "" is all. Each part takes
+// every n-th of the files by size, so that the sizes of two parts differ by no more than one file.
+// The split depends on the files' names and sizes alone: it is the same on each machine.
+func shardOf(text string, all []captureFile) ([]captureFile, error) {
 	if text == "" {
 		return all, nil
 	}
-	costs := make([]float64, len(all))
-	for i := range all {
-		costs[i] = float64(max(all[i].Size, 0)) + perCapture
+	index, of, _ := strings.Cut(text, "/")
+	i, err := strconv.Atoi(index)
+	n, wrong := strconv.Atoi(of)
+	if err != nil || wrong != nil || i < 0 || i >= n {
+		return nil, fmt.Errorf("shard %s, want i/n: one of 0/n to n-1/n", text)
 	}
-	for _, i := range slices.Sorted(slices.Values(s.share(costs))) {
-		mine = append(mine, all[i])
+	bySize := slices.Clone(all)
+	slices.SortStableFunc(bySize, func(a, b captureFile) int { return cmp.Compare(b.Size, a.Size) })
+	mine := map[string]bool{}
+	for k, f := range bySize {
+		mine[f.Name] = k%n == i
 	}
-	return mine, nil
+	return slices.DeleteFunc(slices.Clone(all), func(f captureFile) bool { return !mine[f.Name] }), nil
 }
 
 // readProgress counts the files that a run has read.
@@ -139,35 +138,44 @@ func (p *readProgress) show(w io.Writer) (stop func()) {
 	return line.stop
 }
 
-// notCaptures counts files found in directories that are no captures.
-type notCaptures struct {
-	mu    sync.Mutex
-	first string
-	n     int
+// fileErrors are the errors of the files of a run, in their order. A file that cannot be read does
+// not stop the run, and one that was found in a directory need not be a capture.
+type fileErrors struct {
+	w     io.Writer
+	last  error  // not printed yet: the run ends with it
+	other string // the first that is no capture
+	n     int    // of these
 }
 
-// has counts the object and returns true if it is such a file.
-func (c *notCaptures) has(o *captureFile, err error) bool {
-	if !o.Listed || !errors.Is(err, capture.ErrNotCapture) {
-		return false
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.n++; c.n == 1 || o.Name < c.first {
-		c.first = o.Name
-	}
-	return true
-}
-
-// end says how many there were. It is an error if all files are such ones.
-func (c *notCaptures) end(w io.Writer, files int) error {
+// note takes the error of a file, nil for none.
+func (f *fileErrors) note(o *captureFile, err error) {
 	switch {
-	case c.n > 0 && c.n == files:
-		return fmt.Errorf("no capture in %s, such as %s", quantity.Count(files, "file"), quantity.Printable(c.first))
-	case c.n == 1:
-		fmt.Fprintf(w, "tcpwheel: left out %s, which is no capture\n", quantity.Printable(c.first))
-	case c.n > 1:
-		fmt.Fprintf(w, "tcpwheel: left out %d files that are no captures, such as %s\n", c.n, quantity.Printable(c.first))
+	case err == nil:
+	case o.Listed && errors.Is(err, capture.ErrNotCapture):
+		f.n++
+		f.other = cmp.Or(f.other, o.Name)
+	default:
+		f.print()
+		f.last = err
+	}
+}
+
+// print prints the latest error, if there is one.
+func (f *fileErrors) print() {
+	if f.last != nil {
+		fmt.Fprintf(f.w, "tcpwheel: error: %s\n", errorText(f.last))
+	}
+}
+
+// end says which files were left out. It is an error if all are.
+func (f *fileErrors) end(files int) error {
+	switch {
+	case f.n > 0 && f.n == files:
+		return fmt.Errorf("no capture in %s, such as %s", quantity.Count(files, "file"), quantity.Printable(f.other))
+	case f.n == 1:
+		fmt.Fprintf(f.w, "tcpwheel: left out %s, which is no capture\n", quantity.Printable(f.other))
+	case f.n > 1:
+		fmt.Fprintf(f.w, "tcpwheel: left out %d files that are no captures, such as %s\n", f.n, quantity.Printable(f.other))
 	}
 	return nil
 }

@@ -119,8 +119,8 @@ func TestShards(t *testing.T) {
 			}
 			cost := int64(0)
 			for _, f := range mine {
-				cost += f.Size + perCapture
-				largest = max(largest, f.Size+perCapture)
+				cost += f.Size
+				largest = max(largest, f.Size)
 			}
 			if i == 0 {
 				least = cost
@@ -180,11 +180,11 @@ func TestReplayOutlivesPanics(t *testing.T) {
 	cmd := &cobra.Command{}
 	cmd.SetContext(t.Context())
 	var talk bytes.Buffer
-	r := &replaying{stdout: io.Discard, stderr: &talk, maxConns: 100, top: 10}
+	r := &replaying{stdout: io.Discard, stderr: &talk, maxConns: 100, inputFlags: inputFlags{top: 10}}
 	// It has no estimator, and panics.
 	r.study.Choices = []replay.Choice{replay.NewChoice("broken", tcptimers.Policy{})}
-	if err := r.run(cmd, []string{dir}); err == nil || !strings.Contains(err.Error(), "panic") || r.conns != 3 {
-		t.Errorf("error %v after %d connections, want a panic after 3", err, r.conns)
+	if err := r.run(cmd, []string{dir}); err == nil || !strings.Contains(err.Error(), "panic") || r.Conns != 3 {
+		t.Errorf("error %v after %d connections, want a panic after 3", err, r.Conns)
 	}
 	if n := strings.Count(talk.String(), "NewEstimator"); n < 2 {
 		t.Errorf("%d stacks, want 2\n%s", n, &talk)

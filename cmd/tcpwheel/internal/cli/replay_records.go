@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"slices"
 
 	"tcpwheel/internal/record"
@@ -64,9 +63,9 @@ func choiceRecordOf(s *replay.Summary) policyRecord {
 	return rec
 }
 
-// policies returns how the captured timers, the control and each choice do.
-func (r *replaying) policies(summaries []replay.Summary) []policyRecord {
-	c, o := replay.SummarizeCaptured(r.results), replay.SummarizeOracle(r.results)
+// allPolicies returns how the captured timers, the control and each choice do.
+func (r *replaying) allPolicies(summaries []replay.Summary) []policyRecord {
+	c, o := replay.SummarizeCaptured(r.Results), replay.SummarizeOracle(r.Results)
 	all := []policyRecord{policyRecordOf("(as captured)", &c), policyRecordOf(replay.Oracle, &o)}
 	for i := range summaries {
 		all = append(all, choiceRecordOf(&summaries[i]))
@@ -76,52 +75,27 @@ func (r *replaying) policies(summaries []replay.Summary) []policyRecord {
 
 func (r *replaying) writeJSON() error {
 	enc := newJSONLines(r.stdout)
-	if err := r.writeRefusals(enc); err != nil {
+	if err := encodeAll(enc, slices.Values(r.Refusals)); err != nil {
 		return err
 	}
-	page := r.page()
-	if err := encodeAll(enc, page.Rows()); err != nil {
+	if err := encodeAll(enc, r.Rows()); err != nil {
 		return err
 	}
-	summaries := r.study.Summarize(r.results)
-	if err := encodeAll(enc, slices.Values(r.policies(summaries))); err != nil {
+	summaries := r.study.Summarize(r.Results)
+	if err := encodeAll(enc, slices.Values(r.allPolicies(summaries))); err != nil {
 		return err
 	}
-	g := replay.SummarizeGate(r.results)
-	h := pages.NewHeadline(&r.study, r.results, summaries, r.firstOf)
+	g := replay.SummarizeGate(r.Results)
+	h := pages.NewHeadline(&r.study, r.Results, summaries, r.First)
 	return enc.Encode(struct {
-		connCounts
+		Type     string   `json:"type"`
+		Conns    int      `json:"connections"`
+		Lossy    int      `json:"with_losses"`
+		Replayed int      `json:"replayed"`
 		Losses   int      `json:"losses"`
 		Needed   int      `json:"needed"`       // necessary, and repaired in the capture
 		Passed   int      `json:"through_gate"` // and repaired by the control as captured
 		Captured float64  `json:"captured_t_rec_s"`
 		Headline []string `json:"headline"`
-	}{r.connCounts(), g.Losses, g.Needed, g.Passed, g.Captured.Seconds(), h.All()})
-}
-
-// writeRefusals writes a line for each connection that is not replayed.
-func (r *replaying) writeRefusals(enc *json.Encoder) error {
-	for _, x := range r.refusals {
-		err := enc.Encode(struct {
-			Type string `json:"type"`
-			pages.ConnKey
-			Reason string `json:"reason"`
-		}{"not_replayed", x.ConnKey, x.reason})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// connCounts is how many connections there were.
-type connCounts struct {
-	Type     string `json:"type"`
-	Conns    int    `json:"connections"`
-	Lossy    int    `json:"with_losses"`
-	Replayed int    `json:"replayed"`
-}
-
-func (r *replaying) connCounts() connCounts {
-	return connCounts{"summary", r.conns, r.lossy, len(r.results)}
+	}{"summary", r.Conns, r.Lossy, len(r.Results), g.Losses, g.Needed, g.Passed, g.Captured.Seconds(), h.All()})
 }

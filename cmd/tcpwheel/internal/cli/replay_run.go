@@ -28,40 +28,28 @@ func (r *replaying) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	r.first = map[string]wheel.Time{}
-	var (
-		failed error
-		others notCaptures
-	)
+	r.first, r.Choices = map[string]wheel.Time{}, r.study.Choices
+	r.First = func(x *replay.Result) wheel.Time { return r.first[x.File] }
+	errs := fileErrors{w: r.stderr}
 	for i := range objects {
 		err := r.file(cmd, &objects[i])
 		if errors.Is(err, context.Canceled) {
 			return err
 		}
-		if others.has(&objects[i], err) {
-			continue
-		}
-		if err != nil && failed != nil {
-			fmt.Fprintf(r.stderr, "tcpwheel: error: %s\n", errorText(failed))
-		}
-		if err != nil {
-			failed = err
-		}
+		errs.note(&objects[i], err)
 	}
-	if err := others.end(r.stderr, len(objects)); err != nil {
+	if err := errs.end(len(objects)); err != nil {
 		return err
 	}
-	if failed != nil && r.conns == 0 {
-		return failed
+	if errs.last == nil {
+		return r.write()
 	}
-	err = r.write()
-	if failed == nil {
-		return err
+	if r.Conns > 0 {
+		if err := r.write(); err != nil {
+			fmt.Fprintf(r.stderr, "tcpwheel: error: %s\n", errorText(err))
+		}
 	}
-	if err != nil {
-		fmt.Fprintf(r.stderr, "tcpwheel: error: %s\n", errorText(err))
-	}
-	return failed
+	return errs.last
 }
 
 // write writes what is known of all files.
@@ -75,17 +63,17 @@ func (r *replaying) write() error {
 	}
 	err := write()
 	if err == nil && r.html != "" {
-		err = r.writeHTML()
+		err = writeFile(r.stderr, r.html, r.Write)
 	}
 	return cmp.Or(err, r.verdict())
 }
 
 // verdict returns why no loss counts though some were needed, or what lacks returns.
 func (r *replaying) verdict() error {
-	if r.lossy > 0 && len(r.results) == 0 {
-		return fmt.Errorf("replay: none of %s with losses can be replayed", quantity.Count(r.lossy, "connection"))
+	if r.Lossy > 0 && len(r.Results) == 0 {
+		return fmt.Errorf("replay: none of %s with losses can be replayed", quantity.Count(r.Lossy, "connection"))
 	}
-	if g := replay.SummarizeGate(r.results); g.Needed > 0 && g.Passed == 0 {
+	if g := replay.SummarizeGate(r.Results); g.Needed > 0 && g.Passed == 0 {
 		return violation("replay: no verdict: none of %d losses could be replayed", g.Needed)
 	}
 	return r.lacks()
@@ -95,11 +83,11 @@ func (r *replaying) verdict() error {
 func (r *replaying) lacks() error {
 	switch {
 	case r.cut:
-		return silentStatus(exitCut) // it was reported
-	case r.conns == 0 && r.filtered:
-		return &outcome{errors.New("replay: " + r.filter.unmatched()), exitNothing}
-	case r.conns == 0:
-		return &outcome{errors.New("replay: no TCP connection in it"), exitNothing}
+		return exit(exitCut) // it was reported
+	case r.Conns == 0 && len(r.filter.flags) > 0:
+		return nothing("replay: " + r.filter.unmatched())
+	case r.Conns == 0:
+		return nothing("replay: no TCP connection in it")
 	}
 	return nil
 }
@@ -122,11 +110,11 @@ func (r *replaying) file(cmd *cobra.Command, o *captureFile) error {
 
 // guarded is read. A panic, in the file or in one of its connections, is an error of the file.
 func (r *replaying) guarded(cmd *cobra.Command, o *captureFile) error {
-	before, faults := len(r.results), len(r.faults)
+	before, faults := len(r.Results), len(r.faults)
 	err := track.Guard(func() error { return r.read(cmd, o) })
 	var p *track.PanicError
 	if errors.As(err, &p) {
-		r.results = r.results[:before] // they are not replayed
+		r.Results = r.Results[:before] // they are not replayed
 		return fmt.Errorf("%s: %w", o.Name, err)
 	}
 	return cmp.Or(err, errors.Join(r.faults[faults:]...))
@@ -139,7 +127,7 @@ func (r *replaying) read(cmd *cobra.Command, o *captureFile) (err error) {
 	if shown == "-" {
 		shown = "standard input"
 	}
-	before := len(r.results)
+	before := len(r.Results)
 	var hosts track.Hosts
 	rec := replay.NewRecorder(replay.Config{MaxConns: r.maxConns, Done: func(c *track.Conn, s *replay.CapturedConn, err error) {
 		hosts.Add(c)
@@ -155,14 +143,14 @@ func (r *replaying) read(cmd *cobra.Command, o *captureFile) (err error) {
 		return nil
 	})
 	rec.Close()
-	for _, x := range r.results[before:] {
+	for _, x := range r.Results[before:] {
 		x.SetTimers(&hosts)
 	}
 	if n := rec.Evicted(); n > 0 {
 		fmt.Fprintf(r.stderr, "tcpwheel: %s: %s left out to bound memory: replay parts of the capture (--from, --to)\n", quantity.Printable(shown), quantity.Count(n, "connection"))
 	}
-	wrong := r.replay(cmd.Context(), shown, r.results[before:])
-	r.results = slices.DeleteFunc(r.results, func(x *replay.Result) bool {
+	wrong := r.replay(cmd.Context(), shown, r.Results[before:])
+	r.Results = slices.DeleteFunc(r.Results, func(x *replay.Result) bool {
 		if x.Err != nil {
 			r.refuse(pages.KeyOf(x), x.Err)
 		}
@@ -179,7 +167,7 @@ func (r *replaying) refuse(key pages.ConnKey, why error) {
 		reason = "of a fault in tcpwheel, please report it: " + strings.ReplaceAll(reason, "\n", "; ")
 		r.faults = append(r.faults, fmt.Errorf("%s: connection %d: %w", key.File, key.Conn, why))
 	}
-	r.refusals = append(r.refusals, refusedConn{key, reason})
+	r.Refuse(key, reason)
 }
 
 // replay replays connections of a file.
@@ -199,14 +187,14 @@ func (r *replaying) replay(ctx context.Context, file string, results []*replay.R
 // conn notes a connection of a file. s is what was captured of it, nil if it had no loss or, with
 // refused, cannot be replayed.
 func (r *replaying) conn(file string, c *track.Conn, s *replay.CapturedConn, refused error) {
-	r.conns++
+	r.Conns++
 	if s == nil && refused == nil {
 		return
 	}
-	r.lossy++
+	r.Lossy++
 	if refused != nil {
 		r.refuse(pages.ConnKey{File: file, Conn: c.ID, Client: c.Flows[0].Src.String(), Server: c.Flows[0].Dst.String()}, refused)
 		return
 	}
-	r.results = append(r.results, replay.NewResult(file, c, s))
+	r.Results = append(r.Results, replay.NewResult(file, c, s))
 }

@@ -16,17 +16,17 @@ import (
 // writeTables prints the answer in words, the policies, and the longest losses.
 func (r *replaying) writeTables() error {
 	var b strings.Builder
-	summaries := r.study.Summarize(r.results)
-	if len(r.results) > 0 {
-		h := pages.NewHeadline(&r.study, r.results, summaries, r.firstOf)
+	summaries := r.study.Summarize(r.Results)
+	if len(r.Results) > 0 {
+		h := pages.NewHeadline(&r.study, r.Results, summaries, r.First)
 		b.WriteString(paragraph(h.Lost) + paragraph(h.Timers))
 		for _, line := range h.Each {
 			b.WriteString(indented("- ", line))
 		}
 		b.WriteString("\n")
 	}
-	r.writeHead(&b, fmt.Sprintf("%d replayed", len(r.results)))
-	if g := replay.SummarizeGate(r.results); g.Needed > 0 {
+	r.writeHead(&b, fmt.Sprintf("%d replayed", len(r.Results)))
+	if g := replay.SummarizeGate(r.Results); g.Needed > 0 {
 		r.policyTable(&b, summaries)
 		r.gateTable(&b, &g)
 	}
@@ -46,18 +46,18 @@ func indented(word, text string) string {
 
 // writeHead says how many connections there are, and why some are not replayed.
 func (r *replaying) writeHead(b *strings.Builder, done string) {
-	fmt.Fprintf(b, "%s, %d with losses, %s\n", quantity.Count(r.conns, "connection"), r.lossy, done)
+	fmt.Fprintf(b, "%s, %d with losses, %s\n", quantity.Count(r.Conns, "connection"), r.Lossy, done)
 	reasons := map[string]int{}
-	for _, x := range r.refusals {
-		reasons[x.reason]++
+	for _, x := range r.Refusals {
+		reasons[x.Reason]++
 	}
-	for _, x := range r.refusals {
-		if n := reasons[x.reason]; n > 0 {
-			b.WriteString(indented("not replayed: ", fmt.Sprintf("%d, because %s", n, x.reason)))
-			reasons[x.reason] = 0
+	for _, x := range r.Refusals {
+		if n := reasons[x.Reason]; n > 0 {
+			b.WriteString(indented("not replayed: ", fmt.Sprintf("%d, because %s", n, x.Reason)))
+			reasons[x.Reason] = 0
 		}
 	}
-	if r.conns > 0 && r.lossy == 0 {
+	if r.Conns > 0 && r.Lossy == 0 {
 		b.WriteString("there is no loss in it: nothing to compare\n")
 	}
 }
@@ -65,8 +65,7 @@ func (r *replaying) writeHead(b *strings.Builder, done string) {
 // lossTable prints the recovery times of the longest losses: captured, of the control, and under
 // each policy.
 func (r *replaying) lossTable(b *strings.Builder) {
-	page := r.page()
-	rows := page.Losses(r.top)
+	rows := r.Losses(r.top)
 	if len(rows) == 0 {
 		return
 	}
@@ -142,7 +141,7 @@ func policyRow(l *record.Layout[policyRecord], rec policyRecord) string {
 // policyTable prints how each policy does over all losses that count.
 func (r *replaying) policyTable(b *strings.Builder, summaries []replay.Summary) {
 	b.WriteString("\n" + policyLayout.Head())
-	for _, rec := range r.policies(summaries) {
+	for _, rec := range r.allPolicies(summaries) {
 		b.WriteString(policyRow(policyLayout, rec))
 	}
 	var reasons []string

@@ -36,8 +36,8 @@ func (r *replaying) printWires() error {
 	if _, err := r.stdout.Write([]byte(b.String())); err != nil {
 		return err
 	}
-	if r.lossy > 0 && len(ends) == 0 {
-		return fmt.Errorf("replay: none of %s with losses has an open loop", quantity.Count(r.lossy, "connection"))
+	if r.Lossy > 0 && len(ends) == 0 {
+		return fmt.Errorf("replay: none of %s with losses has an open loop", quantity.Count(r.Lossy, "connection"))
 	}
 	return nil
 }
@@ -46,15 +46,15 @@ func (r *replaying) printWires() error {
 // order of files, and in a file by the number of the connection.
 func (r *replaying) runWires() (all []wireEnd, err error) {
 	order := map[string]int{}
-	for _, x := range r.results {
+	for _, x := range r.Results {
 		if _, ok := order[x.File]; !ok {
 			order[x.File] = len(order)
 		}
 	}
-	slices.SortStableFunc(r.results, func(a, b *replay.Result) int { return cmp.Or(order[a.File]-order[b.File], a.ID-b.ID) })
-	for _, x := range r.results {
+	slices.SortStableFunc(r.Results, func(a, b *replay.Result) int { return cmp.Or(order[a.File]-order[b.File], a.ID-b.ID) })
+	for _, x := range r.Results {
 		if err := x.Captured.CanWire(); err != nil {
-			r.refusals = append(r.refusals, refusedConn{pages.KeyOf(x), err.Error()})
+			r.Refuse(pages.KeyOf(x), err.Error())
 			continue
 		}
 		for c := range r.study.Choices {
@@ -105,7 +105,7 @@ func (r *replaying) eventText(x *replay.Result, e *replay.Event) string {
 	if e == nil {
 		return "nothing"
 	}
-	text := fmt.Sprintf("%.6f s %v %d:%d", x.Captured.Seconds(e.At, r.firstOf(x)), e.Flags, e.Start, e.End)
+	text := fmt.Sprintf("%.6f s %v %d:%d", x.Captured.Seconds(e.At, r.First(x)), e.Flags, e.Start, e.End)
 	if e.Flags.Has(tcp.ACK) {
 		text += fmt.Sprintf(" ack %d", e.Ack)
 	}
