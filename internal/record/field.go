@@ -8,8 +8,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"tcpwheel/wheel"
 )
 
 // Field is a column of a record type: a field that is no struct. Those of nested structs have both
@@ -111,7 +109,6 @@ var fieldsOf sync.Map
 var (
 	marshaler = reflect.TypeFor[encoding.TextMarshaler]()
 	spanType  = reflect.TypeFor[time.Duration]()
-	timeType  = reflect.TypeFor[wheel.Time]()
 )
 
 // Describe returns what the tags of a field of a struct say of it. Its Name is that in JSON, "" or

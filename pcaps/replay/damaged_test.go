@@ -356,6 +356,7 @@ func placeZero(x *replay.Result, damaged []*packet, f *truthtest.Flow) int64 {
 // and nothing panics. Excuses bound the exceptions. With TCPWHEEL_LONG there are more captures of
 // the simulator, the samples, and the public ones.
 func TestDamages(t *testing.T) {
+	skipCounting(t)
 	rows, sum := make([]row, len(damages)), 0
 	add := func(name string, all []*packet, replayed int) {
 		var study *replay.Study
@@ -444,6 +445,7 @@ func TestDamagesAreSeen(t *testing.T) {
 // TestFalseVerdictsOfDamaged judges replays of damaged captures by what other timers really do. With
 // TCPWHEEL_LONG it runs each damage.
 func TestFalseVerdictsOfDamaged(t *testing.T) {
+	skipCounting(t)
 	tried, first, every, each := damagesNamed(t, "begin:33%", "drop:1%", "cut:96", "resolution:4ms"), uint64(5_000_000), 4, 4
 	if os.Getenv("TCPWHEEL_LONG") != "" {
 		tried, first, every, each = damages, 1_500_000, 1, 4

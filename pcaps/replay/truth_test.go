@@ -440,6 +440,7 @@ func judgeTrials(t *testing.T, all []trial) *outcome {
 // losses pass the gate of the oracle. It runs 9 trials, 180 with TCPWHEEL_LONG. TCPWHEEL_SEED sets
 // the first seed, and TCPWHEEL_SCENARIOS how many times the plan of 45 trials runs.
 func TestFalseVerdicts(t *testing.T) {
+	skipCounting(t)
 	seeds, first, every := 1, uint64(1000), 5
 	if os.Getenv("TCPWHEEL_LONG") != "" {
 		seeds, every = 4, 1
@@ -501,6 +502,15 @@ func replayPublic(t *testing.T, sets ...string) (o outcome) {
 		}
 	})
 	return o
+}
+
+// skipCounting leaves out a test that counts over many simulated captures, as the race detector runs
+// tests: a study's goroutines are those of TestEveryPolicyReplays, and the counts need none.
+func skipCounting(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("counts over many captures")
+	}
 }
 
 // publicSets are the folders of the first three sets of public captures.
