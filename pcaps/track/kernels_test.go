@@ -215,8 +215,8 @@ const matchWithin = 25 * time.Millisecond
 func (k *kernels) explain(t *testing.T) {
 	type event struct {
 		Record, Release, Src, Dst, Cause, Side string
-		At                                     wheel.Time `json:"at_ns"`
-		GoBack                                 bool       `json:"go_back"`
+		At                                     time.Time
+		GoBack                                 bool `json:"go_back"`
 		Counters                               map[string]uint64
 	}
 	all := map[[2]string][]*event{}
@@ -237,7 +237,7 @@ func (k *kernels) explain(t *testing.T) {
 			if !s.Retransmission {
 				continue
 			}
-			away := func(e *event) time.Duration { return e.At.Sub(s.At).Abs() }
+			away := func(e *event) time.Duration { return wheel.Time(e.At.UnixNano()).Sub(s.At).Abs() }
 			if len(all[key]) == 0 {
 				k.unmatched++
 				continue

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Causes of a retransmission.
@@ -24,13 +25,13 @@ const (
 // retransmission is the retransmission of one packet of the kernel, which may leave as several
 // segments.
 type retransmission struct {
-	Record string `json:"record"` // "retransmission"
-	At     int64  `json:"at_ns"`  // nanoseconds since 1970, to the microsecond, just after it was sent
-	Src    string `json:"src"`
-	Dst    string `json:"dst"`
-	Cause  string `json:"cause"`
-	GoBack bool   `json:"go_back,omitempty"` // a timer expired before (Cause is rto)
-	Timer  bool   `json:"timer,omitempty"`   // RACK's timer (Cause is fast)
+	Record string    `json:"record"` // "retransmission"
+	At     time.Time `json:"at"`     // in UTC, to the microsecond, just after it was sent
+	Src    string    `json:"src"`
+	Dst    string    `json:"dst"`
+	Cause  string    `json:"cause"`
+	GoBack bool      `json:"go_back,omitempty"` // a timer expired before (Cause is rto)
+	Timer  bool      `json:"timer,omitempty"`   // RACK's timer (Cause is fast)
 }
 
 // The kernel's numbers of its congestion avoidance states.
@@ -94,7 +95,7 @@ func parseTrace(in io.Reader, offset int64) (all []retransmission, err error) {
 		case "tcp_cong_state_set":
 			states[src+dst] = v["cong_state"]
 		case "tcp_retransmit_skb", "tcp_retransmit_synack":
-			e := &traced{retransmission: retransmission{Record: "retransmission", At: at*1e3 + offset, Src: src, Dst: dst, Cause: causeUnknown}, state: states[src+dst]}
+			e := &traced{retransmission: retransmission{Record: "retransmission", At: time.Unix(0, at*1e3+offset).UTC(), Src: src, Dst: dst, Cause: causeUnknown}, state: states[src+dst]}
 			if name == "tcp_retransmit_synack" || v["state"] == "TCP_SYN_SENT" {
 				e.Cause = causeSYN
 			}

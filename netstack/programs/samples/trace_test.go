@@ -66,7 +66,7 @@ func TestCausesAreReadFromStacks(t *testing.T) {
 					what += " timer"
 				}
 				got = append(got, what)
-				if r.Src != "10.0.0.1:100" || r.Dst != "10.0.0.2:200" || r.At/1000 != 1_000_002 && r.At/1000 != 1_000_003 || r.At%1000 != 5 {
+				if r.Src != "10.0.0.1:100" || r.Dst != "10.0.0.2:200" || r.At.UnixMicro() != 1_000_002 && r.At.UnixMicro() != 1_000_003 || r.At.Nanosecond()%1000 != 5 {
 					t.Errorf("got %+v", r)
 				}
 			}
