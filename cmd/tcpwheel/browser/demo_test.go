@@ -108,7 +108,7 @@ func TestPage(t *testing.T) {
 	await(t, ctx, "running timers", `+document.querySelector(".lane").dataset.timers > 5`)
 
 	click(t, ctx, "tail1")
-	await(t, ctx, "a repaired loss in each lane", `demo.frame.losses && demo.frame.losses[0].lanes.every(l => l.repaired_ns > 0)`)
+	await(t, ctx, "a repaired loss in each lane", `demo.frame.losses && demo.frame.losses[0].lanes.every(l => l.repaired_s > 0)`)
 	// The page draws a frame later than it has it.
 	for _, want := range []string{"tail loss probe, set for", "retransmission timer, set for"} {
 		await(t, ctx, "of the loss: "+want, `document.getElementById("outcomes").innerText.includes("`+want+`")`)
@@ -124,9 +124,9 @@ func TestPage(t *testing.T) {
 		running += int(x[2])
 	}
 	await(t, ctx, strconv.Itoa(running)+" timers, as many as the engine has", `document.querySelector(".lane").dataset.timers === "`+strconv.Itoa(running)+`"`)
-	before := evaluate[float64](t, ctx, `demo.frame.time_ns`)
+	before := evaluate[float64](t, ctx, `demo.frame.time_s`)
 	click(t, ctx, "step")
-	await(t, ctx, "a step", `demo.frame.time_ns > `+strconv.Itoa(int(before)))
+	await(t, ctx, "a step", `demo.frame.time_s > `+strconv.FormatFloat(before, 'f', -1, 64))
 
 	evaluate[bool](t, ctx, `(document.querySelector("[name=loss]").value = "90%", document.querySelector("#conditions").requestSubmit(), true)`)
 	await(t, ctx, "why a value is refused", `document.getElementById("said").textContent.includes("want a probability")`)
@@ -172,7 +172,7 @@ func TestComparisons(t *testing.T) {
 		heading("4.4BSD’s timers as they were")
 	}
 	await(t, ctx, "all in which 4.4BSD differs", `document.querySelectorAll("#differ li").length >= 8 && document.getElementById("differ").innerText.includes("They differ in ")`)
-	await(t, ctx, "the loss in both lanes", `demo.frame.losses && demo.frame.losses[0].lanes.every(l => l.repaired_ns > 0)`)
+	await(t, ctx, "the loss in both lanes", `demo.frame.losses && demo.frame.losses[0].lanes.every(l => l.repaired_s > 0)`)
 	for name, n := range accessible(t, ctx) {
 		if strings.HasSuffix(name, " ") || n > 1 {
 			t.Errorf("%d elements are called %q, want a name for each", n, name)
@@ -212,7 +212,7 @@ func TestPageOnAPhone(t *testing.T) {
 	await(t, ctx, "three lanes", `document.querySelectorAll(".lane").length === 3`)
 	await(t, ctx, "a diagram", `+document.querySelector(".lane").dataset.timers > 5`)
 	click(t, ctx, "tail1")
-	await(t, ctx, "a repaired loss", `demo.frame.losses && demo.frame.losses[0].lanes.every(l => l.repaired_ns > 0)`)
+	await(t, ctx, "a repaired loss", `demo.frame.losses && demo.frame.losses[0].lanes.every(l => l.repaired_s > 0)`)
 	screenshot(t, ctx, "demo-390")
 	if wide := evaluate[float64](t, ctx, `document.documentElement.scrollWidth`); wide > 390 {
 		t.Errorf("the page is %v pixels wide, want 390", wide)
@@ -240,7 +240,7 @@ func TestAddressRepeatsTheRun(t *testing.T) {
 	url := drive(t, newRun(t))
 	ctx := open(t, url+"#seed=9&lanes=per-segment%2Cbsd&initial=delay%3D30ms%2Closs%3D0%25&actions=1s%3Atail%3D1", 1400, 900)
 	await(t, ctx, "the run of the address", `demo.frame && demo.frame.seed === 9 && demo.frame.begun.join() === "per-segment,bsd" && demo.frame.conditions.includes("delay=30ms")`)
-	await(t, ctx, "its loss", `demo.frame.losses && demo.frame.losses[0].lanes.every(l => l.repaired_ns > 0)`)
+	await(t, ctx, "its loss", `demo.frame.losses && demo.frame.losses[0].lanes.every(l => l.repaired_s > 0)`)
 	if f := latest(t, url); f.Seed != 9 || f.Actions != "1s:tail=1" {
 		t.Errorf("seed %d, actions %q", f.Seed, f.Actions)
 	}
@@ -266,7 +266,7 @@ func TestKeysWorkAfterAClick(t *testing.T) {
 func TestNothingIsClipped(t *testing.T) {
 	for _, width := range []int64{1400, 390} {
 		ctx, _ := browse(t, width, 900)
-		await(t, ctx, "three seconds", `demo.frame && demo.frame.time_ns > 3e9`)
+		await(t, ctx, "three seconds", `demo.frame && demo.frame.time_s > 3`)
 		clipped := evaluate[string](t, ctx, `[...document.querySelectorAll(".demo *")].filter(e => e.checkVisibility({contentVisibilityAuto: true}) && !e.closest("#share") && e.scrollWidth > e.clientWidth + 1 && e.clientWidth > 0 &&
 			!/INPUT|CANVAS/.test(e.tagName) && getComputedStyle(e).display !== "inline").map(e => e.tagName + "." + e.className + " " + e.textContent.slice(0, 40)).join("; ")`)
 		if clipped != "" {

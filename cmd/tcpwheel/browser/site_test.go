@@ -258,7 +258,7 @@ func TestSiteStops(t *testing.T) {
 func TestSiteDemo(t *testing.T) {
 	ctx := openSite(t, 1400, 900, "#demo?seed=9&lanes=per-segment%2Cbsd&initial=delay%3D30ms%2Closs%3D0%25&actions=1s%3Atail%3D1")
 	await(t, ctx, "the run of the address", `demo && demo.frame && demo.frame.seed === 9 && demo.frame.begun.join() === "per-segment,bsd"`)
-	await(t, ctx, "its loss and repair", `demo.frame.losses && demo.frame.losses[0].lanes.every(l => l.repaired_ns > 0)`)
+	await(t, ctx, "its loss and repair", `demo.frame.losses && demo.frame.losses[0].lanes.every(l => l.repaired_s > 0)`)
 	if err := chromedp.Do(ctx, chromedp.KeyEvent("d")); err != nil {
 		t.Fatal(err)
 	}

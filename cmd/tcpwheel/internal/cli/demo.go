@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net"
 	"net/http"
 	"os"
@@ -21,6 +20,7 @@ import (
 
 	"tcpwheel/cmd/tcpwheel/internal/demo"
 	"tcpwheel/cmd/tcpwheel/internal/lanes"
+	"tcpwheel/internal/record"
 	"tcpwheel/internal/setting"
 	"tcpwheel/wheel"
 )
@@ -120,8 +120,27 @@ func demoResult(ctx context.Context, out io.Writer, run *lanes.Run, span time.Du
 		lost = "\n" + lost
 	}
 	_, err := fmt.Fprintf(out, "%s%s\n%v of virtual time, seed %d, sums over all connections:\n\n%s", paragraph(run.Heading()+"."),
-		fill(lanes.Verdict(results)), span, run.Seed, lanes.Table(results, math.MaxInt)+lost)
+		fill(lanes.Verdict(results)), span, run.Seed, laneTables(results)+lost)
 	return err
+}
+
+// The tables of results.
+var laneLayouts = []*record.Layout[lanes.Result]{
+	record.NewLayout[lanes.Result]("%-17label %9response_p50_s %9response_p99_s %9recovery_p50_s %9recovery_p99_s %9time_lost_s"),
+	record.NewLayout[lanes.Result]("%-17label %9responses %9recoveries %9spurious_retransmissions %9timers_started %9timers_stopped %9timers_expired"),
+}
+
+// laneTables returns the results as tables, a lane a row.
+func laneTables(all []lanes.Result) string {
+	var tables []string
+	for _, l := range laneLayouts {
+		text := l.Head()
+		for _, r := range all {
+			text += longCell(&r.Label, 17, 0) + l.Row(&r)
+		}
+		tables = append(tables, text)
+	}
+	return strings.Join(tables, "\n")
 }
 
 // fill breaks the lines of a text as those of a terminal.
@@ -195,7 +214,7 @@ func demoLive(ctx context.Context, in io.Reader, out io.Writer, run *lanes.Run, 
 		return err
 	}
 	results := s.State().Results
-	_, err = fmt.Fprintf(out, "%s\n%s", lanes.Table(results, terminalColumns), fill(lanes.Verdict(results)))
+	_, err = fmt.Fprintf(out, "%s\n%s", laneTables(results), fill(lanes.Verdict(results)))
 	return err
 }
 

@@ -125,17 +125,17 @@ var (
 	lossLayout   = record.NewLayout[pages.LossRow]("%5Name %9Since %-8Marked")
 )
 
-// longPolicy takes a policy that is too long for its column out of a row, and returns the line
-// before the row that has it.
-func longPolicy(policy *string, width, indent int) (line string) {
-	if utf8.RuneCountInString(*policy) > width {
-		line, *policy = strings.Repeat(" ", indent)+*policy+"\n", " "
+// longCell takes a text that is too long for its column out of a row, and returns the line before
+// the row that has it.
+func longCell(text *string, width, indent int) (line string) {
+	if utf8.RuneCountInString(*text) > width {
+		line, *text = strings.Repeat(" ", indent)+*text+"\n", " "
 	}
 	return line
 }
 
 func policyRow(l *record.Layout[policyRecord], rec policyRecord) string {
-	return longPolicy(&rec.Policy, 18, 0) + l.Row(&rec)
+	return longCell(&rec.Policy, 18, 0) + l.Row(&rec)
 }
 
 // policyTable prints how each policy does over all losses that count.

@@ -88,7 +88,7 @@ func (r *replaying) wireTable(b *strings.Builder, ends []wireEnd) {
 		if e.First > 0 {
 			median, p95 = track.SpanText(e.Median), track.SpanText(e.P95)
 		}
-		b.WriteString(longPolicy(&e.policy, 20, 13))
+		b.WriteString(longCell(&e.policy, 20, 13))
 		fmt.Fprintf(b, row, name(e.of), [2]string{"client", "server"}[e.end], e.policy, fmt.Sprintf("%d/%d", e.FirstRight, e.First),
 			fmt.Sprintf("%d/%d", e.RetransmissionsRight, e.Retransmissions), e.More, median, p95)
 		if d := e.Divergence; d != nil {

@@ -61,7 +61,7 @@ function drawRing(lane, l, W, t, later) {
   if (!W) { c.fillText(l.timers ? "" : "gVisor’s TCP keeps its timers to itself", w / 2, h / 2); return; }
   const x0 = w / 2, y0 = h / 2, R = Math.min(w, h) / 2 - 14;
   const turn = Math.min(W.slots, oneTurn), angle = slot => slot % turn / turn * 2 * Math.PI - Math.PI / 2;
-  const hand = Math.floor(t / W.tick_ns) % W.slots;
+  const hand = W.hand;
   c.strokeStyle = colours.edge; c.lineWidth = 1; c.beginPath(); c.arc(x0, y0, R, 0, 7); c.stroke();
 
   // Signs of a place go inwards. Those of a kind are one path.
@@ -93,8 +93,8 @@ function drawRing(lane, l, W, t, later) {
   c.strokeStyle = colours.fg; c.lineWidth = 2; c.beginPath(); c.moveTo(...at(R, a)); c.lineTo(...at(R - 26, a)); c.stroke();
   if (next < W.slots) { c.strokeStyle = colours.soft; c.lineWidth = 3; c.beginPath(); c.arc(x0, y0, R + 6, a, a + Math.min(next / turn, 1) * 2 * Math.PI); c.stroke(); }
   c.fillStyle = colours.fg; c.fillText(plural(W.running, "timer"), x0, y0 - 14);
-  c.fillStyle = colours.soft; c.fillText(`${W.slots} slots of ${ms(W.tick_ns)}` + (turn < W.slots ? `, ${turn} a turn` : ""), x0, y0 + 5);
-  c.fillText(next < W.slots ? `jumps ${plural(next, "slot")}, ${ms(next * W.tick_ns)}` : "no busy slot", x0, y0 + 23);
+  c.fillStyle = colours.soft; c.fillText(`${W.slots} slots of ${span(W.tick_s)}` + (turn < W.slots ? `, ${turn} a turn` : ""), x0, y0 + 5);
+  c.fillText(next < W.slots ? `jumps ${plural(next, "slot")}, ${span(next * W.tick_s)}` : "no busy slot", x0, y0 + 23);
   lane.div.dataset.timers = W.running; lane.div.dataset.records = W.timers.length;
 }
 
@@ -120,7 +120,7 @@ function timeTicks(from, to, n) {
   for (let k = Math.ceil(from / step); k * step <= to; k++) all.push(k * step);
   return [all, step];
 }
-function tickText(ns, step) { return +(ns / 1e9).toFixed(Math.max(0, -Math.floor(Math.log10(step / 1e9)))) + " s"; }
+function tickText(s, step) { return +s.toFixed(Math.max(0, -Math.floor(Math.log10(step)))) + " s"; }
 
 const axisHeight = 18;
 
@@ -129,11 +129,11 @@ function drawSequence(lane, l, t, length) {
   const [c, w, h] = context(lane.seq), to = Math.max(t, length), from = to - length, floor = h - axisHeight;
   lane.marks = [];
   const packets = lane.packets;
-  const data = packets.filter(p => p.from === 0 && p.end > p.start && p.sent_ns >= from && p.sent_ns <= t);
+  const data = packets.filter(p => p.from === 0 && p.end > p.start && p.sent_s >= from && p.sent_s <= t);
   const flows = new Map();
   for (const p of data) {
     const r = flows.get(p.conn) || { lo: Infinity, hi: -Infinity, last: 0 };
-    r.lo = Math.min(r.lo, p.start); r.hi = Math.max(r.hi, p.end); r.last = p.sent_ns;
+    r.lo = Math.min(r.lo, p.start); r.hi = Math.max(r.hi, p.end); r.last = p.sent_s;
     flows.set(p.conn, r);
   }
   const latest = [...flows.keys()].sort((a, b) => flows.get(b).last - flows.get(a).last).slice(0, maxBands);
@@ -153,21 +153,21 @@ function drawSequence(lane, l, t, length) {
   c.strokeStyle = colours.soft; c.beginPath(); c.moveTo(0, floor); c.lineTo(w, floor); c.stroke();
   if (t < to) { c.strokeStyle = colours.fg; c.beginPath(); c.moveTo(X(t), 0); c.lineTo(X(t), floor); c.stroke(); }
   c.textAlign = "left"; c.fillStyle = colours.soft;
-  if (!conns.length) c.fillText(t < to && t < 1e8 ? "the first packets come in a moment" : "no data in this time", 6, 16);
+  if (!conns.length) c.fillText(t < to && t < 0.1 ? "the first packets come in a moment" : "no data in this time", 6, 16);
   conns.forEach((id, i) => {
     c.strokeStyle = colours.edge; c.beginPath(); c.moveTo(0, (i + 1) * band); c.lineTo(w, (i + 1) * band); c.stroke();
     c.fillStyle = colours.soft; c.fillText(lane.connName(id), 3, i * band + 12);
   });
   c.fillStyle = colours.ack;
   for (const p of packets) {
-    if (p.from !== 1 || p.end !== p.start || p.fate || p.due_ns > t || p.due_ns < from || !shown(p.conn)) continue;
+    if (p.from !== 1 || p.end !== p.start || p.fate || p.due_s > t || p.due_s < from || !shown(p.conn)) continue;
     const f = flows.get(p.conn);
-    if (p.start >= f.lo && p.start <= f.hi) c.fillRect(X(p.due_ns) - 1, Y(p.conn, p.start) - 1, 2, 2);
+    if (p.start >= f.lo && p.start <= f.hi) c.fillRect(X(p.due_s) - 1, Y(p.conn, p.start) - 1, 2, 2);
   }
   const taken = conns.map((id, i) => ({ from: 0, to: 6 + c.measureText(lane.connName(id)).width, top: i * band + 3, end: i * band + 14 }));
   const drawn = data.filter(p => shown(p.conn));
   for (const p of drawn) taken.push(drawPacket(c, lane, l, p, X, Y));
-  for (const p of drawn) if (p.again && p.by) drawCause(c, p.by, X(p.sent_ns), Y(p.conn, p.start), w, taken);
+  for (const p of drawn) if (p.again && p.by) drawCause(c, p.by, X(p.sent_s), Y(p.conn, p.start), w, taken);
   lane.read = (x, y) => { // what the cursor reads
     if (y > floor) return seconds(from + x / w * length);
     const i = Math.floor(y / band), id = conns[i];
@@ -183,7 +183,7 @@ function drawSequence(lane, l, t, length) {
 
 // drawPacket draws the sign of a packet, and returns the room that it takes.
 function drawPacket(c, lane, l, p, X, Y) {
-  const x = X(p.sent_ns), y = Y(p.conn, p.start), top = Math.min(Y(p.conn, p.end), y - 2), colour = colours[p.again ? colourOf(p.by || "") : "ink"];
+  const x = X(p.sent_s), y = Y(p.conn, p.start), top = Math.min(Y(p.conn, p.end), y - 2), colour = colours[p.again ? colourOf(p.by || "") : "ink"];
   c.strokeStyle = colour; c.lineWidth = p.again ? 3 : 1.5;
   c.beginPath(); c.moveTo(x, y); c.lineTo(x, top); c.stroke();
   if (p.again) { c.fillStyle = colour; c.beginPath(); c.moveTo(x - 4, top); c.lineTo(x, top - 6); c.lineTo(x + 4, top); c.closePath(); c.fill(); }
@@ -218,11 +218,11 @@ function drawSpread(canvas, lanes, recoveries) {
   const X = v => 44 + (Math.log(v) - lo) / (hi - lo) * (w - 60), Y = p => h - 22 - p * (h - 46);
   c.strokeStyle = colours.edge; c.lineWidth = 1; c.textAlign = "center";
   let last = -100;
-  for (let e = -2; e < 6; e++) for (const m of [1, 2, 5]) {
+  for (let e = -5; e < 3; e++) for (const m of [1, 2, 5]) {
     const v = m * 10 ** e;
     if (Math.log(v) < lo || Math.log(v) > hi) continue;
     c.beginPath(); c.moveTo(X(v), 24); c.lineTo(X(v), h - 22); c.stroke();
-    if (X(v) - last > 52) { c.fillText(v >= 1000 ? v / 1000 + " s" : +v.toFixed(2) + " ms", X(v), h - 6); last = X(v); }
+    if (X(v) - last > 52) { c.fillText(v >= 1 ? v + " s" : +(v * 1000).toFixed(2) + " ms", X(v), h - 6); last = X(v); }
   }
   c.textAlign = "right";
   for (const p of [0, 0.5, 1]) { c.fillText(p * 100 + " %", 40, Y(p) + 4); c.beginPath(); c.moveTo(44, Y(p)); c.lineTo(w - 16, Y(p)); c.stroke(); }

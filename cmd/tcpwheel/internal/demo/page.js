@@ -3,7 +3,7 @@
 // share(frame) returns the texts of a link.
 function startDemo(root, source) {
 const $ = id => root.querySelector("#" + id);
-const keptNS = 25e9; // packets of the latest that the page keeps
+const kept = 25; // packets of the latest that the page keeps
 let lanes = [], frame = null, restarts = -1;
 
 theme(root);
@@ -159,7 +159,7 @@ function fill(table, rows) {
 }
 
 function drawTables(lane, l, f) {
-  const rate = n => l.timers ? (n / Math.max(f.time_ns / 1e9, 1e-9)).toFixed(0) : "-", span = s => ms(s * 1e9);
+  const rate = n => l.timers ? (n / Math.max(f.time_s, 1e-9)).toFixed(0) : "-";
   const rows = [["time lost to losses", span(l.time_lost_s)], ["losses repaired", l.recoveries], ["recovery time p50, p99", `${span(l.recovery_p50_s)}, ${span(l.recovery_p99_s)}`],
     ["response time p50, p99", `${span(l.response_p50_s)}, ${span(l.response_p99_s)}`], ["spurious retransmissions", l.spurious_retransmissions]];
   rows.push(["timers started, stopped, expired a second", `${rate(l.timers_started)}, ${rate(l.timers_stopped)}, ${rate(l.timers_expired)}`]);
@@ -170,16 +170,16 @@ function drawTables(lane, l, f) {
 function drawLosses(f) {
   const say = text => { if ($("loss").textContent !== text) $("loss").textContent = text; }; // it is read aloud
   if (!f.losses) { say("Lose the end of a response (key d): all lanes lose the same packet, and here you see which timer repairs it."); $("outcomes").replaceChildren(); return; }
-  const l = f.losses[0], took = o => o.repaired_ns ? o.repaired_ns - o.lost_ns : o.lost_ns ? f.time_ns - o.lost_ns : 0;
-  const most = Math.max(...l.lanes.map(took), 1), name = i => f.lanes[i].label;
-  const done = l.lanes.map((o, i) => ({ name: name(i), took: took(o), done: o.repaired_ns })).sort((a, b) => a.took - b.took);
+  const l = f.losses[0], took = o => o.repaired_s ? o.repaired_s - o.lost_s : o.lost_s ? f.time_s - o.lost_s : 0;
+  const most = Math.max(...l.lanes.map(took), 1e-9), name = i => f.lanes[i].label;
+  const done = l.lanes.map((o, i) => ({ name: name(i), took: took(o), done: o.repaired_s })).sort((a, b) => a.took - b.took);
   const fast = done[0], slow = done[done.length - 1];
   say(`You lost ${l.what}.` + (done.length > 1 && done.every(x => x.done) && slow.took > 1.1 * fast.took
-    ? ` With ${fast.name} it was repaired after ${ms(fast.took)}, with ${slow.name} after ${ms(slow.took)}, ${(slow.took / fast.took).toFixed(1)} times as long.` : ""));
+    ? ` With ${fast.name} it was repaired after ${span(fast.took)}, with ${slow.name} after ${span(slow.took)}, ${(slow.took / fast.took).toFixed(1)} times as long.` : ""));
   $("outcomes").replaceChildren(...l.lanes.map((o, i) => {
     const row = document.createElement("div"), who = document.createElement("b"), bar = document.createElement("div"), part = document.createElement("i"), text = document.createElement("span");
     who.textContent = name(i);
-    bar.className = "wait"; part.className = o.repaired_ns ? "" : "open"; part.style.width = took(o) / most * 100 + "%";
+    bar.className = "wait"; part.className = o.repaired_s ? "" : "open"; part.style.width = took(o) / most * 100 + "%";
     bar.append(part);
     text.textContent = outcomeText(o, took(o));
     if (o.by) row.title = ruleOf(f.lanes[i].lane, o);
@@ -189,10 +189,10 @@ function drawLosses(f) {
 }
 
 function outcomeText(o, took) {
-  if (!o.lost_ns) return "has not sent it yet";
-  if (!o.by) return `has waited for ${ms(took)}`;
-  const timer = o.for_ns ? `, set for ${ms(o.for_ns)}` : "";
-  return `${o.repaired_ns ? "repaired" : "retransmitted, waits for the ACK"} after ${ms(took)} by ${o.by}${timer}`;
+  if (!o.lost_s) return "has not sent it yet";
+  if (!o.by) return `has waited for ${span(took)}`;
+  const timer = o.for_s ? `, set for ${span(o.for_s)}` : "";
+  return `${o.repaired_s ? "repaired" : "retransmitted, waits for the ACK"} after ${span(took)} by ${o.by}${timer}`;
 }
 
 // take keeps what a frame of now brings.
@@ -202,14 +202,14 @@ function take(f) {
   f.lanes.forEach((l, i) => {
     const lane = lanes[i];
     lane.packets.push(...l.packets || []);
-    lane.packets.splice(0, Math.max(0, lane.packets.findIndex(p => p.due_ns >= f.time_ns - keptNS)));
-    lane.recoveries = l.recovery_ms || [];
+    lane.packets.splice(0, Math.max(0, lane.packets.findIndex(p => p.due_s >= f.time_s - kept)));
+    lane.recoveries = l.recoveries_s || [];
   });
 }
 
 function draw() {
   if (!frame || !root.clientWidth) return;
-  const f = frame, t = f.time_ns, length = +$("window").value * 1e9;
+  const f = frame, t = f.time_s, length = +$("window").value;
   f.lanes.forEach((l, i) => {
     const lane = lanes[i];
     lane.div.querySelector("h2").textContent = l.label;

@@ -5,10 +5,11 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"net"
 	"net/http"
-	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"tcpwheel/cmd/tcpwheel/internal/lanes"
@@ -20,7 +21,9 @@ type Server struct {
 	token string
 	hosts map[string]bool // names by which the page may be asked for
 
-	hub    *hub
+	latest  atomic.Pointer[lanes.Frame]
+	viewers atomic.Int32
+
 	mu     sync.Mutex
 	player *lanes.Player
 }
@@ -30,12 +33,12 @@ type Server struct {
 func NewServer(run *lanes.Run, addr net.Addr) *Server {
 	var token [16]byte
 	rand.Read(token[:])
-	s := &Server{token: hex.EncodeToString(token[:]), hosts: map[string]bool{}, player: lanes.NewPlayer(run), hub: newHub()}
+	s := &Server{token: hex.EncodeToString(token[:]), hosts: map[string]bool{}, player: lanes.NewPlayer(run)}
 	host, port, _ := net.SplitHostPort(addr.String())
 	for _, name := range []string{host, "localhost"} {
 		s.hosts[net.JoinHostPort(name, port)] = true
 	}
-	s.hub.show(s.player.Frame())
+	s.latest.Store(s.player.Frame())
 	return s
 }
 
@@ -43,12 +46,18 @@ func NewServer(run *lanes.Run, addr net.Addr) *Server {
 func (s *Server) URL(addr net.Addr) string { return "http://" + addr.String() + "/?token=" + s.token }
 
 // Handler returns the page, its stream and its controls. Every request must name the server as its
-// Host. Controls also need the token, and an Origin that is the server's if there is one.
+// Host. The stream and the controls are for the server's own page, or none, and controls also need
+// the token.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", s.hub.page)
-	mux.HandleFunc("GET /frames", s.hub.frames)
-	mux.HandleFunc("POST /control", s.control)
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
+		text, policy := page()
+		w.Header().Set("Content-Security-Policy", policy)
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.Write([]byte(text))
+	})
+	mux.HandleFunc("GET /frames", forOwnPage(s.frames))
+	mux.HandleFunc("POST /control", forOwnPage(s.control))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.hosts[r.Host] {
 			http.Error(w, "unknown host: open the address that the command printed", http.StatusForbidden)
@@ -81,9 +90,7 @@ func (s *Server) locked(do func(*lanes.Player) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	err := do(s.player)
-	if f := s.player.Frame(); f != s.hub.shown() {
-		s.hub.show(f)
-	}
+	s.latest.Store(s.player.Frame())
 	return err
 }
 
@@ -114,6 +121,59 @@ func (s *Server) Close() {
 	s.player.Close()
 }
 
+// forOwnPage refuses requests, whose Host was checked, of pages of other sites. Such a page could not
+// read a stream, but it could take the places of all viewers.
+func forOwnPage(do http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		origin, site := r.Header.Get("Origin"), r.Header.Get("Sec-Fetch-Site")
+		if origin != "" && origin != "http://"+r.Host || site != "" && site != "none" && site != "same-origin" {
+			http.Error(w, "a page of another site", http.StatusForbidden)
+			return
+		}
+		do(w, r)
+	}
+}
+
+// maxViewers bounds the pages that are open at once.
+const maxViewers = 20
+
+// frames streams frames as server-sent events. A page that is slow misses frames: nothing waits for
+// it.
+func (s *Server) frames(w http.ResponseWriter, r *http.Request) {
+	defer s.viewers.Add(-1)
+	if s.viewers.Add(1) > maxViewers {
+		http.Error(w, "too many viewers", http.StatusServiceUnavailable)
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-store")
+	out := http.NewResponseController(w)
+	if out.Flush() != nil {
+		return
+	}
+	tick := time.NewTicker(lanes.FrameEvery)
+	defer tick.Stop()
+	var viewer lanes.Viewer
+	for shown := (*lanes.Frame)(nil); ; {
+		if f := s.latest.Load(); f != shown {
+			shown = f
+			text, err := json.Marshal(viewer.Next(f))
+			if err != nil {
+				return
+			}
+			out.SetWriteDeadline(time.Now().Add(10 * time.Second))
+			if _, err := fmt.Fprintf(w, "data: %s\n\n", text); err != nil || out.Flush() != nil {
+				return
+			}
+		}
+		select {
+		case <-r.Context().Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
 // command is a control of the page: see lanes.Player.Control.
 type command struct {
 	Name string `json:"name"`
@@ -121,13 +181,6 @@ type command struct {
 }
 
 func (s *Server) control(w http.ResponseWriter, r *http.Request) {
-	if origin := r.Header.Get("Origin"); origin != "" {
-		u, err := url.Parse(origin)
-		if err != nil || !s.hosts[u.Host] {
-			http.Error(w, "a page of another site", http.StatusForbidden)
-			return
-		}
-	}
 	if r.Header.Get("X-Token") != s.token {
 		http.Error(w, "no token: open the address that the command printed", http.StatusForbidden)
 		return

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"tcpwheel/cmd/tcpwheel/internal/lanes"
-	"tcpwheel/wheel"
 )
 
 var serverAddr = &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 7070}
@@ -155,7 +154,7 @@ func TestSlowViewer(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		s.hub.frames(page, httptest.NewRequest("GET", "/frames", nil).WithContext(ctx))
+		s.frames(page, httptest.NewRequest("GET", "/frames", nil).WithContext(ctx))
 	}()
 	tick(t, s, 20)
 	if n := len(page.frames); n != 0 {
@@ -165,13 +164,13 @@ func TestSlowViewer(t *testing.T) {
 	const most = 2 // one that waited in the page, and the latest
 	for n := 1; ; n++ {
 		var got struct {
-			Time wheel.Time `json:"time_ns"`
+			Time float64 `json:"time_s"`
 		}
 		text, _ := bytes.CutPrefix(<-page.frames, []byte("data: "))
 		if err := json.Unmarshal(text, &got); err != nil {
 			t.Fatal(err)
 		}
-		latest := s.player.Frame().Time
+		latest := time.Duration(s.player.Frame().Time).Seconds()
 		if got.Time == latest {
 			break
 		}
@@ -181,7 +180,7 @@ func TestSlowViewer(t *testing.T) {
 	}
 	leave()
 	<-ended
-	if n := len(s.hub.viewers); n != 0 {
+	if n := s.viewers.Load(); n != 0 {
 		t.Errorf("%d viewers after the page left", n)
 	}
 }

@@ -37,12 +37,13 @@ const endings = [
 
 const plural = (n, what) => `${n} ${what}${n === 1 ? "" : "s"}`;
 
-function ms(ns) {
-  if (ns >= 1e9) return (ns / 1e9).toFixed(2) + " s";
-  if (ns >= 1e5) return (ns / 1e6).toFixed(ns < 1e7 ? 1 : 0) + " ms";
-  return (ns / 1e3).toFixed(0) + " µs";
+// span writes a number of seconds with the unit that suits it, and seconds one with four digits after the point.
+function span(s) {
+  if (s >= 1) return s.toFixed(2) + " s";
+  if (s >= 1e-4) return (s * 1e3).toFixed(s < 0.01 ? 1 : 0) + " ms";
+  return (s * 1e6).toFixed(0) + " µs";
 }
-const seconds = ns => (ns / 1e9).toFixed(4) + " s";
+const seconds = s => s.toFixed(4) + " s";
 const coarse = lane => lane.startsWith("bsd") ? "4.4BSD" : lane.startsWith("lwip") ? "lwIP" : "";
 
 // rule says by which rule a lane's timer of a kind is armed.
@@ -66,14 +67,14 @@ function ruleOf(lane, loss) {
 
 // timerText describes a timer of a ring, some time later than its frame.
 function timerText(lane, t, wheel, connName, later) {
-  let [slot, kind, runs, left, conn, segment, age, span, ended, how, value] = t;
+  let [slot, kind, runs, left, conn, segment, age, set, ended, how, value] = t;
   left -= later; age += later; ended += ended > 0 ? later : 0;
   if (!conn) return `a stopped timer of a connection that has ended\nits record leaves the list when slot ${slot} comes up`;
   const whose = segment ? ` of a segment (record ${segment}) of ${connName(conn)}` : ` of ${connName(conn)}`;
   const lines = [`${runs ? "" : "stopped: "}${kinds[kind][0]} timer${whose}`];
-  if (span > 0) lines.push(`armed ${ms(age)} ago for ${ms(span)}`);
-  if (runs) lines.push(`expires in ${ms(Math.max(0, left))}, slot ${slot} of ${wheel.slots}`);
-  else if (ended > 0 || how > 0) lines.push(`ended ${ms(ended)} ago ${endings[how](value)}; its record leaves the list at slot ${slot}`);
+  if (set > 0) lines.push(`armed ${span(age)} ago for ${span(set)}`);
+  if (runs) lines.push(`expires in ${span(Math.max(0, left))}, slot ${slot} of ${wheel.slots}`);
+  else if (ended > 0 || how > 0) lines.push(`ended ${span(ended)} ago ${endings[how](value)}; its record leaves the list at slot ${slot}`);
   else lines.push(`its record leaves the list when slot ${slot} comes up`);
   lines.push(rule(lane, kind, segment));
   return lines.join("\n");
@@ -84,9 +85,9 @@ const fates = { lost: "link", queue: "queue", "by-hand": "dropped by hand" };
 
 // packetText describes a packet of a time-sequence diagram.
 function packetText(lane, p, connName) {
-  const lines = [`${connName(p.conn)}, bytes ${p.start} to ${p.end}, sent at ${seconds(p.sent_ns)}`];
+  const lines = [`${connName(p.conn)}, bytes ${p.start} to ${p.end}, sent at ${seconds(p.sent_s)}`];
   if (p.again) {
-    lines.push(`retransmitted by ${p.by}` + (p.for_ns ? `, armed ${ms(p.sent_ns - p.armed_ns)} before for ${ms(p.for_ns)}` : ""));
+    lines.push(`retransmitted by ${p.by}` + (p.for_s ? `, armed ${span(p.sent_s - p.armed_s)} before for ${span(p.for_s)}` : ""));
     lines.push(ruleOf(lane, { by: p.by, segment: p.own }));
   }
   if (p.fate) lines.push(`lost: ${fates[p.fate]}`);

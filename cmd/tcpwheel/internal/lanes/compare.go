@@ -1,6 +1,7 @@
 package lanes
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -119,16 +120,11 @@ func differences(names []string) (all []string) {
 		of[i] = map[string]string{}
 		flatten(of[i], "", tree)
 	}
-	for _, name := range slices.Sorted(maps.Keys(of[0])) {
-		if _, ok := of[1][name]; !ok {
-			of[1][name] = "none"
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(of[1])) {
-		if x, ok := of[0][name]; !ok {
-			all = append(all, name+": none, "+of[1][name])
-		} else if x != of[1][name] {
-			all = append(all, name+": "+x+", "+of[1][name])
+	both := maps.Clone(of[0])
+	maps.Copy(both, of[1])
+	for _, name := range slices.Sorted(maps.Keys(both)) {
+		if x, y := cmp.Or(of[0][name], "none"), cmp.Or(of[1][name], "none"); x != y {
+			all = append(all, name+": "+x+", "+y)
 		}
 	}
 	return all

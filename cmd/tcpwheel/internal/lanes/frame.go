@@ -11,7 +11,7 @@ import (
 // Frame is what a page shows of one moment. It is made between two steps of the lanes, and does not
 // change.
 type Frame struct {
-	Time       wheel.Time `json:"time_ns"`
+	Time       seconds    `json:"time_s"`
 	Speed      float64    `json:"speed"` // virtual seconds per real second
 	Paused     bool       `json:"paused"`
 	Seed       uint64     `json:"seed"`
@@ -33,11 +33,11 @@ type Frame struct {
 // LaneView is a lane in a frame.
 type LaneView struct {
 	Result
-	Wheel      *WheelView      `json:"wheel,omitempty"` // nil for gVisor
-	Expired    [][2]int        `json:"expired"`         // slot and kind, since the frame before
-	Conns      []ConnView      `json:"conns"`
-	RecoveryMS []float64       `json:"recovery_ms"` // of the latest recoveries
-	Packets    []*Transmission `json:"packets"`     // since the viewer's frame before
+	Wheel   *WheelView      `json:"wheel,omitempty"` // nil for gVisor
+	Expired [][2]int        `json:"expired"`         // slot and kind, since the frame before
+	Conns   []ConnView      `json:"conns"`
+	Took    []seconds       `json:"recoveries_s"` // the times of the latest recoveries
+	Packets []*Transmission `json:"packets"`      // since the viewer's frame before
 
 	transmitted []*Transmission // the latest, for all viewers
 	expired     [][2]int
@@ -46,14 +46,14 @@ type LaneView struct {
 
 // WheelView is the timing wheel of a lane's server.
 type WheelView struct {
-	Slots   int   `json:"slots"`
-	Hand    int   `json:"hand"`
-	TickNS  int64 `json:"tick_ns"`
-	Running int   `json:"running"` // timers; Timers also has stopped ones, and is at most maxDots long
-	// Timers has, for each record: slot, kind, 1 if it runs, time to its expiry in ns, the connection,
-	// the segment record, time since it was armed in ns, for how long it was set, time since it
-	// ended, what ended it, and the byte that the ACK had that ended it.
-	Timers [][11]int64 `json:"timers"`
+	Slots   int     `json:"slots"`
+	Hand    int     `json:"hand"`
+	Tick    seconds `json:"tick_s"`
+	Running int     `json:"running"` // timers; Timers also has stopped ones, and is at most maxDots long
+	// Timers has, for each record: slot, kind, 1 if it runs, time to its expiry, the connection, the
+	// segment record, time since it was armed, for how long it was set, time since it ended, what
+	// ended it, and the byte that the ACK had that ended it. Times are in seconds.
+	Timers [][11]float64 `json:"timers"`
 }
 
 // ConnView is a connection at the server.
@@ -68,7 +68,7 @@ func (l *Lane) view(r *Recorder) LaneView {
 	v.transmitted, v.expired, v.expiries = r.packets, r.expired, r.expiries
 	rec := l.stats.Recoveries
 	for _, x := range rec[max(0, len(rec)-KeptRecoveries):] {
-		v.RecoveryMS = append(v.RecoveryMS, float64(x.Took)/1e6)
+		v.Took = append(v.Took, seconds(x.Took))
 	}
 	if all, ok := netstack.Wheels(l.net.Stack(Server)); ok && len(all) == 1 { // virtual stacks have one
 		v.Wheel = r.drawWheel(&all[0], l.run.now, func(e *netstack.Endpoint) int { return l.ports[e] })
@@ -82,7 +82,7 @@ func (l *Lane) view(r *Recorder) LaneView {
 // drawWheel draws a wheel. conn returns the number of a connection.
 func (r *Recorder) drawWheel(w *netstack.WheelSnapshot, now wheel.Time, conn func(*netstack.Endpoint) int) *WheelView {
 	r.slots, r.tick = w.Slots, w.Tick
-	v := &WheelView{Slots: w.Slots, Hand: int(int64(now)/int64(w.Tick)) & (w.Slots - 1), TickNS: int64(w.Tick), Timers: [][11]int64{}}
+	v := &WheelView{Slots: w.Slots, Hand: int(int64(now)/int64(w.Tick)) & (w.Slots - 1), Tick: seconds(w.Tick), Timers: [][11]float64{}}
 	every := 1 + len(w.Timers)/maxDots
 	for i := range w.Timers {
 		if w.Timers[i].Running {
@@ -96,17 +96,17 @@ func (r *Recorder) drawWheel(w *netstack.WheelSnapshot, now wheel.Time, conn fun
 }
 
 // dot returns a timer as WheelView.Timers has it.
-func (r *Recorder) dot(t *netstack.TimerSnapshot, conn int, now wheel.Time) [11]int64 {
-	d := [11]int64{int64(t.Slot), int64(t.Kind), 0, int64(t.Deadline.Sub(now)), int64(conn), int64(t.Segment)}
+func (r *Recorder) dot(t *netstack.TimerSnapshot, conn int, now wheel.Time) [11]float64 {
+	d := [11]float64{float64(t.Slot), float64(t.Kind), 0, t.Deadline.Sub(now).Seconds(), float64(conn), float64(t.Segment)}
 	life, ok := r.timers[timerKey{t.Endpoint, t.Kind, t.Segment}]
 	if ok {
-		d[6], d[7] = int64(now.Sub(life.armed)), int64(life.deadline.Sub(life.armed))
+		d[6], d[7] = now.Sub(life.armed).Seconds(), life.deadline.Sub(life.armed).Seconds()
 	}
 	switch {
 	case t.Running:
 		d[2] = 1
 	case ok && life.ended != 0:
-		d[8], d[9], d[10] = int64(now.Sub(life.ended)), int64(life.how), int64(life.value)
+		d[8], d[9], d[10] = now.Sub(life.ended).Seconds(), float64(life.how), float64(life.value)
 	}
 	return d
 }

@@ -57,11 +57,11 @@ func (p *Player) Frame() *Frame { return p.shown }
 // sample makes a frame, unless it would be the latest again.
 func (p *Player) sample() {
 	r := p.run
-	if f := p.shown; f != nil && f.Time == r.now && f.Paused == p.paused && f.Speed == p.speed && f.Restarts == p.restarts && f.Actions == r.Actions() {
+	if f := p.shown; f != nil && f.Time == seconds(r.now) && f.Paused == p.paused && f.Speed == p.speed && f.Restarts == p.restarts && f.Actions == r.Actions() {
 		return
 	}
 	f := &Frame{
-		Time: r.now, Speed: p.speed, Paused: p.paused, Seed: r.Seed, Restarts: p.restarts, Actions: r.Actions(),
+		Time: seconds(r.now), Speed: p.speed, Paused: p.paused, Seed: r.Seed, Restarts: p.restarts, Actions: r.Actions(),
 		Initial: r.initial.text(","), Conditions: r.conditions.text(" "), Verdict: Verdict(r.Results()), Losses: r.lossViews(),
 		Policies: append(tcptimers.Names(), gvisorLane), Begun: r.names, Comparison: described(r.names), Comparisons: Comparisons,
 		Differences: differences(r.names),

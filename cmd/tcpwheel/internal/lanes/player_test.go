@@ -5,8 +5,6 @@ import (
 	"slices"
 	"testing"
 	"time"
-
-	"tcpwheel/wheel"
 )
 
 func newPlayer(t *testing.T, lanes ...string) *Player {
@@ -22,7 +20,7 @@ func newPlayer(t *testing.T, lanes ...string) *Player {
 
 func play(t *testing.T, p *Player, span time.Duration) {
 	t.Helper()
-	for end := p.Frame().Time.Add(span); p.Frame().Time < end; {
+	for end := p.Frame().Time + seconds(span); p.Frame().Time < end; {
 		if err := p.Tick(FrameEvery); err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +63,7 @@ func TestComparisonsShareTheirHistory(t *testing.T) {
 	advance(t, want, head)
 	control(t, p, "lanes", "floor")
 	f := p.Frame()
-	if f.Time != head || f.Restarts != 1 || f.Comparison.Key != "floor" || f.Lanes[0].Label != "floor of 1 s" || len(f.Losses) != 1 {
+	if f.Time != seconds(head) || f.Restarts != 1 || f.Comparison.Key != "floor" || f.Lanes[0].Label != "floor of 1 s" || len(f.Losses) != 1 {
 		t.Errorf("the frame is of %v: %+v, %d losses", f.Time, f.Comparison, len(f.Losses))
 	}
 	if got, want := results(t, p), encoded(t, want.Results()); got != want {
@@ -91,11 +89,11 @@ func TestPausedPlayer(t *testing.T) {
 	p := newPlayer(t)
 	play(t, p, time.Second)
 	control(t, p, "pause", "on")
-	if err := p.Tick(FrameEvery); err != nil || p.Frame().Time != wheel.Time(time.Second) || !p.Frame().Paused {
+	if err := p.Tick(FrameEvery); err != nil || p.Frame().Time != seconds(time.Second) || !p.Frame().Paused {
 		t.Errorf("%v: a paused run is at %v", err, p.Frame().Time)
 	}
 	control(t, p, "step", "")
-	if at := p.Frame().Time; at <= wheel.Time(time.Second) || at > wheel.Time(2*time.Second) {
+	if at := p.Frame().Time; at <= seconds(time.Second) || at > seconds(2*time.Second) {
 		t.Errorf("a step leads to %v", at)
 	}
 	control(t, p, "restart", "actions=1s:drop%3D1&initial=loss%3D0%25")

@@ -71,7 +71,7 @@ func (r *Recorder) Packet(x *Transmission) {
 	if x.From != Server {
 		return
 	}
-	r.conn(x.Conn).sent = x.At
+	r.conn(x.Conn).sent = wheel.Time(x.At)
 }
 
 // Arrived records a packet that reaches the server's end.

@@ -12,24 +12,24 @@ import (
 // Result is what a lane did. Spans are virtual time.
 type Result struct {
 	Lane            string         `json:"lane"`
-	Label           string         `json:"label"`
+	Label           string         `json:"label" head:"lane"`
 	Seed            uint64         `json:"seed"`
 	Time            float64        `json:"time_s"`
 	Responses       int            `json:"responses"`
-	ResponseP50     float64        `json:"response_p50_s"`
-	ResponseP99     float64        `json:"response_p99_s"`
+	ResponseP50     float64        `json:"response_p50_s" head:"response\np50"`
+	ResponseP99     float64        `json:"response_p99_s" head:"response\np99"`
 	Lost            int            `json:"lost"`
-	Recoveries      int            `json:"recoveries"`
-	RecoveryP50     float64        `json:"recovery_p50_s"`
-	RecoveryP99     float64        `json:"recovery_p99_s"`
-	TimeLost        float64        `json:"time_lost_s"` // recovery times less an RTT each
-	Repairs         map[string]int `json:"repairs"`     // recoveries by what sent the repair
+	Recoveries      int            `json:"recoveries" head:"losses\nrepaired"`
+	RecoveryP50     float64        `json:"recovery_p50_s" head:"recovery\np50"`
+	RecoveryP99     float64        `json:"recovery_p99_s" head:"recovery\np99"`
+	TimeLost        float64        `json:"time_lost_s" head:"time lost\nto losses"` // recovery times less an RTT each
+	Repairs         map[string]int `json:"repairs"`                                 // recoveries by what sent the repair
 	Retransmissions int            `json:"retransmissions"`
-	Spurious        int            `json:"spurious_retransmissions"`
+	Spurious        int            `json:"spurious_retransmissions" head:"spurious"`
 	Timers          bool           `json:"timers"` // false: gVisor does not report its timers
-	Started         uint64         `json:"timers_started"`
-	Stopped         uint64         `json:"timers_stopped"`
-	Expired         uint64         `json:"timers_expired"`
+	Started         uint64         `json:"timers_started" head:"timers\nstarted" cell:"0=-"`
+	Stopped         uint64         `json:"timers_stopped" head:"\nstopped" cell:"0=-"`
+	Expired         uint64         `json:"timers_expired" head:"\nexpired" cell:"0=-"`
 }
 
 func upper(label string) string { return strings.ToUpper(label[:1]) + label[1:] }
@@ -55,54 +55,6 @@ func (l *Lane) result() Result {
 		TimeLost: s.TimeLost.Seconds(), Repairs: repairs, Retransmissions: s.Retransmissions, Spurious: s.Spurious,
 		Timers: !l.gvisor, Started: s.Started, Stopped: s.Stopped, Expired: s.Expired,
 	}
-}
-
-// Table returns the results as text, a lane a column, in lines of at most width characters: lanes
-// that do not fit come below.
-func Table(all []Result, width int) string {
-	column := 13
-	for i := range all {
-		column = max(column, len(all[i].Label)+2)
-	}
-	var b strings.Builder
-	for fit := max((width-tableNames)/column, 1); len(all) > 0; all = all[min(fit, len(all)):] {
-		if b.Len() > 0 {
-			b.WriteString("\n")
-		}
-		writeTable(&b, all[:min(fit, len(all))], column)
-	}
-	return b.String()
-}
-
-// tableNames is the width of the first column of Table.
-const tableNames = 26
-
-func writeTable(b *strings.Builder, all []Result, column int) {
-	row := func(name string, value func(*Result) string) {
-		fmt.Fprintf(b, "%-*s", tableNames, name)
-		for i := range all {
-			fmt.Fprintf(b, "%*s", column, value(&all[i]))
-		}
-		b.WriteString("\n")
-	}
-	perSecond := func(n uint64, x *Result) string {
-		if !x.Timers {
-			return "-"
-		}
-		return fmt.Sprintf("%.0f", float64(n)/max(x.Time, 1e-9))
-	}
-	row("", func(x *Result) string { return x.Label })
-	row("response time p50", func(x *Result) string { return spanText(x.ResponseP50) })
-	row("response time p99", func(x *Result) string { return spanText(x.ResponseP99) })
-	row("responses", func(x *Result) string { return fmt.Sprint(x.Responses) })
-	row("losses repaired", func(x *Result) string { return fmt.Sprint(x.Recoveries) })
-	row("recovery time p50", func(x *Result) string { return spanText(x.RecoveryP50) })
-	row("recovery time p99", func(x *Result) string { return spanText(x.RecoveryP99) })
-	row("time lost to losses", func(x *Result) string { return spanText(x.TimeLost) })
-	row("spurious retransmissions", func(x *Result) string { return fmt.Sprint(x.Spurious) })
-	row("timers started /s", func(x *Result) string { return perSecond(x.Started, x) })
-	row("timers stopped /s", func(x *Result) string { return perSecond(x.Stopped, x) })
-	row("timers expired /s", func(x *Result) string { return perSecond(x.Expired, x) })
 }
 
 // leastLosses is the fewest losses from which Verdict names a winner.

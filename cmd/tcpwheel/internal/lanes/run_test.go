@@ -55,9 +55,6 @@ func TestLanesStayTogether(t *testing.T) {
 		!strings.Contains(text, "Spurious retransmissions: per-segment ") {
 		t.Errorf("verdict: %s", text)
 	}
-	all[0].Label = "floor of 200 ms"
-	checkTable(t, all, 80, 12)
-	checkTable(t, all, 46, 2*12+1)
 }
 
 // TestLossAtAnyAge loses the end of a response after 45 s: all lanes lose it at about the same time,
@@ -67,27 +64,8 @@ func TestLossAtAnyAge(t *testing.T) {
 		r := newRun(t, seed, "45s:tail=1", "4.4bsd")
 		advance(t, r, wheel.Time(50*time.Second))
 		fine, bsd := r.losses[0].lanes[1], r.losses[0].lanes[0]
-		if fine.Repaired == 0 || bsd.Repaired == 0 || max(fine.Lost, bsd.Lost)-min(fine.Lost, bsd.Lost) > wheel.Time(300*time.Millisecond) {
+		if fine.Repaired == 0 || bsd.Repaired == 0 || max(fine.Lost, bsd.Lost)-min(fine.Lost, bsd.Lost) > seconds(300*time.Millisecond) {
 			t.Errorf("seed %d: %+v, %+v", seed, bsd, fine)
-		}
-	}
-}
-
-// checkTable wants lines that fit, of numbers that are whole and apart.
-func checkTable(t *testing.T, all []Result, width, lines int) {
-	t.Helper()
-	text := Table(all, width)
-	if strings.Count(text, "\n") != lines {
-		t.Errorf("want %d lines in %d columns:\n%s", lines, width, text)
-	}
-	for line := range strings.SplitSeq(text, "\n") {
-		if len(line) > width {
-			t.Errorf("%d columns, want %d: %s", len(line), width, line)
-		}
-	}
-	for _, x := range all {
-		if !strings.Contains(text, " "+x.Label) {
-			t.Errorf("%s touches its neighbour:\n%s", x.Label, text)
 		}
 	}
 }

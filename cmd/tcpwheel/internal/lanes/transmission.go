@@ -1,29 +1,39 @@
 package lanes
 
 import (
+	"strconv"
 	"time"
 
 	"tcpwheel/netstack"
 	"tcpwheel/tcptimers"
-	"tcpwheel/wheel"
 )
 
 // Transmission is a packet on the wire of a lane, for diagrams.
 type Transmission struct {
-	Seq    uint64        `json:"n"`                  // counts the transmissions of the lane
-	At     wheel.Time    `json:"sent_ns"`            // it left
-	Arrive wheel.Time    `json:"due_ns"`             // it arrived, or would have
-	From   int           `json:"from"`               // 0 is the server
-	Conn   int           `json:"conn"`               // see ConnView
-	Start  uint64        `json:"start"`              // of its data; of an ACK, SEG.ACK
-	End    uint64        `json:"end"`                // Start for a packet without data
-	Again  bool          `json:"again,omitempty"`    // a retransmission
-	By     string        `json:"by,omitempty"`       // what caused a retransmission
-	Armed  wheel.Time    `json:"armed_ns,omitempty"` // of By's timer, if it has one
-	Span   time.Duration `json:"for_ns,omitempty"`   // for how long By's timer was set
-	Own    bool          `json:"own,omitempty"`      // By's timer was the segment's own
-	Lost   string        `json:"fate,omitempty"`     // of package events; "" was delivered
+	Seq    uint64  `json:"n"`                 // counts the transmissions of the lane
+	At     seconds `json:"sent_s"`            // it left
+	Arrive seconds `json:"due_s"`             // it arrived, or would have
+	From   int     `json:"from"`              // 0 is the server
+	Conn   int     `json:"conn"`              // see ConnView
+	Start  uint64  `json:"start"`             // of its data; of an ACK, SEG.ACK
+	End    uint64  `json:"end"`               // Start for a packet without data
+	Again  bool    `json:"again,omitempty"`   // a retransmission
+	By     string  `json:"by,omitempty"`      // what caused a retransmission
+	Armed  seconds `json:"armed_s,omitempty"` // of By's timer, if it has one
+	Span   seconds `json:"for_s,omitempty"`   // for how long By's timer was set
+	Own    bool    `json:"own,omitempty"`     // By's timer was the segment's own
+	Lost   string  `json:"fate,omitempty"`    // of package events; "" was delivered
 }
+
+// seconds is a time or a span, in nanoseconds, that JSON has in seconds with up to nine decimals.
+type seconds int64
+
+// MarshalJSON implements json.Marshaler.
+func (s seconds) MarshalJSON() ([]byte, error) {
+	return strconv.AppendFloat(nil, float64(s)/1e9, 'f', -1, 64), nil
+}
+
+func (s seconds) since(t seconds) time.Duration { return time.Duration(s - t) }
 
 // CausedBy notes what caused a retransmission.
 func (x *Transmission) CausedBy(all []netstack.Cause) {
@@ -32,7 +42,7 @@ func (x *Transmission) CausedBy(all []netstack.Cause) {
 		return
 	}
 	c := &all[0]
-	x.By, x.Armed, x.Span, x.Own = timerName(c), c.Armed, c.Deadline.Sub(c.Armed), c.PerSegment
+	x.By, x.Armed, x.Span, x.Own = timerName(c), seconds(c.Armed), seconds(c.Deadline-c.Armed), c.PerSegment
 }
 
 // timerName names a timer that retransmits.

@@ -27,17 +27,17 @@ type userLoss struct {
 
 // LossOutcome is what a lane made of a userLoss. Times are 0 until they are known.
 type LossOutcome struct {
-	Lost     wheel.Time    `json:"lost_ns"`     // its first packet was dropped
-	Again    wheel.Time    `json:"again_ns"`    // the last retransmission left
-	Repaired wheel.Time    `json:"repaired_ns"` // the sender knows that all has arrived
-	By       string        `json:"by"`          // what retransmitted, in order
-	Span     time.Duration `json:"for_ns"`      // how long By's first timer was set for, or 0
-	Segment  bool          `json:"segment"`     // it was the segment's own
+	Lost     seconds `json:"lost_s"`     // its first packet was dropped
+	Again    seconds `json:"again_s"`    // the last retransmission left
+	Repaired seconds `json:"repaired_s"` // the sender knows that all has arrived
+	By       string  `json:"by"`         // what retransmitted, in order
+	Span     seconds `json:"for_s"`      // how long By's first timer was set for, or 0
+	Segment  bool    `json:"segment"`    // it was the segment's own
 }
 
 // LossView is a userLoss on a page.
 type LossView struct {
-	At    wheel.Time    `json:"at_ns"`
+	At    seconds       `json:"at_s"`
 	What  string        `json:"what"`
 	Conn  int           `json:"conn"`
 	Lanes []LossOutcome `json:"lanes"`
@@ -100,7 +100,7 @@ func (r *Run) hitBy(lane, conn int, s span) bool {
 		for _, b := range l.bytes {
 			if s.start <= b && b < s.end {
 				if l.lanes[lane].Lost == 0 {
-					l.lanes[lane].Lost = r.Lanes[lane].net.Now()
+					l.lanes[lane].Lost = seconds(r.Lanes[lane].net.Now())
 				}
 				return true
 			}
@@ -151,7 +151,7 @@ func (r *Run) acknowledged(lane, conn int, now wheel.Time, upTo uint64) {
 	for _, l := range r.losses {
 		o := &l.lanes[lane]
 		if l.conn == conn && o.Lost != 0 && o.Repaired == 0 && l.top() < upTo {
-			o.Repaired = now
+			o.Repaired = seconds(now)
 		}
 	}
 }
@@ -168,7 +168,7 @@ func (l *userLoss) top() (most uint64) {
 func (r *Run) lossViews() (all []LossView) {
 	for i := len(r.losses) - 1; i >= 0 && len(all) < keptLosses; i-- {
 		l := r.losses[i]
-		all = append(all, LossView{l.at, l.what, l.conn, append([]LossOutcome(nil), l.lanes...)})
+		all = append(all, LossView{seconds(l.at), l.what, l.conn, append([]LossOutcome(nil), l.lanes...)})
 	}
 	return all
 }
@@ -186,11 +186,11 @@ func (r *Run) LossText() string {
 		case o.Lost == 0:
 			text += fmt.Sprintf("  %-17s has not sent it yet\n", lane.Label)
 		case o.Repaired == 0 && o.Again == 0:
-			text += fmt.Sprintf("  %-17s waits for %s now\n", lane.Label, track.SpanText(r.now.Sub(o.Lost)))
+			text += fmt.Sprintf("  %-17s waits for %s now\n", lane.Label, track.SpanText(seconds(r.now).since(o.Lost)))
 		case o.Repaired == 0:
-			text += fmt.Sprintf("  %-17s retransmitted after %s by %s\n", lane.Label, track.SpanText(o.Again.Sub(o.Lost)), o.By)
+			text += fmt.Sprintf("  %-17s retransmitted after %s by %s\n", lane.Label, track.SpanText(o.Again.since(o.Lost)), o.By)
 		default:
-			text += fmt.Sprintf("  %-17s repaired in %s by %s%s\n", lane.Label, track.SpanText(o.Repaired.Sub(o.Lost)), o.By, o.timerText())
+			text += fmt.Sprintf("  %-17s repaired in %s by %s%s\n", lane.Label, track.SpanText(o.Repaired.since(o.Lost)), o.By, o.timerText())
 		}
 	}
 	return text
@@ -201,5 +201,5 @@ func (o *LossOutcome) timerText() string {
 	if o.Span == 0 {
 		return ""
 	}
-	return ", which was set for " + track.SpanText(o.Span)
+	return ", which was set for " + track.SpanText(time.Duration(o.Span))
 }

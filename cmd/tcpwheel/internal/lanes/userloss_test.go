@@ -53,7 +53,7 @@ func TestUserLossIsTheSameInAllLanes(t *testing.T) {
 			t.Errorf("%s: %+v, want a repair by %s", r.Lanes[i].Name, o, want)
 		}
 	}
-	if fine, bsd := tail.lanes[0], tail.lanes[2]; bsd.Repaired.Sub(bsd.Lost) < 4*fine.Repaired.Sub(fine.Lost) {
+	if fine, bsd := tail.lanes[0], tail.lanes[2]; bsd.Repaired.since(bsd.Lost) < 4*fine.Repaired.since(fine.Lost) {
 		t.Errorf("4.4BSD %+v, fine timers %+v, want a tail that waits for 4.4BSD's ticks", bsd, fine)
 	}
 	if text := r.LossText(); !strings.Contains(text, "the last 2 of") || strings.Count(text, "repaired in") != 4 {

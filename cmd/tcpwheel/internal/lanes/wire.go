@@ -83,13 +83,13 @@ func (w *wire) flow(k flowKey) *flow {
 // Send implements virtual.Wire.
 func (w *wire) Send(now wheel.Time, from int, p *virtual.Packet) (took time.Duration, ok bool) {
 	fate := w.links[from].Send(now, &sim.Packet{Size: p.Size})
-	x := Transmission{Seq: w.n, At: now, Arrive: fate.At, From: from, Conn: int(p.Header.DstPort)}
+	x := Transmission{Seq: w.n, At: seconds(now), Arrive: seconds(fate.At), From: from, Conn: int(p.Header.DstPort)}
 	w.n++
 	if from == Client {
 		x.Conn = int(p.Header.SrcPort)
 	}
 	if fate.Outcome != sim.Delivered {
-		x.Arrive, x.Lost = now.Add(w.lane.run.conditions.Delay), events.FateQueue
+		x.Arrive, x.Lost = seconds(now.Add(w.lane.run.conditions.Delay)), events.FateQueue
 	}
 	if p.Segment && p.End > p.Start {
 		w.sendData(now, p, &x)
@@ -97,7 +97,7 @@ func (w *wire) Send(now wheel.Time, from int, p *virtual.Packet) (took time.Dura
 		w.sendAck(p, &x)
 	}
 	w.lane.record(&x, p)
-	return x.Arrive.Sub(now), x.Lost == ""
+	return x.Arrive.since(x.At), x.Lost == ""
 }
 
 // sendData decides the fate of data and keeps account of it.
