@@ -313,9 +313,9 @@ func TestTimeWaitShrinksTheWheel(t *testing.T) {
 // bytes, the tables of gVisor's stack included. All of it comes back.
 func TestTimeWaitMemory(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it makes 20,000 connections")
+		t.Skip("it makes 10,000 connections")
 	}
-	const conns = 20_000
+	const conns = 10_000
 	s := newIdlers(t, NewProtocol)
 	size := s.perTimeWait(conns)
 	t.Logf("a connection in TIME-WAIT takes %d bytes", size)

@@ -327,7 +327,7 @@ func TestRepeat(t *testing.T) {
 	}
 }
 
-// TestMemory: 10,000 runs need no more memory than 1,000, but for what testing and the search keep
+// TestMemory: 4,000 runs need no more memory than 1,000, but for what testing and the search keep
 // of each run.
 func TestMemory(t *testing.T) {
 	if testing.Short() {
@@ -342,22 +342,22 @@ func TestMemory(t *testing.T) {
 	}
 	var bytes, objects [2]uint64
 	runs := 0
-	s := searchFor(t, Search{Fault: "seed", Runs: 10_000}, Path{Loss: "1%"}, func(n *Net) error {
+	s := searchFor(t, Search{Fault: "seed", Runs: 4000}, Path{Loss: "1%"}, func(n *Net) error {
 		if runs++; runs == 1000 {
 			bytes[0], objects[0] = heap()
 		}
-		if runs == 10_000 {
+		if runs == 4000 {
 			bytes[1], objects[1] = heap()
 		}
 		return nil
 	})
 	t.Logf("%d runs: heap of %v bytes, %v objects; %d goroutines", len(s.known), bytes, objects, runtime.NumGoroutine())
 	// A name and a record each.
-	if grown := int64(bytes[1] - bytes[0]); grown > 9000*600 {
-		t.Errorf("the heap has grown by %d bytes a run, want 600", grown/9000)
+	if grown := int64(bytes[1] - bytes[0]); grown > 3000*600 {
+		t.Errorf("the heap has grown by %d bytes a run, want 600", grown/3000)
 	}
-	if grown := int64(objects[1] - objects[0]); grown > 9000*8 {
-		t.Errorf("the heap has grown by %d objects a run, want 8", grown/9000)
+	if grown := int64(objects[1] - objects[0]); grown > 3000*8 {
+		t.Errorf("the heap has grown by %d objects a run, want 8", grown/3000)
 	}
 	if n := runtime.NumGoroutine(); n > 20 {
 		t.Errorf("%d goroutines", n)

@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	chaosSeeds = flag.Int("chaos.seeds", 0, "number of seeds that TestChaos runs; 0 is 2,000, or 10,000 if TCPWHEEL_LONG is set")
+	chaosSeeds = flag.Int("chaos.seeds", 0, "number of seeds that TestChaos runs; 0 is 1,000, or 10,000 if TCPWHEEL_LONG is set")
 	chaosFirst = flag.Uint64("chaos.first", 1, "the first of the -chaos.seeds seeds")
 	chaosSeed  = flag.Uint64("chaos.seed", 0, "the only seed that TestChaos runs, with a trace of all packets; 0 runs many")
 )
@@ -488,7 +488,7 @@ func TestChaos(t *testing.T) {
 		case testing.Short() || raceDetector:
 			seeds = 500
 		case os.Getenv("TCPWHEEL_LONG") == "":
-			seeds = 2_000
+			seeds = 1_000
 		}
 	}
 	var events uint64
