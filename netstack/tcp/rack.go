@@ -221,21 +221,15 @@ func (r *rackState) remaining(now wheel.Time, q *sentQueue, id segmentID) time.D
 	return q.seg(id).Sent.Add(r.rtt).Add(r.reoWnd).Sub(now)
 }
 
-// MarkLossesOnRTO is RFC 8985 §6.3. When the retransmission timer expires, it marks the first
-// segment lost, and all segments without time remaining. It calls lost before each and costs O(1)
+// MarkLossesOnRTO is RFC 8985 §6.3. When the retransmission timer expires, it marks all segments
+// without time remaining lost. The caller marks the first. It calls lost before each and costs O(1)
 // for each.
 func (r *rackState) MarkLossesOnRTO(now wheel.Time, q *sentQueue, lost func(segmentID)) {
-	mark := func(id segmentID) {
+	for id := q.oldest; id != 0 && r.remaining(now, q, id) <= 0; id = q.oldest {
 		q.visits++
 		if lost != nil {
 			lost(id)
 		}
 		q.MarkLost(id)
-	}
-	if id := q.Front(); id != 0 && q.seg(id).state&stateTimed != 0 {
-		mark(id)
-	}
-	for id := q.oldest; id != 0 && r.remaining(now, q, id) <= 0; id = q.oldest {
-		mark(id)
 	}
 }
