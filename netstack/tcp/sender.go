@@ -285,6 +285,8 @@ func (snd *sender) icmp(m ICMPError) bool {
 	}
 	// DEVIATION RFC 1191 §3: the floor is not 68 bytes. A forged message must not make a host send
 	// every 48 bytes in a segment of their own.
+	// DEVIATION RFC 5927 §7.2: the message counts at once, not only once the segment has timed out.
+	// Linux and gVisor do not wait either, and the floor bounds what a forged one does.
 	mtu = max(mtu, minPMTU)
 	if mtu >= int(snd.terms.mtu) {
 		return false
