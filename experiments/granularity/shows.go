@@ -3,6 +3,7 @@ package granularity
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"tcpwheel/experiments"
@@ -68,6 +69,12 @@ func (t *table) sharesOf(at Place, recovery string) []share {
 	return t.shares(at, 5, func(c uint) Setting { return t.plan.under(c, recovery) })
 }
 
+// shownRTT returns the round trips of the page's tables: the shortest one and the last two. The data
+// has all.
+func (t *table) shownRTT() []time.Duration {
+	return slices.Delete(slices.Clone(t.plan.RTT), 1, max(1, len(t.plan.RTT)-2))
+}
+
 // steps is the table of the page.
 func (t *table) steps() experiments.Table {
 	out := experiments.Table{Name: "steps", Title: "Mean time of a response, ms; p99, ms; spurious retransmissions of " +
@@ -75,8 +82,8 @@ func (t *table) steps() experiments.Table {
 	for _, s := range steps {
 		out.Columns = append(out.Columns, s.name)
 	}
-	for _, recovery := range recoveries {
-		for _, rtt := range t.plan.RTT {
+	for _, recovery := range []string{old, today} {
+		for _, rtt := range t.shownRTT() {
 			row := []any{recovery, rtt.String()}
 			for _, s := range steps {
 				row = append(row, summary(t.at(randomAt(rtt), t.plan.under(s.changes|changedAcks, recovery))))
@@ -91,21 +98,21 @@ func (t *table) steps() experiments.Table {
 func (t *table) today() experiments.Table {
 	p := t.plan
 	out := experiments.Table{Name: "today", Title: "Everything at its new end but one: by how much longer a response " +
-		"takes, in %, by round trip", Columns: []string{"but"}}
-	for _, rtt := range p.RTT {
+		"takes, in %, with the interval of 95 %, by round trip", Columns: []string{"but"}}
+	for _, rtt := range t.shownRTT() {
 		out.Columns = append(out.Columns, rtt.String())
 	}
 	all := p.levels()
 	all = all[len(all)/2:] // from the new ends
-	for bit := range uint(len(factors)) {
+	for _, bit := range []uint{2, 5} { // the floor on the variation, and the recovery
 		all = append(all, p.set(63^1<<bit))
 	}
 	for _, s := range all {
 		row := []any{differs(p.set(63), s)}
-		for _, rtt := range p.RTT {
+		for _, rtt := range t.shownRTT() {
 			in := t.gain(randomAt(rtt), p.set(63), s, meanTime)
-			row = append(row, fmt.Sprintf("%s (%s to %s)", experiments.Number(rounded(-in.Value)),
-				experiments.Number(rounded(-in.Hi)), experiments.Number(rounded(-in.Lo))))
+			row = append(row, fmt.Sprintf("%s±%s", experiments.Number(rounded(-in.Value)),
+				experiments.Number(rounded((in.Hi-in.Lo)/2))))
 		}
 		out.Add(row...)
 	}
@@ -119,12 +126,12 @@ func rounded(x float64) float64 { return math.Round(10*x)/10 + 0 }
 func (t *table) stacks() experiments.Table {
 	out := experiments.Table{Name: "stacks", Title: "Whole stacks, by round trip: mean time of a response, ms; p99, ms; " +
 		"spurious retransmissions of 1000 segments", Columns: []string{"timers"}}
-	for _, rtt := range t.plan.RTT {
+	for _, rtt := range t.shownRTT() {
 		out.Columns = append(out.Columns, rtt.String())
 	}
 	for _, s := range t.plan.stacks() {
 		row := []any{s.Stack}
-		for _, rtt := range t.plan.RTT {
+		for _, rtt := range t.shownRTT() {
 			row = append(row, summary(t.at(stacksAt(rtt), s)))
 		}
 		out.Add(row...)
