@@ -63,7 +63,7 @@ func fieldList(of reflect.Type) string {
 	for _, t := range record.Terms(of) {
 		help[t.Name] = t.Help
 	}
-	b := ""
+	var rows [][]string
 	var list func(of reflect.Type)
 	list = func(of reflect.Type) {
 		for i := range of.NumField() {
@@ -84,21 +84,16 @@ func fieldList(of reflect.Type) string {
 			if about == "" {
 				about = f.Tag.Get("help")
 			}
-			b += "- `" + name + "`"
 			if strings.Contains(options, "omitempty") || f.Tag.Get("known") != "" {
-				b += "?"
+				name += "?"
 			}
-			if of := jsonType(kind); of != "" {
-				b += " " + of
-			}
-			if about != "" {
-				b += ": " + about
-			}
-			b += "\n"
+			rows = append(rows, []string{name, jsonType(kind), about})
 		}
 	}
 	list(of)
-	return b
+	var b strings.Builder
+	writeColumns(&b, []string{"field", "type", "what it is"}, rows, nil)
+	return "```text\n" + b.String() + "```\n"
 }
 
 // jsonType is the type of a value, "" for a number.
