@@ -199,10 +199,10 @@ func (r *Report) Markdown() string {
 	fmt.Fprintf(&b, "# Results of the studies\n\n**%s.**\n\n", n)
 	prose(&b, "", fmt.Sprintf("With this page you find what these studies found, and doubt it: `%s` repeats it, with a "+
 		"study's name in place of --all one row. A published result is a number or an order that somebody else printed; a "+
-		"number is reproduced within 10 %%. Laws are rules that this project set, checks test the studies themselves. %d "+
-		"verdicts on published results are unsettled: chance may have decided them ([studies.md](studies.md)). "+
-		"[ARTIFACT.md](../%s) has a sentence for each study, and the README of a study its claims with sources, bands "+
-		"and intervals.", r.Command(), n.Unsettled, artifactName))
+		"number is reproduced within 10 %%. Laws are rules that this project set. %d verdicts on published results are "+
+		"unsettled: chance may have decided them ([studies.md](studies.md)). [ARTIFACT.md](../%s) has a sentence for each "+
+		"study, and the README of a study its claims with sources, bands and intervals.", r.Command(), n.Unsettled,
+		artifactName))
 	r.writeHeadlines(&b)
 	r.writeOpen(&b)
 	r.writeStudies(&b)
@@ -212,13 +212,16 @@ func (r *Report) Markdown() string {
 // writeOpen writes a row for each published claim that was not reproduced, and what was read of the
 // sources. Why is in the studies' READMEs, next to the claims.
 func (r *Report) writeOpen(b *strings.Builder) {
-	b.WriteString("\n## Published results that were not reproduced, or differ\n\n" +
-		"| study | claim | published | measured | verdict |\n|---|---|---|---|---|\n")
-	for _, verdict := range []experiments.Verdict{experiments.NotReproduced, experiments.Differs} {
+	for _, v := range []struct {
+		title   string
+		verdict experiments.Verdict
+	}{{"Published results that were not reproduced", experiments.NotReproduced},
+		{"Published results that differ", experiments.Differs}} {
+		fmt.Fprintf(b, "\n## %s\n\n| study | claim | published | measured |\n|---|---|---|---|\n", v.title)
 		r.eachPublished(func(s *Study, c *experiments.Claim) {
-			if c.Verdict == verdict {
-				row := []string{s.link(), c.Text, orDash(c.Published), c.Measured.String(), verdictText(*c)}
-				fmt.Fprintf(b, "| %s |\n", inRow(row))
+			if c.Verdict == v.verdict {
+				fmt.Fprintf(b, "| %s |\n", inRow([]string{s.link(), c.Text, orDash(c.Published), c.Measured.String() +
+					map[bool]string{true: " (unsettled)"}[c.Unsettled]}))
 			}
 		})
 	}
@@ -258,13 +261,13 @@ func (r *Report) writeSources(b *strings.Builder) {
 
 // writeStudies writes a row for each study, and the addresses of all links to studies.
 func (r *Report) writeStudies(b *strings.Builder) {
-	b.WriteString("\n## All studies\n\nPublished results that were reproduced, and laws and checks that hold. Three " +
-		"studies also ran in [ns-3](../experiments/ns3/README.md).\n\n| study | published | laws |\n|---|---|---|\n")
+	b.WriteString("\n## All studies\n\nPublished results that were reproduced, and laws and checks that hold, of " +
+		"all. Three studies also ran in [ns-3](../experiments/ns3/README.md).\n\n| study | published | laws |\n|---|---|---|\n")
 	of := func(some, all int) string {
 		if all == 0 {
 			return "–"
 		}
-		return fmt.Sprintf("%d of %d", some, all)
+		return fmt.Sprintf("%d/%d", some, all)
 	}
 	for i := range r.Studies {
 		s := &r.Studies[i]
