@@ -192,7 +192,7 @@ func (s *Study) figure() *figure.Figure {
 var bracketless = strings.NewReplacer("[", "(", "]", ")")
 
 // Markdown returns docs/results.md: the results that matter most, the published ones that were not
-// reproduced, and a row for each study. The READMEs of the studies have everything else.
+// reproduced, and links to all studies. The READMEs of the studies have everything else.
 func (r *Report) Markdown() string {
 	var b strings.Builder
 	n := r.Count()
@@ -259,22 +259,14 @@ func (r *Report) writeSources(b *strings.Builder) {
 	prose(b, "", "Of the sources of all published results was read: "+strings.Join(parts, ", ")+".")
 }
 
-// writeStudies writes a row for each study, and the addresses of all links to studies.
+// writeStudies writes links to all studies, and the addresses of these links.
 func (r *Report) writeStudies(b *strings.Builder) {
-	b.WriteString("\n## All studies\n\nPublished results that were reproduced, and laws and checks that hold, of " +
-		"all. Three studies also ran in [ns-3](../experiments/ns3/README.md).\n\n| study | published | laws |\n|---|---|---|\n")
-	of := func(some, all int) string {
-		if all == 0 {
-			return "–"
-		}
-		return fmt.Sprintf("%d/%d", some, all)
-	}
+	links := make([]string, len(r.Studies))
 	for i := range r.Studies {
-		s := &r.Studies[i]
-		n := CountOf(s.Outcome)
-		fmt.Fprintf(b, "| %s %s | %s | %s |\n", s.Job.Study.ID, s.link(), of(n.Reproduced, n.Published),
-			of(n.LawsHeld+n.ChecksPassed, n.Laws+n.Checks))
+		links[i] = r.Studies[i].link()
 	}
+	b.WriteString("\n## All studies\n\n")
+	prose(b, "", strings.Join(links, ", ")+". Three also ran in [ns-3](../experiments/ns3/README.md).")
 	fmt.Fprintf(b, "\nThe runs are those of [sums.txt](../%s), SHA-256 `%s`.\n\n", SumsName, SumsDigest([]byte(r.sums())))
 	for i := range r.Studies {
 		fmt.Fprintf(b, "%s: ../experiments/%s\n", r.Studies[i].link(), r.Studies[i].Job.Study.Folder)

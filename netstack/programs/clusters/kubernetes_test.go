@@ -18,9 +18,13 @@ import (
 // readJob decodes the manifest. An unknown or duplicate field is an error.
 func readJob(t *testing.T) *batch.Job {
 	t.Helper()
+	text, err := os.ReadFile("losses.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
 	j := &batch.Job{}
-	if err := yaml.UnmarshalStrict([]byte(shown(t, "yaml")), j); err != nil {
-		t.Fatalf("docs/corpora.md: %v", err)
+	if err := yaml.UnmarshalStrict(text, j); err != nil {
+		t.Fatalf("losses.yaml: %v", err)
 	}
 	return j
 }
