@@ -103,7 +103,7 @@ func (t *table) today() experiments.Table {
 		out.Columns = append(out.Columns, rtt.String())
 	}
 	all := p.levels()
-	all = all[len(all)/2:] // from the new ends
+	all = all[len(all)/2:]             // from the new ends
 	for _, bit := range []uint{2, 5} { // the floor on the variation, and the recovery
 		all = append(all, p.set(63^1<<bit))
 	}
