@@ -71,8 +71,8 @@ type Config struct {
 	// LateOriginals makes the sender learn from late packets. An original that arrives behind its
 	// retransmission, and a recovery that was undone, lengthen RACK's reordering window. Where the
 	// path reorders, SACKs grow the congestion window, and the timestamps of retransmissions are
-	// older, so that PAWS does not drop originals. CUBIC's curve goes on after a spurious timeout.
-	// It needs SACK.
+	// older, so that PAWS does not drop originals, and a segment's own timer waits for RACK's.
+	// CUBIC's curve goes on after a spurious timeout. It needs SACK.
 	LateOriginals bool `set:"late-originals" help:"learn from late packets, so that they are not taken for lost"`
 
 	AckPush  bool `set:"ack-push" help:"acknowledge a segment with PSH at once"`

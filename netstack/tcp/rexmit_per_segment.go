@@ -1,6 +1,7 @@
 package tcp
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -120,6 +121,18 @@ func (*perSegment) due(snd *sender, now wheel.Time, id segmentID, rto time.Durat
 	if snd.tlp.inFlight {
 		// RFC 8985 §7.3: after a probe, the RTO counts from the probe.
 		due = max(due, p.Deadline(snd.fl.probedAt, rto))
+	}
+	if r := &snd.rack; r.learns && r.reorderingSeen {
+		// Where packets are late, RACK decides which are lost. Its own timer marks those that later
+		// ones overtook. RFC 8985 §8: "When arming a RACK reordering timer or TLP PTO timer, the
+		// sender SHOULD cancel any other pending timers."
+		//
+		// DEVIATION RFC 8985 §8, SHOULD: elsewhere the timers run next to each other.
+		last := id
+		if snd.timers.runs(tcptimers.Reorder) && r.overtook(&snd.fl.sent, id) {
+			last = cmp.Or(snd.fl.sent.overtaken, id)
+		}
+		due = max(due, p.ReorderDeadline(now, r.remaining(now, &snd.fl.sent, last)+p.Tick))
 	}
 	if front := snd.fl.sent.Front(); snd.ep.fast() && !snd.rcv.sackOn && id != front {
 		// Without SACK, nothing reports on segments behind a hole until the hole is filled. So this
