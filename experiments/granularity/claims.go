@@ -13,11 +13,11 @@ import (
 
 var words = experiments.Words{
 	Question: "What do the timer's tick, its floors and a timer per segment each buy?",
-	Found: "Under duplicate ACKs and a round trip of 20 ms a fine tick alone shortens a response by {tick-alone} and " +
-		"no floor alone by {floor-alone}, as each hides the other, and both together by {both}; RACK and TLP under the " +
-		"old clocks buy {recovery}, and the clocks then {clocks}. After all of that a timer per segment buys " +
-		"{segment}; it repairs thin streams at least 5 % sooner in {map-today}, where RACK and TLP find the losses, and in " +
-		"{map-old}, where duplicate ACKs do.",
+	Found: "With duplicate ACKs and a round trip of 20 ms a finer tick alone shortens a response by {tick-alone}, no " +
+		"floor alone by {floor-alone}, and both together by {both}: each hides the other. RACK and TLP under the old " +
+		"clocks buy {recovery}, and a finer tick without a floor then {clocks}. After all of that a timer per segment " +
+		"buys {segment}. Where RACK and TLP find the losses it repairs thin streams at least 5 % sooner in {map-today}; " +
+		"where duplicate ACKs do, in {map-old}.",
 }
 
 // between is where the bands of a claim come from: runs of other seeds, and of another study.
