@@ -46,12 +46,12 @@ type LossRow struct {
 	Index           *float64 `json:"t_rec_by_index_s" help:"T_rec in the replay, keyed by number"`
 	D               *float64 `json:"d_s" help:"by range, to the first retransmission"`
 	Retransmissions int      `json:"retransmissions" help:"by range"`
-	FilledIn        bool     `json:"filled_in" help:"a fate that the capture does not show was filled in: not compared"`
+	FilledIn        bool     `json:"filled_in" help:"a fate was filled in: not compared"`
 	Beyond          bool     `json:"beyond_horizon" help:"a fate was drawn by chance before it: not compared"`
 	Gate            string   `json:"gate,omitempty" head:"because" help:"why the loss does not count, under any policy; absent if it does"`
-	Saved           *float64 `json:"saved_s" help:"the control's recovery time less the policy's, by range; null if it has no estimate"`
-	SavedLow        *float64 `json:"saved_low_s" help:"bound of saved_s by all lookups and by how far the control may be off"`
-	SavedHigh       *float64 `json:"saved_high_s" help:"the other bound"`
+	Saved           *float64 `json:"saved_s" help:"the control's recovery time less the policy's, by range, or null"`
+	SavedLow        *float64 `json:"saved_low_s" help:"its least by all lookups and by the control's error"`
+	SavedHigh       *float64 `json:"saved_high_s" help:"its most"`
 
 	Result *replay.Result `json:"-"`
 	Name   string         `json:"-" head:"conn" cell:"number"` // Conn among several files

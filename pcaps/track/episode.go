@@ -23,7 +23,7 @@ type Episode struct {
 	Vantage Vantage        `json:"vantage" help:"point of capture: sender, receiver, middle, both or unknown"`
 
 	Kind      Kind         `json:"kind" help:"cause of an episode's first retransmission: syn, rto, fast, tlp, probe, mtu or unknown"`
-	Ambiguous bool         `json:"ambiguous,omitempty" help:"another stack's timers would give the episode another kind"`
+	Ambiguous bool         `json:"ambiguous,omitempty" help:"another stack's timers would give another kind"`
 	Spurious  Spuriousness `json:"spurious" head:"needed" cell:"yes=no no=yes unknown=?" help:"whether the first retransmission was unnecessary: yes, no or unknown"`
 	Evidence  Evidence     `json:"evidence,omitempty" help:"what decided a verdict: dsack, capture, eifel, dupack or timing"`
 	Doubtful  bool         // Undecided, as Dst may have delayed its ACK: see Retransmission.DelayedACK
@@ -32,12 +32,12 @@ type Episode struct {
 
 	FirstSent      wheel.Time    `json:"first" help:"the first transmission of the bytes"`
 	FirstPacket    int64         `json:"first_packet,omitempty" help:"its packet"`
-	PrevSent       wheel.Time    `json:"sent" known:"again" help:"their transmission before the first retransmission, if another one"`
-	Estimated      bool          `json:"estimated,omitempty" help:"that was not captured: the time is when its absence was noticed"`
+	PrevSent       wheel.Time    `json:"sent" known:"again" help:"their last transmission before that, if another one"`
+	Estimated      bool          `json:"estimated,omitempty" help:"not captured: the time is when its absence was noticed"`
 	Detected       wheel.Time    // the first retransmission
 	Seen           wheel.Time    `json:"retransmission" help:"the first retransmission, by the capture's clock"`
 	DetectedPacket int64         `json:"retransmission_packet" head:"packet" help:"its packet"`
-	At             time.Duration `json:"at_s" head:"at, s" help:"its time since packet 1 of the file, as Wireshark counts; since the first of the connection if that is years later"`
+	At             time.Duration `json:"at_s" head:"at, s" help:"its time since packet 1 of the file, or of the connection if that is years later"`
 	Repaired       bool
 	RepairSent     wheel.Time // the retransmission that arrived, if Repaired
 	RepairPacket   int64
@@ -45,9 +45,9 @@ type Episode struct {
 	AckedPacket    int64      `json:"ack_packet,omitempty" help:"of the acknowledgement of the repair"`
 	Closed         bool
 	Ended          wheel.Time // if Closed
-	EndedPacket    int64      `json:"end_packet,omitempty" help:"of the end, when all that was in flight is acknowledged"`
+	EndedPacket    int64      `json:"end_packet,omitempty" help:"when all that was in flight is acknowledged"`
 
-	D      time.Duration `json:"d_s" head:"D" help:"detection: from the previous transmission of the lost bytes to their first retransmission"`
+	D      time.Duration `json:"d_s" head:"D" help:"detection: from the transmission before to the first retransmission"`
 	A      time.Duration `json:"a_s" known:"Repaired" head:"A" help:"attempts: from the first retransmission to the one that arrived"`
 	P      time.Duration `json:"p_s" known:"Repaired" head:"P" help:"proof: from the retransmission that arrived to its acknowledgement"`
 	TRec   time.Duration `json:"t_rec_s" known:"Repaired" head:"T_rec" help:"recovery time: D + A + P"`
@@ -55,7 +55,7 @@ type Episode struct {
 
 	// Time counts once in a connection: it belongs to the first of several episodes. Unrepaired is no
 	// part of TimeLost, and TimeLost is 0 if there is a Gap.
-	TimeLost   time.Duration `json:"time_lost_s" head:"lost" help:"how long the receiver's application got nothing that the path could have brought, in losses that were needed and repaired"`
+	TimeLost   time.Duration `json:"time_lost_s" head:"lost" help:"how long the receiver's application got nothing that the path could have brought"`
 	TimerWait  time.Duration `json:"timer_wait_s" help:"the part of the time lost that the sender waited for its timers"`
 	Unrepaired time.Duration `json:"unrepaired_s,omitempty" help:"how long data waited that was still missing at the end"`
 	Gap        Gap           `json:"unmeasured,omitempty" help:"why the end of the repair cannot be measured: echo, silence or no-acks"`
@@ -72,7 +72,7 @@ type Episode struct {
 	HoleTime     time.Duration `json:"hole_s" known:"Estimated" help:"how long later bytes waited at the point of capture"`
 
 	Total                 int     `json:"retransmissions" head:"sent" help:"packets retransmitted in the episode"`
-	Timeouts              int     `json:"timeouts" help:"of those kept, sent by the retransmission timer"`
+	Timeouts              int     `json:"timeouts" help:"of those kept, by the retransmission timer"`
 	Probes                int     `json:"probes" help:"of those kept, tail loss probes"`
 	SpuriousCount         int     `json:"spurious_retransmissions" help:"of those kept, unnecessary"`
 	RetransmissionPackets []int64 `json:"retransmission_packets" help:"of those kept"`

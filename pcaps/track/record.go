@@ -18,20 +18,20 @@ type ConnRecord struct {
 	FirstPacket      int64         `json:"first_packet"`
 	Packets          int64         `json:"packets" help:"of both directions"`
 	End              string        `json:"end" help:"open, closed, reset, replaced (by another between the same ends) or evicted (to bound memory)"`
-	Outcome          string        `json:"outcome" help:"of a connection: established, begun (before the capture), or never established: refused, unreachable or unanswered; unheard if the server never saw the client's data"`
+	Outcome          string        `json:"outcome" help:"established, begun (before the capture), refused, unreachable, unanswered, or unheard: the server never saw the client's data"`
 	SYNACKsRepeated  int           `json:"synacks_repeated,omitempty" help:"SYN-ACKs after the client's ACK, if unheard"`
 	ResetBy          string        `json:"reset_by,omitempty" help:"the end that sent the first RST"`
 	UnreachableBy    string        `json:"unreachable_by,omitempty" help:"sender of the ICMP error, if unreachable"`
-	TwinOf           *int          `json:"twin_of,omitempty" help:"the connection that this one is, captured at another place that changes its addresses"`
-	Unordered        bool          `json:"unordered,omitempty" help:"packets stand behind later ones in the file, so no retransmission is reported"`
+	TwinOf           *int          `json:"twin_of,omitempty" help:"this connection, captured where its addresses are others"`
+	Unordered        bool          `json:"unordered,omitempty" help:"packets stand behind later ones: no retransmission is reported"`
 	TimeLost         float64       `json:"time_lost_s,omitempty" help:"of both flows together"`
 	TimerWait        float64       `json:"timer_wait_s,omitempty" help:"of both flows together"`
 	Handshake        *float64      `json:"handshake_s,omitempty" help:"from SYN to ACK, if all three packets were seen"`
 	Copies           int64         `json:"copies,omitempty" help:"packets captured more than once"`
 	ClockSteps       int           `json:"clock_steps,omitempty" help:"capture times that went back"`
 	Strays           int64         `json:"strays,omitempty" help:"packets of an earlier connection between the same ends"`
-	BadChecksums     int64         `json:"bad_checksums,omitempty" help:"packets dropped because a wrong checksum shows damage"`
-	BadChecksumsUsed int64         `json:"bad_checksums_used,omitempty" help:"packets used although their checksum is wrong: so many are that it proves nothing"`
+	BadChecksums     int64         `json:"bad_checksums,omitempty" help:"packets dropped for their checksum"`
+	BadChecksumsUsed int64         `json:"bad_checksums_used,omitempty" help:"packets used although their checksum is wrong, as many are"`
 	Evidence         []string      `json:"evidence,omitempty" help:"basis of vantage: a is the first flow's src, b its dst"`
 	Flows            [2]FlowRecord `json:"flows"`
 }
@@ -46,7 +46,7 @@ type FlowRecord struct {
 	DataPackets int64 `json:"data_packets" help:"of these, with payload"`
 	Bytes       int64 `json:"bytes" help:"of payload, each counted once"`
 
-	MSS        *uint16 `json:"mss,omitempty" help:"offered in src's SYN, as the next three; omitted if that was not seen"`
+	MSS        *uint16 `json:"mss,omitempty" help:"offered in src's SYN, as the next three"`
 	WScale     *uint8  `json:"window_scale,omitempty"`
 	SACK       *bool   `json:"sack,omitempty"`
 	Timestamps *bool   `json:"timestamps,omitempty"`
@@ -62,7 +62,7 @@ type FlowRecord struct {
 	Gaps            map[Gap]int    `json:"unmeasured,omitempty" help:"episodes whose end the capture lacks, by what shows it"`
 	Reordered       int64          `json:"reordered,omitempty" help:"segments out of order"`
 	UnseenBytes     int64          `json:"unseen_bytes,omitempty" help:"acknowledged and never captured"`
-	Lacking         int64          `json:"lacking,omitempty" help:"packets of src that the capture lacks, at least: by IP identifications, bytes acknowledged and timestamps echoed"`
+	Lacking         int64          `json:"lacking,omitempty" help:"packets of src that the capture lacks, at least"`
 	Stale           int64          `json:"stale,omitempty" help:"packets that dst drops because of their timestamp"`
 	DupACKs         int64          `json:"dup_acks,omitempty" help:"sent by dst"`
 	DSACKs          int64          `json:"dsacks,omitempty" help:"sent by dst"`
@@ -181,10 +181,10 @@ func (f *Flow) record() FlowRecord {
 // LossesRecord is Losses as a part of a record.
 type LossesRecord struct {
 	Stalls   int             `json:"stalls" help:"episodes with time lost"`
-	Lost     float64         `json:"time_lost_s" help:"in them: how long receivers' applications got nothing that the path could have brought"`
+	Lost     float64         `json:"time_lost_s" help:"in them"`
 	Waited   float64         `json:"timer_wait_s" help:"the part that senders waited for timers"`
 	Outcomes map[Outcome]int `json:"outcomes,omitempty" help:"connections by outcome"`
-	Never    int             `json:"never_repaired,omitempty" help:"episodes with data still missing at the end of the connection or the capture"`
+	Never    int             `json:"never_repaired,omitempty" help:"episodes whose data was still missing at the end"`
 	Open     float64         `json:"unrepaired_s,omitempty" help:"how long that data waited; no part of time_lost_s"`
 	Gaps     map[Gap]int     `json:"unmeasured,omitempty" help:"episodes whose end the capture lacks, by what shows it"`
 	Clients  CompleteRecord  `json:"clients"`

@@ -188,8 +188,8 @@ type fileRecord struct {
 	Episodes int                      `json:"episodes"`
 	track.LossesRecord
 	Evicted int    `json:"evicted,omitempty" help:"connections given up to bound memory"`
-	LeftOut int    `json:"hosts_left_out,omitempty" help:"hosts without a record, to bound memory: the ones without time lost go first"`
-	Cut     bool   `json:"cut_short,omitempty" help:"the file is truncated; it is analysed up to there"`
+	LeftOut int    `json:"hosts_left_out,omitempty" help:"hosts without a record, to bound memory"`
+	Cut     bool   `json:"cut_short,omitempty" help:"the file is truncated"`
 	Error   string `json:"error,omitempty" help:"why the file, or the rest of it, could not be read"`
 }
 
