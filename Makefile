@@ -37,5 +37,5 @@ release: systems fused ; .ci/release dist ## archives of the program and its com
 bench: ; go run ./cmd/tcpwheel wheel bench
 speed: ; experiments/speed.sh ## benchmarks of this machine next to their peers; as root also over TUN
 samples: ; go run -C netstack/programs ./samples ../../pcaps/samples && cd pcaps/samples && sha256sum */*.gz > SHA256SUMS ## as root: the sample captures
-results: ; rm -rf report; go run ./cmd/tcpwheel experiment run --all --out report && go run ./cmd/tcpwheel experiment docs report ## the studies' documents
+results: ; rm -rf report; go run ./cmd/tcpwheel experiment run --all --out report && go run ./experiments/report/write report ## the studies' documents
 site: ; go run ./cmd/tcpwheel/internal/site/make site ## the static page, in ./site

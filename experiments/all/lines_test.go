@@ -36,7 +36,7 @@ func TestLines(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil || read < 200 {
+	if err != nil || read < 100 {
 		t.Fatalf("%d files, %v", read, err)
 	}
 }

@@ -20,7 +20,7 @@ func TestDocumentsAreCurrent(t *testing.T) {
 	}
 	text, err := os.ReadFile("../../" + report.SumsName)
 	if errors.Is(err, fs.ErrNotExist) {
-		t.Skip("no results yet: 'tcpwheel experiment docs' writes them")
+		t.Skip("no results yet: 'make results' writes them")
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +33,7 @@ func TestDocumentsAreCurrent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const another = "%s and %s show different runs: run 'tcpwheel experiment docs DIR'"
+	const another = "%s and %s show different runs: run 'make results'"
 	if !strings.Contains(string(results), "`"+report.SumsDigest(text)+"`") {
 		t.Errorf(another, "docs/results.md", report.SumsName)
 	}
@@ -53,7 +53,7 @@ func TestDocumentsAreCurrent(t *testing.T) {
 		t.Run(s.Name, func(t *testing.T) {
 			sum := byName[s.Name]
 			if sum == nil {
-				t.Fatalf("no results: run 'tcpwheel experiment run --all --out DIR' and 'tcpwheel experiment docs DIR'")
+				t.Fatalf("no results: run 'make results'")
 			}
 			if !strings.Contains(s.Readme(), "`"+sum.Results+"`") {
 				t.Errorf(another, "README.md", report.SumsName)

@@ -24,7 +24,7 @@ const (
 
 // Marks of the part of a study's README that WriteDocs writes.
 const (
-	resultBegin = "<!-- Written by 'tcpwheel experiment docs': do not edit. -->"
+	resultBegin = "<!-- Written by 'make results': do not edit. -->"
 	resultEnd   = "<!-- End of the written part. -->"
 )
 

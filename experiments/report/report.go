@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"tcpwheel/experiments"
@@ -294,4 +295,11 @@ func (r *Report) claims() claimsFile {
 // JSON returns the study with its outcome, on one line.
 func (s *Study) JSON() ([]byte, error) {
 	return json.Marshal(resultFile{s.record(), s.Job.Quick, s.Outcome})
+}
+
+// Has reports whether the report has these studies, in their order and with their own plans.
+func (r *Report) Has(all []*experiments.Study) bool {
+	return slices.EqualFunc(r.Studies, all, func(s Study, want *experiments.Study) bool {
+		return s.Job.Study == want && !s.Job.User
+	})
 }

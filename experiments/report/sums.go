@@ -27,7 +27,7 @@ func (r *Report) sums() string {
 	var b strings.Builder
 	b.WriteString("# The first digits of the SHA-256 of each cell's result, in the order of the cells. A test uses " +
 		"them to find results that\n" +
-		"# this program no longer gives. Written by 'tcpwheel experiment docs'.\n")
+		"# this program no longer gives. Written by 'make results'.\n")
 	for i := range r.Studies {
 		j, results := r.Studies[i].Job, r.Studies[i].Results
 		fmt.Fprintf(&b, "\nstudy %s plan %s results %s cells %d\n", j.Study.Name, j.Hash()[:12],
@@ -88,8 +88,7 @@ func ParseSums(text []byte) (all []Sums, err error) {
 // cheapest cells within some seconds, or one within whole. It returns how many ran. The error says
 // what is stale and how to renew it.
 func (s *Sums) Verify(ctx context.Context, j *experiments.Job, whole, some float64, workers int) (ran int, err error) {
-	const renew = "\nrun 'tcpwheel experiment run --all --out DIR' and 'tcpwheel experiment docs DIR', and look at " +
-		"the changes"
+	const renew = "\nrun 'make results', and look at the changes"
 	if s.Plan != j.Hash()[:len(s.Plan)] || len(s.Cells) != len(j.Cells) {
 		return 0, fmt.Errorf("study %s: its plan has changed from %s to %s (%d cells): the documents show results "+
 			"of another plan%s",

@@ -70,11 +70,6 @@ var smaller = map[string][]string{
 	"wheel bench":    {"--n=100", "--budget=1ms", "--rounds=1"},
 }
 
-// unrun are the examples that TestExamplesOfHelp does not run, with the reason.
-var unrun = map[string]string{
-	"tcpwheel experiment docs report": "rewrites the documents from a report of all studies, which takes twelve minutes",
-}
-
 // withKernel are the commands whose examples TestExamplesOverTUN runs.
 var withKernel = []string{"up", "link"}
 
@@ -98,7 +93,7 @@ func TestExamplesOfHelp(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, ok := unrun[e.line]; ok || slices.Contains(withKernel, e.args[0]) && e.input == "" {
+		if slices.Contains(withKernel, e.args[0]) && e.input == "" {
 			continue
 		}
 		if status, _, talk := e.run(t, e.args); status != exitOK {

@@ -30,7 +30,7 @@ func newExperiment() *cobra.Command {
 			"  tcpwheel experiment run expiry --quick\n" +
 			"  tcpwheel experiment run --all --quick --out report",
 	}
-	cmd.AddCommand(newExperimentList(), newExperimentShow(), newExperimentRun(), newExperimentDocs())
+	cmd.AddCommand(newExperimentList(), newExperimentShow(), newExperimentRun())
 	return cmd
 }
 
@@ -179,22 +179,6 @@ func studyNames() (names []string) {
 		}
 	}
 	return names
-}
-
-// openStudy opens the plan of a study, for experiments.ReadCells.
-func openStudy(study, text string, quick bool) (*experiments.Job, error) {
-	s := studies.Find(study)
-	if s == nil {
-		return nil, fmt.Errorf("no study %q", study)
-	}
-	if text == "" {
-		return s.Open(quick)
-	}
-	f, err := plan.Parse("plan of "+study, []byte(text))
-	if err != nil {
-		return nil, err
-	}
-	return s.OpenPlan(f, quick)
 }
 
 func isPlanFile(arg string) bool {

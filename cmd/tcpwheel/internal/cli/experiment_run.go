@@ -186,19 +186,8 @@ func newReport(jobs []*experiments.Job, results experiments.Results) (*findings.
 	if err != nil {
 		return nil, err
 	}
-	r.All = isAll(r)
+	r.All = r.Has(studies.Studies())
 	return r, nil
-}
-
-// isAll reports whether a report has all studies with their own plans.
-func isAll(r *findings.Report) bool {
-	all := studies.Studies()
-	for i := range r.Studies {
-		if len(all) != len(r.Studies) || r.Studies[i].Job.Study != all[i] || r.Studies[i].Job.User {
-			return false
-		}
-	}
-	return true
 }
 
 // checkReportDir reports early why a report cannot be written.

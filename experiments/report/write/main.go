@@ -1,0 +1,60 @@
+// Command write updates the repository's documents from a report: go run ./experiments/report/write
+// FOLDER, in the root of the module. The folder is what experiment run --all --out has written. See
+// report.Report.WriteDocs for what it writes.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/all"
+	"tcpwheel/experiments/plan"
+	"tcpwheel/experiments/report"
+)
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: go run ./experiments/report/write FOLDER, in the root of the module")
+		os.Exit(2)
+	}
+	r, err := report.Rejudge(os.Args[1], open)
+	if err == nil {
+		err = write(r)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "write:", err)
+		os.Exit(1)
+	}
+	fmt.Println(r.Count())
+}
+
+// open opens the plan of a study, as report.Rejudge wants it.
+func open(study, text string, quick bool) (*experiments.Job, error) {
+	s := all.Find(study)
+	if s == nil {
+		return nil, fmt.Errorf("no study %q", study)
+	}
+	if text == "" {
+		return s.Open(quick)
+	}
+	f, err := plan.Parse("plan of "+study, []byte(text))
+	if err != nil {
+		return nil, err
+	}
+	return s.OpenPlan(f, quick)
+}
+
+// write writes the documents of a report of all studies.
+func write(r *report.Report) error {
+	studies := all.Studies()
+	slices.SortStableFunc(r.Studies, func(a, b report.Study) int {
+		return slices.Index(studies, a.Job.Study) - slices.Index(studies, b.Job.Study)
+	})
+	if r.All = r.Has(studies); !r.All {
+		return errors.New("the report lacks studies, want one of 'experiment run --all'")
+	}
+	return r.WriteDocs(".")
+}
