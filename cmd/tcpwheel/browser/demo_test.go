@@ -4,14 +4,12 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"fmt"
 	"net"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/cdproto/cdp"
@@ -19,7 +17,6 @@ import (
 
 	"tcpwheel/cmd/tcpwheel/internal/demo"
 	"tcpwheel/cmd/tcpwheel/internal/lanes"
-	"tcpwheel/wheel"
 )
 
 // serveRun serves the page of a run until the test ends, and returns its address.
@@ -206,19 +203,6 @@ func accessible(t *testing.T, ctx context.Context) map[string]int {
 	return names
 }
 
-// TestPageOnAPhone looks at the page at 390 pixels: nothing is wider than the screen.
-func TestPageOnAPhone(t *testing.T) {
-	ctx, _ := browse(t, 390, 800)
-	await(t, ctx, "three lanes", `document.querySelectorAll(".lane").length === 3`)
-	await(t, ctx, "a diagram", `+document.querySelector(".lane").dataset.timers > 5`)
-	click(t, ctx, "tail1")
-	await(t, ctx, "a repaired loss", `demo.frame.losses && demo.frame.losses[0].lanes.every(l => l.repaired_s > 0)`)
-	screenshot(t, ctx, "demo-390")
-	if wide := evaluate[float64](t, ctx, `document.documentElement.scrollWidth`); wide > 390 {
-		t.Errorf("the page is %v pixels wide, want 390", wide)
-	}
-}
-
 // TestWhatIsUnderThePointer goes through timers and packets by keys: each says when it was armed
 // and by which rule, and how it ended.
 func TestWhatIsUnderThePointer(t *testing.T) {
@@ -262,11 +246,18 @@ func TestKeysWorkAfterAClick(t *testing.T) {
 	}
 }
 
-// TestNothingIsClipped looks for tables, forms and texts wider than their place, at two widths.
+// TestNothingIsClipped looks for tables, forms and texts wider than their place, at two widths, after
+// a loss: nothing is wider than the screen either.
 func TestNothingIsClipped(t *testing.T) {
 	for _, width := range []int64{1400, 390} {
 		ctx, _ := browse(t, width, 900)
 		await(t, ctx, "three seconds", `demo.frame && demo.frame.time_s > 3`)
+		click(t, ctx, "tail1")
+		await(t, ctx, "a repaired loss", `demo.frame.losses && demo.frame.losses[0].lanes.every(l => l.repaired_s > 0)`)
+		screenshot(t, ctx, "demo-"+strconv.FormatInt(width, 10))
+		if wide := evaluate[float64](t, ctx, `document.documentElement.scrollWidth`); wide > float64(width) {
+			t.Errorf("the page is %v pixels wide, want %d", wide, width)
+		}
 		clipped := evaluate[string](t, ctx, `[...document.querySelectorAll(".demo *")].filter(e => e.checkVisibility({contentVisibilityAuto: true}) && !e.closest("#share") && e.scrollWidth > e.clientWidth + 1 && e.clientWidth > 0 &&
 			!/INPUT|CANVAS/.test(e.tagName) && getComputedStyle(e).display !== "inline").map(e => e.tagName + "." + e.className + " " + e.textContent.slice(0, 40)).join("; ")`)
 		if clipped != "" {
@@ -308,31 +299,4 @@ func TestTextsOfADiagramAreApart(t *testing.T) {
 	if over := evaluate[string](t, ctx, `[...new Set(window.over)].slice(0, 5).join("; ")`); over != "" {
 		t.Errorf("texts lie on others: %s", over)
 	}
-}
-
-// BenchmarkDrawing draws frames of three lanes of some 1,000 timers in the browser. 20 a second
-// must fit into a core with what BenchmarkFrame measures.
-func BenchmarkDrawing(b *testing.B) {
-	c := lanes.DefaultConditions()
-	c.Loss = 0
-	for name, value := range map[string]string{"delay": "2s", "rate": "1Gbit"} {
-		if err := c.Set(name, value); err != nil {
-			b.Fatal(err)
-		}
-	}
-	run, err := lanes.NewRun(1, []string{"per-segment@1ms", "per-segment@10ms", "per-segment@100ms"}, c, nil)
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := run.AdvanceTo(wheel.Time(85 * time.Second)); err != nil {
-		b.Fatal(err)
-	}
-	_, url := serveRun(b, run)
-	ctx := open(b, url, 1400, 900)
-	await(b, ctx, "1,000 timers a lane", `demo.frame && demo.frame.lanes.every(l => l.wheel.timers.length > 500)`)
-	const draw = `(n => { const t = performance.now(); for (let i = 0; i < n; i++) { JSON.parse(JSON.stringify(demo.frame)); demo.draw(); } return performance.now() - t; })`
-	took := evaluate[float64](b, ctx, fmt.Sprintf("%s(%d)", draw, b.N))
-	b.ReportMetric(took/float64(b.N), "ms/frame")
-	b.ReportMetric(evaluate[float64](b, ctx, `Math.min(...frame.lanes.map(l => l.wheel.timers.length))`), "timers/lane")
-	b.ReportMetric(0, "ns/op") // the browser's start is in it
 }

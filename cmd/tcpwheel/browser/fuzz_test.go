@@ -13,9 +13,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
-
-	"tcpwheel/cmd/tcpwheel/internal/clitest/bombs"
 )
 
 // damagedInput returns a file that a seed decides, made from a capture: noise, noise behind the
@@ -171,35 +168,5 @@ func TestSiteBoundsMemory(t *testing.T) {
 	ctx = open(t, web.URL+"/", 1400, 900)
 	if done := drop(t, ctx, "burst.pcapng.gz", packed); done != "replay" {
 		t.Errorf("with its own bound the page says %s", done)
-	}
-}
-
-// TestSiteSurvivesBombs drops small files that unpack to 64 MB, or to 256 MB in long tests: each
-// ends with the sentence of the command, in the memory of a usual capture.
-func TestSiteSurvivesBombs(t *testing.T) {
-	size := int64(64 << 20)
-	if os.Getenv("TCPWHEEL_LONG") != "" {
-		size = 256 << 20
-	}
-	ctx := openSite(t, 1400, 900, "")
-	for _, b := range bombs.All() {
-		content, err := b.File(size)
-		if err != nil {
-			t.Fatal(err)
-		}
-		begun := time.Now()
-		done, want, replay := drop(t, ctx, b.Name, content), "replay", "nothing to compare"
-		if b.Status == 1 {
-			want, replay = "failed", ""
-		}
-		shown := evaluate[string](t, ctx, `["s-state", "s-report", "s-replay"].map(id => document.getElementById(id).innerText).join("\n")`)
-		memory := evaluate[float64](t, ctx, `+document.body.dataset.memory || 0`)
-		t.Logf("%s, %d kB: %s after %v, with %.0f MB", b.Name, len(content)/1000, done, time.Since(begun).Round(time.Second), memory/1e6)
-		if done != want || !strings.Contains(shown, b.Analyze) || !strings.Contains(shown, replay) {
-			t.Errorf("%s: %s, want %s with %q and %q: %s", b.Name, done, want, b.Analyze, replay, shown)
-		}
-		if memory == 0 || memory > 200e6 {
-			t.Errorf("%s took %v bytes, want more than none and 200 MB at most", b.Name, memory)
-		}
 	}
 }

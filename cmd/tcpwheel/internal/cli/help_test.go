@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"io"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -40,18 +39,3 @@ func TestHelpFits(t *testing.T) {
 		t.Errorf("%d commands, want at least 20", n)
 	}
 }
-
-// TestHelpThatCannotBeWritten wants status 1, as of other output, in every form of help.
-func TestHelpThatCannotBeWritten(t *testing.T) {
-	for _, args := range [][]string{{"--help"}, {"-h"}, {"help"}, {"help", "policies"}, {"help", "wheel", "bench"}, {"analyze", "--help"}, {"version"}} {
-		var talk strings.Builder
-		if exit := run(args, nil, full{}, &talk); exit != exitFailed || !strings.Contains(talk.String(), io.ErrShortWrite.Error()) {
-			t.Errorf("%q: exit %d and %q, want %d", args, exit, talk.String(), exitFailed)
-		}
-	}
-}
-
-// full is a device without room.
-type full struct{}
-
-func (full) Write([]byte) (int, error) { return 0, io.ErrShortWrite }

@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -84,7 +83,7 @@ func TestHelpIsShort(t *testing.T) {
 	}
 }
 
-// Every command's help has a summary, a description and a working example.
+// Every command's help has a summary, a description and an example. TestExamplesOfHelp runs these.
 func TestHelpIsComplete(t *testing.T) {
 	var visit func(cmd *cobra.Command)
 	visit = func(cmd *cobra.Command) {
@@ -96,28 +95,6 @@ func TestHelpIsComplete(t *testing.T) {
 		}
 		if cmd.Short == "" || cmd.Long == "" || cmd.Example == "" {
 			t.Errorf("%s: short, long and example are %q, %q, %q", cmd.CommandPath(), cmd.Short, cmd.Long, cmd.Example)
-		}
-		for line := range strings.Lines(fitLong(cmd.Long) + "\n" + cmd.UsageString()) {
-			if n := len([]rune(strings.TrimSuffix(line, "\n"))); n > 120 {
-				t.Errorf("%s: %d columns: %s", cmd.CommandPath(), n, line)
-			}
-		}
-		for line := range strings.Lines(cmd.Example) {
-			words := strings.Fields(line)
-			if words[0] != "tcpwheel" {
-				t.Errorf("%s: example %q does not call tcpwheel", cmd.CommandPath(), line)
-				continue
-			}
-			called, rest, err := newRoot(nil, nil, io.Discard, io.Discard).Find(words[1:])
-			if err == nil {
-				err = called.ParseFlags(rest)
-			}
-			if err == nil {
-				err = called.ValidateArgs(called.Flags().Args())
-			}
-			if err != nil || called.CommandPath() == "tcpwheel" {
-				t.Errorf("%s: example %q: calls %s, %v", cmd.CommandPath(), line, called.CommandPath(), err)
-			}
 		}
 		for _, sub := range cmd.Commands() {
 			visit(sub)
@@ -161,31 +138,15 @@ func TestCommandAlone(t *testing.T) {
 	}
 }
 
+// TestSchemesListsAll compares the lines of JSON, which the table is made of, with package wheel.
 func TestSchemesListsAll(t *testing.T) {
-	var table, objects bytes.Buffer
-	run([]string{"wheel", "schemes"}, nil, &table, io.Discard)
+	var objects bytes.Buffer
 	run([]string{"wheel", "schemes", "--json"}, nil, &objects, io.Discard)
-	var listed []string
-	for line := range strings.Lines(table.String()) {
-		if n := width(strings.TrimSuffix(line, "\n")); n > terminalColumns {
-			t.Errorf("%d columns: %s", n, line)
-		}
-		if !strings.HasPrefix(line, " ") {
-			listed = append(listed, strings.Fields(line)[0])
-		}
-	}
-	if want := append([]string{"scheme"}, wheel.Schemes()...); !slices.Equal(listed, want) {
-		t.Errorf("listed are %q, want %q", listed, want)
-	}
-	dec := json.NewDecoder(&objects)
-	for i, name := range wheel.Schemes() {
+	for dec, names := json.NewDecoder(&objects), wheel.Schemes(); len(names) > 0 || dec.More(); names = names[1:] {
 		var s scheme
-		if err := dec.Decode(&s); err != nil || s != (scheme{name, wheel.About(name), name == wheel.Default}) {
-			t.Errorf("object %d = %+v, %v, want %s", i, s, err, name)
+		if err := dec.Decode(&s); err != nil || s != (scheme{names[0], wheel.About(names[0]), names[0] == wheel.Default}) {
+			t.Fatalf("%+v, %v, want %s", s, err, names[0])
 		}
-	}
-	if dec.More() {
-		t.Error("more schemes are listed than there are")
 	}
 }
 
@@ -218,7 +179,7 @@ func TestResultsThatAreNotWritten(t *testing.T) {
 		"samples", "samples --json", "experiment list", "experiment list --json", "experiment show vegas",
 		"script ../../../../netstack/tcp/testdata/rto-backoff.pkt", "script --json ../../../../netstack/tcp/testdata/rto-backoff.pkt",
 		"wheel schemes", "wheel schemes --json", "wheel bench --schemes scheme6 --workloads start-stop --n 10 --budget 1ms",
-		"wheel bench --schemes scheme6 --workloads start-stop --n 10 --budget 1ms --json", "version", "completion bash",
+		"wheel bench --schemes scheme6 --workloads start-stop --n 10 --budget 1ms --json", "version", "completion bash", "--help", "-h", "help", "help policies", "help wheel bench", "analyze --help",
 	} {
 		var talk bytes.Buffer
 		if status := run(strings.Fields(line), strings.NewReader(""), brokenPipe{}, &talk); status != exitFailed || !strings.HasSuffix(talk.String(), ": no space left\n") {

@@ -3,9 +3,6 @@ package cli
 import (
 	"bytes"
 	"context"
-	"errors"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -44,43 +41,6 @@ func objectOf(t *testing.T, name string) *captureFile {
 		t.Fatalf("%s: %d captures, %v", name, len(all), err)
 	}
 	return &all[0]
-}
-
-func TestReadCapture(t *testing.T) {
-	file := captureOf(t)
-	path := filepath.Join(t.TempDir(), "x.pcapng")
-	if err := os.WriteFile(path, file, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{path, "-"} {
-		cmd := &cobra.Command{}
-		cmd.SetContext(context.Background())
-		cmd.SetIn(bytes.NewReader(file))
-		var seen []capture.Packet
-		s, err := readCapture(cmd, objectOf(t, name), true, nil, func(p *capture.Packet) error {
-			seen = append(seen, *p)
-			return nil
-		})
-		if err != nil || len(seen) != 1 || seen[0].Header.Seq != 3 || s.TCP != 1 {
-			t.Errorf("%s: %v, %+v, %+v", name, err, seen, s)
-		}
-		if got, want := unusedPackets(s), "1 of 2 packets are not TCP (1 udp)"; got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
-	}
-	cmd := &cobra.Command{}
-	cmd.SetContext(context.Background())
-	full := errors.New("full")
-	if _, err := readCapture(cmd, objectOf(t, path), true, nil, func(*capture.Packet) error { return full }); err != full {
-		t.Errorf("%v, want that of its user", err)
-	}
-	cmd.SetIn(bytes.NewReader(file[:len(file)-5]))
-	if s, err := readCapture(cmd, objectOf(t, "-"), true, nil, func(*capture.Packet) error { return nil }); !errors.Is(err, capture.ErrCutShort) || s.TCP != 1 {
-		t.Errorf("cut short: %v, %+v", err, s)
-	}
-	if _, err := readCapture(cmd, objectOf(t, filepath.Join(t.TempDir(), "none")), true, nil, nil); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("no file: %v", err)
-	}
 }
 
 // endlessCapture is a capture that never ends.

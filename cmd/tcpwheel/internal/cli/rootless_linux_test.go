@@ -93,21 +93,3 @@ func TestRootlessStatus(t *testing.T) {
 		t.Errorf("it ends with %v, want the error of the command that the signal ended; it says %s", err, talk)
 	}
 }
-
-// TestRootlessSaysWhatIsWrong calls it wrongly.
-func TestRootlessSaysWhatIsWrong(t *testing.T) {
-	for _, c := range []struct {
-		args   []string
-		status int
-		want   string
-	}{
-		{[]string{"up", "--", "true"}, exitUsage, "a command without --rootless"},
-		{[]string{"up", "true"}, exitUsage, `unexpected argument "true"`},
-		{[]string{"up", "--rootless", "--policy", "tahoe"}, exitUsage, "tahoe"},
-	} {
-		var out, talk bytes.Buffer
-		if got := run(c.args, strings.NewReader(""), &out, &talk); got != c.status || !strings.Contains(talk.String(), c.want) {
-			t.Errorf("%v: status %d, %s, want %d and %q", c.args, got, &talk, c.status, c.want)
-		}
-	}
-}

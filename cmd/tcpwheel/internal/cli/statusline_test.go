@@ -10,17 +10,17 @@ import (
 // screen returns the lines that a terminal shows after text was written to it.
 func screen(text string) (lines []string) {
 	for line := range strings.SplitSeq(text, "\n") {
-		var cells []byte
+		var cells []rune
 		at := 0
-		for i := range len(line) {
-			if line[i] == '\r' {
+		for _, r := range line {
+			if r == '\r' {
 				at = 0
 				continue
 			}
 			if at == len(cells) {
 				cells = append(cells, ' ')
 			}
-			cells[at] = line[i]
+			cells[at] = r
 			at++
 		}
 		lines = append(lines, strings.TrimRight(string(cells), " "))
@@ -45,8 +45,8 @@ func TestStatusLine(t *testing.T) {
 	want("ready", "short")
 	s.print("trouble")
 	want("ready", "trouble", "")
-	s.show(strings.Repeat("x", 200))
-	want("ready", "trouble", strings.Repeat("x", 79))
+	s.show(strings.Repeat("µ", 200)) // cut between characters, not in one
+	want("ready", "trouble", strings.Repeat("µ", 79))
 	s.stop()
 	want("ready", "trouble", "")
 }
@@ -87,15 +87,5 @@ func TestPerSecond(t *testing.T) {
 	}
 	if got := perSecond(1000, 500*time.Millisecond); got != "2 kB/s" {
 		t.Errorf("1000 bytes in half a second are %s", got)
-	}
-}
-
-// TestStatusIsCutBetweenCharacters has characters of several bytes at the end of the line.
-func TestStatusIsCutBetweenCharacters(t *testing.T) {
-	var b bytes.Buffer
-	s := statusLine{w: &b}
-	s.show(strings.Repeat("µ", 100))
-	if want := "\r" + strings.Repeat("µ", statusColumns); b.String() != want {
-		t.Errorf("got %q, want %q", b.String(), want)
 	}
 }

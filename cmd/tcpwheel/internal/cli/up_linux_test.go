@@ -45,8 +45,8 @@ func init() {
 	}
 }
 
-// upTest is tcpwheel up in its own process, with its device in the test's namespace.
-type upTest struct {
+// running is the command in its own process, in the test's namespace.
+type running struct {
 	t    *testing.T
 	ns   *tun.Namespace
 	cmd  *exec.Cmd
@@ -57,21 +57,26 @@ type upTest struct {
 
 const upLimit = 3 * time.Minute
 
-// startUp starts the command. It skips the test where namespaces cannot be made. The namespace ends
-// with the test.
-func startUp(t *testing.T, args ...string) *upTest {
+// startUp starts up with its device in a namespace. It skips the test where namespaces cannot be
+// made. The namespace ends with the test.
+func startUp(t *testing.T, args ...string) *running {
 	t.Helper()
 	ns := netns.Test(t)
-	u := &upTest{t: t, ns: ns, talk: make(chan string, 1000)}
-	u.cmd = exec.Command(os.Args[0], append([]string{"up", "--netns", ns.Path(), "--tun", "up0", "--addr", "10.7.0.2/24,fd07::2/64",
+	return start(t, ns, (*exec.Cmd).Start, append([]string{"up", "--netns", ns.Path(), "--tun", "up0", "--addr", "10.7.0.2/24,fd07::2/64",
 		"--host-addr", "10.7.0.1/24,fd07::1/64"}, args...)...)
+}
+
+// start starts the command by a function, here or in the namespace.
+func start(t *testing.T, ns *tun.Namespace, by func(*exec.Cmd) error, args ...string) *running {
+	t.Helper()
+	u := &running{t: t, ns: ns, talk: make(chan string, 1000), cmd: exec.Command(os.Args[0], args...)}
 	u.cmd.Env = append(os.Environ(), asCommand+"=1")
 	u.cmd.Stdout = &u.out
 	stderr, err := u.cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := u.cmd.Start(); err != nil {
+	if err := by(u.cmd); err != nil {
 		t.Fatal(err)
 	}
 	go func() {
@@ -80,12 +85,13 @@ func startUp(t *testing.T, args ...string) *upTest {
 			u.talk <- lines.Text()
 		}
 	}()
-	t.Cleanup(func() { u.cmd.Process.Kill() })
+	kill := time.AfterFunc(upLimit, func() { u.cmd.Process.Kill() })
+	t.Cleanup(func() { kill.Stop(); u.cmd.Process.Kill() })
 	return u
 }
 
 // await returns the next line of standard error that contains text.
-func (u *upTest) await(text string) string {
+func (u *running) await(text string) string {
 	u.t.Helper()
 	limit := time.After(upLimit)
 	for {
@@ -104,7 +110,7 @@ func (u *upTest) await(text string) string {
 }
 
 // end waits for the end of the command and checks that it leaves nothing.
-func (u *upTest) end() error {
+func (u *running) end() error {
 	u.t.Helper()
 	for line := range u.talk {
 		u.said = append(u.said, line)
@@ -117,7 +123,7 @@ func (u *upTest) end() error {
 }
 
 // run runs a program, inside the namespace or not, and returns its standard output.
-func (u *upTest) run(inside bool, name string, args ...string) []byte {
+func (u *running) run(inside bool, name string, args ...string) []byte {
 	u.t.Helper()
 	out, err := u.try(inside, name, args...)
 	if err != nil {
@@ -126,7 +132,7 @@ func (u *upTest) run(inside bool, name string, args ...string) []byte {
 	return out
 }
 
-func (u *upTest) try(inside bool, name string, args ...string) ([]byte, error) {
+func (u *running) try(inside bool, name string, args ...string) ([]byte, error) {
 	var out, talk bytes.Buffer
 	cmd := exec.Command(name, args...)
 	cmd.Stdout, cmd.Stderr = &out, &talk
@@ -382,100 +388,10 @@ func TestUpWithCurl(t *testing.T) {
 }
 
 // forwarded returns the address of the next forward from the command's messages.
-func (u *upTest) forwarded() string {
+func (u *running) forwarded() string {
 	u.t.Helper()
 	line := u.await("forward 127.0.0.1:")
 	_, at, _ := strings.Cut(line, "forward ")
 	at, _, _ = strings.Cut(at, ",")
 	return at
-}
-
-// TestUpWithIperf sends with iperf3 over the stack, to an exposed server and through a forward,
-// both ways.
-func TestUpWithIperf(t *testing.T) {
-	need(t, "iperf3")
-	host := fmt.Sprintf("127.%d.%d.%d", 1+os.Getpid()>>16, os.Getpid()>>8&255, os.Getpid()&255) // unused
-	port := freePort(t, host)
-	for _, whose := range []string{up.Ours, up.GVisor} {
-		t.Run("tcp="+whose, func(t *testing.T) {
-			u := startUp(t, "--tcp", whose, "--expose", "5201:"+host+":"+port, "--forward", "0:10.7.0.1:5201")
-			u.await("up0: kernel")
-			forward := u.forwarded()
-			_, forwardPort, _ := net.SplitHostPort(forward)
-			for _, test := range []struct {
-				inside       bool // the client
-				server, args []string
-			}{
-				{true, []string{"-B", host, "-p", port}, []string{"-c", "10.7.0.2", "-p", "5201"}},
-				{true, []string{"-B", host, "-p", port}, []string{"-c", "fd07::2", "-p", "5201", "-R", "-P", "4"}},
-				{false, []string{"-B", "10.7.0.1", "-p", "5201"}, []string{"-c", "127.0.0.1", "-p", forwardPort, "-P", "4"}},
-				{false, []string{"-B", "10.7.0.1", "-p", "5201"}, []string{"-c", "127.0.0.1", "-p", forwardPort, "-R"}},
-			} {
-				const n = 30_000_000
-				var sent, received float64
-				// When the client ends, the last data may still be in the splice, or all of it on a busy
-				// machine.
-				for range 5 {
-					ended := make(chan error, 1)
-					go func() {
-						_, err := u.try(!test.inside, "iperf3", append([]string{"-s", "-1"}, test.server...)...)
-						ended <- err
-					}()
-					result := u.iperf(test.inside, append(test.args, "-n", fmt.Sprint(n), "-J"))
-					if err := <-ended; err != nil {
-						t.Errorf("the server of iperf3 %v: %v", test.args, err)
-					}
-					if sent, received = result.End.Sent.Bytes, result.End.Received.Bytes; received > 0 {
-						break
-					}
-				}
-				if sent < n || received <= 0 || received > sent {
-					t.Errorf("iperf3 %v: %.0f bytes were sent and %.0f received, want %d", test.args, sent, received, n)
-				}
-			}
-			u.cmd.Process.Signal(syscall.SIGINT)
-			if err := u.end(); err != nil {
-				t.Errorf("the command: %v", err)
-			}
-		})
-	}
-}
-
-// iperfResult is a part of a client's report.
-type iperfResult struct {
-	Error string
-	End   struct {
-		Sent     struct{ Bytes float64 } `json:"sum_sent"`
-		Received struct{ Bytes float64 } `json:"sum_received"`
-	}
-}
-
-// iperf runs a client, and repeats it until its server is up.
-func (u *upTest) iperf(inside bool, args []string) (r iperfResult) {
-	u.t.Helper()
-	for range 100 {
-		r = iperfResult{}
-		out, err := u.try(inside, "iperf3", args...)
-		if wrong := json.Unmarshal(out, &r); wrong != nil {
-			u.t.Fatalf("iperf3 %v: %v, %v, %s", args, err, wrong, out)
-		}
-		if r.Error == "" {
-			return r
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	u.t.Fatalf("iperf3 %v: %s", args, r.Error)
-	return r
-}
-
-// freePort returns an unused port of an address.
-func freePort(t *testing.T, host string) string {
-	t.Helper()
-	l, err := net.Listen("tcp", host+":0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	return port
 }

@@ -1,4 +1,4 @@
-package cli
+package track_test
 
 import (
 	"bytes"
