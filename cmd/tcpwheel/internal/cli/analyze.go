@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
-	"sync/atomic"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -17,35 +17,36 @@ import (
 	"tcpwheel/pcaps/track"
 )
 
-// tally are what decides the exit status of a run over several files.
+// tally is what decides the exit status of a run over several files.
 type tally struct {
-	cut       atomic.Bool // a file was
-	tcp, some atomic.Bool // TCP, and what was asked for
+	mu        sync.Mutex
+	cut       bool // a file was
+	tcp, some bool // TCP, and what was asked for
 }
 
 // note notes what a file has.
 func (f *tally) note(s *summary) {
-	some := s.losses.Conns > 0
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.cut = f.cut || s.cut
+	f.tcp = f.tcp || s.stats.TCP > 0
 	if s.a.explain > 0 {
-		some = s.explained != nil
-	}
-	for to, found := range map[*atomic.Bool]bool{&f.cut: s.cut, &f.tcp: s.stats.TCP > 0, &f.some: some} {
-		if found {
-			to.Store(true)
-		}
+		f.some = f.some || s.explained != nil
+	} else {
+		f.some = f.some || s.losses.Conns > 0
 	}
 }
 
 // outcome returns the error of a run that could read its files, nil for success.
 func (f *tally) outcome(a *analysis) error {
 	switch {
-	case f.cut.Load() && a.live == nil:
+	case f.cut && a.live == nil:
 		return exit(exitCut) // it was reported
-	case !f.tcp.Load():
+	case !f.tcp:
 		return nothing("analyze: no TCP in it")
-	case !f.some.Load() && a.explain > 0:
+	case !f.some && a.explain > 0:
 		return nothing(fmt.Sprintf("analyze: packet %d is no retransmission of an episode", a.explain))
-	case !f.some.Load():
+	case !f.some:
 		return nothing("analyze: " + a.filter.unmatched())
 	}
 	return nil

@@ -69,40 +69,34 @@ Workloads:
 
 // bench runs o and writes the results, group by group.
 func bench(ctx context.Context, w io.Writer, o wheelbench.Options, asJSON bool) error {
+	if !asJSON {
+		if _, err := fmt.Fprintf(w, "# %s %s/%s, %s\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, processor()); err != nil {
+			return err
+		}
+	}
 	var group []wheelbench.Result
-	groups := 0
 	flush := func() error {
 		if len(group) == 0 {
 			return nil
 		}
-		if groups++; groups > 1 {
-			fmt.Fprintln(w)
-		}
+		fmt.Fprintln(w)
 		err := wheelbench.WriteTable(w, group)
 		group = nil
 		return err
 	}
-	if !asJSON {
-		if _, err := fmt.Fprintf(w, "# %s %s/%s, %s\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, processor()); err != nil {
-			return err
-		}
-	}
 	enc := newJSONLines(w)
 	for r, err := range wheelbench.Run(ctx, o) {
-		switch {
-		case err != nil:
-			return err
-		case asJSON:
-			if err := enc.Encode(r); err != nil {
-				return err
+		if err == nil && asJSON {
+			err = enc.Encode(r)
+		} else if err == nil {
+			if len(group) > 0 && (group[0].Workload != r.Workload || group[0].N != r.N) {
+				err = flush()
 			}
-			continue
-		case len(group) > 0 && (group[0].Workload != r.Workload || group[0].N != r.N):
-			if err := flush(); err != nil {
-				return err
-			}
+			group = append(group, r)
 		}
-		group = append(group, r)
+		if err != nil {
+			return err
+		}
 	}
 	return flush()
 }
@@ -124,11 +118,7 @@ func unlessAll(names []string) []string {
 
 // processor describes this machine's processors.
 func processor() string {
-	cpus := fmt.Sprintf("%d processors", runtime.NumCPU())
-	if model := processorModel(); model != "" {
-		cpus += ", " + model
-	}
-	return cpus
+	return strings.TrimSuffix(fmt.Sprintf("%d processors, %s", runtime.NumCPU(), processorModel()), ", ")
 }
 
 // processorModel returns Linux's name of the processor, or "".

@@ -35,20 +35,16 @@ var flagValues = map[string]func() []string{
 	},
 }
 
-// argumentValues has the values of arguments, by the paths of commands. With files, names of files
-// are completed, too.
-var argumentValues = map[string]struct {
-	values func() []string
-	files  bool
-}{
-	"tcpwheel analyze":         {sampleArguments, true},
-	"tcpwheel replay":          {sampleArguments, true},
-	"tcpwheel experiment show": {studyNames, false},
-	"tcpwheel experiment run":  {studyNames, true},
+// argumentValues has the values of arguments, by the paths of commands.
+var argumentValues = map[string]func() []string{
+	"tcpwheel analyze":         sampleArguments,
+	"tcpwheel replay":          sampleArguments,
+	"tcpwheel experiment show": studyNames,
+	"tcpwheel experiment run":  studyNames,
 }
 
 // completeValues lets the shell complete the values of flags and arguments of cmd and of its
-// subcommands.
+// subcommands. Where files are arguments, too, it completes their names.
 func completeValues(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		values := flagValues[cmd.Name()+" "+f.Name]
@@ -59,25 +55,27 @@ func completeValues(cmd *cobra.Command) {
 			return
 		}
 		list := strings.HasSuffix(f.Value.Type(), "Slice")
-		complete := func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-			before := ""
-			if i := strings.LastIndex(typed, ","); list && i >= 0 {
-				before, typed = typed[:i+1], typed[i+1:]
+		err := cmd.RegisterFlagCompletionFunc(f.Name, func(_ *cobra.Command, _ []string, typed string) (found []string, _ cobra.ShellCompDirective) {
+			before := typed[:strings.LastIndex(typed, ",")+1]
+			if !list {
+				before = ""
 			}
-			return startingWith(before, typed, values()), cobra.ShellCompDirectiveNoFileComp
-		}
-		if err := cmd.RegisterFlagCompletionFunc(f.Name, complete); err != nil {
+			for _, v := range values() {
+				found = append(found, before+v)
+			}
+			return startingWith(typed, found), cobra.ShellCompDirectiveNoFileComp
+		})
+		if err != nil {
 			panic("BUG: " + err.Error())
 		}
 	})
-	if a, ok := argumentValues[cmd.CommandPath()]; ok {
+	if values := argumentValues[cmd.CommandPath()]; values != nil {
 		cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-			directive := cobra.ShellCompDirectiveNoFileComp
-			if a.files {
-				directive = cobra.ShellCompDirectiveDefault
+			directive := cobra.ShellCompDirectiveDefault
+			if cmd.Name() == "show" {
+				directive = cobra.ShellCompDirectiveNoFileComp
 			}
-			left := slices.DeleteFunc(a.values(), func(v string) bool { return slices.Contains(args, v) })
-			return startingWith("", typed, left), directive
+			return startingWith(typed, slices.DeleteFunc(values(), func(v string) bool { return slices.Contains(args, v) })), directive
 		}
 	}
 	for _, sub := range cmd.Commands() {
@@ -85,14 +83,9 @@ func completeValues(cmd *cobra.Command) {
 	}
 }
 
-// startingWith returns the values that begin with what was typed, each after before.
-func startingWith(before, typed string, values []string) (found []string) {
-	for _, v := range values {
-		if strings.HasPrefix(v, typed) {
-			found = append(found, before+v)
-		}
-	}
-	return found
+// startingWith returns the values that begin with what was typed.
+func startingWith(typed string, values []string) []string {
+	return slices.DeleteFunc(values, func(v string) bool { return !strings.HasPrefix(v, typed) })
 }
 
 func traceRates() (rates []string) {

@@ -11,9 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -119,10 +117,11 @@ func openJournal(name string) (*experiments.Journal, error) {
 
 // report judges the results, runs the live parts, and shows both.
 func (f *runFlags) report(cmd *cobra.Command, jobs []*experiments.Job, results experiments.Results) error {
-	r, err := newReport(jobs, results)
+	r, err := findings.New(programVersion(), jobs, results)
 	if err != nil {
 		return err
 	}
+	r.All = r.Has(studies.Studies())
 	if f.live {
 		if err := runLive(cmd, r); err != nil {
 			return err
@@ -165,50 +164,29 @@ func (f *runFlags) open(cmd *cobra.Command, args []string) ([]*experiments.Job, 
 // setName is the name of the plan that the flags --set make. Its line n is their number n-1.
 const setName = "--set"
 
-// setLine is a place in that plan.
-var setLine = regexp.MustCompile(`(?m)^` + setName + `:(\d+): `)
-
 // setError names the flag instead of the line of the plan.
 func (f *runFlags) setError(err error) error {
-	text := setLine.ReplaceAllStringFunc(err.Error(), func(place string) string {
-		n, _ := strconv.Atoi(setLine.FindStringSubmatch(place)[1])
-		if n < 2 || n-2 >= len(f.set) {
-			return setName + ": "
-		}
-		return fmt.Sprintf("%s '%s': ", setName, f.set[n-2])
-	})
+	text := strings.ReplaceAll(err.Error(), setName+":1: ", setName+": ")
+	for i, assignment := range f.set {
+		text = strings.ReplaceAll(text, fmt.Sprintf("%s:%d: ", setName, i+2), fmt.Sprintf("%s '%s': ", setName, assignment))
+	}
 	return errors.New(text)
 }
 
-// newReport judges the results of a run.
-func newReport(jobs []*experiments.Job, results experiments.Results) (*findings.Report, error) {
-	r, err := findings.New(programVersion(), jobs, results)
-	if err != nil {
-		return nil, err
-	}
-	r.All = r.Has(studies.Studies())
-	return r, nil
-}
-
-// checkReportDir reports early why a report cannot be written.
+// checkReportDir reports early, before a run of minutes, why a report cannot be written.
 func checkReportDir(dir string) error {
+	if err := findings.CheckDir(dir); err != nil {
+		return err
+	}
 	parent := filepath.Dir(filepath.Clean(dir))
 	if info, err := os.Stat(parent); err != nil {
 		return err
 	} else if !info.IsDir() {
 		return fmt.Errorf("%s: not a directory", parent)
 	}
-	if err := findings.CheckDir(dir); err != nil {
-		return err
-	}
-	return canMake(parent)
-}
-
-// canMake reports why no file can be made in a directory, before a run of minutes.
-func canMake(dir string) error {
-	part, err := os.MkdirTemp(dir, ".tcpwheel-*")
+	part, err := os.MkdirTemp(parent, ".tcpwheel-*")
 	if err != nil {
-		return fmt.Errorf("%s: cannot make files there: %w", dir, errors.Unwrap(err))
+		return fmt.Errorf("%s: cannot make files there: %w", parent, errors.Unwrap(err))
 	}
 	return os.Remove(part)
 }
@@ -229,28 +207,26 @@ func runCells(cmd *cobra.Command, jobs []*experiments.Job, kept *experiments.Jou
 		return progressText(part, time.Since(begun), last)
 	})
 	defer line.stop()
-	type outcome struct {
-		results experiments.Results
-		err     error
-	}
-	end := make(chan outcome, 1)
+	var results experiments.Results
+	ended := make(chan error, 1)
 	go func() {
 		r, err := experiments.Run(cmd.Context(), jobs, kept, workers, func(done, total float64, study, cell string) {
 			mu.Lock()
 			defer mu.Unlock()
 			last, part = study+": "+cell, done/total
 		})
-		end <- outcome{r, err}
+		results = r
+		ended <- err
 	}()
+	late := make(chan struct{})
+	defer context.AfterFunc(cmd.Context(), func() {
+		time.Sleep(leaveAfter)
+		close(late)
+	})()
 	select {
-	case o := <-end:
-		return o.results, o.err
-	case <-cmd.Context().Done():
-	}
-	select {
-	case o := <-end:
-		return o.results, o.err
-	case <-time.After(leaveAfter):
+	case err := <-ended:
+		return results, err
+	case <-late:
 		return nil, cmd.Context().Err()
 	}
 }

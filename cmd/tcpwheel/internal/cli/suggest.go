@@ -1,7 +1,7 @@
 package cli
 
 import (
-	"regexp"
+	"errors"
 	"slices"
 
 	"github.com/spf13/pflag"
@@ -9,13 +9,10 @@ import (
 	"tcpwheel/experiments/spelling"
 )
 
-// unknownFlag is pflag's error for a flag that a command does not have.
-var unknownFlag = regexp.MustCompile(`^unknown flag: --([^=]+)`)
-
 // suggestFlag returns the flag that is nearest to the unknown one.
 func suggestFlag(err error, flags *pflag.FlagSet) (string, bool) {
-	m := unknownFlag.FindStringSubmatch(err.Error())
-	if m == nil {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
 		return "", false
 	}
 	var names []string
@@ -25,6 +22,6 @@ func suggestFlag(err error, flags *pflag.FlagSet) (string, bool) {
 		}
 	})
 	slices.Sort(names)
-	name, ok := spelling.Nearest(m[1], names)
+	name, ok := spelling.Nearest(unknown.GetSpecifiedName(), names)
 	return "--" + name, ok
 }
