@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -15,8 +14,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-
-	"tcpwheel/wheel"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected output in testdata")
@@ -134,18 +131,6 @@ func TestCommandAlone(t *testing.T) {
 		}
 		if got, want := texts(alone), texts(together); got != want {
 			t.Errorf("%s alone has the help\n%s\nwant\n%s", c.name, got, want)
-		}
-	}
-}
-
-// TestSchemesListsAll compares the lines of JSON, which the table is made of, with package wheel.
-func TestSchemesListsAll(t *testing.T) {
-	var objects bytes.Buffer
-	run([]string{"wheel", "schemes", "--json"}, nil, &objects, io.Discard)
-	for dec, names := json.NewDecoder(&objects), wheel.Schemes(); len(names) > 0 || dec.More(); names = names[1:] {
-		var s scheme
-		if err := dec.Decode(&s); err != nil || s != (scheme{names[0], wheel.About(names[0]), names[0] == wheel.Default}) {
-			t.Fatalf("%+v, %v, want %s", s, err, names[0])
 		}
 	}
 }

@@ -54,11 +54,6 @@ func TestStatusLine(t *testing.T) {
 func TestStatusLineIsKept(t *testing.T) {
 	var out bytes.Buffer
 	s := statusLine{w: &out}
-	s.start(func(time.Duration) string { return "x" }) // not a terminal
-	s.stop()
-	if out.Len() > 0 {
-		t.Errorf("%q on what is no terminal", out.String())
-	}
 	shown := make(chan time.Duration)
 	s.begin(time.Millisecond, func(d time.Duration) string {
 		select {

@@ -68,7 +68,6 @@ func TestControlsAreForTheOwner(t *testing.T) {
 		{"no token", nil, http.StatusForbidden},
 		{"a wrong token", []string{"X-Token", "0"}, http.StatusForbidden},
 		{"another site", []string{"X-Token", s.token, "Origin", "http://example.org"}, http.StatusForbidden},
-		{"an opaque origin", []string{"X-Token", s.token, "Origin", "null"}, http.StatusForbidden},
 		{"a rebound name", []string{"X-Token", s.token, "Host", "example.org:7070"}, http.StatusForbidden},
 	} {
 		if got, body := request(s, "POST", "/control", drop, c.header...); got != c.want {
@@ -183,43 +182,4 @@ func TestSlowViewer(t *testing.T) {
 	if n := s.viewers.Load(); n != 0 {
 		t.Errorf("%d viewers after the page left", n)
 	}
-}
-
-// busyLanes are lanes with some 1,000 records of timers each.
-func busyLanes(t testing.TB) *Server {
-	c := lanes.DefaultConditions()
-	if err := c.Set("delay", "2s"); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Set("rate", "1Gbit"); err != nil {
-		t.Fatal(err)
-	}
-	c.Loss = 0
-	run, err := lanes.NewRun(1, []string{"per-segment@1ms", "per-segment@10ms", "per-segment@100ms"}, c, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := NewServer(run, serverAddr)
-	tick(t, s, int(85*time.Second/lanes.FrameEvery))
-	return s
-}
-
-// BenchmarkFrame advances three lanes of some 1,000 timers by the time of a frame, and makes, logs
-// and encodes it. 20 a second must take less than a core: 50 ms each, the browser's drawing
-// included.
-func BenchmarkFrame(b *testing.B) {
-	s := busyLanes(b)
-	defer s.Close()
-	timers, bytes := 0, 0
-	var viewer lanes.Viewer
-	for b.Loop() {
-		tick(b, s, 1)
-		text, err := json.Marshal(viewer.Next(s.player.Frame()))
-		if err != nil {
-			b.Fatal(err)
-		}
-		timers, bytes = timers+len(s.player.Frame().Lanes[0].Wheel.Timers), bytes+len(text)
-	}
-	b.ReportMetric(float64(timers)/float64(b.N), "timers/lane")
-	b.ReportMetric(float64(bytes)/float64(b.N), "bytes/frame")
 }

@@ -156,13 +156,7 @@ func TestLanesMeetTheSameFates(t *testing.T) {
 
 // TestDropByHand drops the next packet: each lane loses one more, and repairs it.
 func TestDropByHand(t *testing.T) {
-	c := DefaultConditions()
-	c.Loss = 0
-	r, err := NewRun(1, nil, c, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
+	r := newRun(t, 1, "0s:loss=0%")
 	advance(t, r, wheel.Time(2*time.Second))
 	if err := r.Do("drop", "1"); err != nil {
 		t.Fatal(err)
@@ -172,7 +166,7 @@ func TestDropByHand(t *testing.T) {
 			t.Errorf("%s: %d lost, %d recoveries, want 1 of each", x.Lane, x.Lost, x.Recoveries)
 		}
 	}
-	if r.Actions() != "2s:drop=1" {
+	if r.Actions() != "0s:loss=0%,2s:drop=1" {
 		t.Errorf("actions %q", r.Actions())
 	}
 }
