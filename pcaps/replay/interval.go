@@ -12,7 +12,6 @@ import (
 // savings is what a policy saves, and what the capture does not show of that.
 type savings struct {
 	files [][]saving                // by capture, of each loss
-	conns [][]saving                // the same by connection
 	file  string                    // of the last of files
 	waits map[netip.Addr][]tickWait // by host
 	tick  time.Duration
@@ -80,15 +79,21 @@ func (s *savings) add(r *Result, loss, choice int, rec *Recovery) (x saving) {
 const LeastLosses = 5
 
 const (
-	fewestUnits = 5      // below, smaller ones are drawn for the interval
-	resamples   = 10_000 // draws for an interval
-	phases      = 200    // of ticks
+	fewestFiles = 5              // below, losses are drawn for the interval
+	mostUnits   = 1000           // about so many are drawn at most: of more losses, groups
+	resamples   = 10_000         // draws for an interval
+	outside     = resamples / 20 // of these, on each side of it
+	phases      = 200            // of ticks
 )
 
-// interval returns the bounds of 99 % of the sum of what is saved. It draws units again and again
-// with replacement. With each it draws the key that the fates follow, and for each draw where the
-// ticks of each host are, which moves all waits for them together. For the lower bound it draws as
-// well which repairs are lost again; seen is that bound without these.
+// interval returns the bounds of 90 % of the sum of what is saved: so the answer that nothing changes
+// by more than some bound is a test of equivalence (two one-sided tests) at 5 %, and that it saves, or
+// costs, is a test at 5 %, too. What the replay may be wrong by comes on top. Of 457 answers to seeds
+// from 910,000 on whose truth is known 3 are false; with 99 %, none of 319, and with 80 %, 8 of 522.
+//
+// It draws units again and again with replacement. With each it draws the key that the fates follow,
+// and for each draw where the ticks of each host are, which moves all waits for them together. For
+// the lower bound it draws as well which repairs are lost again; seen is that bound without these.
 func (s *savings) interval() (low, seen, high time.Duration, ok bool) {
 	sums := s.units()
 	if len(sums) < LeastLosses {
@@ -111,27 +116,24 @@ func (s *savings) interval() (low, seen, high time.Duration, ok bool) {
 	for _, bound := range [][]time.Duration{again, least, most} {
 		slices.Sort(bound)
 	}
-	const outside = resamples / 200
 	return again[outside], least[outside], most[resamples-1-outside], true
 }
 
-// units returns what is drawn for the interval: what captures save, as connections on one path are
-// not independent, nor are losses of one connection. It is connections if there are few captures, and
-// losses if there are few connections.
-func (s *savings) units() (sums []saving) {
-	for _, groups := range [][][]saving{s.files, s.conns} {
-		if len(groups) < fewestUnits {
-			continue
-		}
-		sums = make([]saving, len(groups))
-		for i := range groups {
-			for k := range groups[i] {
-				sums[i].add(&groups[i][k])
-			}
-		}
-		return sums
+// units returns what is drawn for the interval: what captures save, as losses on one path are not
+// independent, or what losses save if there are few captures.
+func (s *savings) units() []saving {
+	groups := s.files
+	if len(groups) < fewestFiles {
+		all := slices.Concat(groups...)
+		groups = slices.Collect(slices.Chunk(all, 1+len(all)/mostUnits))
 	}
-	return slices.Concat(s.conns...)
+	sums := make([]saving, len(groups))
+	for i := range groups {
+		for k := range groups[i] {
+			sums[i].add(&groups[i][k])
+		}
+	}
+	return sums
 }
 
 // draw returns the sums of as many of sums, drawn with replacement, each by a key.

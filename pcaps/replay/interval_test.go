@@ -23,7 +23,7 @@ func TestResamples(t *testing.T) {
 		for seed := range uint64(seeds) {
 			drawn, _ := draw(saved, resamples, rand.New(rand.NewPCG(seed, 2)))
 			slices.Sort(drawn)
-			low, high := drawn[resamples/200], drawn[resamples-1-resamples/200]
+			low, high := drawn[outside], drawn[resamples-1-outside]
 			lows, mean, width = append(lows, low.Seconds()), mean+low.Seconds()/seeds, width+(high-low).Seconds()/seeds
 		}
 		for _, x := range lows {
@@ -91,24 +91,24 @@ func TestLostAgain(t *testing.T) {
 // TestInterval: the bounds hold what the capture does not show. Ticks widen them on both sides,
 // repairs that may be lost only below, and losses that fare otherwise by another key to that side.
 func TestInterval(t *testing.T) {
-	conns := slices.Repeat([][]saving{{always(time.Second)}}, 5)
-	less, more := slices.Clone(conns), slices.Clone(conns)
-	for i := range conns {
+	files := slices.Repeat([][]saving{{always(time.Second)}}, 5)
+	less, more := slices.Clone(files), slices.Clone(files)
+	for i := range files {
 		x, y := always(time.Second), always(time.Second)
 		x.least[ByTime], y.most[ByIndex] = -time.Second, time.Minute
 		less[i], more[i] = []saving{x}, []saving{y}
 	}
-	plain := savings{conns: conns}
+	plain := savings{files: files}
 	host := netip.MustParseAddr("192.0.2.1")
-	ticks := savings{conns: conns, tick: time.Second / 2, waits: map[netip.Addr][]tickWait{host: {{beyond: time.Second / 4}, {beyond: time.Second / 4}}}}
-	again := savings{conns: conns, again: []lostAgain{{time.Second, time.Minute, 0.1}}}
+	ticks := savings{files: files, tick: time.Second / 2, waits: map[netip.Addr][]tickWait{host: {{beyond: time.Second / 4}, {beyond: time.Second / 4}}}}
+	again := savings{files: files, again: []lostAgain{{time.Second, time.Minute, 0.1}}}
 	for _, test := range []struct {
 		what      string
 		savings   savings
 		low, high time.Duration // at least, at most
-	}{{"plain", plain, 5 * time.Second, 5 * time.Second}, {"ticks", ticks, 4500 * time.Millisecond, 5500 * time.Millisecond}, {"again", again, -time.Second, 5 * time.Second},
-		{"less by another key", savings{conns: less}, -3 * time.Second, 5 * time.Second},
-		{"more by another key", savings{conns: more}, 5 * time.Second, 241 * time.Second}} {
+	}{{"plain", plain, 5 * time.Second, 5 * time.Second}, {"ticks", ticks, 4550 * time.Millisecond, 5450 * time.Millisecond}, {"again", again, 3 * time.Second, 5 * time.Second},
+		{"less by another key", savings{files: less}, -time.Second, 5 * time.Second},
+		{"more by another key", savings{files: more}, 5 * time.Second, 182 * time.Second}} {
 		low, _, high, ok := test.savings.interval()
 		if off := low - test.low; !ok || off.Abs() > 10*time.Millisecond || (high-test.high).Abs() > 10*time.Millisecond {
 			t.Errorf("%s: %v to %v, want %v to %v", test.what, low, high, test.low, test.high)
@@ -116,23 +116,18 @@ func TestInterval(t *testing.T) {
 	}
 }
 
-// TestUnits: captures are drawn, or connections if there are few captures, or losses.
+// TestUnits: captures are drawn, or losses if there are few captures.
 func TestUnits(t *testing.T) {
-	for _, test := range []struct{ files, conns, losses, want int }{{6, 2, 2, 6}, {3, 2, 2, 6}, {2, 2, 2, 8}, {1, 1, 3, 3}} {
+	for _, test := range []struct{ files, losses, want int }{{6, 4, 6}, {5, 1, 5}, {4, 4, 16}, {1, 3, 3}, {1, 2500, 834}} {
 		var s savings
 		for range test.files {
-			var file []saving
-			for range test.conns {
-				conn := slices.Repeat([]saving{always(time.Second)}, test.losses)
-				s.conns, file = append(s.conns, conn), append(file, conn...)
-			}
-			s.files = append(s.files, file)
+			s.files = append(s.files, slices.Repeat([]saving{always(time.Second)}, test.losses))
 		}
 		units, sum := s.units(), saving{}
 		for i := range units {
 			sum.add(&units[i])
 		}
-		if all := test.files * test.conns * test.losses; len(units) != test.want || sum.least[ByRange] != time.Duration(all)*time.Second {
+		if all := test.files * test.losses; len(units) != test.want || sum.least[ByRange] != time.Duration(all)*time.Second {
 			t.Errorf("%+v: %d units that save %v, want %d that save %d s", test, len(units), sum.least[ByRange], test.want, all)
 		}
 	}

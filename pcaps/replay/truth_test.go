@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -140,8 +142,9 @@ type outcome struct {
 // connections, on the same path, with the same fates, under that policy.
 type verdict struct {
 	trial, damage, policy string
-	point                 truthtest.Point
+	where                 string // the capture was made
 	effect                replay.Effect
+	why                   string        // it cannot tell
 	losses, compared      int           // that it rests on, and of these the ones that the policy really has
 	saved, really         time.Duration // by the replay, and over the compared losses
 	matters               time.Duration // the least change that matters
@@ -177,16 +180,30 @@ func (v *verdict) wrong() bool {
 	return v.effect == replay.Saves && v.really < 0 || v.effect == replay.Costs && v.really > 0
 }
 
-// logAnswers logs how many policies have an answer, of those under which losses enough for one count.
+// number is one in why a policy has no answer, with its unit.
+var number = regexp.MustCompile(`-?[0-9.]+( (s|ms|µs))?`)
+
+// logAnswers logs how many policies have an answer, of those under which losses enough for one count,
+// by point of capture, and what the others lack.
 func (o *outcome) logAnswers(t *testing.T) {
-	enough, by := 0, map[replay.Effect]int{}
+	enough, by, lacks := map[string]int{}, map[string]map[replay.Effect]int{}, map[string]int{}
 	for _, v := range o.verdicts {
-		if v.losses >= replay.LeastLosses {
-			enough++
-			by[v.effect]++
+		if v.losses < replay.LeastLosses {
+			continue
+		}
+		if enough[v.where]++; by[v.where] == nil {
+			by[v.where] = map[replay.Effect]int{}
+		}
+		if by[v.where][v.effect]++; v.effect == replay.CannotTell {
+			lacks[number.ReplaceAllString(v.why, "…")]++
 		}
 	}
-	t.Logf("of %d policies with %d losses or more, %d have an answer: %v", enough, replay.LeastLosses, enough-by[replay.CannotTell], by)
+	for where, n := range enough {
+		t.Logf("%s: of %d policies with %d losses or more, %d have an answer: %v", where, n, replay.LeastLosses, n-by[where][replay.CannotTell], by[where])
+	}
+	for _, why := range slices.SortedFunc(maps.Keys(lacks), func(a, b string) int { return lacks[b] - lacks[a] }) {
+		t.Logf("%4d: %s", lacks[why], why)
+	}
 }
 
 // count counts the verdicts whose truth is known, and logs the false ones.
@@ -344,7 +361,7 @@ func (t *trial) judge(o *outcome, study *replay.Study, point truthtest.Point, da
 	}
 	for choice, sum := range study.Summarize(results) {
 		v := verdict{
-			trial: t.String(), damage: damage, policy: sum.Policy, point: point, effect: sum.Effect, losses: sum.N, saved: sum.Saved[replay.ByRange],
+			trial: t.String(), damage: damage, policy: sum.Policy, where: point.String(), effect: sum.Effect, why: sum.Why, losses: sum.N, saved: sum.Saved[replay.ByRange],
 			matters: sum.Matters(),
 		}
 		for i := range twins {
@@ -498,7 +515,7 @@ func replayPublic(t *testing.T, sets ...string) (o outcome) {
 			t.Errorf("%s: %v", name, err)
 		}
 		for _, sum := range study.Summarize(results) {
-			o.verdicts = append(o.verdicts, verdict{effect: sum.Effect, losses: sum.N})
+			o.verdicts = append(o.verdicts, verdict{where: "public", effect: sum.Effect, why: sum.Why, losses: sum.N})
 		}
 	})
 	return o
