@@ -24,7 +24,8 @@ const (
 	allmanQuote = "the performance of the estimators is dominated by their minimum values, and to a lesser extent, the " +
 		"timer granularity, while being virtually unaffected by how often round-trip time measurements are made or the " +
 		"settings of the parameters in the exponentially-weighted moving average estimators commonly used"
-	expected = "shape expected beforehand, which the abstract does not mention"
+	allmanShort = `"dominated by their minimum values, and to a lesser extent, the timer granularity"`
+	expected    = "shape expected beforehand, which the abstract does not mention"
 )
 
 func outcome(p *Plan, cells []Cell) *experiments.Outcome {
@@ -128,7 +129,7 @@ func (p *Plan) orderClaim(medians []sample) experiments.Claim {
 		Name: "order", Class: experiments.OfOthers, Source: allman, Tag: experiments.FromPrint,
 		Text: "the floor changes the wait and the share of bad timeouts most, then the granularity; the gains, and how " +
 			"often round trips are measured, hardly do",
-		Published: `"` + strings.TrimPrefix(allmanQuote, "the performance of the estimators is ") + `"`,
+		Published: allmanShort,
 		Look: experiments.Look{Read: experiments.ReadAbstract, Quote: allmanQuote,
 			Turns: "the length of the round trips: see the findings of the study"},
 		Basis: "the order as printed, without numbers",

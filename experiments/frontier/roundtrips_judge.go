@@ -234,8 +234,7 @@ func (p *tripsPlan) orderClaims(all []tripsOf) []experiments.Claim {
 		Name: "order", Class: experiments.OfOthers, Source: allman, Tag: experiments.FromPrint,
 		Text: "the floor changes the wait and the bad timeouts most, then the granularity; the gains, and how often round " +
 			"trips are measured, hardly do",
-		Published: `"dominated by their minimum values, and to a lesser extent, the timer granularity, while being ` +
-			`virtually unaffected by" the others`,
+		Published: allmanShort,
 		Look: experiments.Look{Read: experiments.ReadAbstract, Quote: allmanQuote,
 			Turns: "ticks=[0s, 1ms, 10ms, 100ms] or floors=[200ms, 500ms, 1s]: it then holds for ndt and wired, and for 4g " +
 				"and 5g with nothing that was tried"},

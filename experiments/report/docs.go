@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -209,8 +207,8 @@ func (r *Report) Markdown() string {
 	return b.String()
 }
 
-// writeOpen writes a row for each published claim that was not reproduced, and what was read of the
-// sources. Why is in the studies' READMEs, next to the claims.
+// writeOpen writes a row for each published claim that was not reproduced. Why is in the studies'
+// READMEs, next to the claims.
 func (r *Report) writeOpen(b *strings.Builder) {
 	for _, v := range []struct {
 		title   string
@@ -225,7 +223,6 @@ func (r *Report) writeOpen(b *strings.Builder) {
 			}
 		})
 	}
-	r.writeSources(b)
 }
 
 // eachPublished calls f for each published claim, in the order of the studies.
@@ -245,18 +242,6 @@ var readings = map[experiments.Read]string{
 	"": "not stated", experiments.ReadPaper: "its text", experiments.ReadAbstract: "its abstract alone",
 	experiments.ReadSummary: "what others say of it", experiments.ReadCode: "its authors' program",
 	experiments.ReadNothing: "nothing: it could not be read",
-}
-
-// writeSources writes how much was read of the sources of the published claims.
-func (r *Report) writeSources(b *strings.Builder) {
-	claims := map[string]int{}
-	r.eachPublished(func(_ *Study, c *experiments.Claim) { claims[readings[c.Look.Read]]++ })
-	var parts []string
-	for _, read := range slices.Sorted(maps.Keys(claims)) {
-		parts = append(parts, fmt.Sprintf("%s for %d", read, claims[read]))
-	}
-	b.WriteString("\n")
-	prose(b, "", "Of the sources of all published results was read: "+strings.Join(parts, ", ")+".")
 }
 
 // writeStudies writes links to all studies, and the addresses of these links.
