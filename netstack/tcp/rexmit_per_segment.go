@@ -132,7 +132,7 @@ func (*perSegment) due(snd *sender, now wheel.Time, id segmentID, rto time.Durat
 		if snd.timers.runs(tcptimers.Reorder) && r.overtook(&snd.fl.sent, id) {
 			last = cmp.Or(snd.fl.sent.overtaken, id)
 		}
-		due = max(due, p.ReorderDeadline(now, r.remaining(now, &snd.fl.sent, last)+p.Tick))
+		due = max(due, p.ReorderDeadline(snd.fl.sent.seg(last).Sent, r.rtt+r.reoWnd+p.Tick))
 	}
 	if front := snd.fl.sent.Front(); snd.ep.fast() && !snd.rcv.sackOn && id != front {
 		// Without SACK, nothing reports on segments behind a hole until the hole is filled. So this
