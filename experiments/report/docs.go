@@ -244,7 +244,7 @@ var readings = map[experiments.Read]string{
 	experiments.ReadNothing: "nothing: it could not be read",
 }
 
-// writeStudies writes links to all studies, and the addresses of these links.
+// writeStudies writes links to all studies.
 func (r *Report) writeStudies(b *strings.Builder) {
 	links := make([]string, len(r.Studies))
 	for i := range r.Studies {
@@ -252,10 +252,7 @@ func (r *Report) writeStudies(b *strings.Builder) {
 	}
 	b.WriteString("\n## All studies\n\n")
 	prose(b, "", strings.Join(links, ", ")+". Three also ran in [ns-3](../experiments/ns3/README.md).")
-	fmt.Fprintf(b, "\nThe runs are those of [sums.txt](../%s), SHA-256 `%s`.\n\n", SumsName, SumsDigest([]byte(r.sums())))
-	for i := range r.Studies {
-		fmt.Fprintf(b, "%s: ../experiments/%s\n", r.Studies[i].link(), r.Studies[i].Job.Study.Folder)
-	}
+	fmt.Fprintf(b, "\nThe runs are those of [sums.txt](../%s), SHA-256 `%s`.\n", SumsName, SumsDigest([]byte(r.sums())))
 }
 
 // firstSentence returns the first sentence of a text, without its full stop.
@@ -264,8 +261,10 @@ func firstSentence(text string) string {
 	return strings.TrimSuffix(first, ".")
 }
 
-// link returns a link from docs to the study's folder, whose address writeStudies writes.
-func (s *Study) link() string { return "[" + s.Job.Study.Name + "]" }
+// link returns a link from docs to the study's folder.
+func (s *Study) link() string {
+	return fmt.Sprintf("[%s](../experiments/%s)", s.Job.Study.Name, s.Job.Study.Folder)
+}
 
 // verdictText is the verdict, and a mark if chance may have decided it.
 func verdictText(c experiments.Claim) string {

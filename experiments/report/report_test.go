@@ -298,7 +298,7 @@ func TestDocs(t *testing.T) {
 		t.Error("figures that are not there, or still are")
 	}
 	results := all["docs/results.md"]
-	for _, want := range []string{"\n[a]. Three also", "\n[a]: ../experiments/a\n",
+	for _, want := range []string{"\n[a](../experiments/a). Three also",
 		"## Published results that were not reproduced", "**3 published results: 1 reproduced",
 		"`tcpwheel experiment run a --out DIR`", "| " + longMeasure} {
 		if !strings.Contains(results, want) {
