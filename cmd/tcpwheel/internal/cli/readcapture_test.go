@@ -76,4 +76,9 @@ func TestReadingLine(t *testing.T) {
 			t.Errorf("readingLine(%d, %d) = %q, want %q", c.read, c.size, got, c.want)
 		}
 	}
+	s, reason := capture.Stats{Packets: 3, TCP: 1, Dropped: 3}, capture.Reasons()[0]
+	s.Skipped[reason] = 2
+	if got, want := unusedPackets(s), "2 of 3 packets are not TCP (2 "+reason.String()+"); the capture missed 3 packets by its own account"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
 }
