@@ -12,7 +12,6 @@ import (
 // and what became of them, is the tracker's.
 type builder struct {
 	conn      *track.Conn
-	facts     *track.FactReader
 	streams   *[2]track.Stream // without their ledgers, once the paths and tapes are made
 	ends      [2]int64         // the streams'
 	bare      [2]int           // packets of each end without bytes
@@ -36,7 +35,7 @@ func build(c *track.Conn) (*CapturedConn, error) {
 	case c.End == track.Evicted:
 		return nil, refuse("too many connections were open at once to follow it to its end: filter the capture")
 	}
-	b := &builder{conn: c, facts: c.Facts.Reader(), streams: c.Streams(), captured: &CapturedConn{
+	b := &builder{conn: c, streams: c.Streams(), captured: &CapturedConn{
 		Vantage: c.Flows[0].Vantage.String(), ClockError: c.ClockBack, origin: c.Origin, facts: c.Facts, handshake: c.Flows[0].HasSYN && c.Flows[1].HasSYN,
 	}}
 	if len(b.streams[0].Sent)+len(b.streams[1].Sent) == 0 {
@@ -64,7 +63,7 @@ func build(c *track.Conn) (*CapturedConn, error) {
 		b.bare[x.Flow] += count(x.Len == 0)
 	}
 	s := b.captured
-	last := b.facts.At(c.Facts.Len() - 1).Seen
+	last := b.conn.Facts.At(c.Facts.Len() - 1).Seen
 	s.Epoch, s.End, s.IPv6 = b.epoch, b.virtual(last), c.Flows[0].Src.Addr().Is6()
 	for d := range s.Paths {
 		s.Paths[d] = b.trace(d, rtt)
@@ -86,7 +85,7 @@ func build(c *track.Conn) (*CapturedConn, error) {
 
 // findEpoch finds when virtual time begins: at a whole second, with room for a handshake.
 func (b *builder) findEpoch() {
-	first := b.facts.At(0).Seen
+	first := b.conn.Facts.At(0).Seen
 	b.epoch = first - first%wheel.Time(time.Second)
 	for first.Sub(b.epoch) < b.half[0]+b.half[1]+time.Second {
 		b.epoch -= wheel.Time(time.Second)
@@ -109,7 +108,7 @@ const timestampOption = 12
 // findBegin finds when the connection begins, and what the capture leaves open.
 func (b *builder) findBegin(rtt time.Duration) {
 	s := b.captured
-	begin := b.left(b.facts.At(0))
+	begin := b.left(b.conn.Facts.At(0))
 	if len(b.streams[0].Sent) == 0 || b.streams[0].Sent[0].Start != 0 {
 		// A handshake before the capture took a round trip, and the client's ACK half of one.
 		begin = begin.Add(-2 * rtt)

@@ -41,7 +41,7 @@ func (b *builder) events(d int) iter.Seq[*endEvent] {
 				if x := &t.heard[ties[0]]; x.at > until || x.at == until && x.packet > packet {
 					break
 				}
-				x := endEvent{delivery: t.delivery(int(ties[0]), b.facts)}
+				x := endEvent{delivery: t.delivery(int(ties[0]), b.conn.Facts)}
 				ties = ties[1:]
 				if !yield(&x) {
 					return false

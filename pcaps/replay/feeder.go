@@ -14,13 +14,12 @@ import (
 type feeder struct {
 	e      *end
 	tape   *tape
-	facts  *track.FactReader
 	stamps []wheel.Time // when e sent packets, if it does not send as in the capture
 	next   int          // of tape.heard
 }
 
-func newFeeder(e *end, facts *track.FactReader) *feeder {
-	return &feeder{e: e, tape: &e.captured.tapes[e.side], facts: facts}
+func newFeeder(e *end) *feeder {
+	return &feeder{e: e, tape: &e.captured.tapes[e.side]}
 }
 
 // start has the feeder deliver all in a run.
@@ -28,7 +27,7 @@ func (f *feeder) start() {
 	a := &alarm{}
 	a.do = func(now wheel.Time) {
 		for ; f.next < len(f.tape.heard) && f.tape.heard[f.next].at <= now; f.next++ {
-			x := f.tape.delivery(f.next, f.facts)
+			x := f.tape.delivery(f.next, f.e.captured.facts)
 			f.deliver(now, &x)
 		}
 		if f.next < len(f.tape.heard) {

@@ -2,7 +2,6 @@ package replay
 
 import (
 	"tcpwheel/netstack/tcp"
-	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
 )
 
@@ -11,7 +10,6 @@ import (
 // it serves several policies at once: they differ only in what they make of the round trips.
 type follower struct {
 	captured *CapturedConn
-	facts    *track.FactReader
 	ends     [2]*end
 	feeders  [2]*feeder
 	fans     [2]*fan
@@ -24,7 +22,7 @@ func (f *follower) carry(wheel.Time, *end, *outgoing) {}
 
 // follow makes a follower for contenders that measure alike.
 func (s *CapturedConn) follow(control string, group []*contender) (*follower, error) {
-	f := &follower{captured: s, facts: s.facts.Reader()}
+	f := &follower{captured: s}
 	for d := range f.ends {
 		o := &Options{Control: control}
 		var err error
@@ -33,7 +31,7 @@ func (s *CapturedConn) follow(control string, group []*contender) (*follower, er
 		}
 		f.fans[d] = newFan(group)
 		f.ends[d].cfg.Replay.Estimator = f.fans[d]
-		f.feeders[d] = newFeeder(f.ends[d], f.facts)
+		f.feeders[d] = newFeeder(f.ends[d])
 	}
 	if len(s.Paths[0].Ranges) == 0 || s.Paths[0].Ranges[0].Start > 0 {
 		f.open()
@@ -68,7 +66,7 @@ func (f *follower) to(until wheel.Time) {
 			hears := *next < len(t.heard) && t.heard[*next].at <= until
 			sends := f.sends[d] < len(t.sends) && f.captured.Paths[d].sent(t.sends[f.sends[d]]).Sent <= until
 			if hears {
-				x := t.delivery(*next, f.facts)
+				x := t.delivery(*next, f.captured.facts)
 				if !sends || f.hearsFirst(d, &x, t.sends[f.sends[d]]) {
 					*next++
 					f.hear(d, &x)

@@ -143,7 +143,7 @@ func TestDeliveries(t *testing.T) {
 		}
 		for d := range all[0].tapes {
 			var got arrived
-			facts := all[0].facts.Reader()
+			facts := all[0].facts
 			for i := range all[0].tapes[d].heard {
 				if x := all[0].tapes[d].delivery(i, facts); x.end > x.start {
 					got.take(x.start, x.end)

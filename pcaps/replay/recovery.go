@@ -114,7 +114,7 @@ func (f *follower) release(now wheel.Time, control string, key Key, n int, c *co
 	if err != nil {
 		return nil, err
 	}
-	r.configs, r.measures, r.facts = c.configs, true, f.facts
+	r.configs, r.measures = c.configs, true
 	r.net.Run(now)
 	for d, e := range f.ends {
 		r.ends[d] = e.fork(now, r, c.decider, f.fans[d].all[n].Copy(), f.acked[d])
@@ -150,8 +150,8 @@ func (f *follower) release(now wheel.Time, control string, key Key, n int, c *co
 
 // deliver hands an end the i-th delivery of the capture, which left before the ends were released.
 func (r *run) deliver(now wheel.Time, to, i int) {
-	f := newFeeder(r.ends[to], r.facts)
-	x := f.tape.delivery(i, r.facts)
+	f := newFeeder(r.ends[to])
+	x := f.tape.delivery(i, r.captured.facts)
 	r.paths[to].noteACK(now, x.ack)
 	f.deliver(now, &x)
 }

@@ -7,7 +7,6 @@ import (
 
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/tcp"
-	"tcpwheel/pcaps/track"
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
 )
@@ -76,7 +75,6 @@ type run struct {
 	outcome Outcome
 
 	measures bool // when ACKs arrive is wanted, and all transmissions
-	facts    *track.FactReader
 }
 
 // newRun makes a run that has no ends yet.

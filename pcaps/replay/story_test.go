@@ -281,7 +281,7 @@ func TestSecondFormOfDSACK(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	second := s.facts.Reader().At(8)
+	second := s.facts.At(8)
 	if !second.DSACK || len(s.facts.FreshSACK(second)) != 1 || s.facts.FreshSACK(second)[0] != (ledger.Range{Start: 2001, End: 3001}) {
 		t.Errorf("packet %d reports %v as new, want only 2001:3001", second.Number, s.facts.FreshSACK(second))
 	}

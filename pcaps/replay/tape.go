@@ -46,8 +46,8 @@ type delivery struct {
 	tail       bool // it is the last segment of its packet
 }
 
-// delivery returns the i-th that the end heard. Its packet is valid until the next call of facts.
-func (t *tape) delivery(i int, facts *track.FactReader) delivery {
+// delivery returns the i-th that the end heard.
+func (t *tape) delivery(i int, facts *track.Facts) delivery {
 	a := &t.heard[i]
 	x := delivery{at: a.at, sent: a.sent, late: a.late, tail: a.tail}
 	if a.packet < 0 {
@@ -191,7 +191,7 @@ func (b *builder) onlyFIN(p *track.Stream, start int64, end uint64) bool {
 	if t.Unseen() {
 		return false
 	}
-	x := b.facts.At(int(t.Mark))
+	x := b.conn.Facts.At(int(t.Mark))
 	return x.Flags.Has(tcp.FIN) && x.End() == int64(end)
 }
 

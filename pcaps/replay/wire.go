@@ -54,7 +54,7 @@ func (s *CapturedConn) Wire(end int, o Options) (*WireOutcome, error) {
 		return nil, err
 	}
 	e.acks = nil // no peer hears them
-	w.feeder = newFeeder(e, s.facts.Reader())
+	w.feeder = newFeeder(e)
 	w.feeder.stamps = []wheel.Time{}
 	if end == 0 {
 		once(net, s.Begin, e.dial)

@@ -1,6 +1,7 @@
 package track
 
 import (
+	"iter"
 	"time"
 
 	"tcpwheel/netstack/tcp"
@@ -23,9 +24,7 @@ type Facts struct {
 	// had followed. The facts end there.
 	Restarted bool
 
-	packed  []packedFacts
-	open    []Fact // behind these, not packed yet
-	packing []byte // a buffer
+	blocks  []*[factsEach]Fact
 	n       int
 	sacks   []ledger.Range
 	rexmits []*Retransmission
@@ -40,7 +39,10 @@ type Facts struct {
 	sent [2]wheel.Time // when the last packet of each flow left
 }
 
-// Fact is one packet. Facts keeps it in some 10 bytes.
+// factsEach is how many packets are kept in one block of memory.
+const factsEach = 1 << 8
+
+// Fact is one packet.
 type Fact struct {
 	Seen   wheel.Time // by the capture's clock; never before the packet before
 	Sent   wheel.Time // by the sender's clock; see the package comment. In order, in a flow
@@ -68,6 +70,32 @@ type Fact struct {
 	HasTS bool
 	DSACK bool // the first of its SACK blocks reports a duplicate
 	sacks uint8
+}
+
+// Len returns the number of packets.
+func (a *Facts) Len() int { return a.n }
+
+// At returns the i-th packet.
+func (a *Facts) At(i int) *Fact { return &a.blocks[i/factsEach][i%factsEach] }
+
+// add adds a packet.
+func (a *Facts) add(x *Fact) {
+	if a.n%factsEach == 0 {
+		a.blocks = append(a.blocks, new([factsEach]Fact))
+	}
+	*a.At(a.n) = *x
+	a.n++
+}
+
+// All yields the packets in capture order, with their indices.
+func (a *Facts) All() iter.Seq2[int, *Fact] {
+	return func(yield func(int, *Fact) bool) {
+		for i := range a.n {
+			if !yield(i, a.At(i)) {
+				return
+			}
+		}
+	}
 }
 
 // End returns the position after the packet's bytes.
@@ -215,13 +243,13 @@ func (f *Flow) windowBytes(h *tcp.Header) int32 {
 
 // beginAtSYN counts the positions of a flow from the SYN on, which was captured after its ACKs.
 func (a *Facts) beginAtSYN(flow int) {
-	a.change(func(x *Fact) {
+	for _, x := range a.All() {
 		if int(x.Flow) == flow {
 			x.Start++
 		} else if x.Ack >= 0 {
 			x.Ack++
 		}
-	})
+	}
 }
 
 // finish moves the positions of streams whose SYN was not captured, so that the first is 1.
@@ -231,7 +259,7 @@ func (a *Facts) finish(c *Conn) {
 	if shift == [2]int64{} {
 		return
 	}
-	a.change(func(x *Fact) {
+	for _, x := range a.All() {
 		x.Start += shift[x.Flow]
 		if x.Ack >= 0 || x.sacks > 0 {
 			x.Ack += shift[1-x.Flow]
@@ -240,7 +268,7 @@ func (a *Facts) finish(c *Conn) {
 			s := &a.sacks[int(x.firstSACK)+k]
 			s.Start, s.End = s.Start+shift[1-x.Flow], s.End+shift[1-x.Flow]
 		}
-	})
+	}
 }
 
 // firstPos returns the position in Facts of the first number seen: 0 for a SYN, else 1.

@@ -16,10 +16,9 @@ func (c *Conn) Streams() *[2]Stream {
 	a := c.Facts
 	near := c.halves()
 	var x [2]streamBuilder
-	reader := a.Reader()
 	for d := range x {
 		b := &x[d]
-		b.facts, b.reader, b.far, b.near = a, reader, near[1-d], near[d]
+		b.facts, b.far, b.near = a, near[1-d], near[d]
 		b.s = &Stream{Near: near[d], Far: near[1-d], RoundTrip: c.roundTrip(near), SegmentSize: c.segmentSize(d)}
 		b.s.Start = c.Flows[d].firstPos()
 		b.reserve(d)
@@ -128,7 +127,6 @@ func (c *Conn) segmentSize(d int) int64 {
 // streamBuilder finds out what became of the segments that one end sent.
 type streamBuilder struct {
 	facts     *Facts
-	reader    *FactReader
 	s         *Stream
 	acked     bool
 	again     bool      // bytes were sent more than once
@@ -343,7 +341,7 @@ func (b *streamBuilder) stamp(r *ledger.Run, k int) (ts uint32, ok bool) {
 	if t.Unseen() {
 		return 0, false
 	}
-	p := b.reader.At(int(t.Mark))
+	p := b.facts.At(int(t.Mark))
 	return p.TSVal, p.HasTS
 }
 
@@ -423,7 +421,7 @@ func (b *streamBuilder) evidence(r *ledger.Run, k int) Evidence {
 // retransmission.
 func (b *streamBuilder) verdict(r *ledger.Run, k int) Retransmission {
 	if t := b.try(r, k); !t.Unseen() {
-		if v := b.facts.Retransmission(b.reader.At(int(t.Mark))); v != nil {
+		if v := b.facts.Retransmission(b.facts.At(int(t.Mark))); v != nil {
 			return *v
 		}
 	}
