@@ -225,7 +225,7 @@ func sampleReplayed(study *replay.Study, name string, seen func(*track.Conn) boo
 
 // capturedAt runs one capture under all policies.
 func capturedAt(p *Plan, sample, point string) (Cell, error) {
-	study := replay.Study{Control: p.Control}
+	study := replay.Study{Congestion: p.Control}
 	for _, c := range p.Policies {
 		study.Choices = append(study.Choices, c.Choice)
 	}
@@ -244,7 +244,7 @@ func (c *Cell) fill(results []*replay.Result) {
 	for n, r := range results {
 		for i := range r.Captured.Losses {
 			l := &r.Captured.Losses[i]
-			loss := Loss{Conn: n, Kind: l.Kind.String(), RTT: l.RTT, Captured: l.TRec, Took: r.Oracle[i].TRec,
+			loss := Loss{Conn: n, Kind: l.Kind.String(), RTT: l.RTT, Captured: l.TRec, Took: r.Control[i].TRec,
 				Count: r.Gates[i] == replay.Passed}
 			if l.Needed() {
 				c.Needed++
@@ -282,7 +282,7 @@ func validate(ctx context.Context, p *Plan, name, policy string) (Cell, error) {
 	if err != nil {
 		return out, err
 	}
-	study := replay.Study{Choices: []replay.Choice{c}, Control: checkControl}
+	study := replay.Study{Choices: []replay.Choice{c}, Congestion: checkControl}
 	var all []*replay.Result
 	for _, s := range p.Samples {
 		results, err := sampleReplayed(&study, path.Join(s, pointFile["sender"]), nil, func(string) {})

@@ -110,7 +110,7 @@ func fieldCells(p *fieldPlan) (all []experiments.Cell[fieldCell]) {
 // measure sums the losses of a capture, and replays them.
 func (p *fieldPlan) measure(name string, in *capture.Reader) (fieldCell, error) {
 	out := fieldCell{File: name, Cell: Cell{Policies: make([]Overall, len(p.Policies))}}
-	study := replay.Study{Control: p.Control}
+	study := replay.Study{Congestion: p.Control}
 	for _, c := range p.Policies {
 		study.Choices = append(study.Choices, c.Choice)
 	}

@@ -19,7 +19,7 @@
 // # The replay
 //
 // Both ends are engines. They do what they did in the capture until a lost transmission has left.
-// Then they are released, and a decider says when to retransmit. The oracle uses the captured
+// Then they are released, and a decider says when to retransmit. The control uses the captured
 // times; a policy uses its timers. Packets that left before still arrive as captured. One follower
 // serves all policies that measure round trips alike.
 //
@@ -28,8 +28,8 @@
 //
 // # The gate
 //
-// A loss counts only where the oracle repairs it in the captured time, within 10 % or 2 ms, and
-// where its repair moves with its retransmissions. A policy saves the oracle's recovery time less
+// A loss counts only where the control repairs it in the captured time, within 10 % or 2 ms, and
+// where its repair moves with its retransmissions. A policy saves the control's recovery time less
 // its own. Summary has the verdict, or the reason why none is possible.
 //
 // # Limitations

@@ -220,7 +220,7 @@ func (s *CapturedConn) config(side int, o *Options, d decider) (*tcp.Config, tcp
 	if !o.Own {
 		c.Replay.Slack, c.Replay.Limits = ackTurnaround, e.SendLimits
 	}
-	c.Control = o.Control
+	c.Control = o.Congestion
 	if c.Control == "" {
 		c.Control = "newreno"
 	}

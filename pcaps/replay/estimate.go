@@ -2,12 +2,12 @@ package replay
 
 import "time"
 
-// Estimate is what a policy would have made of one loss. Saved is the oracle's recovery time less
+// Estimate is what a policy would have made of one loss. Saved is the control's recovery time less
 // the policy's, by range. Low and High bound it: they are the least and the most by any key whose
 // fates the capture shows, apart by what the replay of this loss may be wrong by. Low is not above
 // 0 if the first retransmission was lost, too: the path may not have been there before the repair.
 type Estimate struct {
-	Oracle, TRec     time.Duration
+	Control, TRec    time.Duration
 	Saved, Low, High time.Duration
 }
 
@@ -25,12 +25,12 @@ func (r *Result) Estimate(loss, choice int) (e Estimate, why string) {
 	if !ok {
 		return e, notShown
 	}
-	e.Oracle, e.TRec = r.Oracle[loss].TRec, rec.TRec
-	e.Saved = e.Oracle - e.TRec
+	e.Control, e.TRec = r.Control[loss].TRec, rec.TRec
+	e.Saved = e.Control - e.TRec
 	e.Low, e.High = e.Saved, e.Saved
 	for k := range Keys {
 		if rec, ok := r.Recovery(loss, choice, Key(k)); ok {
-			e.Low, e.High = min(e.Low, e.Oracle-rec.TRec), max(e.High, e.Oracle-rec.TRec)
+			e.Low, e.High = min(e.Low, e.Control-rec.TRec), max(e.High, e.Control-rec.TRec)
 		}
 	}
 	e.Low, e.High = e.Low-r.Doubts[loss], e.High+r.Doubts[loss]

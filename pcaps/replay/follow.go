@@ -21,10 +21,10 @@ type follower struct {
 func (f *follower) carry(wheel.Time, *end, *outgoing) {}
 
 // follow makes a follower for contenders that measure alike.
-func (s *CapturedConn) follow(control string, group []*contender) (*follower, error) {
+func (s *CapturedConn) follow(congestion string, group []*contender) (*follower, error) {
 	f := &follower{captured: s}
 	for d := range f.ends {
-		o := &Options{Control: control}
+		o := &Options{Congestion: congestion}
 		var err error
 		if f.ends[d], err = s.newEnd(d, o, times{captured: s, measures: measuring(group[0].decider.policy())}, nil, f); err != nil {
 			return nil, err

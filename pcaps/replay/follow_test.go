@@ -12,10 +12,10 @@ import (
 	"tcpwheel/wheel"
 )
 
-// TestOracle replays captures of the simulator with their own retransmission times, and with the
-// timers that made them. The oracle takes the captured time whatever the timers were, and the
+// TestControl replays captures of the simulator with their own retransmission times, and with the
+// timers that made them. The control takes the captured time whatever the timers were, and the
 // timers detect each loss when they did in the capture.
-func TestOracle(t *testing.T) {
+func TestControl(t *testing.T) {
 	n, same, detected, recovered := 0, 0, 0, 0
 	for _, policy := range tcptimers.PolicyNames() {
 		for r, rtt := range identityRTTs {
@@ -38,11 +38,11 @@ func TestOracle(t *testing.T) {
 						continue
 					}
 					n++
-					o, p := &x.Oracle[i], &x.Policies[0].Recoveries[ByRange][i]
+					o, p := &x.Control[i], &x.Policies[0].Recoveries[ByRange][i]
 					if x.Gates[i] == Passed && (o.TRec-l.TRec).Abs() <= 2*time.Microsecond {
 						same++
 					} else {
-						t.Logf("%s: loss %d %v at %v: the oracle takes %v, want %v: %v", name, i, l.Kind, time.Duration(l.Again), o.TRec, l.TRec, x.Gates[i])
+						t.Logf("%s: loss %d %v at %v: the control takes %v, want %v: %v", name, i, l.Kind, time.Duration(l.Again), o.TRec, l.TRec, x.Gates[i])
 					}
 					detected += count(p.D == l.D)
 					if recovered += count(p.Repaired && p.TRec == l.TRec); p.TRec != l.TRec {
@@ -52,9 +52,9 @@ func TestOracle(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("of %d losses the oracle repairs %d in the captured time; the timers detect %d as captured, and repair %d", n, same, detected, recovered)
+	t.Logf("of %d losses the control repairs %d in the captured time; the timers detect %d as captured, and repair %d", n, same, detected, recovered)
 	if n < 100 || same*100 < n*98 || detected*100 < n*98 || recovered*100 < n*99 {
-		t.Errorf("want a hundred or more, 98 %% by the oracle and detected, and 99 %% by the timers")
+		t.Errorf("want a hundred or more, 98 %% by the control and detected, and 99 %% by the timers")
 	}
 }
 

@@ -58,8 +58,8 @@ func (s *savings) add(r *Result, loss, choice int, rec *Recovery) (x saving) {
 			took = other.TRec
 		}
 		longest = max(longest, took)
-		x.least[k] = r.Oracle[loss].TRec - max(rec.TRec, took)
-		x.most[k] = r.Oracle[loss].TRec - min(rec.TRec, took)
+		x.least[k] = r.Control[loss].TRec - max(rec.TRec, took)
+		x.most[k] = r.Control[loss].TRec - min(rec.TRec, took)
 	}
 	switch {
 	case longest > rec.TRec+l.RTT+gateSpan:

@@ -146,8 +146,8 @@ func TestPanicIsOfOneConnection(t *testing.T) {
 		switch {
 		case i == 1 && (!errors.As(r.Err, &p) || !strings.Contains(string(p.Stack), "replay.")):
 			t.Errorf("the broken one: error %v, want a panic with its stack", r.Err)
-		case i != 1 && (r.Err != nil || !r.Oracle[0].Repaired):
-			t.Errorf("result %d: error %v, oracle %+v", i, r.Err, r.Oracle)
+		case i != 1 && (r.Err != nil || !r.Control[0].Repaired):
+			t.Errorf("result %d: error %v, control %+v", i, r.Err, r.Control)
 		}
 	}
 }

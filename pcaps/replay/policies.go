@@ -10,9 +10,9 @@ import (
 	"tcpwheel/tcptimers"
 )
 
-// Oracle is the name that users see of the replay with the captured retransmission times, to which
+// Control is the name that users see of the replay with the captured retransmission times, to which
 // the policies are compared.
-const Oracle = "control"
+const Control = "control"
 
 // Captured is the name of the timers that explain a capture best, which are others for each
 // connection.

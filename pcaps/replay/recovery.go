@@ -64,13 +64,13 @@ func (s *CapturedConn) byTime() []int {
 // transmission left. Then they are released: each of the contenders, which measure alike, decides
 // what follows. So no error of one loss is handed on to the next. It costs about a microsecond for
 // each packet, and some hundred for each loss and contender.
-func (s *CapturedConn) compare(control string, group []*contender) error {
-	f, err := s.follow(control, group)
+func (s *CapturedConn) compare(congestion string, group []*contender) error {
+	f, err := s.follow(congestion, group)
 	if err != nil {
 		return err
 	}
 	for _, c := range group {
-		o := &Options{Control: control}
+		o := &Options{Congestion: congestion}
 		for d := range c.configs {
 			if c.configs[d], _, err = s.config(d, o, c.decider); err != nil {
 				return err
@@ -90,7 +90,7 @@ func (s *CapturedConn) compare(control string, group []*contender) error {
 		for n, c := range group {
 			c.followed[i] = true
 			for k := range c.keys {
-				r, err := f.release(l.Sent, control, Key(k), n, c)
+				r, err := f.release(l.Sent, congestion, Key(k), n, c)
 				if err != nil {
 					return err
 				}
@@ -108,9 +108,9 @@ func (s *CapturedConn) compare(control string, group []*contender) error {
 
 // release returns a run that begins as the follower is at now, under the n-th contender of its
 // group. What left before still arrives as in the capture.
-func (f *follower) release(now wheel.Time, control string, key Key, n int, c *contender) (*run, error) {
+func (f *follower) release(now wheel.Time, congestion string, key Key, n int, c *contender) (*run, error) {
 	s := f.captured
-	r, err := s.newRun(&Options{Control: control, Key: key})
+	r, err := s.newRun(&Options{Congestion: congestion, Key: key})
 	if err != nil {
 		return nil, err
 	}

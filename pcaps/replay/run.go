@@ -37,9 +37,9 @@ func (k Key) String() string { return keyNames[min(int(k), Keys-1)] }
 
 // Options are how a captured connection is run.
 type Options struct {
-	Policy  tcptimers.Policy // of both ends, but for their ACKs
-	Key     Key
-	Control string // of congestion; "" is newreno
+	Policy     tcptimers.Policy // of both ends, but for their ACKs
+	Key        Key
+	Congestion string // control; "" is newreno
 
 	// Own has both ends acknowledge by the policy, and send new data by congestion control, and not
 	// as in the capture.

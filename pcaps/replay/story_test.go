@@ -433,9 +433,9 @@ func TestCapturedIsTheStory(t *testing.T) {
 	}
 }
 
-// TestOracleRepairsStories: with the captured retransmission times each story takes the captured
+// TestControlRepairsStories: with the captured retransmission times each story takes the captured
 // time, and other timers what they must.
-func TestOracleRepairsStories(t *testing.T) {
+func TestControlRepairsStories(t *testing.T) {
 	conn, s, err := told(t, handshake+`
 		30   > P 1:501 ack 1
 		50   < ack 501
@@ -452,12 +452,12 @@ func TestOracleRepairsStories(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Gates[0] != Passed || r.Oracle[0].TRec != 620*time.Millisecond || r.Oracle[0].D != 600*time.Millisecond {
-		t.Fatalf("gate %v, oracle %+v, want 620 ms", r.Gates[0], r.Oracle[0])
+	if r.Gates[0] != Passed || r.Control[0].TRec != 620*time.Millisecond || r.Control[0].D != 600*time.Millisecond {
+		t.Fatalf("gate %v, control %+v, want 620 ms", r.Gates[0], r.Control[0])
 	}
 	for choice, want := range [][2]time.Duration{{time.Second, 1100 * time.Millisecond}, {20 * time.Millisecond, 100 * time.Millisecond}, {time.Second, 2 * time.Second}} {
 		e, why := r.Estimate(0, choice)
-		if why != "" || e.TRec < want[0] || e.TRec > want[1] || e.Saved != e.Oracle-e.TRec {
+		if why != "" || e.TRec < want[0] || e.TRec > want[1] || e.Saved != e.Control-e.TRec {
 			t.Errorf("%s: %+v, %+v, %q, want a repair after %v to %v", st.Choices[choice].Text, e, r.Policies[choice].Recoveries, why, want[0], want[1])
 		}
 	}

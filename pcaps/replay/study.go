@@ -15,10 +15,10 @@ import (
 	"tcpwheel/wheel/stat"
 )
 
-// Study replays connections under the oracle and several policies.
+// Study replays connections under the control and several policies.
 type Study struct {
-	Choices []Choice
-	Control string // of congestion; "" is newreno
+	Choices    []Choice
+	Congestion string // control; "" is newreno
 }
 
 // Result is what a study has found of a connection.
@@ -31,9 +31,9 @@ type Result struct {
 	SYNs           track.SYNTimeouts
 	Captured       *CapturedConn
 
-	Oracle   []Recovery      // of each loss, with the captured retransmission times
+	Control  []Recovery      // of each loss, with the captured retransmission times
 	Gates    []Gate          // whether each loss counts
-	Doubts   []time.Duration // how far the oracle's times may be off
+	Doubts   []time.Duration // how far the control's times may be off
 	Policies []PolicyResult  // by choice
 
 	// Err is why RunAll could not replay the connection: then it has none of the above. A
@@ -112,10 +112,10 @@ func (st *Study) RunAgain(r *Result) error {
 
 func (st *Study) run(r *Result) error {
 	base := tcptimers.MustPolicy("per-segment")
-	oracle := &contender{decider: times{captured: r.Captured, part: 1, measures: base}, keys: 1}
+	control := &contender{decider: times{captured: r.Captured, part: 1, measures: base}, keys: 1}
 	early := &contender{decider: times{captured: r.Captured, part: sooner, measures: base}, keys: 1}
 	heard := &contender{decider: timers{byACKs()}, keys: 1}
-	all := []*contender{oracle, early, heard}
+	all := []*contender{control, early, heard}
 	r.Policies = make([]PolicyResult, len(st.Choices))
 	tried := make([]*contender, len(st.Choices))
 	var tasks []func() error
@@ -131,21 +131,21 @@ func (st *Study) run(r *Result) error {
 		tried[i] = &contender{decider: timers{p}, keys: Keys}
 		all = append(all, tried[i])
 		tasks = append(tasks, func() (err error) {
-			r.Policies[i].Whole, err = r.Captured.Run(Options{Policy: p, Control: st.Control})
+			r.Policies[i].Whole, err = r.Captured.Run(Options{Policy: p, Congestion: st.Congestion})
 			return err
 		})
 	}
 	for _, g := range groups(all) {
-		tasks = append(tasks, func() error { return r.Captured.compare(st.Control, g) })
+		tasks = append(tasks, func() error { return r.Captured.compare(st.Congestion, g) })
 	}
 	if err := together(tasks, processors); err != nil {
 		return err
 	}
-	r.Oracle, r.Gates, r.Doubts = oracle.recoveries[0], make([]Gate, len(r.Captured.Losses)), make([]time.Duration, len(r.Captured.Losses))
+	r.Control, r.Gates, r.Doubts = control.recoveries[0], make([]Gate, len(r.Captured.Losses)), make([]time.Duration, len(r.Captured.Losses))
 	for i := range r.Gates {
 		l := &r.Captured.Losses[i]
-		r.Gates[i] = gate(l, oracle.followed[i], &oracle.recoveries[0][i], &early.recoveries[0][i])
-		r.Doubts[i] = (oracle.recoveries[0][i].TRec - l.TRec).Abs() + r.Captured.doubt(l, &heard.recoveries[0][i])
+		r.Gates[i] = gate(l, control.followed[i], &control.recoveries[0][i], &early.recoveries[0][i])
+		r.Doubts[i] = (control.recoveries[0][i].TRec - l.TRec).Abs() + r.Captured.doubt(l, &heard.recoveries[0][i])
 	}
 	for i, c := range tried {
 		if c != nil {

@@ -77,9 +77,9 @@ func TestValidationTellsTimersApart(t *testing.T) {
 func TestSummaries(t *testing.T) {
 	st := &Study{Choices: choices(t, "linux", "rfc6298", "per-segment@500ms")}
 	results := study(t, st, true)
-	c, o := SummarizeCaptured(results), SummarizeOracle(results)
+	c, o := SummarizeCaptured(results), SummarizeControl(results)
 	if c.N == 0 || c.Median <= 0 || c.P95 < c.Median || c.P99 < c.P95 || c.Waiting <= 0 || o.N < c.N*95/100 {
-		t.Fatalf("captured: %+v, oracle: %+v", c, o)
+		t.Fatalf("captured: %+v, control: %+v", c, o)
 	}
 	sums := st.Summarize(results)
 	same, slow := sums[0], sums[1]
@@ -93,7 +93,7 @@ func TestSummaries(t *testing.T) {
 }
 
 // TestVerdicts: a verdict needs enough losses, an interval that is on one side of 0 by more than
-// the oracle's error, and keys that agree; or an interval, keys and an error within what matters.
+// the control's error, and keys that agree; or an interval, keys and an error within what matters.
 // Others say what they lack.
 func TestVerdicts(t *testing.T) {
 	const sec = time.Second
@@ -107,7 +107,7 @@ func TestVerdicts(t *testing.T) {
 		{"saves", Summary{Saved: [Keys]time.Duration{9 * sec, 8 * sec, 7 * sec}, Low: 6 * sec, High: 12 * sec, HasInterval: true}, Saves, ""},
 		{"costs", Summary{Saved: [Keys]time.Duration{-9 * sec, -8 * sec, -7 * sec}, Low: -15 * sec, High: -6 * sec, HasInterval: true}, Costs, ""},
 		{"small", Summary{Saved: [Keys]time.Duration{-9 * sec, -8 * sec, -7 * sec}, Low: -15 * sec, High: -2 * sec, HasInterval: true}, CannotTell, "its interval, -15.0 s to -2.00 s, is not beyond 3.00 s, by which the replay may be wrong"},
-		{"no difference", Summary{Saved: [Keys]time.Duration{2 * sec, -sec, 3 * sec}, Low: -3 * sec, High: 3 * sec, HasInterval: true, OracleError: 3 * sec, rtt: sec}, NoDifference, ""},
+		{"no difference", Summary{Saved: [Keys]time.Duration{2 * sec, -sec, 3 * sec}, Low: -3 * sec, High: 3 * sec, HasInterval: true, ControlError: 3 * sec, rtt: sec}, NoDifference, ""},
 		{"ticks", Summary{Saved: [Keys]time.Duration{2 * sec, -sec, 3 * sec}, Low: -3 * sec, High: 3 * sec, HasInterval: true, tick: 6 * sec}, CannotTell, "its timers wait for ticks of 6.00 s: one that expires where none did here changes more than 5.00 s"},
 		{"nearly too much", Summary{Saved: [Keys]time.Duration{2 * sec, -sec, 3 * sec}, Low: -4500 * time.Millisecond, High: 3 * sec, HasInterval: true, rtt: sec}, CannotTell, "its interval, -4.50 s to 3.00 s, includes 0: the capture does not show whether retransmissions at other times would arrive"},
 		{"no difference of 1 ms a loss", Summary{Saved: [Keys]time.Duration{7 * sec, 7 * sec, 7 * sec}, Low: 6 * sec, High: 7 * sec, HasInterval: true, N: 10_000}, NoDifference, ""},
@@ -115,12 +115,12 @@ func TestVerdicts(t *testing.T) {
 		{"few", Summary{Saved: [Keys]time.Duration{9 * sec, 8 * sec, 7 * sec}, N: 3}, CannotTell, "3 losses are too few for a verdict: want 5"},
 		{"spread", Summary{Saved: [Keys]time.Duration{9 * sec, 8 * sec, 7 * sec}, Low: -sec, High: 12 * sec, HasInterval: true}, CannotTell, "its interval, -1.00 s to 12.0 s, includes 0: more losses would narrow it"},
 		{"spread over keys", Summary{Saved: [Keys]time.Duration{9 * sec, -8 * sec, 7 * sec}, Low: -sec, High: 12 * sec, HasInterval: true}, CannotTell, "its interval, -1.00 s to 12.0 s, includes 0: the capture does not show whether retransmissions at other times would arrive"},
-		{"control", Summary{Saved: [Keys]time.Duration{3 * sec, 3 * sec, 3 * sec}, Low: -sec, High: 4 * sec, HasInterval: true, OracleError: 6 * sec}, CannotTell, "its interval, -1.00 s to 4.00 s, includes 0: the replay of the captured timers may be off by 6.00 s"},
+		{"control", Summary{Saved: [Keys]time.Duration{3 * sec, 3 * sec, 3 * sec}, Low: -sec, High: 4 * sec, HasInterval: true, ControlError: 6 * sec}, CannotTell, "its interval, -1.00 s to 4.00 s, includes 0: the replay of the captured timers may be off by 6.00 s"},
 		{"begun shortly before", Summary{Saved: [Keys]time.Duration{9 * sec, 8 * sec, 7 * sec}, Low: 5 * sec, High: 12 * sec, HasInterval: true, N: 9, Early: 3}, CannotTell, "the capture began shortly before 3 of 12 losses: it does not show what timers had measured"},
 		{"keys", Summary{Saved: [Keys]time.Duration{9 * sec, -8 * sec, 7 * sec}, Low: 5 * sec, High: 12 * sec, HasInterval: true}, CannotTell, "the capture does not show whether retransmissions at other times would arrive"},
-		{"error", Summary{Saved: [Keys]time.Duration{9 * sec, 8 * sec, 7 * sec}, Low: 5 * sec, High: 12 * sec, HasInterval: true, OracleError: 6 * sec}, CannotTell, "its interval, 5.00 s to 12.0 s, is not beyond 6.00 s, by which the replay may be wrong"},
-		{"few and a third", Summary{Saved: [Keys]time.Duration{30 * sec, 30 * sec, 30 * sec}, Low: 25 * sec, High: 40 * sec, HasInterval: true, N: 9, OracleError: 33 * sec}, CannotTell, "the replay of the captured timers may be off by 33.0 s of 100 s"},
-		{"more and a third", Summary{Saved: [Keys]time.Duration{30 * sec, 30 * sec, 30 * sec}, Low: 25 * sec, High: 40 * sec, HasInterval: true, N: 10, OracleError: 33 * sec}, Saves, ""},
+		{"error", Summary{Saved: [Keys]time.Duration{9 * sec, 8 * sec, 7 * sec}, Low: 5 * sec, High: 12 * sec, HasInterval: true, ControlError: 6 * sec}, CannotTell, "its interval, 5.00 s to 12.0 s, is not beyond 6.00 s, by which the replay may be wrong"},
+		{"few and a third", Summary{Saved: [Keys]time.Duration{30 * sec, 30 * sec, 30 * sec}, Low: 25 * sec, High: 40 * sec, HasInterval: true, N: 9, ControlError: 33 * sec}, CannotTell, "the replay of the captured timers may be off by 33.0 s of 100 s"},
+		{"more and a third", Summary{Saved: [Keys]time.Duration{30 * sec, 30 * sec, 30 * sec}, Low: 25 * sec, High: 40 * sec, HasInterval: true, N: 10, ControlError: 33 * sec}, Saves, ""},
 	} {
 		test.s.Of = of
 		if test.s.judge(); test.s.Effect != test.want || test.s.Why != test.why {
@@ -225,7 +225,7 @@ func TestChoices(t *testing.T) {
 }
 
 // TestQueueBeforeCapture captures at the receiver, behind a queue that the sender fills. The
-// timestamps show when packets left: the oracle repairs nearly all losses in the captured time.
+// timestamps show when packets left: the control repairs nearly all losses in the captured time.
 func TestQueueBeforeCapture(t *testing.T) {
 	passed, needed, queued := 0, 0, time.Duration(0)
 	for seed := range uint64(12) {

@@ -31,16 +31,16 @@ type Summary struct {
 	Median, P95, P99 time.Duration // of the recovery times
 	Waiting          time.Duration // their sum, less a round trip each
 
-	// Saved is the oracle's recovery times less the policy's, loss by loss, by each key, and Of the
-	// oracle's. Low and High bound Saved by range with 90 %, if HasInterval: also if the ticks of a
+	// Saved is the control's recovery times less the policy's, loss by loss, by each key, and Of the
+	// control's. Low and High bound Saved by range with 90 %, if HasInterval: also if the ticks of a
 	// host had been at other instants, if fates followed another key, and if
 	// as many retransmissions were lost in a row as packets were.
 	Saved, Of   [Keys]time.Duration
 	Low, High   time.Duration
 	HasInterval bool
 
-	// OracleError is how far the oracle's recovery times may be off in sum, of the losses by range.
-	OracleError time.Duration
+	// ControlError is how far the control's recovery times may be off in sum, of the losses by range.
+	ControlError time.Duration
 
 	Effect Effect
 	Why    string // it cannot tell: what it lacks
@@ -119,13 +119,13 @@ func SummarizeCaptured(results []*Result) (s Summary) {
 	return s
 }
 
-// SummarizeOracle returns how the oracle does, over the losses that passed the gate.
-func SummarizeOracle(results []*Result) Summary {
-	s := Summary{Policy: Oracle}
+// SummarizeControl returns how the control does, over the losses that passed the gate.
+func SummarizeControl(results []*Result) Summary {
+	s := Summary{Policy: Control}
 	for r, i := range Losses(results) {
 		if r.Gates[i] == Passed {
-			s.add(r.Oracle[i].TRec, r.Captured.Losses[i].RTT)
-			s.OracleError += r.Doubts[i]
+			s.add(r.Control[i].TRec, r.Captured.Losses[i].RTT)
+			s.ControlError += r.Doubts[i]
 		}
 	}
 	s.quantiles()
@@ -166,17 +166,17 @@ func (s *Summary) addAll(r *Result, choice int, saved *savings) {
 		if r.Gates[i] != Passed {
 			continue
 		}
-		oracle := r.Oracle[i].TRec
+		control := r.Control[i].TRec
 		for k := range s.Saved {
 			if rec, ok := r.Recovery(i, choice, Key(k)); ok {
-				s.Saved[k] += oracle - rec.TRec
-				s.Of[k] += oracle
+				s.Saved[k] += control - rec.TRec
+				s.Of[k] += control
 			}
 		}
 		switch rec, ok := r.Recovery(i, choice, ByRange); {
 		case ok:
 			s.add(rec.TRec, r.Captured.Losses[i].RTT)
-			s.OracleError += r.Doubts[i]
+			s.ControlError += r.Doubts[i]
 			s.rtt = max(s.rtt, r.Captured.Losses[i].RTT)
 			s.tick = max(s.tick, r.Policies[choice].timers.Tick)
 			conn = append(conn, saved.add(r, i, choice, rec))
@@ -224,7 +224,7 @@ const (
 	// less: that nothing changes needs room for one.
 	inexact = 0.03
 
-	// mostOff is the part of the recovery times by which the oracle may be off in sum, where there are
+	// mostOff is the part of the recovery times by which the control may be off in sum, where there are
 	// fewer losses than enoughLosses. Off by more, it does not know when transmissions that were not
 	// captured left: at the receiver a lone segment whose loss shows no hole looks like one that ACKs
 	// repaired, and a few such losses look alike. Of ten seeds of TestFalseVerdicts this takes away 4
@@ -239,26 +239,26 @@ const mostEarly = 4
 // notShown is why nothing is known of repairs by other packets than the captured ones.
 const notShown = "the capture does not show whether retransmissions at other times would arrive"
 
-// Matters returns the least change of the oracle's recovery times that matters: a part of them, or
+// Matters returns the least change of the control's recovery times that matters: a part of them, or
 // a millisecond for each loss.
 func (s *Summary) Matters() time.Duration {
 	return max(time.Duration(mattering*float64(s.Of[ByRange])), time.Duration(s.N)*negligible)
 }
 
 // judge finds the verdict. A policy saves, or costs, if the interval of what it saves is above, or
-// below, 0 by more than the oracle and the replay may be wrong by, and all keys agree on that. It
-// makes no difference if the interval, what it saves by each key, and the oracle's error lie within
-// what matters, less a round trip. Each loss has a bound of the oracle's error: the margin has
+// below, 0 by more than the control and the replay may be wrong by, and all keys agree on that. It
+// makes no difference if the interval, what it saves by each key, and the control's error lie within
+// what matters, less a round trip. Each loss has a bound of the control's error: the margin has
 // half of their sum, as losses do not all err that much, and to one side.
 func (s *Summary) judge() {
 	saved, matters := s.Saved[ByRange], s.Matters()
 	bound := matters - s.rtt
-	same, agree := max(s.Low.Abs(), s.High.Abs(), s.OracleError) <= bound, true
+	same, agree := max(s.Low.Abs(), s.High.Abs(), s.ControlError) <= bound, true
 	for k := range s.Saved {
 		same = same && s.Saved[k].Abs() <= matters
 		agree = agree && s.Of[k] > 0 && (s.Saved[k] > 0) == (saved > 0) && s.Saved[k] != 0
 	}
-	margin := s.OracleError/2 + time.Duration(inexact*float64(s.Of[ByRange]))
+	margin := s.ControlError/2 + time.Duration(inexact*float64(s.Of[ByRange]))
 	s.Effect = CannotTell
 	switch {
 	case s.Unknown > 0 && s.N == 0:
@@ -285,8 +285,8 @@ func (s *Summary) judge() {
 			s.Why += ", as the capture does not show how long the path lost retransmissions"
 		case !agree:
 			s.Why += ": " + notShown
-		case s.OracleError > bound:
-			s.Why += ": the replay of the captured timers may be off by " + track.SpanText(s.OracleError)
+		case s.ControlError > bound:
+			s.Why += ": the replay of the captured timers may be off by " + track.SpanText(s.ControlError)
 		default:
 			s.Why += ": more losses would narrow it"
 		}
@@ -295,8 +295,8 @@ func (s *Summary) judge() {
 	case min(s.Low.Abs(), s.High.Abs()) <= margin:
 		s.Why = fmt.Sprintf("its interval, %s to %s, is not beyond %s, by which the replay may be wrong",
 			track.SpanText(s.Low), track.SpanText(s.High), track.SpanText(margin))
-	case s.N < enoughLosses && s.OracleError > time.Duration(mostOff*float64(s.Of[ByRange])):
-		s.Why = fmt.Sprintf("the replay of the captured timers may be off by %s of %s", track.SpanText(s.OracleError), track.SpanText(s.Of[ByRange]))
+	case s.N < enoughLosses && s.ControlError > time.Duration(mostOff*float64(s.Of[ByRange])):
+		s.Why = fmt.Sprintf("the replay of the captured timers may be off by %s of %s", track.SpanText(s.ControlError), track.SpanText(s.Of[ByRange]))
 	case saved > 0:
 		s.Effect = Saves
 	default:

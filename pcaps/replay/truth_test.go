@@ -220,7 +220,7 @@ func (o *outcome) count(t *testing.T) (wrong, known int) {
 	return wrong, known
 }
 
-// gate counts the losses of a replayed connection by the gate of the oracle.
+// gate counts the losses of a replayed connection by the gate of the control.
 func (o *outcome) gate(x *replay.Result) {
 	for i := range x.Captured.Losses {
 		l := &x.Captured.Losses[i]
@@ -250,7 +250,7 @@ func (o *outcome) wantGate(t *testing.T, least int, want [truthtest.Points]float
 	t.Helper()
 	for point, percent := range want {
 		share := 100 * float64(o.passed[point]) / float64(o.needed[point])
-		t.Logf("captured at the %v: %d of %d losses pass the gate of the oracle, %.1f %%", truthtest.Point(point), o.passed[point], o.needed[point], share)
+		t.Logf("captured at the %v: %d of %d losses pass the gate of the control, %.1f %%", truthtest.Point(point), o.passed[point], o.needed[point], share)
 		if o.needed[point] < least || share < percent {
 			t.Errorf("%v: %d of %d pass the gate, want %v %%", truthtest.Point(point), o.passed[point], o.needed[point], percent)
 		}
@@ -379,7 +379,7 @@ func (t *trial) judge(o *outcome, study *replay.Study, point truthtest.Point, da
 						v.alikeReally += was - is
 					}
 				} else {
-					v.missing += (x.Oracle[loss].TRec - y.TRec).Abs()
+					v.missing += (x.Control[loss].TRec - y.TRec).Abs()
 				}
 			}
 		}
@@ -454,7 +454,7 @@ func judgeTrials(t *testing.T, all []trial) *outcome {
 }
 
 // TestFalseVerdicts: at most 1 % of the verdicts of replays are false, or only one; and most needed
-// losses pass the gate of the oracle. It runs 9 trials, 180 with TCPWHEEL_LONG. TCPWHEEL_SEED sets
+// losses pass the gate of the control. It runs 9 trials, 180 with TCPWHEEL_LONG. TCPWHEEL_SEED sets
 // the first seed, and TCPWHEEL_SCENARIOS how many times the plan of 45 trials runs.
 func TestFalseVerdicts(t *testing.T) {
 	skipCounting(t)
@@ -479,7 +479,7 @@ func TestFalseVerdicts(t *testing.T) {
 	}
 }
 
-// TestPublicGate: on public captures the oracle repairs nearly all losses as they were repaired,
+// TestPublicGate: on public captures the control repairs nearly all losses as they were repaired,
 // wherever the capture was made. It logs how many policies have an answer.
 func TestPublicGate(t *testing.T) {
 	o := replayPublic(t, publicSets...)

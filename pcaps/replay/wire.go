@@ -168,7 +168,7 @@ func (st *Study) Wire(r *Result, choice int) (ends [2]*WireOutcome, err error) {
 		if ends[l.Flow] != nil {
 			continue
 		}
-		if ends[l.Flow], err = r.Captured.Wire(l.Flow, Options{Policy: p, Control: st.Control}); err != nil {
+		if ends[l.Flow], err = r.Captured.Wire(l.Flow, Options{Policy: p, Congestion: st.Congestion}); err != nil {
 			return ends, err
 		}
 	}

@@ -148,7 +148,7 @@ func estimateWords(r *replay.Result, loss, choice int) string {
 	if why != "" {
 		return "no estimate, " + why
 	}
-	words := fmt.Sprintf("%s instead of %s, ", track.SpanText(e.TRec), track.SpanText(e.Oracle))
+	words := fmt.Sprintf("%s instead of %s, ", track.SpanText(e.TRec), track.SpanText(e.Control))
 	between := func(low, high time.Duration) string {
 		if track.SpanText(low) == track.SpanText(high) {
 			return " (by each key)"

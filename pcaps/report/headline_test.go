@@ -28,7 +28,7 @@ func TestFewLossesHaveALineEach(t *testing.T) {
 	}
 	for i := range r.Results[0].Captured.Losses {
 		e, why := r.Results[0].Estimate(i, 1)
-		if why != "" || e.Saved != e.Oracle-e.TRec || e.Low > e.Saved || e.High < e.Saved {
+		if why != "" || e.Saved != e.Control-e.TRec || e.Low > e.Saved || e.High < e.Saved {
 			t.Errorf("loss %d: %+v, %q, want an estimate within its bounds", i, e, why)
 		}
 	}

@@ -94,8 +94,8 @@ func (r *Replays) row(x *replay.Result, loss int) LossRow {
 
 // under returns the row of a loss under a choice, or the control if that is -1.
 func (r *Replays) under(x *replay.Result, loss, choice int) LossRow {
-	row, by := r.row(x, loss), &x.Oracle[loss]
-	if row.Policy = replay.Oracle; choice < 0 {
+	row, by := r.row(x, loss), &x.Control[loss]
+	if row.Policy = replay.Control; choice < 0 {
 		if by.Repaired {
 			row.Range = record.Seconds(by.TRec)
 		}
@@ -169,7 +169,7 @@ func (r *Replays) loss(x *replay.Result, i int) LossRow {
 	case x.Gates[i] != replay.Passed:
 		row.Marked += "!"
 	}
-	control := record.SpanCell(x.Oracle[i].TRec, x.Oracle[i].Repaired)
+	control := record.SpanCell(x.Control[i].TRec, x.Control[i].Repaired)
 	control.Title, control.Aside = row.Gate, row.Gate != ""
 	row.Recoveries = []record.Cell{record.SpanCell(l.TRec, l.TRec > 0), control}
 	for k := range r.Choices {

@@ -208,7 +208,7 @@ func (r *Replays) policies(summaries []replay.Summary) []policyView {
 		span := func(d time.Duration) record.Cell { return record.SpanCell(d, s.N > 0) }
 		return policyView{Name: name, N: s.N, Median: span(s.Median), P95: span(s.P95), P99: span(s.P99), Waiting: span(s.Waiting)}
 	}
-	c, o := replay.SummarizeCaptured(r.Results), replay.SummarizeOracle(r.Results)
+	c, o := replay.SummarizeCaptured(r.Results), replay.SummarizeControl(r.Results)
 	all := []policyView{row("as captured", &c), row("control", &o)}
 	all[0].Spurious = &c.Spurious
 	for i := range summaries {
@@ -295,7 +295,7 @@ type pair struct {
 func (r *Replays) paired(choice int) (all []pair) {
 	for x, i := range replay.Losses(r.Results) {
 		if rec, ok := x.Recovery(i, choice, replay.ByRange); ok {
-			all = append(all, pair{x, &x.Captured.Losses[i], x.Oracle[i].TRec, rec.TRec})
+			all = append(all, pair{x, &x.Captured.Losses[i], x.Control[i].TRec, rec.TRec})
 		}
 	}
 	return all

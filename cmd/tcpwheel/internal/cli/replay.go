@@ -60,7 +60,7 @@ A POLICY is NAME[@TICK] with settings, as per-segment@10ms-tlp (tcpwheel help po
 	f := cmd.Flags()
 	f.StringSliceVar(&r.policies, "policy", replay.DefaultPolicies(), "`policies` of timers to try, separated by commas")
 	f.Lookup("policy").DefValue = "[]" // it is long
-	f.StringVar(&r.study.Control, "congestion", "newreno", "congestion `control` of all: "+strings.Join(congestion.Names(), ", "))
+	f.StringVar(&r.study.Congestion, "congestion", "newreno", "congestion `control` of all: "+strings.Join(congestion.Names(), ", "))
 	f.BoolVar(&r.wire, "wire", false, "feed an engine what the captured end received, and print where it answers otherwise (policy: linux)")
 	r.register(f, "losses")
 	return cmd
@@ -70,8 +70,8 @@ A POLICY is NAME[@TICK] with settings, as per-segment@10ms-tlp (tcpwheel help po
 // given.
 func (r *replaying) check(changed func(flag string) bool, files []string) (err error) {
 	switch {
-	case !slices.Contains(congestion.Names(), r.study.Control):
-		return fmt.Errorf("congestion %q, want one of %s", r.study.Control, strings.Join(congestion.Names(), ", "))
+	case !slices.Contains(congestion.Names(), r.study.Congestion):
+		return fmt.Errorf("congestion %q, want one of %s", r.study.Congestion, strings.Join(congestion.Names(), ", "))
 	case r.wire && (changed("json") || changed("html")):
 		return errors.New("replay: --wire prints a table alone: want it without --json and --html")
 	case r.wire && !changed("policy"):
@@ -94,7 +94,7 @@ func parseChoices(policies []string) (all []replay.Choice, err error) {
 		return nil, errors.New("no policy, want one at least")
 	}
 	for _, text := range policies {
-		if text == replay.Oracle {
+		if text == replay.Control {
 			continue
 		}
 		if slices.ContainsFunc(all, func(c replay.Choice) bool { return c.Text == text }) {

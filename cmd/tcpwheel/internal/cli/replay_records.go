@@ -59,14 +59,14 @@ func choiceRecordOf(s *replay.Summary) policyRecord {
 		rec.Low, rec.High = record.Seconds(s.Low), record.Seconds(s.High)
 		rec.Interval = track.SpanText(s.Low) + " to " + track.SpanText(s.High)
 	}
-	rec.ControlError, rec.Verdict, rec.Why = record.Seconds(s.OracleError), s.Effect.String(), s.Why
+	rec.ControlError, rec.Verdict, rec.Why = record.Seconds(s.ControlError), s.Effect.String(), s.Why
 	return rec
 }
 
 // allPolicies returns how the captured timers, the control and each choice do.
 func (r *replaying) allPolicies(summaries []replay.Summary) []policyRecord {
-	c, o := replay.SummarizeCaptured(r.Results), replay.SummarizeOracle(r.Results)
-	all := []policyRecord{policyRecordOf("(as captured)", &c), policyRecordOf(replay.Oracle, &o)}
+	c, o := replay.SummarizeCaptured(r.Results), replay.SummarizeControl(r.Results)
+	all := []policyRecord{policyRecordOf("(as captured)", &c), policyRecordOf(replay.Control, &o)}
 	for i := range summaries {
 		all = append(all, choiceRecordOf(&summaries[i]))
 	}
