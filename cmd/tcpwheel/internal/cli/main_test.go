@@ -89,41 +89,6 @@ func TestHelpIsComplete(t *testing.T) {
 	visit(newRoot(nil, nil, io.Discard, io.Discard))
 }
 
-// Called by its name, a command is made alone, and is the same.
-func TestCommandAlone(t *testing.T) {
-	all := newRoot(nil, nil, io.Discard, io.Discard)
-	var texts func(cmd *cobra.Command) string
-	texts = func(cmd *cobra.Command) string {
-		cmd.InitDefaultHelpFlag()
-		text := fitLong(cmd.Long) + "\n" + cmd.UsageString()
-		for _, sub := range cmd.Commands() {
-			text += texts(sub)
-		}
-		return text
-	}
-	for _, c := range commands {
-		root := newRoot([]string{c.name, "--help"}, nil, io.Discard, io.Discard)
-		for _, other := range root.Commands() {
-			if name := other.Name(); name != c.name && name != "help" {
-				t.Errorf("%s: has command %s, too", c.name, name)
-			}
-		}
-		alone, _, err := root.Find([]string{c.name})
-		if err != nil {
-			t.Error(err)
-			continue
-		}
-		together, _, err := all.Find([]string{c.name})
-		if err != nil {
-			t.Error(err)
-			continue
-		}
-		if got, want := texts(alone), texts(together); got != want {
-			t.Errorf("%s alone has the help\n%s\nwant\n%s", c.name, got, want)
-		}
-	}
-}
-
 func TestIsTerminal(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "f"))
 	if err != nil {
