@@ -196,9 +196,8 @@ func (r *Report) Markdown() string {
 	n := r.Count()
 	fmt.Fprintf(&b, "# Results of the studies\n\n**%s.**\n\n", n)
 	prose(&b, "", fmt.Sprintf("With this page you find what these studies found, and doubt it: `%s` repeats it, with a "+
-		"study's name in place of --all one row. A published result is a number or an order that somebody else printed; a "+
-		"number is reproduced within 10 %%. Laws are rules that this project set. %d verdicts on published results are "+
-		"unsettled: chance may have decided them ([studies.md](studies.md)). [ARTIFACT.md](../%s) has a sentence for each "+
+		"study's name in place of --all one row. [studies.md](studies.md) says what counts as reproduced. %d verdicts on "+
+		"published results are unsettled: chance may have decided them. [ARTIFACT.md](../%s) has a sentence for each "+
 		"study, and the README of a study its claims with sources, bands and intervals.", r.Command(), n.Unsettled,
 		artifactName))
 	r.writeHeadlines(&b)
