@@ -77,14 +77,6 @@ type (
 	}
 )
 
-// secondsCell returns a cell of a number of seconds in a record.
-func secondsCell(s *float64) record.Cell {
-	if s == nil {
-		return record.SpanCell(0, false)
-	}
-	return record.SpanCell(record.Span(*s), true)
-}
-
 // Write writes the page. All sections must have ended.
 func (p *Page) Write(w io.Writer) error {
 	var links, sections g.Group
@@ -180,7 +172,7 @@ func (r *connRow) view() connView {
 		Conn: r.Conn, Src: out.Src, Dst: out.Dst, Packets: r.Packets, Out: out.Bytes, Back: back.Bytes,
 		Retransmissions: out.Retransmissions + back.Retransmissions, Spurious: out.Spurious + back.Spurious,
 		Lost: record.SpanCell(r.lost, r.lost > 0), Longest: record.SpanCell(r.longest, r.longest > 0),
-		Duration: secondsCell(&r.Duration), RTTOut: rttCell(out), RTTBack: rttCell(back),
+		Duration: record.SpanCell(record.Span(r.Duration), true), RTTOut: rttCell(out), RTTBack: rttCell(back),
 		TimersOut: timersOf(out), TimersBack: timersOf(back), End: r.End,
 	}
 	for i := range r.Flows {
@@ -207,7 +199,7 @@ func rttCell(f *track.FlowRecord) record.Cell {
 	if f.RTT == nil {
 		return record.SpanCell(0, false)
 	}
-	return secondsCell(&f.RTT.Mean)
+	return record.SpanCell(f.RTT.Mean, true)
 }
 
 // view draws the connection.

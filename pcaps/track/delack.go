@@ -3,18 +3,22 @@ package track
 import (
 	"slices"
 	"time"
+
+	"tcpwheel/internal/record"
 )
 
 // DelayedACKs summarises the ACKs of single segments that came later than Dst could have sent them:
 // Dst waited for a second segment, or for data to send.
 type DelayedACKs struct {
-	Count            int64
-	Min, Median, Max time.Duration // of the delays
+	Count  int64         `json:"count" help:"ACKs of src's data that waited"`
+	Min    time.Duration // of their waits
+	Median time.Duration `json:"median_s" help:"of their waits"`
+	Max    time.Duration `json:"max_s"`
 
 	// Timer names the pattern: "fixed" for one delay, "heartbeat" for a tick shared by all
 	// connections, so that delays spread evenly up to Max, "adaptive" for neither, "" for too few
 	// delays.
-	Timer string
+	Timer string `json:"timer,omitempty" help:"fixed, heartbeat or adaptive"`
 
 	delays []time.Duration
 
@@ -22,6 +26,9 @@ type DelayedACKs struct {
 	lone    int
 	longest time.Duration
 }
+
+// MarshalJSON returns the record.
+func (d DelayedACKs) MarshalJSON() ([]byte, error) { return record.Marshal(d) }
 
 // neverLonger reports whether Dst has acknowledged enough lone segments to show that it delays no
 // ACK for longer.

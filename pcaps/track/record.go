@@ -51,55 +51,28 @@ type FlowRecord struct {
 	SACK       *bool   `json:"sack,omitempty"`
 	Timestamps *bool   `json:"timestamps,omitempty"`
 
-	RTT             *RTTRecord     `json:"rtt,omitempty"`
-	Episodes        map[Kind]int   `json:"episodes,omitempty" help:"loss episodes of a kind"`
-	Retransmissions int64          `json:"retransmissions" help:"packets"`
-	Spurious        int            `json:"spurious_retransmissions" help:"of those kept, unnecessary"`
-	TimeLost        float64        `json:"time_lost_s,omitempty" help:"in episodes"`
-	TimerWait       float64        `json:"timer_wait_s,omitempty" help:"in episodes"`
-	Never           int            `json:"never_repaired,omitempty" help:"episodes whose data was still missing at the end"`
-	Open            float64        `json:"unrepaired_s,omitempty" help:"how long that data waited; no part of time_lost_s"`
-	Gaps            map[Gap]int    `json:"unmeasured,omitempty" help:"episodes whose end the capture lacks, by what shows it"`
-	Reordered       int64          `json:"reordered,omitempty" help:"segments out of order"`
-	UnseenBytes     int64          `json:"unseen_bytes,omitempty" help:"acknowledged and never captured"`
-	Lacking         int64          `json:"lacking,omitempty" help:"packets of src that the capture lacks, at least"`
-	Stale           int64          `json:"stale,omitempty" help:"packets that dst drops because of their timestamp"`
-	DupACKs         int64          `json:"dup_acks,omitempty" help:"sent by dst"`
-	DSACKs          int64          `json:"dsacks,omitempty" help:"sent by dst"`
-	Duplicates      int64          `json:"duplicates,omitempty" help:"DSACKs that no retransmission explains"`
-	Keepalives      int64          `json:"keepalives,omitempty"`
-	WindowProbes    int64          `json:"window_probes,omitempty"`
-	ZeroWindows     int64          `json:"zero_windows,omitempty" help:"ACKs that closed the window"`
-	ZeroWindowTime  float64        `json:"zero_window_s,omitempty" help:"how long it was closed"`
-	Delayed         *DelayedRecord `json:"delayed_acks,omitempty"`
-	Timers          *FitRecord     `json:"timers,omitempty"`
-}
-
-// RTTRecord is Flow.RTT in a FlowRecord.
-type RTTRecord struct {
-	Samples   int64   `json:"samples" help:"of round trips from src to dst and back"`
-	Min       float64 `json:"min_s"`
-	Mean      float64 `json:"mean_s"`
-	Max       float64 `json:"max_s"`
-	Deviation float64 `json:"deviation_s"`
-}
-
-// DelayedRecord is Flow.Delayed in a FlowRecord.
-type DelayedRecord struct {
-	Count  int64   `json:"count" help:"ACKs of src's data that waited"`
-	Median float64 `json:"median_s" help:"of their waits"`
-	Max    float64 `json:"max_s"`
-	Timer  string  `json:"timer,omitempty" help:"fixed, heartbeat or adaptive"`
-}
-
-// FitRecord is Flow.Timers in a FlowRecord.
-type FitRecord struct {
-	Best     string  `json:"best,omitempty" help:"the stack whose timers best explain src's expiries, if any do"`
-	RunnerUp string  `json:"runner_up,omitempty" help:"the one that explains them second best"`
-	Gaps     int     `json:"gaps" help:"expiries"`
-	Margin   float64 `json:"margin,omitempty" help:"log likelihood of best less that of runner_up"`
-	PerGap   float64 `json:"fit" help:"log density of a gap per ms"`
-	SYNs     string  `json:"syns,omitempty" help:"linear or doubling, if retransmitted SYNs show it"`
+	RTT             *RTT         `json:"rtt,omitempty"`
+	Episodes        map[Kind]int `json:"episodes,omitempty" help:"loss episodes of a kind"`
+	Retransmissions int64        `json:"retransmissions" help:"packets"`
+	Spurious        int          `json:"spurious_retransmissions" help:"of those kept, unnecessary"`
+	TimeLost        float64      `json:"time_lost_s,omitempty" help:"in episodes"`
+	TimerWait       float64      `json:"timer_wait_s,omitempty" help:"in episodes"`
+	Never           int          `json:"never_repaired,omitempty" help:"episodes whose data was still missing at the end"`
+	Open            float64      `json:"unrepaired_s,omitempty" help:"how long that data waited; no part of time_lost_s"`
+	Gaps            map[Gap]int  `json:"unmeasured,omitempty" help:"episodes whose end the capture lacks, by what shows it"`
+	Reordered       int64        `json:"reordered,omitempty" help:"segments out of order"`
+	UnseenBytes     int64        `json:"unseen_bytes,omitempty" help:"acknowledged and never captured"`
+	Lacking         int64        `json:"lacking,omitempty" help:"packets of src that the capture lacks, at least"`
+	Stale           int64        `json:"stale,omitempty" help:"packets that dst drops because of their timestamp"`
+	DupACKs         int64        `json:"dup_acks,omitempty" help:"sent by dst"`
+	DSACKs          int64        `json:"dsacks,omitempty" help:"sent by dst"`
+	Duplicates      int64        `json:"duplicates,omitempty" help:"DSACKs that no retransmission explains"`
+	Keepalives      int64        `json:"keepalives,omitempty"`
+	WindowProbes    int64        `json:"window_probes,omitempty"`
+	ZeroWindows     int64        `json:"zero_windows,omitempty" help:"ACKs that closed the window"`
+	ZeroWindowTime  float64      `json:"zero_window_s,omitempty" help:"how long it was closed"`
+	Delayed         *DelayedACKs `json:"delayed_acks,omitempty"`
+	Timers          *Fit         `json:"timers,omitempty"`
 }
 
 // Record returns the connection without its episodes.
@@ -150,7 +123,7 @@ func (f *Flow) record() FlowRecord {
 		r.SACK, r.Timestamps = &o.SACKPermitted, &o.HasTimestamps
 	}
 	if t := &f.RTT; t.Samples > 0 && f.MeasuresRTT() {
-		r.RTT = &RTTRecord{t.Samples, t.Min.Seconds(), t.Mean.Seconds(), t.Max.Seconds(), t.Deviation.Seconds()}
+		r.RTT = t
 	}
 	for _, e := range f.Episodes {
 		if r.Episodes == nil {
@@ -170,10 +143,10 @@ func (f *Flow) record() FlowRecord {
 		}
 	}
 	if d := &f.Delayed; d.Count > 0 {
-		r.Delayed = &DelayedRecord{d.Count, d.Median.Seconds(), d.Max.Seconds(), d.Timer}
+		r.Delayed = d
 	}
 	if t := f.Timers(); t.Gaps > 0 {
-		r.Timers = &FitRecord{t.Best, t.RunnerUp, t.Gaps, t.Margin, t.PerGap, t.SYNs.String()}
+		r.Timers = &t
 	}
 	return r
 }

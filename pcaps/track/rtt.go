@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"tcpwheel/internal/record"
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/pcaps/capture"
 	"tcpwheel/wheel"
@@ -13,15 +14,20 @@ import (
 // RTT summarises the round-trip times that the flow's sender could measure: of segments sent once
 // (Karn's algorithm, RFC 6298 §3), or of those whose timestamp echo names the transmission.
 type RTT struct {
-	Samples        int64
-	Min, Mean, Max time.Duration
-	Deviation      time.Duration // standard deviation
+	Samples   int64         `json:"samples" help:"of round trips from src to dst and back"`
+	Min       time.Duration `json:"min_s"`
+	Mean      time.Duration `json:"mean_s"`
+	Max       time.Duration `json:"max_s"`
+	Deviation time.Duration `json:"deviation_s"` // standard
 
 	m2 float64 // sum of squared differences from the mean, ns²
 	fm float64
 
 	zeros int64 // samples of 0, which are none
 }
+
+// MarshalJSON returns the record.
+func (r RTT) MarshalJSON() ([]byte, error) { return record.Marshal(r) }
 
 func (r *RTT) add(d time.Duration) {
 	d = max(d, 0)

@@ -30,6 +30,9 @@ func (s SYNTimeouts) String() string {
 	return synTimeoutsNames[s]
 }
 
+// MarshalText returns the name.
+func (s SYNTimeouts) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
 // Apply sets p's SYN timeouts to s. It changes nothing if s is SYNUnknown.
 func (s SYNTimeouts) Apply(p *tcptimers.Policy) {
 	if s != SYNUnknown {

@@ -109,15 +109,12 @@ func (k *kindsByModel) disagree() bool {
 
 // Fit is the timer model that best explains when a sender's timers expired.
 type Fit struct {
-	Gaps     int    // timer expiries that were scored
-	Best     string // "" if there were no gaps, or no model explains them
-	RunnerUp string
-
-	// Margin is the log likelihood of the best model less that of the runner-up. PerGap is the log
-	// density of a gap under the best model, per ms.
-	Margin, PerGap float64
-
-	SYNs SYNTimeouts
+	Best     string      `json:"best,omitempty" help:"the stack whose timers best explain src's expiries, if any do"`
+	RunnerUp string      `json:"runner_up,omitempty" help:"the one that explains them second best"`
+	Gaps     int         `json:"gaps" help:"expiries"` // that were scored
+	Margin   float64     `json:"margin,omitempty" help:"log likelihood of best less that of runner_up"`
+	PerGap   float64     `json:"fit" help:"log density of a gap per ms"`
+	SYNs     SYNTimeouts `json:"syns,omitempty" help:"linear or doubling, if retransmitted SYNs show it"`
 
 	gaps *fittedGaps // nil without gaps
 }
