@@ -3,7 +3,6 @@ package wheel
 import (
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 )
 
@@ -136,70 +135,5 @@ func TestCalendarHoldIsConstant(t *testing.T) {
 				t.Errorf("%s, %d timers: %.2f visits per hold, want at most 3", d.name, n, perHold)
 			}
 		}
-	}
-}
-
-func TestCalendarSpreadOverAllTime(t *testing.T) {
-	random := rand.New(rand.NewPCG(5, 1988))
-	f := paperWheel(t, "calendar", Config{})
-	var want []Time
-	for i := range 2000 {
-		at := Time(1 + random.Uint64N(1<<(1+random.IntN(63))))
-		if i%10 == 0 {
-			at = math.MaxInt64 - Time(i%3)
-		}
-		want = append(want, at)
-		f.Schedule(f.New(0), at)
-		if i%100 == 0 {
-			if err := f.check(); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	slices.Sort(want)
-	var got []Time
-	for done := false; !done; {
-		_, done = f.Advance(math.MaxInt64, 100, func(Timer) { got = append(got, f.Now()) })
-		if err := f.check(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("expired at %v, want %v", got, want)
-	}
-}
-
-func TestCalendarStartOrderThroughResizes(t *testing.T) {
-	// Each of a few ticks gets many timers, while others make the calendar grow and shrink.
-	random := rand.New(rand.NewPCG(9, 1988))
-	f := paperWheel(t, "calendar", Config{})
-	var others []Timer
-	ticks := []Time{5000, 5001, 5500}
-	for i := range 300 {
-		f.Schedule(f.New(uint64(i)), ticks[random.IntN(3)])
-		for range random.IntN(20) {
-			other := f.New(1 << 32)
-			f.Schedule(other, 6000+Time(random.IntN(100_000)))
-			others = append(others, other)
-		}
-		if i%50 == 49 {
-			for _, other := range others {
-				f.Free(other)
-			}
-			others = nil
-		}
-	}
-	if f.Counts().Moves < 5000 {
-		t.Errorf("%d moves: the calendar hardly resized", f.Counts().Moves)
-	}
-	last := map[Time]uint64{}
-	n, _ := f.Advance(5999, 0, func(timer Timer) {
-		if f.Owner(timer) < last[f.Now()] {
-			t.Errorf("tick %d: start %d expires after start %d", f.Now(), f.Owner(timer), last[f.Now()])
-		}
-		last[f.Now()] = f.Owner(timer)
-	})
-	if n != 300 {
-		t.Errorf("%d expiries, want 300", n)
 	}
 }

@@ -3,8 +3,6 @@ package wheel
 import (
 	"fmt"
 	"math"
-	"math/rand"
-	"slices"
 	"testing"
 )
 
@@ -70,50 +68,5 @@ func TestAnAdvanceCutShortEndsBeforeTheNextBegins(t *testing.T) {
 		test.want("b@6ms", "late@10ms")
 		test.advance(20 * ms)
 		test.want("c@15ms")
-	})
-}
-
-func TestLimitsDoNotChangeTheSequence(t *testing.T) {
-	// An Advance in pieces of any size gives the same expiries in the same order as a whole one.
-	// Its expiry function restarts timers in the past, now and later.
-	eachFacility(t, Config{Slots: 16}, func(test *facilityTest) {
-		run := func(f Facility, limit int) (sequence []expiry) {
-			const timers = 30
-			rng := rand.New(rand.NewSource(9))
-			for range timers {
-				f.Schedule(f.New(0), Time(1+rng.Intn(100))*ms)
-			}
-			expire := func(timer Timer) {
-				sequence = append(sequence, expiry{timer, f.Now()})
-				other := Timer(1 + rng.Intn(timers))
-				switch rng.Intn(4) {
-				case 0:
-					f.Schedule(timer, f.Now()+Time(rng.Intn(20)-5)*ms)
-				case 1:
-					f.Schedule(other, f.Now()+Time(rng.Intn(20)-5)*ms)
-				case 2:
-					f.Stop(other)
-				}
-			}
-			for now := 50 * ms; now <= 300*ms; now += 50 * ms {
-				advanceClock(f, now)
-				for done := false; !done; {
-					var n int
-					if n, done = f.Advance(now, limit, expire); limit > 0 && n > limit {
-						test.Fatalf("Advance = %d expiries, limit %d", n, limit)
-					}
-				}
-			}
-			return sequence
-		}
-		want := run(MustNew(test.scheme, test.cfg), 0)
-		if len(want) < 30 {
-			test.Fatalf("%d expiries: too few for a test", len(want))
-		}
-		for _, limit := range []int{1, 2, 3, 7, 1000} {
-			if got := run(MustNew(test.scheme, test.cfg), limit); !slices.Equal(got, want) {
-				test.Errorf("limit %d: %v, want %v", limit, got, want)
-			}
-		}
 	})
 }

@@ -2,7 +2,6 @@ package wheel
 
 import (
 	"math"
-	"slices"
 	"testing"
 )
 
@@ -27,60 +26,6 @@ func TestWhatIsTrueWhileATimerExpires(t *testing.T) {
 		test.advance(30 * ms)
 		test.want("late@20ms", "c@21ms")
 		test.wantNow(30 * ms)
-	})
-}
-
-func TestExpiryMayStartAndStopAnyTimer(t *testing.T) {
-	// "expire may start, stop, make or free any timer, t included."
-	eachFacility(t, Config{}, func(test *facilityTest) {
-		test.step("# restart itself, as a keepalive does")
-		test.onExpiry("a", func() { test.start("a", test.f.Now()+10*ms) })
-		test.start("a", 10*ms)
-		test.advance(35 * ms)
-		test.want("a@10ms", "a@20ms", "a@30ms")
-		test.wantDeadline("a", 40*ms)
-
-		test.step("# free itself, and make another timer")
-		test.onExpiry("a", func() {
-			test.free("a")
-			test.start("b", 41*ms)
-		})
-		test.advance(45 * ms)
-		test.want("a@40ms", "b@41ms")
-
-		test.step("# start others: for a later tick of the same Advance, for this tick, and past its end")
-		test.make("soon", "now", "far")
-		test.onExpiry("c", func() {
-			test.start("soon", 53*ms)
-			test.start("now", 50*ms)
-			test.start("far", 99*ms)
-		})
-		test.start("c", 50*ms)
-		test.advance(60 * ms)
-		test.want("c@50ms", "soon@53ms")
-		test.advance(60 * ms)
-		test.want("now@60ms")
-		test.advance(100 * ms)
-		test.want("far@99ms")
-
-		test.step("# of the timers due at the same tick, move one later, move one earlier, free one")
-		for _, name := range []string{"d", "e", "f"} {
-			test.start(name, 110*ms)
-		}
-		first := ""
-		for i, name := range []string{"d", "e", "f"} {
-			test.onExpiry(name, func() {
-				if first == "" {
-					first = name
-					others := slices.Delete([]string{"d", "e", "f"}, i, i+1)
-					test.start(others[0], 115*ms)
-					test.free(others[1])
-				}
-			})
-		}
-		test.advance(120 * ms)
-		second := map[string]string{"d": "e", "e": "d", "f": "d"}[first]
-		test.want(first+"@110ms", second+"@115ms")
 	})
 }
 

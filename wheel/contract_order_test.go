@@ -3,47 +3,10 @@ package wheel
 import (
 	"fmt"
 	"math"
-	"math/rand"
 	"slices"
 	"testing"
 	"time"
 )
-
-func TestEarlierTicksExpireFirst(t *testing.T) {
-	// In one Advance over any number of ticks, timers expire in the order of their ticks, and in
-	// START order within a tick where the scheme's comment promises it.
-	eachFacility(t, Config{Slots: 16}, func(test *facilityTest) {
-		rng := rand.New(rand.NewSource(5))
-		ticks := map[Timer]Time{}
-		order := map[Timer]int{}
-		for i := range 500 {
-			timer := test.f.New(0)
-			test.f.Schedule(timer, Time(1+rng.Intn(300))*ms)
-			ticks[timer], _ = test.f.Deadline(timer)
-			order[timer] = i
-		}
-		var got []Timer
-		advanceClock(test.f, 1000*ms)
-		test.f.Advance(1000*ms, 0, func(timer Timer) {
-			if test.f.Now() != ticks[timer] {
-				test.Errorf("timer of tick %v expires at %v", ticks[timer], test.f.Now())
-			}
-			got = append(got, timer)
-		})
-		if len(got) != 500 {
-			test.Fatalf("%d expiries, want 500", len(got))
-		}
-		for i := range got[1:] {
-			a, b := got[i], got[i+1]
-			if ticks[a] > ticks[b] {
-				test.Errorf("tick %v expires before tick %v", ticks[a], ticks[b])
-			}
-			if ticks[a] == ticks[b] && order[a] > order[b] && promisesStartOrder(test.scheme, test.cfg) {
-				test.Errorf("STARTs %d and %d for tick %v expire in the other order", order[b], order[a], ticks[a])
-			}
-		}
-	})
-}
 
 func TestTimersOfOneTickExpireInStartOrder(t *testing.T) {
 	// "Timers of one tick expire in START order", for the schemes that promise it. A START of a
@@ -71,31 +34,6 @@ func TestTimersOfOneTickExpireInStartOrder(t *testing.T) {
 		test.start("b", 44*ms)
 		test.advance(45 * ms)
 		test.want("c@45ms", "a@45ms", "b@45ms")
-	})
-}
-
-func TestTheOrderWithinATickDependsOnTheCallsAlone(t *testing.T) {
-	eachFacility(t, Config{Slots: 8}, func(test *facilityTest) {
-		run := func(f Facility) (order []Timer) {
-			rng := rand.New(rand.NewSource(3))
-			for range 50 {
-				f.New(0)
-			}
-			for range 300 {
-				timer := Timer(1 + rng.Intn(50))
-				f.Schedule(timer, f.Now()+100*ms)
-				if rng.Intn(4) == 0 {
-					f.Stop(Timer(1 + rng.Intn(50)))
-				}
-			}
-			advanceClock(f, f.Now()+200*ms)
-			f.Advance(f.Now()+200*ms, 0, func(timer Timer) { order = append(order, timer) })
-			return order
-		}
-		first := run(test.f)
-		if second := run(MustNew(test.scheme, test.cfg)); !slices.Equal(first, second) || len(first) == 0 {
-			test.Errorf("the same calls expire %v, then %v", first, second)
-		}
 	})
 }
 

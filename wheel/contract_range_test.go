@@ -3,9 +3,7 @@ package wheel
 import (
 	"fmt"
 	"math"
-	"math/rand"
 	"testing"
-	"time"
 )
 
 func TestScheduleRangeLeavesATimerWithinTheRangeAlone(t *testing.T) {
@@ -36,28 +34,6 @@ func TestScheduleRangeLeavesATimerWithinTheRangeAlone(t *testing.T) {
 		test.wantDeadline("a", 20*ms)
 		test.startRange("a", 12*ms, 12*ms)
 		test.wantDeadline("a", 12*ms)
-	})
-}
-
-func TestScheduleRangeStaysWithinTheRange(t *testing.T) {
-	// "ScheduleRange starts t to expire at a tick that the facility chooses: not before earliest
-	// and, if the range holds a tick at all, not after latest."
-	eachFacility(t, Config{Slots: 16}, func(test *facilityTest) {
-		rng := rand.New(rand.NewSource(11))
-		for range 500 {
-			earliest := test.f.Now() + Time(rng.Int63n(int64(2000*ms)))
-			latest := earliest + Time(rng.Int63n(int64(2000*ms))>>rng.Intn(30))
-			timer := test.f.New(0)
-			test.f.ScheduleRange(timer, earliest, latest)
-			at, runs := test.f.Deadline(timer)
-			if late := latest < at && earliest.Add(time.Millisecond) <= at; !runs || at < earliest || late && !test.rounds() {
-				test.Fatalf("range %v to %v: %v, %t", earliest, latest, at, runs)
-			}
-			test.f.Free(timer)
-			now := test.f.Now() + Time(rng.Int63n(int64(50*ms)))
-			advanceClock(test.f, now)
-			test.f.Advance(now, 0, func(timer Timer) { test.Errorf("timer %d expires, all were freed", timer) })
-		}
 	})
 }
 

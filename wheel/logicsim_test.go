@@ -76,26 +76,6 @@ func TestLogicsimExaminesTheOverflowListAtEachTurn(t *testing.T) {
 	}
 }
 
-func TestLogicsimStartOrderOverATurn(t *testing.T) {
-	for _, scheme := range []string{"logicsim", "logicsim-half"} {
-		f := paperWheel(t, scheme, Config{Slots: 8})
-		for now := range Time(60) {
-			f.Advance(now, 0, nothing)
-			f.Schedule(f.New(uint64(now)), 60)
-		}
-		next := uint64(0)
-		f.Advance(60, 0, func(timer Timer) {
-			if f.Owner(timer) != next {
-				t.Errorf("%s: expiry of the timer started at %d, want %d", scheme, f.Owner(timer), next)
-			}
-			next++
-		})
-		if next != 60 {
-			t.Errorf("%s: %d expiries, want 60", scheme, next)
-		}
-	}
-}
-
 func TestLogicsimOverAnyGap(t *testing.T) {
 	// One Advance examines the overflow list about twice per expiry, however many turns the gap
 	// has.

@@ -279,25 +279,6 @@ func TestInterruptIsSharedByTheTimersOfASlot(t *testing.T) {
 	}
 }
 
-func TestHierarchyOf244Slots(t *testing.T) {
-	// §VI-B: "instead of 100·24·60·60 = 8.64 million locations to store timers up to 100 days, we
-	// need only 100+24+60+60 = 244 locations." Our slots are powers of two: four levels of 64
-	// hold 64^4 = 16.7 million ticks.
-	f := paperWheel(t, "scheme7", Config{Slots: 64, Levels: 4})
-	const day100 = 100 * 24 * 60 * 60
-	f.Schedule(f.New(0), day100)
-	if c := f.Counts(); c.StartVisits != 0 {
-		t.Errorf("START visited %d records", c.StartVisits)
-	}
-	n, done := f.Advance(day100-1, 0, nothing)
-	if n != 0 || !done {
-		t.Errorf("expired %d before 100 days", n)
-	}
-	if n, _ := f.Advance(day100, 0, nothing); n != 1 {
-		t.Errorf("expired %d after 100 days, want 1", n)
-	}
-}
-
 func TestTheExampleOfScheme7(t *testing.T) {
 	// §VI-B, Figs. 7 and 8: "Let the current time be 11 days 10 h 24 min 30 s. Then to set a timer
 	// of 50 min and 45 s, we first calculate the absolute time at which the timer will expire. This

@@ -3,7 +3,6 @@ package wheel
 import (
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 )
 
@@ -135,26 +134,6 @@ func TestScheme2TableII(t *testing.T) {
 			if c := f.Counts(); c != (Counts{Expiries: uint64(n), TickVisits: uint64(n), Wakeups: uint64(n)}) {
 				t.Errorf("%s, n=%d: to the end: %+v, want a visit for each timer", s.name, n, c)
 			}
-		}
-	}
-}
-
-func TestScheme2EqualTicksInStartOrder(t *testing.T) {
-	for _, name := range []string{"scheme2", "scheme2-rear"} {
-		f := MustNew(name, Config{Tick: 10})
-		var want, got []uint64
-		for i := range uint64(20) {
-			f.Schedule(f.New(i), Time(41+i%10)) // all round up to tick 5
-			f.Schedule(f.New(100+i), 30)
-			want = append(want, i)
-		}
-		f.Advance(50, 0, func(x Timer) {
-			if f.Now() == 50 {
-				got = append(got, f.Owner(x))
-			}
-		})
-		if !slices.Equal(got, want) {
-			t.Errorf("%s: expired %v, want %v", name, got, want)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package wheel
 import (
 	"math/bits"
 	"math/rand/v2"
-	"slices"
 	"testing"
 )
 
@@ -48,45 +47,6 @@ func TestScheme3TableII(t *testing.T) {
 		if c := f.Counts(); c.TickVisits != uint64(n) || c.Comparisons > 2*levels*uint64(n) {
 			t.Errorf("n=%d: to the end: %+v, want %d visits, 2 comparisons a level and timer at most", n, c, n)
 		}
-	}
-}
-
-// STOP removes an entry anywhere. The entry that replaces it may have to move up or down.
-func TestScheme3StopAnywhere(t *testing.T) {
-	const n = 300
-	r := rand.New(rand.NewPCG(3, 2))
-	f := MustNew("scheme3", Config{Tick: 1})
-	ticks := map[Timer]Time{}
-	for range n {
-		x := f.New(0)
-		ticks[x] = Time(1 + r.IntN(100))
-		f.Schedule(x, ticks[x])
-	}
-	for x := Timer(1); x <= n; x++ {
-		if r.IntN(2) == 0 {
-			continue
-		}
-		if !f.Stop(x) {
-			t.Fatalf("Stop(%d) = false, want true", x)
-		}
-		delete(ticks, x)
-		if err := f.check(); err != nil {
-			t.Fatalf("after Stop(%d): %v", x, err)
-		}
-	}
-	var want, got []Timer // in START order within a tick, which is the order of New
-	for x := range ticks {
-		want = append(want, x)
-	}
-	slices.SortFunc(want, func(a, b Timer) int {
-		if d := ticks[a] - ticks[b]; d != 0 {
-			return int(d)
-		}
-		return int(a) - int(b)
-	})
-	f.Advance(100, 0, func(x Timer) { got = append(got, x) })
-	if !slices.Equal(got, want) {
-		t.Errorf("expired %v, want %v", got, want)
 	}
 }
 

@@ -3,7 +3,6 @@ package wheel
 import (
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 )
 
@@ -73,40 +72,6 @@ func TestTreeTableII(t *testing.T) {
 		f.Advance(1_000_000, 0, func(Timer) {})
 		if c := f.Counts(); c.TickVisits > 2*c.Expiries || c.Expiries != uint64(n-n/2) {
 			t.Errorf("n=%d: the others expired: %+v, want at most 2 visits each", n, c)
-		}
-	}
-}
-
-// STOP of a record with two children replaces it by its successor. The order stays, also among
-// equal ticks.
-func TestTreeStopWithTwoChildren(t *testing.T) {
-	for stopped := range 11 {
-		f := MustNew("scheme3-tree", Config{Tick: 1, Count: true})
-		ticks := []Time{40, 20, 60, 10, 30, 50, 70, 20, 60, 65, 40}
-		var want []uint64
-		for i, at := range ticks {
-			f.Schedule(f.New(uint64(i)), at)
-		}
-		for _, i := range []int{3, 1, 7, 4, 0, 10, 5, 2, 8, 9, 6} { // by tick, and in START order
-			if i != stopped {
-				want = append(want, uint64(i))
-			}
-		}
-		f.Stop(Timer(stopped + 1))
-		if err := f.check(); err != nil {
-			t.Fatal(err)
-		}
-		moves := uint64(0)
-		if stopped <= 2 { // timers with two children
-			moves = 1
-		}
-		if c := f.Counts(); c.Moves != moves {
-			t.Errorf("STOP of timer %d moved %d records, want %d", stopped, c.Moves, moves)
-		}
-		var got []uint64
-		f.Advance(100, 0, func(x Timer) { got = append(got, f.Owner(x)) })
-		if !slices.Equal(got, want) {
-			t.Errorf("without timer %d: expired %v, want %v", stopped, got, want)
 		}
 	}
 }

@@ -32,23 +32,6 @@ func TestScheme4IntervalsUpToMaxInterval(t *testing.T) {
 	}
 }
 
-func TestScheme4RestartInExpiryByMaxInterval(t *testing.T) {
-	// An interval of MaxInterval ticks goes to the slot that is being emptied, and must stay for
-	// a rotation.
-	f := paperWheel(t, "scheme4", Config{Slots: 8})
-	f.Schedule(f.New(0), 8)
-	n := 0
-	f.Advance(80, 0, func(timer Timer) {
-		if n++; f.Now() != Time(8*n) {
-			t.Errorf("expiry %d at %v, want %v", n, f.Now(), Time(8*n))
-		}
-		f.Schedule(timer, f.Now()+8)
-	})
-	if n != 10 {
-		t.Errorf("%d expiries in 80 ticks, want 10", n)
-	}
-}
-
 func TestScheme4WithinItsRange(t *testing.T) {
 	// §V: "Thus the latency for START_TIMER is O(1). The cost of PER_TICK_BOOKKEEPING is O(1)
 	// except when timers expire, but this is the best possible." So only expiring timers are
@@ -99,25 +82,6 @@ func TestScheme4OverflowList(t *testing.T) {
 	}
 	if c := f.Counts(); c.Moves != 0 || len(order) != 10 {
 		t.Errorf("%d expiries, %d moves", len(order), c.Moves)
-	}
-}
-
-func TestScheme4StartOrderAcrossWheelAndList(t *testing.T) {
-	// Tick 100 gets timers while it is beyond the wheel and after it has come within.
-	f := paperWheel(t, "scheme4", Config{Slots: 8})
-	for now := range Time(100) {
-		f.Advance(now, 0, nothing)
-		f.Schedule(f.New(uint64(now)), 100)
-	}
-	next := uint64(0)
-	f.Advance(100, 0, func(timer Timer) {
-		if f.Owner(timer) != next {
-			t.Errorf("expiry of the timer started at %d, want %d", f.Owner(timer), next)
-		}
-		next++
-	})
-	if c := f.Counts(); next != 100 || c.Wakeups != 1 {
-		t.Errorf("%d expiries at %d ticks, want 100 at 1", next, c.Wakeups)
 	}
 }
 

@@ -8,63 +8,6 @@ import (
 	"testing"
 )
 
-func TestScheme7KeepsATickInOneList(t *testing.T) {
-	// "All timers of one tick are in one list at any time, in START order": a few ticks get
-	// timers again and again while the clock approaches, so that they are on every level in turn,
-	// and beyond the last.
-	for _, levels := range []int{0, 3} {
-		random := rand.New(rand.NewPCG(7, uint64(levels)))
-		f := paperWheel(t, "scheme7", Config{Slots: 4, Levels: levels})
-		s := f.(*scheme7)
-		var started []Timer // in START order
-		targets := []Time{300, 301, 511, 512, 1000, 1023, 1024, 1040}
-		next := map[Time]uint64{}
-		var sequence uint64
-		for f.Now() < 1040 {
-			for range random.IntN(8) {
-				at := targets[random.IntN(len(targets))]
-				if at > f.Now() {
-					sequence++
-					timer := f.New(sequence)
-					f.Schedule(timer, at)
-					started = append(started, timer)
-				}
-			}
-			f.Advance(f.Now()+1+Time(random.IntN(40)), 0, func(timer Timer) {
-				if f.Owner(timer) < next[f.Now()] {
-					t.Errorf("tick %d: timer %d expires after timer %d", f.Now(), f.Owner(timer), next[f.Now()])
-				}
-				next[f.Now()] = f.Owner(timer)
-			})
-			for _, at := range targets {
-				inOrder := slices.DeleteFunc(slices.Clone(started), func(timer Timer) bool {
-					deadline, runs := f.Deadline(timer)
-					return !runs || deadline != at
-				})
-				if len(inOrder) == 0 {
-					continue
-				}
-				l := s.nodes[inOrder[0]].where
-				var inList []Timer
-				for i := s.lists[l].head; i != 0; i = s.nodes[i].next {
-					if s.nodes[i].tick == uint64(at) {
-						inList = append(inList, Timer(i))
-					}
-				}
-				if !slices.Equal(inList, inOrder) {
-					t.Fatalf("at %d, of tick %d: %v started, %v in list %d", f.Now(), at, inOrder, inList, l)
-				}
-			}
-			if err := f.check(); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if len(next) != len(targets) {
-			t.Errorf("ticks %v expired, want all of %v", next, targets)
-		}
-	}
-}
-
 // digitsBelow returns how many base-2^shift digits of tick are not zero below the highest that
 // differs from now: the migrations of a timer started at now.
 func digitsBelow(tick, now uint64, shift int) (n uint64) {
