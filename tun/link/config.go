@@ -1,8 +1,7 @@
 package link
 
 import (
-	"bytes"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"net/netip"
@@ -110,36 +109,15 @@ func (c *Config) Check() error {
 	return nil
 }
 
-// ParsePlan reads the models of both directions from JSON: {"both": …}, or "a_to_b" and "b_to_a",
-// each a sim.LinkConfig. A direction that is left out does nothing to packets. It checks the
-// models, and rejects unknown fields.
-func ParsePlan(text []byte) (links [2]sim.LinkConfig, err error) {
-	var p struct {
-		AToB json.RawMessage `json:"a_to_b"`
-		BToA json.RawMessage `json:"b_to_a"`
-		Both json.RawMessage `json:"both"`
+// ParsePlan reads the models of both directions from JSON, as tun.ParseLinks, with a_to_b and
+// b_to_a, without a seed.
+func ParsePlan(text []byte) ([2]sim.LinkConfig, error) {
+	links, seed, err := tun.ParseLinks(text, [2]string{"a_to_b", "b_to_a"})
+	if err == nil && seed != nil {
+		err = errors.New("seed, want it as Config.Seed")
 	}
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&p); err != nil {
-		return links, fmt.Errorf("plan: %w", err)
+	if err != nil {
+		err = fmt.Errorf("plan: %w", err)
 	}
-	if dec.More() {
-		return links, fmt.Errorf("plan: more than one JSON value, want one")
-	}
-	if p.Both != nil {
-		if p.AToB != nil || p.BToA != nil {
-			return links, fmt.Errorf("plan: both, and a_to_b or b_to_a, want either")
-		}
-		p.AToB, p.BToA = p.Both, p.Both
-	}
-	for d, text := range []json.RawMessage{p.AToB, p.BToA} {
-		if text == nil || string(text) == "null" {
-			continue
-		}
-		if links[d], err = sim.ParseLinkConfig(text); err != nil {
-			return links, fmt.Errorf("plan: %s: %w", Direction(d), err)
-		}
-	}
-	return links, nil
+	return links, err
 }

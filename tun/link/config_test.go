@@ -52,11 +52,12 @@ func TestPlan(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"a_to_c": {}}`:                  `"a_to_c"`,
 		`{"both": {}, "a_to_b": {}}`:      "want either",
-		`{"b_to_a": {"delay": "-1s"}}`:    `b-to-a: sim: link: delay "-1s", want a duration such as 20ms, 0s to 24h`,
+		`{"b_to_a": {"delay": "-1s"}}`:    `b_to_a: sim: link: delay "-1s", want a duration such as 20ms, 0s to 24h`,
 		`{"b_to_a": {"dealy": "1s"}}`:     `"dealy"`,
+		`{"seed": 1}`:                     "plan: seed",
 		`{} {}`:                           "more than one",
 		`{"a_to_b": {"loss": "packs:1"`:   "plan: ",
-		`{"a_to_b": {"loss": "packs:1"}}`: `a-to-b: sim: link: loss "packs:1", want none`,
+		`{"a_to_b": {"loss": "packs:1"}}`: `a_to_b: sim: link: loss "packs:1", want none`,
 	} {
 		if _, err := ParsePlan([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want one with %q", text, err, want)

@@ -1,7 +1,6 @@
 package netns
 
 import (
-	"errors"
 	"net"
 	"time"
 
@@ -22,17 +21,15 @@ const optUsecTS = 64 // TCPI_OPT_USEC_TS of linux/tcp.h, since Linux 6.7
 
 // ReadInfo returns what the kernel knows of a connection.
 func ReadInfo(c net.Conn) (KernelInfo, error) {
-	raw, err := c.(*net.TCPConn).SyscallConn()
-	if err != nil {
-		return KernelInfo{}, err
-	}
 	var jiffy unix.Timespec // the resolution of the coarse clocks
 	if err := unix.ClockGetres(unix.CLOCK_MONOTONIC_COARSE, &jiffy); err != nil {
 		return KernelInfo{}, err
 	}
 	var info *unix.TCPInfo
-	failed := raw.Control(func(fd uintptr) { info, err = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO) })
-	if err = errors.Join(err, failed); err != nil {
+	if err := onSocket(c, func(fd int) (err error) {
+		info, err = unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
+		return err
+	}); err != nil {
 		return KernelInfo{}, err
 	}
 	const us = time.Microsecond

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"strings"
+	"syscall"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -92,16 +93,23 @@ func (k *kernel) Listen(port uint16) (l net.Listener, control string, err error)
 
 // setCUBIC asks for CUBIC and returns the congestion control that the kernel then uses.
 func setCUBIC(l *net.TCPListener) (name string, err error) {
-	raw, err := l.SyscallConn()
+	err = onSocket(l, func(fd int) (err error) {
+		_ = unix.SetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION, "cubic")
+		name, err = unix.GetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION)
+		return err
+	})
+	return strings.TrimRight(name, "\x00"), err
+}
+
+// onSocket calls f with the descriptor of a connection or listener of the kernel.
+func onSocket(c any, f func(fd int) error) error {
+	raw, err := c.(syscall.Conn).SyscallConn()
 	if err != nil {
-		return "", err
+		return err
 	}
 	var failed error
-	err = raw.Control(func(fd uintptr) {
-		_ = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, "cubic")
-		name, failed = unix.GetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION)
-	})
-	return strings.TrimRight(name, "\x00"), errors.Join(err, failed)
+	err = raw.Control(func(fd uintptr) { failed = f(int(fd)) })
+	return errors.Join(err, failed)
 }
 
 // SetQuickAck sets TCP_QUICKACK on a connection of a kernel: it then acknowledges at once, or else
@@ -122,25 +130,11 @@ func SetPacingRate(c net.Conn, rate int) error {
 
 // SetControl sets TCP_CONGESTION on a connection of a kernel, such as cubic.
 func SetControl(c net.Conn, name string) error {
-	raw, err := c.(*net.TCPConn).SyscallConn()
-	if err != nil {
-		return err
-	}
-	var failed error
-	err = raw.Control(func(fd uintptr) {
-		failed = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, name)
-	})
-	return errors.Join(err, failed)
+	return onSocket(c, func(fd int) error { return unix.SetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION, name) })
 }
 
 func setOption(c net.Conn, level, name, value int) error {
-	raw, err := c.(*net.TCPConn).SyscallConn()
-	if err != nil {
-		return err
-	}
-	var failed error
-	err = raw.Control(func(fd uintptr) { failed = unix.SetsockoptInt(int(fd), level, name, value) })
-	return errors.Join(err, failed)
+	return onSocket(c, func(fd int) error { return unix.SetsockoptInt(fd, level, name, value) })
 }
 
 // Counts returns the retransmissions that the kernel has counted in the namespace.

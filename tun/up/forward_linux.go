@@ -31,10 +31,9 @@ type forwards struct {
 	cancel context.CancelFunc
 	wait   sync.WaitGroup
 	all    []*forwarding
+	conns  openConns
 
 	mu       sync.Mutex
-	closed   bool
-	ends     map[duplex]struct{}
 	reported map[string]bool // causes
 }
 
@@ -42,7 +41,7 @@ type forwards struct {
 type forwarding struct {
 	Forward
 	exposed   bool
-	listeners []net.Listener
+	listeners []*bounded
 	slots     chan struct{} // one for each connection
 	open      atomic.Int64
 	accepted  atomic.Uint64
@@ -73,7 +72,7 @@ func (r *ForwardReport) at() string {
 
 // startForwards listens. close ends what it started, even if it returns an error.
 func startForwards(s *stack.Stack, c *Config) (*forwards, error) {
-	v := &forwards{dialer: sockets.Dialer{Stack: s, KeepAlive: c.KeepAlive}, log: c.log, ends: make(map[duplex]struct{}), reported: make(map[string]bool)}
+	v := &forwards{dialer: sockets.Dialer{Stack: s, KeepAlive: c.KeepAlive}, log: c.log, conns: openConns{reset: true}, reported: make(map[string]bool)}
 	v.most = cmp.Or(c.MaxForwarded, maxForwarded)
 	v.ctx, v.cancel = context.WithCancel(context.Background())
 	for _, f := range c.Expose {
@@ -84,7 +83,7 @@ func startForwards(s *stack.Stack, c *Config) (*forwards, error) {
 			if err != nil {
 				return v, fmt.Errorf("expose %v: %w", f, err)
 			}
-			w.listeners = append(w.listeners, l)
+			w.listeners = append(w.listeners, newBounded(l, w.slots))
 		}
 	}
 	for _, f := range c.Forward {
@@ -93,7 +92,7 @@ func startForwards(s *stack.Stack, c *Config) (*forwards, error) {
 		if err != nil {
 			return v, fmt.Errorf("forward %v: %w", f, err)
 		}
-		w.listeners = append(w.listeners, l)
+		w.listeners = append(w.listeners, newBounded(kernelListener{l.(*net.TCPListener)}, w.slots))
 	}
 	for _, w := range v.all {
 		for _, l := range w.listeners {
@@ -110,19 +109,13 @@ func (v *forwards) add(f Forward, exposed bool) *forwarding {
 }
 
 // serve accepts connections until the listener is closed.
-func (v *forwards) serve(w *forwarding, l net.Listener) {
+func (v *forwards) serve(w *forwarding, l *bounded) {
 	for {
-		select {
-		case w.slots <- struct{}{}:
-		case <-v.ctx.Done():
+		c, err := l.AcceptTCP()
+		switch {
+		case errors.Is(err, net.ErrClosed):
 			return
-		}
-		c, err := l.Accept()
-		if err != nil {
-			<-w.slots
-			if errors.Is(err, net.ErrClosed) {
-				return
-			}
+		case err != nil:
 			v.reportOnce(w, err) // wait: too many open files, for example
 			select {
 			case <-time.After(100 * time.Millisecond):
@@ -134,22 +127,19 @@ func (v *forwards) serve(w *forwarding, l net.Listener) {
 		w.accepted.Add(1)
 		w.open.Add(1)
 		v.wait.Go(func() {
-			defer func() {
-				w.open.Add(-1)
-				<-w.slots
-			}()
-			v.forward(w, duplexOf(c))
+			defer w.open.Add(-1)
+			v.forward(w, c)
 		})
 	}
 }
 
 // forward connects to the target and copies both ways. It resets the connection if the target
 // cannot be reached.
-func (v *forwards) forward(w *forwarding, c duplex) {
-	if !v.hold(c) {
+func (v *forwards) forward(w *forwarding, c *boundedConn) {
+	if !v.conns.hold(c) {
 		return
 	}
-	defer v.let(c)
+	defer v.conns.end(c)
 	to, err := v.dial(w)
 	if err != nil {
 		w.failed.Add(1)
@@ -157,14 +147,12 @@ func (v *forwards) forward(w *forwarding, c duplex) {
 			v.reportOnce(w, err)
 		}
 		_ = c.SetLinger(0)
-		c.Close()
 		return
 	}
-	if !v.hold(to) {
-		return
+	if v.conns.hold(to) {
+		defer v.conns.end(to)
+		splice(c, to, &w.passed)
 	}
-	defer v.let(to)
-	splice(c, to, &w.passed)
 }
 
 func (v *forwards) dial(w *forwarding) (duplex, error) {
@@ -175,35 +163,13 @@ func (v *forwards) dial(w *forwarding) (duplex, error) {
 		if err != nil {
 			return nil, err
 		}
-		return duplexOf(c), nil
+		return kernelConn{c.(*net.TCPConn)}, nil
 	}
 	at, err := netip.ParseAddrPort(w.to())
 	if err != nil {
 		return nil, err
 	}
 	return v.dialer.DialTCP(ctx, at)
-}
-
-// hold registers a connection, so that close resets it. After close it resets it at once and
-// returns false.
-func (v *forwards) hold(c duplex) bool {
-	v.mu.Lock()
-	closed := v.closed
-	if !closed {
-		v.ends[c] = struct{}{}
-	}
-	v.mu.Unlock()
-	if closed {
-		_ = c.SetLinger(0)
-		c.Close()
-	}
-	return !closed
-}
-
-func (v *forwards) let(c duplex) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	delete(v.ends, c)
 }
 
 // reportOnce logs an error, each cause once.
@@ -245,15 +211,7 @@ func (v *forwards) report() (list []ForwardReport) {
 // close resets the forwarded connections and waits for the goroutines.
 func (v *forwards) close() {
 	v.cancel()
-	v.mu.Lock()
-	v.closed = true
-	ends := v.ends
-	v.ends = make(map[duplex]struct{})
-	v.mu.Unlock()
-	for c := range ends {
-		_ = c.SetLinger(0)
-		c.Close()
-	}
+	v.conns.close()
 	for _, w := range v.all {
 		for _, l := range w.listeners {
 			l.Close()
@@ -262,12 +220,13 @@ func (v *forwards) close() {
 	v.wait.Wait()
 }
 
-// duplexOf returns the connection of a listener or dialer of either side.
-func duplexOf(c net.Conn) duplex {
-	if k, ok := c.(*net.TCPConn); ok {
-		return kernelConn{k}
-	}
-	return c.(*sockets.Conn)
+// kernelListener is a listener of the kernel.
+type kernelListener struct{ *net.TCPListener }
+
+// Accept implements net.Listener.
+func (l kernelListener) Accept() (net.Conn, error) {
+	c, err := l.AcceptTCP()
+	return kernelConn{c}, err
 }
 
 func unmapped(a net.Addr) netip.AddrPort {

@@ -364,7 +364,7 @@ func TestForwardContinues(t *testing.T) {
 	to := out.Addr().(*net.TCPAddr).AddrPort()
 	w := v.add(Forward{Host: to.Addr().String(), HostPort: to.Port()}, true)
 	emfile := &net.OpError{Op: "accept", Net: "tcp", Err: os.NewSyscallError("accept4", syscall.EMFILE)}
-	w.listeners = []net.Listener{&failingListener{in, []error{emfile, emfile, emfile}}}
+	w.listeners = []*bounded{newBounded(&failingListener{kernelListener{in.(*net.TCPListener)}, []error{emfile, emfile, emfile}}, w.slots)}
 	v.wait.Go(func() { v.serve(w, w.listeners[0]) })
 	client, err := net.Dial("tcp", in.Addr().String())
 	if err != nil {

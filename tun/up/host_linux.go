@@ -32,17 +32,16 @@ type Host struct {
 	wheel    *wheel.Realtime // of the emulated link, or nil
 	clock    *netstack.Clock // of the stack; nil is gVisor's
 	capture  *capture        // or nil
-	observer *observer       // nil without Status and Trace
+	observer *observer       // nil without Status, Trace and an emulated link
 	losses   lossTap
 
 	saidScarce [2]bool // of Run: see sayWhatIsScarce
 
-	recoveries recoveryLog   // of a host with an observer or an emulated link
-	status     *statusServer // or nil
-	began      time.Time
-	stack      *stack.Stack
-	services   *services
-	forwards   *forwards
+	status   *statusServer // or nil
+	began    time.Time
+	stack    *stack.Stack
+	services *services
+	forwards *forwards
 }
 
 // Start makes the device, configures the kernel, and starts the stack and its services. Its error
@@ -142,17 +141,18 @@ func (s *Host) startStack() (err error) {
 		taps = append(taps, s.capture)
 	}
 	var timers func(netstack.TimerEvent)
+	if c.observes() || c.isImpaired() {
+		s.observer = newObserver(clock)
+		taps = append(taps, s.observer)
+	}
 	if c.observes() {
-		s.observer = newObserver(clock, &s.recoveries)
 		s.losses.to.Store(s.observer)
+		timers = s.observer.timer
 		if c.Trace != "" {
 			if s.observer.trace, err = newTraceFile(c.Trace, s.observer.stream); err != nil {
 				return err
 			}
 		}
-		taps, timers = append(taps, s.observer), s.observer.timer
-	} else if c.isImpaired() {
-		taps = append(taps, &recoveryTap{now: nowOf(clock), flows: flows{all: map[flowKey]*flow{}}, log: &s.recoveries})
 	}
 	if len(taps) > 0 {
 		s.link = newTapped(s.link, taps...)
@@ -212,7 +212,7 @@ func (s *Host) Report(selected Selection) Report {
 	if n, ok := netstack.CountTimers(s.stack); ok {
 		r.Timers = &n
 	}
-	if _, ok := netstack.Counters(s.stack); ok && s.observer != nil {
+	if r.Counters != nil && s.config.observes() {
 		t := s.observer.timerTotals()
 		r.Changes = &t
 	}

@@ -22,7 +22,7 @@ import (
 // lateness of timers, and feeds the stream of events. Multiple goroutines may invoke its methods.
 type observer struct {
 	now    func() wheel.Time
-	log    *recoveryLog
+	log    recoveryLog
 	timers [tcptimers.Kinds]timerCounts
 	flows  flows
 	stream *eventStream
@@ -64,11 +64,11 @@ func (c *timerCounts) running() int {
 	return int(c.started.Load() - min(ended, c.started.Load()))
 }
 
-// newObserver makes an observer for a stack on that clock. It adds recoveries to log.
-func newObserver(clock tcpip.Clock, log *recoveryLog) *observer {
+// newObserver makes an observer for a stack on that clock.
+func newObserver(clock tcpip.Clock) *observer {
 	buckets := prometheus.ExponentialBuckets(1e-6, 2, 27) // 1 µs to 67 s
 	o := &observer{
-		now: nowOf(clock), log: log, flows: flows{all: map[flowKey]*flow{}}, stream: newEventStream(endpointName),
+		now: nowOf(clock), flows: flows{all: map[flowKey]*flow{}}, stream: newEventStream(endpointName),
 		lateSet: prometheus.NewSet(), recoverySet: prometheus.NewSet(),
 	}
 	o.recoveries = o.recoverySet.NewPrometheusHistogramExt("tcpwheel_recovery_seconds", buckets)

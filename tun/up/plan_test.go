@@ -37,7 +37,7 @@ func TestReadPlan(t *testing.T) {
 		`{"from_stack":{"queue":{"packets":-1}}}`:            `from_stack: sim: link: queue.packets "-1", want a whole number`,
 		`{"from_stack":{"reorder":{"probability":2}}}`:       `from_stack: sim: link: reorder.probability "2", want a probability such as 0.02 or 2%, 0 to 1`,
 		`{"from_stack":{"loss":"lost"}}`:                     `from_stack: sim: link: loss "lost", want none, a probability`,
-		`{"seed":-1}`:                                        "cannot unmarshal number -1 into Go struct field .seed of type uint64",
+		`{"seed":-1}`:                                        "seed: json: cannot unmarshal number -1 into Go value of type uint64",
 		"{\"seed\": 1 " + strings.Repeat(" ", maxPlan) + "}": "longer than 16777216 bytes",
 	} {
 		write(text)

@@ -4,10 +4,6 @@ import (
 	"sync"
 	"time"
 
-	"gvisor.dev/gvisor/pkg/tcpip/stack"
-
-	"tcpwheel/internal/pcapng"
-	"tcpwheel/wheel"
 	"tcpwheel/wheel/stat"
 )
 
@@ -36,26 +32,4 @@ func (l *recoveryLog) sum() (count int, median, most time.Duration) {
 		return 0, 0, 0
 	}
 	return l.took.Seen(), time.Duration(stat.Median(l.took.Kept())), l.most
-}
-
-// recoveryTap times the recoveries of a stack without an observer.
-type recoveryTap struct {
-	now   func() wheel.Time
-	flows flows
-	log   *recoveryLog
-}
-
-// add implements linkTap.
-func (t *recoveryTap) add(pkt *stack.PacketBuffer, d pcapng.Direction) {
-	s, ok := parseSegment(pkt, d)
-	if !ok {
-		return
-	}
-	if d == pcapng.Outbound {
-		t.flows.sending(t.now(), &s)
-		return
-	}
-	for _, r := range t.flows.acknowledged(t.now(), &s) {
-		t.log.add(r.took)
-	}
 }

@@ -116,61 +116,15 @@ const (
 	maxHeader     = 16 << 10 // bytes
 )
 
-// bounded is a listener that admits so many connections at a time as it has slots.
-type bounded struct {
-	*sockets.Listener
-	slots chan struct{}
-	done  chan struct{}
-	close sync.Once
-}
-
-// boundedConn is a connection of it.
-type boundedConn struct {
-	*sockets.Conn
-	leave func()
-}
-
-// Accept implements net.Listener.
-func (l *bounded) Accept() (net.Conn, error) { return l.AcceptTCP() }
-
-// AcceptTCP accepts a connection once a slot is free.
-func (l *bounded) AcceptTCP() (*boundedConn, error) {
-	select {
-	case l.slots <- struct{}{}:
-	case <-l.done:
-		return nil, net.ErrClosed
-	}
-	c, err := l.Listener.AcceptTCP()
-	if err != nil {
-		<-l.slots
-		return nil, err
-	}
-	return &boundedConn{c, sync.OnceFunc(func() { <-l.slots })}, nil
-}
-
-// Close ends Accept.
-func (l *bounded) Close() error {
-	l.close.Do(func() { close(l.done) })
-	return l.Listener.Close()
-}
-
-// Close closes the connection and admits another one.
-func (c *boundedConn) Close() error {
-	defer c.leave()
-	return c.Conn.Close()
-}
-
 // services listen on a stack.
 type services struct {
 	listen sockets.ListenConfig
 	web    http.Server
 	most   int            // connections of a listener
 	wait   sync.WaitGroup // goroutines
+	conns  openConns
 
-	mu        sync.Mutex
-	closed    bool
 	listeners []net.Listener
-	conns     map[net.Conn]struct{}
 }
 
 // startServices listens on all addresses, except at exposed ports. close ends what it started, even
@@ -178,7 +132,7 @@ type services struct {
 func startServices(s *stack.Stack, c *Config, web http.Handler) (*services, error) {
 	taken := c.exposed()
 	free := func(a netip.Addr, port uint16) bool { return !slices.Contains(taken, netip.AddrPortFrom(a, port)) }
-	v := &services{listen: c.listenConfig(s), most: cmp.Or(c.MaxForwarded, maxForwarded), conns: make(map[net.Conn]struct{})}
+	v := &services{listen: c.listenConfig(s), most: cmp.Or(c.MaxForwarded, maxForwarded)}
 	v.web = http.Server{Handler: web, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader}
 	handlers := map[uint16]func(*boundedConn){EchoPort: echo, DiscardPort: discard, ChargenPort: chargen}
 	for _, p := range c.Addrs {
@@ -212,9 +166,9 @@ func (v *services) echoUDP(s *stack.Stack, addr netip.Addr) error {
 	if err != nil {
 		return fmt.Errorf("listen at UDP %v: %w", netip.AddrPortFrom(addr, EchoPort), err)
 	}
-	v.hold(c)
+	v.conns.hold(c)
 	v.wait.Go(func() {
-		defer v.remove(c)
+		defer v.conns.end(c)
 		for b := make([]byte, 64<<10); ; {
 			n, from, err := c.ReadFrom(b)
 			if err != nil {
@@ -240,9 +194,7 @@ func (v *services) add(at netip.AddrPort) (*bounded, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &bounded{Listener: all, slots: make(chan struct{}, v.most), done: make(chan struct{})}
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	l := newBounded(all, make(chan struct{}, v.most))
 	v.listeners = append(v.listeners, l)
 	return l, nil
 }
@@ -251,47 +203,20 @@ func (v *services) add(at netip.AddrPort) (*bounded, error) {
 func (v *services) accept(l *bounded, serve func(*boundedConn)) {
 	for {
 		c, err := l.AcceptTCP()
-		if err != nil {
-			return
-		}
-		if !v.hold(c) {
-			c.Close()
+		if err != nil || !v.conns.hold(c) {
 			return
 		}
 		v.wait.Go(func() {
-			defer v.remove(c)
+			defer v.conns.end(c)
 			serve(c)
 		})
 	}
 }
 
-// hold registers a connection, so that close closes it. It returns false after close.
-func (v *services) hold(c net.Conn) bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if !v.closed {
-		v.conns[c] = struct{}{}
-	}
-	return !v.closed
-}
-
-func (v *services) remove(c net.Conn) {
-	v.mu.Lock()
-	delete(v.conns, c)
-	v.mu.Unlock()
-	c.Close()
-}
-
 // close closes all listeners and connections, and waits for their goroutines.
 func (v *services) close() {
-	v.mu.Lock()
-	v.closed = true
-	for c := range v.conns {
-		c.Close()
-	}
-	listeners := v.listeners
-	v.mu.Unlock()
-	for _, l := range listeners {
+	v.conns.close()
+	for _, l := range v.listeners {
 		l.Close()
 	}
 	v.web.Close()

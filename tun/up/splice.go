@@ -10,6 +10,7 @@ import (
 // duplex is a connection whose directions end separately.
 type duplex interface {
 	net.Conn
+	io.ReaderFrom // package net/http uses it
 	CloseWrite() error
 	SetLinger(sec int) error
 

@@ -85,7 +85,10 @@ func (s *Host) repairs() string {
 	if len(parts) > 0 {
 		text = ": " + strings.Join(parts, ", ")
 	}
-	if n, median, most := s.recoveries.sum(); n > 0 {
+	if s.observer == nil {
+		return text
+	}
+	if n, median, most := s.observer.log.sum(); n > 0 {
 		text += fmt.Sprintf("; %s took %v at the median, %v at most", quantity.Count(n, "repair"), threeDigits(median), threeDigits(most))
 	}
 	return text
