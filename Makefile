@@ -11,8 +11,8 @@ CONCURRENT = $(shell grep -rlwE 'synctest|go func|net/http|WaitGroup' --include=
 # nothing from them. A program that it watches ends a second late unless GORACE forbids it.
 ALONE = TestSchemesAgreeWithTheTwin|TestCalloutsDoNotAllocate|TestLazyMemoryStaysBounded|TestTreeDegenerateDoesNotRecurse|$\
 	TestCalendarResizesWithoutAllocating|TestALongGapVisitsEveryTimerInOrder|TestTransmissions(AreBounded|AgreeWithTheirTwin)|$\
-	TestGVisorRetractsItsWindow|TestPolicies|TestCaptureIsBounded|TestSameOrder|TestFollowMemory|TestLosslessCaptures|TestIdle|$\
-	TestVirtualClockRunsAreIdentical|TestBuffersAreBounded|TestTimeWait(Table|ShrinksTheWheel)|TestSmallSegmentsHoldLittle|$\
+	TestGVisorRetractsItsWindow|TestPolicies|TestCaptureIsBounded|TestFollowMemory|TestLosslessCaptures|TestIdle|$\
+	TestBuffersAreBounded|TestTimeWait(Table|ShrinksTheWheel)|TestSmallSegmentsHoldLittle|$\
 	TestRecvQueue|TestRunsAreIdentical|TestMemoryIsBounded|TestShield|TestSubjectsMeetTheSame
 BROWSER = ./wheel/... ./tcptimers/... ./netstack/... ./pcaps/... ./cmd/tcpwheel/internal/lanes ./cmd/tcpwheel/internal/site/wasm
 CORE = ./wheel ./wheel/stat ./tcptimers ./netstack/tcp/... ./netstack/sim

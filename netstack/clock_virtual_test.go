@@ -2,7 +2,6 @@ package netstack
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -109,58 +108,6 @@ func TestVirtualClockStopsWhatIsDue(t *testing.T) {
 		c.Advance(time.Second)
 		if ran != 2 || c.Running() != 0 {
 			t.Errorf("%s: a timer did not start again", scheme)
-		}
-	}
-}
-
-// TestVirtualClockRunsAreIdentical: with every scheme the same program gives the same run, however
-// time is cut into calls of Advance. No function runs early or a tick late.
-func TestVirtualClockRunsAreIdentical(t *testing.T) {
-	run := func(t *testing.T, scheme string, tick, step time.Duration) []string {
-		c := newVirtualClock(t, VirtualClockConfig{Scheme: scheme, Tick: tick})
-		rng := rand.New(rand.NewPCG(1, 2))
-		var log []string
-		var timers []tcpip.Timer
-		var start func()
-		start = func() {
-			id := len(timers)
-			d := time.Duration(rng.IntN(1000)) * time.Microsecond
-			due := c.Time().Add(d)
-			timers = append(timers, c.AfterFunc(d, func() {
-				late := c.Time().Sub(due)
-				if due >= 0 && (late < 0 || late >= tick && !strings.HasPrefix(scheme, "scheme7-")) {
-					t.Errorf("timer %d is late by %v, want 0 to a tick of %v", id, late, tick)
-				}
-				log = append(log, fmt.Sprint(c.Time(), " ", id))
-				timers[rng.IntN(len(timers))].Stop()
-				for range rng.IntN(3) {
-					if len(timers) < 2000 {
-						start()
-					}
-				}
-			}))
-		}
-		for range 100 {
-			start()
-		}
-		for c.Running() > 0 {
-			c.Advance(step)
-		}
-		return log
-	}
-	for _, scheme := range clockSchemes() {
-		for _, tick := range []time.Duration{time.Microsecond, 70 * time.Microsecond} {
-			t.Run(fmt.Sprintf("scheme=%s/tick=%v", scheme, tick), func(t *testing.T) {
-				want := run(t, scheme, tick, time.Second)
-				if len(want) < 500 {
-					t.Fatalf("only %d functions ran; the test needs more", len(want))
-				}
-				for _, step := range []time.Duration{time.Second, 30 * time.Microsecond, 700 * time.Microsecond} {
-					if got := run(t, scheme, tick, step); !slices.Equal(got, want) {
-						t.Errorf("with steps of %v the run differs: %d functions, want %d", step, len(got), len(want))
-					}
-				}
-			})
 		}
 	}
 }

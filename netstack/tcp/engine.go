@@ -65,7 +65,7 @@ type Engine struct {
 	notices []Notice
 
 	lastHit   lastFound
-	byEnds    endsTable // indices into sockets
+	byEnds    map[ends]*Socket
 	sockets   []*Socket // nil at free indices
 	free      []uint32  // free indices, last freed first
 	listeners map[netip.AddrPort]*Listener
@@ -130,7 +130,7 @@ func NewEngine(now wheel.Time, cfg EngineConfig) (*Engine, error) {
 		wheel:  w,
 		out:    Output{Challenge: limiter, Rand: rand.New(rand.NewSource(int64(cfg.Seed)))},
 
-		byEnds:    newEndsTable(),
+		byEnds:    make(map[ends]*Socket),
 		listeners: make(map[netip.AddrPort]*Listener),
 		nextPort:  uint32(cfg.Seed),
 	}

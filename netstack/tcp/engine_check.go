@@ -40,8 +40,8 @@ func (e *Engine) Check() error {
 	if timeWait != e.timeWait {
 		return fmt.Errorf("tcp: %d connections counted in TIME-WAIT, want %d", e.timeWait, timeWait)
 	}
-	if e.byEnds.n != e.socketCount() {
-		return fmt.Errorf("tcp: %d pairs of ends, want %d", e.byEnds.n, e.socketCount())
+	if len(e.byEnds) != e.socketCount() {
+		return fmt.Errorf("tcp: %d pairs of ends, want %d", len(e.byEnds), e.socketCount())
 	}
 	return e.checkListeners()
 }

@@ -4,9 +4,6 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
-	"time"
-
-	"tcpwheel/wheel"
 )
 
 func TestInputFindsItsConnection(t *testing.T) {
@@ -166,29 +163,5 @@ func TestEphemeralPorts(t *testing.T) {
 	}
 	if _, err := e.Dial(0, local, engineServer, nil); err == nil {
 		t.Error("a port was found where all are taken")
-	}
-}
-
-func TestInitialSequenceNumbersDiffer(t *testing.T) {
-	// RFC 9293 §3.4.1 (MUST-8): a clock-driven selection, different for each pair of ends.
-	iss := func(e *Engine, now wheel.Time, port uint16) Seq {
-		e.Reset()
-		if _, err := e.Dial(now, netip.AddrPortFrom(engineClient.Addr(), port), engineServer, nil); err != nil {
-			t.Fatal(err)
-		}
-		return e.Packets()[0].Header.Seq
-	}
-	seen := map[Seq]uint16{}
-	e := newTestEngine(t, nil)
-	for port := uint16(1); port <= 1000; port++ {
-		seq := iss(e, 0, port)
-		if was, ok := seen[seq]; ok {
-			t.Errorf("ports %d and %d have the same ISN %d", was, port, seq)
-		}
-		seen[seq] = port
-	}
-	a, b := iss(newTestEngine(t, nil), 0, 1), iss(newTestEngine(t, nil), wheel.Time(4*time.Millisecond), 1)
-	if b != a+62_500 {
-		t.Errorf("ISN %d, and %d 4 ms later, want 62500 more", a, b)
 	}
 }

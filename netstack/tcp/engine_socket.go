@@ -48,8 +48,6 @@ func (s *Socket) open() bool { return s.index != noSocket }
 // are equal, and zones are ignored.
 type ends [36]byte
 
-// set writes the words that equal and hash read. A load of several recent stores would wait for all
-// stores before it.
 func (k *ends) set(local, remote netip.AddrPort) {
 	putAddr(k[0:], local.Addr())
 	putAddr(k[16:], remote.Addr())
@@ -68,16 +66,6 @@ func putAddr(b []byte, a netip.Addr) {
 	copy(b, v6[:])
 }
 
-// word returns the i-th word: the local address is words 0 and 1, the remote one 2 and 3.
-func (k *ends) word(i int) uint64 { return binary.BigEndian.Uint64(k[8*i:]) }
-
-// ports returns both ports.
-func (k *ends) ports() uint32 { return binary.BigEndian.Uint32(k[32:]) }
-
-func (k *ends) equal(o *ends) bool {
-	return k.word(1) == o.word(1) && k.word(3) == o.word(3) && k.ports() == o.ports() && k.word(0) == o.word(0) && k.word(2) == o.word(2)
-}
-
 // end returns the address and port stored at these offsets.
 func (k *ends) end(addr, port int) netip.AddrPort {
 	a := netip.AddrFrom16([16]byte(k[addr : addr+16])).Unmap()
@@ -94,10 +82,7 @@ func isPlain(a netip.Addr) bool { return a.Is4() || !a.Is4In6() && a.Zone() == "
 func (e *Engine) find(local, remote netip.AddrPort) *Socket {
 	var k ends
 	k.set(local, remote)
-	if at, ok := e.byEnds.find(&k, e.sockets); ok {
-		return e.sockets[e.byEnds.entries[at].index()]
-	}
-	return nil
+	return e.byEnds[k]
 }
 
 // add makes a connection in CLOSED.
@@ -113,7 +98,7 @@ func (e *Engine) add(local, remote netip.AddrPort, cfg *Config, iss Seq) *Socket
 		s.index = uint32(len(e.sockets))
 		e.sockets = append(e.sockets, s)
 	}
-	e.byEnds.add(&s.ends, s.index)
+	e.byEnds[s.ends] = s
 	e.initConn(s, cfg, iss)
 	if e.trace != nil {
 		e.traceOpened(s)
@@ -141,9 +126,7 @@ func (e *Engine) remove(s *Socket) {
 		s.conn.inTimeWait = false
 		e.timeWait--
 	}
-	if at, ok := e.byEnds.find(&s.ends, e.sockets); ok {
-		e.byEnds.remove(at)
-	}
+	delete(e.byEnds, s.ends)
 	if e.trace != nil {
 		delete(e.trace.sockets, s.id)
 	}

@@ -130,45 +130,6 @@ func TestTailLossByPolicy(t *testing.T) {
 	}
 }
 
-func TestStopAndWaitLocksToHeartbeat(t *testing.T) {
-	// Each segment is sent when the last one is acknowledged. With 4.4BSD's heartbeat of 200 ms it
-	// is sent just after a beat, so the period is the RTT rounded up to 200 ms. With a timer it is
-	// the delay plus the RTT.
-	const rtt = time.Millisecond
-	for _, test := range []struct {
-		name   string
-		delack tcptimers.DelAckConfig
-		want   time.Duration
-	}{
-		{"heartbeat", tcptimers.DelAckConfig{Every: 2, Heartbeat: 200 * time.Millisecond, Max: 200 * time.Millisecond}, 200 * time.Millisecond},
-		{"timer of 200 ms", tcptimers.DelAckConfig{Every: 2, Delay: 200 * time.Millisecond, Min: 200 * time.Millisecond, Max: 200 * time.Millisecond}, 201 * time.Millisecond},
-		{"timer of 40 ms", tcptimers.DelAckConfig{Every: 2, Delay: 40 * time.Millisecond, Min: 40 * time.Millisecond, Max: 40 * time.Millisecond}, 41 * time.Millisecond},
-	} {
-		pol := tcptimers.MustPolicy("rfc6298")
-		pol.Tick = time.Microsecond
-		a := DefaultConfig(pol)
-		pol.DelAck = test.delack
-		b := DefaultConfig(pol)
-		p := newPair(t, rtt/2, a, b)
-		p.open()
-		start, sent := p.now, 0
-		const n = 100
-		for sent < n {
-			p.ends[0].events &^= EventSent
-			p.write(0, 500)
-			sent++
-			for p.ends[0].events&EventSent == 0 && p.step(p.now.Add(time.Second)) {
-			}
-			if sent == 10 {
-				start = p.now
-			}
-		}
-		if got := p.now.Sub(start) / (n - 10); got < test.want-50*time.Microsecond || got > test.want+50*time.Microsecond {
-			t.Errorf("%s: a segment each %v, want %v", test.name, got, test.want)
-		}
-	}
-}
-
 func TestOneFlightOneTimeout(t *testing.T) {
 	// A window of 32 segments is lost. With a timer per segment that is one congestion event: one
 	// backoff, one ssthresh, and no more bytes in the first RTT than with one timer. No segment is
@@ -280,60 +241,6 @@ func TestNoSpuriousTimeoutUnderDelayedACKs(t *testing.T) {
 			if got := p.ends[0].conn.Info(p.now); got.TotalRetrans != 0 {
 				t.Errorf("round trip of %v, SACK %v: %d retransmissions, %d probes, want none", rtt, sack, got.TotalRetrans, p.ends[0].out.Counters.TCPLossProbes)
 			}
-		}
-	}
-}
-
-func TestDelaySpikeIsUndone(t *testing.T) {
-	// For two seconds the RTT grows from 100 ms to between one and two RTOs, so timeouts are
-	// spurious. The window is restored with timestamps (RFC 3522), without (RFC 5682), and by
-	// DSACKs alone (RFC 3708).
-	for _, test := range []struct {
-		name                string
-		timestamps, frto    bool
-		atLeast             func(c *Counters) uint64
-		retransmissionsMost uint64
-	}{
-		{"Eifel", true, false, func(c *Counters) uint64 { return c.TCPLossUndo }, 40},
-		{"F-RTO", false, true, func(c *Counters) uint64 { return c.TCPSpuriousRTOs }, 40},
-		{"DSACK", false, false, func(c *Counters) uint64 { return c.TCPDSACKUndo }, 200},
-	} {
-		for _, policy := range []string{"per-segment", "linux"} {
-			t.Run(policy+"/"+test.name, func(t *testing.T) {
-				cfg := DefaultConfig(tcptimers.MustPolicy(policy))
-				cfg.Timestamps, cfg.Policy.FRTO, cfg.SACK = test.timestamps, test.frto, !test.frto
-				cfg.Policy.TLP = false
-				cfg.Control, cfg.Congestion.MaxWindow = "newreno", 40*1448
-				p := newPair(t, 50*time.Millisecond, cfg, cfg)
-				p.open()
-				p.write(0, 20_000_000)
-				p.run(10 * time.Second)
-				c := &p.ends[0].conn
-				before, ssthresh := c.snd.cc.Cwnd(), c.snd.cc.Ssthresh()
-				// A timer per segment sees the RTT grow; one that each ACK restarts sees only the
-				// gap between ACKs.
-				if p.delay = c.snd.rtt.est.RTO() * 7 / 10; policy == "linux" {
-					p.delay = c.snd.rtt.est.RTO()*5/4 + 50*time.Millisecond
-				}
-				p.run(2 * time.Second)
-				p.delay = 50 * time.Millisecond
-				p.run(3 * time.Second)
-				counters := &p.ends[0].out.Counters
-				if counters.TCPTimeouts == 0 {
-					t.Fatal("no timeout: the test shows nothing")
-				}
-				undone, all := test.atLeast(counters), counters.TCPTimeouts
-				if test.name == "DSACK" && undone > 0 {
-					all = undone // only a round trip later is the first timeout known to be spurious
-				}
-				if undone < all || undone == counters.TCPTimeouts && (c.snd.cc.Cwnd() < before || c.snd.cc.Ssthresh() < ssthresh/2) {
-					t.Errorf("%d timeouts, %d undone; cwnd %d before and %d after, ssthresh %d and %d", counters.TCPTimeouts, undone,
-						before, c.snd.cc.Cwnd(), ssthresh, c.snd.cc.Ssthresh())
-				}
-				if got := counters.RetransSegs; got > test.retransmissionsMost {
-					t.Errorf("%d retransmissions, want at most %d", got, test.retransmissionsMost)
-				}
-			})
 		}
 	}
 }

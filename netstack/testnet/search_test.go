@@ -179,29 +179,6 @@ func TestSeedSweep(t *testing.T) {
 	}
 }
 
-// TestSameOrder: packet n of a program with one goroutine at each end is the same in each run.
-func TestSameOrder(t *testing.T) {
-	s := searchFor(t, Search{Runs: 300}, slowPath, func(n *Net) error {
-		l := n.Listen(":80")
-		go func() {
-			if c, err := l.Accept(); err == nil {
-				c.Write(make([]byte, 100_000))
-				c.Close()
-			}
-		}()
-		c, err := n.Dial("tcp", "server:80")
-		if err != nil {
-			return err
-		}
-		defer c.Close()
-		_, err = io.ReadFull(c, make([]byte, 100_000))
-		return err
-	})
-	if s.differ > 0 || len(s.singles) < 80 || len(failures(s.singles))+len(failures(s.pairs)) > 0 {
-		t.Errorf("%d of %d runs differ:\n%s", s.differ, len(s.known), s.report())
-	}
-}
-
 // TestOthersOrder: a program whose goroutines send in another order in each run is reported.
 func TestOthersOrder(t *testing.T) {
 	s := searchFor(t, Search{Runs: 10}, slowPath, func(n *Net) error {
