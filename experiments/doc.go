@@ -29,8 +29,8 @@
 // results of all cells. So the same plan and seed give the same bytes, in one run or merged from
 // shards.
 //
-// Timings and tests of this machine's kernel are not cells but Live parts. They run on request, one
-// at a time, and are reported apart.
+// Tests of this machine's kernel, in real time, are not cells but Live parts. They run on request,
+// one at a time, and are reported apart.
 //
 // # Claims
 //

@@ -220,13 +220,15 @@ func (m Measure) Interval() string {
 
 // Number formats a number with four significant digits, and whole numbers in full, in groups of
 // three digits.
-func Number[T stat.Number](number T) string {
-	x := float64(number)
-	text := strconv.FormatFloat(x, 'g', 4, 64)
+func Number[T stat.Number](number T) string { return Significant(float64(number), 4) }
+
+// Significant is Number with so many significant digits.
+func Significant(x float64, digits int) string {
+	text := strconv.FormatFloat(x, 'g', digits, 64)
 	if a := math.Abs(x); a == 0 || a >= 1e-4 && a < 1e15 {
 		decimals := 0
 		if a > 0 && a < 1000 {
-			decimals = 3 - int(math.Floor(math.Log10(a)))
+			decimals = digits - 1 - int(math.Floor(math.Log10(a)))
 		}
 		text = strconv.FormatFloat(x, 'f', max(decimals, 0), 64)
 		if strings.Contains(text, ".") {

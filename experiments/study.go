@@ -62,7 +62,7 @@ type Spec[P, R any] struct {
 	// Judge makes the outcome from the results, in the order of the cells.
 	Judge func(p *P, cells []R) (*Outcome, error)
 
-	// Live are the parts that use this machine's clock or kernel. It may be nil.
+	// Live are the parts that use this machine's kernel. It may be nil.
 	Live []LivePart[P]
 }
 
@@ -74,9 +74,18 @@ type Cell[R any] struct {
 	Run func(ctx context.Context) (R, error)
 }
 
+// Seeded returns a cell for each of so many seeds from first on, whose names end in it.
+func Seeded[R any](first, seeds int, name string, cost float64, run func(seed int) (R, error)) (all []Cell[R]) {
+	for seed := first; seed < first+seeds; seed++ {
+		all = append(all, Cell[R]{fmt.Sprintf("%s seed=%d", name, seed), cost,
+			func(context.Context) (R, error) { return run(seed) }})
+	}
+	return all
+}
+
 // LivePart is a part of a study whose figures hold for one machine.
 type LivePart[P any] struct {
-	Name string // such as "clock" or "kernel"
+	Name string // such as "kernel"
 	// Needs returns why it cannot run here, such as "root", or nil.
 	Needs func() error
 	Run   func(ctx context.Context, p *P) (*Outcome, error)
@@ -237,7 +246,7 @@ func newJob[P, R any](study *Study, quick bool, s *Spec[P, R], p *P) (*Job, erro
 			if err != nil {
 				return nil, err
 			}
-			return json.Marshal(r)
+			return MarshalCell(r)
 		}})
 	}
 	for _, l := range s.Live {
@@ -249,7 +258,7 @@ func newJob[P, R any](study *Study, quick bool, s *Spec[P, R], p *P) (*Job, erro
 	j.judge = func(raw []json.RawMessage) (*Outcome, error) {
 		results := make([]R, len(raw))
 		for i := range raw {
-			if err := json.Unmarshal(raw[i], &results[i]); err != nil {
+			if err := UnmarshalCell(raw[i], &results[i]); err != nil {
 				return nil, fmt.Errorf("study %s, cell %q: %w", s.Name, j.Cells[i].Name, err)
 			}
 		}

@@ -164,14 +164,16 @@ func RecordsOf[T any](rows []T) *Records {
 	return &Records{
 		CSV: func(w io.Writer) error { return record.WriteCSV(w, slices.Values(rows)) },
 		JSON: func(w io.Writer) error {
-			e := json.NewEncoder(w)
+			var b bytes.Buffer
+			e := json.NewEncoder(&b)
 			e.SetEscapeHTML(false)
 			for i := range rows {
 				if err := e.Encode(&rows[i]); err != nil {
 					return err
 				}
 			}
-			return nil
+			_, err := w.Write(inSeconds(b.Bytes()))
+			return err
 		},
 		Columns: func(w io.Writer) error {
 			out := csv.NewWriter(w)

@@ -142,7 +142,7 @@ func TestCountdown(t *testing.T) {
 	}
 }
 
-// TestMeasure is E11: over uniform phases, a clock of tick G measures a round trip without bias,
+// TestMeasure: over uniform phases, a clock of tick G measures a round trip without bias,
 // with variance G²·p·(1−p), where p is the fraction of a tick that remains of the round trip.
 func TestMeasure(t *testing.T) {
 	p := MustPolicy("per-segment")

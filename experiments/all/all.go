@@ -36,7 +36,7 @@ func Groups() []Group {
 	return []Group{
 		group(granularity.Study),
 		group(vegas.Study, vegas.TableIV, vegas.OneOnOne),
-		group(frontier.RoundTrips, frontier.Study, frontier.Quantisation),
+		group(frontier.RoundTrips, frontier.Study),
 		group(paths.Study), group(spike.Study), group(delack.Study),
 		group(incast.Study, incast.CMU, comb.Study), group(datacentre.Study),
 		group(pacing.Study), group(tailmap.Study), group(web.Study), group(shrew.Study),

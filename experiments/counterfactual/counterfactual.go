@@ -47,7 +47,7 @@ func (c *choice) Allowed() string {
 		strings.Join(replay.PolicyNames(), ", ")
 }
 
-// Cell is the result of one capture, or of one check of the replays.
+// Cell is the result of one capture.
 type Cell struct {
 	Sample string   `json:"sample,omitempty"`
 	Point  string   `json:"point,omitempty"`
@@ -57,21 +57,18 @@ type Cell struct {
 
 	Losses   []Loss    `json:"losses,omitempty"`
 	Policies []Overall `json:"policies,omitempty"` // in the order of the plan
-
-	Check      string             `json:"check,omitempty"`
-	Validation *replay.Validation `json:"validation,omitempty"`
 }
 
-// Loss is a loss of a capture. Spans are nanoseconds.
+// Loss is a loss of a capture.
 type Loss struct {
 	Conn     int           `json:"conn"`
 	Kind     string        `json:"kind"`
-	RTT      time.Duration `json:"rtt_ns"`
-	Captured time.Duration `json:"captured_ns"` // recovery time in the capture
-	Took     time.Duration `json:"took_ns"`     // recovery time of the control
-	Count    bool          `json:"count"`       // necessary, repaired, and through the gate
-	// By is the recovery time by policy and key; -1 means no verdict.
-	By [][replay.Keys]time.Duration `json:"by_ns"`
+	RTT      time.Duration `json:"rtt_s"`
+	Captured time.Duration `json:"captured_s"` // recovery time in the capture
+	Took     time.Duration `json:"took_s"`     // recovery time of the control
+	Count    bool          `json:"count"`      // necessary, repaired, and through the gate
+	// By is the recovery time by policy and key; below 0 means no verdict.
+	By [][replay.Keys]time.Duration `json:"by_s"`
 }
 
 // Overall sums the replays of a capture under one policy, by the key of range.
@@ -125,23 +122,7 @@ func checkChoices(policies []choice) error {
 // pointFile is the file of a sample by the point of capture.
 var pointFile = map[string]string{"sender": "a.pcapng.gz", "middle": "middle.pcapng.gz", "receiver": "b.pcapng.gz"}
 
-// The checks of the replays: under the kernels' timers, under two sets of timers that must fail,
-// and with the parameters of other connections.
-const (
-	asCaptured = "V2, Linux as captured"
-	otherFloor = "V3, a floor on the whole timeout"
-	otherBSD   = "V3, 4.4BSD"
-	holdOut    = "V4, parameters of other connections"
-)
-
-var checks = []struct{ name, policy string }{
-	{asCaptured, "linux-jiffies"}, {otherFloor, "gvisor"}, {otherBSD, "bsd"}, {holdOut, "linux-jiffies"},
-}
-
-// checkControl is the congestion control of the kernels.
-const checkControl = "cubic"
-
-// cells returns a cell for each capture and one for each check.
+// cells returns a cell for each capture.
 func cells(p *Plan) (all []experiments.Cell[Cell]) {
 	for _, s := range p.Samples {
 		for _, point := range p.Points {
@@ -153,12 +134,6 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 				Run: func(context.Context) (Cell, error) { return capturedAt(p, s, point) },
 			})
 		}
-	}
-	for _, c := range checks {
-		all = append(all, experiments.Cell[Cell]{
-			Name: "check=" + c.name, Cost: 0.02 * float64(len(p.Samples)),
-			Run: func(ctx context.Context) (Cell, error) { return validate(ctx, p, c.name, c.policy) },
-		})
 	}
 	return all
 }
@@ -208,21 +183,6 @@ func replayed(study *replay.Study, in *capture.Reader, seen func(*track.Conn) bo
 	return results, errors.Join(err, wrong)
 }
 
-// sampleReplayed is replayed for a file of the samples.
-func sampleReplayed(study *replay.Study, name string, seen func(*track.Conn) bool,
-	refused func(reason string)) ([]*replay.Result, error) {
-	f, err := samples.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	in, err := capture.NewReader(f, name)
-	if err != nil {
-		return nil, err
-	}
-	return replayed(study, in, seen, nil, refused)
-}
-
 // capturedAt runs one capture under all policies.
 func capturedAt(p *Plan, sample, point string) (Cell, error) {
 	study := replay.Study{Congestion: p.Control}
@@ -230,8 +190,17 @@ func capturedAt(p *Plan, sample, point string) (Cell, error) {
 		study.Choices = append(study.Choices, c.Choice)
 	}
 	out := Cell{Sample: sample, Point: point, Policies: make([]Overall, len(p.Policies))}
-	results, err := sampleReplayed(&study, path.Join(sample, pointFile[point]), nil,
-		func(reason string) { out.Refuse = append(out.Refuse, reason) })
+	name := path.Join(sample, pointFile[point])
+	f, err := samples.Open(name)
+	if err != nil {
+		return out, err
+	}
+	defer f.Close()
+	in, err := capture.NewReader(f, name)
+	if err != nil {
+		return out, err
+	}
+	results, err := replayed(&study, in, nil, nil, func(reason string) { out.Refuse = append(out.Refuse, reason) })
 	if err == nil {
 		out.fill(results)
 	}
@@ -272,43 +241,4 @@ func (c *Cell) fill(results []*replay.Result) {
 			o.Spurious += of.Spurious
 		}
 	}
-}
-
-// validate runs one check on all samples, captured at their senders. Connections of a capture share
-// their ticks, so the phase of the ticks is estimated from all of them.
-func validate(ctx context.Context, p *Plan, name, policy string) (Cell, error) {
-	out := Cell{Check: name}
-	c, err := replay.ParseChoice(policy)
-	if err != nil {
-		return out, err
-	}
-	study := replay.Study{Choices: []replay.Choice{c}, Congestion: checkControl}
-	var all []*replay.Result
-	for _, s := range p.Samples {
-		results, err := sampleReplayed(&study, path.Join(s, pointFile["sender"]), nil, func(string) {})
-		if err != nil {
-			return out, err
-		}
-		if ctx.Err() != nil {
-			return out, ctx.Err()
-		}
-		all = append(all, results...)
-	}
-	out.Conns = len(all)
-	half := replay.HoldOut(all)
-	replay.ShareTicks(all)
-	if name == holdOut {
-		all = half
-	}
-	for _, r := range all {
-		if err := study.RunAgain(r); err != nil {
-			return out, err
-		}
-	}
-	if len(all) == 0 {
-		return out, nil
-	}
-	v, err := study.Validate(all, 0)
-	out.Validation = &v
-	return out, err
 }

@@ -77,7 +77,7 @@ func (s saving) every(holds func(x stat.Interval) bool) bool {
 func lossesAt(cells []Cell, policy int, of func(c *Cell) bool) (all []replayedLoss) {
 	for i := range cells {
 		c := &cells[i]
-		if c.Check != "" || !of(c) {
+		if !of(c) {
 			continue
 		}
 		for k := range c.Losses {
@@ -93,7 +93,6 @@ func atSender(c *Cell) bool { return c.Point == "sender" }
 
 func judgeSamples(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 	out := &experiments.Outcome{}
-	out.Judge(claimsOnChecks(cells)...)
 	out.Judge(
 		claimOnSaving(p, cells, "per-segment-saves", "per-segment@1ms", "a timer for each segment on a tick of 1 ms saves "+
 			"recovery time over the kernels' own"),
@@ -137,59 +136,6 @@ func claimOnSaving(p *Plan, cells []Cell, name, policy, text string) experiments
 			"above 0 by range"))
 	}
 	return c
-}
-
-// claimsOnChecks compares replays under the kernels' timers, and under others, with the captures.
-func claimsOnChecks(cells []Cell) []experiments.Claim {
-	of := func(check string) *replay.Validation {
-		for i := range cells {
-			if cells[i].Check == check {
-				return cells[i].Validation
-			}
-		}
-		return nil
-	}
-	captured, floor, bsd := of(asCaptured), of(otherFloor), of(otherBSD)
-	claim := func(name, text string, v *replay.Validation) experiments.Claim {
-		c := experiments.Claim{
-			Name: name, Text: text,
-		}
-		if v == nil {
-			c.Unless = "no loss counts"
-			return c
-		}
-		c.Measured = judge.Said("timeouts %d of %d, probes %d of %d, by ACKs %d of %d, recovery times %v %% off in the "+
-			"median, p95 %v %%", v.TimeoutsRight, v.Timeouts, v.ProbesRight, v.Probes, v.FastRight+v.ReordersRight,
-			v.Fast+v.Reorders, 100*v.Median, 100*v.P95)
-		c.Expected = experiments.Whether(v.Passes(), "95 %% of detections right, recovery times 5 %% off in the median and "+
-			"10 %% for 95 %%").OrDiffers(experiments.Whether(v.Median <= 0.05, "median within 5 %%"))
-		return c
-	}
-	claims := []experiments.Claim{
-		claim("as-captured", "a replay under the kernels' timers matches the capture", captured),
-		claim("hold-out", "so does a replay with parameters of other connections", of(holdOut)),
-		{
-			Name: "negative-control", Text: "replays under timers that the kernels do not have fail",
-			Unless: "no loss counts",
-		},
-	}
-	if captured != nil && floor != nil && bsd != nil {
-		off := func(v *replay.Validation) string {
-			return judge.Say("%v %% off in the median, %d of %d timeouts right", 100*v.Median, v.TimeoutsRight, v.Timeouts)
-		}
-		// Outside the bands, and further off than the kernels' own.
-		outside := !floor.Passes() && !bsd.Passes() && min(floor.Median, bsd.Median) > captured.Median
-		c := &claims[2]
-		c.Measured = judge.Said("floor: %s; 4.4BSD: %s", off(floor), off(bsd))
-		c.Expected = experiments.Whether(outside && captured.Passes(), "both outside the bands, and the kernels' own "+
-			"within").OrDiffers(experiments.Whether(outside, "both outside and further off than the kernels' own"))
-		c.Unless = ""
-	}
-	for i := range claims {
-		claims[i].Class, claims[i].Tag = experiments.Check, experiments.Computed
-		claims[i].Source = "bands set for this project beforehand, docs/captures.md"
-	}
-	return claims
 }
 
 func policiesTable(p *Plan, cells []Cell) experiments.Table {

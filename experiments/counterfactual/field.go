@@ -32,8 +32,8 @@ type fieldPlan struct {
 type fieldCell struct {
 	Cell
 	File     string        `json:"file"`
-	All      int           `json:"all"`         // connections, with losses and without
-	Lifetime time.Duration `json:"lifetime_ns"` // of all, together
+	All      int           `json:"all"`        // connections, with losses and without
+	Lifetime time.Duration `json:"lifetime_s"` // of all, together
 	Kinds    []fieldKind   `json:"kinds,omitempty"`
 }
 
@@ -42,13 +42,13 @@ type fieldKind struct {
 	Class    string        `json:"class"`
 	Kind     string        `json:"kind"`
 	Losses   int           `json:"losses"`
-	Held     int           `json:"held"`      // repaired, after they held data back
-	Spurious int           `json:"spurious"`  // retransmissions that were unnecessary
-	Lost     time.Duration `json:"lost_ns"`   // the receiver got nothing in it
-	Waited   time.Duration `json:"waited_ns"` // the part of it that the sender waited for its timers
-	Tax      time.Duration `json:"tax_ns"`    // detection, less the least that RTT and variation allow
-	Dead     int           `json:"dead"`      // never repaired
-	DeadFor  time.Duration `json:"dead_ns"`   // from their loss to the end
+	Held     int           `json:"held"`     // repaired, after they held data back
+	Spurious int           `json:"spurious"` // retransmissions that were unnecessary
+	Lost     time.Duration `json:"lost_s"`   // the receiver got nothing in it
+	Waited   time.Duration `json:"waited_s"` // the part of it that the sender waited for its timers
+	Tax      time.Duration `json:"tax_s"`    // detection, less the least that RTT and variation allow
+	Dead     int           `json:"dead"`     // never repaired
+	DeadFor  time.Duration `json:"dead_s"`   // from their loss to the end
 }
 
 // Field is the study.

@@ -85,19 +85,19 @@ const (
 // Cell is one setting at one work over one round trip, under one seed.
 type Cell struct {
 	Work      string        `json:"work"`
-	RoundTrip time.Duration `json:"round_trip_ns"` // of idle links
-	Floor     time.Duration `json:"floor_ns"`      // rto_min, as it is set
-	Delay     string        `json:"delay"`         // how long ACKs wait: a duration, floor less a jiffy, or off
-	Jiffy     time.Duration `json:"jiffy_ns"`      // the tick of timers, 1/HZ
-	Stamp     time.Duration `json:"stamp_ns"`      // the tick of timestamps
+	RoundTrip time.Duration `json:"round_trip_s"` // of idle links
+	Floor     time.Duration `json:"floor_s"`      // rto_min, as it is set
+	Delay     string        `json:"delay"`        // how long ACKs wait: a duration, floor less a jiffy, or off
+	Jiffy     time.Duration `json:"jiffy_s"`      // the tick of timers, 1/HZ
+	Stamp     time.Duration `json:"stamp_s"`      // the tick of timestamps
 	Seed      int           `json:"seed"`
 
-	RTO time.Duration `json:"rto_ns"` // median timeout of the servers at the end, without backoff
-	ATO time.Duration `json:"ato_ns"` // how long the client's ACKs may wait then; 0s is not at all
+	RTO time.Duration `json:"rto_s"` // median timeout of the servers at the end, without backoff
+	ATO time.Duration `json:"ato_s"` // how long the client's ACKs may wait then; 0s is not at all
 
 	Queries  int           `json:"queries"`
-	Took     time.Duration `json:"took_ns"`  // sum over the queries
-	P99      time.Duration `json:"p99_ns"`   // of the queries
+	Took     time.Duration `json:"took_s"`   // sum over the queries
+	P99      time.Duration `json:"p99_s"`    // of the queries
 	Slow     int           `json:"slow"`     // queries with a timeout of a server
 	Timeouts uint64        `json:"timeouts"` // of both ends, as are the counts below; warmup included
 	Probes   uint64        `json:"probes"`   // for lost tails

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"tcpwheel/experiments"
@@ -175,7 +176,7 @@ func arrivals(p *Plan, c *Cell) error {
 	if err != nil {
 		return err
 	}
-	var delays []float64
+	var delays []time.Duration
 	for i := range p.Arrivals {
 		b.run(time.Duration(draw(c.Seed, i) * float64(p.Heartbeat)))
 		b.watch.delay = -1
@@ -184,19 +185,18 @@ func arrivals(p *Plan, c *Cell) error {
 		if b.session.Unacked() > 0 || b.watch.delay < 0 {
 			return fmt.Errorf("burst %d is not acknowledged", i)
 		}
-		delays = append(delays, ms(b.watch.delay))
+		delays = append(delays, b.watch.delay)
 	}
 	if len(b.record().Retransmissions) > 0 {
 		return errors.New("there is a retransmission, want none")
 	}
-	c.Mean, c.P99 = stat.Mean(delays), stat.Quantile(delays, 0.99)
-	c.Least, c.Greatest = stat.Quantile(delays, 0), stat.Quantile(delays, 1)
-	_, c.KS = stat.KolmogorovSmirnov(delays, func(x float64) float64 { return min(max(x/ms(p.Heartbeat), 0), 1) })
-	if c.Seed == p.FirstSeed {
-		for q := range 51 {
-			c.Quantiles = append(c.Quantiles, stat.Quantile(delays, float64(q)/50))
-		}
+	c.Mean, c.P99 = time.Duration(stat.Mean(delays)), time.Duration(stat.Quantile(delays, 0.99))
+	c.Least, c.Greatest = slices.Min(delays), slices.Max(delays)
+	beats := make([]float64, len(delays))
+	for i, d := range delays {
+		beats[i] = float64(d) / float64(p.Heartbeat)
 	}
+	_, c.KS = stat.KolmogorovSmirnov(beats, func(x float64) float64 { return min(max(x, 0), 1) })
 	return b.faults()
 }
 

@@ -55,30 +55,29 @@ const (
 
 // Cell is the result of one set-up.
 type Cell struct {
-	Kind   kind          `json:"kind"`               // arrivals, quantile, wait, grid, remedy, policy or odd
-	Delay  time.Duration `json:"delay_ns,omitempty"` // of the peer's timer; 0s is the heartbeat
+	Kind   kind          `json:"kind"`              // arrivals, quantile, wait, grid, remedy, policy or odd
+	Delay  time.Duration `json:"delay_s,omitempty"` // of the peer's timer; 0s is the heartbeat
 	Seed   int           `json:"seed"`
-	RTT    time.Duration `json:"rtt_ns"`
+	RTT    time.Duration `json:"rtt_s"`
 	Burst  int           `json:"burst,omitempty"`  // segments
 	Policy string        `json:"policy,omitempty"` // of policy and odd
 	Second bool          `json:"second,omitempty"` // whether the floor is on the timeout, not on the variation
 
-	Mean      float64   `json:"mean,omitempty"`      // ms; of last ACKs; of a quantile its value
-	P99       float64   `json:"p99,omitempty"`       // ms; the 99th percentile
-	Least     float64   `json:"least,omitempty"`     // ms
-	Greatest  float64   `json:"greatest,omitempty"`  // ms
-	KS        float64   `json:"ks,omitempty"`        // p-value of delays that are even over a beat
-	Quantiles []float64 `json:"quantiles,omitempty"` // of the first seed: 0, 2 %, …, 100 %
+	Mean     time.Duration `json:"mean_s,omitempty"` // of the delays of last ACKs
+	P99      time.Duration `json:"p99_s,omitempty"`
+	Least    time.Duration `json:"least_s,omitempty"`
+	Greatest time.Duration `json:"greatest_s,omitempty"`
+	KS       float64       `json:"ks,omitempty"` // p-value of delays that are even over a beat
 
-	Period time.Duration `json:"period_ns,omitempty"` // of a sender that waits
+	Period time.Duration `json:"period_s,omitempty"` // of a sender that waits
 
 	Grid []Point       `json:"grid,omitempty"`
-	Wait time.Duration `json:"wait_ns,omitempty"` // for the lost last segment, of odd
+	Wait time.Duration `json:"wait_s,omitempty"` // for the lost last segment, of odd
 }
 
 // Point is the tails of one floor and delay.
 type Point struct {
-	Floor    time.Duration `json:"floor_ns"` // of grid and remedy
+	Floor    time.Duration `json:"floor_s"`  // of grid and remedy
 	Each     bool          `json:"each"`     // a timer per segment, or one timer
 	Tails    int           `json:"tails"`    // or bursts
 	Spurious int           `json:"spurious"` // tails; with a spurious retransmission

@@ -76,7 +76,7 @@ func (p *Plan) arrivalClaims(cells []Cell) []experiments.Claim {
 	pairs := of(func(c *Cell) bool { return !c.odd() })
 	wait := judge.Where(cells, func(c *Cell) bool { return c.Kind == kindWait })
 	beat := ms(p.Heartbeat)
-	beyond := judge.Count(random, func(c *Cell) bool { return !(c.Least > 0 && c.Greatest <= beat) })
+	beyond := judge.Count(random, func(c *Cell) bool { return !(c.Least > 0 && ms(c.Greatest) <= beat) })
 	uneven := judge.Count(random, func(c *Cell) bool { return c.KS <= 0.01 })
 	interval := func(of func(*Cell) float64) experiments.Measure {
 		return experiments.MeasuredWithin(judge.Student(judge.Values(random, of)), "ms")
@@ -91,12 +91,12 @@ func (p *Plan) arrivalClaims(cells []Cell) []experiments.Claim {
 
 	mean := law("mean", "half a beat in the mean")
 	mean.Published, mean.Basis = judge.Say("%v ms", beat/2), "2 % of half a beat, set for this project"
-	mean.Measured = interval(func(c *Cell) float64 { return c.Mean })
+	mean.Measured = interval(func(c *Cell) float64 { return ms(c.Mean) })
 	mean.Expected = experiments.Within(0.5*beat, 0.02*beat, "ms").OrDiffers(experiments.Within(0.5*beat, 0.1*beat, "ms"))
 
 	p99 := law("p99", "99 % of a beat at the 99th percentile")
 	p99.Published, p99.Basis = judge.Say("%v ms", 0.99*beat), "a percentile either way"
-	p99.Measured = interval(func(c *Cell) float64 { return c.P99 })
+	p99.Measured = interval(func(c *Cell) float64 { return ms(c.P99) })
 	p99.Expected = experiments.Between(0.98*beat, beat, "ms").OrDiffers(experiments.Between(0.95*beat, beat, "ms"))
 
 	fixed := law("fixed", "a timer per connection delays it by its interval")
@@ -107,7 +107,7 @@ func (p *Plan) arrivalClaims(cells []Cell) []experiments.Claim {
 	fixed.Published = strings.Join(delays, " and ") + " ms"
 	fixed.Unless = unless(len(timed), "the plan has no odd bursts to a peer with a timer")
 	fixed.Measured = offs(judge.Count(timed, func(c *Cell) bool {
-		return !(c.Least >= ms(c.Delay) && c.Greatest < ms(c.Delay+instant))
+		return !(c.Least >= c.Delay && c.Greatest < c.Delay+instant)
 	}), len(timed), "runs off")
 	fixed.Expected = none
 
@@ -262,10 +262,10 @@ func (p *Plan) delayTable(cells []Cell) experiments.Table {
 	arrivals := judge.Where(cells, func(c *Cell) bool { return c.Kind == kindArrivals })
 	for _, g := range judge.By(arrivals, func(c *Cell) place { return place{delay: c.Delay, burst: c.Burst} }) {
 		t.Add(p.peer(&g.Rows[0]), g.Key.burst, len(g.Rows)*p.Arrivals,
-			slices.Min(judge.Values(g.Rows, func(c *Cell) float64 { return c.Least })),
-			judge.Mean(g.Rows, func(c *Cell) float64 { return c.Mean }),
-			judge.Mean(g.Rows, func(c *Cell) float64 { return c.P99 }),
-			slices.Max(judge.Values(g.Rows, func(c *Cell) float64 { return c.Greatest })))
+			slices.Min(judge.Values(g.Rows, func(c *Cell) float64 { return ms(c.Least) })),
+			judge.Mean(g.Rows, func(c *Cell) float64 { return ms(c.Mean) }),
+			judge.Mean(g.Rows, func(c *Cell) float64 { return ms(c.P99) }),
+			slices.Max(judge.Values(g.Rows, func(c *Cell) float64 { return ms(c.Greatest) })))
 	}
 	return t
 }

@@ -1,9 +1,9 @@
 // Package frontier is the studies of estimators without feedback: E10, the effect of floor,
-// granularity, gains and sampling on timeouts; E11, what a clock's tick does to one round trip; and
-// E30, the estimators on measured round trips.
+// granularity, gains and sampling on timeouts; and E30, the estimators on measured round trips.
 package frontier
 
 import (
+	"cmp"
 	"embed"
 	"fmt"
 	"slices"
@@ -11,7 +11,9 @@ import (
 
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/internal/testbed"
+	"tcpwheel/experiments/judge"
 	"tcpwheel/tcptimers"
+	"tcpwheel/wheel/stat"
 )
 
 //go:embed */*.md *.md */*.yaml *.yaml roundtrips/*.gz
@@ -39,9 +41,6 @@ type Plan struct {
 	Alphas []int           `plan:"alphas" min:"1" max:"1024"`
 	Betas  []int           `plan:"betas" min:"1" max:"1024"`
 
-	Captures string `plan:"captures" optional:"true"` // a directory; "" is none
-	Repeats  int    `plan:"repeats" min:"1" max:"10000"`
-
 	OtherRTTs  []time.Duration `plan:"other_rtts" min:"1ms" max:"10s" order:"rising" optional:"true"`
 	OtherSeeds int             `plan:"other_seeds" min:"1" max:"1000"`
 	FirstSeed  int             `plan:"first_seed" min:"1" max:"1000000"`
@@ -64,7 +63,7 @@ func (p *Plan) otherRTTs() []time.Duration {
 // Cell is the results of all estimators on the connections of a process under one seed.
 type Cell struct {
 	Process string        `json:"process"`
-	RTT     time.Duration `json:"rtt_ns,omitempty"` // one of the plan's other medians
+	RTT     time.Duration `json:"rtt_s,omitempty"` // one of the plan's other medians
 	Seed    int           `json:"seed"`
 	Rounds  int           `json:"rounds"`
 	Tallies []Tally       `json:"tallies"` // by configuration, in the order of Plan.configs
@@ -219,3 +218,188 @@ func (p *Plan) gained(floor time.Duration) (all []config) {
 	}
 	return all
 }
+
+// level is a configuration as a level of a factor. Levels of one factor that share what is fixed
+// differ in nothing else.
+type level struct {
+	config
+	factor, level, fixed string
+}
+
+// The factors.
+const (
+	byFloor    = "floor"
+	byTick     = "granularity"
+	byGains    = "gains"
+	bySampling = "sampling"
+)
+
+// The sets of levels.
+const (
+	setNext  = "next"  // next to the greatest floor and exact clocks
+	setAll   = "all"   // over all levels of the others
+	setLater = "later" // with the ticks that were added later
+)
+
+// sample is the cells of round trips that are drawn with a median.
+type sample struct {
+	median time.Duration
+	cells  []Cell  // by seed, within it by process
+	totals []Tally // by configuration, over all seeds
+	places map[config]int
+	levels map[string][]level // by set
+}
+
+// samplesOf returns the samples: that of the plan's median, and those of other medians.
+func samplesOf(p *Plan, cells []Cell) []sample {
+	places, levels := map[config]int{}, map[string][]level{}
+	for i, c := range p.configs() {
+		places[c] = i
+	}
+	for _, set := range p.levels() {
+		levels[set.name] = set.of
+	}
+	all := []sample{{median: p.RTT}}
+	for _, rtt := range p.otherRTTs() {
+		all = append(all, sample{median: rtt})
+	}
+	for i := range all {
+		s := &all[i]
+		s.places, s.levels = places, levels
+		s.cells = judge.Where(cells, func(c *Cell) bool {
+			return c.RTT == s.median || i == 0 && c.RTT == 0 // the plan's median
+		})
+		s.totals = make([]Tally, len(places))
+		for _, c := range s.cells {
+			for at, t := range c.Tallies {
+				s.totals[at].add(t)
+			}
+		}
+	}
+	return all
+}
+
+// sum returns the timeouts of an estimator in cells.
+func (s *sample) sum(cells []Cell, c config) (t Tally) {
+	at := s.places[c]
+	for i := range cells {
+		t.add(cells[i].Tallies[at])
+	}
+	return t
+}
+
+// share returns the share of bad timeouts in %, and trips the mean wait of a good one in round
+// trips.
+func (t Tally) share() float64 {
+	if t[good]+t[bad] == 0 {
+		return 0
+	}
+	return 100 * t[bad] / (t[good] + t[bad])
+}
+
+func (t Tally) trips() float64 { return t[normalised] / max(t[good], 1) }
+
+// tallied is a level and what it did.
+type tallied struct {
+	level
+	tally Tally
+}
+
+// moved returns the effect of a factor in a set of levels over all seeds.
+func (s *sample) moved(set, factor string) effect {
+	var rows []tallied
+	for _, l := range s.levels[set] {
+		if l.factor == factor {
+			rows = append(rows, tallied{l, s.totals[s.places[l.config]]})
+		}
+	}
+	return effectOf(rows, func(r *tallied) string { return r.fixed }, func(r *tallied) string { return r.level.level },
+		func(rows []tallied) (float64, float64) { return rows[0].tally[waited], rows[0].tally.share() })
+}
+
+// asPrinted reports whether the floor moves both most, then the granularity, then the gains.
+func (s *sample) asPrinted(set string) bool {
+	f, g, a := s.moved(set, byFloor), s.moved(set, byTick), s.moved(set, byGains)
+	return f.times > g.times && g.times > a.times && f.points > g.points && g.points > a.points
+}
+
+// inOrder reports whether gains and sampling move less, too.
+func (s *sample) inOrder(set string) bool {
+	f, g, a, n := s.moved(set, byFloor), s.moved(set, byTick), s.moved(set, byGains), s.moved(set, bySampling)
+	return s.asPrinted(set) && g.times > max(a.times, n.times) && f.points > n.points
+}
+
+// levelSet is a set of levels of the factors.
+type levelSet struct {
+	name string
+	of   []level
+}
+
+// levels returns the sets of levels.
+func (p *Plan) levels() []levelSet {
+	exact, top := []time.Duration{0}, p.Floors[len(p.Floors)-1:]
+	samplings := []sampling{first, every, diluted}
+	sets := []levelSet{
+		{setNext, p.factors(p.Floors, p.Ticks, samplings, top, exact)},
+		{setAll, p.factors(p.Floors, p.Ticks, samplings, p.Floors, p.Ticks)},
+	}
+	if len(p.Later) > 0 {
+		ticks := p.allTicks()
+		sets = append(sets, levelSet{setLater, p.factors(p.Floors, ticks, samplings, p.Floors, ticks)})
+	}
+	return sets
+}
+
+// factors returns configurations as levels of factors: those of the floor at each of some ticks,
+// and those of the others at each of some floors. Levels of one factor that share what is fixed
+// differ in nothing else.
+func (p *Plan) factors(floors, ticks []time.Duration, samplings []sampling, atFloors,
+	atTicks []time.Duration) (all []level) {
+	for _, tick := range atTicks {
+		for _, floor := range floors {
+			all = append(all, level{both(floor, tick), byFloor, floor.String(), tick.String()})
+		}
+	}
+	for _, floor := range atFloors {
+		at := floor.String()
+		for _, tick := range ticks {
+			all = append(all, level{both(floor, tick), byTick, tick.String(), at})
+		}
+		for _, c := range p.gained(floor)[:len(p.Alphas)*len(p.Betas)] {
+			all = append(all, level{c, byGains, fmt.Sprintf("1/%d 1/%d", c.alpha, c.beta), at})
+		}
+		for _, s := range samplings {
+			c := standard(floor)
+			c.sampling = s
+			all = append(all, level{c, bySampling, fmt.Sprint(s), at})
+		}
+	}
+	return all
+}
+
+// effect is by how much a factor moves the wait, greatest by least, and the bad timeouts, greatest
+// less least.
+type effect struct{ times, points float64 }
+
+// effectOf returns the effect of the levels of a factor: the mean over what is fixed, in rising
+// order.
+func effectOf[F cmp.Ordered, L comparable, R any](rows []R, fixed func(*R) F, level func(*R) L,
+	of func(rows []R) (wait, bad float64)) effect {
+	var times, points []float64
+	for _, g := range judge.Along(rows, fixed) {
+		var most, least [2]float64
+		for i, l := range judge.By(g.Rows, level) {
+			wait, bad := of(l.Rows)
+			if i == 0 {
+				most, least = [2]float64{wait, bad}, [2]float64{wait, bad}
+			}
+			most = [2]float64{max(most[0], wait), max(most[1], bad)}
+			least = [2]float64{min(least[0], wait), min(least[1], bad)}
+		}
+		times, points = append(times, most[0]/least[0]), append(points, most[1]-least[1])
+	}
+	return effect{stat.Mean(times), stat.Mean(points)}
+}
+
+// alone fixes nothing: a factor is compared at one place.
+func alone[R any](*R) int { return 0 }

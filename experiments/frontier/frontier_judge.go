@@ -30,24 +30,11 @@ const (
 
 func outcome(p *Plan, cells []Cell) *experiments.Outcome {
 	out, samples := &experiments.Outcome{}, samplesOf(p, cells)
-	drawn, captured := &samples[0], &samples[1]
-	medians := judge.Where(samples, func(s *sample) bool { return !s.captured })
+	drawn, medians := &samples[0], slices.Clone(samples)
 	slices.SortStableFunc(medians, func(a, b sample) int { return cmp.Compare(a.median, b.median) })
-	shown := []*sample{drawn}
-	if len(captured.cells) > 0 {
-		shown = append(shown, captured)
-	}
-	out.Judge(p.stepClaims(drawn)...)
-	out.Judge(p.orderClaim(medians))
-	for _, s := range shown {
-		out.Judge(p.nextClaim(s))
-	}
-	for _, s := range shown {
-		out.Judge(p.anywhereClaim(s))
-	}
+	out.Judge(p.orderClaim(medians), p.nextClaim(drawn), p.anywhereClaim(drawn))
 	out.Judge(p.samplingClaims(drawn)...)
 	out.Judge(p.tickClaim(drawn), p.kneeClaim(drawn))
-	out.Tables = append(out.Tables, mediansTable(medians))
 	out.Figures = append(out.Figures, p.frontierFigure(drawn))
 	if len(p.Later) > 0 {
 		f, g := drawn.moved(setLater, byFloor), drawn.moved(setLater, byTick)
@@ -55,55 +42,10 @@ func outcome(p *Plan, cells []Cell) *experiments.Outcome {
 			"that were added later the floor changes the wait %v times and the share of bad timeouts by %v points, the "+
 			"granularity %v times and by %v points.", f.times, f.points, g.times, g.points))
 	}
-	if len(captured.cells) > 0 {
-		out.Notes = append(out.Notes, judge.Say("%d flights of %d captures, each %d times with other losses. Intervals are "+
-			"over captures.", judge.Sum(captured.cells, func(c *Cell) int { return c.Rounds }), len(captured.cells), p.Repeats))
-	}
 	return out
 }
 
 func (p *Plan) top() time.Duration { return p.Floors[len(p.Floors)-1] }
-
-// stepClaims compare neighbouring floors with exact clocks.
-func (p *Plan) stepClaims(drawn *sample) []experiments.Claim {
-	steps := len(p.Floors) - 1
-	falling, rising, single := 0, 0, 0
-	count := func(cells []Cell, add func(lower, upper Tally)) {
-		for i := range steps {
-			add(drawn.sum(cells, standard(p.Floors[i])), drawn.sum(cells, standard(p.Floors[i+1])))
-		}
-	}
-	count(drawn.cells, func(lower, upper Tally) {
-		if lower[waited] < upper[waited] {
-			falling++
-		}
-		if lower.share() > upper.share() {
-			rising++
-		}
-	})
-	for _, g := range judge.By(drawn.cells, func(c *Cell) string { return c.Process }) {
-		count(g.Rows, func(lower, upper Tally) {
-			if lower[waited] <= upper[waited] && lower.share() >= upper.share() {
-				single++
-			}
-		})
-	}
-	return []experiments.Claim{
-		{
-			Name: "wait-falls", Class: experiments.Law, Source: expected, Tag: experiments.Computed,
-			Text:     "the lower the floor, the shorter losses wait",
-			Measured: judge.Said("%d of %d steps of the floor", falling, steps),
-			Expected: experiments.Whether(falling == steps, "all"),
-		},
-		{
-			Name: "bad-rises", Class: experiments.Law, Source: expected, Tag: experiments.Computed,
-			Text: "the lower the floor, the more timeouts are bad",
-			Measured: judge.Said("%d of %d steps of the floor; both hold in %d of %d steps of single processes", rising, steps,
-				single, len(p.Processes)*steps),
-			Expected: experiments.Whether(rising == steps, "all steps of the floor"),
-		},
-	}
-}
 
 // orderClaim compares the order of the factors at all medians of the round trips.
 func (p *Plan) orderClaim(medians []sample) experiments.Claim {
@@ -142,21 +84,6 @@ func (p *Plan) orderClaim(medians []sample) experiments.Claim {
 	}
 }
 
-// of and over name claims over captured round trips.
-func (s *sample) of(name string) string {
-	if s.captured {
-		return "captured-" + name
-	}
-	return name
-}
-
-func (s *sample) over(text string) string {
-	if s.captured {
-		return "over captured round trips: " + text
-	}
-	return text
-}
-
 // waits and shares are the effects in words.
 func (s *sample) waits(set string) string {
 	return judge.Say("floor %v, granularity %v, gains %v", s.moved(set, byFloor).times, s.moved(set, byTick).times,
@@ -172,7 +99,7 @@ func (s *sample) shares(set string) string {
 func (s *sample) ordered(name, text, set string) experiments.Claim {
 	f, g := s.moved(set, byFloor), s.moved(set, byGains)
 	return experiments.Claim{
-		Name: s.of(name), Class: experiments.Law, Source: allman, Tag: experiments.FromPrint, Text: s.over(text),
+		Name: name, Class: experiments.Law, Source: allman, Tag: experiments.FromPrint, Text: text,
 		Measured: judge.Said("wait: %s times; bad: %s points", s.waits(set), s.shares(set)),
 		Expected: experiments.Whether(s.asPrinted(set), "each less than the one before, in both").OrDiffers(
 			experiments.Whether(g.times < f.times && g.points < f.points, "the gains less than the floor, in both")),
@@ -186,11 +113,8 @@ func (p *Plan) nextClaim(s *sample) experiments.Claim {
 }
 
 func (p *Plan) anywhereClaim(s *sample) experiments.Claim {
-	text := "over all levels of the others: wait and share of bad timeouts are changed most by the floor, then by the " +
-		"granularity, hardly by the gains"
-	if !s.captured {
-		text = fmt.Sprintf("at a median round trip of %v, %s", p.RTT, text)
-	}
+	text := fmt.Sprintf("at a median round trip of %v, over all levels of the others: wait and share of bad timeouts are "+
+		"changed most by the floor, then by the granularity, hardly by the gains", p.RTT)
 	return s.ordered("order-anywhere", text, setAll)
 }
 
@@ -270,18 +194,6 @@ func (p *Plan) kneeClaim(drawn *sample) experiments.Claim {
 		Expected: experiments.Between(200, 500, "ms").OrDiffers(experiments.Between(1000*p.Floors[1].Seconds(),
 			1000*p.Floors[len(p.Floors)-2].Seconds(), "ms")),
 	}
-}
-
-func mediansTable(medians []sample) experiments.Table {
-	t := experiments.Table{Name: "medians", Title: "Effect of each factor over all levels of the others, by the median " +
-		"round trip of idle paths", Columns: []string{"median round trip, ms", "factor", "wait, times", "bad, points"}}
-	for i := range medians {
-		for _, factor := range []string{byFloor, byTick, byGains, bySampling} {
-			e := medians[i].moved(setAll, factor)
-			t.Add(medians[i].median, factor, e.times, e.points)
-		}
-	}
-	return t
 }
 
 func (p *Plan) frontierFigure(drawn *sample) figure.Figure {

@@ -79,7 +79,7 @@ const small = "study: frontier\nseeds: 3\nconnections: 40\nrounds: 100\nprocesse
 
 func TestClaims(t *testing.T) {
 	out := studytest.Run(t, Study, small)
-	studytest.Want(t, out, experiments.Reproduced, "wait-falls", "bad-rises", "order-next")
+	studytest.Want(t, out, experiments.Reproduced, "order-next")
 	// A coarse tick is a floor, so the published order does not hold without one.
 	studytest.Want(t, out, experiments.Differs, "order", "order-anywhere", "fine-ticks")
 }

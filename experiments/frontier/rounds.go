@@ -176,7 +176,6 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 			add(fmt.Sprintf("process=%s seed=%d", process, seed), Cell{Process: process, Seed: seed}, p.RTT, uint64(i))
 		}
 	}
-	all = append(all, capturedCells(p)...)
 	for _, rtt := range p.otherRTTs() {
 		for i, process := range p.Processes {
 			for seed := p.FirstSeed; seed < p.FirstSeed+p.OtherSeeds; seed++ {

@@ -181,8 +181,8 @@ func (p *Plan) measure(at *Place, r *testbed.Result) Run {
 		sum += d
 	}
 	run := Run{
-		Mean: sum.Seconds() * 1e3 / float64(len(times)), Objects: len(times), Unfinished: r.Unfinished, Sent: r.Sent,
-		Lost: r.Lost, Spurious: r.Spurious, Repaired: r.Repaired, Waited: r.WaitSum.Seconds() * 1e3,
+		Mean: sum / time.Duration(len(times)), Objects: len(times), Unfinished: r.Unfinished, Sent: r.Sent,
+		Lost: r.Lost, Spurious: r.Spurious, Repaired: r.Repaired, Waited: r.WaitSum,
 		Timeouts: r.Timeouts, Probes: r.Probes, Operations: r.Wheel.Starts + r.Wheel.Stops + r.Wheel.Expiries,
 	}
 	if at.Part != partEnds && at.Part != partStacks || at.Work != responses {
@@ -190,7 +190,7 @@ func (p *Plan) measure(at *Place, r *testbed.Result) Run {
 	}
 	// All seeds together, 1 % of the objects are slower than p99: all of them may be of one seed.
 	for _, d := range times[len(times)-min(len(times), slowest(len(times)*p.Seeds)):] {
-		run.Slowest = append(run.Slowest, d.Microseconds())
+		run.Slowest = append(run.Slowest, d.Truncate(time.Microsecond))
 	}
 	return run
 }

@@ -237,7 +237,7 @@ func (t *table) missing() (most float64) {
 			for i := range shares {
 				sum += shares[i].values[seed]
 			}
-			most = max(most, math.Abs(before[seed].Mean-after[seed].Mean-sum))
+			most = max(most, math.Abs(judge.Ms(before[seed].Mean-after[seed].Mean)-sum))
 		}
 	}
 	return most

@@ -31,8 +31,8 @@ func tableOf(p *Plan, rows []Row) *table {
 // at returns the rows of a setting at a place.
 func (t *table) at(place Place, s Setting) []Row { return t.rows[key{place, s}] }
 
-func meanTime(r *Row) float64 { return r.Mean }
-func waited(r *Row) float64   { return r.Waited }
+func meanTime(r *Row) float64 { return judge.Ms(r.Mean) }
+func waited(r *Row) float64   { return judge.Ms(r.Waited) }
 
 // gain returns by which share a quantity is lower with a setting than with another, with its
 // interval over seeds, in percent.
@@ -76,7 +76,7 @@ func (t *table) shares(place Place, n int, set func(changes uint) Setting) []sha
 
 // p99 returns the 99 % quantile of the times of all seeds, in ms; NaN where none were kept.
 func p99(rows []Row) float64 {
-	var slow []int64
+	var slow []time.Duration
 	n := 0
 	for i := range rows {
 		slow, n = append(slow, rows[i].Slowest...), n+rows[i].Objects
@@ -85,7 +85,7 @@ func p99(rows []Row) float64 {
 		return math.NaN()
 	}
 	slices.Sort(slow)
-	return float64(slow[max(0, len(slow)-slowest(n))]) / 1e3
+	return judge.Ms(slow[max(0, len(slow)-slowest(n))])
 }
 
 // totals adds up rows.
@@ -100,7 +100,7 @@ func totals(rows []Row) (sum Run) {
 	return sum
 }
 
-func (r *Run) wait() float64       { return r.Waited / float64(max(r.Repaired, 1)) }
+func (r *Run) wait() float64       { return judge.Ms(r.Waited) / float64(max(r.Repaired, 1)) }
 func (r *Run) spurious() float64   { return 1000 * float64(r.Spurious) / float64(max(r.Sent, 1)) }
 func (r *Run) operations() float64 { return float64(r.Operations) / float64(max(r.Sent, 1)) }
 

@@ -64,9 +64,9 @@ var switches = map[string]string{
 
 // Setting is a level of each factor.
 type Setting struct {
-	Tick     time.Duration `json:"tick_ns"`
-	Floor    time.Duration `json:"floor_ns"`
-	VarMin   time.Duration `json:"var_min_ns"`
+	Tick     time.Duration `json:"tick_s"`
+	Floor    time.Duration `json:"floor_s"`
+	VarMin   time.Duration `json:"var_min_s"`
 	Timers   string        `json:"timers"`
 	DelAck   string        `json:"delack"`
 	Recovery string        `json:"recovery"`
@@ -90,7 +90,7 @@ type Place struct {
 	Part   string        `json:"part"` // ends, crossed, map or stacks
 	Work   string        `json:"work"` // responses, stream or transfers
 	Path   string        `json:"path"` // random, burst, tails, steady or spike
-	RTT    time.Duration `json:"rtt_ns"`
+	RTT    time.Duration `json:"rtt_s"`
 	Gap    float64       `json:"gap,omitempty"` // between the writes of a stream, in round trips
 	Losses int           `json:"losses,omitempty"`
 	Times  int           `json:"times,omitempty"`
@@ -98,18 +98,18 @@ type Place struct {
 
 // Run is what a setting does at a place under one seed.
 type Run struct {
-	Mean       float64 `json:"mean"`           // time of an object, ms
-	Slowest    []int64 `json:"slow,omitempty"` // times of the slowest objects, µs
-	Objects    int     `json:"objects"`
-	Unfinished int     `json:"unfinished,omitempty"`
-	Sent       int     `json:"sent"`
-	Lost       int     `json:"lost"`
-	Spurious   int     `json:"spurious"` // retransmissions
-	Repaired   int     `json:"repaired"`
-	Waited     float64 `json:"waited"` // from lost transmissions to the next of the same bytes, all together, ms
-	Timeouts   uint64  `json:"timeouts"`
-	Probes     uint64  `json:"probes"`
-	Operations uint64  `json:"operations"` // starts, stops and expiries of the sender's timers
+	Mean       time.Duration   `json:"mean_s"`           // time of an object
+	Slowest    []time.Duration `json:"slow_s,omitempty"` // times of the slowest objects, in microseconds
+	Objects    int             `json:"objects"`
+	Unfinished int             `json:"unfinished,omitempty"`
+	Sent       int             `json:"sent"`
+	Lost       int             `json:"lost"`
+	Spurious   int             `json:"spurious"` // retransmissions
+	Repaired   int             `json:"repaired"`
+	Waited     time.Duration   `json:"waited_s"` // from lost transmissions to the next of the same bytes, all together
+	Timeouts   uint64          `json:"timeouts"`
+	Probes     uint64          `json:"probes"`
+	Operations uint64          `json:"operations"` // starts, stops and expiries of the sender's timers
 }
 
 // Cell is the result of all settings at places that share a seed.

@@ -56,7 +56,7 @@ func TestSpoilt(t *testing.T) {
 	_, out := studytest.RunAltered(t, Study, tiny, func(c *Cell) {
 		for _, runs := range c.Runs {
 			for i := range runs {
-				runs[i].Mean, runs[i].Waited = 10, 100
+				runs[i].Mean, runs[i].Waited = 10*time.Millisecond, 100*time.Millisecond
 			}
 		}
 	})
@@ -100,12 +100,12 @@ func TestSettings(t *testing.T) {
 // TestSlowest keeps what the quantile over all seeds needs, even if all slow objects are of one.
 func TestSlowest(t *testing.T) {
 	for _, n := range []int{1, 60, 99, 100, 101, 1200, 12345} {
-		times := make([]int64, n)
+		times := make([]time.Duration, n)
 		for i := range times {
-			times[i] = int64(1000 * (i + 1))
+			times[i] = time.Duration(i+1) * time.Millisecond
 		}
 		row := Row{Run: Run{Objects: n, Slowest: times[n-slowest(n):]}}
-		if got, want := p99([]Row{row}), stat.Quantile(times, 0.99)/1e3; got != want {
+		if got, want := p99([]Row{row}), stat.Quantile(times, 0.99)/1e6; got != want {
 			t.Errorf("%d objects: p99 %v, want %v", n, got, want)
 		}
 	}
@@ -122,7 +122,7 @@ func TestSumOfShares(t *testing.T) {
 	for _, s := range p.ends() {
 		for _, seed := range p.seeds() {
 			x = math.Mod(x*997+float64(seed), 1009)
-			rows = append(rows, Row{Seed: seed, Place: at, Setting: s, Run: Run{Mean: 1 + x}})
+			rows = append(rows, Row{Seed: seed, Place: at, Setting: s, Run: Run{Mean: time.Duration(1e6 * (1 + x))}})
 		}
 	}
 	table, sum := tableOf(p, rows), 0.0

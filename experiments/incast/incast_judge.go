@@ -16,7 +16,7 @@ var words = experiments.Words{
 	Question: "When many servers answer at once, what do the floor and the granularity of the timeout cost?",
 	Found: "At a floor of 300 ms timeouts begin at {onset#} servers with SACK, which the paper's TCP has; above 10 was " +
 		"published. SACK decides it most: {no-sack}. Receive window, buffer and carried-over congestion window do too. " +
-		"There the floor leaves {collapse}, and floors of 1 ms and less {no-collapse}.",
+		"There the floor leaves {collapse}.",
 }
 
 // The shares of queries with a timeout where timeouts begin, and where nearly all queries have one;
@@ -105,7 +105,6 @@ func outcome(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 	out.Judge(s.onset()...)
 	out.Judge(s.changed()...)
 	out.Judge(s.fine()...)
-	out.Judge(s.ticks()...)
 	out.Judge(s.gvisor())
 	out.Tables = append(out.Tables, s.variantsTable(), s.stacksTable(), s.causesTable(), s.toldTable())
 	out.Figures = append(out.Figures, s.figure())
@@ -223,60 +222,7 @@ func (s *study) fine() []experiments.Claim {
 	collapse.Measured = judge.Said("%v %% left at %d servers, %v %% lost", left, s.most, 100-left).Judging(left)
 	collapse.Expected = experiments.WithinPercent(100*s.wire(s.most)/(s.wire(s.most)+judge.Ms(s.coarse())), 10,
 		"% left").OrDiffers(experiments.Below(collapsed, "%"))
-
-	const elsewhere = "Vasudevan et al., SIGCOMM 2009, of another setup: study cmu judges it there"
-	kept, lowest := math.NaN(), point{}
-	small := judge.Where(s.classics, func(r *Row) bool { return r.Floor <= s.Enough && r.Servers <= s.EnoughServers })
-	for _, g := range judge.By(small, func(r *Row) point { return point{r.DelAck, r.Floor, r.Servers} }) {
-		if x := s.goodput(each(g.Rows)) / alone; !(x >= kept) {
-			kept, lowest = x, g.Key
-		}
-	}
-	enough := law("no-collapse", elsewhere, judge.Say("a floor of %v ms or less loses at most a tenth for up to %d "+
-		"servers, in this setup too", judge.Ms(s.Enough), s.EnoughServers))
-	enough.Basis = "a tenth, set for this project"
-	enough.Measured = judge.Known("%v %% of one server's goodput, worst, at %v and %d servers, delayed ACKs %s", 100*kept,
-		lowest.floor, lowest.servers, lowest.delack).Judging(100 * kept)
-	enough.Expected = experiments.AtLeast(90, "% of one server's").OrDiffers(experiments.AtLeast(collapsed, "%"))
-	if s.Seeds < 10 { // the worst of many groups, so without an interval
-		enough.Needs = fmt.Sprintf("%d seeds, and the verdict needs 10", s.Seeds)
-	}
-	delacks := law("delack-cost", elsewhere, judge.Say("ACKs that wait %v cost little at a floor of %v, in this setup too",
-		s.DelAck, s.Enough))
-	delacks.Basis = "set for this project"
-	delacks.Expected = experiments.Between(1, 25, "% of the goodput").OrDiffers(experiments.Between(0, 75, "%"))
-	if !slices.Contains(s.Floors, s.Enough) || len(s.OtherDelAcks) == 0 {
-		delacks.Unless = judge.Say("the plan has no floor of %v, or one delay of ACKs", s.Enough)
-	} else {
-		cost := 100 * (1 - each(asking(s.the(s.Enough, s.OtherDelAcks[0]), s.enoughAt))/
-			each(asking(s.the(s.Enough, s.DelAck), s.enoughAt)))
-		delacks.Measured = judge.Said("%v %% of the goodput at %d servers", cost, s.enoughAt).Judging(cost)
-	}
-	return []experiments.Claim{worst, collapse, enough, delacks}
-}
-
-// ticks are the laws of ticks that are coarser than the fine floor.
-func (s *study) ticks() (all []experiments.Claim) {
-	clocked := judge.Where(s.rows, func(r *Row) bool { return r.Clock && r.Tick > s.Fine })
-	for _, g := range judge.By(clocked, func(r *Row) time.Duration { return r.Tick }) {
-		shortest := time.Duration(math.MaxInt64)
-		for _, r := range g.Rows {
-			if r.Timed > 0 {
-				shortest = min(shortest, r.Least)
-			}
-		}
-		late := int(judge.Sum(g.Rows, timed))
-		c := law(fmt.Sprintf("tick-%v", g.Key), "RFC 6298 §2: RTO = SRTT + max(G, K·RTTVAR)",
-			judge.Say("a floor of %v on a clock and a tick of %v acts like a floor of %v or more", s.Fine, g.Key, g.Key))
-		c.Tag = experiments.Standard
-		c.Measured = judge.Said("shortest of %d queries with a timeout: %v", late, shortest.Round(10*time.Microsecond))
-		c.Expected = experiments.Whether(shortest >= g.Key, "at least %v", g.Key)
-		if late == 0 {
-			c.Unless = "no query has a timeout"
-		}
-		all = append(all, c)
-	}
-	return all
+	return []experiments.Claim{worst, collapse}
 }
 
 func (s *study) gvisor() experiments.Claim {

@@ -15,6 +15,49 @@ import (
 	"tcpwheel/tun/netns"
 )
 
+// judgeSenders judges the gaps of real senders.
+func judgeSenders(p *Plan, all []sender) *experiments.Outcome {
+	of := func(name string) (cells []Cell) {
+		for _, s := range all {
+			if s.name == name {
+				cells = append(cells, s.Cell)
+			}
+		}
+		return cells
+	}
+	out := &experiments.Outcome{}
+	out.Judge(sameAsTCP("this kernel's TCP", of("kernel"), map[string]string{
+		"no-pacing": "other work on this machine, which joins trains",
+		"goodput":   "gap_bytes below 20 MB, as the slow start weighs more",
+		"dropped":   "whether HyStart ends the slow start before the queue is full, which a busy machine decides",
+	})...)
+	out.Judge(
+		experiments.Claim{
+			Name: "precise", Class: experiments.Law, Tag: experiments.Computed,
+			Text:     "the binding with pacing, as 'up --pacing', spaces packets as precisely as fq was found to do",
+			Source:   "gaps.csv, of quiche over fq without GSO: from the data of Kempf et al., QUIC Steps",
+			Basis:    "their measurement, by their own rule for trains",
+			Measured: experiments.Measured(perSent(of("binding-paced"), alone), "% of the packets alone"),
+			Expected: experiments.AtLeast(fqAlone, "%").OrDiffers(experiments.AtLeast(50, "%")),
+		},
+		experiments.Claim{
+			Name: "rate", Class: experiments.Law, Tag: experiments.Computed, Text: "pacing costs the binding no goodput",
+			Source: "definition of pacing: its rate is 1.2 windows in a round trip",
+			Basis:  "a tenth of what the binding has without pacing",
+			Measured: experiments.Measured(100*(perTook(of("binding-paced"))/perTook(of("binding"))-1),
+				"% more than without pacing"),
+			Expected: experiments.AtLeast(-10, "%").OrDiffers(experiments.AtLeast(-50, "%")),
+		})
+	t := gapsTable(p.Train, nil)
+	t.Name, t.Columns = "kernel", append([]string{"sender", "packets"}, t.Columns[2:]...)
+	for _, s := range all {
+		c := []Cell{s.Cell}
+		t.Add(s.name, s.Sent, perSent(c, alone), perSent(c, upTo5), s.Longest, s.Dropped, perTook(c)/1e6)
+	}
+	out.Tables = append(out.Tables, t)
+	return out
+}
+
 // kernelLimit bounds a transfer of the live part.
 const kernelLimit = 2 * time.Minute
 

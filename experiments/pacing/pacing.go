@@ -45,31 +45,30 @@ type Plan struct {
 	GapBytes  int            `plan:"gap_bytes" unit:"size" min:"100000" max:"1000000000"`
 	Train     time.Duration  `plan:"train" min:"1us" max:"1s"`
 
-	Queues  []string      `plan:"queues" oneof:"one-wheel two-wheels hierarchy heap tree"`
+	Queues  []string      `plan:"queues" oneof:"one-wheel two-wheels hierarchy"`
 	Flows   []int         `plan:"flows" min:"10" max:"10000000" order:"rising"`
 	Packets int           `plan:"packets_per_second" min:"1000" max:"100000000"`
 	Tick    time.Duration `plan:"release_tick" min:"1us" max:"100ms"`
 	Coarse  time.Duration `plan:"rto_tick" min:"1us" max:"100ms"`
 	RTO     time.Duration `plan:"rto" min:"1ms" max:"1m"`
 	Watched time.Duration `plan:"watched" min:"1ms" max:"1m"`
-	Rounds  int           `plan:"clock_rounds" min:"1" max:"1000"`
 }
 
 // Cell is a run. Each kind leaves the measures of others at 0.
 type Cell struct {
 	Kind  string        `json:"kind"`
-	Paced bool          `json:"paced"`   // whether a timer releases each segment
-	Tick  time.Duration `json:"tick_ns"` // of the one wheel that has all timers of the sender
+	Paced bool          `json:"paced"`  // whether a timer releases each segment
+	Tick  time.Duration `json:"tick_s"` // of the one wheel that has all timers of the sender
 	Seed  int           `json:"seed"`
 
-	Rate      int           `json:"rate,omitempty"`          // of the bottleneck, bit/s
-	RoundTrip time.Duration `json:"round_trip_ns,omitempty"` // of idle links
-	Loss      float64       `json:"loss,omitempty"`          // share that the path loses, besides the queue
-	Gap       time.Duration `json:"gap_ns,omitempty"`        // the time of a full packet at the bottleneck
-	Room      int           `json:"room,omitempty"`          // packets that the queue of the bottleneck holds
+	Rate      int           `json:"rate,omitempty"`         // of the bottleneck, bit/s
+	RoundTrip time.Duration `json:"round_trip_s,omitempty"` // of idle links
+	Loss      float64       `json:"loss,omitempty"`         // share that the path loses, besides the queue
+	Gap       time.Duration `json:"gap_s,omitempty"`        // the time of a full packet at the bottleneck
+	Room      int           `json:"room,omitempty"`         // packets that the queue of the bottleneck holds
 
 	Sent       int           `json:"sent,omitempty"`       // packets with data
-	Took       time.Duration `json:"took_ns,omitempty"`    // sum over the transfers, to the last ACK
+	Took       time.Duration `json:"took_s,omitempty"`     // sum over the transfers, to the last ACK
 	Bits       float64       `json:"bits,omitempty"`       // of all transfers, without headers
 	Dropped    uint64        `json:"dropped,omitempty"`    // packets, at the queue
 	QueueSum   float64       `json:"queue_sum,omitempty"`  // packets that waited, over the packets that came
@@ -109,7 +108,6 @@ var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 	Cells: cells,
 	Judge: judgePacing,
 	Live: []experiments.LivePart[Plan]{
-		{Name: "clock", Run: clock},
 		{Name: "kernel", Needs: testbed.NeedsRoot, Run: kernelGaps},
 	},
 })

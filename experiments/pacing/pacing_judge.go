@@ -16,7 +16,7 @@ var words = experiments.Words{
 	Found: "Only a tick below the time of a packet spaces packets: with one of a tenth of it, and of ten times it, " +
 		"{burst}. What pacing gains in goodput needs less, a tick of a tenth of the round trip: {keeps}. At the coarsest " +
 		"tick short transfers that wait for the retransmission timer take {rto}. One wheel for both looks at {shared#} " +
-		"records more for a packet than two wheels; {growth}.",
+		"records more for a packet than two wheels.",
 }
 
 const (
@@ -125,8 +125,7 @@ func judgePacing(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 	all := gains(cells, onPath)
 	out.Judge(claimsOnGoodput(p, cells, all)...)
 	out.Judge(claimsOnGaps(p, ofKind(cells, ofGaps))...)
-	out.Judge(claimOnBursts(cells), claimOnTails(p, ofKind(cells, ofTails)))
-	out.Judge(claimsOnQueues(p, ofKind(cells, ofQueue))...)
+	out.Judge(claimOnBursts(cells), claimOnTails(p, ofKind(cells, ofTails)), claimOnQueues(p, ofKind(cells, ofQueue)))
 	unended := judge.Count(cells, func(c *Cell) bool { return c.Bits == 0 && c.Kind != ofQueue && c.Kind != ofOld })
 	expired := judge.Sum(ofKind(cells, ofQueue), timeouts)
 	out.Judge(experiments.Claim{
@@ -369,49 +368,25 @@ func claimOnTails(p *Plan, tails []Cell) experiments.Claim {
 	return c
 }
 
-func claimsOnQueues(p *Plan, cells []Cell) []experiments.Claim {
-	fewest, most := p.Flows[0], p.Flows[len(p.Flows)-1]
-	records := func(queue string, flows int) float64 {
-		return perSent(judge.Where(cells, func(c *Cell) bool { return c.Queue == queue && c.Flows == flows }),
+func claimOnQueues(p *Plan, cells []Cell) experiments.Claim {
+	most := p.Flows[len(p.Flows)-1]
+	records := func(queue string) float64 {
+		return perSent(judge.Where(cells, func(c *Cell) bool { return c.Queue == queue && c.Flows == most }),
 			func(c *Cell) float64 { return float64(c.Work) })
 	}
-	grown := func(queue string) float64 { return records(queue, most) - records(queue, fewest) }
-	// logarithmic reports whether a packet costs a record more for each doubling of the flows.
-	logarithmic := func(queue string) bool {
-		n := fewest
-		for more := grown(queue); more >= 1 && n < most; more-- {
-			n *= 2
-		}
-		return n >= most
-	}
-	shared := experiments.Claim{
+	c := experiments.Claim{
 		Name: "shared", Class: experiments.Law, Tag: experiments.Computed,
 		Text:   "one wheel for both looks at no more than one record more for a packet than two wheels do",
 		Source: "Scheme 6: a record is looked at once in a rotation, so a shorter rotation meets a waiting timer more often",
 		Basis:  "one look for each packet, as the plan's packets of a flow are at most a rotation apart",
-		Measured: experiments.Measured(records(oneWheel, most)-records("two-wheels", most),
+		Measured: experiments.Measured(records(oneWheel)-records("two-wheels"),
 			fmt.Sprintf("records more for a packet, at %d flows", most)),
 		Expected: experiments.AtMost(1, ""),
 	}
-	growth := experiments.Claim{
-		Name: "growth", Class: experiments.Law, Tag: experiments.Computed, Source: "Varghese and Lauck, 1997, Table II",
-		Text: fmt.Sprintf("from %d to %d flows the records that a packet costs grow by at most two on a wheel, and by the "+
-			"logarithm in a heap and a tree", fewest, most),
-		Basis: "the logarithm is at least one comparison for each doubling",
-		Measured: judge.Said("%v to %v records on one wheel, %v to %v in a heap, %v to %v in a red-black tree and a wheel",
-			records(oneWheel, fewest), records(oneWheel, most), records("heap", fewest), records("heap", most),
-			records("tree", fewest), records("tree", most)),
-		Expected: experiments.Whether(grown(oneWheel) <= 2 && logarithmic("heap") && logarithmic("tree"),
-			"two on the wheel; a comparison for each doubling in the others"),
+	if c.Measured.Exact = true; !p.has("two-wheels") {
+		c.Unless = "the plan has one wheel only"
 	}
-	shared.Measured.Exact, growth.Measured.Exact = true, true
-	if !p.has("two-wheels") {
-		shared.Unless = "the plan has one wheel only"
-	}
-	if !p.has("heap") || !p.has("tree") || most < 4*fewest {
-		growth.Unless = "the plan has no heap, no tree, or hardly more flows"
-	}
-	return []experiments.Claim{shared, growth}
+	return c
 }
 
 // yes returns a truth for a table.

@@ -48,8 +48,8 @@ func TestTransfers(t *testing.T) {
 func TestQueues(t *testing.T) {
 	p := studytest.Own[Plan](t, Study)
 	const flows = 500
-	for _, queue := range []string{"one-wheel", "two-wheels", "hierarchy", "heap", "tree"} {
-		w, err := p.newPacer(queue, flows, true)
+	for _, queue := range []string{"one-wheel", "two-wheels", "hierarchy"} {
+		w, err := p.newPacer(queue, flows)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,7 +70,7 @@ func TestPlanIsChecked(t *testing.T) {
 		"rto_tick: 1us\n": "rto_tick: 1µs, want at least release_tick, 10µs",
 		"flows: [10]\npackets_per_second: 10000000\n": "flows: 10, each with a packet each 1µs, want at least",
 		"transfer: 10000\n":                           "transfer: ",
-		"queues: [heap, tree]\n":                      "queues: want one-wheel among them",
+		"queues: [two-wheels]\n":                      "queues: want one-wheel among them",
 		"ticks: [1ms, 1us]\n":                         "ticks",
 		"queues: [calendar]\n":                        "queues",
 		"losses: [0, 0.1, 0.6]\n":                     "losses",
@@ -98,8 +98,7 @@ func TestFalsifiers(t *testing.T) {
 		}
 	}
 	_, out := studytest.RunAltered(t, Study, "study: pacing\nseeds: 1\n", alter)
-	studytest.Want(t, out, experiments.NotReproduced, "worse", "sack", "no-pacing", "burst", "precise", "rto", "shared",
-		"growth")
+	studytest.Want(t, out, experiments.NotReproduced, "worse", "sack", "no-pacing", "burst", "precise", "rto", "shared")
 }
 
 // TestElsewhere runs plans that leave claims without meaning.
@@ -107,7 +106,7 @@ func TestElsewhere(t *testing.T) {
 	const few = "study: pacing\nseeds: 1\ntail_transfers: 2\ngap_bytes: 1000000\nrates: [100000000]\n"
 	for text, want := range map[string]map[string]string{
 		"ticks: [1us]\nqueues: [one-wheel]\nflows: [1000]\n": {"burst": "no such ticks", "precise": "no tick of 100µs",
-			"no-gain": "no tick is as long", "shared": "one wheel only", "growth": "no heap"},
+			"no-gain": "no tick is as long", "shared": "one wheel only"},
 		"losses: [0.01]\ntail_loss: 0\n": {"burst": "no path without losses", "rto": "nothing waited",
 			"sack": "losses"},
 	} {
@@ -118,15 +117,6 @@ func TestElsewhere(t *testing.T) {
 				t.Errorf("%s: %s is %q, %q, want it not applicable: %s", text, name, c.Verdict, c.Why, reason)
 			}
 		}
-	}
-}
-
-// TestClock times the queues.
-func TestClock(t *testing.T) {
-	out := studytest.Live(t, Study, "clock", "study: pacing\nclock_rounds: 1\nflows: [100]\nwatched: 10ms\n"+
-		"packets_per_second: 100000\nrto: 20ms\n")
-	if rows := out.Tables[0].Rows; len(rows) != 5 {
-		t.Errorf("%d rows, want a row for each queue", len(rows))
 	}
 }
 

@@ -1,7 +1,6 @@
 package pacing
 
 import (
-	"container/heap"
 	"context"
 	"time"
 
@@ -9,20 +8,10 @@ import (
 	"tcpwheel/wheel"
 )
 
-// queue holds instants of flows. Wheels round them up to a tick; others keep them.
-type queue interface {
-	// set sets a flow's instant, or moves it.
-	set(flow int, at wheel.Time)
-	// advance calls due for each flow whose instant has come, which has none then.
-	advance(now wheel.Time, due func(flow int))
-	// work returns the records that were visited, compared or moved, and the ticks with any.
-	work() (records, wakes uint64)
-}
-
 // pacer is a host that paces: each flow has a release time, and a retransmission timer that each
 // packet moves. A flow is number flow in one queue, and flow+flows as its retransmission timer.
 type pacer struct {
-	queues []queue // one, or that of the release times and that of the retransmission timers
+	queues []facility // one, or that of the release times and that of the retransmission timers
 	flows  int
 	gap    time.Duration // of a flow
 	rto    time.Duration
@@ -39,11 +28,11 @@ func (p *Plan) flowGap(flows int) time.Duration {
 }
 
 // newPacer returns a pacer whose flows begin evenly over a gap.
-func (p *Plan) newPacer(kind string, flows int, count bool) (*pacer, error) {
+func (p *Plan) newPacer(kind string, flows int) (*pacer, error) {
 	w := &pacer{flows: flows, rto: p.RTO, gap: p.flowGap(flows)}
 	// open adds a facility for the numbers from, up to but not including to.
 	open := func(scheme string, tick time.Duration, from, to int) error {
-		f, err := wheel.New(scheme, wheel.Config{Tick: tick, Count: count})
+		f, err := wheel.New(scheme, wheel.Config{Tick: tick, Count: true})
 		if err != nil {
 			return err
 		}
@@ -51,7 +40,7 @@ func (p *Plan) newPacer(kind string, flows int, count bool) (*pacer, error) {
 		for i := from; i < to; i++ {
 			f.New(uint64(i))
 		}
-		w.queues = append(w.queues, &facility{f, from - 1})
+		w.queues = append(w.queues, facility{f, from - 1})
 		return nil
 	}
 	var err error
@@ -64,11 +53,6 @@ func (p *Plan) newPacer(kind string, flows int, count bool) (*pacer, error) {
 		if err = open(wheel.Default, p.Tick, 0, flows); err == nil {
 			err = open(wheel.Default, p.Coarse, flows, 2*flows)
 		}
-	case "heap":
-		w.queues = append(w.queues, &timerHeap{place: make([]int, 2*flows), at: make([]wheel.Time, 2*flows)})
-	case "tree":
-		w.queues = append(w.queues, &redBlack{nodes: make([]rbNode, flows+1)})
-		err = open(wheel.Default, p.Coarse, flows, 2*flows)
 	}
 	if err != nil {
 		return nil, err
@@ -105,8 +89,8 @@ func (w *pacer) run(until wheel.Time, tick time.Duration) {
 // work returns the sums over the queues.
 func (w *pacer) work() (records, wakes uint64) {
 	for _, q := range w.queues {
-		r, t := q.work()
-		records, wakes = records+r, wakes+t
+		c := q.Counts()
+		records, wakes = records+c.Visits()+c.Moves, wakes+c.Wakeups
 	}
 	return records, wakes
 }
@@ -114,7 +98,7 @@ func (w *pacer) work() (records, wakes uint64) {
 // operations returns a cell's run: it counts from when retransmission timers have come up once.
 func (p *Plan) operations(c Cell) func(context.Context) (Cell, error) {
 	return func(context.Context) (Cell, error) {
-		w, err := p.newPacer(c.Queue, c.Flows, true)
+		w, err := p.newPacer(c.Queue, c.Flows)
 		if err != nil {
 			return c, err
 		}
@@ -135,76 +119,8 @@ type facility struct {
 	before int // the number before that of the first timer
 }
 
-func (f *facility) set(flow int, at wheel.Time) { f.Schedule(wheel.Timer(flow-f.before), at) }
+func (f facility) set(flow int, at wheel.Time) { f.Schedule(wheel.Timer(flow-f.before), at) }
 
-func (f *facility) advance(now wheel.Time, due func(int)) {
+func (f facility) advance(now wheel.Time, due func(int)) {
 	f.Advance(now, 0, func(t wheel.Timer) { due(int(t) + f.before) })
 }
-
-func (f *facility) work() (records, wakes uint64) {
-	c := f.Counts()
-	return c.Visits() + c.Moves, c.Wakeups
-}
-
-// timerHeap is container/heap over the instants: each step of a sift swaps two records. Package
-// wheel's scheme3 moves one, and works on half as many (699,000 against 1,357,000 for 1,000 flows
-// in the quick plan). The study compares with a heap as programs have it.
-type timerHeap struct {
-	flows   []int // a heap by at
-	place   []int // by flow, from 1; 0 is not in the heap
-	at      []wheel.Time
-	records uint64
-	wakes   uint64
-}
-
-// Len implements heap.Interface.
-func (h *timerHeap) Len() int { return len(h.flows) }
-
-// Less implements heap.Interface.
-func (h *timerHeap) Less(i, j int) bool {
-	h.records++
-	return h.at[h.flows[i]] < h.at[h.flows[j]]
-}
-
-// Swap implements heap.Interface.
-func (h *timerHeap) Swap(i, j int) {
-	h.records++
-	h.flows[i], h.flows[j] = h.flows[j], h.flows[i]
-	h.place[h.flows[i]], h.place[h.flows[j]] = i+1, j+1
-}
-
-// Push implements heap.Interface.
-func (h *timerHeap) Push(flow any) {
-	h.flows = append(h.flows, flow.(int))
-	h.place[flow.(int)] = len(h.flows)
-}
-
-// Pop implements heap.Interface.
-func (h *timerHeap) Pop() any {
-	last := len(h.flows) - 1
-	flow := h.flows[last]
-	h.flows, h.place[flow] = h.flows[:last], 0
-	return flow
-}
-
-func (h *timerHeap) set(flow int, at wheel.Time) {
-	h.at[flow] = at
-	if h.place[flow] != 0 {
-		heap.Fix(h, h.place[flow]-1)
-		return
-	}
-	heap.Push(h, flow)
-}
-
-func (h *timerHeap) advance(now wheel.Time, due func(int)) {
-	any := false
-	for len(h.flows) > 0 && h.at[h.flows[0]] <= now {
-		any = true
-		due(heap.Pop(h).(int))
-	}
-	if any {
-		h.wakes++
-	}
-}
-
-func (h *timerHeap) work() (records, wakes uint64) { return h.records, h.wakes }

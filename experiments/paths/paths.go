@@ -35,7 +35,7 @@ type Row struct {
 	Sender string `json:"sender"` // "ours TIMERS", gvisor or reporter's
 	Seed   int    `json:"seed"`
 
-	Time       time.Duration `json:"time_ns"`              // until the last byte arrived, or the plan's limit
+	Time       time.Duration `json:"time_s"`               // until the last byte arrived, or the plan's limit
 	Bytes      uint64        `json:"bytes"`                // of the transfer
 	Unfinished bool          `json:"unfinished,omitempty"` // at the limit
 

@@ -247,3 +247,39 @@ func Rejudge(dir string, open experiments.Open) (*Report, error) {
 	}
 	return New(program, jobs, results)
 }
+
+// SumsName is the repository's file with the digests of all cells' results.
+const SumsName = "experiments/sums.txt"
+
+// digits is the number of hexadecimal digits kept of a cell's digest.
+const digits = 6
+
+// perLine is the number of cells on a line.
+const perLine = 16
+
+// sums writes the digests of a full run.
+func (r *Report) sums() string {
+	var b strings.Builder
+	b.WriteString("# The first digits of the SHA-256 of each cell's result, in the order of the cells. A test uses " +
+		"them to find results that\n" +
+		"# this program no longer gives. Written by 'make results'.\n")
+	for i := range r.Studies {
+		j, results := r.Studies[i].Job, r.Studies[i].Results
+		fmt.Fprintf(&b, "\nstudy %s plan %s results %s cells %d\n", j.Study.Name, j.Hash()[:12],
+			j.Digest(results)[:12], len(j.Cells))
+		for k := range j.Cells {
+			switch {
+			case k%perLine > 0:
+				b.WriteByte(' ')
+			case k > 0:
+				b.WriteByte('\n')
+			}
+			b.WriteString(experiments.CellDigest(j.Cells[k].Name, results[k])[:digits])
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// SumsDigest returns the first digits of the SHA-256 of the file SumsName.
+func SumsDigest(text []byte) string { return fmt.Sprintf("%x", sha256.Sum256(text))[:12] }

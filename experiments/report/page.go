@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"tcpwheel/experiments"
@@ -260,8 +261,11 @@ func (r *Report) study(name string) *Study {
 	return nil
 }
 
+var fraction = regexp.MustCompile(`\d+\.\d+`)
+
 // Found says what the study found. It replaces each {claim} by the measured value with its unit,
 // and each {claim#} by the number alone. A sentence about a claim that does not apply is left out.
+// Fractions have three significant digits: tables have the fourth.
 func (s *Study) Found() string {
 	var said []string
 	for _, text := range strings.SplitAfter(s.Job.Words().Found, ". ") {
@@ -278,5 +282,8 @@ func (s *Study) Found() string {
 			said = append(said, text)
 		}
 	}
-	return strings.TrimSpace(strings.Join(said, ""))
+	return fraction.ReplaceAllStringFunc(strings.TrimSpace(strings.Join(said, "")), func(number string) string {
+		x, _ := strconv.ParseFloat(number, 64) // digits
+		return experiments.Significant(x, 3)
+	})
 }

@@ -313,34 +313,10 @@ func TestDocs(t *testing.T) {
 		}
 	}
 
-	sums, err := ParseSums([]byte(all[SumsName]))
-	if err != nil || len(sums) != 1 || len(sums[0].Cells) != 5 {
-		t.Fatalf("sums: %v, %v", sums, err)
-	}
-	j := r.Studies[0].Job
-	for _, c := range []struct {
-		whole, some float64
-		want        int
-	}{{1, 0, 5}, {0.2, 0.35, 3}, {0.2, 0, 1}, {0, 0, 0}} {
-		if n, err := sums[0].Verify(t.Context(), j, c.whole, c.some, 1); n != c.want || err != nil {
-			t.Errorf("Verify(%v, %v) = %d, %v, want %d", c.whole, c.some, n, err, c.want)
-		}
-	}
-	sums[0].Cells[3] = "000000"
-	if _, err := sums[0].Verify(t.Context(), j, 1, 1, 1); err == nil || !strings.Contains(err.Error(),
-		`1 of 5 cells give other results than the documents show, the first "i=3"`) {
-		t.Errorf("a cell that has changed: %v", err)
-	}
-	f, err := plan.Parse("p", []byte("shift: 1"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if j, err = study.OpenPlan(f, false); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := sums[0].Verify(t.Context(), j, 1, 1, 1); err == nil || !strings.Contains(err.Error(),
-		"its plan has changed") {
-		t.Errorf("another plan: %v", err)
+	head, cells, _ := strings.Cut(strings.SplitN(all[SumsName], "\n\n", 2)[1], "\n")
+	if !strings.HasPrefix(head, "study a plan ") || !strings.HasSuffix(head, " cells 5") ||
+		len(strings.Fields(cells)) != 5 {
+		t.Errorf("sums: %q, %q", head, cells)
 	}
 }
 

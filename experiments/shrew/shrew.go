@@ -2,7 +2,6 @@
 package shrew
 
 import (
-	"context"
 	"embed"
 	"fmt"
 	"net/netip"
@@ -13,6 +12,7 @@ import (
 	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sim/host"
+	"tcpwheel/netstack/sockets"
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/wheel"
 )
@@ -54,10 +54,10 @@ type Plan struct {
 
 // Cell is a flow's share against pulses of a period under one seed.
 type Cell struct {
-	Timers string        `json:"timers"`    // the sender
-	Pulse  time.Duration `json:"pulse_ns"`  // length of a pulse
-	Period time.Duration `json:"period_ns"` // from one pulse to the next; 0s is no pulses
-	Seed   int           `json:"seed"`      // it sets the phase of the pulses
+	Timers string        `json:"timers"`   // the sender
+	Pulse  time.Duration `json:"pulse_s"`  // length of a pulse
+	Period time.Duration `json:"period_s"` // from one pulse to the next; 0s is no pulses
+	Seed   int           `json:"seed"`     // it sets the phase of the pulses
 
 	Share    float64 `json:"share"`    // of the bottleneck's rate, 0 to 1: data that arrived after the first pulse
 	Timeouts uint64  `json:"timeouts"` // of the sender, after the first pulse
@@ -112,16 +112,12 @@ func (t *train) at(n int) wheel.Time {
 
 func cells(p *Plan) (all []experiments.Cell[Cell]) {
 	add := func(timers testbed.Timers, pulse, period time.Duration) {
-		for seed := p.FirstSeed; seed < p.FirstSeed+p.Seeds; seed++ {
-			all = append(all, experiments.Cell[Cell]{
-				Name: fmt.Sprintf("timers=%q pulse=%v period=%v seed=%d", timers.Text, pulse, period, seed),
-				Cost: 1e-6 * p.packets(pulse, period),
-				Run: func(context.Context) (Cell, error) {
-					return run(p, timers, []time.Duration{p.RoundTrip}, Cell{Timers: timers.Text, Pulse: pulse,
-						Period: period, Seed: seed})
-				},
-			})
-		}
+		all = append(all, experiments.Seeded(p.FirstSeed, p.Seeds,
+			fmt.Sprintf("timers=%q pulse=%v period=%v", timers.Text, pulse, period),
+			1e-6*p.packets(pulse, period), func(seed int) (Cell, error) {
+				return run(p, timers, []time.Duration{p.RoundTrip}, Cell{Timers: timers.Text, Pulse: pulse, Period: period,
+					Seed: seed})
+			})...)
 	}
 	for i, timers := range slices.Concat([]testbed.Timers{p.Published, p.Finer, p.NoFloor}, p.OtherTimers,
 		[]testbed.Timers{p.BSD}) {
@@ -140,14 +136,12 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 	}
 	if len(p.FlowTrips) > 0 && slices.Min(p.FlowTrips) >= p.RoundTrip {
 		for _, period := range append([]time.Duration{0}, p.Periods...) {
-			for seed := p.FirstSeed; seed < p.FirstSeed+p.FlowSeeds; seed++ {
-				c := Cell{Timers: p.Published.Text, Pulse: p.Length, Period: period, Seed: seed, Several: true}
-				all = append(all, experiments.Cell[Cell]{
-					Name: fmt.Sprintf("flows=%d period=%v seed=%d", len(p.FlowTrips), period, seed),
-					Cost: 2e-6 * p.packets(c.Pulse, period),
-					Run:  func(context.Context) (Cell, error) { return run(p, p.Published, p.FlowTrips, c) },
-				})
-			}
+			all = append(all, experiments.Seeded(p.FirstSeed, p.FlowSeeds,
+				fmt.Sprintf("flows=%d period=%v", len(p.FlowTrips), period),
+				2e-6*p.packets(p.Length, period), func(seed int) (Cell, error) {
+					return run(p, p.Published, p.FlowTrips, Cell{Timers: p.Published.Text, Pulse: p.Length, Period: period,
+						Seed: seed, Several: true})
+				})...)
 		}
 	}
 	return append(all, stackCells(p)...)
@@ -272,3 +266,63 @@ type sink struct{}
 
 // Receive implements sim.Node.
 func (sink) Receive(wheel.Time, sim.LinkID, *host.Datagram) {}
+
+// stacks are the subjects of the plan that run in gVisor stacks: gVisor's own TCP over each floor
+// with its defaults SACK, RACK, probes and CUBIC, and without RACK and probes; and the plan's
+// others. gVisor's NewReno is not used: here it has timeouts without any pulse.
+func (p *Plan) stacks() (all []testbed.Subject) {
+	for _, floor := range p.GVisorFloors {
+		g := testbed.Subject{Kind: testbed.GVisor, Floor: floor, NoRACK: true}
+		all = append(all, g)
+		g.NoRACK = false
+		all = append(all, g)
+	}
+	return append(all, p.Subjects...)
+}
+
+func stackCells(p *Plan) (all []experiments.Cell[Cell]) {
+	for _, s := range p.stacks() {
+		for _, period := range append([]time.Duration{0}, p.Periods...) {
+			all = append(all, experiments.Seeded(p.FirstSeed, p.GVisorSeeds,
+				fmt.Sprintf("timers=%q pulse=%v period=%v", s, p.Length, period),
+				1e-5*p.packets(p.Length, period), func(seed int) (Cell, error) {
+					return runStacks(p, s, Cell{Timers: s.String(), Pulse: p.Length, Period: period, Seed: seed})
+				})...)
+		}
+	}
+	return all
+}
+
+// runStacks is run with a subject in a gVisor stack as the sender.
+func runStacks(p *Plan, subject testbed.Subject, c Cell) (Cell, error) {
+	s, err := testbed.NewStacks(testbed.StacksPlan{Seed: uint64(c.Seed), Client: subject,
+		Server: p.Published.Config(), Up: p.bottleneck(), Down: p.bottleneck()})
+	if err != nil {
+		return c, err
+	}
+	// The pulses share the link of the data: packets that are due leave before one of the sender.
+	pulses, sent := p.train(&c), 0
+	s.Before = func(now wheel.Time, from int) {
+		for ; from == testbed.DialEnd && pulses.period > 0 && pulses.at(sent) <= now; sent++ {
+			s.Link(from).Send(pulses.at(sent), &sim.Packet{Size: pulses.size})
+		}
+	}
+	arrived := 0
+	s.Serve(func(conn *sockets.Conn) error { return testbed.Discard(conn, func(n int) { arrived += n }) })
+	s.Dial(0, func(conn *sockets.Conn) error {
+		for b := make([]byte, 64<<10); ; {
+			if _, err := conn.Write(b); err != nil {
+				return err
+			}
+		}
+	})
+	begin := wheel.Time(p.Settle)
+	err = s.Run(begin, nil)
+	before, timeouts := arrived, s.Net.Counts(testbed.DialEnd).Timeouts
+	if err == nil {
+		err = s.Run(begin.Add(p.Duration), nil)
+	}
+	c.Share = p.share(uint64(arrived - before))
+	c.Timeouts = s.Net.Counts(testbed.DialEnd).Timeouts - timeouts
+	return c, s.Finish(err)
+}

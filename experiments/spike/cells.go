@@ -1,7 +1,6 @@
 package spike
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -82,12 +81,8 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 		if tm.family == ofStack {
 			seeds, cost = p.GVisorSeeds, 1e-2*(p.Warm+p.Watch).Seconds()*float64(len(p.Peaks)+len(p.Tried))
 		}
-		for seed := p.FirstSeed; seed < p.FirstSeed+seeds; seed++ {
-			all = append(all, experiments.Cell[Cell]{
-				Name: fmt.Sprintf("%s seed=%d", tm.name, seed), Cost: cost,
-				Run: func(context.Context) (Cell, error) { return cell(p, &tm, seed) },
-			})
-		}
+		all = append(all, experiments.Seeded(p.FirstSeed, seeds, tm.name, cost,
+			func(seed int) (Cell, error) { return cell(p, &tm, seed) })...)
 	}
 	return all
 }

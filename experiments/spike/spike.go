@@ -54,7 +54,7 @@ type Cell struct {
 
 // Spike is one spike and what followed. gVisor's TCP does not report its window.
 type Spike struct {
-	Peak            time.Duration `json:"peak_ns"`         // round trip in the spike; the plan's rtt is no spike
+	Peak            time.Duration `json:"peak_s"`          // round trip in the spike; the plan's rtt is no spike
 	Response        string        `json:"response"`        // to a spurious timeout
 	Retransmissions int           `json:"retransmissions"` // segments, all spurious
 	Timeouts        int           `json:"timeouts"`        // spurious

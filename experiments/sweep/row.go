@@ -23,37 +23,37 @@ type Row struct {
 	Workload   string        `json:"workload" help:"when objects begin"`
 	Bytes      uint64        `json:"bytes" unit:"bytes" help:"of an object"`
 	Flows      int           `json:"flows" help:"from the sender, each to its own receiver"`
-	RTT        time.Duration `json:"rtt_ns" help:"of the path without queues"`
+	RTT        time.Duration `json:"rtt_s" help:"of the path without queues"`
 	Rate       string        `json:"rate" help:"of the shared link"`
 	Queue      int           `json:"queue" unit:"packets" help:"most packets that wait; 0 is no bound"`
-	Jitter     time.Duration `json:"jitter_ns" help:"uniform variation of the delay"`
+	Jitter     time.Duration `json:"jitter_s" help:"uniform variation of the delay"`
 	Reorder    float64       `json:"reorder" help:"share of packets that are late, 0 to 1"`
 	Loss       string        `json:"loss" help:"towards the receivers"`
 	AckLoss    string        `json:"ack_loss" help:"towards the sender"`
 	Control    string        `json:"control" help:"congestion control, if the plan has a list of them"`
 	SACK       string        `json:"sack" help:"true or false, if the plan has a list of them"`
 	Timestamps string        `json:"timestamps" help:"true or false, if the plan has a list of them"`
-	Tick       time.Duration `json:"tick_ns" help:"of expiry, if the plan has a list of them"`
-	Floor      time.Duration `json:"floor_ns" help:"RTO floor, if the plan has a list of them"`
-	RTTTick    time.Duration `json:"rtt_tick_ns" help:"of the RTT clock, if the plan has a list of them"`
+	Tick       time.Duration `json:"tick_s" help:"of expiry, if the plan has a list of them"`
+	Floor      time.Duration `json:"floor_s" help:"RTO floor, if the plan has a list of them"`
+	RTTTick    time.Duration `json:"rtt_tick_s" help:"of the RTT clock, if the plan has a list of them"`
 	Wheel      string        `json:"wheel" help:"scheme of the timing wheel, if the plan has a list of them"`
 
-	Time       float64         `json:"time" unit:"ms" help:"of an object, mean"`
-	Median     time.Duration   `json:"median_ns" help:"time that half of the run's objects keep"`
-	P95        time.Duration   `json:"p95_ns" help:"time that 95 % of the run's objects keep"`
-	P99        time.Duration   `json:"p99_ns" help:"time that 99 % of the run's objects keep"`
-	Shortest   time.Duration   `json:"shortest_ns" help:"time of the fastest object"`
-	Longest    time.Duration   `json:"longest_ns" help:"time of the slowest object"`
+	Time       time.Duration   `json:"time_s" help:"of an object, mean"`
+	Median     time.Duration   `json:"median_s" help:"time that half of the run's objects keep"`
+	P95        time.Duration   `json:"p95_s" help:"time that 95 % of the run's objects keep"`
+	P99        time.Duration   `json:"p99_s" help:"time that 99 % of the run's objects keep"`
+	Shortest   time.Duration   `json:"shortest_s" help:"time of the fastest object"`
+	Longest    time.Duration   `json:"longest_s" help:"time of the slowest object"`
 	Times      []time.Duration `json:"-"` // of all objects
 	Objects    int             `json:"objects" help:"that count: after the warm-up"`
 	Unfinished int             `json:"unfinished" help:"objects that the limit cut off"`
 	Goodput    float64         `json:"goodput" unit:"bit/s" help:"all flows together, first start to last end"`
 
-	First      bool    `json:"first" help:"whether the sender is the first one of its condition"`
-	FirstTime  float64 `json:"first_time" unit:"ms" help:"of an object of the first sender, mean"`
-	Difference float64 `json:"difference" unit:"ms" help:"from the first sender, object by object, mean"`
-	Sooner     int     `json:"sooner" help:"objects that took over 1 % less than with the first sender"`
-	Later      int     `json:"later" help:"objects that took over 1 % more"`
+	First      bool          `json:"first" help:"whether the sender is the first one of its condition"`
+	FirstTime  time.Duration `json:"first_time_s" help:"of an object of the first sender, mean"`
+	Difference time.Duration `json:"difference_s" help:"from the first sender, object by object, mean"`
+	Sooner     int           `json:"sooner" help:"objects that took over 1 % less than with the first sender"`
+	Later      int           `json:"later" help:"objects that took over 1 % more"`
 
 	Sent            int             `json:"sent" unit:"segments" help:"data segments, retransmissions included"`
 	Lost            int             `json:"lost" unit:"segments" help:"data segments that the path lost"`
@@ -62,7 +62,7 @@ type Row struct {
 	Timeouts        uint64          `json:"timeouts" help:"of the sender"`
 	Probes          uint64          `json:"probes" help:"for lost tails"`
 	Repaired        int             `json:"repaired" help:"lost transmissions whose bytes were sent another time"`
-	WaitSum         time.Duration   `json:"wait_sum_ns" help:"from lost transmissions to the next of those bytes, in all"`
+	WaitSum         time.Duration   `json:"wait_sum_s" help:"from lost transmissions to the next of those bytes, in all"`
 	Waits           []time.Duration `json:"-"` // each of them
 
 	Counted  bool   `json:"counted" help:"whether its wheel's operations were counted: not gVisor's own timers"`
@@ -133,7 +133,7 @@ func (row *Row) measure(r, first *testbed.Result) {
 	if len(r.Times) == 0 {
 		return // no object counts
 	}
-	row.Time, row.FirstTime = ms(stat.Mean(r.Times)), ms(stat.Mean(first.Times))
+	row.Time, row.FirstTime = time.Duration(stat.Mean(r.Times)), time.Duration(stat.Mean(first.Times))
 	row.Shortest, row.Longest = slices.Min(r.Times), slices.Max(r.Times)
 	at := func(q float64) time.Duration { return time.Duration(stat.Quantile(r.Times, q)) }
 	row.Median, row.P95, row.P99 = at(0.5), at(0.95), at(0.99)
@@ -145,10 +145,10 @@ func (row *Row) measure(r, first *testbed.Result) {
 		row.Counted = true
 		row.Starts, row.Stops, row.Expiries, row.Visits, row.Wakeups = w.Starts, w.Stops, w.Expiries, w.Visits, w.Wakeups
 	}
-	sum := 0.0
+	var sum time.Duration
 	for i, ours := range r.Times {
 		theirs := first.Times[i]
-		sum += ms(ours - theirs)
+		sum += ours - theirs
 		switch share := float64(ours-theirs) / float64(max(1, theirs)); {
 		case share < -0.01:
 			row.Sooner++
@@ -156,10 +156,8 @@ func (row *Row) measure(r, first *testbed.Result) {
 			row.Later++
 		}
 	}
-	row.Difference = sum / float64(len(r.Times))
+	row.Difference = sum / time.Duration(len(r.Times))
 }
-
-func ms[T time.Duration | float64](d T) float64 { return float64(d) / float64(time.Millisecond) }
 
 // shows returns where figures show each combination.
 func (p *Plan) shows() func(c combination) shown {

@@ -28,7 +28,7 @@ const (
 // combined is a combination under all seeds.
 type combined struct{ rows []Row }
 
-func timeOf(r *Row) float64   { return r.Time }
+func timeOf(r *Row) float64   { return judge.Ms(r.Time) }
 func lost(r *Row) float64     { return float64(r.Lost) }
 func timeouts(r *Row) float64 { return float64(r.Timeouts) }
 func probes(r *Row) float64   { return float64(r.Probes) }
@@ -65,7 +65,7 @@ func (c *combined) wait() float64 {
 }
 
 func (c *combined) ratio() float64 {
-	return c.mean(timeOf) / c.mean(func(r *Row) float64 { return r.FirstTime })
+	return c.mean(timeOf) / c.mean(func(r *Row) float64 { return judge.Ms(r.FirstTime) })
 }
 
 func (c *combined) unfinished() float64 {
@@ -207,7 +207,7 @@ func differencesTable(all []combined) experiments.Table {
 			if c.rows[0].First {
 				return nil
 			}
-			in := c.interval(func(r *Row) float64 { return r.Difference })
+			in := c.interval(func(r *Row) float64 { return judge.Ms(r.Difference) })
 			objects := float64(judge.Sum(c.rows, func(r *Row) int { return r.Objects }))
 			of := func(count func(*Row) int) float64 { return 100 * (float64(judge.Sum(c.rows, count)) / objects) }
 			return []any{in.Value, in.Lo, in.Hi, c.ratio(), of(func(r *Row) int { return r.Sooner }),

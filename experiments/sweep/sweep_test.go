@@ -2,12 +2,12 @@ package sweep
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/internal/studytest"
@@ -36,9 +36,9 @@ func rowsIn(t *testing.T, out *experiments.Outcome) map[string][]Row {
 		t.Fatal(err)
 	}
 	all := map[string][]Row{}
-	for lines := json.NewDecoder(&text); lines.More(); {
+	for line := range bytes.Lines(text.Bytes()) {
 		var row Row
-		if err := lines.Decode(&row); err != nil {
+		if err := experiments.UnmarshalCell(line, &row); err != nil {
 			t.Fatal(err)
 		}
 		all[row.Sender] = append(all[row.Sender], row)
@@ -62,8 +62,9 @@ func TestLate(t *testing.T) {
 	rows := rowsIn(t, example(t, "late.yaml"))
 	for i, theirs := range rows["gvisor's own"] {
 		for _, sender := range []string{"binding per-segment", "binding linux"} {
-			if ours := rows[sender][i]; ours.Time > 4800 || 5*ours.Time > theirs.Time || ours.Unfinished+theirs.Unfinished > 0 {
-				t.Errorf("seed %d: %s takes %v ms, gVisor's TCP %v", ours.Seed, sender, ours.Time, theirs.Time)
+			if ours := rows[sender][i]; ours.Time > 4800*time.Millisecond || 5*ours.Time > theirs.Time ||
+				ours.Unfinished+theirs.Unfinished > 0 {
+				t.Errorf("seed %d: %s takes %v, gVisor's TCP %v", ours.Seed, sender, ours.Time, theirs.Time)
 			}
 		}
 	}
@@ -120,10 +121,10 @@ func TestStacks(t *testing.T) {
 	for _, rows := range rowsIn(t, example(t, "stacks.yaml")) {
 		for _, r := range rows {
 			if r.Subject == "binding" && r.Difference != 0 {
-				t.Errorf("the binding differs by %v ms at a loss of %s", r.Difference, r.Loss)
+				t.Errorf("the binding differs by %v at a loss of %s", r.Difference, r.Loss)
 			}
 			if r.Subject == "gvisor" && r.Loss == "none" && r.Time != r.FirstTime {
-				t.Errorf("without loss gVisor's TCP takes %v ms, the engine %v", r.Time, r.FirstTime)
+				t.Errorf("without loss gVisor's TCP takes %v, the engine %v", r.Time, r.FirstTime)
 			}
 			seen++
 		}

@@ -8,7 +8,6 @@ import (
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/judge"
 	"tcpwheel/pcaps/figure"
-	"tcpwheel/wheel/stat"
 )
 
 var words = experiments.Words{
@@ -149,11 +148,7 @@ func judgeTails(_ *Plan, cells []Cell) (*experiments.Outcome, error) {
 	out.Judge(claimsOnRules(of(kindMap), of(kindTick))...)
 	out.Judge(claimsOnTails(tails)...)
 	out.Judge(claimOnGVisor(of(kindGVisor)))
-	out.Tables = append(out.Tables, ticksTable(of(kindTick)))
-	for _, floor := range floors {
-		out.Figures = append(out.Figures, winnersFigure(floor, tails))
-	}
-	out.Figures = append(out.Figures, ladderFigure(of(kindLadder)))
+	out.Figures = append(out.Figures, winnersFigure(tails))
 	return out, nil
 }
 
@@ -297,30 +292,12 @@ func claimOnGVisor(rows []row) experiments.Claim {
 	return c
 }
 
-func ticksTable(rows []row) experiments.Table {
-	t := experiments.Table{Name: "ticks", Title: "First retransmission minus the expected time, with coarser ticks of " +
-		"expiry at random phases", Columns: []string{"tick, ms", "rule", "tails", "least, ms", "mean, ms", "greatest, ms"}}
-	type key struct {
-		tick time.Duration
-		rule string
-	}
-	for _, g := range judge.By(rows, func(r *row) key { return key{r.Tick, r.Rule} }) {
-		late := judge.Values(g.Rows, func(r *row) float64 { return judge.Ms(r.late()) })
-		t.Add(g.Key.tick, g.Key.rule, len(late), slices.Min(late), stat.Mean(late), slices.Max(late))
-	}
-	return t
-}
-
-// winnersFigure is the map of the rule that is first.
-func winnersFigure(floor string, tails []tail) figure.Figure {
-	name := "1s"
-	if floor == floorLinux {
-		name = "200ms"
-	}
+// winnersFigure is the map of the rule that is first, with Linux's floor.
+func winnersFigure(tails []tail) figure.Figure {
 	const probeWins, bothTimers, segmentWins, alike = 0, 1, 2, 3
 	m := &figure.Map{Classes: []string{"probe", "timer per segment and RTO restart", "timer per segment",
 		"probe and timers alike"}}
-	here := judge.Where(tails, func(t *tail) bool { return t.Kind == kindMap && t.Floor == floor })
+	here := judge.Where(tails, func(t *tail) bool { return t.Kind == kindMap && t.Floor == floorLinux })
 	for _, g := range judge.Along(here, func(t *tail) time.Duration { return t.RTT }) {
 		m.Columns = append(m.Columns, experiments.Number(judge.Ms(g.Key)))
 	}
@@ -345,38 +322,10 @@ func winnersFigure(floor string, tails []tail) figure.Figure {
 		m.Class, m.Text = append(m.Class, class), append(m.Text, text)
 	}
 	return figure.Figure{
-		Name: "winners-" + name, Title: "The rule that retransmits a lost tail first, floor of " + floor,
+		Name: "winners-200ms", Title: "The rule that retransmits a lost tail first, floor of " + floorLinux,
 		Caption: "The number in a cell is the time of the first retransmission, ms. For a lone lost segment the timer per " +
-			"segment is first (with a floor of 1 s from 267 ms on), because the probe allows for a delayed ACK. For more " +
-			"segments the probe is first while RTT + 2·SRTT is below the timeout.",
+			"segment is first, because the probe allows for a delayed ACK. For more segments the probe is first while " +
+			"RTT + 2·SRTT is below the timeout.",
 		X: figure.Axis{Label: "round trip, ms"}, Y: figure.Axis{Label: "segments lost at the end"}, Map: m,
 	}
-}
-
-// ladderFigure shows the transmissions of each rule in one case: all of the first rule, and the
-// retransmissions of the others. Those at one instant are a little apart.
-func ladderFigure(rows []row) figure.Figure {
-	c := rows[0]
-	f := figure.Figure{
-		Name: "ladder", Title: fmt.Sprintf("The last %d segments of a flight are lost: retransmissions of each rule over "+
-			"time", c.Lost),
-		Caption: fmt.Sprintf("Round trip %v, floor of %s. All send the flight at 0. The probe retransmits the last segment, "+
-			"and its SACK reveals the other losses. A timer per segment retransmits the first lost segment one round trip "+
-			"before the one timer.", c.RTT, c.Floor),
-		X:     figure.Axis{Label: "time since the flight left, ms"},
-		Marks: []figure.Mark{{Label: "ACKs of the others", At: judge.Ms(c.RTT), Vertical: true}},
-	}
-	last := 0
-	for i := range rows {
-		s := figure.Series{Name: rows[i].Rule, Kind: figure.Points, Group: 1 + i, Marker: 1 + i}
-		for _, x := range rows[i].Sent {
-			if x.Again || i == 0 {
-				s.Add(judge.Ms(x.At), float64(x.Segment)+0.15*float64(i-2))
-				last = max(last, x.Segment)
-			}
-		}
-		f.Series = append(f.Series, s)
-	}
-	f.Y = figure.Axis{Label: "segment", Hi: float64(last) + 1.5}
-	return f
 }

@@ -7,7 +7,6 @@ import (
 
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/internal/studytest"
-	"tcpwheel/tun/netns"
 )
 
 func find(tails []Tail, rule string, lost int) Tail {
@@ -64,26 +63,6 @@ func TestRounds(t *testing.T) {
 	} {
 		if got := rounds(test.n, test.bound); got != test.want {
 			t.Errorf("rounds(%d, %d) = %d, want %d", test.n, test.bound, got, test.want)
-		}
-	}
-}
-
-// TestWaits checks that the kernel's wheel rounds a timeout up by at most one jiffy, and by at most
-// eight from 63 jiffies on.
-func TestWaits(t *testing.T) {
-	const ms = time.Millisecond
-	for _, c := range []struct {
-		k           netns.KernelInfo
-		least, most time.Duration
-	}{
-		{netns.KernelInfo{SRTT: 10 * ms, RTO: 212 * ms, Jiffy: 4 * ms}, 212 * ms, 216 * ms},      // the timer
-		{netns.KernelInfo{SRTT: 2 * ms, RTO: 208 * ms, Jiffy: 4 * ms}, 204 * ms, 208 * ms},       // the probe
-		{netns.KernelInfo{SRTT: 100 * ms, RTO: 304 * ms, Jiffy: 4 * ms}, 304 * ms, 336 * ms},     // 76
-		{netns.KernelInfo{SRTT: 1500 * ms, RTO: 1700 * ms, Jiffy: 4 * ms}, 1700 * ms, 1732 * ms}, // 425
-	} {
-		least, most := waits(lone{KernelInfo: c.k})
-		if least < c.least || least > c.least+ms || most > c.most || most < c.most-ms {
-			t.Errorf("waits(%+v) = %v, %v, want more than %v, up to %v", c.k, least, most, c.least, c.most)
 		}
 	}
 }

@@ -44,10 +44,10 @@ type transfer struct {
 
 // transferred is the result of a transfer.
 type transferred struct {
-	Seconds       float64 `json:"seconds"` // from the SYN to the ACK of the last byte
-	Timeouts      int     `json:"timeouts"`
-	Retransmitted int     `json:"retransmitted"` // bytes
-	Silence       float64 `json:"silence_s"`     // without transmission before timeouts, in all
+	Took          time.Duration `json:"took_s"` // from the SYN to the ACK of the last byte
+	Timeouts      int           `json:"timeouts"`
+	Retransmitted int           `json:"retransmitted"` // bytes
+	Silence       time.Duration `json:"silence_s"`     // without transmission before timeouts, in all
 }
 
 // dumbbell is transfers and, of the last pair, the traffic of others over a bottleneck.
@@ -136,8 +136,8 @@ func (d *dumbbell) run() ([]transferred, error) {
 		return nil, faults[0]
 	}
 	for _, t := range d.transfers {
-		r := transferred{Seconds: t.ended.Sub(t.begun).Seconds(), Timeouts: int(t.sender.Counters().TCPTimeouts),
-			Silence: t.silence.sum.Seconds()}
+		r := transferred{Took: t.ended.Sub(t.begun), Timeouts: int(t.sender.Counters().TCPTimeouts),
+			Silence: t.silence.sum}
 		for i := range t.record.Retransmissions {
 			r.Retransmitted += int(t.record.Retransmissions[i].Len)
 		}

@@ -1,7 +1,6 @@
 package vegas
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"time"
@@ -10,7 +9,9 @@ import (
 	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sim/host"
+	"tcpwheel/netstack/sockets"
 	"tcpwheel/netstack/tcp"
+	"tcpwheel/netstack/virtual"
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
 )
@@ -51,10 +52,6 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 		}
 	}
 	coarse := Cell{Timers: p.Coarse.Text}
-	for _, rtt := range p.AnchorRTTs {
-		all = append(all, series{fmt.Sprintf("anchor rtt=%v", rtt), flow{plan: p, timers: p.Coarse, rtt: rtt,
-			anchor: true}, coarse, false, p.Seeds, 1.3e-5, flow.run}.cells()...)
-	}
 	for _, rtt := range p.StillRTTs {
 		all = append(all, series{fmt.Sprintf("still rtt=%v", rtt), flow{plan: p, timers: p.Coarse, rtt: rtt,
 			still: true}, coarse, false, p.Seeds, 6e-6, flow.run}.cells()...)
@@ -73,15 +70,10 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 }
 
 // cells returns the cells of a series.
-func (s series) cells() (all []experiments.Cell[Cell]) {
-	s.cell.RTT, s.cell.Still, s.cell.Anchor = s.flow.rtt, s.flow.still, s.flow.anchor
-	for seed := s.flow.plan.FirstSeed; seed < s.flow.plan.FirstSeed+s.seeds; seed++ {
-		all = append(all, experiments.Cell[Cell]{
-			Name: fmt.Sprintf("%s seed=%d", s.name, seed), Cost: s.cost * float64(s.flow.losses()*(s.flow.between()+1)),
-			Run: func(context.Context) (Cell, error) { return s.result(seed) },
-		})
-	}
-	return all
+func (s series) cells() []experiments.Cell[Cell] {
+	s.cell.RTT, s.cell.Still = s.flow.rtt, s.flow.still
+	return experiments.Seeded(s.flow.plan.FirstSeed, s.seeds, s.name,
+		s.cost*float64(s.flow.losses()*(s.flow.between()+1)), s.result)
 }
 
 // result runs the flows of one seed.
@@ -118,7 +110,6 @@ type flow struct {
 	subject testbed.Subject
 	kind    int // index of kinds
 	still   bool
-	anchor  bool
 	key     uint64
 }
 
@@ -126,8 +117,6 @@ func (f *flow) losses() int {
 	switch {
 	case f.still:
 		return f.plan.StillLosses
-	case f.anchor:
-		return f.plan.AnchorLosses
 	}
 	return f.plan.Losses
 }
@@ -154,7 +143,7 @@ func (f *flow) lost(n int) int {
 // run runs the flow to its end.
 func (f flow) run() (Waits, error) {
 	k := &kinds[f.kind]
-	out := Waits{Waits: []float64{}}
+	out := Waits{Waits: []time.Duration{}}
 	losses := watch{}
 	up, down := f.links(&losses)
 	cfg := f.timers.Config()
@@ -315,7 +304,7 @@ func (w *watch) waits(retransmissions []testbed.Retransmission, want int, out *W
 		timed[r.At][r.Attempt] = r.Timed && r.Timer == tcptimers.Rexmit
 	}
 	for _, l := range w.all {
-		wait := float64(l.again.Sub(l.at)/time.Microsecond) / 1e3
+		wait := l.again.Sub(l.at).Truncate(time.Microsecond)
 		switch {
 		case !timed[l.again][l.attempt]:
 			out.Other++
@@ -329,4 +318,63 @@ func (w *watch) waits(retransmissions []testbed.Retransmission, want int, out *W
 		return fmt.Errorf("%d losses occurred, want %d", seen, want)
 	}
 	return nil
+}
+
+// gvisor is the name of gVisor's own TCP in the place of a text of timers. It has a floor on the
+// timeout, and a clock of nanoseconds.
+const gvisor = "gVisor"
+
+// bare is that TCP: SACK is off, and with it gVisor's RACK and probes.
+var bare = testbed.Subject{Kind: testbed.GVisor, NoSACK: true, Control: "newreno"}
+
+// onStacks runs the flow with a subject in a gVisor stack in the place of the client's engine, over
+// the links that two engines have.
+func (f flow) onStacks() (out Waits, err error) {
+	subject := f.subject
+	if subject.Kind == "" {
+		subject = bare
+	}
+	out.Waits = []time.Duration{}
+	losses := watch{}
+	up, down := f.links(&losses)
+	// The keys are those of a Pair's links, for the same delays.
+	s, err := testbed.NewStacks(testbed.StacksPlan{Seed: f.key, Client: subject, Server: f.timers.Config(), NoSACK: true,
+		Up: up, UpKey: sim.LinkKey(f.key, "client>server"), Down: down, DownKey: sim.LinkKey(f.key, "server>client"),
+		Trace: true})
+	if err != nil {
+		return out, err
+	}
+	var conn *sockets.Conn
+	bytes, begun, running := uint64(kinds[f.kind].flight*mss), 0, false
+	next := func(now wheel.Time) {
+		s.Net.Clock.AfterFunc(max(1, f.begins(begun, now).Sub(now)), func() {
+			begun++
+			running = true
+			s.Write(conn, int(bytes))
+		})
+	}
+	total := f.losses() * (f.between() + 1)
+	s.Arrived = func(now wheel.Time, from int, _ *virtual.Packet) {
+		// The ACK of the last byte ends an exchange.
+		if from == testbed.ListenEnd && running && s.Acked == uint64(begun)*bytes {
+			if running = false; begun < total {
+				next(now)
+			}
+		}
+	}
+	s.Serve(testbed.Sink)
+	s.Dial(0, func(c *sockets.Conn) error {
+		conn = c
+		next(s.Net.Now())
+		return nil
+	})
+	done := func() bool { return begun == total && !running }
+	err = s.Run(wheel.Time(100*time.Hour), done)
+	if err == nil && !done() {
+		err = fmt.Errorf("%d exchanges, and then none", begun)
+	}
+	if err = s.Finish(err); err != nil {
+		return out, err
+	}
+	return out, losses.waits(s.Retransmissions, f.losses(), &out)
 }

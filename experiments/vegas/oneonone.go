@@ -1,7 +1,6 @@
 package vegas
 
 import (
-	"context"
 	"fmt"
 	"time"
 
@@ -63,7 +62,8 @@ type outcome struct {
 }
 
 func (t *transferred) outcome(bytes int) outcome {
-	return outcome{float64(bytes) / kb / t.Seconds, t.Timeouts, float64(t.Retransmitted) / kb, t.Silence}
+	return outcome{float64(bytes) / kb / t.Took.Seconds(), t.Timeouts, float64(t.Retransmitted) / kb,
+		t.Silence.Seconds()}
 }
 
 // OneOnOne is the study.
@@ -112,14 +112,14 @@ func (p *oneOnOnePlan) pairs() (all [][2]testbed.Timers) {
 func oneOnOneCells(p *oneOnOnePlan) (all []experiments.Cell[oneOnOneCell]) {
 	for _, tcps := range p.pairs() {
 		for _, buffers := range p.Buffers {
-			for seed := p.FirstSeed; seed < p.FirstSeed+p.Seeds; seed++ {
-				c := oneOnOneCell{pair: pair{tcps[0].Text, tcps[1].Text}, Buffers: buffers, Seed: seed}
-				all = append(all, experiments.Cell[oneOnOneCell]{
-					Name: fmt.Sprintf("small=%q large=%q buffers=%d seed=%d", c.Small, c.Large, buffers, seed),
-					Cost: 1.5e-8 * float64(p.Small+p.Large),
-					Run:  func(context.Context) (oneOnOneCell, error) { return p.run(tcps, c) },
-				})
-			}
+			c := oneOnOneCell{pair: pair{tcps[0].Text, tcps[1].Text}, Buffers: buffers}
+			all = append(all, experiments.Seeded(p.FirstSeed, p.Seeds,
+				fmt.Sprintf("small=%q large=%q buffers=%d", c.Small, c.Large, buffers),
+				1.5e-8*float64(p.Small+p.Large), func(seed int) (oneOnOneCell, error) {
+					of := c
+					of.Seed = seed
+					return p.run(tcps, of)
+				})...)
 		}
 	}
 	return all

@@ -40,12 +40,12 @@ func TestOneOnOneWithin(t *testing.T) {
 	if small.Retransmitted+large.Retransmitted+small.Timeouts+large.Timeouts != 0 {
 		t.Errorf("%+v without losses, want none retransmitted", c.Transfers)
 	}
-	if least := float64(p.Small+p.Large) * 8 / float64(p.Rate); large.Seconds < least ||
-		small.Seconds+p.Latest.Seconds() > large.Seconds {
+	if least := float64(p.Small+p.Large) * 8 / float64(p.Rate); large.Took.Seconds() < least ||
+		small.Took+p.Latest > large.Took {
 		t.Errorf("%v and %v s, want the large one to take both transfers' %v s and more, and the small one to end "+
-			"within it", small.Seconds, large.Seconds, least)
+			"within it", small.Took.Seconds(), large.Took.Seconds(), least)
 	}
-	if large.Seconds > 60 || time.Duration(small.Seconds*1e9) < time.Second {
+	if large.Took > time.Minute || small.Took < time.Second {
 		t.Errorf("%+v, want seconds", c.Transfers)
 	}
 }

@@ -2,7 +2,6 @@ package vegas
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -149,14 +148,12 @@ func tableivCells(p *tableivPlan) (all []experiments.Cell[tableivCell]) {
 	add := func(senders []testbed.Timers, at setting, seeds int) {
 		for _, row := range senders {
 			for _, buffers := range p.Buffers {
-				for seed := p.FirstSeed; seed < p.FirstSeed+seeds; seed++ {
-					all = append(all, experiments.Cell[tableivCell]{
-						Name: fmt.Sprintf("sender=%q traffic=%s load=%v bytes=%d buffers=%d seed=%d", row.Text,
-							at.Traffic, at.Load, at.Bytes, buffers, seed),
-						Cost: 4e-8 * float64(at.Bytes),
-						Run:  func(context.Context) (tableivCell, error) { return p.transfer(row, at, buffers, seed) },
-					})
-				}
+				all = append(all, experiments.Seeded(p.FirstSeed, seeds,
+					fmt.Sprintf("sender=%q traffic=%s load=%v bytes=%d buffers=%d", row.Text, at.Traffic, at.Load, at.Bytes,
+						buffers),
+					4e-8*float64(at.Bytes), func(seed int) (tableivCell, error) {
+						return p.transfer(row, at, buffers, seed)
+					})...)
 			}
 		}
 	}

@@ -26,22 +26,22 @@ func TestTableivAlone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if least := float64(p.Bytes) * 8 / float64(p.Rate); c.Seconds < least {
-			t.Errorf("%s: %v s, want at least the %v s of the bottleneck", timers, c.Seconds, least)
+		if least := float64(p.Bytes) * 8 / float64(p.Rate); c.Took.Seconds() < least {
+			t.Errorf("%s: %v s, want at least the %v s of the bottleneck", timers, c.Took.Seconds(), least)
 		}
 		return c
 	}
 	coarse, fine, check := run("bsd"), run("per-segment"), run("bsd +vegas-check")
-	if coarse.Timeouts == 0 || coarse.Silence/float64(coarse.Timeouts) < 0.9 {
-		t.Errorf("4.4BSD's clocks: %d timeouts after %v s of silence, want some, each after a second or more",
+	if coarse.Timeouts == 0 || coarse.Silence.Seconds()/float64(coarse.Timeouts) < 0.9 {
+		t.Errorf("4.4BSD's clocks: %d timeouts after %v of silence, want some, each after a second or more",
 			coarse.Timeouts, coarse.Silence)
 	}
-	if fine.Timeouts == 0 || fine.Silence/float64(fine.Timeouts) > 0.7 || fine.Seconds >= coarse.Seconds {
-		t.Errorf("a timer per segment: %d timeouts after %v s of silence, %v s in all, want some, and less than "+
+	if fine.Timeouts == 0 || fine.Silence.Seconds()/float64(fine.Timeouts) > 0.7 || fine.Took >= coarse.Took {
+		t.Errorf("a timer per segment: %d timeouts after %v of silence, %v in all, want some, and less than "+
 			"the %v s of coarse timers",
-			fine.Timeouts, fine.Silence, fine.Seconds, coarse.Seconds)
+			fine.Timeouts, fine.Silence, fine.Took, coarse.Took)
 	}
-	if check.Timeouts >= coarse.Timeouts || check.Seconds >= coarse.Seconds {
+	if check.Timeouts >= coarse.Timeouts || check.Took >= coarse.Took {
 		t.Errorf("Vegas's check leaves %d of %d timeouts", check.Timeouts, coarse.Timeouts)
 	}
 }

@@ -27,9 +27,6 @@ const (
 	atMost          = 150 * time.Millisecond
 )
 
-// rested is 4.4BSD's estimator after round trips below a tick.
-var rested = state{srtt: 7, rttvar: 3, rto: 3}
-
 // gVisor's MinRTO, and the longest round trip at which SRTT + 4·RTTVAR is far below it.
 const (
 	gvisorFloor = 200 * time.Millisecond
@@ -70,15 +67,6 @@ func claimsAtRest(p *Plan, rows []Row) []experiments.Claim {
 		return min(max((x-1000)/500, 0), 1)
 	})
 	return []experiments.Claim{
-		{
-			Name: "fixed-point", Class: experiments.Law, Tag: experiments.Computed,
-			Text: "round trips far below a tick leave 4.4BSD's estimator at t_srtt 7, t_rttvar 3: a timeout of 3 ticks for " +
-				"ever",
-			Published: "t_srtt 7, t_rttvar 3, 3 ticks", Source: "recurrence of 4.4BSD's tcp_xmit_timer",
-			Measured: judge.Said("t_srtt %d, t_rttvar %d, %d ticks from the 2nd of 1000 samples on", rested.srtt, rested.rttvar,
-				rested.rto),
-			Expected: experiments.Whether(rests(rested), "the same, from any state"),
-		},
 		{
 			Name: "mean-at-rest", Class: experiments.Law, Tag: experiments.Computed, Basis: "2 % of the mean",
 			Text: fmt.Sprintf("at the fixed point waits are even over (1000 ms, 1500 ms], 1250 ms in the mean, at round trips "+
@@ -138,40 +126,13 @@ func claimsOnWaits(p *Plan, rows []Row) []experiments.Claim {
 			})),
 			Expected: experiments.Whether(judge.All(coarse, isBetween), "below and above 1100 ms"),
 		},
-		claimOnCrossings(p, rows), claimOnGVisor(p, rows),
+		claimOnGVisor(p, rows),
 	}
 	return claims
 }
 
 // whole rounds to the nearest whole number.
 func whole(x float64) float64 { return math.Floor(x + 0.5) }
-
-// claimOnCrossings compares the engine with models of senders of lone segments.
-func claimOnCrossings(p *Plan, rows []Row) experiments.Claim {
-	c := experiments.Claim{
-		Name: "crossings", Class: experiments.Law, Tag: experiments.Computed,
-		Text: "samples that cross a tick lift the mean wait of a lone segment as in the recurrence of a sender whose " +
-			"exchanges follow in a row",
-		Source: "recurrence of 4.4BSD's tcp_xmit_timer", Basis: "half the distance of the two models",
-		Expected: experiments.AtMost(1, "").Saying("nearer to that model than to exchanges at random phases, or within 1 " +
-			"%%"),
-	}
-	worst := math.NaN()
-	text := judge.Listing(judge.Along(ofKind(rows, "alone"), rtt), func(g *judge.Group[time.Duration, Row]) string {
-		engine := judge.Mean(judge.Where(g.Rows, byTimer), wait)
-		row, apart := inARow.mean(g.Key, p.CV, p.Between), atRandomPhases.mean(g.Key, p.CV, p.Between)
-		// In halves of the distance between the models, or in 1 % where they are alike.
-		if off := math.Abs(engine-row) / max(math.Abs(row-apart)/2, row/100); !(off <= worst) {
-			worst = off
-		}
-		return judge.Say("%v at %v (model %v, apart %v)", engine, g.Key, whole(row), whole(apart))
-	})
-	c.Measured = judge.Said("%s ms", text).Judging(worst)
-	if len(p.AnchorRTTs) == 0 {
-		c.Unless = "the plan has no round trips for the recurrence"
-	}
-	return c
-}
 
 func claimOnGVisor(p *Plan, rows []Row) experiments.Claim {
 	alone := judge.Where(ofKind(rows, "loss"), func(r *Row) bool {
@@ -243,7 +204,7 @@ func waitsTable(rows []Row) experiments.Table {
 func meanFigure(p *Plan, rows []Row) figure.Figure {
 	f := figure.Figure{
 		Name: "mean-by-rtt", Title: "The mean wait by the round trip",
-		Caption: "All kinds of loss, with 95 % intervals over seeds. Dashed: the recurrence for a lone segment.",
+		Caption: "All kinds of loss, with 95 % intervals over seeds.",
 		X:       figure.Axis{Label: "round trip, ms"}, Y: figure.Axis{Label: "mean wait, ms", Hi: 2200},
 		Marks: []figure.Mark{{Label: "1100 ms, measured in 1995", At: publishedCoarse},
 			{Label: "300 ms would have been enough", At: publishedFine}},
@@ -251,13 +212,6 @@ func meanFigure(p *Plan, rows []Row) figure.Figure {
 	ms := func(r *Row) float64 { return 1000 * r.RTT.Seconds() }
 	for _, g := range judge.By(ofKind(rows, "loss"), func(r *Row) string { return r.Text }) {
 		f.Series = append(f.Series, judge.Curve(name(g.Key), figure.Line, g.Rows, ms, waited))
-	}
-	model := figure.Series{Name: "recurrence, lone segment", Kind: figure.Line, Dashed: true}
-	for _, rtt := range p.AnchorRTTs {
-		model.Add(1000*rtt.Seconds(), inARow.mean(rtt, p.CV, p.Between))
-	}
-	if len(model.X) > 0 {
-		f.Series = append(f.Series, model)
 	}
 	return f
 }

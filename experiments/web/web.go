@@ -56,18 +56,18 @@ type Plan struct {
 // Cell is the answers of a seed.
 type Cell struct {
 	Timers string        `json:"timers"`           // of the sender: their text, or gVisor's own TCP
-	Burst  time.Duration `json:"burst_ns"`         // mean length of the bursts that lose all packets
+	Burst  time.Duration `json:"burst_s"`          // mean length of the bursts that lose all packets
 	Varied string        `json:"varied,omitempty"` // change of sizes, round trips or connections; or nothing
 	Seed   int           `json:"seed"`
 
-	Flows int           `json:"flows"`   // answers
-	Took  time.Duration `json:"took_ns"` // sum over the answers, from the request to the last byte
-	Tail  []int64       `json:"tail"`    // times of the longest twentieth of them in µs, the longest first
+	Flows int           `json:"flows"`  // answers
+	Took  time.Duration `json:"took_s"` // sum over the answers, from the request to the last byte
+	Tail  []int64       `json:"tail"`   // times of the longest twentieth of them in µs, the longest first
 
-	Lossy     int           `json:"lossy"`         // answers that lost a segment
-	LossyTook time.Duration `json:"lossy_took_ns"` // sum over these
-	Inflation float64       `json:"inflation"`     // sum of their times relative to those without losses
-	Worst     []float64     `json:"worst"`         // greatest twentieth of these ratios, 1 without losses
+	Lossy     int           `json:"lossy"`        // answers that lost a segment
+	LossyTook time.Duration `json:"lossy_took_s"` // sum over these
+	Inflation float64       `json:"inflation"`    // sum of their times relative to those without losses
+	Worst     []float64     `json:"worst"`        // greatest twentieth of these ratios, 1 without losses
 
 	Lost int `json:"lost"` // segments, retransmissions included
 	// gVisor's TCP reports only Timeouts; its other counts are 0.

@@ -1,7 +1,6 @@
 package wheels
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 
@@ -45,13 +44,8 @@ var Advice = experiments.Define(experiments.Spec[advicePlan, adviceCell]{
 	Words: func() experiments.Words { return adviceWords },
 	Cells: func(p *advicePlan) (all []experiments.Cell[adviceCell]) {
 		for _, n := range p.Counts {
-			for seed := p.FirstSeed; seed < p.FirstSeed+p.Seeds; seed++ {
-				all = append(all, experiments.Cell[adviceCell]{
-					Name: fmt.Sprintf("timers=%d seed=%d", n, seed),
-					Cost: 2e-9 * float64(p.Ticks*(n+100)),
-					Run:  func(context.Context) (adviceCell, error) { return p.run(n, seed) },
-				})
-			}
+			all = append(all, experiments.Seeded(p.FirstSeed, p.Seeds, fmt.Sprintf("timers=%d", n),
+				2e-9*float64(p.Ticks*(n+100)), func(seed int) (adviceCell, error) { return p.run(n, seed) })...)
 		}
 		return all
 	},

@@ -2,7 +2,6 @@ package wheels
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -31,7 +30,7 @@ type expiryPlan struct {
 
 // expiryCell is the errors at one granularity under one seed, in ticks.
 type expiryCell struct {
-	Tick  time.Duration `json:"tick_ns"`         // the granularity G
+	Tick  time.Duration `json:"tick_s"`          // the granularity G
 	Count int           `json:"count,omitempty"` // ticks of a 4.4BSD timer; 0: facilities
 	Seed  int           `json:"seed"`
 
@@ -57,22 +56,14 @@ var Expiry = experiments.Define(experiments.Spec[expiryPlan, expiryCell]{
 
 func expiryCells(p *expiryPlan) (all []experiments.Cell[expiryCell]) {
 	for _, tick := range p.Ticks {
-		for seed := p.FirstSeed; seed < p.FirstSeed+p.Seeds; seed++ {
-			all = append(all, experiments.Cell[expiryCell]{
-				Name: fmt.Sprintf("tick=%v seed=%d", tick, seed),
-				Cost: 1e-6 * float64(p.Timers*len(p.Schemes)),
-				Run:  func(context.Context) (expiryCell, error) { return expiryFacilities(p, tick, seed) },
-			})
-		}
+		all = append(all, experiments.Seeded(p.FirstSeed, p.Seeds, fmt.Sprintf("tick=%v", tick),
+			1e-6*float64(p.Timers*len(p.Schemes)), func(seed int) (expiryCell, error) {
+				return expiryFacilities(p, tick, seed)
+			})...)
 	}
 	for _, n := range p.BSD {
-		for seed := p.FirstSeed; seed < p.FirstSeed+p.Seeds; seed++ {
-			all = append(all, experiments.Cell[expiryCell]{
-				Name: fmt.Sprintf("bsd=%d seed=%d", n, seed),
-				Cost: 1e-7 * float64(p.Timers),
-				Run:  func(context.Context) (expiryCell, error) { return expiryBsd(p, n, seed) },
-			})
-		}
+		all = append(all, experiments.Seeded(p.FirstSeed, p.Seeds, fmt.Sprintf("bsd=%d", n),
+			1e-7*float64(p.Timers), func(seed int) (expiryCell, error) { return expiryBsd(p, n, seed) })...)
 	}
 	return all
 }
@@ -219,29 +210,5 @@ func expiryJudge(p *expiryPlan, cells []expiryCell) (*experiments.Outcome, error
 				"half a tick below n in the mean, never beyond n"),
 		},
 	)
-	out.Tables = append(out.Tables, expiryTable(cells))
 	return out, nil
-}
-
-func expiryTable(cells []expiryCell) experiments.Table {
-	t := experiments.Table{Name: "errors", Title: "Time of expiry after the deadline, by granularity",
-		Columns: []string{"timers of", "granularity, ms", "early", "mean, ticks", "95 % from", "to", "greatest, ticks",
-			"even, p", "schemes that differ"}}
-	type timers struct {
-		n    int
-		tick int64
-	}
-	for _, g := range judge.By(cells, func(c *expiryCell) timers { return timers{c.Count, int64(c.Tick)} }) {
-		of := "a facility"
-		if g.Key.n > 0 {
-			of = fmt.Sprintf("4.4BSD, %d ticks", g.Key.n)
-		}
-		late := judge.Student(judge.Values(g.Rows, (*expiryCell).late))
-		t.Add(of, float64(g.Key.tick)/1e6, judge.Sum(g.Rows, func(c *expiryCell) int { return c.Early }),
-			late.Value, late.Lo, late.Hi,
-			judge.Most(g.Rows, func(c *expiryCell) float64 { return c.Greatest }).Greatest,
-			stat.Median(judge.Values(g.Rows, func(c *expiryCell) float64 { return c.KS })),
-			judge.Sum(g.Rows, (*expiryCell).differ))
-	}
-	return t
 }

@@ -16,7 +16,6 @@ type fig9Plan struct {
 	Iterations  int   `plan:"iterations" min:"10" max:"10000000"`
 	Outstanding []int `plan:"outstanding" min:"0" max:"100000" order:"rising"`
 	Beyond      []int `plan:"beyond" min:"1000" max:"100000000" optional:"true" order:"rising"`
-	Rounds      int   `plan:"rounds" min:"3" max:"1000"`
 }
 
 // fig9Cell is the counts of one kernel with n timers outstanding: records in all iterations.
@@ -43,7 +42,6 @@ var Fig9 = experiments.Define(experiments.Spec[fig9Plan, fig9Cell]{
 		return nil
 	},
 	Cells: fig9Cells, Judge: fig9Judge,
-	Live: []experiments.LivePart[fig9Plan]{{Name: "clock", Run: fig9Clock}},
 })
 
 // fig9Kernel is one way to set and cancel timers.

@@ -33,11 +33,3 @@ func TestFig9Falsifier(t *testing.T) {
 	})
 	studytest.Want(t, out, experiments.NotReproduced, "wheel-handle-flat", "ordered-linear")
 }
-
-// The test checks that the part is complete, not its times.
-func TestFig9ClockRuns(t *testing.T) {
-	out := studytest.Live(t, Fig9, "clock", fig9Small+"rounds: 3\n")
-	if len(out.Tables) != 1 || len(out.Tables[0].Rows) != len(fig9Kernels)+1 {
-		t.Errorf("%d tables: want one with a row for each kernel and the runtime", len(out.Tables))
-	}
-}

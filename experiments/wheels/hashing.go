@@ -1,7 +1,6 @@
 package wheels
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -84,13 +83,9 @@ var Hashing = experiments.Define(experiments.Spec[hashingPlan, hashingCell]{
 func hashingCells(p *hashingPlan) (all []experiments.Cell[hashingCell]) {
 	for _, m := range p.Slots {
 		for _, spread := range p.Spreads {
-			for seed := p.FirstSeed; seed < p.FirstSeed+p.Seeds; seed++ {
-				all = append(all, experiments.Cell[hashingCell]{
-					Name: fmt.Sprintf("spread=%s M=%d seed=%d", spread, m, seed),
-					Cost: 1e-8 * float64(len(p.Schemes)) * float64(p.Timers*(p.Rotations+5)+m*p.Rotations),
-					Run:  func(context.Context) (hashingCell, error) { return hashingRun(p, spread, m, seed) },
-				})
-			}
+			all = append(all, experiments.Seeded(p.FirstSeed, p.Seeds, fmt.Sprintf("spread=%s M=%d", spread, m),
+				1e-8*float64(len(p.Schemes))*float64(p.Timers*(p.Rotations+5)+m*p.Rotations),
+				func(seed int) (hashingCell, error) { return hashingRun(p, spread, m, seed) })...)
 		}
 	}
 	return all

@@ -2,7 +2,6 @@ package wheels
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"math"
 	"math/bits"
@@ -59,16 +58,12 @@ var Hierarchy = experiments.Define(experiments.Spec[hierarchyPlan, hierarchyCell
 
 func hierarchyCells(p *hierarchyPlan) (all []experiments.Cell[hierarchyCell]) {
 	for _, t := range p.Intervals {
-		for seed := p.FirstSeed; seed < p.FirstSeed+p.Seeds; seed++ {
-			cost := 1e-3
-			for _, m := range p.Slots {
-				cost += float64(1e-7*float64(p.timers(t, m))*float64(2+t/m)) + float64(1e-8*float64(m*len(p.Levels)))
-			}
-			all = append(all, experiments.Cell[hierarchyCell]{
-				Name: fmt.Sprintf("T=%d seed=%d", t, seed), Cost: cost,
-				Run: func(context.Context) (hierarchyCell, error) { return runHierarchy(p, t, seed) },
-			})
+		cost := 1e-3
+		for _, m := range p.Slots {
+			cost += float64(1e-7*float64(p.timers(t, m))*float64(2+t/m)) + float64(1e-8*float64(m*len(p.Levels)))
 		}
+		all = append(all, experiments.Seeded(p.FirstSeed, p.Seeds, fmt.Sprintf("T=%d", t), cost,
+			func(seed int) (hierarchyCell, error) { return runHierarchy(p, t, seed) })...)
 	}
 	return all
 }

@@ -1,7 +1,6 @@
 package wheels
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 
@@ -102,20 +101,16 @@ const interruptsCompany = 100
 func interruptsCells(p *interruptsPlan) (all []experiments.Cell[interruptsCell]) {
 	for i := range interruptsFacilities {
 		f := &interruptsFacilities[i]
-		for seed := p.FirstSeed; seed < p.FirstSeed+p.Seeds; seed++ {
-			cost := 1e-3
-			for _, j := range p.Intervals {
-				n, _ := f.law(j)
-				cost += float64(3e-8 * float64(n) * float64(p.Phases+interruptsCompany/4))
-			}
-			for _, n := range p.Timers {
-				cost += float64(3e-8 * float64(p.Turns*n+p.Mean*p.Turns))
-			}
-			all = append(all, experiments.Cell[interruptsCell]{
-				Name: fmt.Sprintf("facility=%s seed=%d", f.name, seed), Cost: cost,
-				Run: func(context.Context) (interruptsCell, error) { return runInterrupts(p, f, seed) },
-			})
+		cost := 1e-3
+		for _, j := range p.Intervals {
+			n, _ := f.law(j)
+			cost += float64(3e-8 * float64(n) * float64(p.Phases+interruptsCompany/4))
 		}
+		for _, n := range p.Timers {
+			cost += float64(3e-8 * float64(p.Turns*n+p.Mean*p.Turns))
+		}
+		all = append(all, experiments.Seeded(p.FirstSeed, p.Seeds, "facility="+f.name, cost,
+			func(seed int) (interruptsCell, error) { return runInterrupts(p, f, seed) })...)
 	}
 	return all
 }
@@ -324,23 +319,5 @@ func interruptsJudge(_ *interruptsPlan, cells []interruptsCell) (*experiments.Ou
 			Expected: none,
 		},
 	)
-	out.Tables = append(out.Tables, interruptsTable(alone))
 	return out, nil
-}
-
-func interruptsTable(alone []interruptsRow) experiments.Table {
-	t := experiments.Table{Name: "alone", Title: "Interrupts for one timer, mean over phases",
-		Columns: []string{"interval, ticks"}}
-	facility := func(r *interruptsRow) string { return r.of.name }
-	t.Columns = append(t.Columns, judge.Keys(judge.By(alone, facility))...)
-	for _, g := range judge.Along(alone, func(r *interruptsRow) int { return r.Interval }) {
-		row := []any{g.Key}
-		for _, of := range judge.By(g.Rows, facility) {
-			row = append(row, judge.Mean(of.Rows, func(r *interruptsRow) float64 {
-				return float64(r.Interrupts) / float64(r.Expiries)
-			}))
-		}
-		t.Add(row...)
-	}
-	return t
 }

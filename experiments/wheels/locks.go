@@ -8,7 +8,9 @@ import (
 	"strings"
 
 	"tcpwheel/experiments"
+	"tcpwheel/experiments/judge"
 	"tcpwheel/wheel"
+	"tcpwheel/wheel/stat"
 )
 
 // locksPlan is the plan of the study.
@@ -22,10 +24,6 @@ type locksPlan struct {
 	Longest    int      `plan:"longest" min:"1" max:"1000000000"`
 	FirstSeed  int      `plan:"first_seed" min:"1" max:"1000000"`
 	Seeds      int      `plan:"seeds" min:"1" max:"1000"`
-
-	// Of the live part: pairs of START and STOP of each goroutine in a round, and rounds.
-	ClockPairs  int `plan:"clock_pairs" min:"1" max:"100000000"`
-	ClockRounds int `plan:"clock_rounds" min:"2" max:"10000"`
 }
 
 // locksSchemes are the schemes that may have several shards.
@@ -80,7 +78,6 @@ var Locks = experiments.Define(experiments.Spec[locksPlan, locksCell]{
 	},
 	Words: func() experiments.Words { return locksWords },
 	Cells: locksCells, Judge: locksJudge,
-	Live: []experiments.LivePart[locksPlan]{{Name: "clock", Run: locksClock}},
 })
 
 func locksCells(p *locksPlan) (all []experiments.Cell[locksCell]) {
@@ -89,13 +86,10 @@ func locksCells(p *locksPlan) (all []experiments.Cell[locksCell]) {
 			Name: fmt.Sprintf("scheme=%s holds", scheme), Cost: 1e-3 + float64(1e-7*float64(p.Timers[len(p.Timers)-1])),
 			Run: func(context.Context) (locksCell, error) { return locksHolds(p, scheme) },
 		})
-		for seed := p.FirstSeed; seed < p.FirstSeed+p.Seeds; seed++ {
-			all = append(all, experiments.Cell[locksCell]{
-				Name: fmt.Sprintf("scheme=%s seed=%d", scheme, seed),
-				Cost: 1e-7 * float64(2*p.Operations*len(p.Processors)*p.Processors[len(p.Processors)-1]),
-				Run:  func(context.Context) (locksCell, error) { return locksSchedules(p, scheme, seed) },
-			})
-		}
+		all = append(all, experiments.Seeded(p.FirstSeed, p.Seeds, fmt.Sprintf("scheme=%s", scheme),
+			1e-7*float64(2*p.Operations*len(p.Processors)*p.Processors[len(p.Processors)-1]), func(seed int) (locksCell, error) {
+				return locksSchedules(p, scheme, seed)
+			})...)
 	}
 	return all
 }
@@ -207,4 +201,110 @@ func (p *locksPlan) schedule(scheme string, seed, processors, shards int) (locks
 	}
 	c.Rate = 1000 * float64(processors*p.Operations) / float64(c.Steps)
 	return c, nil
+}
+
+var locksWords = experiments.Words{
+	Question: "How long does a processor hold the lock that the others wait for?",
+	Found: "Scheme 2 holds its lock for {scheme2-hold}, Schemes 6 and 7 for {constant-hold}. Under one lock, 8 " +
+		"processors with Scheme 2 do the work of {scheme2-speedup#}.",
+}
+
+// Bands in processors' worth of work: the most with Scheme 2 under one lock, and the least with
+// Schemes 6 and 7, as a share of all processors.
+const (
+	locksOneAtMost  = 1.5
+	locksAllAtLeast = 0.75
+)
+
+// locksWork is the work of several processors under one seed, relative to one processor.
+type locksWork struct {
+	scheme     string
+	processors int
+	each       bool // a lock each, else one lock
+	longest    uint64
+	speedup    float64
+}
+
+// locksWorks returns the work of all schedules. That of one processor has one lock and a lock each.
+func locksWorks(cells []locksCell) (all []locksWork) {
+	for _, c := range cells {
+		for _, s := range c.Schedules {
+			w := locksWork{c.Scheme, s.Processors, false, s.Longest, s.Rate / c.Schedules[0].Rate}
+			if s.Shards == 1 {
+				all = append(all, w)
+			}
+			if s.Shards == s.Processors { // fewer timers in each shard: a shorter search
+				w.each = true
+				all = append(all, w)
+			}
+		}
+	}
+	return all
+}
+
+func locksSpeedup(works []locksWork) stat.Interval {
+	return judge.Student(judge.Values(works, func(w *locksWork) float64 { return w.speedup }))
+}
+
+func locksDirect(scheme string) bool { return scheme == "scheme6" || scheme == "scheme7" }
+
+// locksHolding returns the claim that START and STOP of schemes hold the lock as long as they
+// should: START by the timers that run, and STOP for a step.
+func locksHolding(p *locksPlan, cells []locksCell, name, text, unit, expected string, of func(scheme string) bool,
+	start func(n int) int) experiments.Claim {
+	fullest, most, exact := slices.Max(p.Timers), uint64(0), true
+	for _, c := range cells {
+		for _, h := range c.Holds {
+			if of(c.Scheme) {
+				exact = exact && h.Start == uint64(start(h.N)) && h.Stop == 1
+				if h.N == fullest {
+					most = max(most, h.Start)
+				}
+			}
+		}
+	}
+	c := experiments.Claim{
+		Name: name, Class: experiments.Law, Text: text,
+		Measured: judge.Said("%d %s with %d timers", most, unit, fullest), Expected: experiments.Whether(exact, "%s",
+			expected),
+	}
+	if most == 0 {
+		c.Unless = "the plan has no such scheme"
+	}
+	return c
+}
+
+func locksJudge(p *locksPlan, cells []locksCell) (*experiments.Outcome, error) {
+	const paper = "Varghese & Lauck, Appendix B"
+	searched := locksHolding(p, cells, "scheme2-hold", "Scheme 2 holds the lock during its whole search", "steps",
+		"n+1 steps, exactly", func(s string) bool { return s == "scheme2" }, func(n int) int { return n + 1 })
+	searched.Published, searched.Source, searched.Tag = "others wait until it is released", paper, experiments.FromSource
+	constant := locksHolding(p, cells, "constant-hold", "Schemes 6 and 7 hold it for one step at any n", "step",
+		"one step for START and STOP, exactly", locksDirect, func(int) int { return 1 })
+	constant.Source, constant.Tag = "count of steps, after "+paper, experiments.Computed
+
+	works, processors := locksWorks(cells), slices.Max(p.Processors)
+	all := judge.Where(works, func(w *locksWork) bool { return w.processors == processors })
+	alone := locksSpeedup(judge.Where(all, func(w *locksWork) bool { return w.scheme == "scheme2" && !w.each }))
+	var shared stat.Interval
+	for i, g := range judge.By(judge.Where(all, func(w *locksWork) bool { return w.each && locksDirect(w.scheme) }),
+		func(w *locksWork) string { return w.scheme }) {
+		if in := locksSpeedup(g.Rows); i == 0 || in.Value < shared.Value {
+			shared = in
+		}
+	}
+	speedup := func(name, text, source string, tag experiments.Tag, in stat.Interval,
+		band experiments.Band) experiments.Claim {
+		return experiments.Claim{Name: name, Class: experiments.Law, Source: source, Tag: tag,
+			Text: fmt.Sprintf(text, processors), Basis: "set for this project",
+			Measured: experiments.MeasuredWithin(in, "processors"), Expected: band}
+	}
+	out := &experiments.Outcome{}
+	out.Judge(searched, constant,
+		speedup("scheme2-speedup", "under one lock, %d processors with Scheme 2 do hardly more than one", paper,
+			experiments.FromSource, alone, experiments.Below(locksOneAtMost, "")),
+		speedup("sharded-speedup", "with a lock each, %d processors do nearly all of their work in Schemes 6 and 7",
+			"sharded wheels of this project; the paper speaks of locks for parts of one", experiments.Computed, shared,
+			experiments.Above(locksAllAtLeast*float64(processors), "")))
+	return out, nil
 }

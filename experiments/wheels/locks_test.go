@@ -45,10 +45,3 @@ func TestLocksPlanIsChecked(t *testing.T) {
 		"timers: [0]":        "want more than 0 last",
 	})
 }
-
-func TestLocksClockRuns(t *testing.T) {
-	out := studytest.Live(t, Locks, "clock", "study: locks\nschemes: [scheme6]\nclock_pairs: 100\nclock_rounds: 2\n")
-	if len(out.Tables) != 1 || len(out.Tables[0].Rows) != 14 {
-		t.Errorf("tables %+v, want a row for each number of locks", out.Tables)
-	}
-}

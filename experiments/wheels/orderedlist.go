@@ -1,7 +1,6 @@
 package wheels
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -88,16 +87,11 @@ func orderedlistFind(name string) *orderedlistDistribution {
 func orderedlistCells(p *orderedlistPlan) (all []experiments.Cell[orderedlistCell]) {
 	for _, name := range p.Intervals {
 		for _, n := range p.Outstanding {
-			for seed := p.FirstSeed; seed < p.FirstSeed+p.Seeds; seed++ {
-				starts := p.Insertions + p.WarmUp*n
-				all = append(all, experiments.Cell[orderedlistCell]{
-					Name: fmt.Sprintf("intervals=%s n=%d seed=%d", name, n, seed),
-					Cost: 1e-7 * float64(starts) * (3 + float64(n)/50),
-					Run: func(context.Context) (orderedlistCell, error) {
-						return orderedlistRun(p, orderedlistFind(name), n, seed)
-					},
-				})
-			}
+			starts := p.Insertions + p.WarmUp*n
+			all = append(all, experiments.Seeded(p.FirstSeed, p.Seeds, fmt.Sprintf("intervals=%s n=%d", name, n),
+				1e-7*float64(starts)*(3+float64(n)/50), func(seed int) (orderedlistCell, error) {
+					return orderedlistRun(p, orderedlistFind(name), n, seed)
+				})...)
 		}
 	}
 	return all

@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"time"
 
 	"tcpwheel/internal/quantity"
 )
@@ -75,6 +76,8 @@ func textOf(v reflect.Value) string {
 			panic("BUG: " + err.Error())
 		}
 		return string(text)
+	case time.Duration:
+		return strconv.FormatFloat(float64(x)/1e9, 'f', -1, 64) // in seconds
 	case float64:
 		return strconv.FormatFloat(x, 'g', -1, 64)
 	case []string:

@@ -149,17 +149,6 @@ func floorMod(d, period time.Duration) time.Duration { return (d%period + period
 // addr returns the address of an end.
 func (r *Result) addr(d int) netip.Addr { return [2]netip.AddrPort{r.Client, r.Server}[d].Addr() }
 
-// ShareTicks gives each host that was captured there, by its address, the ticks that all results
-// together show. What has run already is to run again.
-func ShareTicks(results []*Result) {
-	known := hostTimers(results)
-	for _, r := range results {
-		for d := range r.Captured.Ends {
-			r.Captured.Ends[d].Timed = timedOf(r.addr(d), r.Captured.Epoch, known)
-		}
-	}
-}
-
 // hostTimers collects when the timers of each host expired, at instants of the captures.
 func hostTimers(results []*Result) map[netip.Addr][]Timed {
 	known := map[netip.Addr][]Timed{}

@@ -45,10 +45,10 @@ func RunAltered[R any](t *testing.T, s *experiments.Study, text string, alter fu
 	raw := results(t, j)
 	all := make([]R, len(raw))
 	for i := range raw {
-		err := json.Unmarshal(raw[i], &all[i])
+		err := experiments.UnmarshalCell(raw[i], &all[i])
 		if err == nil && alter != nil {
 			alter(&all[i])
-			raw[i], err = json.Marshal(all[i])
+			raw[i], err = experiments.MarshalCell(all[i])
 		}
 		if err != nil {
 			t.Fatalf("%s: %v", j.Cells[i].Name, err)

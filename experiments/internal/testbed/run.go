@@ -11,17 +11,17 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Result is the result of a Spec. Times in JSON are nanoseconds.
+// Result is the result of a Spec. Times in JSON are seconds.
 type Result struct {
 	// Times is the duration of each object after the warmup, by flow and then in order. It begins when
 	// the object is written (Bulk, Tail, Stream, StopAndWait) or requested (Answers), or its connection
 	// dialled (Web), and ends when its last byte arrives, or is acknowledged (StopAndWait). An object
 	// unfinished at the limit has its age, which is less than its duration.
-	Times      []time.Duration `json:"times_ns"`
+	Times      []time.Duration `json:"times_s"`
 	Unfinished int             `json:"unfinished,omitempty"`
 
-	Bytes uint64        `json:"bytes"`   // of complete objects, warmup included
-	Span  time.Duration `json:"span_ns"` // from the first start to the last end
+	Bytes uint64        `json:"bytes"`  // of complete objects, warmup included
+	Span  time.Duration `json:"span_s"` // from the first start to the last end
 
 	// Data segments, of all flows and objects.
 	Sent          int `json:"sent"`
@@ -31,9 +31,9 @@ type Result struct {
 
 	// Waits is the times from a lost transmission to the next one of the same bytes; at most 500 of
 	// them, evenly picked. Repaired is their number, and WaitSum their sum, before picking.
-	Waits    []time.Duration `json:"waits_ns,omitempty"`
+	Waits    []time.Duration `json:"waits_s,omitempty"`
 	Repaired int             `json:"repaired"`
-	WaitSum  time.Duration   `json:"wait_sum_ns"`
+	WaitSum  time.Duration   `json:"wait_sum_s"`
 
 	// Reported by the sender. GVisor counts no probes: its probes are the retransmissions without
 	// another cause.

@@ -11,7 +11,6 @@ import (
 
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/all"
-	"tcpwheel/experiments/plan"
 	"tcpwheel/experiments/report"
 )
 
@@ -34,17 +33,10 @@ func main() {
 // open opens the plan of a study, as report.Rejudge wants it.
 func open(study, text string, quick bool) (*experiments.Job, error) {
 	s := all.Find(study)
-	if s == nil {
-		return nil, fmt.Errorf("no study %q", study)
+	if s == nil || text != "" {
+		return nil, fmt.Errorf("no study %q with a plan of its own", study)
 	}
-	if text == "" {
-		return s.Open(quick)
-	}
-	f, err := plan.Parse("plan of "+study, []byte(text))
-	if err != nil {
-		return nil, err
-	}
-	return s.OpenPlan(f, quick)
+	return s.Open(quick)
 }
 
 // write writes the documents of a report of all studies.

@@ -2,8 +2,11 @@ package replay
 
 import (
 	"math"
+	"testing"
 	"time"
 
+	"tcpwheel/pcaps/capture"
+	"tcpwheel/pcaps/samples"
 	"tcpwheel/pcaps/track"
 )
 
@@ -165,4 +168,66 @@ func habits(results []*Result, d int) (delay time.Duration, flight uint32) {
 		}
 	}
 	return Quantile(delays, 0.5), Quantile(flights, 0.5)
+}
+
+// ShareTicks gives each host that was captured there, by its address, the ticks that all results
+// together show. What has run already is to run again.
+func ShareTicks(results []*Result) {
+	known := hostTimers(results)
+	for _, r := range results {
+		for d := range r.Captured.Ends {
+			r.Captured.Ends[d].Timed = timedOf(r.addr(d), r.Captured.Epoch, known)
+		}
+	}
+}
+
+// TestValidationOfSamples replays the captures that two kernels made at their senders: under the
+// kernels' timers they are as captured, also with what other connections show, and under timers
+// that differ they are not. Connections of a capture share their ticks.
+func TestValidationOfSamples(t *testing.T) {
+	for _, c := range []struct {
+		policy  string
+		holdOut bool
+		passes  bool
+	}{{"linux-jiffies", false, true}, {"linux-jiffies", true, true}, {"gvisor", false, false}, {"bsd", false, false}} {
+		st := &Study{Choices: choices(t, c.policy), Congestion: "cubic"}
+		var all []*Result
+		for _, s := range samples.List() {
+			f, err := samples.Open(s.Name + "/a.pcapng.gz")
+			if err != nil {
+				t.Fatal(err)
+			}
+			in, err := capture.NewReader(f, s.Name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rec := NewRecorder(Config{Done: func(conn *track.Conn, made *CapturedConn, err error) {
+				if made == nil || err != nil {
+					return // no loss, or refused
+				}
+				if r, err := st.Run(s.Name, conn, made); err == nil {
+					all = append(all, r)
+				}
+			}})
+			for p, err := in.Next(); err == nil; p, err = in.Next() {
+				rec.Add(p)
+			}
+			rec.Close()
+			f.Close()
+		}
+		half := HoldOut(all)
+		ShareTicks(all)
+		if c.holdOut {
+			all = half
+		}
+		for _, r := range all {
+			if err := st.RunAgain(r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		v, err := st.Validate(all, 0)
+		if err != nil || v.Passes() != c.passes || v.Recoveries < 5 {
+			t.Errorf("%s, held out %v: passes %v, want %v: %+v, %v", c.policy, c.holdOut, v.Passes(), c.passes, v, err)
+		}
+	}
 }
