@@ -5,6 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"gvisor.dev/gvisor/pkg/tcpip"
+	gtcp "gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
+
 	"tcpwheel/netstack"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/tcp"
@@ -58,6 +61,46 @@ func TestBadLinks(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestHeavyLoss opens connections and sends over links that lose 30 % of the packets in both
+// directions. Half of the retransmissions are lost too, so with timeouts that double without bound
+// the time would have no mean. All hosts bound the timeout.
+func TestHeavyLoss(t *testing.T) {
+	t.Parallel()
+	p := plan{
+		link: sim.LinkConfig{Delay: 200 * time.Microsecond, Loss: sim.Losses{sim.Bernoulli{P: 0.3}}},
+		sysctl: map[string]string{
+			"tcp_rto_min_us": "50000", "tcp_rto_max_ms": "1000", "tcp_retries2": "100", "tcp_syn_retries": "20", "tcp_synack_retries": "20",
+		},
+		config: func(c *netstack.Config) {
+			c.Conn.Policy.Bounds.Initial, c.Conn.Policy.Bounds.Max = time.Second/8, time.Second/8
+		},
+		setUp: func(t *testing.T, h *host) {
+			if h.tcp != gvisor {
+				return
+			}
+			longest, retries, syns := tcpip.TCPMaxRTOOption(time.Second/2), tcpip.TCPMaxRetriesOption(100), tcpip.TCPSynRetriesOption(20)
+			for _, o := range []tcpip.SettableTransportProtocolOption{&longest, &retries, &syns} {
+				mustNot(t, h.stack.SetTransportProtocolOption(gtcp.ProtocolNumber, o))
+			}
+		},
+	}
+	pairs := []pair{{ours, ours}} // the kernel's RTO doubles up to a second
+	if isLong() {
+		pairs = allPairs
+	}
+	forPairs(t, pairs, p, func(t *testing.T, n *network) {
+		for _, v6 := range []bool{false, true} {
+			a, b := n.connect(v6)
+			n.exchange(t, a, b, max(fewer(30_000), 8_000))
+		}
+		for d, c := range n.link.Counts() {
+			if c.Lost*5 < c.Packets {
+				t.Errorf("direction %d: %d packets of %d were lost, want 30 %%", d, c.Lost, c.Packets)
+			}
+		}
+	})
 }
 
 // TestPoliciesOverLoss sends over a lossy link with each timer policy, at ticks from fine to coarse.

@@ -82,8 +82,53 @@ func TestReset(t *testing.T) {
 	})
 }
 
+// TestRefused dials a port without a listener.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	forPairs(t, allPairs, plan{}, func(t *testing.T, n *network) {
+		for _, v6 := range []bool{false, true} {
+			c, err := n.a.dial(t.Context(), netip.AddrPort{}, n.b.at(v6, 81))
+			if err == nil {
+				c.Close()
+			}
+			if !is(err, syscall.ECONNREFUSED) {
+				t.Errorf("dial of a port without a listener: %v, want a refusal", err)
+			}
+		}
+		n.wantNothingLeft()
+	})
+}
+
 // far is a link on which both ends act before either sees the other's packets.
 var far = sim.LinkConfig{Delay: 150 * time.Millisecond}
+
+// TestSimultaneousClose: both ends end their streams while the other's data is in flight. A busy
+// machine may close too slowly for that; then the test tries again.
+func TestSimultaneousClose(t *testing.T) {
+	t.Parallel()
+	forPairs(t, slowPairs(), plan{link: far}, func(t *testing.T, n *network) {
+		for _, v6 := range []bool{false, true} {
+			for simultaneous := false; !simultaneous; {
+				a, b := n.connect(v6)
+				for _, c := range []conn{a, b} {
+					must(t, send(c, 1000))
+				}
+				start := time.Now()
+				must(t, a.CloseWrite())
+				must(t, b.CloseWrite())
+				simultaneous = time.Since(start) < far.Delay
+				must(t, receiveEnd(a, 1000))
+				must(t, receiveEnd(b, 1000))
+				for _, c := range []conn{a, b} {
+					// Both ends closed actively and are in TIME-WAIT. A passive one would be gone.
+					if us, ok := isOurs(c); ok && simultaneous {
+						eventually(t, "TIME-WAIT", func() bool { return us.state() == gtcp.StateTimeWait })
+					}
+				}
+			}
+		}
+	})
+}
 
 // TestSimultaneousOpen: both ends connect to each other, without a listener. RSTs are dropped, so
 // that the first SYN is not refused if a busy machine sends the second late.

@@ -1,8 +1,10 @@
 package interop
 
 import (
+	"context"
 	"errors"
 	"net"
+	"net/netip"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -78,6 +80,36 @@ func maxSeg(mss int) func(*testing.T, *host) {
 	}
 }
 
+// TestUrgent: the kernel sends urgent data among other data (RFC 9293 §3.8.5). Our stack delivers
+// it as ordinary data, and none is lost.
+func TestUrgent(t *testing.T) {
+	t.Parallel()
+	forPairs(t, withKernel, plan{}, func(t *testing.T, n *network) {
+		a, b := n.connect(false)
+		us := n.ourEnd(a, b)
+		k, ok := a.(kernelConn)
+		if !ok {
+			k = b.(kernelConn)
+		}
+		raw, err := k.SyscallConn()
+		must(t, err)
+		at := 0
+		for _, size := range []int{1, 10, 5000} {
+			must(t, raw.Write(func(fd uintptr) bool {
+				err = unix.Sendto(int(fd), pattern[at:at+size], unix.MSG_OOB, nil)
+				return true
+			}))
+			must(t, err)
+			at += size
+			_, err := k.Write(pattern[at : at+100])
+			must(t, err)
+			at += 100
+		}
+		must(t, receive(us, at))
+		n.transfer(t, us, k, 10_000)
+	})
+}
+
 // TestFastOpen: the kernel asks for a TCP Fast Open cookie and sends data with its SYN. Our stack
 // supports neither, and the connection is an ordinary one.
 func TestFastOpen(t *testing.T) {
@@ -148,5 +180,67 @@ func TestOurSYNCookies(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestSYNFlood dials more connections at once than a listener's half-open backlog holds. Cookies
+// admit them all. A busy machine may dial too slowly to fill it; then the test tries again.
+func TestSYNFlood(t *testing.T) {
+	t.Parallel()
+	forPairs(t, []pair{{kernel, ours}, {ours, ours}}, plan{link: far}, func(t *testing.T, n *network) {
+		const conns, backlog = 200, 64
+		to := n.b.at(false, 80)
+		l := n.b.listenFor(t, to, backlog)
+		for i := 0; n.b.stack.Stats().TCP.ListenOverflowSynCookieSent.Value() == 0; i++ {
+			if i == 10 {
+				t.Fatal("no cookie was sent")
+			}
+			n.flood(l, to, conns)
+		}
+	})
+}
+
+// flood opens connections at once and sends data over each in both directions.
+func (n *network) flood(l listener, to netip.AddrPort, conns int) {
+	n.t.Helper()
+	done := make(chan error, conns)
+	ctx, cancel := context.WithTimeout(n.t.Context(), testLimit)
+	defer cancel()
+	for range conns {
+		go func() {
+			c, err := n.a.dial(ctx, netip.AddrPort{}, to)
+			if err == nil {
+				defer c.Close()
+				c.SetDeadline(time.Now().Add(testLimit))
+				err = send(c, 100)
+			}
+			if err == nil {
+				err = receiveEnd(c, 100)
+			}
+			done <- err
+		}()
+	}
+	accepted := make(chan error, conns)
+	go func() {
+		for range conns {
+			c, err := l.accept()
+			accepted <- err
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				c.SetDeadline(time.Now().Add(testLimit))
+				if receive(c, 100) == nil {
+					_ = send(c, 100)
+				}
+			}()
+		}
+	}()
+	for range conns { // the first failure ends the test and closes the listener
+		must(n.t, <-done)
+	}
+	for range conns {
+		must(n.t, <-accepted)
 	}
 }

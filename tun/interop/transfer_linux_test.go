@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+	"time"
 
 	"tcpwheel/tun"
 )
@@ -48,6 +49,34 @@ func TestLinks(t *testing.T) {
 					n.exchange(t, a, b, fewer(1<<20))
 				}
 			})
+		})
+	}
+}
+
+// TestGigabyte sends 1 GiB between the kernel and our stack: to the listener over IPv4, from it
+// over IPv6. It skips on a slow machine.
+func TestGigabyte(t *testing.T) {
+	if !isLong() {
+		t.Skip("long: set TCPWHEEL_LONG=1")
+	}
+	for _, who := range withKernel {
+		t.Run(who.a+"-"+who.b, func(t *testing.T) {
+			n := newNetwork(t, who, plan{fast: true})
+			for _, v6 := range []bool{false, true} {
+				from, to := n.connect(v6)
+				if v6 {
+					from, to = to, from
+				}
+				const some, all = 64 << 20, 1 << 30
+				start := time.Now()
+				n.transfer(t, from, to, some)
+				if took := time.Since(start); took*(all/some) > 6*time.Second {
+					t.Skipf("64 MiB took %v here", took)
+				}
+				start = time.Now()
+				n.transfer(t, from, to, all)
+				t.Logf("1 GiB in %v", time.Since(start))
+			}
 		})
 	}
 }
