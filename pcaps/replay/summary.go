@@ -32,7 +32,7 @@ type Summary struct {
 	Waiting          time.Duration // their sum, less a round trip each
 
 	// Saved is the control's recovery times less the policy's, loss by loss, by each key, and Of the
-	// control's. Low and High bound Saved by range with 90 %, if HasInterval: also if the ticks of a
+	// control's. Low and High bound Saved by range with 98 %, if HasInterval: also if the ticks of a
 	// host had been at other instants, if fates followed another key, and if
 	// as many retransmissions were lost in a row as packets were.
 	Saved, Of   [Keys]time.Duration

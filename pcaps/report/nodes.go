@@ -126,7 +126,7 @@ func (v *replayView) nodes() g.Group {
 }
 
 func (v *replayView) compared() g.Node {
-	about := "n: the losses that count under the policy. Saved: the control’s recovery times less the policy’s, loss by loss, in time and as a share of the control’s, with the interval of 90 %. By time and by index: packets meet the fate of what left then, or of the packet of the same number; a verdict needs all three to agree. Median, p95, p99: recovery times. Waiting: their sum, less a round trip each. Spurious: unnecessary retransmissions of whole connections, those without a loss included; as captured, of the connections that were replayed. Left out: losses whose repair under the policy depends on packets that the capture does not show."
+	about := "n: the losses that count under the policy. Saved: the control’s recovery times less the policy’s, loss by loss, in time and as a share of the control’s, with the interval of 98 %. By time and by index: packets meet the fate of what left then, or of the packet of the same number; a verdict needs all three to agree. Median, p95, p99: recovery times. Waiting: their sum, less a round trip each. Spurious: unnecessary retransmissions of whole connections, those without a loss included; as captured, of the connections that were replayed. Left out: losses whose repair under the policy depends on packets that the capture does not show."
 	if v.Models != "" {
 		about += " The policy captured uses the timers that explain each connection best: " + v.Models + "."
 	}

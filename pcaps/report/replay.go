@@ -75,7 +75,7 @@ type (
 		N        int         `head:"n"`
 		Saved    record.Cell `head:"saved"`
 		Percent  record.Cell `head:"in percent"`
-		Interval record.Cell `head:"90 % interval"`
+		Interval record.Cell `head:"98 % interval"`
 		ByTime   record.Cell `head:"by time"`
 		ByIndex  record.Cell `head:"by index"`
 		Median   record.Cell `head:"median"`

@@ -41,7 +41,7 @@ func (w *saving) words() string {
 		}
 	}
 	if w.interval {
-		words += fmt.Sprintf("; 90 %% between %.1f and %.1f %%", w.lo, w.hi)
+		words += fmt.Sprintf("; 98 %% between %.1f and %.1f %%", w.lo, w.hi)
 	}
 	return words
 }
@@ -90,7 +90,7 @@ func (r *Replays) savings(summaries []replay.Summary) (p picture, ok bool) {
 	x := figure.Over("saved of the control’s recovery times", least-(most-least)/50, most+(most-least)/20)
 	x.Text = percentTick
 	series := [replay.Keys]figure.Series{
-		replay.ByRange: {Name: "by range, with its interval of 90 %", Kind: figure.Points, Colour: figure.Blue},
+		replay.ByRange: {Name: "by range, with its interval of 98 %", Kind: figure.Points, Colour: figure.Blue},
 		replay.ByTime:  {Name: "by time", Kind: figure.Points, Colour: figure.Green},
 		replay.ByIndex: {Name: "by index", Kind: figure.Points, Colour: figure.Purple},
 	}

@@ -23,7 +23,7 @@ type policyRecord struct {
 	SavedRange      *float64 `json:"saved_by_range_s,omitempty" head:"saved" help:"the control's recovery times less the policy's"`
 	SavedTime       *float64 `json:"saved_by_time_s,omitempty" help:"the same, keyed by time"`
 	SavedIndex      *float64 `json:"saved_by_index_s,omitempty" help:"the same, keyed by number"`
-	Low             *float64 `json:"saved_low_s,omitempty" help:"bound of the interval of 90 % by range"`
+	Low             *float64 `json:"saved_low_s,omitempty" help:"bound of the interval of 98 % by range"`
 	High            *float64 `json:"saved_high_s,omitempty" help:"the other bound"`
 	ControlError    *float64 `json:"control_error_s,omitempty" help:"how far the control's recovery times may be off in sum"`
 	Verdict         string   `json:"verdict,omitempty"`
@@ -33,7 +33,7 @@ type policyRecord struct {
 	Unknown         int      `json:"unknown,omitempty" help:"losses whose timers no model explains"`
 
 	// What people read in a table.
-	Interval string `json:"-" head:"90 % interval" cell:"number"`
+	Interval string `json:"-" head:"98 % interval" cell:"number"`
 }
 
 func policyRecordOf(name string, s *replay.Summary) policyRecord {
