@@ -281,7 +281,7 @@ func judgeKernel(_ *Plan, all []Kernel) (*experiments.Outcome, error) {
 		}
 		return nil
 	}
-	// In ms, NaN of a setting that did not run.
+	// These return milliseconds, or NaN for a setting that did not run.
 	rto := func(name string) float64 { return of(name).ms(func(k *Kernel) float64 { return judge.Ms(k.RTO) }) }
 	ato := func(name string) float64 { return of(name).ms(func(k *Kernel) float64 { return judge.Ms(k.ATO) }) }
 	allowed := func(name string) float64 { return of(name).ms((*Kernel).allowed) }

@@ -12,12 +12,12 @@ import (
 // Recovery is what became of a captured loss in a replay: from the transmission that was lost, as
 // it left in the capture, to the ACK.
 type Recovery struct {
-	Repaired        bool          `json:"repaired"` // the bytes were acknowledged
-	Retransmissions int           `json:"retransmissions"`
-	D               time.Duration `json:"d_ns"` // to the first retransmission, 0 for none
-	TRec            time.Duration `json:"t_rec_ns"`
-	FilledIn        bool          `json:"filled_in"` // a transmission's fate is not in the capture
-	Beyond          bool          `json:"beyond"`    // a fate was drawn at random before the repair
+	Repaired        bool // the bytes were acknowledged
+	Retransmissions int
+	D               time.Duration // to the first retransmission, 0 for none
+	TRec            time.Duration
+	FilledIn        bool // a transmission's fate is not in the capture
+	Beyond          bool // a fate was drawn at random before the repair
 
 	try     int           // the transmission that repaired it
 	waited  time.Duration // until that left

@@ -33,13 +33,14 @@ type Summary struct {
 
 	// Saved is the control's recovery times less the policy's, loss by loss, by each key, and Of the
 	// control's. Low and High bound Saved by range with 98 %, if HasInterval: also if the ticks of a
-	// host had been at other instants, if fates followed another key, and if
-	// as many retransmissions were lost in a row as packets were.
+	// host had been at other instants, if fates followed another key, and if as many retransmissions
+	// were lost in a row as packets were.
 	Saved, Of   [Keys]time.Duration
 	Low, High   time.Duration
 	HasInterval bool
 
-	// ControlError is how far the control's recovery times may be off in sum, of the losses by range.
+	// ControlError is how much the sum of the control's recovery times may be wrong, over the losses
+	// that are compared by range.
 	ControlError time.Duration
 
 	Effect Effect

@@ -109,8 +109,8 @@ func (c *Config) Check() error {
 	return nil
 }
 
-// ParsePlan reads the models of both directions from JSON, as tun.ParseLinks, with a_to_b and
-// b_to_a, without a seed.
+// ParsePlan reads the models of both directions from JSON. tun.ParseLinks has the form; the
+// directions are a_to_b and b_to_a. It rejects a seed: see Config.Seed.
 func ParsePlan(text []byte) ([2]sim.LinkConfig, error) {
 	links, seed, err := tun.ParseLinks(text, [2]string{"a_to_b", "b_to_a"})
 	if err == nil && seed != nil {

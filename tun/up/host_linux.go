@@ -32,7 +32,7 @@ type Host struct {
 	wheel    *wheel.Realtime // of the emulated link, or nil
 	clock    *netstack.Clock // of the stack; nil is gVisor's
 	capture  *capture        // or nil
-	observer *observer       // nil without Status, Trace and an emulated link
+	observer *observer       // nil with none of Status, Trace, emulated link
 	losses   lossTap
 
 	saidScarce [2]bool // of Run: see sayWhatIsScarce

@@ -4,7 +4,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -19,15 +18,11 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: go run ./experiments/report/write FOLDER, in the root of the module")
 		os.Exit(2)
 	}
-	r, err := report.Rejudge(os.Args[1], open)
-	if err == nil {
-		err = write(r)
-	}
+	err := write(os.Args[1])
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "write:", err)
 		os.Exit(1)
 	}
-	fmt.Println(r.Count())
 }
 
 // open opens the plan of a study, as report.Rejudge wants it.
@@ -39,14 +34,25 @@ func open(study, text string, quick bool) (*experiments.Job, error) {
 	return s.Open(quick)
 }
 
-// write writes the documents of a report of all studies.
-func write(r *report.Report) error {
+// write writes the documents of a report of all studies, and prints how its claims came out.
+func write(folder string) error {
+	if _, err := os.Stat("experiments/all/all.go"); err != nil {
+		return fmt.Errorf("this is not the root of the module: %w", err)
+	}
+	r, err := report.Rejudge(folder, open)
+	if err != nil {
+		return err
+	}
 	studies := all.Studies()
 	slices.SortStableFunc(r.Studies, func(a, b report.Study) int {
 		return slices.Index(studies, a.Job.Study) - slices.Index(studies, b.Job.Study)
 	})
 	if r.All = r.Has(studies); !r.All {
-		return errors.New("the report lacks studies, want one of 'experiment run --all'")
+		return fmt.Errorf("%s: lacks studies, want a report of 'experiment run --all'", folder)
 	}
-	return r.WriteDocs(".")
+	if err := r.WriteDocs("."); err != nil {
+		return err
+	}
+	fmt.Println(r.Count())
+	return nil
 }
